@@ -1,0 +1,1 @@
+"""Device code written in another language, inside a Triton kernel."""

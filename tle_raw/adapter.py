@@ -1,0 +1,86 @@
+"""What a dialect's adapter must offer: the protocol between the hub and the foreign languages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import Place
+from tle_raw.signature import Signature
+from tle_raw.target import Target
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What the user wrote: ``dialect(name, **options)`` over a stub, or ``fragment(obj, signature=…)``.
+
+    ``signature`` is None for FlagTree's untyped stubs (``def edsl(*args, **kwargs): ...``).
+    ``place`` is the stub's line; relative ``file=`` paths are resolved against ``folder``.
+    """
+
+    name: str
+    signature: Signature | None
+    options: Mapping[str, Any]
+    place: Place
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Source:
+    """An adapter's validated, immutable reading of a declaration.
+
+    ``text`` is the fragment's code, read anew each time; ``place`` is where its first line stands;
+    ``settings`` holds everything else that can change the code (flags, defines, symbol, block), sorted.
+    ``data`` is the adapter's own and takes no part in equality.
+    """
+
+    dialect: str
+    name: str
+    symbol: str
+    text: str
+    place: Place
+    settings: tuple[tuple[str, str], ...] = ()
+    data: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class CompilerOutput:
+    """What a foreign compiler made of a source.
+
+    ``text`` is LLVM IR text as the compiler wrote it; ``entry`` is the symbol to call, of the type that
+    ``BoundSignature.entry_parameters`` and ``entry_result`` state; ``files`` are the user's files that were read
+    (not the toolchain's); ``seconds`` is the compiler's own time; ``command`` repeats the compilation.
+    """
+
+    text: str
+    entry: str
+    files: tuple[Path, ...]
+    seconds: float
+    compiler: str
+    command: tuple[str, ...] = ()
+    warnings: str = ""
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """One foreign language. Found by the registry under the entry-point group ``tle_raw.adapters``."""
+
+    name: str
+
+    def read(self, declaration: Declaration) -> Source:
+        """Validate the options and read the source; raise DialectError or FragmentSourceError."""
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The user's files that this source reads (itself and the headers it includes), found without compiling."""
+
+    def compiler_identity(self) -> str:
+        """Name, version and digest of the compiler and of what comes with it; raise ToolchainError when missing."""
+
+    def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        """Compile for one call and one target; raise CompilationFailed, SymbolError, SignatureMismatchError."""
+
+    def prototype(self, source: Source | None, signature: Signature) -> str:
+        """The function that the author is expected to write, in the dialect's own language."""

@@ -1,0 +1,121 @@
+"""A signature whose names all have values: what one region compiles."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tle_raw.dtypes import DType, parse_dtype
+
+# kinds of a bound parameter
+SCALAR, POINTER, TILE, ELEMENT, CONST = "scalar", "pointer", "tile", "element", "const"
+
+
+@dataclass(frozen=True)
+class BoundParameter:
+    """One parameter after binding. ``dims`` is set for tiles, ``value`` for constants only."""
+
+    name: str
+    kind: str
+    effect: str
+    dtype: DType | None = None
+    dims: tuple[int, ...] = ()
+    value: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Elements of a tile."""
+        total = 1
+        for dim in self.dims:
+            total *= dim
+        return total
+
+    @property
+    def llvm(self) -> str:
+        """LLVM type under which it crosses: a tile is its 32-bit shared address."""
+        if self.kind == TILE:
+            return "i32"
+        if self.kind == POINTER:
+            return "ptr addrspace(1)"
+        assert self.dtype is not None
+        return self.dtype.llvm
+
+    def __str__(self) -> str:
+        if self.kind == CONST:
+            return f"{self.name} = {self.value}"
+        dims = "".join(f", {d}" for d in self.dims)
+        return f"{self.name}: {self.kind.capitalize()}[{self.dtype}{dims}]"
+
+
+@dataclass(frozen=True)
+class BoundSignature:
+    """A fragment's signature for one call: every dim, dtype and constant has its value.
+
+    ``names`` maps each name of the signature, in its order, to an int (dim, constant) or a DType.
+    ``result`` is the dtype of a scalar or element result, or None.
+    ``style`` is "typed" for a typed signature and "memref" for FlagTree's untyped stubs, where a tile crosses as
+    3+2r parameters (allocated, aligned, offset, sizes, strides).
+    """
+
+    name: str
+    parameters: tuple[BoundParameter, ...]
+    result: DType | None = None
+    names: tuple[tuple[str, int | DType], ...] = ()
+    style: str = "typed"
+
+    @property
+    def crossing(self) -> tuple[BoundParameter, ...]:
+        """The parameters that cross the border at run time, in order: all but the constants."""
+        return tuple(p for p in self.parameters if p.kind != CONST)
+
+    @property
+    def tiles(self) -> tuple[BoundParameter, ...]:
+        return tuple(p for p in self.parameters if p.kind == TILE)
+
+    @property
+    def is_elementwise(self) -> bool:
+        return any(p.kind == ELEMENT for p in self.parameters)
+
+    @property
+    def entry_parameters(self) -> tuple[str, ...]:
+        """LLVM types of the generated entry function's parameters. A dummy i32 stands where nothing crosses."""
+        return tuple(p.llvm for p in self.crossing) or ("i32",)
+
+    @property
+    def entry_result(self) -> str:
+        """LLVM type that the entry function returns; Triton wants a value, so nothing becomes an i32."""
+        if self.result is not None:
+            return self.result.llvm
+        updated = [p for p in self.parameters if p.kind == ELEMENT and p.effect != "In"]
+        return updated[0].llvm if updated else "i32"
+
+    def to_json(self) -> str:
+        """One line of text, the same for equal signatures."""
+        return json.dumps(
+            {
+                "name": self.name,
+                "parameters": [
+                    [p.name, p.kind, p.effect, p.dtype.name if p.dtype else None, list(p.dims), p.value]
+                    for p in self.parameters
+                ],
+                "result": self.result.name if self.result else None,
+                "names": [[n, v.name if isinstance(v, DType) else v] for n, v in self.names],
+                "style": self.style,
+            },
+            separators=(",", ":"),
+        )
+
+
+def bound_from_json(text: str) -> BoundSignature:
+    """The inverse of ``BoundSignature.to_json``."""
+    data = json.loads(text)
+    return BoundSignature(
+        data["name"],
+        tuple(
+            BoundParameter(name, kind, effect, parse_dtype(dtype) if dtype else None, tuple(dims), value)
+            for name, kind, effect, dtype, dims, value in data["parameters"]
+        ),
+        parse_dtype(data["result"]) if data["result"] else None,
+        tuple((n, parse_dtype(v) if isinstance(v, str) else v) for n, v in data["names"]),
+        data["style"],
+    )

@@ -1,0 +1,210 @@
+"""The error tree: every failure says where, what was expected, what came and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the user's text: a fragment's source, or the call in the Triton kernel."""
+
+    file: str
+    line: int
+    column: int = 0
+    text: str = ""
+
+    def __str__(self) -> str:
+        column = f":{self.column}" if self.column else ""
+        return f"{self.file}:{self.line}{column}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of an expected-against-got table."""
+
+    what: str
+    expected: str
+    got: str
+
+    @property
+    def differs(self) -> bool:
+        return self.expected != self.got
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where an error happened; filled in from the inside (compiler) to the outside (kernel call)."""
+
+    fragment: str = ""
+    source: Place | None = None
+    call_site: Place | None = None
+
+
+class TLEError(Exception):
+    """Root of every error of this package.
+
+    Parameters
+    ----------
+    message : one sentence: what is wrong.
+    table : expected-against-got rows, shown as a table; rows that differ are marked.
+    hint : what to do next.
+    log : the tail of an external tool's output, already mapped to the user's lines.
+    context : fragment name, the fragment's line and the kernel's line.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        table: Sequence[Row] = (),
+        hint: str = "",
+        log: str = "",
+        context: Context = Context(),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.table = tuple(table)
+        self.hint = hint
+        self.log = log
+        self.context = context
+
+    def at(
+        self, *, fragment: str | None = None, source: Place | None = None, call_site: Place | None = None
+    ) -> TLEError:
+        """Add the places that are not known yet; what is known stays. Returns self, to be raised."""
+        known = self.context
+        self.context = replace(
+            known,
+            fragment=known.fragment or fragment or "",
+            source=known.source or source,
+            call_site=known.call_site or call_site,
+        )
+        return self
+
+    def __str__(self) -> str:
+        return "\n".join(_render(self))
+
+    def __reduce__(self):  # keyword-only arguments: exceptions must survive deepcopy and process pools
+        return _rebuild, (type(self), self.message, self.table, self.hint, self.log, self.context)
+
+
+def _rebuild(kind, message, table, hint, log, context):
+    return kind(message, table=table, hint=hint, log=log, context=context)
+
+
+def _render(error: TLEError):
+    context = error.context
+    yield f"fragment `{context.fragment}`: {error.message}" if context.fragment else error.message
+    for label, place in (("fragment", context.source), ("called at", context.call_site)):
+        if place:
+            yield f"  {label}: {place}"
+            if place.text:
+                yield f"    {place.text.rstrip()}"
+                if place.column:
+                    yield "    " + " " * (place.column - 1) + "^"
+    yield from _render_table(error.table)
+    if error.log:
+        yield from ("  | " + line for line in error.log.rstrip().splitlines())
+    if error.hint:
+        yield f"  hint: {error.hint}"
+
+
+def _render_table(rows: Sequence[Row]):
+    if not rows:
+        return
+    cells = [("", "expected", "got"), *((row.what, row.expected, row.got) for row in rows)]
+    widths = [max(len(cell[i]) for cell in cells) for i in range(3)]
+    marks = [False, *(row.differs for row in rows)]
+    for cell, marked in zip(cells, marks):
+        text = "  ".join(value.ljust(width) for value, width in zip(cell, widths)).rstrip()
+        yield f"  {'>' if marked else ' '} {text}"
+
+
+class SignatureError(TLEError):
+    """A fragment's declaration is wrong: an unknown dtype, a missing annotation, a tile of rank 5."""
+
+
+class DialectError(TLEError):
+    """An unknown dialect, or options that the dialect does not take."""
+
+
+class FragmentSourceError(TLEError):
+    """A fragment's source file is missing or cannot be read, or no source was given."""
+
+
+class CallError(TLEError):
+    """A call inside a kernel does not fit the fragment's signature."""
+
+
+class ArgumentCountError(CallError):
+    """More or fewer arguments than the signature has, or an unknown keyword."""
+
+
+class ArgumentTypeError(CallError):
+    """An argument of another kind or dtype: a tile where a pointer belongs, f16 for f32."""
+
+
+class ShapeError(CallError):
+    """A tile of another rank or dim, a dim that is not a power of two, or a shape that cannot be known."""
+
+
+class BindingError(CallError):
+    """One dim or dtype name received two different values in one call, or none."""
+
+
+class RegionError(TLEError):
+    """A region stands where it cannot work: warp-specialised partitions, num_ctas > 1, a wrong block size."""
+
+
+class SharedMemoryError(RegionError):
+    """The kernel with its fragments needs more shared memory than the device has."""
+
+
+class ToolchainError(TLEError):
+    """A compiler, a header or a tool is missing or too old; the hint says what to install."""
+
+
+class CompilationFailed(TLEError):
+    """The fragment's own compiler refused it; the log carries its diagnostics at the user's lines."""
+
+
+class SymbolError(TLEError):
+    """The fragment's function is missing, or its name is overloaded or ambiguous."""
+
+
+class SignatureMismatchError(TLEError):
+    """The function exists, but its parameters do not fit the fragment's signature."""
+
+
+class LinkError(TLEError):
+    """The compiled fragment cannot be linked."""
+
+
+class UnresolvedSymbolError(LinkError):
+    """A device function that the fragment calls is defined nowhere."""
+
+
+class AbiError(LinkError):
+    """The LLVM function's type differs from what the ports pass."""
+
+
+class UnsupportedFeatureError(LinkError):
+    """A language feature that cannot work inside a Triton kernel: `extern __shared__`, dynamic parallelism."""
+
+
+class VerificationError(TLEError):
+    """The finished kernel does not hold what was promised: a call is left, or there are several entries."""
+
+
+class CacheError(TLEError):
+    """The cache folder cannot be used at all."""
+
+
+class KnobError(TLEError):
+    """A setting has a value that it cannot take."""
+
+
+class ReportError(TLEError):
+    """A report was asked of something that is no compiled kernel, or that holds no region."""
