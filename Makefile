@@ -1,0 +1,42 @@
+# The targets that people use are explained by `make help`.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.PHONY: help test demo lint clean
+
+# Both ends of the supported range of Triton.
+OLDEST := 3.6.0
+NEWEST := 3.9.0
+JOBS ?= 2
+PYTEST ?=
+
+help:
+	@echo 'make test   set up one environment per Triton version ($(OLDEST) and $(NEWEST)), check style and types, run all tests'
+	@echo 'make demo   set up an environment and run samples/demo.py, on the GPU when there is one'
+	@echo 'make lint   style and types only'
+	@echo 'make clean  remove the environments and everything built'
+	@echo
+	@echo 'PYTHON=python3.12 picks the interpreter, JOBS=4 the number of test processes, PYTEST="-k store" more options'
+
+# The stamp is as new as what decides about the packages: a second run starts at once.
+.venv-%/.ready: pyproject.toml setup.py tools/make_environment.sh
+	@tools/make_environment.sh .venv-$* $*
+
+test: .venv-$(OLDEST)/.ready .venv-$(NEWEST)/.ready lint
+	@echo '== tests, Triton $(OLDEST)'
+	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST)
+	@echo '== tests, Triton $(NEWEST), without those that do not touch Triton'
+	@.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) -m 'not one_triton' $(PYTEST)
+
+lint: .venv-$(OLDEST)/.ready
+	@echo '== style: ruff'
+	@.venv-$(OLDEST)/bin/ruff check --quiet .
+	@.venv-$(OLDEST)/bin/ruff format --check --quiet --diff .
+	@echo '== types: mypy'
+	@.venv-$(OLDEST)/bin/python tools/typecheck.py
+
+demo:
+	@python=$$(tools/demo_python.sh $(OLDEST)) && "$$python" samples/demo.py
+
+clean:
+	rm -rf .venv-* build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

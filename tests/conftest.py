@@ -1,0 +1,57 @@
+"""What every test may rely on: its own caches, no settings from outside, GPU tests that say why they skip."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+import pytest
+
+SESSION_FOLDER = "TLE_RAW_TEST_FOLDER"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    is_worker = hasattr(config, "workerinput")
+    if not is_worker:
+        os.environ[SESSION_FOLDER] = tempfile.mkdtemp(prefix="tle_raw-tests-")
+        _forget_settings()
+    folder = os.environ[SESSION_FOLDER]
+    # Compiled fragments are named by their content: all processes of a session share them.
+    os.environ["TLE_RAW_CACHE_DIR"] = os.path.join(folder, "fragments")
+    # Kernels are not shared, so that what one test compiles never depends on what runs beside it.
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, f"kernels-{worker}")
+    # Triton 3.9 warns when this is not said; it is the default.
+    os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(SESSION_FOLDER), ignore_errors=True)
+
+
+def _forget_settings() -> None:
+    """Settings of the person who runs the tests are no part of them; where the toolchain lies is."""
+    for name in list(os.environ):
+        if name.startswith("TLE_RAW_") and not name.startswith("TLE_RAW_CUDA_") and name != SESSION_FOLDER:
+            del os.environ[name]
+    for name in ("TRITON_INTERPRET", "TRITON_KERNEL_OVERRIDE", "TRITON_KERNEL_DUMP", "TRITON_ALWAYS_COMPILE"):
+        os.environ.pop(name, None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    reason = _no_device() if on_gpu else ""
+    if reason:
+        for item in on_gpu:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _no_device() -> str:
+    """Why there is no CUDA device; nothing when there is one."""
+    try:
+        import torch
+    except ImportError:
+        return "needs a CUDA device; torch is not installed"
+    return "" if torch.cuda.is_available() else "needs a CUDA device"
