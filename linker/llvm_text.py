@@ -1,0 +1,264 @@
+"""Reads LLVM textual IR: tokens, the top-level entities of a module, and edits that keep all other bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tle_raw.errors import LinkError, Place
+
+
+class UnreadableIRError(LinkError):
+    """LLVM IR text that this reader does not understand; nothing is guessed."""
+
+
+class Token(NamedTuple):
+    """One token. ``kind`` is word, string, punctuation, or the sigil of a name: @ % $ ! # ^."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        """A name without its sigil and quotes, with its escapes decoded."""
+        return decode_name(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One top-level entity and its exact range. ``body`` is where a definition's ``{`` stands, else ``end``.
+
+    ``kind`` is define, declare, global, type, comdat, metadata, attributes, target, source_filename, module,
+    summary or uselistorder; ``name`` comes without sigil.
+    """
+
+    kind: str
+    name: str
+    start: int
+    end: int
+    body: int
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module's text and its entities in order; what stands between two entities is space and comments."""
+
+    text: str
+    entities: tuple[Entity, ...]
+
+    def of_kind(self, *kinds: str) -> Iterator[Entity]:
+        return (entity for entity in self.entities if entity.kind in kinds)
+
+    def source(self, entity: Entity) -> str:
+        return self.text[entity.start : entity.end]
+
+    def header(self, entity: Entity) -> list[Token]:
+        """The tokens of an entity, a definition's without its body."""
+        return list(tokenize(self.text, entity.start, entity.body))
+
+
+class Edit(NamedTuple):
+    """Replace ``[start, end)`` of a text."""
+
+    start: int
+    end: int
+    replacement: str
+
+
+_NAME = r'(?:[-a-zA-Z$._0-9]+|"[^"]*")'
+_TOKEN = re.compile(
+    rf"""(?P<space>(?:\s|;[^\n]*)+)
+    |(?P<name>[@%$]{_NAME}|[!](?:[-a-zA-Z$._0-9\\]+)|[#^][-a-zA-Z$._0-9]+)
+    |(?P<string>"[^"]*")
+    |(?P<word>\.\.\.|[-+]?[a-zA-Z$._0-9][-+a-zA-Z$._0-9]*)
+    |(?P<punctuation>[(){{}}\[\]<>,=*:|!/])""",
+    re.VERBOSE,
+)
+# Everything up to the next bracket that is not a flat pair; strings and comments hide their brackets.
+_FLAT = re.compile(
+    r'(?:[^"{}()\[\];]++|"[^"]*"|;[^\n]*+|\([^"{}()\[\];]*+\)|\[[^"{}()\[\];]*+\]|\{[^"{}()\[\];]*+\})*+'
+)
+_STARTERS = frozenset(
+    [
+        "source_filename",
+        "target",
+        "module",
+        "define",
+        "declare",
+        "attributes",
+        "uselistorder",
+        "uselistorder_bb",
+    ]
+)
+_NAMED = {"@": "global", "%": "type", "$": "comdat", "!": "metadata", "^": "summary"}
+_OPEN, _CLOSE = "({[", ")}]"
+
+
+def tokenize(text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
+    """The tokens of a range; spaces and comments are skipped.
+
+    Raises
+    ------
+    UnreadableIRError : a character that begins no token.
+    """
+    end = len(text) if end is None else end
+    while start < end:
+        match = _TOKEN.match(text, start, end)
+        if match is None:
+            raise unreadable(text, start)
+        kind, value = match.lastgroup, match.group()
+        if kind != "space":
+            yield Token(value[0] if kind == "name" else str(kind), value, start, match.end())
+        start = match.end()
+
+
+def read_module(text: str) -> Module:
+    """Split a module into its top-level entities.
+
+    Raises
+    ------
+    UnreadableIRError : the text is no LLVM IR, or brackets do not match.
+    """
+    return Module(text, tuple(_entities(text)))
+
+
+def _entities(text: str) -> Iterator[Entity]:
+    position, size = _skip_space(text, 0), len(text)
+    while position < size:
+        kind, name = _starts_entity(text, position) or _refuse(text, position)
+        if kind == "define":
+            end, body, name = _definition(text, position)
+        else:
+            end = body = _end_of_entity(text, position)
+            if kind == "declare":
+                name = next((t.name for t in tokenize(text, position, end) if t.kind == "@"), "")
+        yield Entity(kind, name, position, end, body)
+        position = _skip_space(text, end)
+
+
+def _refuse(text: str, position: int) -> tuple[str, str]:
+    raise unreadable(text, position)
+
+
+def _starts_entity(text: str, position: int) -> tuple[str, str] | None:
+    """Kind and name of the entity that starts here; None when none does."""
+    match = _TOKEN.match(text, position)
+    if match is None:
+        raise unreadable(text, position)
+    value = match.group()
+    if match.lastgroup == "word":
+        return (value, "") if value in _STARTERS else None
+    kind = _NAMED.get(value[0]) if match.lastgroup == "name" else None
+    if kind is None or not text.startswith("=", _skip_space(text, match.end())):
+        return None
+    return kind, decode_name(value)
+
+
+def _end_of_entity(text: str, position: int) -> int:
+    """Where the last token stands before the next entity starts."""
+    end, first = position, True
+    while position < len(text):
+        if not first and _starts_entity(text, position):
+            break
+        end = _after_token(text, position)
+        position, first = _skip_space(text, end), False
+    return end
+
+
+def _definition(text: str, position: int) -> tuple[int, int, str]:
+    """End, start of the body and name of a function definition."""
+    name, seen_parameters = "", False
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        value = match.group() if match else ""
+        if value == "{" and seen_parameters:
+            return _after_token(text, position), position, name
+        if value in ("prefix", "prologue") and seen_parameters:
+            raise unreadable(text, position, f"`{value}` data of a function")
+        if value.startswith("@") and not name:
+            name = decode_name(value)
+        seen_parameters = seen_parameters or (value == "(" and bool(name))
+        position = _skip_space(text, _after_token(text, position))
+    raise unreadable(text, len(text), "a function without a body")
+
+
+def _after_token(text: str, position: int) -> int:
+    """End of a token, or of the whole group when it opens a bracket."""
+    match = _TOKEN.match(text, position)
+    if match is None:
+        raise unreadable(text, position)
+    return _after_group(text, position) if match.group() in _OPEN else match.end()
+
+
+def _after_group(text: str, position: int) -> int:
+    opened = [position]
+    position += 1
+    while opened:
+        flat = _FLAT.match(text, position)
+        position = flat.end() if flat else position
+        bracket = text[position : position + 1]
+        if not bracket or bracket == '"':
+            raise unreadable(text, opened[-1], "a bracket that is never closed")
+        if bracket in _OPEN:
+            opened.append(position)
+        elif _CLOSE.index(bracket) != _OPEN.index(text[opened.pop()]):
+            raise unreadable(text, position, "a bracket that closes another kind")
+        position += 1
+    return position
+
+
+def _skip_space(text: str, position: int) -> int:
+    match = _TOKEN.match(text, position)
+    return match.end() if match and match.lastgroup == "space" else position
+
+
+def decode_name(text: str) -> str:
+    """The name that ``@f``, ``@"a b"`` or ``!llvm.ident`` spells."""
+    name = text[1:]
+    if not name.startswith('"'):
+        return name
+    return re.sub(r"\\([0-9a-fA-F]{2})", lambda match: chr(int(match[1], 16)), name[1:-1]).replace(
+        "\\\\", "\\"
+    )
+
+
+def encode_name(sigil: str, name: str) -> str:
+    """The inverse of ``decode_name``; quotes only where LLVM wants them."""
+    if re.fullmatch(r"[-a-zA-Z$._][-a-zA-Z$._0-9]*", name) or re.fullmatch(r"\d+", name):
+        return sigil + name
+    escaped = (c if c.isascii() and c.isprintable() and c not in '"\\' else f"\\{ord(c):02X}" for c in name)
+    return f'{sigil}"{"".join(escaped)}"'
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """The text with non-overlapping edits; every other character stays."""
+    pieces, position = [], 0
+    for edit in sorted(edits):
+        if edit.start < position:
+            raise ValueError(f"edits overlap at {edit.start}")
+        pieces += (text[position : edit.start], edit.replacement)
+        position = edit.end
+    return "".join((*pieces, text[position:]))
+
+
+def line_of(text: str, position: int) -> int:
+    """Line number, from 1, of a position."""
+    return text.count("\n", 0, position) + 1
+
+
+def unreadable(text: str, position: int, what: str = "") -> UnreadableIRError:
+    """The error for text at a position that is not understood."""
+    line = line_of(text, position)
+    start = text.rfind("\n", 0, position) + 1
+    excerpt = text[start : text.find("\n", position) if "\n" in text[position:] else len(text)]
+    what = what or f"unexpected {excerpt[position - start :][:24]!r}"
+    error = UnreadableIRError(
+        f"cannot read the LLVM IR at line {line}: {what}",
+        hint="textual LLVM IR of clang 19 to 22 is understood; bitcode must be disassembled first",
+    )
+    error.at(source=Place("<LLVM IR>", line, position - start + 1, excerpt[:200]))
+    return error

@@ -1,0 +1,144 @@
+"""The linker's whole way: a compiler's LLVM IR in, one checked module that Triton can link out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tle_raw.linker.abi import check_entry
+from tle_raw.linker.functions import read_function
+from tle_raw.linker.llvm_text import Module, Token, read_module, tokenize
+from tle_raw.linker.normalise import normalise
+from tle_raw.linker.references import reachable, recursive, references
+from tle_raw.linker.shared_memory import SharedVariable, static_shared
+from tle_raw.linker.symbols import privatise, refuse_unlinkable
+from tle_raw.linker.unresolved import RUNTIME_BUILTINS, check_resolved
+
+BARRIER_INTRINSICS = ("llvm.nvvm.barrier", "llvm.nvvm.bar.")
+BARRIER_INSTRUCTIONS = (
+    "bar.sync",
+    "bar.arrive",
+    "bar.red",
+    "barrier.sync",
+    "barrier.cta",
+    "barrier.red",
+    "barrier.arrive",
+)
+
+
+@dataclass(frozen=True)
+class LinkableModule:
+    """A fragment ready to be linked.
+
+    ``instructions`` counts LLVM instructions that the entry reaches. ``kept_calls`` are functions that stay
+    calls: the author's ``__noinline__`` ones, recursive ones, and the CUDA runtime's, under the names of the source;
+    ``symbols.private_name`` gives the name in the linked kernel.
+    """
+
+    text: str
+    entry: str
+    static_shared: tuple[SharedVariable, ...]
+    uses_barrier: bool
+    instructions: int
+    kept_calls: tuple[str, ...]
+
+
+def prepare(
+    text: str,
+    *,
+    entry: str,
+    parameters: Sequence[str],
+    result: str,
+    inline: bool = True,
+    older_llvm: bool = False,
+    keep_debug_info: bool = True,
+) -> LinkableModule:
+    """Check a fragment's LLVM IR against its ports and make it linkable.
+
+    Parameters
+    ----------
+    entry : the function that the kernel calls. Its name must not be the kernel's.
+    parameters, result : the LLVM types that the ports pass and expect.
+    inline : False keeps the entry a function of its own.
+    older_llvm : rewrite spellings that the LLVM of Triton 3.6 does not know.
+
+    Raises
+    ------
+    SymbolError, AbiError, UnsupportedFeatureError, UnresolvedSymbolError, UnreadableIRError
+    """
+    module = read_module(text)
+    refuse_unlinkable(module)
+    check_entry(text, entry, parameters, result)
+    shared = static_shared(text, entry)
+    check_resolved(text, entry)
+    graph = references(module)
+    reached = reachable(graph, [entry])
+    linkable = normalise(text, keep_debug_info=keep_debug_info, older_llvm=older_llvm)
+    return LinkableModule(
+        text=privatise(linkable, entry, inline),
+        entry=entry,
+        static_shared=shared,
+        uses_barrier=_uses_barrier(module, reached),
+        instructions=sum(map(len, _bodies(module, reached))),
+        kept_calls=tuple(
+            sorted(_kept(module, entry, inline, reached) | recursive(graph, reached & _defined(module)))
+        ),
+    )
+
+
+def _defined(module: Module) -> frozenset[str]:
+    return frozenset(entity.name for entity in module.of_kind("define"))
+
+
+def _bodies(module: Module, reached: frozenset[str]) -> Iterator[list[str]]:
+    """The instructions of every reached function: the lines that are no label, comment or record."""
+    for entity in module.of_kind("define"):
+        if entity.name in reached:
+            lines = module.text[entity.body + 1 : entity.end - 1].splitlines()
+            yield [line for line in map(str.strip, lines) if _is_instruction(line)]
+
+
+def _is_instruction(line: str) -> bool:
+    """LLVM writes one instruction a line; a switch has a row, which begins with a type, for each case."""
+    label = line.split(";")[0].rstrip().endswith(":")
+    row = line[:1] == "i" and line[1:2].isdecimal()
+    return bool(line) and not line.startswith((";", "#", "]")) and not label and not row
+
+
+def _uses_barrier(module: Module, reached: frozenset[str]) -> bool:
+    if any(name.startswith(BARRIER_INTRINSICS) and ".warp" not in name for name in reached):
+        return True
+    return any(
+        _is_barrier_asm(previous, token)
+        for entity in module.of_kind("define")
+        if entity.name in reached and " asm " in module.text[entity.body : entity.end]
+        for previous, token in _pairs(list(tokenize(module.text, entity.body, entity.end)))
+    )
+
+
+def _pairs(tokens: list[Token]) -> Iterator[tuple[str, Token]]:
+    return zip((token.text for token in tokens), tokens[1:])
+
+
+def _is_barrier_asm(previous: str, token: Token) -> bool:
+    named = any(instruction in token.text for instruction in BARRIER_INSTRUCTIONS)
+    return (
+        token.kind == "string"
+        and named
+        and previous in ("asm", "sideeffect", "alignstack", "inteldialect", "unwind")
+    )
+
+
+def _kept(module: Module, entry: str, inline: bool, reached: frozenset[str]) -> frozenset[str]:
+    noinline = {
+        tokens[1].text
+        for tokens in map(module.header, module.of_kind("attributes"))
+        if any(token.text == "noinline" for token in tokens)
+    }
+    kept = reached & RUNTIME_BUILTINS | (frozenset() if inline else {entry})
+    for entity in module.of_kind("define"):
+        function = read_function(module, entity)
+        own = any(token.text == "noinline" for token in function.after)
+        if entity.name in reached - {entry} and (own or noinline & set(function.groups)):
+            kept |= {entity.name}
+    return kept

@@ -1,0 +1,87 @@
+"""Static shared memory of a fragment, and the alignment of the kernel's own shared memory beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tle_raw.errors import LinkError, UnsupportedFeatureError
+from tle_raw.linker.demangle import demangle
+from tle_raw.linker.functions import Global, read_global
+from tle_raw.linker.llvm_text import Edit, Module, apply_edits, read_module
+from tle_raw.linker.llvm_types import sizes_of
+from tle_raw.linker.references import reachable, references
+
+SHARED_SPACE = 3
+# TMA and WGMMA read swizzled tiles whose address bits up to 1024 matter.
+DYNAMIC_ALIGNMENT = 1024
+DYNAMIC_NAME = "global_smem"
+
+
+@dataclass(frozen=True)
+class SharedVariable:
+    """One ``__shared__`` variable of known size."""
+
+    name: str
+    bytes: int
+    align: int
+
+
+def static_shared(text: str, entry: str | None = None) -> tuple[SharedVariable, ...]:
+    """The shared variables that the entry reaches, or all of them.
+
+    Raises
+    ------
+    UnsupportedFeatureError : ``extern __shared__``, which would alias the kernel's own shared memory.
+    """
+    module = read_module(text)
+    variables = tuple(_shared_variables(module, entry))
+    sizes = sizes_of(module)
+    for variable in variables:
+        if not variable.is_definition or sizes.size(variable.type) == 0:
+            raise UnsupportedFeatureError(
+                f"`extern __shared__` ({demangle(variable.name)}) would overlap the kernel's own shared memory",
+                hint="give the array a size: `__shared__ T name[N]`, with N a constant or a dim of the signature",
+            )
+    return tuple(
+        SharedVariable(v.name, sizes.size(v.type), v.align or sizes.alignment(v.type)) for v in variables
+    )
+
+
+def _shared_variables(module: Module, entry: str | None) -> Iterator[Global]:
+    used = reachable(references(module), [entry]) if entry else None
+    for entity in module.of_kind("global"):
+        variable = read_global(module, entity)
+        if variable.address_space == SHARED_SPACE and (used is None or entity.name in used):
+            yield variable
+
+
+def shared_bytes(variables: Iterable[SharedVariable]) -> int:
+    """Upper bound of what the variables take together, whatever their order: each padded for its alignment."""
+    return sum(variable.bytes + variable.align - 1 for variable in variables)
+
+
+def dynamic_shared_alignment(llir_text: str, alignment: int = DYNAMIC_ALIGNMENT) -> str:
+    """A kernel's LLVM IR whose dynamic shared memory is aligned to at least so many bytes.
+
+    Static variables stand before it and would otherwise shift its start to any multiple of 16. A kernel without
+    dynamic shared memory stays as it is.
+    """
+    if alignment <= 0 or alignment & (alignment - 1):
+        raise LinkError(f"an alignment must be a power of two, not {alignment}")
+    module = read_module(llir_text)
+    for entity in module.of_kind("global"):
+        if entity.name == DYNAMIC_NAME:
+            return _aligned(module, read_global(module, entity), alignment)
+    return llir_text
+
+
+def _aligned(module: Module, variable: Global, alignment: int) -> str:
+    if variable.align >= alignment:
+        return module.text
+    tokens = variable.tokens
+    for token, number in zip(tokens, tokens[1:]):
+        if token.text == "align" and variable.align:
+            return apply_edits(module.text, [Edit(number.start, number.end, str(alignment))])
+    end = variable.entity.end
+    return apply_edits(module.text, [Edit(end, end, f", align {alignment}")])
