@@ -1,1 +1,60 @@
-"""Device code written in another language, inside a Triton kernel."""
+"""Device code written in another language, inside a Triton kernel: inlined, one launch, stock Triton."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tle_raw.errors import TLEError
+from tle_raw.knobs import knobs
+from tle_raw.signature import Buffer, Const, Element, In, InOut, Out, Pointer, Scalar, Signature, Tile
+from tle_raw.target import Target
+
+if TYPE_CHECKING:
+    from tle_raw.dialects import dialect, fragment
+    from tle_raw.fragments import Fragment
+    from tle_raw.frontends.raw.call import call, call_smem
+    from tle_raw.reports import LinkReport, report
+
+__version__ = "0.1.0"
+__all__ = [
+    "Buffer",
+    "Const",
+    "Element",
+    "Fragment",
+    "In",
+    "InOut",
+    "LinkReport",
+    "Out",
+    "Pointer",
+    "Scalar",
+    "Signature",
+    "TLEError",
+    "Target",
+    "Tile",
+    "call",
+    "call_smem",
+    "dialect",
+    "fragment",
+    "knobs",
+    "report",
+]
+
+# These need Triton; the rest of the package does not, so that the command line starts quickly.
+_NEEDS_TRITON = {
+    "dialect": "tle_raw.dialects",
+    "Fragment": "tle_raw.fragments",
+    "call": "tle_raw.frontends.raw.call",
+    "call_smem": "tle_raw.frontends.raw.call",
+    "report": "tle_raw.reports",
+    "LinkReport": "tle_raw.reports",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _NEEDS_TRITON:
+        value = getattr(import_module(_NEEDS_TRITON[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'tle_raw' has no attribute {name!r}")

@@ -1,0 +1,201 @@
+"""A fragment called in a kernel: directly, or through FlagTree's ``call`` and ``call_smem``."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.binding import bind, bind_untyped, match_arguments
+from tle_raw.bound import BoundSignature
+from tle_raw.dtypes import parse_dtype
+from tle_raw.errors import ArgumentCountError, ArgumentTypeError, CallError, Place, Row, ShapeError, TLEError
+from tle_raw.flir.hooks import check_joined
+from tle_raw.fragments import Fragment
+from tle_raw.frontends.raw.emit import emit_element, emit_region
+from tle_raw.frontends.raw.ports import RegionRecord
+from tle_raw.frontends.raw.values import describe
+from tle_raw.signature import Signature, Tile
+
+
+def call_fragment(fragment: Fragment, args: Sequence, keywords: dict[str, Any], semantic: Any, generator: Any):
+    """``fragment(*args, shape=…, M=…)`` inside a kernel: bind, emit, give back the results."""
+
+    def bind_call() -> tuple[BoundSignature, dict[str, Any]]:
+        if fragment.signature is None:
+            raise CallError(
+                f"`{fragment.name}` has no typed signature, so its outputs are not known",
+                hint="call it as tle_raw.call(fragment, [arguments], output_indices=[...]), or annotate the stub",
+            )
+        given_names = {k: keywords.pop(k) for k in list(keywords) if _names_value(fragment.signature, k)}
+        shapes = _shapes(fragment.signature, keywords.pop("shape", None))
+        given = match_arguments(fragment.signature, args, keywords)
+        described = {name: describe(value) for name, value in given.items()}
+        bound = bind(fragment.signature, described, shapes, _name_values(fragment.signature, given_names))
+        return bound, given
+
+    results = _region(fragment, bind_call, semantic, generator)
+    return _packed(results)
+
+
+def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: Any) -> list[core.tensor]:
+    site = _call_site(generator)
+    try:
+        check_joined()
+        bound, values = bind_call()
+        record = RegionRecord(fragment.identity, bound)
+        if bound.is_elementwise:
+            return [emit_element(record, values, semantic)]
+        return emit_region(record, values, semantic)
+    except TLEError as e:
+        raise e.at(fragment=fragment.name, source=fragment.place, call_site=site)
+
+
+def _packed(results: list[core.tensor]):
+    if len(results) <= 1:
+        return results[0] if results else None
+    return core.tuple(results)
+
+
+def _call_site(generator: Any) -> Place | None:
+    """File and line of the call that is being traced; Triton 3.9 does not tell fragments, but says it itself."""
+    node = getattr(generator, "cur_node", None)
+    if node is None:
+        return None
+    line = generator.begin_line + node.lineno
+    text = linecache.getline(generator.file_name, line).rstrip()
+    return Place(generator.file_name, line, 0, text)
+
+
+def _names_value(signature: Signature, keyword: str) -> bool:
+    """``M=64`` gives the value of a name of the signature, unless a parameter has that name."""
+    return keyword in signature.names and all(p.name != keyword for p in signature.parameters)
+
+
+def _name_values(signature: Signature, given: dict[str, Any]) -> dict[str, Any]:
+    plain = {name: core._unwrap_if_constexpr(value) for name, value in given.items()}
+    return {name: parse_dtype(v) if isinstance(v, (str, core.dtype)) else v for name, v in plain.items()}
+
+
+def _shapes(signature: Signature, given: Any) -> dict[str, tuple[int, ...]]:
+    """``shape=``: the shape of the only Out tile, or one shape for each Out tile in signature order."""
+    given = core._unwrap_if_constexpr(given)
+    if given is None:
+        return {}
+    outputs = [p.name for p in signature.parameters if not p.is_passed and isinstance(p.type, Tile)]
+    items = _items(given) or []
+    nested = [isinstance(core._unwrap_if_constexpr(i), (core.tuple, tuple, list)) for i in items]
+    shapes = items if items and all(nested) else [items]
+    if len(shapes) != len(outputs):
+        raise ArgumentCountError(
+            "shape= gives one shape for each Out tile",
+            table=[Row("shapes", f"{len(outputs)} ({', '.join(outputs) or 'no Out tile'})", str(len(shapes)))],
+        )
+    return {name: _shape(shape) for name, shape in zip(outputs, shapes)}
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    values = [core._unwrap_if_constexpr(v) for v in _items(value) or []]
+    if not all(isinstance(v, int) for v in values):
+        raise ShapeError(f"a shape is known at compile time, got {values}")
+    return tuple(values)
+
+
+@core.builtin
+def call(func, args=None, output_indices=None, hint="", outputs=None, inputs=None, _semantic=None, _generator=None):
+    """FlagTree's call of a fragment.
+
+    Two forms: ``call(func, args, output_indices=[0, 2])`` passes all arguments and returns those that the indices
+    name; the older ``call(func, outputs, inputs)`` passes outputs first, then inputs, and returns the outputs.
+
+    Parameters
+    ----------
+    func : a fragment. ``args``: a list of its arguments, ``Out`` parameters included for untyped stubs only.
+    output_indices : which arguments come back. For a typed signature the default is what the signature returns.
+    hint : accepted; no hint has a meaning here.
+
+    Returns
+    -------
+    None, one value, or a tuple, in the order of ``output_indices``.
+    """
+    return _flagtree_call(func, args, output_indices, outputs, inputs, _semantic, _generator)
+
+
+@core.builtin
+def call_smem(
+    func, args=None, output_indices=None, hint="", outputs=None, inputs=None, _semantic=None, _generator=None
+):
+    """As ``call``: FlagTree's name for arguments that live in shared memory. Tiles are put there for the call."""
+    return _flagtree_call(func, args, output_indices, outputs, inputs, _semantic, _generator)
+
+
+def _flagtree_call(func, args, output_indices, outputs, inputs, semantic, generator):
+    func = core._unwrap_if_constexpr(func)
+    site = _call_site(generator)
+    if not isinstance(func, Fragment):
+        raise ArgumentTypeError(
+            "tle_raw.call takes a fragment first", table=[Row("func", "a fragment", type(func).__name__)]
+        ).at(call_site=site)
+    try:
+        values, indices = _arguments_and_outputs(args, output_indices, outputs, inputs)
+        if func.signature is not None:
+            return _call_typed(func, values, indices, semantic, generator)
+        results = _region(func, lambda: _bind_untyped(func, values, indices), semantic, generator)
+        ordered = dict(zip(sorted(indices), results))
+        return _packed([ordered[i] for i in indices])
+    except TLEError as e:
+        raise e.at(fragment=func.name, source=func.place, call_site=site)
+
+
+def _arguments_and_outputs(args, output_indices, outputs, inputs) -> tuple[list, list[int] | None]:
+    """Both forms, told apart by the second positional argument: a list of values is ``inputs``, of ints indices."""
+    indices = _items(output_indices)
+    if outputs is not None or inputs is not None:
+        outs, ins = _items(outputs if outputs is not None else args) or [], _items(inputs) or []
+        return [*outs, *ins], list(range(len(outs)))
+    values = _items(args)
+    if values is None:
+        raise ArgumentCountError("tle_raw.call needs the fragment's arguments", hint="call(func, [x, y, n], ...)")
+    if indices is None:
+        return values, None
+    plain = [core._unwrap_if_constexpr(i) for i in indices]
+    if all(isinstance(i, int) for i in plain) and not (plain == [] and not values):
+        return values, [int(i) for i in plain]
+    return [*values, *indices], list(range(len(values)))
+
+
+def _items(value: Any) -> list | None:
+    value = core._unwrap_if_constexpr(value)
+    if value is None:
+        return None
+    if isinstance(value, core.tuple):
+        return list(value.values)
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _bind_untyped(fragment: Fragment, values: list, indices: list[int] | None):
+    bound = bind_untyped(fragment.name, [describe(v) for v in values], indices or ())
+    return bound, {f"arg{i}": v for i, v in enumerate(values)}
+
+
+def _call_typed(fragment: Fragment, values: list, indices: list[int] | None, semantic: Any, generator: Any):
+    assert fragment.signature is not None
+    passed = fragment.signature.passed
+    result = call_fragment(fragment, values, {}, semantic, generator)
+    if indices is None:
+        return result
+    returned = {p.name: i for i, p in enumerate(fragment.signature.returned)}
+    results = list(result.values) if isinstance(result, core.tuple) else [result]
+    chosen = []
+    for index in indices:
+        name = passed[index].name if 0 <= index < len(passed) else None
+        if name is None or name not in returned:
+            raise ArgumentCountError(
+                f"output index {index} names no parameter that `{fragment.name}` returns",
+                table=[Row("returned", ", ".join(returned) or "nothing", name or f"index {index}")],
+                hint="make the parameter InOut in the signature",
+            )
+        chosen.append(results[returned[name]])
+    return _packed(chosen)

@@ -1,0 +1,210 @@
+"""From a fragment's source to a linkable LLVM module on disk, through the cache."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tle_raw.adapter import Adapter, CompilerOutput, Source
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import ToolchainError
+from tle_raw.identity import digest, package_identity
+from tle_raw.linker.prepare import LinkableModule, prepare
+from tle_raw.target import Target
+
+
+@dataclass(frozen=True)
+class CompiledFragment:
+    """A fragment compiled for one binding and one target.
+
+    Attributes
+    ----------
+    entry : symbol of the generated entry function.
+    path : LLVM IR file, named by its content, that Triton links.
+    static_shared : (name, bytes, alignment) of each static shared variable.
+    uses_barrier : the code holds a block barrier of its own.
+    seconds : the foreign compiler's time when it ran; ``cache_hit`` says that it did not run now.
+    missed : (path, digest) of files that were read but that only the compiler itself could name.
+    """
+
+    name: str
+    entry: str
+    path: Path
+    target: Target
+    bound: BoundSignature
+    inline: bool
+    static_shared: tuple[tuple[str, int, int], ...]
+    uses_barrier: bool
+    instructions: int
+    kept_calls: tuple[str, ...]
+    compiler: str
+    seconds: float
+    cache_hit: bool
+    files: tuple[Path, ...]
+    missed: tuple[tuple[str, str], ...] = ()
+    warnings: str = ""
+
+    @property
+    def text(self) -> str:
+        """The LLVM IR text that is linked."""
+        return self.path.read_text()
+
+    @property
+    def needs_barriers(self) -> bool:
+        """Barriers must stand around its calls: it has tile ports, or static scratch that the next call reuses."""
+        return bool(self.bound.tiles or self.static_shared)
+
+
+_MEMORY: dict[str, CompiledFragment] = {}
+_COMPILING: dict[str, threading.Lock] = {}
+_GUARD = threading.Lock()
+NO_COMPILER = "none"
+
+
+def compiler_identity(adapter: Adapter) -> str:
+    """The adapter's compiler, or "none" on a machine that has none but may have a filled cache."""
+    try:
+        return adapter.compiler_identity()
+    except ToolchainError:
+        return NO_COMPILER
+
+
+def compile_source(
+    adapter: Adapter,
+    source: Source,
+    files: Sequence[Path],
+    bound: BoundSignature,
+    target: Target,
+    *,
+    inline: bool = True,
+) -> CompiledFragment:
+    """Compile, check and prepare ``source`` for one binding and target, or take it from the cache.
+
+    Without a compiler on this machine an entry that any compiler made of the same sources is taken.
+    """
+    content = digest(
+        package_identity(),
+        source.dialect,
+        source.symbol,
+        source.text,
+        source.settings,
+        bound.to_json(),
+        target,
+        inline,
+        _older_llvm(),
+        *sorted(digest(f.read_bytes()) for f in files),
+    )
+    key = f"{content[:40]}-{digest(compiler_identity(adapter))[:16]}"
+    with _lock_of(key):
+        found = _MEMORY.get(key)
+        if found is None or not found.path.exists() or not _same_files(dict(found.missed)):
+            found = _from_disk_or_compiler(adapter, source, files, bound, target, inline, content, key)
+            _MEMORY[key] = found
+        return found
+
+
+def _from_disk_or_compiler(adapter, source, files, bound, target, inline, content, key) -> CompiledFragment:
+    store = _store()
+    any_compiler = f"{content[:40]}-any"
+    without = key.endswith(digest(NO_COMPILER)[:16])
+    with store.lock(key):
+        entry = store.load(any_compiler if without else key) if _caching() else None
+        if entry is not None and _same_files(entry.meta["missed"]):
+            return _compiled(entry, bound, target, inline, cache_hit=True)
+        output, module = _compile(adapter, source, bound, target, inline)
+        meta = _meta(source, output, module, files)
+        entry = store.save(key, module.text, meta)
+        store.save(any_compiler, module.text, meta)
+    return _compiled(entry, bound, target, inline, cache_hit=False)
+
+
+def _compile(adapter, source, bound, target, inline) -> tuple[CompilerOutput, LinkableModule]:
+    output = adapter.compile(source, bound, target)
+    module = prepare(
+        output.text,
+        entry=output.entry,
+        parameters=bound.entry_parameters,
+        result=bound.entry_result,
+        inline=inline,
+        older_llvm=_older_llvm(),
+    )
+    return output, module
+
+
+def _meta(source: Source, output: CompilerOutput, module: LinkableModule, files) -> dict[str, Any]:
+    scanned = {f.resolve() for f in files}
+    missed = [f for f in output.files if f.resolve() not in scanned]
+    return {
+        "name": source.name,
+        "entry": module.entry,
+        "static_shared": [[v.name, v.bytes, v.align] for v in module.static_shared],
+        "uses_barrier": module.uses_barrier,
+        "instructions": module.instructions,
+        "kept_calls": list(module.kept_calls),
+        "compiler": output.compiler,
+        "seconds": output.seconds,
+        "warnings": output.warnings,
+        "files": [str(f) for f in output.files],
+        # Files that only the compiler itself could name: their content is checked when the entry is used again.
+        "missed": {str(f): digest(f.read_bytes()) for f in missed},
+        "created": time.time(),
+    }
+
+
+def _compiled(entry, bound: BoundSignature, target: Target, inline: bool, cache_hit: bool) -> CompiledFragment:
+    meta = entry.meta
+    return CompiledFragment(
+        name=meta["name"],
+        entry=meta["entry"],
+        path=entry.path,
+        target=target,
+        bound=bound,
+        inline=inline,
+        static_shared=tuple((n, b, a) for n, b, a in meta["static_shared"]),
+        uses_barrier=meta["uses_barrier"],
+        instructions=meta["instructions"],
+        kept_calls=tuple(meta["kept_calls"]),
+        compiler=meta["compiler"],
+        seconds=meta["seconds"],
+        cache_hit=cache_hit,
+        files=tuple(Path(f) for f in meta["files"]),
+        missed=tuple(meta["missed"].items()),
+        warnings=meta["warnings"],
+    )
+
+
+def _same_files(missed: dict[str, str]) -> bool:
+    try:
+        return all(digest(Path(f).read_bytes()) == content for f, content in missed.items())
+    except OSError:
+        return False
+
+
+def _older_llvm() -> bool:
+    """Triton 3.6 carries an LLVM 22 from before its release, which does not read every LLVM 22 spelling."""
+    import triton
+
+    return tuple(int(v) for v in triton.__version__.split(".")[:2]) <= (3, 6)
+
+
+def _lock_of(key: str) -> threading.Lock:
+    with _GUARD:
+        return _COMPILING.setdefault(key, threading.Lock())
+
+
+def _caching() -> bool:
+    from tle_raw.knobs import knobs
+
+    return bool(knobs.cache.enabled)
+
+
+def _store():
+    from tle_raw.knobs import knobs
+    from tle_raw.store import Store
+
+    return Store(Path(os.path.expanduser(knobs.cache.dir)))

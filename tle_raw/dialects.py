@@ -1,0 +1,123 @@
+"""``tle_raw.dialect``: declare a fragment over a function whose body is ``...``."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tle_raw.adapter import Declaration
+from tle_raw.errors import DialectError, Place, SignatureError, TLEError
+from tle_raw.fragments import Fragment, declare
+from tle_raw.registry import find_adapter
+from tle_raw.signature import Signature, signature_of
+
+
+def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Fragment]:
+    """Declare a fragment: the decorated stub carries the typed signature, ``options`` the code.
+
+    Parameters
+    ----------
+    name : the dialect: "cuda".
+    inline : False keeps the fragment a called function instead of inlining it.
+    options : the dialect's own. For "cuda": ``file=`` or ``source=`` (the code), ``symbol=`` (the function, default
+        the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``. FlagTree's
+        ``extern_func_name=`` means ``symbol=``.
+
+    Returns
+    -------
+    A decorator that turns the stub into a :class:`Fragment`.
+
+    Raises
+    ------
+    DialectError : unknown dialect or option. SignatureError : the stub's annotations are wrong.
+    FragmentSourceError : the file is missing, or neither ``file=`` nor ``source=`` is given.
+
+    Examples
+    --------
+    >>> @tle_raw.dialect("cuda", source="__device__ float half_of(float x) { return x / 2; }")
+    ... def half_of(x: Element["f32"]) -> Element["f32"]: ...
+    """
+    if not isinstance(name, str):
+        raise DialectError(
+            f"dialect takes the dialect's name, got {name!r}", hint='write @tle_raw.dialect("cuda", file=...)'
+        )
+    local_names = sys._getframe(1).f_locals
+
+    def declare_stub(stub: Callable[..., Any]) -> Fragment:
+        if isinstance(stub, Fragment) or not inspect.isfunction(stub):
+            raise DialectError(f"@dialect decorates a function whose body is `...`, got {stub!r}")
+        place = _stub_place(stub)
+        try:
+            adapter = find_adapter(name)
+            declaration = Declaration(
+                stub.__name__, _signature(stub, local_names), dict(options), place, _folder(place)
+            )
+            return declare(adapter, declaration, inline)
+        except TLEError as e:
+            raise e.at(fragment=stub.__name__, source=place) from e.__cause__
+
+    return declare_stub
+
+
+def fragment(
+    source: str | Path,
+    *,
+    signature: Signature | Callable[..., Any] | None = None,
+    dialect: str | None = None,
+    inline: bool = True,
+    **options: Any,
+) -> Fragment:
+    """Wrap existing device code as a fragment.
+
+    Parameters
+    ----------
+    source : a path of a file, or source text.
+    signature : a typed stub function, or a :class:`Signature`.
+    dialect : the dialect; by default it follows from the file's suffix (``.cu``, ``.cuh``: "cuda").
+    inline, options : as for :func:`tle_raw.dialect`.
+
+    Raises
+    ------
+    DialectError : the dialect does not follow from ``source``. SignatureError : there is no signature.
+    """
+    caller = sys._getframe(1)
+    place = Place(caller.f_code.co_filename, caller.f_lineno)
+    if signature is None:
+        raise SignatureError("a fragment needs a typed signature", hint="pass signature=<a typed stub function>")
+    if not isinstance(signature, Signature):
+        signature = signature_of(signature, caller.f_locals)
+    is_path = isinstance(source, Path) or ("\n" not in str(source) and Path(str(source)).suffix != "")
+    name = dialect or ("cuda" if is_path and Path(source).suffix in (".cu", ".cuh") else None)
+    if name is None:
+        raise DialectError(
+            f"which dialect {str(source)[:40]!r} is written in cannot be told", hint='pass dialect="cuda"'
+        )
+    options = {("file" if is_path else "source"): source, **options}
+    declaration = Declaration(signature.name, signature, options, place, _folder(place))
+    return declare(find_adapter(name), declaration, inline)
+
+
+def _signature(stub: Callable[..., Any], local_names: dict[str, Any]) -> Signature | None:
+    """None for FlagTree's untyped stubs: ``def edsl(*args, **kwargs): ...``."""
+    parameters = inspect.signature(stub).parameters.values()
+    untyped = parameters and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+    return None if untyped else signature_of(stub, local_names)
+
+
+def _stub_place(stub: Callable[..., Any]) -> Place:
+    code = stub.__code__
+    try:
+        lines, first = inspect.getsourcelines(stub)
+    except OSError:
+        return Place(code.co_filename, code.co_firstlineno)
+    offset = next((i for i, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
+    return Place(code.co_filename, first + offset, 0, lines[offset].rstrip())
+
+
+def _folder(place: Place) -> Path:
+    """Relative paths of a declaration start at its own Python file; at the working folder in a notebook."""
+    file = Path(place.file)
+    return file.resolve().parent if file.exists() else Path.cwd()

@@ -1,0 +1,71 @@
+"""Check that Triton's passes kept each region's memory operations around its call: stores before, loads after."""
+
+from __future__ import annotations
+
+from tle_raw.compilation import CompiledFragment
+from tle_raw.errors import RegionError
+from tle_raw.flir.nvidia.mlir_text import OPERATION, block_ids, read_operation
+from tle_raw.flir.nvidia.read_ports import Region
+
+_ADDRESS = ("tti.experimental_memdesc_to_i32", "tti.experimental_memdesc_to_i64")
+
+
+def check_order(lines: list[str], regions: list[Region], compiled: list[CompiledFragment]) -> None:
+    """Read the finished TritonGPU module.
+
+    Raises
+    ------
+    RegionError : a buffer is stored after, or loaded before, the call that works on it.
+    """
+    sites = {f.entry: r.record for r, f in zip(regions, compiled)}
+    blocks = block_ids(lines)
+    buffers = _address_buffers(lines)
+    touched = _first_load_and_last_store(lines, blocks)
+    calls: dict[tuple[str, int], list[int]] = {}
+    entries: dict[tuple[str, int], str] = {}
+    for number, line in enumerate(lines):
+        if OPERATION not in line or 'symbol = "tle_raw_' not in line:
+            continue
+        operation = read_operation(line)
+        for operand in operation.operands:
+            if operand in buffers:
+                key = (buffers[operand], blocks[number])
+                calls.setdefault(key, []).append(number)
+                entries[key] = operation.attribute("symbol")
+    for key, numbers in calls.items():
+        load, store = touched.get(key, (None, None))
+        if (store is not None and store > numbers[0]) or (load is not None and load < numbers[0]):
+            record = sites[entries[key]]
+            raise RegionError(
+                "one of Triton's passes moved a region's tile across its call",
+                hint="report this with the kernel; num_stages=1 on the loop around the call avoids it",
+            ).at(fragment=record.bound.name, call_site=record.call_site)
+
+
+def _address_buffers(lines: list[str]) -> dict[str, str]:
+    """SSA name of an address, as i32, to the name of its buffer."""
+    buffers: dict[str, str] = {}
+    for line in lines:
+        name, _, rest = line.strip().partition(" = ")
+        if rest.startswith(_ADDRESS):
+            buffers[name] = rest.split()[1]
+        elif rest.startswith("arith.trunci "):
+            source = rest.split()[1]
+            if source in buffers:
+                buffers[name] = buffers[source]
+    return buffers
+
+
+def _first_load_and_last_store(lines: list[str], blocks: list[int]) -> dict[tuple[str, int], tuple]:
+    touched: dict[tuple[str, int], tuple[int | None, int | None]] = {}
+    for number, line in enumerate(lines):
+        text = line.strip().partition(" = ")[2] or line.strip()
+        words = text.split()
+        if words and words[0] == "ttg.local_load":
+            key = (words[1], blocks[number])
+            first, last = touched.get(key, (None, None))
+            touched[key] = (number if first is None else first, last)
+        elif words and words[0] == "ttg.local_store":
+            key = (words[2].rstrip(","), blocks[number])
+            touched[key] = (touched.get(key, (None, None))[0], number)
+    return touched

@@ -1,0 +1,58 @@
+"""Refuse regions that cannot work where they stand, before anything is compiled for them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tle_raw.errors import RegionError, Row
+from tle_raw.flir.nvidia.read_ports import Region
+from tle_raw.fragments import Fragment
+
+WARP = 32
+
+
+def check_launch(region: Region, fragment: Fragment, options: Any) -> None:
+    """The block and the cluster must be what the fragment was written for.
+
+    Raises
+    ------
+    RegionError : more than one CTA, or ``block=`` of another size than ``num_warps * 32``.
+    """
+    if region.is_element:
+        return
+    if options.num_ctas > 1:
+        raise RegionError(
+            "a region works on one block: its tiles cannot be spread over a cluster",
+            table=[Row("num_ctas", "1", str(options.num_ctas))],
+            hint="launch this kernel with num_ctas=1; elementwise fragments work with any",
+        )
+    block = fragment.block
+    threads = options.num_warps * WARP
+    if block and prod(block) != threads:
+        warps = prod(block) // WARP
+        possible = prod(block) % WARP == 0 and warps & (warps - 1) == 0 and 1 <= warps <= 32
+        raise RegionError(
+            "the fragment was written for a block of another size",
+            table=[Row("threads", f"{prod(block)} (block={block})", f"{threads} (num_warps={options.num_warps})")],
+            hint=f"launch with num_warps={warps}" if possible else "a block must be 32, 64, … or 1024 threads",
+        )
+
+
+def check_not_specialised(lines: list[str], regions: list[Region], capability: int) -> None:
+    """No region inside or beside warp-specialised partitions: its barriers would wait for warps that never come.
+
+    Checked before Triton's own stage, whose specialising passes (sm_90 and later) do not survive foreign operations,
+    and after it.
+
+    Raises
+    ------
+    RegionError : a loop asks for warp specialisation, or Triton split the kernel's warps.
+    """
+    blocks = [r for r in regions if not r.is_element]
+    specialised = any("tt.warp_specialize" in line or "ttg.warp_specialize" in line for line in lines)
+    if blocks and specialised and capability >= 90:
+        raise RegionError(
+            "the kernel is warp-specialised: a region's threads and barriers would no longer be the whole block",
+            hint="remove warp_specialize=True from tl.range in this kernel; elementwise fragments work with it",
+        ).at(fragment=blocks[0].record.bound.name, call_site=blocks[0].record.call_site)

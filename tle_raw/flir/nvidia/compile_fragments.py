@@ -1,0 +1,35 @@
+"""Compile the fragments of a module's regions, each distinct one once, side by side."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from tle_raw.compilation import CompiledFragment
+from tle_raw.errors import TLEError
+from tle_raw.flir.nvidia.read_ports import Region
+from tle_raw.fragments import fragment_by_identity
+from tle_raw.target import Target
+
+
+def compile_fragments(regions: list[Region], target: Target) -> list[CompiledFragment]:
+    """One compiled fragment for each region, in order; what fails names the kernel's line."""
+    needed = {_key(r): r for r in reversed(regions)}  # the first use of each is the one that errors name
+    if len(needed) == 1:
+        compiled = {key: _compile(region, target) for key, region in needed.items()}
+    else:
+        with ThreadPoolExecutor(max_workers=len(needed)) as pool:
+            results = pool.map(lambda region: _compile(region, target), needed.values())
+            compiled = dict(zip(needed, results))
+    return [compiled[_key(r)] for r in regions]
+
+
+def _key(region: Region) -> tuple[str, str]:
+    return region.record.fragment, region.record.bound.to_json()
+
+
+def _compile(region: Region, target: Target) -> CompiledFragment:
+    try:
+        fragment = fragment_by_identity(region.record.fragment)
+        return fragment.compile_bound(region.record.bound, target)
+    except TLEError as e:
+        raise e.at(fragment=region.record.bound.name, call_site=region.record.call_site) from e.__cause__

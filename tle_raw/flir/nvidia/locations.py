@@ -1,0 +1,35 @@
+"""Resolve MLIR's location aliases to the user's file, line and column."""
+
+from __future__ import annotations
+
+import linecache
+import re
+
+from tle_raw.errors import Place
+
+_ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
+_FILE = re.compile(r'^"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_REFERENCE = re.compile(r"#loc\d*")
+_DEEPEST = 32  # aliases of aliases; more is a cycle
+
+
+class Locations:
+    """The location aliases of one module's text."""
+
+    def __init__(self, lines: list[str]) -> None:
+        matches = (_ALIAS.match(line) for line in lines if line.startswith("#loc"))
+        self._aliases = {m[1]: m[2] for m in matches if m}
+
+    def place(self, location: str) -> Place:
+        """The place of ``loc(...)`` as an operation carries it; of an inlined call, the line in the helper."""
+        text = location.strip().removeprefix("loc(").removesuffix(")")
+        for _ in range(_DEEPEST):
+            found = _FILE.match(text)
+            if found:
+                file, line = found[1], int(found[2])
+                return Place(file, line, int(found[3]), linecache.getline(file, line).rstrip())
+            reference = _REFERENCE.search(text)
+            if not reference or reference[0] not in self._aliases:
+                break
+            text = self._aliases[reference[0]]
+        return Place("<kernel>", 0)

@@ -1,0 +1,162 @@
+"""Read single-line operations of MLIR text by their grammar: strings, nested brackets, SSA names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from tle_raw.errors import RegionError
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+(?:#\d+)?|[{}]|\^bb\d+')
+_OPENING, _CLOSING = "([{<", ")]}>"
+OPERATION = "tt.extern_elementwise"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``%result = tt.extern_elementwise %a, %b {attributes} : (types) -> type loc(...)``."""
+
+    indent: str
+    result: str
+    operands: tuple[str, ...]
+    attributes: tuple[tuple[str, str], ...]
+    types: tuple[str, ...]
+    result_type: str
+    location: str
+
+    def attribute(self, name: str) -> str:
+        """The text of a string attribute, unescaped."""
+        return _unescape(dict(self.attributes)[name])
+
+
+def read_operation(line: str) -> Operation:
+    """Parse one ``tt.extern_elementwise`` line.
+
+    Raises
+    ------
+    RegionError : the line is not of the form that this release knows.
+    """
+    try:
+        return _read(line)
+    except (ValueError, KeyError, IndexError) as e:
+        raise RegionError(
+            "a port operation is printed in a form that this release of tle_raw does not know",
+            log=line.strip()[:400],
+            hint="report this with the Triton version; `tle-raw doctor` shows the tested range",
+        ) from e
+
+
+def _read(line: str) -> Operation:
+    indent = line[: len(line) - len(line.lstrip())]
+    head, rest = line.strip().split(f" = {OPERATION} ", 1)
+    brace = rest.index("{")
+    operands = tuple(o.strip() for o in rest[:brace].split(",") if o.strip())
+    end = _matching(rest, brace)
+    attributes = tuple(_attribute(a) for a in split_top_level(rest[brace + 1 : end]))
+    rest = rest[end + 1 :].strip()
+    if not rest.startswith(": ("):
+        raise ValueError(rest)
+    close = _matching(rest, 2)
+    types = tuple(t.strip() for t in split_top_level(rest[3:close]))
+    arrow, tail = rest[close + 1 :].split("->", 1)
+    if arrow.strip():
+        raise ValueError(rest)
+    location = tail.find(" loc(")
+    result_type = tail if location < 0 else tail[:location]
+    if not head.startswith("%") or len(operands) != len(types):
+        raise ValueError(line)
+    return Operation(
+        indent, head, operands, attributes, types, result_type.strip(), "" if location < 0 else tail[location:]
+    )
+
+
+def _attribute(text: str) -> tuple[str, str]:
+    name, value = text.split("=", 1)
+    return name.strip(), value.strip()
+
+
+def _matching(text: str, start: int) -> int:
+    """Index of the bracket that closes the one at ``start``; strings are skipped, ``->`` is no bracket."""
+    depth, i = 0, start
+    while i < len(text):
+        char = text[i]
+        if char == '"':
+            i = _string_end(text, i)
+        elif char in _OPENING:
+            depth += 1
+        elif char in _CLOSING and not (char == ">" and text[i - 1] == "-"):
+            depth -= 1
+            if depth == 0:
+                return i
+        i += 1
+    raise ValueError(text)
+
+
+def _string_end(text: str, start: int) -> int:
+    i = start + 1
+    while text[i] != '"':
+        i += 2 if text[i] == "\\" else 1
+    return i
+
+
+def split_top_level(text: str, separator: str = ",") -> list[str]:
+    """Split at separators that stand inside no bracket and no string."""
+    parts, depth, start, i = [], 0, 0, 0
+    while i < len(text):
+        char = text[i]
+        if char == '"':
+            i = _string_end(text, i)
+        elif char in _OPENING:
+            depth += 1
+        elif char in _CLOSING and not (char == ">" and text[i - 1] == "-"):
+            depth -= 1
+        elif char == separator and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+        i += 1
+    parts.append(text[start:])
+    return [p for p in parts if p.strip()]
+
+
+def _unescape(quoted: str) -> str:
+    r"""MLIR writes ``\\``, ``\n``, ``\t`` and ``\XX`` (two hex digits of one byte)."""
+    if not (quoted.startswith('"') and quoted.endswith('"')):
+        raise ValueError(quoted)
+    simple = {b"\\": b"\\", b"n": b"\n", b"t": b"\t", b'"': b'"'}
+    data = re.sub(
+        rb'\\([0-9A-Fa-f]{2}|[\\nt"])',
+        lambda m: simple.get(m[1]) or bytes([int(m[1], 16)]),
+        quoted[1:-1].encode(),
+    )
+    return data.decode()
+
+
+def value_uses(lines: list[str]) -> Counter[str]:
+    """How often each SSA name is written; one of them is its definition.
+
+    Sibling blocks may reuse a name, so that a count may be too high, never too low.
+    """
+    counts: Counter[str] = Counter()
+    for line in lines:
+        for token in _TOKEN.findall(line):
+            if token[0] == "%":
+                counts[token.split("#")[0]] += 1
+    return counts
+
+
+def block_ids(lines: list[str]) -> list[int]:
+    """For each line, a number of the block that it ends in; two lines of one block have one number."""
+    ids, stack, latest = [], [0], 0
+    for line in lines:
+        for token in _TOKEN.findall(line):
+            if token == "{":
+                latest += 1
+                stack.append(latest)
+            elif token == "}" and len(stack) > 1:
+                stack.pop()
+            elif token.startswith("^bb") and line.lstrip().startswith("^"):
+                latest += 1
+                stack[-1] = latest
+        ids.append(stack[-1])
+    return ids

@@ -1,0 +1,75 @@
+"""Find regions whose results decide where a later load of the same loop reads: their loop must not be pipelined.
+
+The pipeliner runs loads some iterations ahead, with everything that their addresses depend on by SSA value. A tile
+that leaves a region is loaded from shared memory, so its value depends on the call without an SSA edge; run ahead of
+the call it would be stale. A barrier inside the loop keeps the pipeliner away.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tle_raw.flir.nvidia.place_buffers import Placement
+from tle_raw.flir.nvidia.read_ports import Region
+
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+')
+_ITERATION = re.compile(r"iter_args\((.*?)\) ->")
+_LOADS = ("tt.load ", "tt.descriptor_load ", "tt.descriptor_gather ", "ttng.async_tma", "tt.atomic_")
+
+
+def pin_address_producers(lines: list[str], regions: list[Region], placements: list[Placement]) -> None:
+    """Mark the placements whose results reach an operand of a load."""
+    for region, placement in zip(regions, placements):
+        results = [region.call.operation.result, *(p.operation.result for p in region.closed)]
+        placement.pinned = not region.is_element and _reaches_load(lines, set(results))
+
+
+def _reaches_load(lines: list[str], tainted: set[str]) -> bool:
+    """Follow the values through the text until nothing new is reached; loops carry them around."""
+    while True:
+        before = len(tainted)
+        if _sweep(lines, tainted):
+            return True
+        if len(tainted) == before:
+            return False
+
+
+def _sweep(lines: list[str], tainted: set[str]) -> bool:
+    openers: list[str] = []
+    for line in lines:
+        results, operands = _split(line)
+        depth = line.count("{") - line.count("}")
+        if tainted.intersection(operands):
+            if any(load in line for load in _LOADS):
+                return True
+            if "scf.yield" in line and openers:
+                tainted.update(_yielded(openers[-1], operands, tainted))
+            elif "tt.extern_elementwise" not in line or "tle." not in line:
+                tainted.update(results)
+        if depth > 0:
+            openers.extend([line] * depth)
+        elif depth < 0:
+            del openers[depth:]
+    return False
+
+
+def _split(line: str) -> tuple[list[str], list[str]]:
+    """Names that the line defines, and names that it uses."""
+    head, equals, rest = line.partition(" = ")
+    if not equals or not head.strip().startswith("%"):
+        return [], _names(line)
+    return _names(head), _names(rest)
+
+
+def _names(text: str) -> list[str]:
+    return [t for t in _NAME.findall(text) if t[0] == "%"]
+
+
+def _yielded(opener: str, operands: list[str], tainted: set[str]) -> set[str]:
+    """What a yield makes of tainted operands: the loop's iteration values and results, or a branch's results."""
+    results = set(_split(opener)[0])
+    carried = _ITERATION.search(opener)
+    if not carried:
+        return results
+    arguments = [pair.split("=")[0].strip() for pair in carried[1].split(",")]
+    return results | {a for a, o in zip(arguments, operands) if o in tainted}

@@ -1,0 +1,143 @@
+"""What FLIR does inside Triton's stages for NVIDIA GPUs: it reads top to bottom.
+
+A module without regions goes through untouched. With regions:
+
+ttgir : convert to TritonGPU, read the ports, check where they stand, compile their fragments, place their buffers,
+        put memory and calls in their place; then Triton's own stage runs on the result, and the barriers are put in.
+llir  : hand the fragments' modules to Triton's own linker and optimiser; align the dynamic shared memory.
+ptx   : verify that the promise holds.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import triton
+from triton._C.libtriton import ir, passes
+
+from tle_raw.compilation import CompiledFragment
+from tle_raw.errors import TLEError
+from tle_raw.flir import hooks
+from tle_raw.flir.nvidia.check_regions import check_launch, check_not_specialised
+from tle_raw.flir.nvidia.compile_fragments import compile_fragments
+from tle_raw.flir.nvidia.check_order import check_order
+from tle_raw.flir.nvidia.insert_barriers import insert_barriers
+from tle_raw.flir.nvidia.mlir_text import value_uses
+from tle_raw.flir.nvidia.pin_address_producers import pin_address_producers
+from tle_raw.flir.nvidia.place_buffers import place_buffers
+from tle_raw.flir.nvidia.read_ports import Region, holds_ports, read_regions
+from tle_raw.flir.nvidia.record_regions import record_regions
+from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
+from tle_raw.flir.nvidia.shared_memory_limit import DYNAMIC_ALIGNMENT, check_shared_memory
+from tle_raw.flir.print_after import print_after
+from tle_raw.fragments import fragment_by_identity
+from tle_raw.linker.shared_memory import dynamic_shared_alignment
+from tle_raw.linker.verify import verify_kernel
+from tle_raw.target import Target
+
+Stage = Callable[[Any, dict], Any]
+VERSION = tuple(int(v) for v in triton.__version__.split(".")[:2])
+
+
+@dataclass
+class _Module:
+    """What one compilation knows of its regions, from stage to stage."""
+
+    regions: list[Region] = field(default_factory=list)
+    compiled: list[CompiledFragment] = field(default_factory=list)
+
+
+def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None:
+    """Wrap the stages of one compilation."""
+    module = _Module()
+    for name, wrap in (("ttgir", _ttgir), ("llir", _llir), ("ptx", _ptx)):
+        if name in stages:
+            stages[name] = wrap(stages[name], module, options, capability)
+
+
+def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
+    def ttgir(source, metadata):
+        hooks.leave()
+        if not holds_ports(source.str_nodebug()):
+            return stock(source, metadata)
+        _convert(source, options, capability)
+        lines = source.str().splitlines()
+        module.regions = regions = read_regions(lines)
+        for region in regions:
+            _check(region, options)
+        check_not_specialised(lines, regions, capability)
+        module.compiled = compile_fragments(regions, Target("cuda", capability))
+        placements = place_buffers(regions, value_uses(lines))
+        pin_address_producers(lines, regions, placements)
+        text = replace_ports(lines, regions, placements, module.compiled, spelling_of(VERSION))
+        print_after("replace-ports", text)
+        result = stock(_parse(text, source.context), metadata)
+        lines = result.str().splitlines()
+        check_not_specialised(lines, regions, capability)
+        check_order(lines, regions, module.compiled)
+        text, changed = insert_barriers(lines, spelling_of(VERSION).barrier)
+        print_after("insert-barriers", text)
+        return _parse(text, source.context) if changed else result
+
+    return ttgir
+
+
+def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
+    def llir(source, metadata):
+        if not module.regions:
+            return stock(source, metadata)
+        own_libraries = options.extern_libs
+        fragments = {f"tle_raw_{f.entry}": str(f.path) for f in module.compiled}
+        # The options are frozen, and their cache key is made already: the fragments are in it by their own keys.
+        object.__setattr__(options, "extern_libs", tuple((dict(own_libraries) | fragments).items()))
+        try:
+            text = stock(source, metadata)
+        finally:
+            object.__setattr__(options, "extern_libs", own_libraries)
+        check_shared_memory(metadata["shared"] or 0, module.compiled, capability)
+        if any(f.static_shared for f in module.compiled):
+            text = dynamic_shared_alignment(text, DYNAMIC_ALIGNMENT)
+        metadata["tle_raw"] = record_regions(module.regions, module.compiled)
+        print_after("link", text)
+        return text
+
+    return llir
+
+
+def _ptx(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
+    def ptx(source, metadata):
+        text = stock(source, metadata)
+        if module.regions:
+            inlined = {f.entry: f.inline for f in module.compiled}
+            verify_kernel(text, None, inlined=inlined)
+        return text
+
+    return ptx
+
+
+def _convert(source: Any, options: Any, capability: int) -> None:
+    """Give every tensor its layout. Triton's own stage starts with the same pass, which is idempotent."""
+    manager = ir.pass_manager(source.context)
+    passes.ttir.add_convert_to_ttgpuir(manager, f"cuda:{capability}", options.num_warps, 32, options.num_ctas)
+    manager.run(source, "tle_raw_convert")
+
+
+def _parse(text: str, context: Any) -> Any:
+    """libtriton reads IR from files only."""
+    with tempfile.TemporaryDirectory(prefix="tle_raw_") as folder:
+        file = Path(folder, "ports.ttgir")
+        file.write_text(text)
+        module = ir.parse_mlir_module(str(file), context)
+    module.context = context
+    return module
+
+
+def _check(region: Region, options: Any) -> None:
+    try:
+        check_launch(region, fragment_by_identity(region.record.fragment), options)
+    except TLEError as e:
+        raise e.at(fragment=region.record.bound.name, call_site=region.record.call_site) from None

@@ -1,0 +1,110 @@
+"""Decide which shared-memory buffer each tile port uses, so that consecutive regions share one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tle_raw.flir.nvidia.read_ports import Port, Region
+
+
+@dataclass
+class Buffer:
+    """One shared-memory allocation: its SSA name and the value that it holds just now."""
+
+    name: str
+    holds: str
+    last_region: int
+
+
+@dataclass
+class Placement:
+    """What becomes of one region's ports.
+
+    ``fresh`` lists the in and new ports (by parameter) that get a buffer of their own; the others stand in a buffer
+    that a region before left in place. ``dies`` names the buffers that no later region uses.
+    """
+
+    buffers: dict[int, Buffer] = field(default_factory=dict)
+    fresh: set[int] = field(default_factory=set)
+    dies: list[Buffer] = field(default_factory=list)
+    follows_directly: bool = False
+    pinned: bool = False
+
+
+def place_buffers(regions: list[Region], uses: Counter[str]) -> list[Placement]:
+    """Place every region's tiles.
+
+    A tile takes over a buffer of the same block that still holds it, when the region only reads it, or when the
+    region is the value's one user. A buffer is therefore never written after somebody else still wants to read it,
+    and Triton may move its loads as it likes.
+    """
+    live: dict[int, list[Buffer]] = {}
+    placements: list[Placement] = []
+    for number, region in enumerate(regions):
+        placement = Placement()
+        placements.append(placement)
+        if region.is_element:
+            continue
+        buffers = live.setdefault(region.block, [])
+        taken: dict[str, bool] = {}  # buffers of this region, and whether it writes them
+        for port in region.opened:
+            _place(port, number, region, placement, buffers, taken, uses)
+        _update_contents(region, placement)
+    _find_deaths(regions, placements)
+    _find_neighbours(regions, placements)
+    return placements
+
+
+def _place(port: Port, number: int, region: Region, placement: Placement, buffers, taken, uses) -> None:
+    value, writes = port.operation.operands[0], region.writes(port)
+    reusable = None
+    if not region.opens_new(port):
+        reusable = next((b for b in buffers if b.holds == value and _may_share(b, value, writes, taken, uses)), None)
+    if reusable is None:
+        reusable = Buffer(f"%tle_buffer_{number}_{port.parameter}", value, number)
+        buffers.append(reusable)
+        placement.fresh.add(port.parameter)
+    reusable.last_region = number
+    taken[reusable.name] = writes
+    placement.buffers[port.parameter] = reusable
+
+
+def _may_share(buffer: Buffer, value: str, writes: bool, taken: dict[str, bool], uses: Counter[str]) -> bool:
+    if buffer.name in taken:
+        return not writes and not taken[buffer.name]
+    only_user = uses[value] == 2  # its definition and this port
+    return not writes or only_user
+
+
+def _update_contents(region: Region, placement: Placement) -> None:
+    for port in region.opened:
+        if region.writes(port):
+            placement.buffers[port.parameter].holds = ""
+    for port in region.closed:
+        placement.buffers[port.parameter].holds = port.operation.result
+
+
+def _find_deaths(regions: list[Region], placements: list[Placement]) -> None:
+    for number, placement in enumerate(placements):
+        seen: dict[str, Buffer] = {b.name: b for b in placement.buffers.values()}
+        placement.dies = [b for b in seen.values() if b.last_region == number]
+
+
+def _find_neighbours(regions: list[Region], placements: list[Placement]) -> None:
+    """A region that needs no new buffer and follows another's ports line by line can do without its first barrier."""
+    last_line: dict[int, int] = {}
+    for region, placement in zip(regions, placements):
+        if region.is_element:
+            continue
+        first = min(p.line for p in [*region.opened, region.call])
+        last = max(p.line for p in [region.call, *region.closed])
+        lines = {p.line for p in [*region.opened, region.call, *region.closed]}
+        contiguous = len(lines) == last - first + 1
+        placement.follows_directly = (
+            bool(region.opened)
+            and not placement.fresh
+            and contiguous
+            and last_line.get(region.block) == first - 1
+        )
+        last_line[region.block] = last

@@ -1,0 +1,104 @@
+"""Find the port markers of a converted module and group them into regions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tle_raw.bound import TILE
+from tle_raw.errors import RegionError
+from tle_raw.flir.nvidia.locations import Locations
+from tle_raw.flir.nvidia.mlir_text import OPERATION, Operation, block_ids, read_operation
+from tle_raw.frontends.raw import ports
+from tle_raw.frontends.raw.ports import RegionRecord, record_from_text
+
+
+@dataclass
+class Port:
+    """One marker: the line it stands on, its operation, and which parameter of the region it carries."""
+
+    line: int
+    operation: Operation
+    parameter: int = -1
+
+
+@dataclass
+class Region:
+    """One use of a fragment in the module: its markers in order. ``opened`` holds the in and new ports."""
+
+    record: RegionRecord
+    block: int
+    call: Port
+    opened: list[Port] = field(default_factory=list)
+    closed: list[Port] = field(default_factory=list)
+
+    @property
+    def is_element(self) -> bool:
+        return self.call.operation.attribute("symbol") == ports.ELEMENT
+
+    def opens_new(self, port: Port) -> bool:
+        """The port's buffer starts without content."""
+        return port.operation.attribute("symbol").startswith(ports.NEW)
+
+    def writes(self, port: Port) -> bool:
+        return self.record.bound.parameters[port.parameter].effect != "In"
+
+
+def holds_ports(text: str) -> bool:
+    """Whether a module's text holds any region at all."""
+    return f'symbol = "{ports.CALL}"' in text or f'symbol = "{ports.ELEMENT}"' in text
+
+
+def read_regions(lines: list[str]) -> list[Region]:
+    """The regions of a module in the order of their calls.
+
+    Raises
+    ------
+    RegionError : markers do not form whole regions; a pass of Triton's moved or dropped one.
+    """
+    blocks, locations = block_ids(lines), Locations(lines)
+    regions: list[Region] = []
+    waiting: dict[int, list[Port]] = {}  # by block: ports whose call has not come yet
+    current: dict[int, Region] = {}  # by block: the region whose outputs are being read
+    for number, line in enumerate(lines):
+        if OPERATION not in line or 'symbol = "tle.' not in line:
+            continue
+        operation, block = read_operation(line), blocks[number]
+        symbol = operation.attribute("symbol")
+        if symbol in (ports.CALL, ports.ELEMENT):
+            record = record_from_text(operation.attribute("libname"), locations.place(operation.location))
+            opened = waiting.pop(block, []) if symbol == ports.CALL else []
+            region = Region(record, block, Port(number, operation), opened)
+            regions.append(region)
+            if symbol == ports.CALL:
+                current[block] = region
+            continue
+        kind, _, index = symbol.rpartition(".")
+        port = Port(number, operation, int(index))
+        if kind == ports.OUT:
+            if block not in current:
+                raise _broken(line)
+            current[block].closed.append(port)
+        else:
+            waiting.setdefault(block, []).append(port)
+    if any(waiting.values()):
+        raise _broken(lines[next(iter(waiting.values()))[0].line])
+    for region in regions:
+        _check_whole(region, lines)
+    return regions
+
+
+def _check_whole(region: Region, lines: list[str]) -> None:
+    parameters = region.record.bound.parameters
+    tiles = [i for i, p in enumerate(parameters) if p.kind == TILE]
+    written = [i for i in tiles if parameters[i].effect != "In"]
+    opened, closed = [p.parameter for p in region.opened], [p.parameter for p in region.closed]
+    if not region.is_element and (opened != tiles or closed != written):
+        raise _broken(lines[region.call.line]).at(call_site=region.record.call_site)
+
+
+def _broken(line: str) -> RegionError:
+    return RegionError(
+        "the ports of a region were separated by one of Triton's passes",
+        log=line.strip()[:300],
+        hint="report this with the kernel; moving the call out of the innermost loop or branch may avoid it",
+    )

@@ -1,0 +1,156 @@
+"""Put shared memory, barriers and the linked function's call in place of the port markers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tle_raw.bound import TILE
+from tle_raw.compilation import CompiledFragment
+from tle_raw.flir.nvidia.mlir_text import split_top_level
+from tle_raw.flir.nvidia.place_buffers import Buffer, Placement
+from tle_raw.flir.nvidia.read_ports import Port, Region
+
+
+# Notes on a call, in its libname, for the pass that inserts the barriers.
+AROUND, AFTER = "tle.barrier.around", "tle.barrier.after"
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How one Triton version spells what the ports become."""
+
+    barrier: str
+    address: str
+    address_type: str
+
+
+def spelling_of(version: tuple[int, int]) -> Spelling:
+    """3.7 renamed the block barrier and narrowed the address operation."""
+    if version >= (3, 7):
+        return Spelling("ttg.barrier local", "tti.experimental_memdesc_to_i32", "i32")
+    return Spelling("gpu.barrier", "tti.experimental_memdesc_to_i64", "i64")
+
+
+def replace_ports(
+    lines: list[str],
+    regions: list[Region],
+    placements: list[Placement],
+    compiled: list[CompiledFragment],
+    spelling: Spelling,
+) -> str:
+    """The module's text with every region in its final form."""
+    replaced: dict[int, list[str]] = {}
+    for number, (region, placement, fragment) in enumerate(zip(regions, placements, compiled)):
+        writer = _Writer(number, region, placement, fragment, spelling)
+        if region.is_element:
+            replaced[region.call.line] = writer.element()
+            continue
+        for port in region.opened:
+            replaced[port.line] = writer.open(port)
+        replaced[region.call.line] = writer.call()
+        for port in region.closed:
+            replaced[port.line] = writer.close(port)
+        last = region.closed[-1].line if region.closed else region.call.line
+        replaced[last] = [*replaced[last], *writer.release()]
+    return "\n".join(
+        text for number, line in enumerate(lines) for text in replaced.get(number, [line])
+    )
+
+
+@dataclass(frozen=True)
+class _Writer:
+    number: int
+    region: Region
+    placement: Placement
+    fragment: CompiledFragment
+    spelling: Spelling
+
+    def open(self, port: Port) -> list[str]:
+        """Allocate, fill, take the address. The marker's own result is not used any more."""
+        operation, buffer = port.operation, self.placement.buffers[port.parameter]
+        if port.parameter not in self.placement.fresh:
+            return []
+        tensor, memdesc = operation.result_type, shared_type(operation.result_type)
+        value, loc = operation.operands[0], operation.location
+        if self.region.opens_new(port):
+            lines = [f"{buffer.name} = ttg.local_alloc : () -> {memdesc}{loc}"]
+        elif self.region.writes(port):
+            # Not an initialised allocation: the software pipeliner would let the region write into its own buffer.
+            lines = [
+                f"{buffer.name} = ttg.local_alloc : () -> {memdesc}{loc}",
+                f"ttg.local_store {value}, {buffer.name} : {tensor} -> {memdesc}{loc}",
+            ]
+        else:
+            lines = [f"{buffer.name} = ttg.local_alloc {value} : ({tensor}) -> {memdesc}{loc}"]
+        return self._indented([*lines, *self._address(buffer, memdesc, loc)])
+
+    def _address(self, buffer: Buffer, memdesc: str, loc: str) -> list[str]:
+        address, wide = _address_name(buffer), self.spelling.address_type == "i64"
+        target = f"{address}_wide" if wide else address
+        lines = [f"{target} = {self.spelling.address} {buffer.name} : {memdesc}{loc}"]
+        return [*lines, f"{address} = arith.trunci {target} : i64 to i32{loc}"] if wide else lines
+
+    def call(self) -> list[str]:
+        """The call, with a note of the barriers that it needs.
+
+        They are put in after Triton's own stage, because the software pipeliner leaves every loop alone that holds a
+        barrier; in a loop that must stay as it is they are put in now.
+        """
+        operation = self.region.call.operation
+        plain = iter(zip(operation.operands, operation.types))
+        operands = [
+            (_address_name(self.placement.buffers[i]), "i32") if p.kind == TILE else next(plain)
+            for i, p in enumerate(self.region.record.bound.parameters)
+            if p.kind != "const"
+        ] or [next(plain)]
+        if not self.fragment.needs_barriers:
+            return self._indented([self._extern(operands)])
+        note = AFTER if self.placement.follows_directly else AROUND
+        if not self.placement.pinned:
+            return self._indented([self._extern(operands, note)])
+        barrier = [self.spelling.barrier + operation.location]
+        return self._indented([*(barrier if note == AROUND else []), self._extern(operands), *barrier])
+
+    def close(self, port: Port) -> list[str]:
+        operation, buffer = port.operation, self.placement.buffers[port.parameter]
+        memdesc = shared_type(operation.result_type)
+        load = f"{operation.result} = ttg.local_load {buffer.name} : {memdesc} -> {operation.result_type}"
+        return self._indented([load + operation.location])
+
+    def release(self) -> list[str]:
+        """Keep the buffers alive until here: an address in a register is no use that Triton's allocator sees."""
+        types = {
+            self.placement.buffers[p.parameter].name: shared_type(p.operation.result_type) for p in self.region.opened
+        }
+        loc = self.region.call.operation.location
+        return self._indented([f"ttg.local_dealloc {b.name} : {types[b.name]}{loc}" for b in self.placement.dies])
+
+    def element(self) -> list[str]:
+        operation = self.region.call.operation
+        return self._indented([self._extern(list(zip(operation.operands, operation.types)))])
+
+    def _extern(self, operands: list[tuple[str, str]], note: str = "") -> str:
+        operation = self.region.call.operation
+        values, types = (", ".join(column) for column in zip(*operands))
+        pure = dict(operation.attributes)["pure"]
+        attributes = f'{{libname = "{note}", libpath = "", pure = {pure}, symbol = "{self.fragment.entry}"}}'
+        return (
+            f"{operation.result} = tt.extern_elementwise {values} {attributes} : "
+            f"({types}) -> {operation.result_type}{operation.location}"
+        )
+
+    def _indented(self, lines: list[str]) -> list[str]:
+        return [self.region.call.operation.indent + line for line in lines]
+
+
+def _address_name(buffer: Buffer) -> str:
+    return buffer.name.replace("buffer", "address")
+
+
+def shared_type(tensor: str) -> str:
+    """Row-major, unswizzled shared memory of a tensor type: ``tensor<64x32xf32, #layout>`` to its memdesc."""
+    inside = split_top_level(tensor[len("tensor<") : -1])[0].strip()
+    rank = len(inside.split("x")) - 1
+    order = ", ".join(str(i) for i in reversed(range(rank)))
+    layout = f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [{order}]}}>"
+    return f"!ttg.memdesc<{inside}, {layout}, #ttg.shared_memory, mutable>"

@@ -1,0 +1,221 @@
+"""A fragment: foreign device code with its typed signature, callable inside ``@triton.jit`` functions."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+from triton.runtime.jit import ConstexprFunction
+
+from tle_raw.adapter import Adapter, Declaration, Source
+from tle_raw.binding import bind_names
+from tle_raw.bound import BoundSignature
+from tle_raw.compilation import CompiledFragment, compile_source, compiler_identity
+from tle_raw.errors import Place, RegionError, TLEError
+from tle_raw.identity import digest, package_identity
+from tle_raw.signature import Signature
+from tle_raw.target import Target, parse_target
+
+_FRAGMENTS: WeakValueDictionary[str, Fragment] = WeakValueDictionary()
+
+
+def fragment_by_identity(identity: str) -> Fragment:
+    """The fragment that a region of a TTIR module names.
+
+    Raises
+    ------
+    RegionError : no fragment of that content is declared in this process.
+    """
+    found = _FRAGMENTS.get(identity)
+    if found is None:
+        raise RegionError(
+            f"the module uses a fragment ({identity[:12]}) that this process has not declared",
+            hint="import the Python file that declares it, with the same source, before compiling the IR file",
+        )
+    return found
+
+
+class Fragment(ConstexprFunction):
+    """Foreign device code plus its typed signature.
+
+    Made by ``tle_raw.dialect`` or ``tle_raw.fragment``; call it inside a ``@triton.jit`` function like any Triton
+    function. The result is one value, a tuple of values in signature order, or None.
+
+    Triton finds a fragment among a kernel's dependencies and mixes ``cache_key`` into the kernel's own key, so an
+    edit of the source, a header, a flag, the compiler or this package gives a new kernel.
+    """
+
+    def __init__(self, adapter: Adapter, declaration: Declaration, *, inline: bool = True) -> None:
+        # ConstexprFunction.__init__ wants a Python function with a body; a fragment has none.
+        self._adapter = adapter
+        self._declaration = declaration
+        self._source: Source = adapter.read(declaration)
+        self._stamp: tuple = ()
+        self._stamped_files: tuple[Path, ...] = ()
+        self._key: str | None = None
+        self._lock = threading.RLock()
+        self.inline = inline
+        self.signature = declaration.signature
+        self.__name__ = self.__qualname__ = self._fn_name = declaration.name
+        self.__module__ = "tle_raw.fragments"
+        self.__doc__ = f"{adapter.name} fragment {declaration.signature or declaration.name}"
+        self.__globals__: dict[str, Any] = {}
+        self.used_global_vals: dict = {}
+        self.hash = None
+
+    # --- what the user asks -----------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._declaration.name
+
+    @property
+    def dialect(self) -> str:
+        return self._adapter.name
+
+    @property
+    def block(self) -> tuple[int, ...] | None:
+        """The block shape that the code was written for, or None when any will do."""
+        block = self._declaration.options.get("block")
+        return tuple(block) if block else None
+
+    @property
+    def place(self) -> Place:
+        """The line of the stub."""
+        return self._declaration.place
+
+    def prototype(self) -> str:
+        """The function that the fragment's source is expected to define, as text in its own language."""
+        return self._adapter.prototype(self._source, self._typed_signature())
+
+    def compile(self, target: str | Target = "cuda:90", **bindings: Any) -> CompiledFragment:
+        """Compile without a kernel and without a GPU.
+
+        Parameters
+        ----------
+        target : ``cuda:80``, ``cuda:90``, …
+        bindings : a value for every name of the signature: ``M=64, T="f16"``.
+
+        Raises
+        ------
+        BindingError : a name has no value. ToolchainError, CompilationFailed, SymbolError, LinkError : as named.
+        """
+        bound = bind_names(self._typed_signature(), bindings)
+        return self.compile_bound(bound, parse_target(target))
+
+    def __repr__(self) -> str:
+        return f"<tle_raw {self.dialect} fragment {self.signature or self.name}>"
+
+    # --- what Triton asks -------------------------------------------------------------------------------------
+
+    @property
+    def cache_key(self) -> str:
+        """Digest of everything that can change the code of this fragment, for any target and any binding."""
+        with self._lock:
+            if self._key is None:
+                self._key = self._compute_key()
+            return self._key
+
+    def __hash__(self) -> int:
+        return id(self) >> 4
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __call__(self, *args, _semantic=None, _generator=None, **kwargs):
+        if _semantic is None:
+            raise RegionError(
+                f"the fragment `{self.name}` is device code: it runs only inside a @triton.jit kernel",
+                hint="for TRITON_INTERPRET=1 there is no way to run it in this release"
+                if _interpreting()
+                else "use fragment.compile(target=...) to compile it alone",
+            ).at(fragment=self.name, source=self.place)
+        from tle_raw.frontends.raw.call import call_fragment
+
+        return call_fragment(self, args, kwargs, _semantic, _generator)
+
+    # --- what the hub asks ------------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> str:
+        """The key under which regions name this fragment; registers it for the stages that follow."""
+        _FRAGMENTS[self.cache_key] = self
+        return self.cache_key
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The user's files that this fragment reads."""
+        return self._adapter.files(self._source)
+
+    def refresh(self) -> bool:
+        """Read the files again if one of them changed since the key was made; True when the key changed."""
+        with self._lock:
+            if self._key is None or _stamp(self._stamped_files) == self._stamp:
+                return False
+            old, self._key = self._key, None
+            self._source = self._adapter.read(self._declaration)
+            return self.cache_key != old
+
+    def compile_bound(self, bound: BoundSignature, target: Target) -> CompiledFragment:
+        """Compile for one region."""
+        self.refresh()
+        try:
+            return compile_source(self._adapter, self._source, self.files, bound, target, inline=self.inline)
+        except TLEError as e:
+            raise e.at(fragment=self.name, source=e.context.source or self.place) from e.__cause__
+
+    def _compute_key(self) -> str:
+        files = self.files
+        self._stamped_files, self._stamp = files, _stamp(files)
+        contents = sorted(digest(f.read_bytes()) for f in files)
+        return digest(
+            package_identity(),
+            compiler_identity(self._adapter),
+            self._source.dialect,
+            self._source.symbol,
+            self._source.text,
+            self._source.settings,
+            self.signature,
+            self.inline,
+            *contents,
+        )
+
+    def _typed_signature(self) -> Signature:
+        if self.signature is None:
+            raise RegionError(
+                f"the fragment `{self.name}` has no typed signature: its types are known at a call only",
+                hint='annotate the stub, for example `t: InOut[Tile["f32", "M", "N"]]`',
+            ).at(fragment=self.name, source=self.place)
+        return self.signature
+
+
+def _stamp(files: tuple[Path, ...]) -> tuple:
+    """What a file system tells of an edit; a missing file is a stamp of its own."""
+    stamps = []
+    for file in files:
+        try:
+            status = file.stat()
+            stamps.append((status.st_mtime_ns, status.st_size, status.st_ino))
+        except OSError:
+            stamps.append((0, -1, 0))
+    return tuple(stamps)
+
+
+def _interpreting() -> bool:
+    from triton import knobs
+
+    return bool(knobs.runtime.interpret)
+
+
+
+def declare(adapter: Adapter, declaration: Declaration, inline: bool = True) -> Fragment:
+    """Make a fragment; what goes wrong names it and its stub's line."""
+    from tle_raw.flir.hooks import install
+
+    install()
+    try:
+        return Fragment(adapter, declaration, inline=inline)
+    except TLEError as e:
+        raise e.at(fragment=declaration.name, source=e.context.source or declaration.place) from e.__cause__
