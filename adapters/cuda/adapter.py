@@ -1,0 +1,178 @@
+"""The CUDA C++ dialect: from a declaration to LLVM IR text with one entry function."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tle_raw.adapter import CompilerOutput, Declaration, Source
+from tle_raw.adapters.cuda.command import command_line, dependency_files, run_compiler
+from tle_raw.adapters.cuda.declarations import Function, functions
+from tle_raw.adapters.cuda.explain import Attempt, belongs_to, explain, warnings_text
+from tle_raw.adapters.cuda.includes import Closure, closure
+from tle_raw.adapters.cuda.options import Options, read_options
+from tle_raw.adapters.cuda.prototype import prototype_text
+from tle_raw.adapters.cuda.source import decode, place_of_text, read_file
+from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, split_symbol
+from tle_raw.adapters.cuda.toolchain import Finding, Toolchain, describe, find_toolchain
+from tle_raw.adapters.cuda.wrapper import Unit, line_directive, write_unit
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
+from tle_raw.signature import Signature
+from tle_raw.target import Target
+
+
+class CudaAdapter:
+    """``dialect("cuda", file=… | source=…, symbol=, include_dirs=, defines=, flags=, block=)``."""
+
+    name = "cuda"
+
+    def read(self, declaration: Declaration) -> Source:
+        """Validate the options and read the source anew.
+
+        Raises
+        ------
+        DialectError : an option is unknown or wrong.
+        FragmentSourceError : the source file cannot be read.
+        """
+        from tle_raw.knobs import knobs
+
+        options = read_options(declaration.options, declaration.folder)
+        if options.file:
+            text, place = read_file(options.file), Place(str(options.file), 1)
+        else:
+            text = options.source or ""
+            place = place_of_text(text, declaration.place)
+        if not text.strip():
+            raise FragmentSourceError("the source is empty")
+        symbol = options.symbol or default_symbol(declaration.name, functions(text), text)
+        settings = dict(options.settings(), line_info=str(knobs.line_info), folder=str(declaration.folder.absolute()))
+        data = (options, declaration.folder.absolute())
+        return Source(self.name, declaration.name, symbol, text, place, tuple(sorted(settings.items())), data)
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The source file and the user's headers that it includes, sorted."""
+        options, folder = _options(source)
+        own = (options.file,) if options.file else ()
+        found = _closure(source)
+        files = {*own, *found.files}
+        if found.has_computed:
+            files.update(_asked_files(source.text, source.settings, _stamps(files), options, folder))
+        return tuple(sorted(files))
+
+    def compiler_identity(self) -> str:
+        """One line that names the compiler and its headers by version."""
+        return find_toolchain().identity()
+
+    def describe(self) -> tuple[Finding, ...]:
+        """What this machine has, for ``tle-raw doctor``."""
+        return describe()
+
+    def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        """Compile for one call and one target.
+
+        Raises
+        ------
+        ToolchainError : a tool or a header is missing.
+        SymbolError : the function is missing, overloaded, or no device function.
+        SignatureMismatchError : the function does not take what the signature passes.
+        CompilationFailed : the compiler refused the code, crashed or took too long.
+        """
+        if target.backend != "cuda":
+            raise DialectError(f"the cuda dialect compiles for cuda targets, not for {target}")
+        try:
+            return self._compile(source, bound, target)
+        except TLEError as error:
+            raise error.at(fragment=source.name) from None
+
+    def _compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        from tle_raw.knobs import knobs
+
+        options, folder = _options(source)
+        toolchain = find_toolchain()
+        known = _functions(source)
+        callee = choose_function(source.symbol, known)
+        unit = self._unit(source, bound, callee)
+        line_info = dict(source.settings).get("line_info") != "False"
+        command = command_line(toolchain, options, target.arch, folder, line_info)
+        run = run_compiler(command, unit.text, knobs.compile_timeout)
+        attempt = Attempt(source, bound, callee, known, toolchain, target.arch, run)
+        if run.returncode != 0:
+            raise explain(attempt, knobs.compile_timeout)
+        if options.file and read_file(options.file) != source.text:
+            raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
+        files = tuple(sorted({file for file in run.files if not belongs_to(toolchain.folders, file)}))
+        return CompilerOutput(
+            run.text, unit.entry, files, run.seconds, toolchain.identity(), run.command, warnings_text(attempt)
+        )
+
+    def unit(self, source: Source, bound: BoundSignature) -> str:
+        """The C++ text that is compiled: the headers, the user's code and the entry function."""
+        return self._unit(source, bound, choose_function(source.symbol, _functions(source))).text
+
+    def _unit(self, source: Source, bound: BoundSignature, callee: Callee) -> Unit:
+        options, _ = _options(source)
+        headers = [hashlib.sha256(_bytes(path)).hexdigest() for path in _closure(source).files]
+        line = line_directive(source.place.line, source.place.file)
+        digest = [json.dumps(source.settings), source.symbol, *headers]
+        return write_unit(source.name, source.text, options.file, line, bound, callee, options.block, digest)
+
+    def prototype(self, source: Source | None, signature: Signature) -> str:
+        """The function that the author is expected to write, in two forms."""
+        name = split_symbol(source.symbol)[0].rpartition("::")[2] if source else signature.name
+        return prototype_text(name, signature)
+
+
+def _options(source: Source) -> tuple[Options, Path]:
+    options, folder = source.data
+    return options, folder
+
+
+def _closure(source: Source) -> Closure:
+    options, folder = _options(source)
+    here = options.file.parent if options.file else folder
+    return closure(source.text, here, options.search_dirs, options.forced_includes)
+
+
+def _functions(source: Source) -> tuple[Function, ...]:
+    """The functions of the source; those of its headers too when it does not declare the symbol itself."""
+    found = _shifted(functions(source.text, source.place.file), source.place.line - 1)
+    name, _ = split_symbol(source.symbol)
+    if any(function.qualified == name for function in found):
+        return found
+    headers = [f for path in _closure(source).files for f in functions(decode(_bytes(path)), str(path))]
+    return (*found, *headers)
+
+
+def _shifted(found: Sequence[Function], lines: int) -> tuple[Function, ...]:
+    from dataclasses import replace
+
+    return tuple(replace(function, line=function.line + lines) for function in found) if lines else tuple(found)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FragmentSourceError(f"the header {path} cannot be read: {error.strerror}") from error
+
+
+def _stamps(files: set[Path]) -> tuple[tuple[str, int, int], ...]:
+    return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(files))
+
+
+@functools.lru_cache(maxsize=256)
+def _asked_files(
+    text: str, settings: object, stamps: object, options: Options, folder: Path
+) -> tuple[Path, ...]:
+    """The compiler's own list, for ``#include MACRO``; asked again when a known file changes."""
+    from tle_raw.knobs import knobs
+
+    toolchain = find_toolchain()
+    command = command_line(toolchain, options, "sm_80", folder)
+    unit = f'#include <tle_raw/tile.h>\n#include "{options.file}"\n' if options.file else text
+    run = run_compiler(command, unit, knobs.compile_timeout, ("-M", "-MG"))
+    return tuple(file for file in dependency_files(run.text) if not belongs_to(toolchain.folders, file) and file.is_file())

@@ -1,0 +1,315 @@
+"""Finds the functions that C++ text declares: enough to choose one and to name its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tle_raw.adapters.cuda.spelling import join_tokens
+from tle_raw.adapters.cuda.tokens import Branch, Token, tokenize
+
+_PAIRS = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
+# Words before a parenthesis that do not make it a parameter list.
+_NOT_A_NAME = frozenset(
+    "__attribute__ __declspec alignas __align__ __launch_bounds__ __cluster_dims__ __block_size__ decltype typeof "
+    "__typeof__ noexcept throw requires explicit asm __asm__ sizeof static_assert _Static_assert operator if while "
+    "for switch return".split()
+)
+_SKIPPED = frozenset("using typedef static_assert _Static_assert friend asm __asm__ concept".split())
+_RECORDS = frozenset("struct class union enum".split())
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A function parameter as written: its type, its name, and whether it has a default."""
+
+    type: str
+    name: str = ""
+    has_default: bool = False
+    words: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class TemplateParameter:
+    """``kind`` is "typename", "template" or the type of a value, such as "int"."""
+
+    kind: str
+    name: str
+    default: str = ""
+    is_pack: bool = False
+
+
+@dataclass(frozen=True)
+class Function:
+    """One declaration or definition of a free function. ``scope`` is its namespace, "" for the global one."""
+
+    name: str
+    scope: str
+    parameters: tuple[Parameter, ...]
+    template: tuple[TemplateParameter, ...] | None
+    specifiers: frozenset[str]
+    is_definition: bool
+    line: int
+    column: int
+    branches: tuple[Branch, ...] = ()
+    file: str = ""
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.scope}::{self.name}" if self.scope else self.name
+
+    @property
+    def is_device(self) -> bool:
+        return "__device__" in self.specifiers
+
+    @property
+    def is_kernel(self) -> bool:
+        return "__global__" in self.specifiers
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        return tuple(parameter.type for parameter in self.parameters)
+
+    def __str__(self) -> str:
+        return f"{self.qualified}({', '.join(self.types)})"
+
+
+def functions(text: str, file: str = "") -> tuple[Function, ...]:
+    """Free functions of C++ text, in order. Members, specialisations and operators are left out."""
+    return tuple(_Scanner(tokenize(text), file).scan())
+
+
+class _Scanner:
+    """Walks namespace scopes; function bodies, classes and initialisers are jumped over."""
+
+    def __init__(self, tokens: list[Token], file: str) -> None:
+        self.tokens = tokens
+        self.file = file
+        self.at = 0
+
+    def scan(self, scope: str = "") -> Iterator[Function]:
+        while self.at < len(self.tokens):
+            text = self._text()
+            if text == "}":
+                self.at += 1
+                return
+            if text == ";":
+                self.at += 1
+            elif text in ("inline", "namespace") and self._namespace_follows():
+                yield from self._namespace(scope)
+            elif text == "extern" and self._text(1).startswith('"') and self._text(2) == "{":
+                self.at += 3
+                yield from self.scan(scope)
+            else:
+                found = self._declaration(scope)
+                if found:
+                    yield found
+
+    def _text(self, ahead: int = 0) -> str:
+        index = self.at + ahead
+        return self.tokens[index].text if index < len(self.tokens) else ""
+
+    def _namespace_follows(self) -> bool:
+        return self._text() == "namespace" or self._text(1) == "namespace"
+
+    def _namespace(self, scope: str) -> Iterator[Function]:
+        names = []
+        while self._text() not in ("{", ";", "=", ""):
+            if self._text() == "[[" or self._text() == "(":
+                self._jump()
+                continue
+            if self.tokens[self.at].is_word and self._text() not in ("inline", "namespace", "__attribute__"):
+                names.append(self._text())
+            self.at += 1
+        if self._text() != "{":  # an alias
+            self._skip_statement()
+            return
+        self.at += 1
+        yield from self.scan("::".join([*([scope] if scope else []), *names]))
+
+    def _declaration(self, scope: str) -> Function | None:
+        """Read one declaration to its end; returns the function that it declares, if it does."""
+        template: tuple[TemplateParameter, ...] | None = None
+        is_specialisation = False
+        while self._text() == "template":
+            self.at += 1
+            if self._text() != "<":  # explicit instantiation
+                self._skip_statement()
+                return None
+            written = self._angle_group()
+            template = (template or ()) + tuple(_template_parameter(part) for part in _split(written))
+            is_specialisation = is_specialisation or not written
+        if self._text() in _SKIPPED:
+            self._skip_statement()
+            return None
+        specifiers: list[Token] = []
+        while self.at < len(self.tokens):
+            text = self._text()
+            if text in ("(", "[[", "[") or (text == "<" and specifiers and specifiers[-1].is_word):
+                if text == "(" and _names_function(specifiers):
+                    found = self._function(scope, template, specifiers)
+                    return None if is_specialisation else found
+                if text == "(" and len(specifiers) == 1 and specifiers[0].is_word:
+                    specifiers = []  # a macro call that stands alone
+                self._angle_group() if text == "<" else self._jump()
+            elif text == "{":
+                is_record = any(token.text in _RECORDS for token in specifiers)
+                self._jump()
+                if not is_record and self._text() != ";":
+                    return None
+            elif text in (";", "="):
+                self._skip_statement()
+                return None
+            elif text == "}":
+                return None
+            else:
+                specifiers.append(self.tokens[self.at])
+                self.at += 1
+        return None
+
+    def _function(
+        self, scope: str, template: tuple[TemplateParameter, ...] | None, specifiers: list[Token]
+    ) -> Function | None:
+        *before, name = specifiers
+        while len(before) >= 2 and before[-1].text == "::" and before[-2].is_word:
+            scope = "::".join([*([scope] if scope else []), before[-2].text])
+            before = before[:-2]
+        inside = self._jump()
+        is_definition = self._skip_to_body()
+        parameters = [_parameter(part) for part in _split(inside)]
+        if [parameter.type for parameter in parameters] == ["void"]:
+            parameters = []
+        words = frozenset(token.text for token in before)
+        if "friend" in words or "typedef" in words:
+            return None
+        return Function(
+            name.text, scope, tuple(parameters), template, words, is_definition, name.line, name.column,
+            name.branches, self.file,
+        )  # fmt: skip
+
+    def _skip_to_body(self) -> bool:
+        """Go past a function's end; True when it had a body."""
+        while self.at < len(self.tokens):
+            text = self._text()
+            if text == "{":
+                self._jump()
+                return True
+            if text in (";", "="):
+                self._skip_statement()
+                return False
+            if text == "}":
+                return False
+            if text in _PAIRS:
+                self._jump()
+            else:
+                self.at += 1
+        return False
+
+    def _skip_statement(self) -> None:
+        while self.at < len(self.tokens):
+            text = self._text()
+            if text == "}":
+                return
+            if text in _PAIRS:
+                self._jump()
+                continue
+            self.at += 1
+            if text == ";":
+                return
+
+    def _jump(self) -> list[Token]:
+        """Go past a bracketed group; returns what is inside."""
+        start, closers = self.at + 1, [_PAIRS[self._text()]]
+        self.at += 1
+        while closers and self.at < len(self.tokens):
+            text = self._text()
+            if text == closers[-1]:
+                closers.pop()
+            elif text == "]]" and closers[-1] == "]":  # a[b[0]] is not an attribute
+                closers.pop()
+                if closers and closers[-1] == "]":
+                    closers.pop()
+            elif text in _PAIRS:
+                closers.append(_PAIRS[text])
+            self.at += 1
+        return self.tokens[start : self.at - 1]
+
+    def _angle_group(self) -> list[Token]:
+        start, depth = self.at + 1, 1
+        self.at += 1
+        while depth and self.at < len(self.tokens):
+            text = self._text()
+            if text in _PAIRS:
+                self._jump()
+                continue
+            if text in (";", "}"):  # it was a comparison after all
+                return []
+            depth += (text == "<") - (text == ">")
+            self.at += 1
+        return self.tokens[start : self.at - 1]
+
+
+def _names_function(before: list[Token]) -> bool:
+    """True when a parenthesis after these tokens opens a parameter list: a type, then a name."""
+    if len(before) < 2 or not before[-1].is_word or before[-1].text in _NOT_A_NAME:
+        return False
+    return not any(token.text == "operator" for token in before)
+
+
+def _split(tokens: list[Token]) -> list[list[Token]]:
+    """Cut at the commas that stand in no bracket."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        if token.text in ("(", "[", "{", "<", "[["):
+            depth += 1
+        elif token.text in (")", "]", "}", ">", "]]"):
+            depth -= 1
+        if token.text == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
+def _parameter(tokens: list[Token]) -> Parameter:
+    tokens, default = _cut_default(tokens)
+    words = frozenset(token.text for token in tokens if token.is_word)
+    name = ""
+    names_type = frozenset("const volatile unsigned signed long short struct typename".split())
+    extents = next((i for i, token in enumerate(tokens) if token.text == "[" and i and tokens[i - 1].is_word), 0)
+    if extents > 1:  # float x[16] is float x[]
+        name, tokens = tokens[extents - 1].text, [*tokens[: extents - 1], *tokens[extents:]]
+    elif len(tokens) > 1 and tokens[-1].is_word and tokens[-1].text not in BUILTIN_TYPES:
+        previous = tokens[-2].text
+        if previous != "::" and not (len(tokens) == 2 and previous in names_type):
+            name, tokens = tokens[-1].text, tokens[:-1]
+    return Parameter(join_tokens([token.text for token in tokens]), name, bool(default), words - {name})
+
+
+def _template_parameter(tokens: list[Token]) -> TemplateParameter:
+    tokens, default = _cut_default(tokens)
+    texts = [token.text for token in tokens]
+    is_pack = "..." in texts
+    texts = [text for text in texts if text != "..."]
+    head = "typename" if texts[0] in ("typename", "class") else texts[0]
+    if head == "template":
+        return TemplateParameter("template", texts[-1], join_tokens(default), is_pack)
+    if len(texts) == 1:
+        return TemplateParameter(head, "", join_tokens(default), is_pack)
+    kind = "typename" if head == "typename" and len(texts) == 2 else join_tokens(texts[:-1])
+    return TemplateParameter(kind, texts[-1], join_tokens(default), is_pack)
+
+
+def _cut_default(tokens: list[Token]) -> tuple[list[Token], list[str]]:
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token.text in ("(", "[", "{", "<")) - (token.text in (")", "]", "}", ">"))
+        if token.text == "=" and depth == 0:
+            return tokens[:index], [part.text for part in tokens[index + 1 :]]
+    return tokens, []
+
+
+BUILTIN_TYPES = frozenset(
+    "void bool char short int long float double unsigned signed const volatile auto __restrict__ __restrict".split()
+)

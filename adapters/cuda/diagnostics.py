@@ -1,0 +1,94 @@
+"""Reads clang's messages into values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+_SEVERITY = r"(?P<severity>fatal error|error|warning|note)"
+_MESSAGE = re.compile(rf"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): {_SEVERITY}: (?P<text>.*)$")
+_DRIVER = re.compile(r"^[\w.+-]*(?:zig|clang)[\w.+-]*: (?P<severity>error|warning): (?P<text>.*)$")
+_BARE = re.compile(rf"^{_SEVERITY}: (?P<text>.*)$")
+_INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>.+):(?P<line>\d+)[:,]$")
+_CRASH = ("PLEASE submit a bug report", "PLEASE ATTACH", "Stack dump:", "LLVM ERROR", "UNREACHABLE executed")
+
+
+@dataclass(frozen=True)
+class Location:
+    file: str
+    line: int
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message with the notes that explain it. ``location`` is None for the compiler driver's own."""
+
+    severity: str
+    text: str
+    location: Location | None = None
+    notes: tuple[Diagnostic, ...] = ()
+    included_from: tuple[Location, ...] = ()
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity.endswith("error")
+
+    def lines(self) -> Iterator[str]:
+        """The message as text, its notes below it."""
+        at = f"{self.location.file}:{self.location.line}:{self.location.column}: " if self.location else ""
+        yield f"{at}{self.severity}: {self.text}"
+        for note in self.notes:
+            yield from ("  " + line for line in note.lines())
+
+
+def parse_diagnostics(log: str) -> tuple[Diagnostic, ...]:
+    """The messages of a compiler's log, in order; notes belong to the message before them."""
+    found: list[Diagnostic] = []
+    included: list[Location] = []
+    for line in log.splitlines():
+        from_file = _INCLUDED.match(line)
+        if from_file:
+            included.append(Location(from_file["file"], int(from_file["line"])))
+            continue
+        diagnostic = _diagnostic(line, tuple(included))
+        if diagnostic is None:
+            continue
+        included = []
+        if diagnostic.severity == "note" and found:
+            found[-1] = replace(found[-1], notes=(*found[-1].notes, diagnostic))
+        else:
+            found.append(diagnostic)
+    return tuple(found)
+
+
+def _diagnostic(line: str, included: tuple[Location, ...]) -> Diagnostic | None:
+    match = _MESSAGE.match(line)
+    if match:
+        location = Location(match["file"], int(match["line"]), int(match["column"]))
+        return Diagnostic(match["severity"], match["text"], location, (), included)
+    match = _BARE.match(line) or _DRIVER.match(line)
+    return Diagnostic(match["severity"], match["text"]) if match else None
+
+
+def crashed(returncode: int | None, log: str) -> bool:
+    """True when the compiler died instead of refusing."""
+    if returncode is None or returncode < 0 or returncode >= 128:
+        return True
+    return any(sign in log for sign in _CRASH)
+
+
+def tidy(text: str) -> str:
+    """Take the wrapper's own types and long namespaces out of a message."""
+    text = re.sub(r"(?:tle::detail::)?(?:value|element)_argument<([^<>]*)>", r"\1", text)
+    text = re.sub(r"(?:tle::detail::)?pointer_argument<([^<>]*)>", r"\1*", text)
+    text = re.sub(r"(?:tle::detail::)?tile_argument<([^<>]*)>", r"tle::tile<\1>", text)
+    text = text.replace("cuda::std::__4::", "cuda::std::")
+    return re.sub(r"\s*\[-W[\w+=-]+\]$", "", text) if len(text) < 600 else text[:600] + " ..."
+
+
+def first_location(diagnostic: Diagnostic, accept: Callable[[Location], bool]) -> Location | None:
+    """The first place, from the inside to the outside, that ``accept`` takes."""
+    places = [diagnostic.location, *(note.location for note in diagnostic.notes), *diagnostic.included_from]
+    return next((place for place in places if place and accept(place)), None)

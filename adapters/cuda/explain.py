@@ -1,0 +1,179 @@
+"""Turns the compiler's refusal into the error that says what the user can do."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tle_raw.adapters.cuda.command import Run
+from tle_raw.adapters.cuda.declarations import Function
+from tle_raw.adapters.cuda.diagnostics import (
+    Diagnostic,
+    Location,
+    crashed,
+    first_location,
+    parse_diagnostics,
+    tidy,
+)
+from tle_raw.adapters.cuda.mismatch import mismatch
+from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
+from tle_raw.adapters.cuda.toolchain import Toolchain
+from tle_raw.adapters.cuda.wrapper import LABEL
+from tle_raw.adapter import Source
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import CompilationFailed, Context, Place, SymbolError, TLEError, ToolchainError
+
+LOG_LINES = 40
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A compilation, with what is needed to explain how it went."""
+
+    source: Source
+    bound: BoundSignature
+    callee: Callee
+    functions: Sequence[Function]
+    toolchain: Toolchain
+    arch: str
+    run: Run
+
+    def is_users(self, location: Location) -> bool:
+        """True for lines of the user's, false for the wrapper's and the toolchain's."""
+        return location.file != LABEL and not belongs_to(self.toolchain.folders, Path(location.file))
+
+
+def belongs_to(folders: Sequence[Path], file: Path) -> bool:
+    """True when the file lies in one of the folders, by its name or by what the name links to."""
+    if str(file).startswith("<"):
+        return True
+    names = (file, file.resolve())
+    return any(name.is_relative_to(folder) for name in names for folder in folders)
+
+
+def explain(attempt: Attempt, timeout: float) -> TLEError:
+    """The error for a run that failed."""
+    run = attempt.run
+    if run.returncode is None:
+        return _tool_error(attempt, f"the compiler did not finish within {timeout:g} seconds")
+    diagnostics = parse_diagnostics(run.log)
+    errors = [diagnostic for diagnostic in diagnostics if diagnostic.is_error]
+    if crashed(run.returncode, run.log):
+        return _tool_error(attempt, f"the compiler crashed (return code {run.returncode})")
+    if not errors:
+        return _tool_error(attempt, f"the compiler failed (return code {run.returncode})")
+    error, rest = errors[0], errors[1:]
+    found = _arch(attempt, error) or _missing_header(attempt, error)
+    if found is None and error.location and error.location.file == LABEL:
+        found = _wrapper_error(attempt, error)
+    return found or _compilation_failed(attempt, error, rest)
+
+
+def warnings_text(attempt: Attempt) -> str:
+    """Warnings at the user's lines."""
+    kept = [d for d in parse_diagnostics(attempt.run.log) if d.location and attempt.is_users(d.location)]
+    return "\n".join(tidy(line) for d in kept for line in d.lines())
+
+
+def _tool_error(attempt: Attempt, message: str) -> TLEError:
+    lines = [line for line in attempt.run.log.splitlines() if line.strip()][-LOG_LINES:]
+    log = "\n".join([f"compiler: clang {attempt.toolchain.version}", " ".join(attempt.run.command), *lines])
+    return CompilationFailed(message, log=log, context=Context(source=attempt.source.place))
+
+
+def _arch(attempt: Attempt, error: Diagnostic) -> TLEError | None:
+    if not re.search(r"unsupported CUDA gpu architecture|unsupported (?:HIP|GPU) arch", error.text):
+        return None
+    return ToolchainError(
+        f"clang {attempt.toolchain.version} cannot compile for {attempt.arch}",
+        hint="sm_100 and sm_120 need clang 20 (ziglang 0.15.2) or later, sm_103 and sm_121 need ziglang 0.17",
+    )
+
+
+# Headers that come in packages of their own.
+_PACKAGES = (
+    (r"nv/|cub/|cuda/|thrust/", "pip install nvidia-cuda-cccl  (or: pip install 'tle_raw[cuda]')"),
+    (r"cute/|cutlass/", "CUTLASS is header-only: name its include folder in include_dirs="),
+    (r"(cu|nv)[a-z_0-9]*\.h|crt/|mma\.h|cooperative_groups|vector_types\.h", "knobs.cuda.toolkit names a CUDA toolkit"),
+)
+
+
+def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
+    match = re.match(r"'([^']+)' file not found", error.text)
+    if match is None:
+        return None
+    place = first_location(error, attempt.is_users)
+    context = Context(source=_place(attempt, place) if place else attempt.source.place)
+    for pattern, hint in _PACKAGES:
+        if re.match(pattern, match[1]):
+            return ToolchainError(f"the header <{match[1]}> is not installed", hint=hint, context=context)
+    if error.location and not attempt.is_users(error.location) and error.location.file != LABEL:
+        return ToolchainError(
+            f"the header <{match[1]}>, which {error.location.file} includes, is not installed",
+            hint="install the C++ headers of this machine (g++), or pip install ziglang",
+            context=context,
+        )
+    return None
+
+
+def _wrapper_error(attempt: Attempt, error: Diagnostic) -> TLEError | None:
+    """An error in generated lines: the source does not end, the function is not there, or it does not fit."""
+    text, name = error.text, attempt.callee.name
+    if re.search(r"^expected '?[})]|function definition is not allowed|^extraneous|unterminated|^expected unqualified", text):
+        return None  # the user's braces do not close
+    last = re.escape(name.rpartition("::")[2])
+    undeclared = r"undeclared identifier|no member named|no template named|use of undeclared|no type named"
+    if re.search(undeclared, text) and re.search(rf"'(?:::)?(?:\w+::)*{last}'|'{re.escape(name.split('::')[0])}'", text):
+        return missing_function(name, attempt.functions, attempt.source.place)
+    if "global namespace" in text and "no " in text:
+        return missing_function(name, attempt.functions, attempt.source.place)
+    notes = [note.text for note in error.notes]
+    if any("__host__ function" in part for part in (text, *notes)):
+        function = attempt.callee.function
+        return SymbolError(
+            f"`{name}` is a __host__ function and cannot run on the GPU",
+            hint="write __device__ before it",
+            context=Context(source=_located(attempt, place_of(function)) if function else attempt.source.place),
+        )
+    if "__global__" in text or "global function" in text:
+        return SymbolError(f"`{name}` is a __global__ kernel, and a fragment calls a __device__ function")
+    function = attempt.callee.function
+    place = _located(attempt, place_of(function)) if function else None
+    return mismatch(attempt.bound, attempt.callee, error, place or attempt.source.place)
+
+
+def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diagnostic]) -> TLEError:
+    place = first_location(error, attempt.is_users)
+    lines = [line for note in error.notes for line in note.lines()]
+    lines += [line for diagnostic in rest for line in diagnostic.lines()]
+    if place and place != error.location and error.location and error.location.file != LABEL:
+        lines.insert(0, next(error.lines()))
+    hidden = f"{LABEL}:"
+    shown = [tidy(line) for line in lines if not line.strip().startswith(hidden)]
+    return CompilationFailed(
+        f"the CUDA compiler refused the source: {tidy(error.text)}",
+        log="\n".join(shown[:LOG_LINES]),
+        context=Context(source=_place(attempt, place) if place else attempt.source.place),
+    )
+
+
+def _place(attempt: Attempt, location: Location) -> Place:
+    return _located(attempt, Place(location.file, location.line, location.column))
+
+
+def _located(attempt: Attempt, place: Place) -> Place:
+    """Add the text of the line. Clang counts columns in bytes, a reader in characters."""
+    source = attempt.source
+    lines = source.text.splitlines()
+    index = place.line - source.place.line
+    if place.file == source.place.file and 0 <= index < len(lines):
+        text = lines[index]
+    else:
+        linecache.checkcache(place.file)
+        text = linecache.getline(place.file, place.line).rstrip("\n")
+    before = text.encode("utf-8", "replace")[: max(place.column - 1, 0)].decode("utf-8", "ignore")
+    column = len(before) + 1 if place.column else 0
+    return Place(place.file, place.line, column, text.replace("\t", " "))

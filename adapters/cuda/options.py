@@ -1,0 +1,205 @@
+"""Checks what the user wrote in ``dialect("cuda", …)`` and turns it into one immutable value."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tle_raw.errors import DialectError
+
+NAMES = ("file", "source", "symbol", "include_dirs", "defines", "flags", "block")
+ALIASES = {"extern_func_name": "symbol"}  # FlagTree's name
+IGNORED = ("inline",)  # the hub's own
+
+# Flags that would change what the adapter itself decides, and what to write instead.
+_REFUSED = {
+    "-o": "the output belongs to tle_raw",
+    "-c": "the compiler always writes LLVM IR",
+    "-S": "the compiler always writes LLVM IR",
+    "-E": "the compiler always writes LLVM IR",
+    "-M": "the dependency files belong to tle_raw",
+    "-emit-llvm": "the compiler always writes LLVM IR",
+    "-fsyntax-only": "the compiler always writes LLVM IR",
+    "-x": "the language is CUDA",
+    "-": "the input belongs to tle_raw",
+    "--cuda-": "the target gives the architecture; knobs.cuda.toolkit names a toolkit",
+    "-nocuda": "the headers come from knobs.cuda.toolkit",
+    "--offload": "the target gives the architecture",
+    "-target": "the target gives the architecture",
+    "--target": "the target gives the architecture",
+    "-march": "the target gives the architecture",
+    "-arch": "the target gives the architecture",
+    "-gencode": "the target gives the architecture",
+    "-resource-dir": "knobs.cuda.clang names a clang",
+    "-fgpu-rdc": "everything is linked into one kernel anyway",
+    "-flto": "everything is linked into one kernel anyway",
+    "-rdc": "everything is linked into one kernel anyway",
+}
+_REFUSED_WHOLE = ("-c", "-S", "-E", "-")
+# nvcc's spellings that porters bring along.
+_NVCC = {
+    "--use_fast_math": ("-fgpu-flush-denormals-to-zero", "-fgpu-approx-transcendentals"),
+    "-use_fast_math": ("-fgpu-flush-denormals-to-zero", "-fgpu-approx-transcendentals"),
+    "-ftz=true": ("-fgpu-flush-denormals-to-zero",),
+    "--ftz=true": ("-fgpu-flush-denormals-to-zero",),
+    "--fmad=false": ("-ffp-contract=off",),
+    "-fmad=false": ("-ffp-contract=off",),
+    **dict.fromkeys(
+        ("--expt-relaxed-constexpr", "--expt-extended-lambda", "--extended-lambda", "-lineinfo", "-allow-unsupported-compiler"),
+        (),
+    ),
+}  # fmt: skip
+_INCLUDE_FLAGS = ("-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-I")
+
+
+@dataclass(frozen=True)
+class Options:
+    """``file`` or ``source`` is set. Paths are absolute, flags are clang's."""
+
+    file: Path | None
+    source: str | None
+    symbol: str | None
+    include_dirs: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    block: tuple[int, ...] = ()
+
+    @property
+    def search_dirs(self) -> tuple[Path, ...]:
+        """Every folder in which the user's includes are looked up, the flags' too."""
+        found = list(self.include_dirs)
+        for flag, value in zip(self.flags, self.flags[1:]):
+            if flag in ("-I", "-isystem", "-iquote", "-idirafter"):
+                found.append(Path(value))
+        return tuple(found)
+
+    @property
+    def forced_includes(self) -> tuple[Path, ...]:
+        """Files of ``-include`` and ``-imacros`` flags."""
+        return tuple(Path(v) for f, v in zip(self.flags, self.flags[1:]) if f in ("-include", "-imacros"))
+
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """Everything but the text that can change the code, as sorted pairs of text."""
+        values = {
+            "file": str(self.file or ""),
+            "symbol": self.symbol or "",
+            "include_dirs": json.dumps([str(path) for path in self.include_dirs]),
+            "defines": json.dumps(self.defines),
+            "flags": json.dumps(self.flags),
+            "block": json.dumps(self.block),
+        }
+        return tuple(sorted(values.items()))
+
+
+def read_options(options: Mapping[str, Any], folder: Path) -> Options:
+    """Validate the options of a declaration.
+
+    Raises
+    ------
+    DialectError : an option is unknown, has a value of the wrong type, or breaks the adapter.
+    """
+    given: dict[str, Any] = {}
+    for name, value in options.items():
+        known = ALIASES.get(name, name)
+        if known in IGNORED:
+            continue
+        if known not in NAMES:
+            near = difflib.get_close_matches(name, [*NAMES, *ALIASES])
+            raise DialectError(
+                f"the cuda dialect takes no option `{name}`",
+                hint=f"did you mean {' or '.join(near)}?" if near else "it takes " + ", ".join(NAMES),
+            )
+        if value is not None:
+            given[known] = value
+    if ("file" in given) == ("source" in given):
+        both = "both" if "file" in given else "neither"
+        raise DialectError(f"the cuda dialect takes file= or source=, got {both}", hint='write file="scale.cu"')
+    for name in ("source", "symbol"):
+        if not isinstance(given.get(name, ""), str):
+            raise _wrong_type(name, "text", given[name])
+    return Options(
+        _path("file", given["file"], folder) if "file" in given else None,
+        given.get("source"),
+        given.get("symbol", "").strip() or None,
+        tuple(_path("include_dirs", item, folder) for item in _items("include_dirs", given.get("include_dirs", ()))),
+        _defines(given.get("defines", ())),
+        _flags(_items("flags", given.get("flags", ())), folder),
+        _block(given.get("block", ())),
+    )
+
+
+def _wrong_type(name: str, expected: str, value: object) -> DialectError:
+    return DialectError(f"{name}= takes {expected}, got {value!r}")
+
+
+def _items(name: str, value: object) -> Iterable[Any]:
+    if isinstance(value, (str, os.PathLike)):
+        return (value,)
+    if not isinstance(value, (list, tuple)):
+        raise _wrong_type(name, "a list", value)
+    return value
+
+
+def _path(name: str, value: object, folder: Path) -> Path:
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        raise _wrong_type(name, "a path", value)
+    return Path(os.path.normpath(folder.absolute() / Path(value).expanduser()))
+
+
+def _defines(value: object) -> tuple[str, ...]:
+    if isinstance(value, Mapping):
+        pairs = value.items()
+        return tuple(str(k) if v is None or v is True else f"{k}={int(v) if v is False else v}" for k, v in pairs)
+    defines = tuple(_items("defines", value))
+    for define in defines:
+        if not isinstance(define, str):
+            raise _wrong_type("defines", 'a dict, or a list of texts such as "K=4"', value)
+    return defines
+
+
+def _block(value: object) -> tuple[int, ...]:
+    block = (value,) if isinstance(value, int) else value
+    if not isinstance(block, (list, tuple)) or len(block) > 3:
+        raise _wrong_type("block", "one to three positive integers", value)
+    if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in block):
+        raise _wrong_type("block", "one to three positive integers", value)
+    return tuple(block)
+
+
+def _flags(flags: Iterable[Any], folder: Path) -> tuple[str, ...]:
+    """Refuse what breaks the adapter, translate nvcc's spellings, make paths absolute."""
+    found: list[str] = []
+    rest = list(flags)
+    while rest:
+        flag = rest.pop(0)
+        if not isinstance(flag, str) or not flag.strip():
+            raise _wrong_type("flags", "a list of texts", flag)
+        _check(flag)
+        option = next((o for o in _INCLUDE_FLAGS if flag.startswith(o) and not flag.startswith("-include-pch")), None)
+        if option:
+            value = flag[len(option) :] or (rest.pop(0) if rest else "")
+            if not isinstance(value, str) or not value:
+                raise DialectError(f"the flag {flag!r} lacks its path")
+            found += [option, str(_path("flags", value, folder))]
+        elif flag == "-D" and rest:
+            found.append(f"-D{rest.pop(0)}")
+        else:
+            found += _NVCC.get(flag, (flag,))
+    return tuple(found)
+
+
+def _check(flag: str) -> None:
+    for refused, reason in _REFUSED.items():
+        whole = refused in _REFUSED_WHOLE
+        if flag == refused or (not whole and flag.startswith(refused)):
+            raise DialectError(f"the flag {flag!r} cannot be used here: {reason}")
+    if not flag.startswith("-"):
+        raise DialectError(
+            f"the flag {flag!r} would be a second input file",
+            hint="each flag is its own item: flags=('-I', 'folder')",
+        )

@@ -1,0 +1,92 @@
+"""Writes the C++ function that a signature asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tle_raw.adapters.cuda.spelling import tile_type
+from tle_raw.dtypes import DType
+from tle_raw.signature import Const, Element, Parameter, Pointer, Signature, Tile
+
+
+def prototype_text(name: str, signature: Signature) -> str:
+    """Both forms, compilable: with tle::tile, and with plain pointers."""
+    return "\n".join(_lines(name, signature)) + "\n"
+
+
+def _lines(name: str, signature: Signature) -> Iterator[str]:
+    used = {p.type.dtype for p in signature.parameters if hasattr(p.type, "dtype")}
+    used |= {signature.result.dtype} if signature.result else set()
+    for header in sorted({d.header for d in used if isinstance(d, DType) and d.header}):
+        yield f"#include <{header}>"
+    yield "#include <tle_raw/tile.h>"
+    yield ""
+    for parameter in signature.parameters:
+        note = _note(parameter)
+        if note:
+            yield f"// {note}"
+    dtype_names = {d for d in used if isinstance(d, str)}
+    template = [f"{'class' if n in dtype_names else 'int'} {n}" for n in signature.names]
+    if template:
+        yield f"template <{', '.join(template)}>"
+    yield f"__device__ {_result(signature, '{}')} {name}({_parameters(signature, '{}', tiles=True)}) {{"
+    yield from _body(signature)
+    yield "}"
+    yield ""
+    yield "#if 0  // or, with plain pointers (names of the signature are macros: TLE_" + (
+        f"{signature.names[0]}, ...):" if signature.names else "...):"
+    )
+    yield f'extern "C" __device__ {_result(signature, "TLE_{}")} {name}({_parameters(signature, "TLE_{}", tiles=False)}) {{'
+    yield from _body(signature)
+    yield "}"
+    yield "#endif"
+
+
+def _body(signature: Signature) -> Iterator[str]:
+    if signature.result:
+        yield "  return {};"
+
+
+def _result(signature: Signature, name: str) -> str:
+    return _cxx(signature.result.dtype, name) if signature.result else "void"
+
+
+def _cxx(dtype: DType | str, name: str) -> str:
+    """A dtype's C++ type; a name is a template parameter or a macro."""
+    return dtype.cxx if isinstance(dtype, DType) else name.format(dtype)
+
+
+def _parameters(signature: Signature, name: str, tiles: bool) -> str:
+    return ", ".join(
+        f"{_type(p, name, tiles)} {p.name}" for p in signature.parameters if not isinstance(p.type, Const)
+    )
+
+
+def _type(parameter: Parameter, name: str, tiles: bool) -> str:
+    type_ = parameter.type
+    cxx = _cxx(type_.dtype, name)  # type: ignore[attr-defined]
+    if isinstance(type_, Tile):
+        dims = [dim if isinstance(dim, int) else name.format(dim) for dim in type_.dims]
+        return tile_type(cxx, dims) if tiles else f"{cxx}*"
+    if isinstance(type_, Pointer):
+        return f"const {cxx}*" if parameter.effect == "In" else f"{cxx}*"
+    if isinstance(type_, Element) and parameter.effect != "In":
+        return f"{cxx}&"
+    return cxx
+
+
+def _note(parameter: Parameter) -> str:
+    type_ = parameter.type
+    if isinstance(type_, Tile):
+        what = {"In": "read", "Out": "written", "InOut": "read and written"}[parameter.effect]
+        shape = " x ".join(map(str, type_.dims))
+        return f"{parameter.name}: {shape} elements in shared memory, row-major, {what} by the whole block"
+    if isinstance(type_, Pointer):
+        return f"{parameter.name}: global memory"
+    if isinstance(type_, Element):
+        return f"{parameter.name}: one element; the function is called once for each"
+    if isinstance(type_, Const):
+        return f"{type_.name}: a compile-time integer"
+    return ""
+
+

@@ -1,0 +1,97 @@
+"""Chooses the user's function among those that the source declares."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tle_raw.adapters.cuda.declarations import Function
+from tle_raw.adapters.cuda.tokens import exclusive
+from tle_raw.errors import Context, Place, SymbolError
+
+
+@dataclass(frozen=True)
+class Callee:
+    """What to call. ``function`` is None when the scan did not see it: a macro may have made it."""
+
+    name: str
+    arguments: str = ""  # explicit template arguments that the user wrote, such as "float, 4"
+    function: Function | None = None
+
+    @property
+    def is_template(self) -> bool:
+        return self.function is not None and self.function.template is not None
+
+
+def split_symbol(symbol: str) -> tuple[str, str]:
+    """``"ns::f<float, 4>"`` is ``("ns::f", "float, 4")``."""
+    name, bracket, rest = symbol.strip().removeprefix("::").partition("<")
+    return name.strip(), rest.rsplit(">", 1)[0].strip() if bracket else ""
+
+
+def default_symbol(stub: str, functions: Sequence[Function], text: str) -> str:
+    """The stub's name; when the text never says it, the only device function there is (FlagTree's rule)."""
+    if re.search(rf"\b{re.escape(stub)}\b", text):
+        return stub
+    names = {function.qualified for function in functions if function.is_device}
+    return names.pop() if len(names) == 1 else stub
+
+
+def choose_function(symbol: str, functions: Sequence[Function]) -> Callee:
+    """The function that ``symbol`` names.
+
+    Raises
+    ------
+    SymbolError : it is a kernel, or it is overloaded.
+    """
+    name, arguments = split_symbol(symbol)
+    named = [function for function in functions if function.qualified == name]
+    for function in named:
+        if function.is_kernel:
+            raise SymbolError(
+                f"`{name}` is a __global__ kernel, and a fragment calls a __device__ function",
+                hint="make it a __device__ function; a kernel cannot be called from inside another kernel",
+                context=Context(source=place_of(function)),
+            )
+    candidates = _distinct(named)
+    overloads = [f for f in candidates if not exclusive(f.branches, candidates[0].branches)]
+    if len(overloads) > 1:
+        raise SymbolError(
+            f"`{name}` is ambiguous: the source has {len(overloads)} functions of that name",
+            log="\n".join(f"{function.file}:{function.line}: {function}" for function in overloads),
+            hint="give the one to call its own name, or call it from a new function and name that with symbol=",
+            context=Context(source=place_of(overloads[0])),
+        )
+    return Callee(name, arguments, _best(named))
+
+
+def _distinct(functions: Iterable[Function]) -> list[Function]:
+    """One function for each parameter list; a forward declaration and its definition are one."""
+    distinct: dict[tuple[object, ...], Function] = {}
+    for function in functions:
+        key = (function.types, function.template and len(function.template))
+        distinct.setdefault(key, function)
+    return list(distinct.values())
+
+
+def _best(functions: Sequence[Function]) -> Function | None:
+    return next((function for function in functions if function.is_definition), functions[0] if functions else None)
+
+
+def missing_function(symbol: str, functions: Sequence[Function], source: Place) -> SymbolError:
+    """The error for a function that the compiler does not know."""
+    name, _ = split_symbol(symbol)
+    known = list(dict.fromkeys(f.qualified for f in functions if f.is_device))
+    same_name = [qualified for qualified in known if qualified.rpartition("::")[2] == name.rpartition("::")[2]]
+    near = same_name or difflib.get_close_matches(name, known, n=3, cutoff=0.5) or known[:5]
+    hint = f"the device functions here are {', '.join(known[:5])}" if known else "it has no __device__ function"
+    if near and near != known[:5]:
+        hint = f"did you mean {' or '.join(near)}? Write symbol={near[0]!r}"
+    return SymbolError(f"the source has no function `{name}`", hint=hint, context=Context(source=source))
+
+
+def place_of(function: Function) -> Place:
+    """The line of a function's name."""
+    return Place(function.file, function.line, function.column)

@@ -1,0 +1,161 @@
+"""Puts together what compiles CUDA C++ to LLVM IR on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import tle_raw
+from tle_raw.adapters.cuda.clang import INSTALL, Clang, Refusal, clangs
+from tle_raw.adapters.cuda.headers import (
+    HostHeaders,
+    Toolkit,
+    cccl_version,
+    find_cccl,
+    find_toolkit,
+    host_headers,
+    stub_folder,
+)
+from tle_raw.errors import ToolchainError
+
+INCLUDE = Path(tle_raw.__file__).parent / "include"
+
+
+class Finding(NamedTuple):
+    """One line of ``tle-raw doctor``; ``install`` is empty when nothing is missing."""
+
+    what: str
+    found: str
+    where: str
+    install: str
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler and the headers that go with it."""
+
+    clang: Clang
+    toolkit: Toolkit
+    cccl: Path | None
+    stubs: Path
+    host: HostHeaders
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return self.clang.command
+
+    @property
+    def version(self) -> str:
+        return self.clang.version
+
+    @property
+    def resource_dir(self) -> Path | None:
+        return self.clang.resource_dir
+
+    @property
+    def toolkit_version(self) -> str:
+        return self.toolkit.version
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Folders whose headers belong to the toolchain and not to the user."""
+        own = [INCLUDE, self.stubs, self.toolkit.root, (self.toolkit.root / "include").resolve(), Path("/usr/include")]
+        own += [Path("/usr/lib/gcc"), *([self.cccl] if self.cccl else [])]
+        own += [self.resource_dir or Path(self.command[0]).resolve().parents[1]]
+        own += [Path(self.command[0]).parent] if len(self.command) > 1 else []
+        return tuple(own)
+
+    def identity(self) -> str:
+        """One line that is the same for equal toolchains, wherever they are installed."""
+        cccl = cccl_version(self.cccl) if self.cccl else "none"
+        return (
+            f"clang {self.version} ({self.clang.own_headers}), CUDA headers {self.toolkit_version} "
+            f"({self.toolkit.origin if self.toolkit.origin.startswith('Triton') else 'toolkit'}), "
+            f"CCCL {cccl}, {self.host.name}, tile.h {own_headers_digest()}"
+        )
+
+
+def own_headers_digest() -> str:
+    """Digest of the headers that this package ships."""
+    digest = hashlib.sha256()
+    for header in sorted((INCLUDE / "tle_raw").glob("*.h")):
+        digest.update(header.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def find_toolchain() -> Toolchain:
+    """The toolchain that the knobs and this machine give.
+
+    Raises
+    ------
+    ToolchainError : something is missing; the hint says what to install.
+    """
+    from tle_raw.knobs import knobs
+
+    clang = _usable_clang(_text(knobs.cuda.clang))
+    toolkit = find_toolkit(_text(knobs.cuda.toolkit))
+    if toolkit is None:
+        raise ToolchainError(
+            "no CUDA headers were found, neither a toolkit's nor those inside Triton's wheel",
+            hint="install a CUDA toolkit and set CUDA_HOME, or reinstall Triton",
+        )
+    host = host_headers()
+    if host is None:
+        raise ToolchainError(
+            "no C++ headers were found for the host side of CUDA's headers",
+            hint="pip install ziglang  (or install g++ and libc6-dev)",
+        )
+    return Toolchain(clang, toolkit, find_cccl(_text(knobs.cuda.cccl), toolkit), stub_folder(), host)
+
+
+def _usable_clang(asked: str | None) -> Clang:
+    refused: list[Refusal] = []
+    for candidate in clangs(asked):
+        if isinstance(candidate, Clang):
+            return candidate
+        refused.append(candidate)
+    raise ToolchainError(
+        "no clang that compiles CUDA for this Triton was found",
+        log="\n".join(f"{refusal.path}: {refusal.reason}" for refusal in refused),
+        hint=INSTALL,
+    )
+
+
+def _text(path: Path | str | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def describe() -> tuple[Finding, ...]:
+    """What was found and what is missing, for ``tle-raw doctor``. Raises nothing."""
+    return tuple(_findings())
+
+
+def _findings() -> Iterator[Finding]:
+    from tle_raw.knobs import knobs
+
+    try:
+        clang = _usable_clang(_text(knobs.cuda.clang))
+        yield Finding("clang", clang.version, f"{' '.join(clang.command)} ({clang.origin})", "")
+    except ToolchainError as error:
+        yield Finding("clang", "", error.log or error.message, error.hint)
+    toolkit = None
+    try:
+        toolkit = find_toolkit(_text(knobs.cuda.toolkit))
+    except ToolchainError as error:
+        yield Finding("CUDA headers", "", error.message, error.hint)
+    else:
+        if toolkit:
+            yield Finding("CUDA headers", toolkit.version, f"{toolkit.root} ({toolkit.origin})", "")
+        else:
+            yield Finding("CUDA headers", "", "", "a CUDA toolkit, or Triton's wheel")
+    try:
+        cccl = find_cccl(_text(knobs.cuda.cccl), toolkit)
+        missing = "pip install nvidia-cuda-cccl  (fp16, bf16, fp8, CUB and cooperative groups need it)"
+        yield Finding("CCCL", cccl_version(cccl) if cccl else "", str(cccl or ""), "" if cccl else missing)
+    except ToolchainError as error:
+        yield Finding("CCCL", "", error.message, error.hint)
+    host = host_headers()
+    yield Finding("C++ headers", host.name if host else "", "", "" if host else "pip install ziglang")

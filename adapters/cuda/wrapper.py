@@ -1,0 +1,199 @@
+"""Writes the translation unit: headers, the user's code, and an entry function of the type that Triton calls."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tle_raw.adapters.cuda.declarations import Function
+from tle_raw.adapters.cuda.ports import Port, local, ports
+from tle_raw.adapters.cuda.symbol import Callee
+from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.dtypes import DType
+
+# Diagnostics in generated lines carry this file name.
+LABEL = "<tle_raw wrapper>"
+
+# C++ types that clang turns into the LLVM types of the border.
+_CROSSING = {"half": "_Float16", "bfloat": "__bf16"}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """C++ text and the name of the function in it that Triton calls."""
+
+    text: str
+    entry: str
+
+
+def write_unit(
+    name: str,
+    text: str,
+    file: Path | None,
+    line: str,
+    bound: BoundSignature,
+    callee: Callee,
+    block: tuple[int, ...] = (),
+    digest: Iterable[str] = (),
+) -> Unit:
+    """The unit for one call. ``line`` is the ``#line`` text of a source string; a file is included instead."""
+    entry = entry_name(name, [text, bound.to_json(), *digest])
+    parts = [
+        f'#line 1 "{LABEL}"',
+        *_prologue(bound),
+        *_block_lines(block),
+        f'#include "{file}"' if file else f"{line}\n{text}",
+        f'\n#line 1 "{LABEL}"',
+        *_entry(entry, bound, callee),
+    ]
+    return Unit("\n".join(parts) + "\n", entry)
+
+
+def entry_name(name: str, content: Iterable[str]) -> str:
+    """A symbol that is the same for the same content only."""
+    digest = hashlib.sha256()
+    for part in content:
+        data = part.encode("utf-8", "surrogateescape")
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return f"tle_raw_{re.sub(r'[^0-9A-Za-z_]', '_', name)}_{digest.hexdigest()[:16]}"
+
+
+def line_directive(number: int, file: str) -> str:
+    """``#line 12 "file"``; a line before the first becomes the first."""
+    escaped = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'#line {max(number, 1)} "{escaped}"'
+
+
+def name_text(value: int | DType) -> str:
+    """A bound name as C++ text."""
+    return value.cxx if isinstance(value, DType) else str(value)
+
+
+def template_arguments(bound: BoundSignature, callee: Callee) -> tuple[str, ...]:
+    """Template parameters that the signature names, by name, as far as they lead the function's own list."""
+    values = dict(bound.names)
+    found: list[str] = []
+    for parameter in (callee.function and callee.function.template) or ():
+        if parameter.name not in values or parameter.is_pack:
+            break
+        found.append(name_text(values[parameter.name]))
+    return tuple(found)
+
+
+def call_text(bound: BoundSignature, callee: Callee) -> str:
+    """The call of the user's function."""
+    explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
+    angle = f"<{explicit}>" if explicit else ""
+    arguments = _arguments(ports(bound), callee.function, deduced_names(bound, callee))
+    return f"::{callee.name}{angle}({', '.join(arguments)})"
+
+
+def deduced_names(bound: BoundSignature, callee: Callee) -> frozenset[str]:
+    """Template parameters that get their values from the arguments of the call."""
+    template = (callee.function and callee.function.template) or ()
+    count = _count_arguments(callee.arguments) if callee.arguments else len(template_arguments(bound, callee))
+    if any(parameter.is_pack for parameter in template[:count]):
+        count = next(i for i, parameter in enumerate(template) if parameter.is_pack)
+    return frozenset(parameter.name for parameter in template[count:]) | {"auto"}
+
+
+def _count_arguments(text: str) -> int:
+    depth = commas = 0
+    for character in text:
+        depth += (character in "<([{") - (character in ">)]}")
+        commas += character == "," and depth == 0
+    return commas + 1
+
+
+def _arguments(passed: tuple[Port, ...], function: Function | None, deduced: frozenset[str]) -> Iterator[str]:
+    parameters = function.parameters if function else ()
+    for index, port in enumerate(passed):
+        parameter = parameters[index] if index < len(parameters) else None
+        yield port.argument(parameter.type if parameter and parameter.words & deduced else None)
+
+
+def _prologue(bound: BoundSignature) -> Iterator[str]:
+    yield "#define TLE_RAW_FLAT_BLOCK 1"
+    dtypes = [p.dtype for p in bound.parameters if p.dtype] + ([bound.result] if bound.result else [])
+    dtypes += [value for _, value in bound.names if isinstance(value, DType)]
+    for header in sorted({dtype.header for dtype in dtypes if dtype.header}):
+        yield f"#include <{header}>"
+    names = {dtype.name for dtype in dtypes}
+    if "f16" in names:
+        yield "#define TLE_RAW_HAS_HALF 1"
+    if "bf16" in names:
+        yield "#define TLE_RAW_HAS_BFLOAT 1"
+    yield "#include <tle_raw/arguments.h>"
+    for name, value in bound.names:
+        yield f"#define TLE_{name} {name_text(value)}"
+
+
+def _block_lines(block: tuple[int, ...]) -> Iterator[str]:
+    """The user's own threadIdx; a 1-D block is what Triton has anyway."""
+    if len(block) < 2 or math.prod(block[1:]) == 1:
+        return
+    for axis, extent in zip("XYZ", (*block, 1, 1)):
+        yield f"#define TLE_RAW_BLOCK_{axis} {extent}u"
+    yield "#include <tle_raw/block.h>"
+
+
+def _entry(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
+    updated = next((i for i, p in enumerate(bound.crossing) if p.kind == ELEMENT and p.effect != "In"), None)
+    result = bound.result
+    if result is None and updated is not None:
+        result = bound.crossing[updated].dtype
+    returned = crossing_type(result) if result else "int"
+    parameters = [f"{_parameter_type(p)} tle_raw_{i}" for i, p in enumerate(bound.crossing)] or ["int"]
+    yield f'extern "C" __attribute__((device)) {returned} {entry}({", ".join(parameters)}) {{'
+    for index, parameter in enumerate(bound.crossing):
+        yield from _argument(parameter, index)
+    call = call_text(bound, callee)
+    # Tiles and pointers would cross a call by way of memory, and Triton's inliner sees the entry only.
+    inline = "  [[clang::always_inline]]"
+    if bound.result is not None:
+        yield f"{inline} auto tle_raw_result = {call};"
+        yield (
+            f"  static_assert(tle::detail::equal<typename tle::detail::result_value<decltype({call})>::type, "
+            f'{bound.result.cxx}>, "the result has another type");'
+        )
+        yield f"  return __builtin_bit_cast({returned}, tle_raw_result);"
+    else:
+        yield f"{inline} {call};"
+        yield f"  return {f'__builtin_bit_cast({returned}, tle_raw_value_{updated})' if result else '0'};"
+    yield "}"
+
+
+def crossing_type(dtype: DType) -> str:
+    """C++ type that becomes the dtype's LLVM type: fp8 crosses as a byte, __half as _Float16."""
+    if dtype.llvm in _CROSSING:
+        return _CROSSING[dtype.llvm]
+    return "unsigned char" if dtype.name.startswith("f8") else dtype.cxx
+
+
+def _parameter_type(parameter: BoundParameter) -> str:
+    assert parameter.dtype is not None
+    if parameter.kind == TILE:
+        return "unsigned"
+    if parameter.kind == POINTER:
+        return f"{parameter.dtype.cxx} __attribute__((address_space(1)))*"
+    return crossing_type(parameter.dtype)
+
+
+def _argument(parameter: BoundParameter, index: int) -> Iterator[str]:
+    """Turn what crossed into the argument that fits one C++ type."""
+    assert parameter.dtype is not None
+    cxx, name, crossed = parameter.dtype.cxx, local(index), f"tle_raw_{index}"
+    if parameter.kind == TILE:
+        dims = "".join(f", {dim}" for dim in parameter.dims)
+        yield f"  tle::detail::tile_argument<{cxx}{dims}> {name}({crossed});"
+    elif parameter.kind == POINTER:
+        yield f"  tle::detail::pointer_argument<{cxx}> {name}{{{crossed}}};"
+    elif parameter.kind == ELEMENT and parameter.effect != "In":
+        yield f"  {cxx} tle_raw_value_{index} = __builtin_bit_cast({cxx}, {crossed});"
+        yield f"  tle::detail::element_argument<{cxx}> {name}{{tle_raw_value_{index}}};"
+    else:
+        yield f"  tle::detail::value_argument<{cxx}> {name}{{__builtin_bit_cast({cxx}, {crossed})}};"

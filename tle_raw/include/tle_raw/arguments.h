@@ -1,0 +1,86 @@
+// What tle_raw's generated entry functions pass to the user's function: arguments that fit one type only.
+//
+// C++ would turn a float into an int, and a pointer into a bool, without a word. Each struct below converts to the types
+// that its port can stand for and to no other, so that a wrong parameter is a compiler error. Clang only.
+#ifndef TLE_RAW_ARGUMENTS_H
+#define TLE_RAW_ARGUMENTS_H
+
+#include <tle_raw/tile.h>
+
+#define TLE_RAW_GLOBAL __attribute__((address_space(1)))
+#define TLE_RAW_SHARED __attribute__((address_space(3)))
+#define TLE_RAW_DEVICE __attribute__((device)) __attribute__((always_inline))
+
+namespace tle {
+namespace detail {
+
+// One type under two names: `long` and `long long`, `char` and `signed char`, the compiler's 16-bit floats.
+template <class T> struct spelling { using type = T; };
+template <> struct spelling<long> { using type = long long; };
+template <> struct spelling<unsigned long> { using type = unsigned long long; };
+template <> struct spelling<char> { using type = signed char; };
+#ifdef TLE_RAW_HAS_HALF
+template <> struct spelling<_Float16> { using type = __half; };
+#endif
+#ifdef TLE_RAW_HAS_BFLOAT
+template <> struct spelling<__bf16> { using type = __nv_bfloat16; };
+#endif
+
+template <class A, class B>
+inline constexpr bool equal = same<typename spelling<A>::type, typename spelling<B>::type>::value;
+
+template <class T> struct unqualified { using type = T; };
+template <class T> struct unqualified<const T> { using type = T; };
+template <class T> struct unqualified<volatile T> { using type = T; };
+template <class T> struct unqualified<const volatile T> { using type = T; };
+
+// What a call gives back, without its reference.
+template <class T> struct result_value { using type = typename unqualified<T>::type; };
+template <class T> struct result_value<T&> : result_value<T> {};
+template <class T> struct result_value<T&&> : result_value<T> {};
+
+template <class U, class T> using if_equal = typename require<equal<U, T>>::type;
+template <class U, class T> using if_element = typename require<equal<typename unqualified<U>::type, T>>::type;
+
+// Scalar, or an element that is only read.
+template <class T> struct value_argument {
+  T value;
+  template <class U, if_equal<U, T> = 0> TLE_RAW_DEVICE operator U() const { return __builtin_bit_cast(U, value); }
+};
+
+// An element that the function updates: `T&` or `T*`.
+template <class T> struct element_argument {
+  T& value;
+  template <class U, if_equal<U, T> = 0> TLE_RAW_DEVICE operator U&() const { return reinterpret_cast<U&>(value); }
+  template <class U, if_equal<U, T> = 0> TLE_RAW_DEVICE operator U*() const { return reinterpret_cast<U*>(&value); }
+};
+
+// Global memory: `T*`, `const T*`, with or without its address space.
+template <class T> struct pointer_argument {
+  T TLE_RAW_GLOBAL* value;
+  TLE_RAW_DEVICE T* data() const { return (T*)value; }
+  template <class U, if_element<U, T> = 0> TLE_RAW_DEVICE operator U*() const { return (U*)data(); }
+  template <class U, if_element<U, T> = 0> TLE_RAW_DEVICE operator U TLE_RAW_GLOBAL*() const {
+    return (U TLE_RAW_GLOBAL*)value;
+  }
+};
+
+// A tile: `tle::tile<T, ...>`, `T*`, either of const T, or a pointer with its address space.
+template <class T, int... Dims> struct tile_argument {
+  T TLE_RAW_SHARED* value;
+  TLE_RAW_DEVICE explicit tile_argument(unsigned address) : value((T TLE_RAW_SHARED*)(unsigned long long)address) {}
+  TLE_RAW_DEVICE T* data() const { return (T*)__builtin_assume_aligned((T*)value, 16); }
+  TLE_RAW_DEVICE tile<T, Dims...> plain() const { return tile<T, Dims...>(data()); }
+  template <class U, if_element<U, T> = 0> TLE_RAW_DEVICE operator U*() const { return (U*)data(); }
+  template <class U, if_element<U, T> = 0> TLE_RAW_DEVICE operator U TLE_RAW_SHARED*() const {
+    return (U TLE_RAW_SHARED*)value;
+  }
+  template <class U, if_element<U, T> = 0> TLE_RAW_DEVICE operator tile<U, Dims...>() const {
+    return tile<U, Dims...>((U*)data());
+  }
+};
+
+}  // namespace detail
+}  // namespace tle
+
+#endif  // TLE_RAW_ARGUMENTS_H
