@@ -1,0 +1,184 @@
+"""``tle-raw doctor``: what this machine has for compiling fragments, and what to install."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import tle_raw
+from tle_raw.cli.table import bytes_text, columns
+from tle_raw.errors import TLEError
+from tle_raw.knobs import knobs
+from tle_raw.store import Store
+
+SUPPORTED_PYTHON = ((3, 11), (3, 13))
+# Triton's version, and the LLVM inside its wheel.
+LLVM_OF_TRITON = {
+    (3, 6): "22.0.0git f6ded0be",
+    (3, 7): "23.0.0git 1f126a6d",
+    (3, 8): "23.0.0git 5f07f818",
+    (3, 9): "24.0.0git b010a18d",
+}
+OK, MISSING, ABSENT = "ok", "MISSING", "-"  # ABSENT: not there, and not needed
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line. ``needed`` says that no CUDA fragment compiles without it."""
+
+    mark: str
+    what: str
+    found: str = ""
+    where: str = ""
+    install: str = ""
+    needed: bool = True
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("doctor", help="what this machine has, and what to install")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    print(f"tle_raw {tle_raw.__version__}")
+    usable = True
+    for title, checks in (
+        ("Python and Triton", [python(), *triton(), gpu()]),
+        ("CUDA fragments", list(cuda_toolchain())),
+        ("Dialects", list(dialects())),
+        ("Cache", [cache()]),
+        ("Settings that differ from the defaults", list(settings())),
+    ):
+        print(f"\n{title}")
+        print("\n".join(_rendered(checks)))
+        usable = usable and not any(c.needed and c.mark == MISSING for c in checks)
+    print(
+        "\nCUDA fragments compile on this machine." if usable else "\nCUDA fragments do NOT compile here yet."
+    )
+    return 0 if usable else 1
+
+
+def python() -> Check:
+    version = platform.python_version()
+    supported = SUPPORTED_PYTHON[0] <= sys.version_info[:2] <= SUPPORTED_PYTHON[1]
+    where = f"{platform.system()} {platform.machine()}, {sys.executable}"
+    return Check(
+        OK if supported else MISSING, "Python", version, where, "" if supported else "Python 3.11 to 3.13"
+    )
+
+
+def triton() -> Iterator[Check]:
+    try:
+        import triton
+    except Exception as error:  # a broken installation raises more than ImportError
+        yield Check(MISSING, "Triton", "", str(error), "pip install 'triton>=3.6,<3.10'")
+        return
+    version = tuple(int(part) for part in triton.__version__.split(".")[:2])
+    llvm = LLVM_OF_TRITON.get(version)  # type: ignore[arg-type]
+    where = str(triton.__path__[0])
+    if llvm is None:
+        yield Check(MISSING, "Triton", triton.__version__, where, "a supported version: 3.6 to 3.9")
+        return
+    yield Check(OK, "Triton", triton.__version__, where)
+    yield Check(OK, "LLVM in Triton", llvm)
+    for name in ("ptxas", "ptxas_blackwell"):
+        yield _ptxas(name)
+
+
+def _ptxas(name: str) -> Check:
+    import triton
+
+    what = name.replace("_", "-")
+    try:
+        tool = getattr(triton.knobs.nvidia, name)
+    except Exception as error:  # Triton raises RuntimeError when it finds none
+        return Check(MISSING, what, "", str(error).strip(), "reinstall Triton, or set TRITON_PTXAS_PATH")
+    return Check(OK, what, tool.version, tool.path)
+
+
+def gpu() -> Check:
+    try:
+        import torch
+    except ImportError:
+        return Check(
+            ABSENT, "GPU", "", "torch is not installed: kernels compile, but cannot be launched", needed=False
+        )
+    if not torch.cuda.is_available():
+        return Check(
+            ABSENT,
+            "GPU",
+            "",
+            f"torch {torch.__version__} sees none: kernels compile, but cannot be launched",
+            needed=False,
+        )
+    major, minor = torch.cuda.get_device_capability()
+    found = f"{torch.cuda.get_device_name()}, cuda:{major}{minor}"
+    return Check(
+        OK, "GPU", found, f"{torch.cuda.device_count()} in all, torch {torch.__version__}", needed=False
+    )
+
+
+def cuda_toolchain() -> Iterator[Check]:
+    try:
+        from tle_raw.adapters.cuda.toolchain import describe
+    except ImportError as error:
+        yield Check(MISSING, "CUDA adapter", "", str(error), "pip install 'tle_raw[cuda]'")
+        return
+    for finding in describe():
+        mark = MISSING if finding.install else OK
+        # Only fragments that include certain headers need CCCL.
+        yield Check(mark, finding.what, finding.found, finding.where, finding.install, finding.what != "CCCL")
+
+
+def dialects() -> Iterator[Check]:
+    from tle_raw.registry import PLANNED, adapter_names, find_adapter
+
+    for name in adapter_names():
+        try:
+            find_adapter(name)
+        except TLEError as error:
+            yield Check(MISSING, name, "", error.message, error.hint, needed=name == "cuda")
+        else:
+            yield Check(OK, name)
+    yield Check(ABSENT, "not in this release", ", ".join(PLANNED), needed=False)
+
+
+def cache() -> Check:
+    try:
+        store = Store(knobs.cache.dir)
+    except TLEError as error:
+        return Check(MISSING, "folder", "", error.message, error.hint)
+    size = f"{len(store.entries())} entries, {bytes_text(store.size())}"
+    if store.is_writable():
+        return Check(OK, "folder", size, str(store.folder))
+    install = (
+        "set TLE_RAW_CACHE_DIR to a folder that can be written; until then each process compiles its own"
+    )
+    return Check(MISSING, "folder", size, f"{store.folder} cannot be written", install, needed=False)
+
+
+def settings() -> Iterator[Check]:
+    changed = [d for d in knobs.describe() if d.differs]
+    for setting in changed:
+        if setting.error:
+            yield Check(MISSING, setting.environment, "", setting.error, setting.doc)
+        else:
+            yield Check(OK, setting.environment, str(setting.value), f"default: {setting.default}")
+    if not changed:
+        yield Check(ABSENT, "none", needed=False)
+
+
+def _rendered(checks: list[Check]) -> Iterator[str]:
+    lines = columns([(c.mark, c.what, c.found, _first(c.where)) for c in checks])
+    for check, line in zip(checks, lines, strict=True):
+        yield line
+        yield from ("      " + more for more in check.where.splitlines()[1:])
+        if check.install:
+            yield f"      install or change: {check.install}"
+
+
+def _first(text: str) -> str:
+    return text.partition("\n")[0]

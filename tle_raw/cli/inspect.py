@@ -1,0 +1,70 @@
+"""``tle-raw inspect``: what a fragment compiles to, without a kernel and without a GPU."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tle_raw.cli.load import HOW, fragments_of
+from tle_raw.cli.table import bytes_text, columns
+from tle_raw.knobs import knobs
+
+if TYPE_CHECKING:
+    from tle_raw.compilation import CompiledFragment
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("inspect", help="compile a fragment and print what came out")
+    parser.add_argument("where", metavar="FILE.py[:fragment]", help=HOW)
+    parser.add_argument("--target", help="cuda:80, cuda:90, …; default: the knob `target`, else cuda:90")
+    parser.add_argument(
+        "-D",
+        dest="bindings",
+        action="append",
+        default=[],
+        type=binding,
+        metavar="NAME=VALUE",
+        help="a value for a name of the signature: -D M=64 -D T=f16",
+    )
+    parser.add_argument("--llvm", action="store_true", help="print the LLVM IR, too")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    target = arguments.target or knobs.target or "cuda:90"
+    for fragment in fragments_of(arguments.where).values():
+        compiled = fragment.compile(target, **dict(arguments.bindings))
+        print("\n".join(_lines(compiled)))
+        if arguments.llvm:
+            print(compiled.text)
+    return 0
+
+
+def binding(text: str) -> tuple[str, int | str]:
+    """``M=64`` is a number, ``T=f16`` a word."""
+    name, equals, value = text.partition("=")
+    if not (name.isidentifier() and equals and value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, int(value) if value.lstrip("-").isdigit() else value
+
+
+def _lines(compiled: CompiledFragment) -> list[str]:
+    shared = sum(size for _, size, _ in compiled.static_shared)
+    names = ", ".join(name for name, _, _ in compiled.static_shared)
+    bound = ", ".join(str(p) for p in compiled.bound.parameters)
+    rows = [
+        ("signature", f"({bound})" + (f" -> {compiled.bound.result}" if compiled.bound.result else "")),
+        ("entry", compiled.entry),
+        ("LLVM IR", f"{compiled.instructions} instructions, {bytes_text(len(compiled.text))}"),
+        ("calls left", ", ".join(compiled.kept_calls) or "none"),
+        ("static shared", f"{shared} bytes{f' ({names})' if names else ''}"),
+        ("block barrier", "yes" if compiled.uses_barrier else "no"),
+        ("inlined", "yes" if compiled.inline else "no, by its declaration"),
+        ("compiler", compiled.compiler),
+        ("time", "from the cache" if compiled.cache_hit else f"{compiled.seconds:.2f} s"),
+        ("file", compiled.path),
+        *(("reads", file) for file in compiled.files),
+    ]
+    if compiled.warnings:
+        rows.append(("warnings", compiled.warnings.strip()))
+    return [f"{compiled.name} for {compiled.target}", *columns(rows)]
