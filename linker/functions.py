@@ -41,7 +41,7 @@ class FunctionType:
 
 @dataclass(frozen=True)
 class Function:
-    """A ``define`` or ``declare``: ``before`` holds the tokens left of its name, ``after`` those right of ``)``."""
+    """A ``define`` or ``declare``, with the tokens ``before`` its name and ``after`` its parameters."""
 
     entity: Entity
     type: FunctionType

@@ -236,7 +236,8 @@ def encode_name(sigil: str, name: str) -> str:
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """The text with non-overlapping edits; every other character stays."""
-    pieces, position = [], 0
+    pieces: list[str] = []
+    position = 0
     for edit in sorted(edits):
         if edit.start < position:
             raise ValueError(f"edits overlap at {edit.start}")

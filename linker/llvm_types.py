@@ -14,7 +14,7 @@ _UNSIZED = ("void", "label", "token", "metadata", "x86_amx", "opaque")
 
 @dataclass(frozen=True)
 class Type:
-    """A type. ``kind`` is a simple type's word, or pointer, array, vector, struct, packed, named, function."""
+    """A type: ``kind`` is its word, or pointer, array, vector, struct, packed, named or function."""
 
     kind: str
     elements: tuple[Type, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from tle_raw.linker.llvm_text import Edit, Entity, Module, Token, apply_edits, read_module, tokenize
 
@@ -20,7 +21,7 @@ EMISSION_KIND = "LineTablesOnly"
 
 # clang 22 writes these; the LLVM of Triton 3.6 knows none of them, later ones know the older form too.
 NEWER_ATTRIBUTES = frozenset(("nocreateundeforpoison",))
-NEWER_MEMORY = re.compile(r"target_mem\d+:?")
+NEWER_MEMORY = re.compile(r"target_mem\d+")
 OLDER_INTRINSICS = {"llvm.nvvm.ex2.approx.ftz.f32": "llvm.nvvm.ex2.approx.ftz.f"}
 
 
@@ -90,20 +91,25 @@ def _older_spellings(module: Module) -> Iterator[Edit]:
         for index, token in enumerate(tokens):
             if token.kind == "word" and token.text in NEWER_ATTRIBUTES:
                 yield Edit(tokens[index - 1].end, token.end, "")
-            elif token.kind == "word" and NEWER_MEMORY.fullmatch(token.text):
-                yield _memory_edit(tokens, index)
+            elif token.text == "memory" and tokens[index + 1 : index + 2] and tokens[index + 1].text == "(":
+                yield from _memory_edit(tokens, index)
             elif token.kind == "@" and token.name in OLDER_INTRINSICS:
                 yield Edit(token.start, token.end, "@" + OLDER_INTRINSICS[token.name])
 
 
-def _memory_edit(tokens: list[Token], index: int) -> Edit:
-    """Drop ``, target_mem0: none`` inside ``memory(...)``, or ``target_mem0: none, `` when first."""
-    last = index
-    while tokens[last + 1].text not in (",", ")"):
-        last += 1
-    if tokens[index - 1].text == ",":
-        return Edit(tokens[index - 1].start, tokens[last].end, "")
-    return Edit(tokens[index].start, tokens[last + 2].start, "")
+def _memory_edit(tokens: list[Token], index: int) -> Iterator[Edit]:
+    """Rewrite ``memory(read, target_mem0: none)``; what an older LLVM cannot say is dropped."""
+    inside = list(takewhile(lambda token: token.text != ")", tokens[index + 2 :]))
+    if not any(NEWER_MEMORY.fullmatch(token.text) for token in inside):
+        return
+    effects = [effect.split(":") for effect in "".join(token.text for token in inside).split(",")]
+    newer = [effect for effect in effects if NEWER_MEMORY.fullmatch(effect[0])]
+    older = [": ".join(effect) for effect in effects if effect not in newer]
+    end = tokens[index + 2 + len(inside)].end
+    if all(effect[-1] == "none" for effect in newer):
+        yield Edit(tokens[index].start, end, f"memory({', '.join(older) or 'none'})")
+    else:
+        yield Edit(tokens[index - 1].end, end, "")
 
 
 def _debug_places(module: Module) -> Iterator[Edit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tle_raw.linker.abi import check_entry
 from tle_raw.linker.functions import read_function
@@ -31,8 +32,8 @@ class LinkableModule:
     """A fragment ready to be linked.
 
     ``instructions`` counts LLVM instructions that the entry reaches. ``kept_calls`` are functions that stay
-    calls: the author's ``__noinline__`` ones, recursive ones, and the CUDA runtime's, under the names of the source;
-    ``symbols.private_name`` gives the name in the linked kernel.
+    calls: the author's ``__noinline__`` ones, recursive ones, the CUDA runtime's. They have the source's
+    names; ``symbols.private_name`` gives the name in the linked kernel.
     """
 
     text: str
@@ -112,20 +113,16 @@ def _uses_barrier(module: Module, reached: frozenset[str]) -> bool:
         _is_barrier_asm(previous, token)
         for entity in module.of_kind("define")
         if entity.name in reached and " asm " in module.text[entity.body : entity.end]
-        for previous, token in _pairs(list(tokenize(module.text, entity.body, entity.end)))
+        for previous, token in pairwise(tokenize(module.text, entity.body, entity.end))
     )
 
 
-def _pairs(tokens: list[Token]) -> Iterator[tuple[str, Token]]:
-    return zip((token.text for token in tokens), tokens[1:])
-
-
-def _is_barrier_asm(previous: str, token: Token) -> bool:
+def _is_barrier_asm(previous: Token, token: Token) -> bool:
     named = any(instruction in token.text for instruction in BARRIER_INSTRUCTIONS)
     return (
         token.kind == "string"
         and named
-        and previous in ("asm", "sideeffect", "alignstack", "inteldialect", "unwind")
+        and previous.text in ("asm", "sideeffect", "alignstack", "inteldialect", "unwind")
     )
 
 

@@ -166,7 +166,7 @@ class _Reader:
         self.function, self.chains = name, {}
 
     def _location(self, statement: Statement) -> None:
-        """``.loc 3 15 22, function_name $label, inlined_at 1 19 9``; on Triton 3.6 only a comment tells callers."""
+        """``.loc 3 15 22, function_name $label, inlined_at 1 19 9``; Triton 3.6 has comments only."""
         tokens = statement.tokens
         place = self._place(tokens[1:4])
         if place.line == 0:

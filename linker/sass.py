@@ -23,7 +23,7 @@ _PLACE = re.compile(r'File "([^"]*)", line (\d+)')
 
 @dataclass(frozen=True)
 class SassLine:
-    """Machine instructions of one source line. ``places`` are (file, line), innermost first, then its callers."""
+    """Machine instructions of one source line. ``places`` are (file, line), innermost first."""
 
     places: tuple[tuple[str, int], ...]
     instructions: int
@@ -34,8 +34,8 @@ class CubinFacts:
     """What a cubin holds. With a ``reason`` the tools could not be used, and every other field is empty.
 
     ``stack`` is the frame, arrays and spills together; ``local_loads`` and ``local_stores`` are LDL and STL
-    instructions. ``calls`` are the targets of CALL instructions, each as often as it is called; ptxas adds some of its
-    own, as for a double-precision division. ``static_shared`` leaves out the system's share.
+    instructions. ``calls`` are the targets of CALL instructions, each as often as it is called; ptxas
+    adds some of its own, as for a double-precision division. ``static_shared`` leaves out the system's share.
     """
 
     entries: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ def _without_reserved(shared: int | None, listing: str) -> int | None:
 
 
 def _lines(listing: str) -> Counter[tuple[tuple[str, int], ...]]:
-    """Count instructions under ``//## File "x.cu", line 9 inlined at …`` comments; several in a row are one chain."""
+    """Count instructions under ``//## File "x.cu", line 9 …`` comments; several in a row are one chain."""
     counts: Counter[tuple[tuple[str, int], ...]] = Counter()
     places: tuple[tuple[str, int], ...] = ()
     continues = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tle_raw.errors import LinkError, UnsupportedFeatureError
 from tle_raw.linker.demangle import demangle
@@ -40,8 +41,8 @@ def static_shared(text: str, entry: str | None = None) -> tuple[SharedVariable, 
     for variable in variables:
         if not variable.is_definition or sizes.size(variable.type) == 0:
             raise UnsupportedFeatureError(
-                f"`extern __shared__` ({demangle(variable.name)}) would overlap the kernel's own shared memory",
-                hint="give the array a size: `__shared__ T name[N]`, with N a constant or a dim of the signature",
+                f"`extern __shared__` ({demangle(variable.name)}) would overlap the kernel's own",
+                hint="give the array a size: `__shared__ T name[N]`, N being a constant or a dim",
             )
     return tuple(
         SharedVariable(v.name, sizes.size(v.type), v.align or sizes.alignment(v.type)) for v in variables
@@ -56,16 +57,20 @@ def _shared_variables(module: Module, entry: str | None) -> Iterator[Global]:
             yield variable
 
 
-def shared_bytes(variables: Iterable[SharedVariable]) -> int:
-    """Upper bound of what the variables take together, whatever their order: each padded for its alignment."""
-    return sum(variable.bytes + variable.align - 1 for variable in variables)
+def shared_bytes(variables: Iterable[SharedVariable], dynamic_alignment: int = 1) -> int:
+    """Upper bound of what the variables take in any order: each padded for its alignment.
+
+    The kernel's dynamic block starts after them, at the next multiple of ``dynamic_alignment``.
+    """
+    total = sum(variable.bytes + variable.align - 1 for variable in variables)
+    return -(-total // dynamic_alignment) * dynamic_alignment
 
 
 def dynamic_shared_alignment(llir_text: str, alignment: int = DYNAMIC_ALIGNMENT) -> str:
-    """A kernel's LLVM IR whose dynamic shared memory is aligned to at least so many bytes.
+    """A kernel's LLVM IR with its dynamic shared memory aligned to at least so many bytes.
 
-    Static variables stand before it and would otherwise shift its start to any multiple of 16. A kernel without
-    dynamic shared memory stays as it is.
+    Static variables stand before it and would otherwise shift its start to any multiple of 16. A kernel that
+    has no dynamic shared memory stays as it is.
     """
     if alignment <= 0 or alignment & (alignment - 1):
         raise LinkError(f"an alignment must be a power of two, not {alignment}")
@@ -80,7 +85,7 @@ def _aligned(module: Module, variable: Global, alignment: int) -> str:
     if variable.align >= alignment:
         return module.text
     tokens = variable.tokens
-    for token, number in zip(tokens, tokens[1:]):
+    for token, number in pairwise(tokens):
         if token.text == "align" and variable.align:
             return apply_edits(module.text, [Edit(number.start, number.end, str(alignment))])
     end = variable.entity.end

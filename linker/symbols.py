@@ -101,7 +101,7 @@ def privatise(text: str, entry: str, inline: bool = True) -> str:
 
 
 def refuse_unlinkable(module: Module) -> None:
-    """Refuse what a linked fragment cannot have: its constructors would never run, its file-scope asm may clash."""
+    """Refuse what cannot be linked: constructors would never run, file-scope asm may clash."""
     for entity in module.entities:
         if entity.kind == "global" and entity.name in CONSTRUCTORS:
             raise UnsupportedFeatureError(
@@ -145,9 +145,9 @@ def _function_edits(
         if own & (INLINING - {wanted}):
             yield from _without_inlining(module, function.after, wanted)
         elif wanted not in own:
-            yield _added_attribute(module, function.after, entity, wanted)
+            yield _added_attribute(function.after, entity, wanted)
     elif not own & INLINING:
-        yield _added_attribute(module, function.after, entity, "alwaysinline")
+        yield _added_attribute(function.after, entity, "alwaysinline")
 
 
 def _linkage_edits(before: tuple[Token, ...], wanted: str) -> Iterator[Edit]:
@@ -182,16 +182,16 @@ def _comdat_edits(tokens: list[Token]) -> Iterator[Edit]:
 _AFTER_ATTRIBUTES = frozenset(("section", "partition", "comdat", "align", "gc", "personality"))
 
 
-def _added_attribute(module: Module, after: tuple[Token, ...], entity: Entity, wanted: str) -> Edit:
-    """Insert an attribute right of the parameters; ``unnamed_addr`` and ``addrspace`` must stay left of it."""
-    for index, token in enumerate(after):
+def _added_attribute(after: tuple[Token, ...], entity: Entity, wanted: str) -> Edit:
+    """Insert an attribute right of the parameters, ``unnamed_addr`` and ``addrspace``."""
+    for token in after:
         if token.text in _AFTER_ATTRIBUTES or token.kind == "!" or token.kind == "#":
             return Edit(token.start, token.start, f"{wanted} ")
     return Edit(entity.body, entity.body, f"{wanted} ")
 
 
 def _without_inlining(module: Module, after: tuple[Token, ...], wanted: str) -> Iterator[Edit]:
-    """Give the entry an attribute group of its own: the groups are shared with helpers that keep their words."""
+    """Give the entry an attribute group of its own: helpers share its groups and keep their words."""
     bodies = {tokens[1].text: tokens for tokens in map(module.header, module.of_kind("attributes"))}
     words = [wanted]
     for token in after:
@@ -214,7 +214,9 @@ def _words_without_inlining(module: Module, group: list[Token]) -> Iterator[str]
     start = group[3].end  # attributes #0 = {
     for token in group[4:]:
         if token.text in INLINING or token is group[-1]:
-            yield module.text[start : token.start].strip()
+            words = module.text[start : token.start].strip()
+            if words:
+                yield words
             start = token.end
 
 

@@ -27,9 +27,11 @@ DYNAMIC_PARALLELISM = (
 )
 
 # Defined by libdevice, though Triton's own wrappers do not list them.
-_MORE_LIBDEVICE = """fast_sincosf float2half_rn half2float fmaf_ieee_rd fmaf_ieee_rn fmaf_ieee_ru fmaf_ieee_rz fmax
-fmaxf fmin fminf frexp frexpf llmax llmin max min modf modff nan nanf norm normf remquo remquof rnorm rnormf sincos
-sincosf sincospi sincospif ullmax ullmin umax umin"""
+_MORE_LIBDEVICE = """
+fast_sincosf float2half_rn half2float fmaf_ieee_rd fmaf_ieee_rn fmaf_ieee_ru fmaf_ieee_rz fmax fmaxf
+fmin fminf frexp frexpf llmax llmin max min modf modff nan nanf norm normf remquo remquof rnorm
+rnormf sincos sincosf sincospi sincospif ullmax ullmin umax umin
+"""
 
 
 def check_resolved(text: str, entry: str | None = None, libdevice: Collection[str] | None = None) -> None:
@@ -53,7 +55,7 @@ def check_resolved(text: str, entry: str | None = None, libdevice: Collection[st
     if launches:
         raise UnsupportedFeatureError(
             f"dynamic parallelism (`{launches[0]}`) cannot work inside a Triton kernel",
-            hint="a fragment runs inside one kernel; do the work in the calling block, or in a kernel of its own",
+            hint="do the work in the calling block, or in a kernel of its own",
         )
     in_libdevice = _libdevice_test(libdevice)
     missing = [name for name in declared if not _is_known(name, in_libdevice)]
@@ -100,7 +102,7 @@ def _unresolved(missing: list[str], graph: dict[str, frozenset[str]]) -> Unresol
     shown = [demangle(name) for name in missing]
     table = tuple(
         Row(name, "defined", f"declared only, used by {_user(symbol, graph)}")
-        for symbol, name in zip(missing, shown)
+        for symbol, name in zip(missing, shown, strict=True)
     )
     names = ", ".join(f"`{name}`" for name in shown[:5]) + (" …" if len(shown) > 5 else "")
     return UnresolvedSymbolError(
@@ -120,4 +122,4 @@ def _hint(missing: list[str], shown: list[str]) -> str:
         return "libdevice has no such function; see the list of CUDA math functions"
     if any(name.startswith(("cuda", "cu")) and name[-1:] != ")" for name in shown):
         return "host functions of the CUDA runtime cannot be called on the device"
-    return "define it in the same file, or include the file that does; a declaration of a `__device__` function in another library is not enough"
+    return "define it in the same file, or include the file that does; a declaration alone is not enough"

@@ -1,0 +1,128 @@
+"""The reader of LLVM text loses no byte and guesses nothing."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.linker.modules import FRAGMENT
+from tle_raw.linker.llvm_text import (
+    Edit,
+    UnreadableIRError,
+    apply_edits,
+    decode_name,
+    encode_name,
+    read_module,
+    tokenize,
+)
+
+
+def names_of(text, kind):
+    return [entity.name for entity in read_module(text).of_kind(kind)]
+
+
+def test_every_kind_of_entity_is_found():
+    assert names_of(FRAGMENT, "define") == ["_Z6helperf", "_Z4kepti", "entry"]
+    assert names_of(FRAGMENT, "declare") == ["llvm.nvvm.barrier0", "vprintf", "_Z7nowhered"]
+    assert names_of(FRAGMENT, "global") == ["table", "scratch", "unused", ".str", "llvm.used"]
+    assert names_of(FRAGMENT, "comdat") == ["_Z6helperf"]
+    assert names_of(FRAGMENT, "type") == ["struct.S"]
+    assert len(names_of(FRAGMENT, "attributes")) == 2
+    assert len(names_of(FRAGMENT, "target")) == 2
+
+
+def test_what_stands_between_entities_is_space_and_comments():
+    position = 0
+    for entity in read_module(FRAGMENT).entities:
+        assert list(tokenize(FRAGMENT, position, entity.start)) == []
+        position = entity.end
+    assert list(tokenize(FRAGMENT, position)) == []
+
+
+def test_entities_need_no_lines():
+    text = (
+        "@a = global i32 0 @b = global { i32, i8 } { i32 1, i8 2 }, align 4 "
+        "define {i32, i8} @f() { ret {i32, i8} zeroinitializer } !0 = !{}"
+    )
+    assert [(e.kind, e.name) for e in read_module(text).entities] == [
+        ("global", "a"),
+        ("global", "b"),
+        ("define", "f"),
+        ("metadata", "0"),
+    ]
+
+
+def test_quoted_names_are_decoded():
+    text = '@"a b\\22" = global i32 0\ndefine void @"c{d"() {\n ret void\n}\n'
+    assert names_of(text, "global") == ['a b"']
+    assert names_of(text, "define") == ["c{d"]
+
+
+@pytest.mark.parametrize("body", ["  ; }\n", '  call void asm "{ } \\22", ""()\n', '  %"}" = add i32 1, 2\n'])
+def test_a_brace_in_a_string_or_comment_closes_nothing(body):
+    module = read_module(f"define void @f() {{\n{body}  ret void\n}}\n@after = global i32 0\n")
+    assert [entity.name for entity in module.entities] == ["f", "after"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "define void @f() {",
+        "hello world",
+        "@a = global i32 (]",
+        "BC\xc0\xde",
+        "define void @f() prefix i32 1 { ret void }",
+    ],
+)
+def test_unknown_text_is_refused_with_its_line(text):
+    with pytest.raises(UnreadableIRError, match="line 2"):
+        read_module(";\n" + text)
+
+
+def test_two_megabytes_are_split_in_well_under_a_second():
+    body = FRAGMENT[FRAGMENT.index("define dso_local float @entry") : FRAGMENT.index("declare")]
+    functions = (
+        body.replace("@entry", f"@f{i}") + f"!{i} = !DILocation(line: {i}, scope: !1)\n" for i in range(5200)
+    )
+    text = "\n".join(functions)
+    assert len(text) > 2_000_000
+    start = time.process_time()
+    assert len(read_module(text).entities) == 10400
+    assert time.process_time() - start < 1.0
+
+
+@given(st.text(st.characters(codec="latin-1", exclude_characters="\0"), min_size=1))
+def test_names_survive_encoding(name):
+    assert decode_name(encode_name("@", name)) == name
+    assert [token.kind for token in tokenize(encode_name("@", name))] == ["@"]
+
+
+SPELLINGS = """i32 ptr -1.0e+5 0xK3F ... "a\\22;b" %x.1 @"q-r" !dbg !0 #0 ( ) { } [ ] < > , = * ! c $c ^0 :
+f0x3FB8AA3B"""
+WORDS = st.sampled_from([*SPELLINGS.split(), "; note\n"])
+
+
+@given(st.lists(st.tuples(WORDS, st.sampled_from([" ", "\n", "\t ", "  "]))))
+def test_tokens_cover_the_text(pieces):
+    text = "".join(word + space for word, space in pieces)
+    position = 0
+    for token in tokenize(text):
+        gap = text[position : token.start]
+        assert all(line.strip() == "" or line.strip().startswith(";") for line in gap.splitlines())
+        assert text[token.start : token.end] == token.text
+        position = token.end
+
+
+@given(
+    st.text(max_size=60),
+    st.lists(st.tuples(st.integers(0, 60), st.text(max_size=3)), max_size=5, unique_by=lambda e: e[0]),
+)
+def test_edits_leave_all_other_text(text, insertions):
+    edits = [Edit(min(at, len(text)), min(at, len(text)), new) for at, new in insertions]
+    assert len(apply_edits(text, edits)) == len(text) + sum(len(new) for _, new in insertions)
+
+
+def test_overlapping_edits_are_refused():
+    with pytest.raises(ValueError, match="overlap"):
+        apply_edits("abc", [Edit(0, 2, ""), Edit(1, 3, "")])

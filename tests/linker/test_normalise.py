@@ -1,0 +1,74 @@
+"""Only what blocks linking or inlining goes; every other byte stays."""
+
+from tests.linker.modules import FRAGMENT
+from tle_raw.linker.llvm_text import read_module
+from tle_raw.linker.normalise import normalise
+
+
+def changed_lines(old, new):
+    return {line for line in old.splitlines() if line not in new.splitlines()}
+
+
+def test_only_the_debug_version_flag_stays():
+    assert "!llvm.module.flags = !{!1}\n" in normalise(FRAGMENT)
+
+
+def test_flags_vanish_without_debug_info():
+    text = normalise(FRAGMENT, keep_debug_info=False)
+    assert "llvm.module.flags" not in text
+    assert "llvm.dbg.cu" not in text
+    assert "!dbg" not in text
+
+
+def test_ident_and_kernel_annotations_go():
+    text = normalise(FRAGMENT)
+    assert "llvm.ident" not in text
+    assert "nvvm.annotations" not in text
+
+
+def test_target_attributes_go_and_others_stay():
+    text = normalise(FRAGMENT)
+    assert 'attributes #0 = { convergent nounwind "frame-pointer"="all" }' in text
+    assert "tune-cpu" not in text
+
+
+def test_debug_units_take_the_kind_of_tritons():
+    text = normalise(FRAGMENT)
+    assert "emissionKind: LineTablesOnly" in text
+    assert "DebugDirectivesOnly" not in text
+
+
+def test_nothing_else_changes():
+    changed = changed_lines(FRAGMENT, normalise(FRAGMENT))
+    starts = ("attributes", "!llvm.module.flags", "!llvm.ident", "!nvvm", "!2 = distinct !DICompileUnit")
+    assert all(line.startswith(starts) for line in changed)
+
+
+def test_normalising_twice_is_normalising_once():
+    once = normalise(FRAGMENT, older_llvm=True)
+    assert normalise(once, older_llvm=True) == once
+
+
+def test_newer_spellings_stay_unless_asked():
+    assert "nocreateundeforpoison" in normalise(FRAGMENT)
+
+
+def test_older_llvm_gets_older_spellings():
+    text = normalise(
+        FRAGMENT + "declare float @llvm.nvvm.ex2.approx.ftz.f32(float)\n"
+        "declare float @g(float) memory(target_mem0: none, argmem: read) memory(target_mem0: none)\n",
+        older_llvm=True,
+    )
+    assert "attributes #1 = { nounwind memory(read) }" in text
+    assert "@llvm.nvvm.ex2.approx.ftz.f(float)" in text
+    assert "memory(argmem: read)" in text
+
+
+def test_strings_that_look_like_attributes_stay():
+    text = '@s = constant [3 x i8] c"\\22target-cpu\\22 nocreateundeforpoison"\n'
+    assert normalise(text, older_llvm=True) == text
+
+
+def test_the_result_can_be_read_again():
+    for keep in (True, False):
+        assert read_module(normalise(FRAGMENT, keep_debug_info=keep)).entities
