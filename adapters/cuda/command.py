@@ -38,7 +38,13 @@ def command_line(
     command = [*toolchain.command]
     if toolchain.resource_dir:
         command += ["-resource-dir", str(toolchain.resource_dir)]
-    command += ["-x", "cuda", "--cuda-device-only", f"--cuda-gpu-arch={arch}", f"--cuda-path={toolchain.toolkit.root}"]
+    command += [
+        "-x",
+        "cuda",
+        "--cuda-device-only",
+        f"--cuda-gpu-arch={arch}",
+        f"--cuda-path={toolchain.toolkit.root}",
+    ]
     command += ["-idirafter", str(toolchain.stubs), "-isystem", str(INCLUDE)]
     if toolchain.cccl:
         command += ["-isystem", str(toolchain.cccl)]
@@ -46,7 +52,7 @@ def command_line(
     # the first define: CUDA 13.5 headers use a macro that clang's wrapper does not know
     command += ["-D_NV_RSQRT_SPECIFIER=", "-Wno-unknown-cuda-version", "-Wno-invalid-specialization"]
     command += ["-fno-caret-diagnostics", "-fno-color-diagnostics", "-fmessage-length=0", "-std=c++17", "-O3"]
-    # "directives": PTX gets its .loc lines and no debug sections; the folder keeps the text the same everywhere
+    # "directives": PTX gets .loc lines and no debug sections; the folder keeps the text the same anywhere
     command += ["-gline-directives-only", "-fdebug-compilation-dir=."] if line_info else []
     command += [f"-D{define}" for define in options.defines]
     command += ["-iquote", str(folder)] if folder else []
@@ -63,7 +69,17 @@ def run_compiler(command: tuple[str, ...], unit: str, timeout: float, output: tu
         if output:
             full = (*command, *output, "-")
         else:
-            full = (*command, "-S", "-emit-llvm", "-MD", "-MF", str(dependencies), "-o", str(folder / "out.ll"), "-")
+            full = (
+                *command,
+                "-S",
+                "-emit-llvm",
+                "-MD",
+                "-MF",
+                str(dependencies),
+                "-o",
+                str(folder / "out.ll"),
+                "-",
+            )
         start = time.perf_counter()
         returncode, text, log = _run(full, unit, timeout, folder)
         seconds = time.perf_counter() - start

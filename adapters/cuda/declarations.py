@@ -5,38 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tle_raw.adapters.cuda.spelling import join_tokens
+from tle_raw.adapters.cuda.parameters import (
+    Parameter,
+    TemplateParameter,
+    parameter,
+    split,
+    template_parameter,
+)
 from tle_raw.adapters.cuda.tokens import Branch, Token, tokenize
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
 # Words before a parenthesis that do not make it a parameter list.
-_NOT_A_NAME = frozenset(
-    "__attribute__ __declspec alignas __align__ __launch_bounds__ __cluster_dims__ __block_size__ decltype typeof "
-    "__typeof__ noexcept throw requires explicit asm __asm__ sizeof static_assert _Static_assert operator if while "
-    "for switch return".split()
-)
-_SKIPPED = frozenset("using typedef static_assert _Static_assert friend asm __asm__ concept".split())
-_RECORDS = frozenset("struct class union enum".split())
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A function parameter as written: its type, its name, and whether it has a default."""
-
-    type: str
-    name: str = ""
-    has_default: bool = False
-    words: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class TemplateParameter:
-    """``kind`` is "typename", "template" or the type of a value, such as "int"."""
-
-    kind: str
-    name: str
-    default: str = ""
-    is_pack: bool = False
+_NOT_A_NAME_TEXT = """
+__attribute__ __declspec alignas __align__ __launch_bounds__ __cluster_dims__ __block_size__
+decltype typeof __typeof__ noexcept throw requires explicit asm __asm__ sizeof static_assert
+_Static_assert operator if while for switch return
+"""
+_NOT_A_NAME = frozenset(_NOT_A_NAME_TEXT.split())
+_SKIPPED = frozenset([
+    "using", "typedef", "static_assert", "_Static_assert", "friend", "asm", "__asm__", "concept",
+])  # fmt: skip
+_RECORDS = frozenset(["struct", "class", "union", "enum"])
 
 
 @dataclass(frozen=True)
@@ -68,7 +57,7 @@ class Function:
 
     @property
     def types(self) -> tuple[str, ...]:
-        return tuple(parameter.type for parameter in self.parameters)
+        return tuple(p.type for p in self.parameters)
 
     def __str__(self) -> str:
         return f"{self.qualified}({', '.join(self.types)})"
@@ -137,7 +126,7 @@ class _Scanner:
                 self._skip_statement()
                 return None
             written = self._angle_group()
-            template = (template or ()) + tuple(_template_parameter(part) for part in _split(written))
+            template = (template or ()) + tuple(template_parameter(part) for part in split(written))
             is_specialisation = is_specialisation or not written
         if self._text() in _SKIPPED:
             self._skip_statement()
@@ -176,8 +165,8 @@ class _Scanner:
             before = before[:-2]
         inside = self._jump()
         is_definition = self._skip_to_body()
-        parameters = [_parameter(part) for part in _split(inside)]
-        if [parameter.type for parameter in parameters] == ["void"]:
+        parameters = [parameter(part) for part in split(inside)]
+        if [p.type for p in parameters] == ["void"]:
             parameters = []
         words = frozenset(token.text for token in before)
         if "friend" in words or "typedef" in words:
@@ -254,62 +243,3 @@ def _names_function(before: list[Token]) -> bool:
     if len(before) < 2 or not before[-1].is_word or before[-1].text in _NOT_A_NAME:
         return False
     return not any(token.text == "operator" for token in before)
-
-
-def _split(tokens: list[Token]) -> list[list[Token]]:
-    """Cut at the commas that stand in no bracket."""
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        if token.text in ("(", "[", "{", "<", "[["):
-            depth += 1
-        elif token.text in (")", "]", "}", ">", "]]"):
-            depth -= 1
-        if token.text == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return [part for part in parts if part]
-
-
-def _parameter(tokens: list[Token]) -> Parameter:
-    tokens, default = _cut_default(tokens)
-    words = frozenset(token.text for token in tokens if token.is_word)
-    name = ""
-    names_type = frozenset("const volatile unsigned signed long short struct typename".split())
-    extents = next((i for i, token in enumerate(tokens) if token.text == "[" and i and tokens[i - 1].is_word), 0)
-    if extents > 1:  # float x[16] is float x[]
-        name, tokens = tokens[extents - 1].text, [*tokens[: extents - 1], *tokens[extents:]]
-    elif len(tokens) > 1 and tokens[-1].is_word and tokens[-1].text not in BUILTIN_TYPES:
-        previous = tokens[-2].text
-        if previous != "::" and not (len(tokens) == 2 and previous in names_type):
-            name, tokens = tokens[-1].text, tokens[:-1]
-    return Parameter(join_tokens([token.text for token in tokens]), name, bool(default), words - {name})
-
-
-def _template_parameter(tokens: list[Token]) -> TemplateParameter:
-    tokens, default = _cut_default(tokens)
-    texts = [token.text for token in tokens]
-    is_pack = "..." in texts
-    texts = [text for text in texts if text != "..."]
-    head = "typename" if texts[0] in ("typename", "class") else texts[0]
-    if head == "template":
-        return TemplateParameter("template", texts[-1], join_tokens(default), is_pack)
-    if len(texts) == 1:
-        return TemplateParameter(head, "", join_tokens(default), is_pack)
-    kind = "typename" if head == "typename" and len(texts) == 2 else join_tokens(texts[:-1])
-    return TemplateParameter(kind, texts[-1], join_tokens(default), is_pack)
-
-
-def _cut_default(tokens: list[Token]) -> tuple[list[Token], list[str]]:
-    depth = 0
-    for index, token in enumerate(tokens):
-        depth += (token.text in ("(", "[", "{", "<")) - (token.text in (")", "]", "}", ">"))
-        if token.text == "=" and depth == 0:
-            return tokens[:index], [part.text for part in tokens[index + 1 :]]
-    return tokens, []
-
-
-BUILTIN_TYPES = frozenset(
-    "void bool char short int long float double unsigned signed const volatile auto __restrict__ __restrict".split()
-)

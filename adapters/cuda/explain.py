@@ -5,9 +5,10 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tle_raw.adapter import Source
 from tle_raw.adapters.cuda.command import Run
 from tle_raw.adapters.cuda.declarations import Function
 from tle_raw.adapters.cuda.diagnostics import (
@@ -22,7 +23,6 @@ from tle_raw.adapters.cuda.mismatch import mismatch
 from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
 from tle_raw.adapters.cuda.toolchain import Toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL
-from tle_raw.adapter import Source
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import CompilationFailed, Context, Place, SymbolError, TLEError, ToolchainError
 
@@ -66,6 +66,9 @@ def explain(attempt: Attempt, timeout: float) -> TLEError:
     if not errors:
         return _tool_error(attempt, f"the compiler failed (return code {run.returncode})")
     error, rest = errors[0], errors[1:]
+    unclosed = _unclosed(attempt, errors)
+    if unclosed:
+        return unclosed
     found = _arch(attempt, error) or _missing_header(attempt, error)
     if found is None and error.location and error.location.file == LABEL:
         found = _wrapper_error(attempt, error)
@@ -97,7 +100,10 @@ def _arch(attempt: Attempt, error: Diagnostic) -> TLEError | None:
 _PACKAGES = (
     (r"nv/|cub/|cuda/|thrust/", "pip install nvidia-cuda-cccl  (or: pip install 'tle_raw[cuda]')"),
     (r"cute/|cutlass/", "CUTLASS is header-only: name its include folder in include_dirs="),
-    (r"(cu|nv)[a-z_0-9]*\.h|crt/|mma\.h|cooperative_groups|vector_types\.h", "knobs.cuda.toolkit names a CUDA toolkit"),
+    (
+        r"(cu|nv)[a-z_0-9]*\.h|crt/|mma\.h|cooperative_groups|vector_types\.h",
+        "knobs.cuda.toolkit names a CUDA toolkit",
+    ),
 )
 
 
@@ -119,14 +125,38 @@ def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     return None
 
 
+def _unclosed(attempt: Attempt, errors: Sequence[Diagnostic]) -> TLEError | None:
+    """A bracket of the user's that is still open where the wrapper begins."""
+    if errors[0].location is None or errors[0].location.file != LABEL:
+        return None
+    for note in (note for error in errors for note in error.notes if note.text.startswith("to match this")):
+        if note.location and attempt.is_users(note.location):
+            opener = note.text.removeprefix("to match this ")
+            return CompilationFailed(
+                f"the CUDA compiler refused the source: {opener} is never closed",
+                context=Context(source=_place(attempt, note.location)),
+            )
+    return None
+
+
+def with_text(source: Source, error: TLEError) -> TLEError:
+    """Add the source line to an error that knows only its number."""
+    place = error.context.source
+    if place and not place.text:
+        error.context = replace(error.context, source=_located(source, place))
+    return error
+
+
 def _wrapper_error(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     """An error in generated lines: the source does not end, the function is not there, or it does not fit."""
     text, name = error.text, attempt.callee.name
-    if re.search(r"^expected '?[})]|function definition is not allowed|^extraneous|unterminated|^expected unqualified", text):
-        return None  # the user's braces do not close
+    if re.search(r"^expected |function definition is not allowed|^extraneous|unterminated", text):
+        return None  # the user's text does not end well
     last = re.escape(name.rpartition("::")[2])
     undeclared = r"undeclared identifier|no member named|no template named|use of undeclared|no type named"
-    if re.search(undeclared, text) and re.search(rf"'(?:::)?(?:\w+::)*{last}'|'{re.escape(name.split('::')[0])}'", text):
+    if re.search(undeclared, text) and re.search(
+        rf"'(?:::)?(?:\w+::)*{last}'|'{re.escape(name.split('::')[0])}'", text
+    ):
         return missing_function(name, attempt.functions, attempt.source.place)
     if "global namespace" in text and "no " in text:
         return missing_function(name, attempt.functions, attempt.source.place)
@@ -136,13 +166,14 @@ def _wrapper_error(attempt: Attempt, error: Diagnostic) -> TLEError | None:
         return SymbolError(
             f"`{name}` is a __host__ function and cannot run on the GPU",
             hint="write __device__ before it",
-            context=Context(source=_located(attempt, place_of(function)) if function else attempt.source.place),
+            context=Context(source=place_of(function) if function else attempt.source.place),
         )
     if "__global__" in text or "global function" in text:
         return SymbolError(f"`{name}` is a __global__ kernel, and a fragment calls a __device__ function")
     function = attempt.callee.function
-    place = _located(attempt, place_of(function)) if function else None
-    return mismatch(attempt.bound, attempt.callee, error, place or attempt.source.place)
+    return mismatch(
+        attempt.bound, attempt.callee, error, place_of(function) if function else attempt.source.place
+    )
 
 
 def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diagnostic]) -> TLEError:
@@ -161,12 +192,11 @@ def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diag
 
 
 def _place(attempt: Attempt, location: Location) -> Place:
-    return _located(attempt, Place(location.file, location.line, location.column))
+    return _located(attempt.source, Place(location.file, location.line, location.column))
 
 
-def _located(attempt: Attempt, place: Place) -> Place:
+def _located(source: Source, place: Place) -> Place:
     """Add the text of the line. Clang counts columns in bytes, a reader in characters."""
-    source = attempt.source
     lines = source.text.splitlines()
     index = place.line - source.place.line
     if place.file == source.place.file and 0 <= index < len(lines):

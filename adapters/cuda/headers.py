@@ -14,20 +14,27 @@ from tle_raw.adapters.cuda.wheels import package_folder, wheel_files, wheel_vers
 from tle_raw.errors import ToolchainError
 
 OLDEST_CUDA = 12000  # the first with all fp8 types
-NEEDED = ("include/cuda.h", "include/cuda_runtime.h", "include/cuda_fp16.h", "nvvm/libdevice/libdevice.10.bc", "bin")
+NEEDED = (
+    "include/cuda.h",
+    "include/cuda_runtime.h",
+    "include/cuda_fp16.h",
+    "nvvm/libdevice/libdevice.10.bc",
+    "bin",
+)
 # Clang's wrapper includes both; Triton's headers and CUDA 13 lack one or the other.
 STUBS = ("curand_mtgp32_kernel.h", "texture_fetch_functions.h")
 
 # Defines that zig's own libc++ wants when the host has no C++ headers.
-LIBCXX_DEFINES = (
-    "_LIBCPP_ABI_NAMESPACE=__1 _LIBCPP_ABI_VERSION=1 _LIBCPP_HAS_THREADS=1 _LIBCPP_HAS_MONOTONIC_CLOCK "
-    "_LIBCPP_HAS_MUSL_LIBC=0 _LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS=0 _LIBCPP_HAS_FILESYSTEM=1 "
-    "_LIBCPP_HAS_RANDOM_DEVICE _LIBCPP_HAS_LOCALIZATION _LIBCPP_HAS_UNICODE _LIBCPP_HAS_WIDE_CHARACTERS "
-    "_LIBCPP_HAS_TIME_ZONE_DATABASE _LIBCPP_PSTL_BACKEND_SERIAL "
-    "_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_NONE "
-    "_LIBCPP_ASSERTION_SEMANTIC_DEFAULT=_LIBCPP_ASSERTION_SEMANTIC_IGNORE __GLIBC_MINOR__=31 "
-    "_ALLOW_UNSUPPORTED_LIBCPP"
-).split()
+LIBCXX_DEFINES = [
+    "_LIBCPP_ABI_NAMESPACE=__1", "_LIBCPP_ABI_VERSION=1", "_LIBCPP_HAS_THREADS=1",
+    "_LIBCPP_HAS_MONOTONIC_CLOCK", "_LIBCPP_HAS_MUSL_LIBC=0",
+    "_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS=0", "_LIBCPP_HAS_FILESYSTEM=1",
+    "_LIBCPP_HAS_RANDOM_DEVICE", "_LIBCPP_HAS_LOCALIZATION", "_LIBCPP_HAS_UNICODE",
+    "_LIBCPP_HAS_WIDE_CHARACTERS", "_LIBCPP_HAS_TIME_ZONE_DATABASE", "_LIBCPP_PSTL_BACKEND_SERIAL",
+    "_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_NONE",
+    "_LIBCPP_ASSERTION_SEMANTIC_DEFAULT=_LIBCPP_ASSERTION_SEMANTIC_IGNORE", "__GLIBC_MINOR__=31",
+    "_ALLOW_UNSUPPORTED_LIBCPP",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,8 @@ def find_cccl(asked: str | None, toolkit: Toolkit | None) -> Path | None:
         folder = Path(asked)
         if not (folder / "nv" / "target").is_file():
             raise ToolchainError(
-                f"knobs.cuda.cccl = {asked!r} holds no nv/target", hint="name the folder above nv, cub and cuda"
+                f"knobs.cuda.cccl = {asked!r} holds no nv/target",
+                hint="name the folder above nv, cub and cuda",
             )
         return folder.resolve()
     if toolkit:
@@ -158,7 +166,9 @@ def system_libstdcxx(root: Path = Path("/")) -> str:
 
     Clang takes the newest GCC that is installed, and fails when that one came without C++ headers.
     """
-    compilers = [path.name for path in root.glob("usr/lib/gcc/*/*") if re.fullmatch(r"\d+(\.\d+)*", path.name)]
+    compilers = [
+        path.name for path in root.glob("usr/lib/gcc/*/*") if re.fullmatch(r"\d+(\.\d+)*", path.name)
+    ]
     if not compilers or not any((root / path).is_file() for path in ("usr/include/stdlib.h",)):
         return ""
     newest = max(compilers, key=lambda name: [int(part) for part in name.split(".")])

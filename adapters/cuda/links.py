@@ -16,7 +16,7 @@ from tle_raw.errors import ToolchainError
 def linked_folder(name: str, links: Mapping[str, Path | None]) -> Path:
     """A folder that holds ``links``: relative path to target, or None for an empty file.
 
-    The folder's name carries a digest of its content, so a changed target makes a new folder, and a folder that
+    Its name carries a digest of its content, so a changed target makes a new folder, and a folder that
     exists is complete: it came into being by one rename.
     """
     content = "\n".join(f"{path}={target or ''}" for path, target in sorted(links.items()))
@@ -31,7 +31,9 @@ def linked_folder(name: str, links: Mapping[str, Path | None]) -> Path:
         except OSError as error:
             failures.append(f"{parent}: {error}")
     raise ToolchainError(
-        "no folder can be written for the CUDA header links", log="\n".join(failures), hint="set TMPDIR to one that can"
+        "no folder can be written for the CUDA header links",
+        log="\n".join(failures),
+        hint="set TMPDIR to one that can",
     )
 
 

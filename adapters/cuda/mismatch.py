@@ -15,22 +15,28 @@ from tle_raw.errors import Context, Place, Row, SignatureMismatchError
 NOTHING = "(nothing)"
 
 
-def mismatch(bound: BoundSignature, callee: Callee, error: Diagnostic, place: Place) -> SignatureMismatchError:
+def mismatch(
+    bound: BoundSignature, callee: Callee, error: Diagnostic, place: Place
+) -> SignatureMismatchError:
     """The error for a call that the compiler refused. Messages are read for the argument that they name."""
     notes = [error.text, *(note.text for note in error.notes)]
-    table = [*_parameter_rows(bound, callee, _named_argument(notes)), *_result_row(bound, error)]
+    table = [*_parameter_rows(bound, callee, _named_argument(notes, callee)), *_result_row(bound, error)]
     return SignatureMismatchError(
         f"the function `{callee.name}` does not fit the signature: {_reason(notes)}",
         table=table,
         hint=_hint(notes, bound, callee),
-        log="\n".join(tidy(note.text) for note in error.notes),
+        log="\n".join(tidy(note.text) for note in error.notes if "substitution failure" not in note.text),
         context=Context(source=place),
     )
 
 
-def _named_argument(notes: list[str]) -> int | None:
+def _named_argument(notes: list[str], callee: Callee) -> int | None:
     """Index of the argument of which the compiler complains."""
+    names = [parameter.name for parameter in callee.function.parameters] if callee.function else []
     for note in notes:
+        by_name = re.search(r"passing argument to parameter '(\w+)'", note)
+        if by_name and by_name[1] in names:
+            return names.index(by_name[1])
         found = re.search(r"for (\d+)(?:st|nd|rd|th) argument", note)
         if found:
             return int(found[1]) - 1
@@ -74,6 +80,12 @@ def _result_row(bound: BoundSignature, error: Diagnostic) -> list[Row]:
 
 
 def _reason(notes: list[str]) -> str:
+    if "the result has another type" in notes[0]:
+        return "the result has another type"
+    if "incomplete type 'void'" in notes[0]:
+        return "it returns nothing"
+    if "no viable conversion" in notes[0]:
+        return tidy(notes[0])
     for note in notes:
         if "requires" in note and "argument" in note:
             return note[note.index("requires") :]
@@ -81,8 +93,6 @@ def _reason(notes: list[str]) -> str:
             return tidy(note[note.index("no known conversion") :])
         if "candidate template ignored: " in note:
             return tidy(note.removeprefix("candidate template ignored: "))
-    if "the result has another type" in notes[0]:
-        return "the result has another type"
     return tidy(notes[0])
 
 
@@ -92,9 +102,9 @@ def _hint(notes: list[str], bound: BoundSignature, callee: Callee) -> str:
         if found:
             names = ", ".join(name for name, _ in bound.names) or "none"
             return (
-                f"`{found[1]}` follows from no argument; template parameters are given by name, in order, as long as "
-                f"the signature has the name (it has: {names})"
+                f"`{found[1]}` follows from no argument; template parameters are given by name, in order, "
+                f"as long as the signature has the name (it has: {names})"
             )
-    if callee.is_template:
+    if callee.is_template and any("template" in note and "not viable" not in note for note in notes):
         return "a template parameter gets its value from the name in the signature that is spelled the same"
     return "change the function or the signature; `tle-raw prototype` prints the function that fits"

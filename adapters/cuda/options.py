@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -50,7 +51,7 @@ _NVCC = {
     "--fmad=false": ("-ffp-contract=off",),
     "-fmad=false": ("-ffp-contract=off",),
     **dict.fromkeys(
-        ("--expt-relaxed-constexpr", "--expt-extended-lambda", "--extended-lambda", "-lineinfo", "-allow-unsupported-compiler"),
+        ("--expt-relaxed-constexpr", "--expt-extended-lambda", "--extended-lambda", "-lineinfo"),
         (),
     ),
 }  # fmt: skip
@@ -73,7 +74,7 @@ class Options:
     def search_dirs(self) -> tuple[Path, ...]:
         """Every folder in which the user's includes are looked up, the flags' too."""
         found = list(self.include_dirs)
-        for flag, value in zip(self.flags, self.flags[1:]):
+        for flag, value in itertools.pairwise(self.flags):
             if flag in ("-I", "-isystem", "-iquote", "-idirafter"):
                 found.append(Path(value))
         return tuple(found)
@@ -81,7 +82,7 @@ class Options:
     @property
     def forced_includes(self) -> tuple[Path, ...]:
         """Files of ``-include`` and ``-imacros`` flags."""
-        return tuple(Path(v) for f, v in zip(self.flags, self.flags[1:]) if f in ("-include", "-imacros"))
+        return tuple(Path(v) for f, v in itertools.pairwise(self.flags) if f in ("-include", "-imacros"))
 
     def settings(self) -> tuple[tuple[str, str], ...]:
         """Everything but the text that can change the code, as sorted pairs of text."""
@@ -118,7 +119,9 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
             given[known] = value
     if ("file" in given) == ("source" in given):
         both = "both" if "file" in given else "neither"
-        raise DialectError(f"the cuda dialect takes file= or source=, got {both}", hint='write file="scale.cu"')
+        raise DialectError(
+            f"the cuda dialect takes file= or source=, got {both}", hint='write file="scale.cu"'
+        )
     for name in ("source", "symbol"):
         if not isinstance(given.get(name, ""), str):
             raise _wrong_type(name, "text", given[name])
@@ -126,7 +129,10 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
         _path("file", given["file"], folder) if "file" in given else None,
         given.get("source"),
         given.get("symbol", "").strip() or None,
-        tuple(_path("include_dirs", item, folder) for item in _items("include_dirs", given.get("include_dirs", ()))),
+        tuple(
+            _path("include_dirs", item, folder)
+            for item in _items("include_dirs", given.get("include_dirs", ()))
+        ),
         _defines(given.get("defines", ())),
         _flags(_items("flags", given.get("flags", ())), folder),
         _block(given.get("block", ())),
@@ -154,7 +160,9 @@ def _path(name: str, value: object, folder: Path) -> Path:
 def _defines(value: object) -> tuple[str, ...]:
     if isinstance(value, Mapping):
         pairs = value.items()
-        return tuple(str(k) if v is None or v is True else f"{k}={int(v) if v is False else v}" for k, v in pairs)
+        return tuple(
+            str(k) if v is None or v is True else f"{k}={int(v) if v is False else v}" for k, v in pairs
+        )
     defines = tuple(_items("defines", value))
     for define in defines:
         if not isinstance(define, str):
@@ -180,7 +188,9 @@ def _flags(flags: Iterable[Any], folder: Path) -> tuple[str, ...]:
         if not isinstance(flag, str) or not flag.strip():
             raise _wrong_type("flags", "a list of texts", flag)
         _check(flag)
-        option = next((o for o in _INCLUDE_FLAGS if flag.startswith(o) and not flag.startswith("-include-pch")), None)
+        option = next(
+            (o for o in _INCLUDE_FLAGS if flag.startswith(o) and not flag.startswith("-include-pch")), None
+        )
         if option:
             value = flag[len(option) :] or (rest.pop(0) if rest else "")
             if not isinstance(value, str) or not value:

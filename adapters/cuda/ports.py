@@ -13,7 +13,7 @@ from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 class Port:
     """One argument.
 
-    ``exact`` is an expression that converts to the expected type only; ``plain`` is one of that very type, for
+    ``exact`` is an expression that converts to the expected type only; ``plain`` is one of that type, for
     parameters whose type the compiler deduces; ``pointer`` is ``plain`` where a pointer is deduced.
     """
 

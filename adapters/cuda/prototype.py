@@ -36,7 +36,8 @@ def _lines(name: str, signature: Signature) -> Iterator[str]:
     yield "#if 0  // or, with plain pointers (names of the signature are macros: TLE_" + (
         f"{signature.names[0]}, ...):" if signature.names else "...):"
     )
-    yield f'extern "C" __device__ {_result(signature, "TLE_{}")} {name}({_parameters(signature, "TLE_{}", tiles=False)}) {{'
+    parameters = _parameters(signature, "TLE_{}", tiles=False)
+    yield f'extern "C" __device__ {_result(signature, "TLE_{}")} {name}({parameters}) {{'
     yield from _body(signature)
     yield "}"
     yield "#endif"
@@ -88,5 +89,3 @@ def _note(parameter: Parameter) -> str:
     if isinstance(type_, Const):
         return f"{type_.name}: a compile-time integer"
     return ""
-
-

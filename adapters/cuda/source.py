@@ -27,7 +27,7 @@ def read_file(path: Path) -> str:
 
 
 def decode(data: bytes) -> str:
-    """UTF-8, or bytes as they are: comments in old files come in any encoding, and no two files may look equal."""
+    """UTF-8, or bytes as they are: old comments come in any encoding, and no two files may look equal."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -43,19 +43,26 @@ def place_of_text(text: str, declared: Place) -> Place:
     first = next((index for index, line in enumerate(lines) if line.strip()), 0)
     wanted = [line.strip() for line in lines[first:]]
     python = [line.rstrip("\n") for line in linecache.getlines(declared.file)]
-    best: tuple[int, int, int] | None = None
+    best: tuple[int, bool, int, int] | None = None
     for number, line in enumerate(python, start=1):
         if wanted and wanted[0] and wanted[0] in line:
-            score = (_matching_lines(wanted, python, number - 1), -abs(number - declared.line), number)
+            before = line[: line.index(wanted[0])].strip()
+            starts = not before or before[-1] in "\"'"
+            score = (
+                _matching_lines(wanted, python, number - 1),
+                starts,
+                -abs(number - declared.line),
+                number,
+            )
             best = score if best is None else max(best, score)
     if best is None:
         return declared
-    return Place(declared.file, best[2] - first, 0, lines[first] if lines else "")
+    return Place(declared.file, best[3] - first, 0, lines[first] if lines else "")
 
 
 def _matching_lines(wanted: list[str], python: list[str], start: int) -> int:
     count = 0
-    for line, present in zip(wanted, python[start:]):
+    for line, present in zip(wanted, python[start:], strict=False):
         if line not in present:
             break
         count += 1
@@ -65,5 +72,11 @@ def _matching_lines(wanted: list[str], python: list[str], start: int) -> int:
 def _near_files(path: Path) -> str:
     if not path.parent.is_dir():
         return f"the folder {path.parent} does not exist either"
-    others = sorted(p.name for p in path.parent.iterdir() if p.suffix in (".cu", ".cuh", ".h", ".hpp", ".cpp"))
-    return f"in {path.parent} there are " + ", ".join(others[:8]) if others else f"{path.parent} holds no CUDA file"
+    others = sorted(
+        p.name for p in path.parent.iterdir() if p.suffix in (".cu", ".cuh", ".h", ".hpp", ".cpp")
+    )
+    return (
+        f"in {path.parent} there are " + ", ".join(others[:8])
+        if others
+        else f"{path.parent} holds no CUDA file"
+    )

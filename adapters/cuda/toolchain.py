@@ -62,7 +62,13 @@ class Toolchain:
     @property
     def folders(self) -> tuple[Path, ...]:
         """Folders whose headers belong to the toolchain and not to the user."""
-        own = [INCLUDE, self.stubs, self.toolkit.root, (self.toolkit.root / "include").resolve(), Path("/usr/include")]
+        own = [
+            INCLUDE,
+            self.stubs,
+            self.toolkit.root,
+            (self.toolkit.root / "include").resolve(),
+            Path("/usr/include"),
+        ]
         own += [Path("/usr/lib/gcc"), *([self.cccl] if self.cccl else [])]
         own += [self.resource_dir or Path(self.command[0]).resolve().parents[1]]
         own += [Path(self.command[0]).parent] if len(self.command) > 1 else []

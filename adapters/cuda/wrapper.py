@@ -1,4 +1,4 @@
-"""Writes the translation unit: headers, the user's code, and an entry function of the type that Triton calls."""
+"""Writes the translation unit: headers, the user's code, and an entry function that Triton can call."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write_unit(
     block: tuple[int, ...] = (),
     digest: Iterable[str] = (),
 ) -> Unit:
-    """The unit for one call. ``line`` is the ``#line`` text of a source string; a file is included instead."""
+    """The unit for one call. ``line`` is the ``#line`` of a source string; a file is included."""
     entry = entry_name(name, [text, bound.to_json(), *digest])
     parts = [
         f'#line 1 "{LABEL}"',
@@ -136,7 +136,7 @@ def _block_lines(block: tuple[int, ...]) -> Iterator[str]:
     """The user's own threadIdx; a 1-D block is what Triton has anyway."""
     if len(block) < 2 or math.prod(block[1:]) == 1:
         return
-    for axis, extent in zip("XYZ", (*block, 1, 1)):
+    for axis, extent in zip("XYZ", (*block, 1, 1), strict=False):
         yield f"#define TLE_RAW_BLOCK_{axis} {extent}u"
     yield "#include <tle_raw/block.h>"
 
