@@ -1,10 +1,11 @@
-"""``tle-raw inspect``: what a fragment compiles to, without a kernel and without a GPU."""
+"""``tle-raw inspect``: what a fragment compiles to, or what became of the regions of a cached kernel."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
+from tle_raw.cli.kernels import is_kernel_folder, kernels_of
 from tle_raw.cli.load import HOW, fragments_of
 from tle_raw.cli.table import bytes_text, columns
 from tle_raw.knobs import knobs
@@ -14,8 +15,14 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("inspect", help="compile a fragment and print what came out")
-    parser.add_argument("where", metavar="FILE.py[:fragment]", help=HOW)
+    parser = commands.add_parser(
+        "inspect", help="compile a fragment, or take a cached kernel, and print what it is"
+    )
+    parser.add_argument(
+        "where",
+        metavar="FILE.py[:fragment] | FOLDER | HASH",
+        help=f"{HOW}; or a kernel's folder in Triton's cache, or its hash",
+    )
     parser.add_argument("--target", help="cuda:80, cuda:90, …; default: the knob `target`, else cuda:90")
     parser.add_argument(
         "-D",
@@ -31,6 +38,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(arguments: argparse.Namespace) -> int:
+    return _kernels(arguments.where) if is_kernel_folder(arguments.where) else _fragments(arguments)
+
+
+def _kernels(where: str) -> int:
+    from tle_raw.reports import report
+
+    for kernel in kernels_of(where):
+        print(report(kernel))
+    return 0
+
+
+def _fragments(arguments: argparse.Namespace) -> int:
     target = arguments.target or knobs.target or "cuda:90"
     for fragment in fragments_of(arguments.where).values():
         compiled = fragment.compile(target, **dict(arguments.bindings))
