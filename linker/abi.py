@@ -46,17 +46,13 @@ def check_entry(text: str, entry: str, parameters: Sequence[str], result: str) -
     function = find_definition(read_module(text), entry)
     table = tuple(_rows(function, parameters, result))
     if any(row.differs for row in table):
-        raise AbiError(
-            f"`{entry}` does not take what the kernel passes", table=table, hint=_hint(function, parameters)
-        )
+        raise AbiError(f"`{entry}` does not take what the kernel passes", table=table, hint=_hint(function, parameters))
 
 
 def _rows(function: Function, parameters: Sequence[str], result: str) -> Iterator[Row]:
     kind = "__global__ kernel" if function.is_kernel else "device function"
     yield Row("function", "device function", kind)
-    for index, (expected, got) in enumerate(
-        zip_longest(parameters, function.type.parameters, fillvalue="nothing")
-    ):
+    for index, (expected, got) in enumerate(zip_longest(parameters, function.type.parameters, fillvalue="nothing")):
         yield Row(f"parameter {index + 1}", expected, got)
     yield Row("result", result, function.type.result)
 
@@ -68,8 +64,7 @@ def _hint(function: Function, parameters: Sequence[str]) -> str:
     if len(got) != len(parameters):
         return f"the signature passes {len(parameters)} values, the function takes {len(got)}"
     if any(
-        wanted.startswith("ptr addrspace") and given == "ptr"
-        for wanted, given in zip(parameters, got, strict=False)
+        wanted.startswith("ptr addrspace") and given == "ptr" for wanted, given in zip(parameters, got, strict=False)
     ):
         return "pointers from Triton are global: declare them __attribute__((address_space(1)))"
     return "change the signature or the function, so that both name the same types"

@@ -50,9 +50,7 @@ def run_tool(name: str, *arguments: str, timeout: float = TIMEOUT_SECONDS) -> To
     if tool is None:
         return ToolOutput("", f"{name} was not found in Triton's wheel, on PATH or under CUDA_HOME")
     try:
-        run = subprocess.run(
-            [str(tool), *arguments], capture_output=True, text=True, errors="replace", timeout=timeout
-        )
+        run = subprocess.run([str(tool), *arguments], capture_output=True, text=True, errors="replace", timeout=timeout)
     except subprocess.TimeoutExpired:
         return ToolOutput("", f"{name} took longer than {timeout:g} s")
     except OSError as error:

@@ -221,9 +221,7 @@ def decode_name(text: str) -> str:
     name = text[1:]
     if not name.startswith('"'):
         return name
-    return re.sub(r"\\([0-9a-fA-F]{2})", lambda match: chr(int(match[1], 16)), name[1:-1]).replace(
-        "\\\\", "\\"
-    )
+    return re.sub(r"\\([0-9a-fA-F]{2})", lambda match: chr(int(match[1], 16)), name[1:-1]).replace("\\\\", "\\")
 
 
 def encode_name(sigil: str, name: str) -> str:

@@ -81,9 +81,7 @@ class Cursor:
             return False
         if token.kind == "word":
             word = token.text
-            return (
-                word in _BYTES or word in _UNSIZED or word in ("ptr", "target") or _integer(word) is not None
-            )
+            return word in _BYTES or word in _UNSIZED or word in ("ptr", "target") or _integer(word) is not None
         return token.kind == "%" or token.text in ("[", "<", "{")
 
     def skip_attributes(self) -> None:

@@ -81,9 +81,7 @@ def prepare(
         static_shared=shared,
         uses_barrier=_uses_barrier(module, reached),
         instructions=sum(map(len, _bodies(module, reached))),
-        kept_calls=tuple(
-            sorted(_kept(module, entry, inline, reached) | recursive(graph, reached & _defined(module)))
-        ),
+        kept_calls=tuple(sorted(_kept(module, entry, inline, reached) | recursive(graph, reached & _defined(module)))),
     )
 
 

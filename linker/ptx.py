@@ -201,9 +201,7 @@ class _Reader:
             tokens = tokens[3:] if tokens[1:2] == ("!",) else tokens[2:]
         if tokens:
             self.instructions.append(
-                Instruction(
-                    tokens[0], tokens[1:], statement.line, statement.last_line, self.function, self.places
-                )
+                Instruction(tokens[0], tokens[1:], statement.line, statement.last_line, self.function, self.places)
             )
 
 

@@ -20,9 +20,7 @@ def global_names(text: str, start: int, end: int) -> Iterator[tuple[str, int, in
 
 def references(module: Module) -> dict[str, frozenset[str]]:
     """For every function and global, the functions and globals that it names."""
-    return {
-        entity.name: _named_by(module, entity) for entity in module.of_kind("define", "declare", "global")
-    }
+    return {entity.name: _named_by(module, entity) for entity in module.of_kind("define", "declare", "global")}
 
 
 def _named_by(module: Module, entity: Entity) -> frozenset[str]:
@@ -50,4 +48,10 @@ def reachable(graph: Mapping[str, Iterable[str]], roots: Iterable[str]) -> froze
 
 def recursive(graph: Mapping[str, Iterable[str]], names: Iterable[str]) -> frozenset[str]:
     """Those names that reach themselves."""
-    return frozenset(name for name in names if name in reachable(graph, graph.get(name, ())))
+    left = {name: set(graph.get(name, ())) for name in names}
+    leaves = [name for name in left if not left[name] & left.keys()]
+    while leaves:  # what calls nobody that is left cannot be in a cycle; few functions remain after this
+        for name in leaves:
+            del left[name]
+        leaves = [name for name in left if not left[name] & left.keys()]
+    return frozenset(name for name in left if name in reachable(left, left[name]))

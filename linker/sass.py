@@ -79,9 +79,7 @@ def facts_of(usage: str, listing: str) -> CubinFacts:
     resources = functions.get(entries[0], {}) if entries else {}
     found = [(match[1], match[2]) for match in _INSTRUCTION.finditer(listing)]
     names = Counter(opcode.split(".")[0] for opcode, _ in found)
-    calls = tuple(
-        _target(text, entries) for opcode, text in found if opcode.split(".")[0] in ("CALL", "JCAL")
-    )
+    calls = tuple(_target(text, entries) for opcode, text in found if opcode.split(".")[0] in ("CALL", "JCAL"))
     return CubinFacts(
         entries=entries,
         registers=resources.get("REG"),

@@ -44,9 +44,7 @@ def static_shared(text: str, entry: str | None = None) -> tuple[SharedVariable, 
                 f"`extern __shared__` ({demangle(variable.name)}) would overlap the kernel's own",
                 hint="give the array a size: `__shared__ T name[N]`, N being a constant or a dim",
             )
-    return tuple(
-        SharedVariable(v.name, sizes.size(v.type), v.align or sizes.alignment(v.type)) for v in variables
-    )
+    return tuple(SharedVariable(v.name, sizes.size(v.type), v.align or sizes.alignment(v.type)) for v in variables)
 
 
 def _shared_variables(module: Module, entry: str | None) -> Iterator[Global]:

@@ -169,11 +169,7 @@ def _comdat_edits(tokens: list[Token]) -> Iterator[Edit]:
     for index, token in enumerate(tokens):
         depth += (token.text in "([{") - (token.text in ")]}")
         if depth == 0 and token.kind == "word" and token.text == "comdat":
-            last = (
-                tokens[index + 3]
-                if tokens[index + 1 : index + 2] and tokens[index + 1].text == "("
-                else token
-            )
+            last = tokens[index + 3] if tokens[index + 1 : index + 2] and tokens[index + 1].text == "(" else token
             comma = index > 0 and tokens[index - 1].text == ","
             yield Edit(tokens[index - 1].start if comma else token.start, last.end, "")
 

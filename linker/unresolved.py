@@ -77,9 +77,7 @@ def _libdevice_test(names: Collection[str] | None) -> Callable[[str], bool]:
     known = libdevice_functions() if names is None else frozenset(names)
     if known:
         return known.__contains__
-    return lambda name: name.startswith(
-        "__nv_"
-    )  # without a list, the reserved prefix is all there is to go by
+    return lambda name: name.startswith("__nv_")  # without a list, the reserved prefix is all there is to go by
 
 
 @lru_cache(maxsize=1)
@@ -90,9 +88,7 @@ def libdevice_functions() -> frozenset[str]:
     for folder in places or ():
         wrappers = Path(folder, "language", "extra", "cuda", "libdevice.py")
         if wrappers.is_file():
-            strings = (
-                n.value for n in ast.walk(ast.parse(wrappers.read_text())) if isinstance(n, ast.Constant)
-            )
+            strings = (n.value for n in ast.walk(ast.parse(wrappers.read_text())) if isinstance(n, ast.Constant))
             listed = {value for value in strings if isinstance(value, str) and value.startswith("__nv_")}
             return frozenset(listed | {f"__nv_{name}" for name in _MORE_LIBDEVICE.split()})
     return frozenset()

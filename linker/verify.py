@@ -24,18 +24,14 @@ def find_problems(
     promised = frozenset(name for name, wanted in inlined.items() if wanted)
     rows = [*_entry_rows(module.entries, "PTX"), *_call_rows(module, promised)]
     known = RUNTIME_BUILTINS | frozenset(module.functions)
-    rows += (
-        Row("extern function", "defined", f"`{name}` is not") for name in module.externs if name not in known
-    )
+    rows += (Row("extern function", "defined", f"`{name}` is not") for name in module.externs if name not in known)
     if cubin is not None:
         facts = read_cubin(cubin) if isinstance(cubin, bytes) else cubin
         rows += _cubin_rows(facts, promised)
     return tuple(rows)
 
 
-def verify_kernel(
-    ptx: str | Ptx, cubin: bytes | CubinFacts | None = None, *, inlined: Mapping[str, bool]
-) -> None:
+def verify_kernel(ptx: str | Ptx, cubin: bytes | CubinFacts | None = None, *, inlined: Mapping[str, bool]) -> None:
     """Raise when ``find_problems`` finds any.
 
     Raises

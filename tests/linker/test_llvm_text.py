@@ -82,9 +82,7 @@ def test_unknown_text_is_refused_with_its_line(text):
 
 def test_two_megabytes_are_split_in_well_under_a_second():
     body = FRAGMENT[FRAGMENT.index("define dso_local float @entry") : FRAGMENT.index("declare")]
-    functions = (
-        body.replace("@entry", f"@f{i}") + f"!{i} = !DILocation(line: {i}, scope: !1)\n" for i in range(5200)
-    )
+    functions = (body.replace("@entry", f"@f{i}") + f"!{i} = !DILocation(line: {i}, scope: !1)\n" for i in range(5200))
     text = "\n".join(functions)
     assert len(text) > 2_000_000
     start = time.process_time()

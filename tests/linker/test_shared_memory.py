@@ -59,9 +59,7 @@ def test_only_what_the_entry_reaches_counts():
     assert [variable.name for variable in static_shared(FRAGMENT)] == ["scratch", "unused"]
 
 
-@pytest.mark.parametrize(
-    "variable", ["external addrspace(3) global [0 x float]", "external addrspace(3) global i32"]
-)
+@pytest.mark.parametrize("variable", ["external addrspace(3) global [0 x float]", "external addrspace(3) global i32"])
 def test_extern_shared_is_refused_by_name(variable):
     with pytest.raises(UnsupportedFeatureError, match=r"`extern __shared__` \(dyn\)"):
         static_shared(f"@dyn = {variable}, align 4\n")

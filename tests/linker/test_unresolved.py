@@ -8,18 +8,14 @@ from tle_raw.linker.unresolved import check_resolved, libdevice_functions
 
 
 def calling(name, declaration="i32"):
-    return (
-        f"define void @e() {{\n  %x = call i32 @{name}()\n  ret void\n}}\ndeclare {declaration} @{name}()\n"
-    )
+    return f"define void @e() {{\n  %x = call i32 @{name}()\n  ret void\n}}\ndeclare {declaration} @{name}()\n"
 
 
 def test_declarations_that_nobody_uses_are_no_trouble():
     check_resolved(FRAGMENT)
 
 
-@pytest.mark.parametrize(
-    "name", ["llvm.nvvm.barrier0", "vprintf", "__assertfail", "malloc", "free", "__nvvm_reflect"]
-)
+@pytest.mark.parametrize("name", ["llvm.nvvm.barrier0", "vprintf", "__assertfail", "malloc", "free", "__nvvm_reflect"])
 def test_intrinsics_and_the_runtime_are_known(name):
     check_resolved(calling(name))
 
