@@ -79,7 +79,10 @@ def match_arguments(signature: Signature, positional: Sequence, keywords: Mappin
         count = len(positional) + len(keywords)
         raise ArgumentCountError(
             f"`{signature.name}` takes {len(names)} argument{'s' * (len(names) != 1)}, got {count}",
-            table=[Row("arguments", str(len(names)), str(count)), *(Row(m, "a value", "nothing") for m in missing)],
+            table=[
+                Row("arguments", str(len(names)), str(count)),
+                *(Row(m, "a value", "nothing") for m in missing),
+            ],
             hint=f"the signature is {signature}"
             + (f"; Out parameters ({', '.join(outputs)}) are not passed" if outputs else ""),
         )
@@ -152,9 +155,7 @@ def bind_names(signature: Signature, bindings: Mapping[str, object]) -> BoundSig
             raise BindingError(f"the name `{name}` stands for an integer, got {value!r}")
     parameters = tuple(_bound(p, names) for p in signature.parameters)
     result = _resolve_dtype(signature.result.dtype, names, "the result") if signature.result else None
-    return BoundSignature(
-        signature.name, parameters, result, tuple((n, names.values[n]) for n in signature.names)
-    )
+    return BoundSignature(signature.name, parameters, result, tuple((n, names.values[n]) for n in signature.names))
 
 
 def bind_untyped(name: str, arguments: Sequence[Argument], outputs: Iterable[int]) -> BoundSignature:
@@ -224,9 +225,7 @@ def _bind_passed(parameter, argument: Argument, names: _Names, signature, argume
     type_ = parameter.type
     if isinstance(type_, Const):
         if not isinstance(argument.value, int):
-            raise ArgumentTypeError(
-                f"argument `{parameter.name}` is no integer", table=_table(signature, arguments)
-            )
+            raise ArgumentTypeError(f"argument `{parameter.name}` is no integer", table=_table(signature, arguments))
         names.bind(type_.name, int(argument.value), parameter.name)
         return
     if argument.kind != CONSTANT:

@@ -57,7 +57,8 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
             )
             return declare(adapter, declaration, inline)
         except TLEError as e:
-            raise e.at(fragment=stub.__name__, source=place) from e.__cause__
+            e.at(fragment=stub.__name__, source=place)
+            raise
 
     return declare_stub
 

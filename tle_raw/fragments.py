@@ -154,19 +154,22 @@ class Fragment(ConstexprFunction):
         with self._lock:
             if self._key is None or _stamp(self._stamped_files) == self._stamp:
                 return False
-            old, self._key = self._key, None
-            self._source = self._adapter.read(self._declaration)
-            return self.cache_key != old
+            old, self._key = self._key, self._compute_key()
+            return self._key != old
 
     def compile_bound(self, bound: BoundSignature, target: Target) -> CompiledFragment:
         """Compile for one region."""
-        self.refresh()
+        from tle_raw.watch import refresh
+
+        refresh([self])
         try:
             return compile_source(self._adapter, self._source, self.files, bound, target, inline=self.inline)
         except TLEError as e:
-            raise e.at(fragment=self.name, source=e.context.source or self.place) from e.__cause__
+            e.at(fragment=self.name, source=e.context.source or self.place)
+            raise
 
     def _compute_key(self) -> str:
+        self._source = self._adapter.read(self._declaration)
         files = self.files
         self._stamped_files, self._stamp = files, _stamp(files)
         contents = sorted(digest(f.read_bytes()) for f in files)
@@ -209,13 +212,15 @@ def _interpreting() -> bool:
     return bool(knobs.runtime.interpret)
 
 
-
 def declare(adapter: Adapter, declaration: Declaration, inline: bool = True) -> Fragment:
     """Make a fragment; what goes wrong names it and its stub's line."""
-    from tle_raw.flir.hooks import install
+    from tle_raw import watch
+    from tle_raw.flir import hooks
 
-    install()
+    hooks.install()
+    watch.install()
     try:
         return Fragment(adapter, declaration, inline=inline)
     except TLEError as e:
-        raise e.at(fragment=declaration.name, source=e.context.source or declaration.place) from e.__cause__
+        e.at(fragment=declaration.name, source=e.context.source or declaration.place)
+        raise

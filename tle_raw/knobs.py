@@ -99,11 +99,7 @@ class Knob(Generic[T]):
         if self.name in group.values:
             return cast(T, group.values[self.name])
         written = os.environ.get(self.environment, "")
-        return (
-            self._checked(written, f"the environment variable {self.environment}")
-            if written
-            else self.default
-        )
+        return self._checked(written, f"the environment variable {self.environment}") if written else self.default
 
     def __set__(self, group: Group, value: T) -> None:
         group.values[self.name] = self._checked(value, f"knobs.{self.name}")
@@ -203,9 +199,7 @@ class Knobs(Group):
     line_info = Knob(switch, True, "keep the fragment's source lines for profilers and debuggers")
     verify = Knob(switch, True, "check the finished kernel: one entry, no call left")
     print_after = Knob(text, "", "print the module after this FLIR pass, or after `all` of them")
-    target = Knob[str | None](
-        text, None, "target of compilations that name none, such as cuda:90", optional=True
-    )
+    target = Knob[str | None](text, None, "target of compilations that name none, such as cuda:90", optional=True)
 
     def __init__(self) -> None:
         super().__init__({})

@@ -35,9 +35,7 @@ def is_trusted(folder: Path) -> bool:
         return False
     user = os.geteuid()
     return (
-        stat.S_ISDIR(status.st_mode)
-        and not status.st_mode & stat.S_IWOTH
-        and (not user or status.st_uid in (0, user))
+        stat.S_ISDIR(status.st_mode) and not status.st_mode & stat.S_IWOTH and (not user or status.st_uid in (0, user))
     )
 
 

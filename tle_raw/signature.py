@@ -87,7 +87,8 @@ class Tile(ParameterType):
         dtype, *dims = items if isinstance(items, tuple) else (items,)
         if not 1 <= len(dims) <= MAX_RANK:
             raise SignatureError(
-                f"a tile has 1 to {MAX_RANK} dims, got {len(dims)}", hint='write for example Tile["f32", "M", "N"]'
+                f"a tile has 1 to {MAX_RANK} dims, got {len(dims)}",
+                hint='write for example Tile["f32", "M", "N"]',
             )
         return cls(_dtype(dtype), tuple(_dim(dim) for dim in dims))
 
@@ -301,9 +302,7 @@ def _annotations(stub: Callable[..., Any], local_names: dict[str, Any]) -> dict[
 
 def _parameter(name: str, annotation: object) -> Parameter:
     if annotation is None:
-        raise SignatureError(
-            f"parameter `{name}` has no type", hint=f'write for example `{name}: Pointer["f32"]`'
-        )
+        raise SignatureError(f"parameter `{name}` has no type", hint=f'write for example `{name}: Pointer["f32"]`')
     if isinstance(annotation, _Effect):
         return Parameter(name, annotation.type, annotation.effect)
     if isinstance(annotation, ParameterType):

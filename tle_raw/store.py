@@ -33,9 +33,7 @@ FORMAT = 1  # of the json file; another number is a miss
 FOLDER = "fragments"
 TORN_AFTER = 3600.0  # seconds after which an unfinished file belongs to a dead process
 
-_OWN_FILE = re.compile(
-    r"(?P<name>[\w-]{1,128})\.(fragment\.json|fragment\.lock|[0-9a-f]{16}\.ll|[0-9a-f]{16}\.part)"
-)
+_OWN_FILE = re.compile(r"(?P<name>[\w-]{1,128})\.(fragment\.json|fragment\.lock|[0-9a-f]{16}\.ll|[0-9a-f]{16}\.part)")
 
 
 class CacheWarning(UserWarning):
@@ -114,9 +112,7 @@ class Store:
 
     def entries(self) -> list[Stored]:
         """All entries, the longest unused first."""
-        found = [
-            _stored(index) for folder in self._folders() for index in _own_files(folder, ".fragment.json")
-        ]
+        found = [_stored(index) for folder in self._folders() for index in _own_files(folder, ".fragment.json")]
         return sorted((s for s in found if s is not None), key=lambda s: (s.last_used, s.key))
 
     def size(self) -> int:
@@ -141,9 +137,7 @@ class Store:
         """Forget what was not used for a time, then the longest unused until the rest fits."""
         now = time.time()
         entries = self.entries()
-        old = [
-            e for e in entries if older_than_seconds is not None and now - e.last_used > older_than_seconds
-        ]
+        old = [e for e in entries if older_than_seconds is not None and now - e.last_used > older_than_seconds]
         kept = entries[len(old) :]
         excess = sum(e.size for e in kept) - max_bytes if max_bytes is not None else 0
         for entry in kept:

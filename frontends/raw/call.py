@@ -50,7 +50,8 @@ def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: A
             return [emit_element(record, values, semantic)]
         return emit_region(record, values, semantic)
     except TLEError as e:
-        raise e.at(fragment=fragment.name, source=fragment.place, call_site=site)
+        e.at(fragment=fragment.name, source=fragment.place, call_site=site)
+        raise
 
 
 def _packed(results: list[core.tensor]):
@@ -146,7 +147,8 @@ def _flagtree_call(func, args, output_indices, outputs, inputs, semantic, genera
         ordered = dict(zip(sorted(indices), results))
         return _packed([ordered[i] for i in indices])
     except TLEError as e:
-        raise e.at(fragment=func.name, source=func.place, call_site=site)
+        e.at(fragment=func.name, source=func.place, call_site=site)
+        raise
 
 
 def _arguments_and_outputs(args, output_indices, outputs, inputs) -> tuple[list, list[int] | None]:

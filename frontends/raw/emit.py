@@ -17,12 +17,10 @@ from tle_raw.frontends.raw.values import to_handle_type
 def emit_region(record: RegionRecord, values: dict[str, Any], semantic: Any) -> list[core.tensor]:
     """Write a block-level region; returns its results: the updated tiles in signature order, then the scalar."""
     bound, builder = record.bound, semantic.builder
-    crossing = {
-        p.name: _open_port(i, p, values, semantic) for i, p in enumerate(bound.parameters) if p.kind == TILE
-    }
-    operands = [
-        _crossing_value(p, values, semantic).handle for p in bound.crossing if p.kind != TILE
-    ] or [builder.get_int32(0)]
+    crossing = {p.name: _open_port(i, p, values, semantic) for i, p in enumerate(bound.parameters) if p.kind == TILE}
+    operands = [_crossing_value(p, values, semantic).handle for p in bound.crossing if p.kind != TILE] or [
+        builder.get_int32(0)
+    ]
     result_type = to_handle_type(bound.result) if bound.result else core.int32
     result = _marker(ports.CALL, operands, result_type.to_ir(builder), semantic, record.to_text())
     results = [

@@ -32,9 +32,7 @@ class RegionRecord:
 
     def to_text(self) -> str:
         """One line of JSON."""
-        return json.dumps(
-            {"fragment": self.fragment, "bound": json.loads(self.bound.to_json())}, separators=(",", ":")
-        )
+        return json.dumps({"fragment": self.fragment, "bound": json.loads(self.bound.to_json())}, separators=(",", ":"))
 
 
 def record_from_text(text: str, call_site: Place) -> RegionRecord:

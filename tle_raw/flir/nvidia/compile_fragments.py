@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from tle_raw.compilation import CompiledFragment
-from tle_raw.errors import TLEError
+from tle_raw.errors import RegionError, TLEError
 from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.fragments import fragment_by_identity
 from tle_raw.target import Target
@@ -30,6 +30,14 @@ def _key(region: Region) -> tuple[str, str]:
 def _compile(region: Region, target: Target) -> CompiledFragment:
     try:
         fragment = fragment_by_identity(region.record.fragment)
-        return fragment.compile_bound(region.record.bound, target)
+        compiled = fragment.compile_bound(region.record.bound, target)
+        if fragment.cache_key != region.record.fragment:
+            # Triton would store new code under the key of the old one.
+            raise RegionError(
+                "the fragment's files changed after the kernel's cache key was made",
+                hint="compile once more: the key is made anew",
+            )
+        return compiled
     except TLEError as e:
-        raise e.at(fragment=region.record.bound.name, call_site=region.record.call_site) from e.__cause__
+        e.at(fragment=region.record.bound.name, call_site=region.record.call_site)
+        raise

@@ -67,7 +67,13 @@ def _read(line: str) -> Operation:
     if not head.startswith("%") or len(operands) != len(types):
         raise ValueError(line)
     return Operation(
-        indent, head, operands, attributes, types, result_type.strip(), "" if location < 0 else tail[location:]
+        indent,
+        head,
+        operands,
+        attributes,
+        types,
+        result_type.strip(),
+        "" if location < 0 else tail[location:],
     )
 
 

@@ -22,9 +22,9 @@ from triton._C.libtriton import ir, passes
 from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import TLEError
 from tle_raw.flir import hooks
+from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_regions import check_launch, check_not_specialised
 from tle_raw.flir.nvidia.compile_fragments import compile_fragments
-from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.mlir_text import value_uses
 from tle_raw.flir.nvidia.pin_address_producers import pin_address_producers
@@ -140,4 +140,5 @@ def _check(region: Region, options: Any) -> None:
     try:
         check_launch(region, fragment_by_identity(region.record.fragment), options)
     except TLEError as e:
-        raise e.at(fragment=region.record.bound.name, call_site=region.record.call_site) from None
+        e.at(fragment=region.record.bound.name, call_site=region.record.call_site)
+        raise

@@ -102,9 +102,6 @@ def _find_neighbours(regions: list[Region], placements: list[Placement]) -> None
         lines = {p.line for p in [*region.opened, region.call, *region.closed]}
         contiguous = len(lines) == last - first + 1
         placement.follows_directly = (
-            bool(region.opened)
-            and not placement.fresh
-            and contiguous
-            and last_line.get(region.block) == first - 1
+            bool(region.opened) and not placement.fresh and contiguous and last_line.get(region.block) == first - 1
         )
         last_line[region.block] = last

@@ -26,6 +26,7 @@ def _region(region: Region, fragment: CompiledFragment) -> dict[str, Any]:
         "name": region.record.bound.name,
         "file": site.file,
         "line": site.line,
+        "column": site.column,
         "text": site.text,
         "elementwise": region.is_element,
         "parameters": [str(p) for p in region.record.bound.parameters],

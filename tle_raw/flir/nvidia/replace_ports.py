@@ -10,7 +10,6 @@ from tle_raw.flir.nvidia.mlir_text import split_top_level
 from tle_raw.flir.nvidia.place_buffers import Buffer, Placement
 from tle_raw.flir.nvidia.read_ports import Port, Region
 
-
 # Notes on a call, in its libname, for the pass that inserts the barriers.
 AROUND, AFTER = "tle.barrier.around", "tle.barrier.after"
 
@@ -52,9 +51,7 @@ def replace_ports(
             replaced[port.line] = writer.close(port)
         last = region.closed[-1].line if region.closed else region.call.line
         replaced[last] = [*replaced[last], *writer.release()]
-    return "\n".join(
-        text for number, line in enumerate(lines) for text in replaced.get(number, [line])
-    )
+    return "\n".join(text for number, line in enumerate(lines) for text in replaced.get(number, [line]))
 
 
 @dataclass(frozen=True)

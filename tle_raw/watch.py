@@ -1,0 +1,117 @@
+"""See edits of fragment files in the running process: a kernel looks at its fragments' files before each launch."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+from triton import knobs as triton_knobs
+from triton.runtime.jit import JITFunction
+
+from tle_raw.fragments import Fragment
+from tle_raw.knobs import knobs
+
+_LOCK = threading.Lock()
+
+
+@dataclass(eq=False)
+class _User:
+    """A kernel that uses fragments: the functions and fragments that it reaches. Kept alive by the kernel's hook."""
+
+    functions: list[JITFunction]
+    fragments: list[Fragment]
+
+    def forget(self) -> None:
+        """Drop what Triton remembers of these functions in memory; its disk cache is keyed by content."""
+        for function in self.functions:
+            function.hash = None
+            function.device_caches.clear()
+
+
+# By id of the kernel: a JITFunction's own hash changes with its key.
+_USERS: WeakValueDictionary[int, _User] = WeakValueDictionary()
+
+
+class CompilationListener:
+    """Triton calls this after each compilation, also when its disk cache had the kernel."""
+
+    def __init__(self, earlier: Any) -> None:
+        self.earlier = earlier
+
+    def __call__(self, **event: Any) -> None:
+        if self.earlier is not None:
+            self.earlier(**event)
+        source = event.get("src")
+        kernel = getattr(source, "fn", None)
+        if isinstance(kernel, JITFunction):
+            watch(kernel, getattr(source, "constants", {}).values())
+
+
+def install() -> None:
+    """Put the listener into Triton's one slot, in front of what is there. Idempotent."""
+    with _LOCK:
+        there = triton_knobs.compilation.listener
+        if not isinstance(there, CompilationListener):
+            triton_knobs.compilation.listener = CompilationListener(there)
+
+
+def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
+    """Make a kernel that uses fragments recompile when a file of theirs changes; others are left alone."""
+    with _LOCK:
+        if id(kernel) in _USERS:
+            return
+        functions, fragments = dependencies(kernel, constants)
+        if not fragments:
+            return
+        user = _User(functions, fragments)
+        _USERS[id(kernel)] = user
+
+    def before_launch(*args: Any, **kwargs: Any) -> None:
+        if knobs.watch_files:
+            refresh(user.fragments)
+
+    kernel.add_pre_run_hook(before_launch)
+
+
+def refresh(fragments: Iterable[Fragment]) -> None:
+    """Read edited fragments again, and let every kernel that uses one of them forget what it was compiled to."""
+    for fragment in fragments:
+        if fragment.refresh():
+            for user in list(_USERS.values()):
+                if fragment in user.fragments:
+                    user.forget()
+
+
+def dependencies(kernel: JITFunction, constants: Iterable[Any] = ()) -> tuple[list[JITFunction], list[Fragment]]:
+    """The functions and fragments that a kernel reaches by name, itself included, and through its constants."""
+    functions: dict[int, JITFunction] = {}
+    fragments: dict[int, Fragment] = {}
+    waiting = [kernel, *constants]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Fragment):
+            fragments[id(value)] = value
+        elif isinstance(value, JITFunction) and id(value) not in functions:
+            functions[id(value)] = value
+            waiting.extend(_referenced(value))
+    return list(functions.values()), list(fragments.values())
+
+
+def _referenced(function: JITFunction) -> Iterator[Any]:
+    scope = {**function.fn.__globals__, **inspect.getclosurevars(function.fn).nonlocals}
+    for node in ast.walk(function.parse()):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            yield _resolve(node, scope)
+
+
+def _resolve(node: ast.expr, scope: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return scope.get(node.id)
+    if isinstance(node, ast.Attribute):
+        return getattr(_resolve(node.value, scope), node.attr, None)
+    return None
