@@ -1,1 +1,1 @@
-""""""
+"""LLVM modules in, one checked module out: read, check, normalise, make private, verify."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from tle_raw.errors import LinkError, Place
@@ -116,6 +117,7 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> Iterator[Toke
         start = match.end()
 
 
+@lru_cache(maxsize=2)  # the linker's steps are functions of text, and most of them read the same one
 def read_module(text: str) -> Module:
     """Split a module into its top-level entities.
 

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Small LLVM IR texts that the linker's tests share."""
 
 FRAGMENT = """\

@@ -1,0 +1,25 @@
+"""The linker uses nothing of the project but its errors, and loads no Triton."""
+
+import ast
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+FILES = sorted(Path(find_spec("tle_raw.linker").origin).parent.glob("*.py"))
+
+
+def imported(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_file_imports_the_standard_library_errors_and_its_neighbours(file):
+    for name in imported(file):
+        own = name == "tle_raw.errors" or name.startswith("tle_raw.linker")
+        assert own or name.split(".")[0] in sys.stdlib_module_names
