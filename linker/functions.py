@@ -96,7 +96,7 @@ def read_function(module: Module, entity: Entity) -> Function:
     cursor.skip_attributes()
     result = cursor.read_type()
     cursor.index = named + 1
-    parameters = cursor._list("(", ")")
+    parameters = cursor.read_types("(", ")")
     return Function(
         entity,
         FunctionType(str(result), tuple(map(str, parameters))),

@@ -1,14 +1,13 @@
-"""LLVM types read from tokens, written in one spelling, and sized by the module's data layout."""
+"""LLVM types read from tokens and written in one spelling."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tle_raw.linker.llvm_text import Module, Token, UnreadableIRError, unreadable
+from tle_raw.linker.llvm_text import Token, UnreadableIRError, unreadable
 
-_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "fp128": 16, "ppc_fp128": 16, "x86_fp80": 16}
+FLOAT_BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "fp128": 16, "ppc_fp128": 16, "x86_fp80": 16}
 _UNSIZED = ("void", "label", "token", "metadata", "x86_amx", "opaque")
 
 
@@ -81,7 +80,9 @@ class Cursor:
             return False
         if token.kind == "word":
             word = token.text
-            return word in _BYTES or word in _UNSIZED or word in ("ptr", "target") or _integer(word) is not None
+            return (
+                word in FLOAT_BYTES or word in _UNSIZED or word in ("ptr", "target") or integer_bits(word) is not None
+            )
         return token.kind == "%" or token.text in ("[", "<", "{")
 
     def skip_attributes(self) -> None:
@@ -99,7 +100,7 @@ class Cursor:
     def read_type(self) -> Type:
         kind = self._read_simple_type()
         while self.sees("(") and kind.kind != "pointer":
-            kind = Type("function", (kind, *self._list("(", ")")))
+            kind = Type("function", (kind, *self.read_types("(", ")")))
         return kind
 
     def _read_simple_type(self) -> Type:
@@ -112,9 +113,9 @@ class Cursor:
             return self._sequence("array", "]")
         if token.text == "{":
             self.index -= 1
-            return Type("struct", self._list("{", "}"))
+            return Type("struct", self.read_types("{", "}"))
         if token.text == "<" and self.sees("{"):
-            packed = Type("packed", self._list("{", "}"))
+            packed = Type("packed", self.read_types("{", "}"))
             self.take(">")
             return packed
         if token.text == "<":
@@ -145,7 +146,7 @@ class Cursor:
         self.take(closing)
         return Type(kind, (element,), int(token.text))
 
-    def _list(self, opening: str, closing: str) -> tuple[Type, ...]:
+    def read_types(self, opening: str, closing: str) -> tuple[Type, ...]:
         """Comma-separated types; what follows a type up to the comma (attributes, names) is skipped."""
         self.take(opening)
         found: list[Type] = []
@@ -163,103 +164,6 @@ class Cursor:
         return tuple(found)
 
 
-def _integer(word: str) -> int | None:
+def integer_bits(word: str) -> int | None:
+    """``i32`` to 32; None for a word that is no integer type."""
     return int(word[1:]) if word[0] == "i" and word[1:].isdecimal() else None
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Byte sizes and ABI alignments of types.
-
-    ``pointers`` maps an address space to the bytes of its pointers where the data layout names it.
-    """
-
-    named: Mapping[str, Type] = field(default_factory=dict)
-    pointers: Mapping[int, int] = field(default_factory=dict)
-
-    def size(self, kind: Type) -> int:
-        """Bytes that one element of an array of this type takes."""
-        match kind.kind:
-            case "pointer":
-                return self.pointers.get(kind.count, self.pointers.get(0, 8))
-            case "array":
-                return kind.count * self.size(kind.elements[0])
-            case "vector":
-                return _round_up(-(-kind.count * self._bits(kind.elements[0]) // 8), self.alignment(kind))
-            case "struct":
-                return _round_up(self._end_of_fields(kind), self.alignment(kind))
-            case "packed":
-                return sum(map(self.size, kind.elements))
-            case "named":
-                return self.size(self._definition(kind))
-        if kind.kind in _BYTES:
-            return _BYTES[kind.kind]
-        bits = _integer(kind.kind)
-        if bits is None:
-            raise UnreadableIRError(f"the type `{kind}` has no size")
-        return _round_up(-(-bits // 8), self.alignment(kind))
-
-    def alignment(self, kind: Type) -> int:
-        """Default alignment of this type."""
-        match kind.kind:
-            case "array":
-                return self.alignment(kind.elements[0])
-            case "vector":
-                return _power_of_two(-(-kind.count * self._bits(kind.elements[0]) // 8))
-            case "struct":
-                return max(map(self.alignment, kind.elements), default=1)
-            case "packed":
-                return 1
-            case "named":
-                return self.alignment(self._definition(kind))
-        bits = _integer(kind.kind)
-        return min(_power_of_two(-(-bits // 8)), 16) if bits is not None else self.size(kind)
-
-    def _bits(self, kind: Type) -> int:
-        return _integer(kind.kind) or 8 * self.size(kind)
-
-    def _end_of_fields(self, kind: Type) -> int:
-        end = 0
-        for element in kind.elements:
-            end = _round_up(end, self.alignment(element)) + self.size(element)
-        return end
-
-    def _definition(self, kind: Type) -> Type:
-        found = self.named.get(kind.name)
-        if found is None or found.kind == "opaque":
-            raise UnreadableIRError(f"the type `{kind}` has no definition")
-        return found
-
-
-def sizes_of(module: Module) -> Sizes:
-    """The sizes that a module's type definitions and data layout give."""
-    named = {}
-    for entity in module.of_kind("type"):
-        cursor = Cursor(module.text, module.header(entity))
-        name = cursor.take().text
-        cursor.take("=")
-        cursor.take("type")
-        named[name] = cursor.read_type()
-    return Sizes(named, _pointer_bytes(data_layout(module)))
-
-
-def data_layout(module: Module) -> str:
-    """The string of the ``target datalayout`` line, or ""."""
-    for entity in module.of_kind("target"):
-        tokens = module.header(entity)
-        if [token.text for token in tokens[1:3]] == ["datalayout", "="]:
-            return tokens[3].text.strip('"')
-    return ""
-
-
-def _pointer_bytes(layout: str) -> dict[int, int]:
-    parts = (re.fullmatch(r"p(\d*):(\d+)(?::.*)?", part) for part in layout.split("-"))
-    return {int(part[1] or 0): int(part[2]) // 8 for part in parts if part}
-
-
-def _round_up(value: int, step: int) -> int:
-    return -(-value // step) * step
-
-
-def _power_of_two(value: int) -> int:
-    return 1 << (max(value, 1) - 1).bit_length()

@@ -9,8 +9,8 @@ from itertools import pairwise
 from tle_raw.errors import LinkError, UnsupportedFeatureError
 from tle_raw.linker.demangle import demangle
 from tle_raw.linker.functions import Global, read_global
+from tle_raw.linker.llvm_sizes import sizes_of
 from tle_raw.linker.llvm_text import Edit, Module, apply_edits, read_module
-from tle_raw.linker.llvm_types import sizes_of
 from tle_raw.linker.references import reachable, references
 
 SHARED_SPACE = 3
