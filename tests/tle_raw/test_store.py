@@ -85,9 +85,7 @@ def test_another_store_on_the_folder_sees_the_entry(cache):
     assert Store(cache.root).load("k").text == "text"
 
 
-@pytest.mark.parametrize(
-    "key", ["a" * 5000, "sm_90a/../../etc", "ключ", "", "a b", "\ud800", ".", "UPPER", "-rf"]
-)
+@pytest.mark.parametrize("key", ["a" * 5000, "sm_90a/../../etc", "ключ", "", "a b", "\ud800", ".", "UPPER", "-rf"])
 def test_any_key_will_do(cache, key):
     cache.save(key, key.replace("\ud800", "s"), {"k": 1})
     cache.save(key + "x", "other", {})
@@ -176,9 +174,7 @@ def index_of(cache):
     return next(cache.folder.glob("*.json"))
 
 
-@pytest.mark.parametrize(
-    "damage", [b"", b"{", b"[]", b"null", b"\xff", b"{}", b'{"format": 1}', b"[" * 100_000]
-)
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"null", b"\xff", b"{}", b'{"format": 1}', b"[" * 100_000])
 def test_a_damaged_index_is_a_miss(cache, damage):
     cache.save("k", "text", META)
     index_of(cache).write_bytes(damage)
@@ -264,9 +260,7 @@ while True:
 def test_kill_in_mid_write_never_leaves_a_torn_entry(cache):
     dice = random.Random(4)
     for _ in range(12):
-        process = subprocess.Popen(
-            [sys.executable, "-c", SAVE_FOR_EVER, str(cache.root)], stdout=subprocess.PIPE
-        )
+        process = subprocess.Popen([sys.executable, "-c", SAVE_FOR_EVER, str(cache.root)], stdout=subprocess.PIPE)
         process.stdout.readline()
         time.sleep(dice.uniform(0.0, 0.05))
         process.send_signal(signal.SIGKILL)

@@ -55,9 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"\n{title}")
         print("\n".join(_rendered(checks)))
         usable = usable and not any(c.needed and c.mark == MISSING for c in checks)
-    print(
-        "\nCUDA fragments compile on this machine." if usable else "\nCUDA fragments do NOT compile here yet."
-    )
+    print("\nCUDA fragments compile on this machine." if usable else "\nCUDA fragments do NOT compile here yet.")
     return 0 if usable else 1
 
 
@@ -65,9 +63,7 @@ def python() -> Check:
     version = platform.python_version()
     supported = SUPPORTED_PYTHON[0] <= sys.version_info[:2] <= SUPPORTED_PYTHON[1]
     where = f"{platform.system()} {platform.machine()}, {sys.executable}"
-    return Check(
-        OK if supported else MISSING, "Python", version, where, "" if supported else "Python 3.11 to 3.13"
-    )
+    return Check(OK if supported else MISSING, "Python", version, where, "" if supported else "Python 3.11 to 3.13")
 
 
 def triton() -> Iterator[Check]:
@@ -103,9 +99,7 @@ def gpu() -> Check:
     try:
         import torch
     except ImportError:
-        return Check(
-            ABSENT, "GPU", "", "torch is not installed: kernels compile, but cannot be launched", needed=False
-        )
+        return Check(ABSENT, "GPU", "", "torch is not installed: kernels compile, but cannot be launched", needed=False)
     if not torch.cuda.is_available():
         return Check(
             ABSENT,
@@ -116,9 +110,7 @@ def gpu() -> Check:
         )
     major, minor = torch.cuda.get_device_capability()
     found = f"{torch.cuda.get_device_name()}, cuda:{major}{minor}"
-    return Check(
-        OK, "GPU", found, f"{torch.cuda.device_count()} in all, torch {torch.__version__}", needed=False
-    )
+    return Check(OK, "GPU", found, f"{torch.cuda.device_count()} in all, torch {torch.__version__}", needed=False)
 
 
 def cuda_toolchain() -> Iterator[Check]:
@@ -154,9 +146,7 @@ def cache() -> Check:
     size = f"{len(store.entries())} entries, {bytes_text(store.size())}"
     if store.is_writable():
         return Check(OK, "folder", size, str(store.folder))
-    install = (
-        "set TLE_RAW_CACHE_DIR to a folder that can be written; until then each process compiles its own"
-    )
+    install = "set TLE_RAW_CACHE_DIR to a folder that can be written; until then each process compiles its own"
     return Check(MISSING, "folder", size, f"{store.folder} cannot be written", install, needed=False)
 
 

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "inspect", help="compile a fragment, or take a cached kernel, and print what it is"
-    )
+    parser = commands.add_parser("inspect", help="compile a fragment, or take a cached kernel, and print what it is")
     parser.add_argument(
         "where",
         metavar="FILE.py[:fragment] | FOLDER | HASH",

@@ -29,9 +29,7 @@ def fragments_of(text: str) -> dict[str, Fragment]:
     where, wanted = _split(text)
     found = _fragments(_module(where))
     if not found:
-        raise DialectError(
-            f"{where} declares no fragment", hint='declare one with @tle_raw.dialect("cuda", …)'
-        )
+        raise DialectError(f"{where} declares no fragment", hint='declare one with @tle_raw.dialect("cuda", …)')
     if not wanted:
         return found
     if wanted not in found:
