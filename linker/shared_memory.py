@@ -41,7 +41,7 @@ def static_shared(text: str, entry: str | None = None) -> tuple[SharedVariable, 
     for variable in variables:
         if not variable.is_definition or sizes.size(variable.type) == 0:
             raise UnsupportedFeatureError(
-                f"`extern __shared__` ({demangle(variable.name)}) would overlap the kernel's own",
+                f"`extern __shared__` ({demangle(variable.name)}) would overlap the kernel's own shared memory",
                 hint="give the array a size: `__shared__ T name[N]`, N being a constant or a dim",
             )
     return tuple(SharedVariable(v.name, sizes.size(v.type), v.align or sizes.alignment(v.type)) for v in variables)
