@@ -32,7 +32,7 @@ from tle_raw.flir.nvidia.place_buffers import place_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, read_regions
 from tle_raw.flir.nvidia.record_regions import record_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
-from tle_raw.flir.nvidia.shared_memory_limit import DYNAMIC_ALIGNMENT, check_shared_memory
+from tle_raw.flir.nvidia.shared_memory_limit import check_shared_memory, needs_alignment
 from tle_raw.flir.print_after import print_after
 from tle_raw.fragments import fragment_by_identity
 from tle_raw.linker.shared_memory import dynamic_shared_alignment
@@ -99,8 +99,8 @@ def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage
         finally:
             object.__setattr__(options, "extern_libs", own_libraries)
         check_shared_memory(metadata["shared"] or 0, module.compiled, capability)
-        if any(f.static_shared for f in module.compiled):
-            text = dynamic_shared_alignment(text, DYNAMIC_ALIGNMENT)
+        if needs_alignment(capability, module.compiled):
+            text = dynamic_shared_alignment(text)
         metadata["tle_raw"] = record_regions(module.regions, module.compiled)
         print_after("link", text)
         return text

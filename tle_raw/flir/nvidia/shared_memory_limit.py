@@ -6,14 +6,24 @@ from collections.abc import Sequence
 
 from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import Row, SharedMemoryError
+from tle_raw.linker.demangle import demangle
+from tle_raw.linker.shared_memory import DYNAMIC_ALIGNMENT, SharedVariable, shared_bytes
 
 # Most shared memory of one block, in bytes: CUDA C++ Programming Guide, compute capabilities table
 # ("Maximum amount of shared memory per thread block").
 LIMITS = {70: 98304, 75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448}
 LIMITS |= {100: 232448, 101: 232448, 103: 232448, 110: 232448, 120: 101376, 121: 101376}
-# Triton's swizzled layouts for TMA and WGMMA need their buffers at multiples of 1024 bytes, counted from the block's
-# shared memory. Static variables stand first, so the dynamic part must say so itself.
-DYNAMIC_ALIGNMENT = 1024
+
+
+def static_variables(fragments: Sequence[CompiledFragment]) -> list[tuple[str, SharedVariable]]:
+    """Each fragment's static shared variables with the fragment's name; a fragment used twice counts once."""
+    distinct = {f.entry: f for f in fragments}.values()
+    return [(f.name, SharedVariable(*variable)) for f in distinct for variable in f.static_shared]
+
+
+def needs_alignment(capability: int, fragments: Sequence[CompiledFragment]) -> bool:
+    """Static variables stand before the dynamic memory of an architecture whose layouts care where it starts."""
+    return capability >= 90 and any(f.static_shared for f in fragments)
 
 
 def check_shared_memory(dynamic: int, fragments: Sequence[CompiledFragment], capability: int) -> None:
@@ -24,13 +34,14 @@ def check_shared_memory(dynamic: int, fragments: Sequence[CompiledFragment], cap
     SharedMemoryError : with a row for Triton's part and one for each fragment's variable.
     """
     limit = LIMITS.get(capability)
-    static = sum(size for f in {f.entry: f for f in fragments}.values() for _, size, _ in f.static_shared)
-    if limit is None or not static or dynamic + static <= limit:
+    variables = static_variables(fragments)
+    alignment = DYNAMIC_ALIGNMENT if dynamic and needs_alignment(capability, fragments) else 1
+    static = shared_bytes((v for _, v in variables), alignment)
+    if limit is None or not variables or dynamic + static <= limit:
         return
     rows = [Row("total", f"at most {limit}", str(dynamic + static))]
     rows.append(Row("Triton (tiles, scratch)", str(dynamic), str(dynamic)))
-    for fragment in {f.entry: f for f in fragments}.values():
-        rows += [Row(f"{fragment.name}: {n}", str(b), str(b)) for n, b, _ in fragment.static_shared]
+    rows += [Row(f"{name}: {demangle(v.name)}", str(v.bytes), str(v.bytes)) for name, v in variables]
     raise SharedMemoryError(
         f"the kernel needs more shared memory than a block of sm_{capability} has, in bytes",
         table=rows,

@@ -1,0 +1,73 @@
+"""Reading single operations of MLIR text."""
+
+import pytest
+
+from tle_raw.errors import RegionError
+from tle_raw.flir.nvidia.mlir_text import block_ids, read_operation, value_uses
+from tle_raw.flir.nvidia.replace_ports import shared_type
+
+LINE = (
+    '      %r = tt.extern_elementwise %a, %b_1 {libname = "{\\22k\\22: [1, 2]} \\\\ %x", libpath = "", pure = false, '
+    'symbol = "tle.call"} : (tensor<16x!tt.ptr<f32>, #ttg.slice<{dim = 1, parent = #blocked}>>, i32) -> f32 loc(#loc4)'
+)
+
+
+def test_an_operation_is_taken_apart_by_its_grammar():
+    operation = read_operation(LINE)
+    assert operation.indent == "      "
+    assert operation.result == "%r"
+    assert operation.operands == ("%a", "%b_1")
+    assert operation.attribute("libname") == '{"k": [1, 2]} \\ %x'
+    assert operation.types == ("tensor<16x!tt.ptr<f32>, #ttg.slice<{dim = 1, parent = #blocked}>>", "i32")
+    assert operation.result_type == "f32"
+    assert operation.location == " loc(#loc4)"
+
+
+def test_text_beyond_ascii_survives_mlirs_escapes():
+    line = '%r = tt.extern_elementwise %a {libname = "\\C3\\A9", libpath = "", pure = true, symbol = "s"} : (f32) -> f32'
+    assert read_operation(line).attribute("libname") == "é"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%r = tt.extern_elementwise %a {libname = } : f32 -> f32",
+        '%r = tt.extern_elementwise %a, %b {symbol = "x"} : (f32) -> f32',
+        '%r = tt.extern_elementwise %a {symbol = "x} : (f32) -> f32',
+        "%r = tt.other %a",
+    ],
+)
+def test_an_unknown_form_is_refused_by_name(line):
+    with pytest.raises(RegionError, match="in a form that this release"):
+        read_operation(line)
+
+
+def test_uses_are_counted_outside_of_strings():
+    counts = value_uses(['%a = op "%a %a" %b', "%c:2 = op %a, %c#1"])
+    assert counts["%a"] == 2
+    assert counts["%c"] == 2
+
+
+def test_the_branches_of_an_if_are_different_blocks():
+    lines = ["f {", "  a {x = 1}", "  scf.if %c {", "    b", "  } else {", "    c", "  }", "  d", "}"]
+    ids = block_ids(lines)
+    assert ids[1] == ids[7]
+    assert len({ids[1], ids[3], ids[5]}) == 3
+
+
+def test_a_label_starts_a_block():
+    ids = block_ids(["f {", "^bb0(%a: i32):", "  x", "^bb1:", "  y", "}"])
+    assert ids[2] != ids[4]
+
+
+@pytest.mark.parametrize(
+    ("tensor", "order"),
+    [
+        ("tensor<64xf32, #b>", "[0]"),
+        ("tensor<2x4x8x16xf8E4M3FN, #ttg.slice<{dim = 0, parent = #b}>>", "[3, 2, 1, 0]"),
+    ],
+)
+def test_a_tile_lies_in_shared_memory_row_major_and_unswizzled(tensor, order):
+    memory = shared_type(tensor)
+    assert f"order = {order}" in memory
+    assert "vec = 1, perPhase = 1, maxPhase = 1" in memory

@@ -1,0 +1,211 @@
+"""What FLIR makes of regions: buffers, barriers, refusals."""
+
+import pytest
+import triton
+import triton.language as tl
+
+import tle_raw
+from tests.support import compile_kernel, ptx_calls, ttgir_lines
+from tle_raw import InOut, Out, Pointer, Scalar, Tile
+
+SOURCE = r"""
+template <int M> __device__ void twice(float* t) { for (int i = threadIdx.x; i < M; i += blockDim.x) t[i] *= 2; }
+template <int M> __device__ float first(const float* t) { return t[0]; }
+template <int M> __device__ void fill(float* t, float v) { for (int i = threadIdx.x; i < M; i += blockDim.x) t[i] = v; }
+__device__ int next(const int* p) {
+  __shared__ int value;
+  if (threadIdx.x == 0) value = p[0];
+  __syncthreads();
+  return value;
+}
+__device__ float big_scratch(float* p) {
+  __shared__ float scratch[60 * 1024];
+  scratch[threadIdx.x] = p[threadIdx.x];
+  __syncthreads();
+  return scratch[0];
+}
+__device__ void matrix_block(float* p) { p[threadIdx.y * blockDim.x + threadIdx.x] = threadIdx.y; }
+"""
+
+
+def cuda(stub, **options):
+    return tle_raw.dialect("cuda", source=SOURCE, **options)(stub)
+
+
+@cuda
+def twice(t: InOut[Tile["f32", "M"]]): ...
+
+
+@cuda
+def first(t: Tile["f32", "M"]) -> Scalar["f32"]: ...
+
+
+@cuda
+def fill(t: Out[Tile["f32", "M"]], v: Scalar["f32"]): ...
+
+
+@cuda
+def next(p: Pointer["i32"]) -> Scalar["i32"]: ...
+
+
+@cuda
+def big_scratch(p: InOut[Pointer["f32"]]) -> Scalar["f32"]: ...
+
+
+@tle_raw.dialect("cuda", source=SOURCE, block=(16, 8))
+def matrix_block(p: InOut[Pointer["f32"]]): ...
+
+
+VECTOR = {"x": "*fp32", "o": "*fp32"}
+
+
+def compiled(kernel, signature=VECTOR, constants=None, **options):
+    return compile_kernel(kernel, signature, {"B": 256} if constants is None else constants, **options)
+
+
+@triton.jit
+def chain(x, o, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = twice(twice(twice(tl.load(x + i))))
+    tl.store(o + i, v + first(v))
+
+
+def test_consecutive_regions_on_one_tile_share_its_buffer():
+    kernel = compiled(chain)
+    assert len(ttgir_lines(kernel, "ttg.local_alloc")) == 1
+    assert len(ttgir_lines(kernel, "ttg.local_store ")) == 1
+    assert len(ttgir_lines(kernel, "ttg.local_load ")) == 1
+    assert kernel.metadata.shared == 256 * 4
+
+
+def test_consecutive_regions_share_the_barrier_between_them():
+    calls = len(tle_raw.report(compiled(chain)).regions)
+    assert calls == 4
+    assert len(ttgir_lines(compiled(chain), "gpu.barrier", "ttg.barrier local")) <= calls + 2
+
+
+@triton.jit
+def used_again(x, o, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = twice(tl.load(x + i))
+    tl.store(o + i, twice(v) + v)
+
+
+def test_a_value_that_is_used_again_keeps_its_own_buffer():
+    assert len(ttgir_lines(compiled(used_again), "ttg.local_alloc")) == 2
+
+
+@triton.jit
+def only_read(x, o, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(o + i, i + first(tl.load(x + i)))
+
+
+def test_a_tile_that_is_only_read_is_not_copied_back():
+    assert ttgir_lines(compiled(only_read), "ttg.local_load ") == []
+
+
+def test_a_buffer_lives_until_its_call_is_done():
+    lines = ttgir_lines(compiled(only_read), 'symbol = "tle_raw_', "ttg.local_dealloc")
+    assert "tle_raw_" in lines[0] and "local_dealloc" in lines[1]
+
+
+@triton.jit
+def out_only(x, o, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(o + i, fill(2.5, M=B))
+
+
+def test_an_out_tile_starts_without_a_copy():
+    assert ttgir_lines(compiled(out_only), "ttg.local_store ") == []
+
+
+@triton.jit
+def scratch_only(x, o, B: tl.constexpr):
+    tl.store(o, next(x) + next(x + 1))
+
+
+def test_static_scratch_is_guarded_by_barriers_between_its_uses():
+    kernel = compiled(scratch_only, {"x": "*i32", "o": "*i32"})
+    assert len(ttgir_lines(kernel, "gpu.barrier", "ttg.barrier local")) == 4
+    assert tle_raw.report(kernel).static_shared == 4
+
+
+@triton.jit
+def address_from_region(x, p, o, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    where = tl.zeros((B,), tl.float32)
+    for k in range(0, n):
+        a = tl.load(x + where.to(tl.int32)[None, :] + i[:, None] * n * B)
+        b = tl.load(x + k * B * B + i[:, None] * B + i[None, :])
+        acc = tl.dot(a, b, acc)
+        where = twice(where + k)
+    tl.store(o + i[:, None] * B + i[None, :], acc)
+
+
+def test_a_loop_whose_loads_depend_on_a_region_is_not_pipelined():
+    signature = {"x": "*fp16", "p": "*i32", "o": "*fp32", "n": "i32"}
+    kernel = compiled(address_from_region, signature, {"B": 32}, num_stages=3)
+    assert ttgir_lines(kernel, "async_copy_global_to_local") == []
+    assert ptx_calls(kernel) == []
+
+
+@triton.jit
+def too_much_shared(x, o, B: tl.constexpr):
+    tl.store(o, big_scratch(x))
+
+
+def test_static_shared_memory_is_held_against_the_device_limit():
+    with pytest.raises(tle_raw.errors.SharedMemoryError) as caught:
+        compiled(too_much_shared, capability=90)
+    assert "232448" in str(caught.value) and "scratch" in str(caught.value) and "245760" in str(caught.value)
+
+
+@triton.jit
+def with_block(x, o, B: tl.constexpr):
+    matrix_block(o)
+
+
+def test_a_block_shape_must_match_the_warps():
+    assert ptx_calls(compiled(with_block, num_warps=4)) == []
+    with pytest.raises(tle_raw.errors.RegionError, match="block of another size") as caught:
+        compiled(with_block, num_warps=8)
+    assert "num_warps=4" in str(caught.value)
+    assert "with_block" not in str(caught.value.context.call_site) and "matrix_block(o)" in str(caught.value)
+
+
+def test_a_cluster_is_refused():
+    with pytest.raises(tle_raw.errors.RegionError, match="works on one block"):
+        compiled(chain, num_ctas=2)
+
+
+@triton.jit
+def specialised(x, o, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in tl.range(0, n, warp_specialize=True, num_stages=2):
+        t = tl.load(x + k * B * B + i[:, None] * B + i[None, :])
+        acc = tl.dot(t, t, acc)
+    tl.store(o + i, twice(tl.sum(acc, 0)))
+
+
+@pytest.mark.parametrize("capability", [90, 100])
+def test_warp_specialisation_is_refused(capability):
+    signature = {"x": "*fp16", "o": "*fp32", "n": "i32"}
+    with pytest.raises(tle_raw.errors.RegionError, match="warp-specialised"):
+        compiled(specialised, signature, {"B": 64}, capability=capability)
+
+
+def test_warp_specialisation_that_the_target_ignores_is_no_hindrance():
+    signature = {"x": "*fp16", "o": "*fp32", "n": "i32"}
+    assert ptx_calls(compiled(specialised, signature, {"B": 64}, capability=80)) == []
+
+
+def test_modules_are_shown_after_each_pass(monkeypatch, capsys):
+    monkeypatch.setenv("TLE_RAW_PRINT_AFTER", "all")
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    compiled(only_read)
+    shown = capsys.readouterr().err
+    for name in ("replace-ports", "insert-barriers", "link"):
+        assert f"// ----- tle_raw after {name} -----" in shown

@@ -1,0 +1,40 @@
+"""What tests of whole kernels share: compiling without a GPU, and reading what came out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+TRITON = tuple(int(v) for v in triton.__version__.split(".")[:2])
+
+
+def compile_kernel(
+    kernel: Any, signature: dict[str, str], constants: dict[str, Any] | None = None, capability: int = 90, **options: Any
+) -> Any:
+    """Compile ahead of time, as a launch with 16-byte aligned pointers would."""
+    constants = constants or {}
+    signature = {**signature, **dict.fromkeys(constants, "constexpr")}
+    aligned = {
+        (i,): [["tt.divisibility", 16]] for i, (name, type_) in enumerate(signature.items()) if type_[0] == "*"
+    }
+    source = ASTSource(kernel, signature, constants, aligned)
+    return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+
+
+def ptx_calls(kernel: Any) -> list[str]:
+    return re.findall(r"^\s*(?:@%?\w+\s+)?call\b.*", kernel.asm["ptx"], re.MULTILINE)
+
+
+def ttgir_lines(kernel: Any, *words: str) -> list[str]:
+    return [line.strip() for line in kernel.asm["ttgir"].splitlines() if any(w in line for w in words)]
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """Triton wraps what goes wrong while it traces a kernel; the error of ours is the innermost cause."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
