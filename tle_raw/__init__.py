@@ -42,6 +42,7 @@ __all__ = [
 # These need Triton; the rest of the package does not, so that the command line starts quickly.
 _NEEDS_TRITON = {
     "dialect": "tle_raw.dialects",
+    "fragment": "tle_raw.dialects",
     "Fragment": "tle_raw.fragments",
     "call": "tle_raw.frontends.raw.call",
     "call_smem": "tle_raw.frontends.raw.call",

@@ -24,7 +24,9 @@ def test_an_operation_is_taken_apart_by_its_grammar():
 
 
 def test_text_beyond_ascii_survives_mlirs_escapes():
-    line = '%r = tt.extern_elementwise %a {libname = "\\C3\\A9", libpath = "", pure = true, symbol = "s"} : (f32) -> f32'
+    line = (
+        '%r = tt.extern_elementwise %a {libname = "\\C3\\A9", libpath = "", pure = true, symbol = "s"} : (f32) -> f32'
+    )
     assert read_operation(line).attribute("libname") == "é"
 
 
