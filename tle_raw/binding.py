@@ -229,6 +229,7 @@ def _bind_passed(parameter, argument: Argument, names: _Names, signature, argume
         names.bind(type_.name, int(argument.value), parameter.name)
         return
     if argument.kind != CONSTANT:
+        assert argument.dtype is not None
         if isinstance(type_.dtype, str):
             names.bind(type_.dtype, argument.dtype, parameter.name)
         elif type_.dtype != argument.dtype:

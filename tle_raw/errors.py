@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -86,15 +87,19 @@ class TLEError(Exception):
     def __str__(self) -> str:
         return "\n".join(_render(self))
 
-    def __reduce__(self):  # keyword-only arguments: exceptions must survive deepcopy and process pools
+    def __reduce__(
+        self,
+    ) -> tuple[Any, ...]:  # keyword-only arguments: exceptions must survive deepcopy and process pools
         return _rebuild, (type(self), self.message, self.table, self.hint, self.log, self.context)
 
 
-def _rebuild(kind, message, table, hint, log, context):
+def _rebuild(
+    kind: type[TLEError], message: str, table: Sequence[Row], hint: str, log: str, context: Context
+) -> TLEError:
     return kind(message, table=table, hint=hint, log=log, context=context)
 
 
-def _render(error: TLEError):
+def _render(error: TLEError) -> Iterator[str]:
     context = error.context
     yield f"fragment `{context.fragment}`: {error.message}" if context.fragment else error.message
     for label, place in (("fragment", context.source), ("called at", context.call_site)):
@@ -111,7 +116,7 @@ def _render(error: TLEError):
         yield f"  hint: {error.hint}"
 
 
-def _render_table(rows: Sequence[Row]):
+def _render_table(rows: Sequence[Row]) -> Iterator[str]:
     if not rows:
         return
     cells = [("", "expected", "got"), *((row.what, row.expected, row.got) for row in rows)]

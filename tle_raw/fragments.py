@@ -124,7 +124,7 @@ class Fragment(ConstexprFunction):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __call__(self, *args, _semantic=None, _generator=None, **kwargs):
+    def __call__(self, *args: Any, _semantic: Any = None, _generator: Any = None, **kwargs: Any) -> Any:
         if _semantic is None:
             raise RegionError(
                 f"the fragment `{self.name}` is device code: it runs only inside a @triton.jit kernel",

@@ -20,7 +20,9 @@ from tle_raw.frontends.raw.values import describe
 from tle_raw.signature import Signature, Tile
 
 
-def call_fragment(fragment: Fragment, args: Sequence, keywords: dict[str, Any], semantic: Any, generator: Any):
+def call_fragment(
+    fragment: Fragment, args: Sequence[Any], keywords: dict[str, Any], semantic: Any, generator: Any
+) -> Any:
     """``fragment(*args, shape=…, M=…)`` inside a kernel: bind, emit, give back the results."""
 
     def bind_call() -> tuple[BoundSignature, dict[str, Any]]:
@@ -54,7 +56,7 @@ def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: A
         raise
 
 
-def _packed(results: list[core.tensor]):
+def _packed(results: list[core.tensor]) -> Any:
     if len(results) <= 1:
         return results[0] if results else None
     return core.tuple(results)
@@ -105,7 +107,16 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 @core.builtin
-def call(func, args=None, output_indices=None, hint="", outputs=None, inputs=None, _semantic=None, _generator=None):
+def call(
+    func: Any,
+    args: Any = None,
+    output_indices: Any = None,
+    hint: Any = "",
+    outputs: Any = None,
+    inputs: Any = None,
+    _semantic: Any = None,
+    _generator: Any = None,
+) -> Any:
     """FlagTree's call of a fragment.
 
     Two forms: ``call(func, args, output_indices=[0, 2])`` passes all arguments and returns those that the indices
@@ -126,13 +137,22 @@ def call(func, args=None, output_indices=None, hint="", outputs=None, inputs=Non
 
 @core.builtin
 def call_smem(
-    func, args=None, output_indices=None, hint="", outputs=None, inputs=None, _semantic=None, _generator=None
-):
+    func: Any,
+    args: Any = None,
+    output_indices: Any = None,
+    hint: Any = "",
+    outputs: Any = None,
+    inputs: Any = None,
+    _semantic: Any = None,
+    _generator: Any = None,
+) -> Any:
     """As ``call``: FlagTree's name for arguments that live in shared memory. Tiles are put there for the call."""
     return _flagtree_call(func, args, output_indices, outputs, inputs, _semantic, _generator)
 
 
-def _flagtree_call(func, args, output_indices, outputs, inputs, semantic, generator):
+def _flagtree_call(
+    func: Any, args: Any, output_indices: Any, outputs: Any, inputs: Any, semantic: Any, generator: Any
+) -> Any:
     func = core._unwrap_if_constexpr(func)
     site = _call_site(generator)
     if not isinstance(func, Fragment):
@@ -144,14 +164,16 @@ def _flagtree_call(func, args, output_indices, outputs, inputs, semantic, genera
         if func.signature is not None:
             return _call_typed(func, values, indices, semantic, generator)
         results = _region(func, lambda: _bind_untyped(func, values, indices), semantic, generator)
-        ordered = dict(zip(sorted(indices), results))
-        return _packed([ordered[i] for i in indices])
+        ordered = dict(zip(sorted(indices or ()), results))
+        return _packed([ordered[i] for i in indices or ()])
     except TLEError as e:
         e.at(fragment=func.name, source=func.place, call_site=site)
         raise
 
 
-def _arguments_and_outputs(args, output_indices, outputs, inputs) -> tuple[list, list[int] | None]:
+def _arguments_and_outputs(
+    args: Any, output_indices: Any, outputs: Any, inputs: Any
+) -> tuple[list[Any], list[int] | None]:
     """Both forms, told apart by the second positional argument: a list of values is ``inputs``, of ints indices."""
     indices = _items(output_indices)
     if outputs is not None or inputs is not None:
@@ -177,12 +199,14 @@ def _items(value: Any) -> list | None:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _bind_untyped(fragment: Fragment, values: list, indices: list[int] | None):
+def _bind_untyped(
+    fragment: Fragment, values: list[Any], indices: list[int] | None
+) -> tuple[BoundSignature, dict[str, Any]]:
     bound = bind_untyped(fragment.name, [describe(v) for v in values], indices or ())
     return bound, {f"arg{i}": v for i, v in enumerate(values)}
 
 
-def _call_typed(fragment: Fragment, values: list, indices: list[int] | None, semantic: Any, generator: Any):
+def _call_typed(fragment: Fragment, values: list[Any], indices: list[int] | None, semantic: Any, generator: Any) -> Any:
     assert fragment.signature is not None
     passed = fragment.signature.passed
     result = call_fragment(fragment, values, {}, semantic, generator)

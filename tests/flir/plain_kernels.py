@@ -37,7 +37,7 @@ def matmul(x, y, o, n, B: tl.constexpr):
     k = tl.arange(0, B)
     a, b = x + i[:, None] * n + k[None, :], y + k[:, None] * n + i[None, :]
     acc = tl.zeros((B, B), tl.float32)
-    for s in range(0, tl.cdiv(n, B)):
+    for s in range(tl.cdiv(n, B)):
         left = tl.load(a, k[None, :] < n - s * B, other=0.0).to(tl.float16)
         right = tl.load(b, k[:, None] < n - s * B, other=0.0).to(tl.float16)
         acc = tl.dot(left, right, acc)

@@ -136,7 +136,7 @@ def address_from_region(x, p, o, n, B: tl.constexpr):
     i = tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
     where = tl.zeros((B,), tl.float32)
-    for k in range(0, n):
+    for k in range(n):
         a = tl.load(x + where.to(tl.int32)[None, :] + i[:, None] * n * B)
         b = tl.load(x + k * B * B + i[:, None] * B + i[None, :])
         acc = tl.dot(a, b, acc)

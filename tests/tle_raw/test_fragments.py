@@ -10,7 +10,7 @@ import triton.language as tl
 
 import tle_raw
 from tests.support import compile_kernel, ptx_calls
-from tle_raw import Const, Element, InOut, Pointer, Scalar, Tile
+from tle_raw import Const, Element, InOut, Pointer, Tile
 from tle_raw.errors import (
     BindingError,
     DialectError,
@@ -22,7 +22,10 @@ from tle_raw.errors import (
     UnsupportedFeatureError,
 )
 
-ADD = "template <int M, int K> __device__ void add(float* t) { for (int i = threadIdx.x; i < M; i += blockDim.x) t[i] += K; }"
+ADD = """
+template <int M, int K>
+__device__ void add(float* t) { for (int i = threadIdx.x; i < M; i += blockDim.x) t[i] += K; }
+"""
 
 
 @tle_raw.dialect("cuda", source=ADD)

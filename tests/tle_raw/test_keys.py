@@ -201,6 +201,6 @@ def test_a_replaced_hook_is_an_error_not_a_wrong_kernel(slot, files):
         tl.store(x + tl.arange(0, B), scale(tl.load(x + tl.arange(0, B))))
 
     slot.add_stages_inspection_hook = None
-    with pytest.raises(triton.compiler.errors.CompilationError, match="hook was replaced|was replaced after"):
+    with pytest.raises(triton.compiler.errors.CompilationError, match="was replaced after"):
         compile_kernel(kernel, {"x": "*fp32"}, {"B": 64})
     compile_kernel(kernel, {"x": "*fp32"}, {"B": 64})

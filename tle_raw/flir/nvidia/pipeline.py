@@ -40,7 +40,7 @@ from tle_raw.linker.verify import verify_kernel
 from tle_raw.target import Target
 
 Stage = Callable[[Any, dict], Any]
-VERSION = tuple(int(v) for v in triton.__version__.split(".")[:2])
+MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
 
 
 @dataclass
@@ -73,13 +73,13 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
         module.compiled = compile_fragments(regions, Target("cuda", capability))
         placements = place_buffers(regions, value_uses(lines))
         pin_address_producers(lines, regions, placements)
-        text = replace_ports(lines, regions, placements, module.compiled, spelling_of(VERSION))
+        text = replace_ports(lines, regions, placements, module.compiled, spelling_of((MAJOR, MINOR)))
         print_after("replace-ports", text)
         result = stock(_parse(text, source.context), metadata)
         lines = result.str().splitlines()
         check_not_specialised(lines, regions, capability)
         check_order(lines, regions, module.compiled)
-        text, changed = insert_barriers(lines, spelling_of(VERSION).barrier)
+        text, changed = insert_barriers(lines, spelling_of((MAJOR, MINOR)).barrier)
         print_after("insert-barriers", text)
         return _parse(text, source.context) if changed else result
 

@@ -48,9 +48,11 @@ template <class T> struct value_argument {
   template <class U, if_equal<U, T> = 0> TLE_RAW_DEVICE operator U() const { return __builtin_bit_cast(U, value); }
 };
 
-// An element that the function updates: `T&` or `T*`.
+// An element that the function updates: `T&` or `T*`. By value the update would be lost: that conversion is deleted,
+// and, being the only one that is not const, it wins over the others where it fits.
 template <class T> struct element_argument {
   T& value;
+  template <class U, if_equal<U, T> = 0> operator U() = delete;
   template <class U, if_equal<U, T> = 0> TLE_RAW_DEVICE operator U&() const { return reinterpret_cast<U&>(value); }
   template <class U, if_equal<U, T> = 0> TLE_RAW_DEVICE operator U*() const { return reinterpret_cast<U*>(&value); }
 };

@@ -1,0 +1,53 @@
+"""The README's examples do what the README says."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import tle_raw
+from tests.support import compile_kernel
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def examples() -> dict[str, str]:
+    """Code blocks by the file name in the comment before them."""
+    found = re.findall(r"<!-- example: (\S+) -->\n```\w+\n(.*?)```", README.read_text(), re.DOTALL)
+    return dict(found)
+
+
+@pytest.fixture
+def quickstart(tmp_path):
+    for name, text in examples().items():
+        (tmp_path / name).write_text(text)
+    spec = importlib.util.spec_from_file_location("scale", tmp_path / "scale.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["scale"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["scale"]
+
+
+SIGNATURE = {"x_ptr": "*fp32", "s_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32"}
+
+
+def test_the_quickstart_compiles_to_one_kernel(quickstart):
+    report = tle_raw.report(compile_kernel(quickstart.kernel, SIGNATURE, {"B": 64}))
+    assert report.one_kernel and report.regions[0].inlined
+    assert "tile_scale" in str(report)
+
+
+def test_the_plain_pointer_form_fits_the_same_signature(quickstart, tmp_path):
+    fragment = tle_raw.fragment(tmp_path / "tile_scale.cu", signature=quickstart.tile_scale.signature)
+    assert fragment.compile(M=64, N=64).instructions > 0
+
+
+def test_every_other_python_example_runs(quickstart, tmp_path, monkeypatch):
+    others = [name for name in examples() if name.endswith(".py") and name != "scale.py"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in others:
+        exec(compile((tmp_path / name).read_text(), name, "exec"), {"__name__": "example"})
