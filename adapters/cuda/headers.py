@@ -166,9 +166,7 @@ def system_libstdcxx(root: Path = Path("/")) -> str:
 
     Clang takes the newest GCC that is installed, and fails when that one came without C++ headers.
     """
-    compilers = [
-        path.name for path in root.glob("usr/lib/gcc/*/*") if re.fullmatch(r"\d+(\.\d+)*", path.name)
-    ]
+    compilers = [path.name for path in root.glob("usr/lib/gcc/*/*") if re.fullmatch(r"\d+(\.\d+)*", path.name)]
     if not compilers or not any((root / path).is_file() for path in ("usr/include/stdlib.h",)):
         return ""
     newest = max(compilers, key=lambda name: [int(part) for part in name.split(".")])

@@ -11,9 +11,7 @@ from pathlib import Path
 
 from tle_raw.adapters.cuda.source import decode
 
-_INCLUDE = re.compile(
-    r"^[^\S\n]*(?:/\*.*?\*/)?[^\S\n]*#[^\S\n]*(include|include_next|import)\b(?:\\\n|[^\n])*", re.M
-)
+_INCLUDE = re.compile(r"^[^\S\n]*(?:/\*.*?\*/)?[^\S\n]*#[^\S\n]*(include|include_next|import)\b(?:\\\n|[^\n])*", re.M)
 _NAME = re.compile(r'(?:include|include_next|import)\s*(?:/\*.*?\*/)?\s*("([^"\n]+)"|<([^>\n]+)>)', re.S)
 
 
@@ -40,15 +38,11 @@ def includes_of(text: str) -> tuple[Include, ...]:
     for line in _INCLUDE.finditer(text):
         name = _NAME.search(line[0].replace("\\\n", " "))
         is_next = line[1] == "include_next"
-        found.append(
-            Include(name[2] or name[3], bool(name[2]), is_next) if name else Include("", is_next=is_next)
-        )
+        found.append(Include(name[2] or name[3], bool(name[2]), is_next) if name else Include("", is_next=is_next))
     return tuple(found)
 
 
-def closure(
-    text: str, folder: Path | None, search_dirs: Iterable[Path], extra: Iterable[Path] = ()
-) -> Closure:
+def closure(text: str, folder: Path | None, search_dirs: Iterable[Path], extra: Iterable[Path] = ()) -> Closure:
     """Follow the includes through the including files' folders and the user's folders, and nowhere else.
 
     What is not found there belongs to the toolchain. ``extra`` are files that are read in any case.

@@ -15,9 +15,7 @@ from tle_raw.errors import Context, Place, Row, SignatureMismatchError
 NOTHING = "(nothing)"
 
 
-def mismatch(
-    bound: BoundSignature, callee: Callee, error: Diagnostic, place: Place
-) -> SignatureMismatchError:
+def mismatch(bound: BoundSignature, callee: Callee, error: Diagnostic, place: Place) -> SignatureMismatchError:
     """The error for a call that the compiler refused. Messages are read for the argument that they name."""
     notes = [error.text, *(note.text for note in error.notes)]
     table = [*_parameter_rows(bound, callee, _named_argument(notes, callee)), *_result_row(bound, error)]

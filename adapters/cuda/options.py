@@ -68,6 +68,7 @@ class Options:
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    includes: tuple[Path, ...] = ()
     block: tuple[int, ...] = ()
 
     @property
@@ -81,8 +82,9 @@ class Options:
 
     @property
     def forced_includes(self) -> tuple[Path, ...]:
-        """Files of ``-include`` and ``-imacros`` flags."""
-        return tuple(Path(v) for f, v in itertools.pairwise(self.flags) if f in ("-include", "-imacros"))
+        """Files that are read before the user's code: those of ``-include`` and ``-imacros`` flags."""
+        macros = [Path(v) for f, v in itertools.pairwise(self.flags) if f == "-imacros"]
+        return (*macros, *self.includes)
 
     def settings(self) -> tuple[tuple[str, str], ...]:
         """Everything but the text that can change the code, as sorted pairs of text."""
@@ -92,6 +94,7 @@ class Options:
             "include_dirs": json.dumps([str(path) for path in self.include_dirs]),
             "defines": json.dumps(self.defines),
             "flags": json.dumps(self.flags),
+            "includes": json.dumps([str(path) for path in self.includes]),
             "block": json.dumps(self.block),
         }
         return tuple(sorted(values.items()))
@@ -119,22 +122,19 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
             given[known] = value
     if ("file" in given) == ("source" in given):
         both = "both" if "file" in given else "neither"
-        raise DialectError(
-            f"the cuda dialect takes file= or source=, got {both}", hint='write file="scale.cu"'
-        )
+        raise DialectError(f"the cuda dialect takes file= or source=, got {both}", hint='write file="scale.cu"')
     for name in ("source", "symbol"):
         if not isinstance(given.get(name, ""), str):
             raise _wrong_type(name, "text", given[name])
+    flags, defines, includes = _flags(_items("flags", given.get("flags", ())), folder)
     return Options(
         _path("file", given["file"], folder) if "file" in given else None,
         given.get("source"),
         given.get("symbol", "").strip() or None,
-        tuple(
-            _path("include_dirs", item, folder)
-            for item in _items("include_dirs", given.get("include_dirs", ()))
-        ),
-        _defines(given.get("defines", ())),
-        _flags(_items("flags", given.get("flags", ())), folder),
+        tuple(_path("include_dirs", item, folder) for item in _items("include_dirs", given.get("include_dirs", ()))),
+        (*_defines(given.get("defines", ())), *defines),
+        flags,
+        includes,
         _block(given.get("block", ())),
     )
 
@@ -160,9 +160,7 @@ def _path(name: str, value: object, folder: Path) -> Path:
 def _defines(value: object) -> tuple[str, ...]:
     if isinstance(value, Mapping):
         pairs = value.items()
-        return tuple(
-            str(k) if v is None or v is True else f"{k}={int(v) if v is False else v}" for k, v in pairs
-        )
+        return tuple(str(k) if v is None or v is True else f"{k}={int(v) if v is False else v}" for k, v in pairs)
     defines = tuple(_items("defines", value))
     for define in defines:
         if not isinstance(define, str):
@@ -179,28 +177,32 @@ def _block(value: object) -> tuple[int, ...]:
     return tuple(block)
 
 
-def _flags(flags: Iterable[Any], folder: Path) -> tuple[str, ...]:
-    """Refuse what breaks the adapter, translate nvcc's spellings, make paths absolute."""
+def _flags(flags: Iterable[Any], folder: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Path, ...]]:
+    """(flags, defines, forced includes): what breaks the adapter is refused, nvcc's spellings are translated."""
     found: list[str] = []
+    defines: list[str] = []
+    includes: list[Path] = []
     rest = list(flags)
     while rest:
         flag = rest.pop(0)
         if not isinstance(flag, str) or not flag.strip():
             raise _wrong_type("flags", "a list of texts", flag)
         _check(flag)
-        option = next(
-            (o for o in _INCLUDE_FLAGS if flag.startswith(o) and not flag.startswith("-include-pch")), None
-        )
+        option = next((o for o in _INCLUDE_FLAGS if flag.startswith(o) and not flag.startswith("-include-pch")), None)
         if option:
             value = flag[len(option) :] or (rest.pop(0) if rest else "")
             if not isinstance(value, str) or not value:
                 raise DialectError(f"the flag {flag!r} lacks its path")
-            found += [option, str(_path("flags", value, folder))]
-        elif flag == "-D" and rest:
-            found.append(f"-D{rest.pop(0)}")
+            path = _path("flags", value, folder)
+            if option == "-include":
+                includes.append(path)
+            else:
+                found += [option, str(path)]
+        elif flag.startswith("-D"):
+            defines.append(flag[2:] or str(rest.pop(0) if rest else ""))
         else:
             found += _NVCC.get(flag, (flag,))
-    return tuple(found)
+    return tuple(found), tuple(defines), tuple(includes)
 
 
 def _check(flag: str) -> None:

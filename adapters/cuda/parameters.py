@@ -51,13 +51,12 @@ def split(tokens: list[Token]) -> list[list[Token]]:
 
 
 def parameter(tokens: list[Token]) -> Parameter:
+    """A function parameter's type, name and default."""
     tokens, default = _cut_default(tokens)
     words = frozenset(token.text for token in tokens if token.is_word)
     name = ""
-    names_type = frozenset(["const", "volatile", "unsigned", "signed", "long", "short", "struct", "typename"])
-    extents = next(
-        (i for i, token in enumerate(tokens) if token.text == "[" and i and tokens[i - 1].is_word), 0
-    )
+    names_type = ("const", "volatile", "struct", "typename")  # the word after it is the type, not a name
+    extents = next((i for i, token in enumerate(tokens) if token.text == "[" and i and tokens[i - 1].is_word), 0)
     if extents > 1:  # float x[16] is float x[]
         name, tokens = tokens[extents - 1].text, [*tokens[: extents - 1], *tokens[extents:]]
     elif len(tokens) > 1 and tokens[-1].is_word and tokens[-1].text not in BUILTIN_TYPES:
@@ -68,10 +67,11 @@ def parameter(tokens: list[Token]) -> Parameter:
 
 
 def template_parameter(tokens: list[Token]) -> TemplateParameter:
+    """A template parameter's kind, name and default."""
     tokens, default = _cut_default(tokens)
     texts = [token.text for token in tokens]
     is_pack = "..." in texts
-    texts = [text for text in texts if text != "..."]
+    texts = [text for text in texts if text != "..."] or [""]
     head = "typename" if texts[0] in ("typename", "class") else texts[0]
     if head == "template":
         return TemplateParameter("template", texts[-1], join_tokens(default), is_pack)

@@ -58,9 +58,7 @@ def _cxx(dtype: DType | str, name: str) -> str:
 
 
 def _parameters(signature: Signature, name: str, tiles: bool) -> str:
-    return ", ".join(
-        f"{_type(p, name, tiles)} {p.name}" for p in signature.parameters if not isinstance(p.type, Const)
-    )
+    return ", ".join(f"{_type(p, name, tiles)} {p.name}" for p in signature.parameters if not isinstance(p.type, Const))
 
 
 def _type(parameter: Parameter, name: str, tiles: bool) -> str:

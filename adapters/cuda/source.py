@@ -72,11 +72,5 @@ def _matching_lines(wanted: list[str], python: list[str], start: int) -> int:
 def _near_files(path: Path) -> str:
     if not path.parent.is_dir():
         return f"the folder {path.parent} does not exist either"
-    others = sorted(
-        p.name for p in path.parent.iterdir() if p.suffix in (".cu", ".cuh", ".h", ".hpp", ".cpp")
-    )
-    return (
-        f"in {path.parent} there are " + ", ".join(others[:8])
-        if others
-        else f"{path.parent} holds no CUDA file"
-    )
+    others = sorted(p.name for p in path.parent.iterdir() if p.suffix in (".cu", ".cuh", ".h", ".hpp", ".cpp"))
+    return f"in {path.parent} there are " + ", ".join(others[:8]) if others else f"{path.parent} holds no CUDA file"

@@ -22,8 +22,7 @@ SAME = {
     "bf16": "nv_bfloat16, __bf16",
 }
 _SPELLINGS = {
-    name: frozenset([dtype.cxx, *filter(None, SAME.get(name, "").split(", "))])
-    for name, dtype in DTYPES.items()
+    name: frozenset([dtype.cxx, *filter(None, SAME.get(name, "").split(", "))]) for name, dtype in DTYPES.items()
 }
 _KNOWN = frozenset({"void"}).union(*_SPELLINGS.values())
 
@@ -77,9 +76,7 @@ def fits(parameter: BoundParameter, written: str) -> bool | None:
 def _tile_fits(parameter: BoundParameter, arguments: list[str]) -> bool | None:
     assert parameter.dtype is not None
     dtype, *dims = (argument.strip() for argument in arguments)
-    if len(dims) != len(parameter.dims) or (
-        dtype in _KNOWN and dtype not in _SPELLINGS[parameter.dtype.name]
-    ):
+    if len(dims) != len(parameter.dims) or (dtype in _KNOWN and dtype not in _SPELLINGS[parameter.dtype.name]):
         return False
     if any(dim.isdigit() and dim != str(bound) for dim, bound in zip(dims, parameter.dims, strict=True)):
         return False

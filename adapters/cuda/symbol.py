@@ -77,22 +77,16 @@ def _distinct(functions: Iterable[Function]) -> list[Function]:
 
 
 def _best(functions: Sequence[Function]) -> Function | None:
-    return next(
-        (function for function in functions if function.is_definition), functions[0] if functions else None
-    )
+    return next((function for function in functions if function.is_definition), functions[0] if functions else None)
 
 
 def missing_function(symbol: str, functions: Sequence[Function], source: Place) -> SymbolError:
     """The error for a function that the compiler does not know."""
     name, _ = split_symbol(symbol)
     known = list(dict.fromkeys(f.qualified for f in functions if f.is_device))
-    same_name = [
-        qualified for qualified in known if qualified.rpartition("::")[2] == name.rpartition("::")[2]
-    ]
+    same_name = [qualified for qualified in known if qualified.rpartition("::")[2] == name.rpartition("::")[2]]
     near = same_name or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = (
-        f"the device functions here are {', '.join(known[:5])}" if known else "it has no __device__ function"
-    )
+    hint = f"the device functions here are {', '.join(known[:5])}" if known else "it has no __device__ function"
     if near:
         hint = f"did you mean {' or '.join(near)}? Write symbol={near[0]!r}"
     return SymbolError(f"the source has no function `{name}`", hint=hint, context=Context(source=source))

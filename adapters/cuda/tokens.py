@@ -1,4 +1,4 @@
-"""Cuts C++ text into tokens; comments, literals and preprocessor lines are recognised and left out."""
+"""Cuts C++ text into tokens; comments, preprocessor lines and ``#if 0`` are left out."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ def exclusive(a: tuple[Branch, ...], b: tuple[Branch, ...]) -> bool:
 def _tokens(text: str) -> Iterator[Token]:
     position, line, line_start = 0, 1, 0
     branches: list[Branch] = []
+    dead: set[Branch] = set()
     groups = 0
     at_line_start = True
     while position < len(text):
@@ -62,8 +63,8 @@ def _tokens(text: str) -> Iterator[Token]:
             kind = "raw"
         if kind == "directive" and at_line_start:
             end = _DIRECTIVE_END.match(text, position).end()  # type: ignore[union-attr]
-            groups = _follow_condition(text[position:end], branches, groups)
-        elif kind not in ("newline", "space", "comment"):
+            groups = _follow_condition(text[position:end], branches, groups, dead)
+        elif kind not in ("newline", "space", "comment") and not dead.intersection(branches):
             yield Token(match[0], line, position - line_start + 1, kind == "word", tuple(branches))
         at_line_start = kind == "newline" or (at_line_start and kind in ("space", "comment"))
         breaks = text.count("\n", position, end)
@@ -73,12 +74,14 @@ def _tokens(text: str) -> Iterator[Token]:
         position = end
 
 
-def _follow_condition(directive: str, branches: list[Branch], groups: int) -> int:
+def _follow_condition(directive: str, branches: list[Branch], groups: int, dead: set[Branch]) -> int:
     """Enter, switch or leave an #if group; returns how many groups there were so far."""
     word = re.match(r"#\s*(\w*)", directive)
     name = word[1] if word else ""
     if name in ("if", "ifdef", "ifndef"):
         branches.append((groups, 0))
+        if re.fullmatch(r"#\s*if\s+0\s*(//.*)?", directive):
+            dead.add((groups, 0))
         return groups + 1
     if name in ("else", "elif", "elifdef", "elifndef") and branches:
         group, branch = branches[-1]

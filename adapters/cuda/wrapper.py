@@ -7,9 +7,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from tle_raw.adapters.cuda.declarations import Function
+from tle_raw.adapters.cuda.options import Options
 from tle_raw.adapters.cuda.ports import Port, local, ports
 from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
@@ -33,11 +33,10 @@ class Unit:
 def write_unit(
     name: str,
     text: str,
-    file: Path | None,
     line: str,
     bound: BoundSignature,
     callee: Callee,
-    block: tuple[int, ...] = (),
+    options: Options,
     digest: Iterable[str] = (),
 ) -> Unit:
     """The unit for one call. ``line`` is the ``#line`` of a source string; a file is included."""
@@ -45,8 +44,9 @@ def write_unit(
     parts = [
         f'#line 1 "{LABEL}"',
         *_prologue(bound),
-        *_block_lines(block),
-        f'#include "{file}"' if file else f"{line}\n{text}",
+        *_block_lines(options.block),
+        *define_lines(options),
+        f'#include "{options.file}"' if options.file else f"{line}\n{text}",
         f'\n#line 1 "{LABEL}"',
         *_entry(entry, bound, callee),
     ]
@@ -139,6 +139,16 @@ def _block_lines(block: tuple[int, ...]) -> Iterator[str]:
     for axis, extent in zip("XYZ", (*block, 1, 1), strict=False):
         yield f"#define TLE_RAW_BLOCK_{axis} {extent}u"
     yield "#include <tle_raw/block.h>"
+
+
+def define_lines(options: Options) -> Iterator[str]:
+    """The user's macros and forced includes. Names with an underscore in front configure headers: command line."""
+    for define in options.defines:
+        name, equals, value = define.partition("=")
+        if not name.startswith("_"):
+            yield f"#define {name} {value if equals else 1}"
+    for path in options.includes:
+        yield f'#include "{path}"'
 
 
 def _entry(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
