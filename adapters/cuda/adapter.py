@@ -140,8 +140,9 @@ def _options(source: Source) -> tuple[Options, Path]:
 
 def _closure(source: Source) -> Closure:
     options, folder = _options(source)
+    dirs = options.search_dirs if options.file else (*options.search_dirs, folder)
     here = options.file.parent if options.file else folder
-    return closure(source.text, here, options.search_dirs, options.forced_includes)
+    return closure(source.text, here, dirs, options.forced_includes)
 
 
 def _functions(source: Source) -> tuple[Function, ...]:

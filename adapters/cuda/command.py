@@ -32,7 +32,7 @@ class Run:
 
 
 def command_line(
-    toolchain: Toolchain, options: Options, arch: str, folder: Path | None, line_info: bool = True
+    toolchain: Toolchain, options: Options, arch: str, folder: Path, line_info: bool = True
 ) -> tuple[str, ...]:
     """Everything but the output; the unit comes by standard input. The user's flags come last and win."""
     command = [*toolchain.command]
@@ -56,7 +56,8 @@ def command_line(
     command += ["-gline-directives-only", "-fdebug-compilation-dir=."] if line_info else []
     # other defines come after the headers that every unit needs: -DT=float would break them
     command += [f"-D{define}" for define in options.defines if define.startswith("_")]
-    command += ["-iquote", str(folder)] if folder else []
+    # a source string's quoted includes start at its Python file's folder, a file's own at the file
+    command += ["-iquote", str(folder)] if not options.file else []
     for path in options.include_dirs:
         command += ["-I", str(path)]
     return (*command, *options.flags)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tle_raw.adapters.cuda.declarations import Function
-from tle_raw.adapters.cuda.tokens import exclusive
+from tle_raw.adapters.cuda.tokens import exclusive, tokenize
 from tle_raw.errors import Context, Place, SymbolError
 
 
@@ -33,7 +32,7 @@ def split_symbol(symbol: str) -> tuple[str, str]:
 
 def default_symbol(stub: str, functions: Sequence[Function], text: str) -> str:
     """The stub's name; when the text never says it, the only device function there is (FlagTree's rule)."""
-    if re.search(rf"\b{re.escape(stub)}\b", text):
+    if any(token.text == stub for token in tokenize(text)):
         return stub
     names = {function.qualified for function in functions if function.is_device}
     return names.pop() if len(names) == 1 else stub

@@ -19,6 +19,7 @@ from tle_raw.adapters.cuda.headers import (
     host_headers,
     stub_folder,
 )
+from tle_raw.adapters.cuda.wheels import package_folder
 from tle_raw.errors import ToolchainError
 
 INCLUDE = Path(tle_raw.__file__).parent / "include"
@@ -62,16 +63,11 @@ class Toolchain:
     @property
     def folders(self) -> tuple[Path, ...]:
         """Folders whose headers belong to the toolchain and not to the user."""
-        own = [
-            INCLUDE,
-            self.stubs,
-            self.toolkit.root,
-            (self.toolkit.root / "include").resolve(),
-            Path("/usr/include"),
-        ]
-        own += [Path("/usr/lib/gcc"), *([self.cccl] if self.cccl else [])]
-        own += [self.resource_dir or Path(self.command[0]).resolve().parents[1]]
-        own += [Path(self.command[0]).parent] if len(self.command) > 1 else []
+        include = self.toolkit.root / "include"
+        own = [INCLUDE, self.stubs, include, include.resolve(), Path("/usr/include"), Path("/usr/lib/gcc")]
+        own += [folder for folder in (self.cccl, self.resource_dir, self.clang.own_resource_dir) if folder]
+        zig = package_folder("ziglang")
+        own += [zig / "lib"] if zig else []  # its C++ headers
         return tuple(own)
 
     def identity(self) -> str:

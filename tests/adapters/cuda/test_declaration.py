@@ -44,7 +44,8 @@ def test_a_flag_that_breaks_the_adapter_is_refused(cuda, flag):
 @pytest.mark.parametrize(
     "options", [{"source": 3}, {"source": F, "symbol": 3}, {"source": F, "block": (0, 1)}, {"source": F, "flags": 3},
                 {"source": F, "block": (1, 1, 1, 1)}, {"source": F, "block": "16"}, {"source": F, "flags": [3]},
-                {"source": F, "include_dirs": 3}, {"source": F, "defines": [3]}, {"file": 3}, {"source": F, "block": True}]
+                {"source": F, "include_dirs": 3}, {"source": F, "defines": [3]}, {"file": 3},
+                {"source": F, "block": True}]
 )  # fmt: skip
 def test_a_value_of_the_wrong_type_is_refused(cuda, options):
     with pytest.raises(DialectError):

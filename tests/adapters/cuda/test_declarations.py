@@ -71,7 +71,8 @@ def test_void_is_no_parameter():
 def test_template_parameters_are_read():
     function = only("template <typename T, int K = 4, template <class> class C, class... R> void f(T x) {}")
     assert [(p.kind, p.name, p.default, p.is_pack) for p in function.template] == [
-        ("typename", "T", "", False), ("int", "K", "4", False), ("template", "C", "", False), ("typename", "R", "", True)
+        ("typename", "T", "", False), ("int", "K", "4", False), ("template", "C", "", False),
+        ("typename", "R", "", True),
     ]  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def test_a_missing_cuda_header_names_its_package(cuda, header, hint):
 
 
 def test_a_missing_header_of_the_user_is_a_compile_error(cuda):
-    with pytest.raises(CompilationFailed, match="'mine.h' file not found"):
+    with pytest.raises(CompilationFailed, match=r"'mine\.h' file not found"):
         cuda.compile('#include "mine.h"\n__device__ void f() {}')
 
 

@@ -45,7 +45,8 @@ SAMPLES = {
           return s[31 - (threadIdx.x & 31)] + table[threadIdx.x & 3];
         }""",
     "libdevice": "__device__ float f(float v) { return expf(v) + erff(v) + sinf(v); }",
-    "C++ headers": "#include <cstdint>\n#include <type_traits>\n__device__ float f(std::decay_t<float&> v) { return v; }",
+    "C++ headers": "#include <cstdint>\n#include <type_traits>\n"
+    "__device__ float f(std::decay_t<float&> v) { return v; }",
 }
 
 

@@ -107,9 +107,12 @@ def test_misuse_does_not_compile(host_compiler, tmp_path, body):
 def test_the_header_needs_no_cuda_header(tmp_path):
     toolchain = find_toolchain()
     text = """#include <tle_raw/tile.h>
-    extern "C" __attribute__((device)) void f(float* p) { tle::tile<float, 4, 4> t(p); for (int i : t.indices()) t[i] = 1; }
-    """
-    command = [*toolchain.command, "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-nocudainc", "-nocudalib",
+    extern "C" __attribute__((device)) void f(float* p) {
+      tle::tile<float, 4, 4> t(p);
+      for (int i : t.indices()) t[i] = 1;
+    }"""
+    command = [*toolchain.command, "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90",
+               "-nocudainc", "-nocudalib",
                "-nostdinc", "-std=c++17", "-O3", "-S", "-emit-llvm", "-I", str(INCLUDE), "-", "-o", "-"]  # fmt: skip
     run = subprocess.run(command, input=text, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
