@@ -80,9 +80,8 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 # Everything up to the next bracket that is not a flat pair; strings and comments hide their brackets.
-_FLAT = re.compile(
-    r'(?:[^"{}()\[\];]++|"[^"]*"|;[^\n]*+|\([^"{}()\[\];]*+\)|\[[^"{}()\[\];]*+\]|\{[^"{}()\[\];]*+\})*+'
-)
+# The outer group is not possessive: Python before 3.11.5 mishandles possessive groups.
+_FLAT = re.compile(r'(?:[^"{}()\[\];]++|"[^"]*"|;[^\n]*+|\([^"{}()\[\];]*+\)|\[[^"{}()\[\];]*+\]|\{[^"{}()\[\];]*+\})*')
 _STARTERS = frozenset(
     [
         "source_filename",

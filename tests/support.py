@@ -13,14 +13,16 @@ TRITON = tuple(int(v) for v in triton.__version__.split(".")[:2])
 
 
 def compile_kernel(
-    kernel: Any, signature: dict[str, str], constants: dict[str, Any] | None = None, capability: int = 90, **options: Any
+    kernel: Any,
+    signature: dict[str, str],
+    constants: dict[str, Any] | None = None,
+    capability: int = 90,
+    **options: Any,
 ) -> Any:
     """Compile ahead of time, as a launch with 16-byte aligned pointers would."""
     constants = constants or {}
     signature = {**signature, **dict.fromkeys(constants, "constexpr")}
-    aligned = {
-        (i,): [["tt.divisibility", 16]] for i, (name, type_) in enumerate(signature.items()) if type_[0] == "*"
-    }
+    aligned = {(i,): [["tt.divisibility", 16]] for i, (name, type_) in enumerate(signature.items()) if type_[0] == "*"}
     source = ASTSource(kernel, signature, constants, aligned)
     return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
 

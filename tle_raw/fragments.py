@@ -15,6 +15,7 @@ from tle_raw.bound import BoundSignature
 from tle_raw.compilation import CompiledFragment, compile_source, compiler_identity
 from tle_raw.errors import Place, RegionError, TLEError
 from tle_raw.identity import digest, package_identity
+from tle_raw.knobs import knobs
 from tle_raw.signature import Signature
 from tle_raw.target import Target, parse_target
 
@@ -90,12 +91,12 @@ class Fragment(ConstexprFunction):
         """The function that the fragment's source is expected to define, as text in its own language."""
         return self._adapter.prototype(self._source, self._typed_signature())
 
-    def compile(self, target: str | Target = "cuda:90", **bindings: Any) -> CompiledFragment:
+    def compile(self, target: str | Target | None = None, **bindings: Any) -> CompiledFragment:
         """Compile without a kernel and without a GPU.
 
         Parameters
         ----------
-        target : ``cuda:80``, ``cuda:90``, …
+        target : ``cuda:80``, ``cuda:90``, …; by default ``knobs.target``, else ``cuda:90``.
         bindings : a value for every name of the signature: ``M=64, T="f16"``.
 
         Raises
@@ -103,7 +104,7 @@ class Fragment(ConstexprFunction):
         BindingError : a name has no value. ToolchainError, CompilationFailed, SymbolError, LinkError : as named.
         """
         bound = bind_names(self._typed_signature(), bindings)
-        return self.compile_bound(bound, parse_target(target))
+        return self.compile_bound(bound, parse_target(target or knobs.target or "cuda:90"))
 
     def __repr__(self) -> str:
         return f"<tle_raw {self.dialect} fragment {self.signature or self.name}>"

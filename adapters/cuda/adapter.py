@@ -50,7 +50,8 @@ class CudaAdapter:
         if not text.strip():
             raise FragmentSourceError("the source is empty")
         symbol = options.symbol or default_symbol(declaration.name, functions(text), text)
-        settings = dict(options.settings(), line_info=str(knobs.line_info), folder=str(declaration.folder.absolute()))
+        # Not the folder: what is read through it, `files` says, and a filled cache serves a checkout anywhere.
+        settings = dict(options.settings(), line_info=str(knobs.line_info))
         data = (options, declaration.folder.absolute())
         return Source(self.name, declaration.name, symbol, text, place, tuple(sorted(settings.items())), data)
 

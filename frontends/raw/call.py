@@ -11,7 +11,16 @@ from triton.language import core
 from tle_raw.binding import bind, bind_untyped, match_arguments
 from tle_raw.bound import BoundSignature
 from tle_raw.dtypes import parse_dtype
-from tle_raw.errors import ArgumentCountError, ArgumentTypeError, CallError, Place, Row, ShapeError, TLEError
+from tle_raw.errors import (
+    ArgumentCountError,
+    ArgumentTypeError,
+    CallError,
+    Place,
+    RegionError,
+    Row,
+    ShapeError,
+    TLEError,
+)
 from tle_raw.flir.hooks import check_joined
 from tle_raw.fragments import Fragment
 from tle_raw.frontends.raw.emit import emit_element, emit_region
@@ -46,6 +55,7 @@ def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: A
     site = _call_site(generator)
     try:
         check_joined()
+        _check_language(semantic)
         bound, values = bind_call()
         record = RegionRecord(fragment.identity, bound)
         if bound.is_elementwise:
@@ -54,6 +64,14 @@ def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: A
     except TLEError as e:
         e.at(fragment=fragment.name, source=fragment.place, call_site=site)
         raise
+
+
+def _check_language(semantic: Any) -> None:
+    if type(semantic).__name__ == "GluonSemantic":
+        raise RegionError(
+            "a fragment is called in a Gluon kernel, whose tensors carry layouts of their own",
+            hint="call it in a @triton.jit kernel",
+        )
 
 
 def _packed(results: list[core.tensor]) -> Any:

@@ -26,7 +26,10 @@ class StagesHook:
             return self.earlier() if self.earlier is not None else self.no_key
         if self.earlier is not None:
             self.earlier(backend, stages, options, language, capability)
-        if capability is not None:
+        _STATE.joined = _STATE.other_backend = False
+        if capability is None:
+            _STATE.other_backend = True
+        else:
             from tle_raw.flir.nvidia.pipeline import join_stages
 
             join_stages(stages, options, capability)
@@ -47,10 +50,15 @@ def check_joined() -> None:
 
     Raises
     ------
-    RegionError : somebody replaced the hook without calling it; it is put back for the next compilation.
+    RegionError : the compilation is for another backend, or somebody replaced the hook without calling it; then it is
+        put back for the next compilation.
     """
     if getattr(_STATE, "joined", False):
         return
+    if getattr(_STATE, "other_backend", False):
+        raise RegionError(
+            "regions work on NVIDIA GPUs in this release, and this kernel is compiled for another backend"
+        )
     install()
     raise RegionError(
         "the stages of this compilation do not know regions: triton.knobs.runtime.add_stages_inspection_hook "

@@ -35,6 +35,7 @@ from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import check_shared_memory, needs_alignment
 from tle_raw.flir.print_after import print_after
 from tle_raw.fragments import fragment_by_identity
+from tle_raw.knobs import knobs
 from tle_raw.linker.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.verify import verify_kernel
 from tle_raw.target import Target
@@ -111,7 +112,7 @@ def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage
 def _ptx(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
     def ptx(source, metadata):
         text = stock(source, metadata)
-        if module.regions:
+        if module.regions and knobs.verify:
             inlined = {f.entry: f.inline for f in module.compiled}
             verify_kernel(text, None, inlined=inlined)
         return text
