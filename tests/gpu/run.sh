@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Everything that a GPU machine without a network can tell about one Triton version:
+#
+#   bash tests/gpu/run.sh 3.6.0|3.9.0 [setup] [tests] [samples] [sanitizer] [bench]      (all when no part is named)
+#
+# What the machine lacks was put into .carry/ by tests/gpu/pack.sh. The checkout and what was carried are copied to
+# $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
+# .carry/zig, then a call with .carry/triton39, works while the machine stays warm.
+# Logs and figures go to $OUT (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own
+# time limit; all of them end within ten minutes on one H200. The exit status is 1 when a part failed.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+source tests/gpu/layout.sh
+triton=${1:?"which Triton: 3.6.0 or 3.9.0"}
+shift
+parts=${*:-setup tests samples sanitizer bench}
+out=${OUT:-$folder/out}
+python=${PYTHON:-python3}
+mkdir -p "$out" "$folder/logs"
+summary=$out/summary-$triton.txt
+: >"$summary"
+failed=0
+
+say() { printf '%s %s\n' "$(date +%H:%M:%S)" "$*"; }
+row() { printf '%-44s %-8s %s\n' "$@" | tee -a "$summary"; }
+result() { # name, exit status, seconds, words
+  case $2 in 0) word=ok ;; 124 | 137) word=TIMEOUT failed=1 ;; *) word=FAILED failed=1 ;; esac
+  row "$1" "$word" "$3 s  ${4:-}"
+}
+timed() { # name, limit, log, command...
+  local name=$1 limit=$2 log=$3 start=$SECONDS
+  shift 3
+  say "$name"
+  timeout -k 5 "$limit" "$@" >"$log" 2>&1
+  local status=$?
+  result "$name" $status $((SECONDS - start)) "$(grep -E '(passed|failed|error|skipped).* in [0-9]|ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -1)"
+  [ $status = 0 ] || tail -25 "$log"
+  return $status
+}
+
+install_checkout
+unpack_carried
+use_triton "$triton"
+export TRITON_CACHE_DIR=$folder/kernels-$triton TRITON_DEFAULT_FP_FUSION=1 PYTHONUNBUFFERED=1
+export TLE_RAW_CACHE_DIR=$folder/cache-$triton GPU_TESTS_CACHE=$folder/cache-$triton
+cd "$folder/checkout"
+"$python" - "$triton" <<'PY' || exit 1
+import sys, torch, triton, tle_raw
+gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+print(f"Triton {triton.__version__}, torch {torch.__version__}, Python {sys.version.split()[0]}, {gpu}")
+sys.exit(f"this is not Triton {sys.argv[1]}" if triton.__version__ != sys.argv[1] else 0)
+PY
+
+samples=(samples/[0-9]*/*.py samples/[0-9]*.py)
+existing=()
+for sample in "${samples[@]}"; do [ -f "$sample" ] && existing+=("$sample"); done
+
+part_setup() { timed doctor 60 "$out/doctor-$triton.txt" "$python" -m tle_raw doctor; cat "$out/doctor-$triton.txt"; }
+
+part_tests() {
+  local options=(-q -m gpu --durations=10)
+  "$python" -c 'import xdist' 2>/dev/null && options+=(-n "${JOBS:-8}")
+  "$python" -c 'import pytest_timeout' 2>/dev/null && options+=(--timeout 150)
+  timed "tests/gpu" "${TESTS_LIMIT:-300}" "$out/tests-$triton.txt" \
+    "$python" -m pytest "${options[@]}" -p no:cacheprovider tests/gpu
+  grep -E '^(FAILED|ERROR)' "$out/tests-$triton.txt" | cut -c1-200
+}
+
+part_samples() {
+  for sample in "${existing[@]}"; do
+    timed "$sample" 90 "$folder/logs/$(basename "$sample").txt" "$python" "$sample"
+  done
+  gather samples "$folder"/logs/*.py.txt
+}
+
+part_sanitizer() {
+  local tool sample
+  for tool in memcheck racecheck; do
+    for sample in "${existing[@]}"; do
+      (
+        [ $tool = memcheck ] && export PYTORCH_NO_CUDA_MEMORY_CACHING=1
+        log=$folder/logs/$tool-$(basename "$sample").txt start=$SECONDS
+        timeout -k 5 150 compute-sanitizer --tool $tool --error-exitcode 9 "$python" "$sample" >"$log" 2>&1
+        echo $? $((SECONDS - start)) >"$log.status"
+      ) &
+      while [ "$(jobs -rp | wc -l)" -ge "${SANITIZER_JOBS:-4}" ]; do wait -n; done
+    done
+  done
+  wait
+  for tool in memcheck racecheck; do
+    for sample in "${existing[@]}"; do
+      log=$folder/logs/$tool-$(basename "$sample").txt
+      read -r status seconds <"$log.status"
+      result "$tool $sample" "$status" "$seconds" "$(grep 'SUMMARY' "$log" | tail -1 | sed 's/=* //')"
+      [ "$status" = 0 ] || grep -vE '^=+ +Host Frame' "$log" | tail -25
+    done
+  done
+  gather sanitizer "$folder"/logs/{memcheck,racecheck}-*.txt
+}
+
+part_bench() {
+  local name
+  rm -f "$folder"/bench-*.json
+  for name in region_against_cuda fused_chain launch_overhead import_time compile_time; do
+    timed "benchmark $name" "${BENCH_LIMIT:-150}" "$folder/logs/bench-$name.txt" \
+      "$python" "samples/benchmarks/$name.py" --json "$folder/bench-$name.json" ${QUICK:+--quick}
+    cat "$folder/logs/bench-$name.txt"
+  done
+  "$python" - "$out/benchmarks-$triton.json" "$folder"/bench-*.json <<'PY'
+import json, sys
+from pathlib import Path
+found = [json.loads(Path(p).read_text()) for p in sys.argv[2:] if Path(p).is_file()]
+Path(sys.argv[1]).write_text(json.dumps(found, indent=1))
+PY
+}
+
+gather() { # one file for many logs
+  local log
+  for log in "${@:2}"; do [ -f "$log" ] && printf '\n##### %s\n' "${log##*/}" && tail -c 20000 "$log"; done >"$out/$1-$triton.txt"
+}
+
+for part in $parts; do
+  say "== $part"
+  "part_$part"
+done
+printf '\n== Triton %s\n' "$triton"
+cat "$summary"
+exit $failed
