@@ -81,11 +81,13 @@ def compile_source(
     bound: BoundSignature,
     target: Target,
     *,
+    compiler: str,
     inline: bool = True,
 ) -> CompiledFragment:
     """Compile, check and prepare ``source`` for one binding and target, or take it from the cache.
 
-    Without a compiler on this machine an entry that any compiler made of the same sources is taken.
+    ``compiler`` is what ``compiler_identity`` told when the fragment's key was made. Where it told of none, an entry
+    that any compiler made of the same sources is taken.
     """
     content = digest(
         package_identity(),
@@ -99,7 +101,7 @@ def compile_source(
         _older_llvm(),
         *sorted(digest(f.read_bytes()) for f in files),
     )
-    key = f"{content[:40]}-{digest(compiler_identity(adapter))[:16]}"
+    key = f"{content[:40]}-{digest(compiler)[:16]}"
     with _lock_of(key):
         found = _MEMORY.get(key)
         if found is None or not found.path.exists() or not _same_files(dict(found.missed)):

@@ -53,6 +53,7 @@ class Fragment(ConstexprFunction):
         self._adapter = adapter
         self._declaration = declaration
         self._source: Source = adapter.read(declaration)
+        self._compiler = ""
         self._stamp: tuple = ()
         self._stamped_files: tuple[Path, ...] = ()
         self._key: str | None = None
@@ -164,19 +165,23 @@ class Fragment(ConstexprFunction):
 
         refresh([self])
         try:
-            return compile_source(self._adapter, self._source, self.files, bound, target, inline=self.inline)
+            with self._lock:
+                self._key = self._key or self._compute_key()
+                source, files, compiler = self._source, self._stamped_files, self._compiler
+            return compile_source(self._adapter, source, files, bound, target, compiler=compiler, inline=self.inline)
         except TLEError as e:
             e.at(fragment=self.name, source=e.context.source or self.place)
             raise
 
     def _compute_key(self) -> str:
         self._source = self._adapter.read(self._declaration)
+        self._compiler = compiler_identity(self._adapter)
         files = self.files
         self._stamped_files, self._stamp = files, _stamp(files)
         contents = sorted(digest(f.read_bytes()) for f in files)
         return digest(
             package_identity(),
-            compiler_identity(self._adapter),
+            self._compiler,
             self._source.dialect,
             self._source.symbol,
             self._source.text,

@@ -3,6 +3,7 @@
 import pytest
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 import tle_raw
 from tests.support import compile_kernel, ptx_calls, ttgir_lines
@@ -209,3 +210,18 @@ def test_modules_are_shown_after_each_pass(monkeypatch, capsys):
     shown = capsys.readouterr().err
     for name in ("replace-ports", "insert-barriers", "link"):
         assert f"// ----- tle_raw after {name} -----" in shown
+
+
+@triton.jit
+def with_libdevice(x, o, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = libdevice.asin(tl.load(x + i)) + tl.sin(tl.load(x + i)) + tl.rand(3, i) + tl.erf(tl.load(x + i))
+    tl.store(o + i, twice(v))
+
+
+def test_libdevice_is_linked_where_the_kernel_needs_it(monkeypatch):
+    report = tle_raw.report(compiled(with_libdevice))
+    assert report.one_kernel and report.ptx_calls == ()
+    monkeypatch.setattr("tle_raw.flir.nvidia.pipeline.may_need_libdevice", lambda text: False)
+    report = tle_raw.report(compiled(with_libdevice, num_warps=2))
+    assert report.one_kernel and report.ptx_calls == (), "what is missed at first is linked after all"

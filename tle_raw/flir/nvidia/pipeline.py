@@ -26,6 +26,7 @@ from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_regions import check_launch, check_not_specialised
 from tle_raw.flir.nvidia.compile_fragments import compile_fragments
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
+from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
 from tle_raw.flir.nvidia.mlir_text import value_uses
 from tle_raw.flir.nvidia.pin_address_producers import pin_address_producers
 from tle_raw.flir.nvidia.place_buffers import place_buffers
@@ -91,14 +92,11 @@ def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage
     def llir(source, metadata):
         if not module.regions:
             return stock(source, metadata)
-        own_libraries = options.extern_libs
-        fragments = {f"tle_raw_{f.entry}": str(f.path) for f in module.compiled}
-        # The options are frozen, and their cache key is made already: the fragments are in it by their own keys.
-        object.__setattr__(options, "extern_libs", tuple((dict(own_libraries) | fragments).items()))
-        try:
-            text = stock(source, metadata)
-        finally:
-            object.__setattr__(options, "extern_libs", own_libraries)
+        before = source.str()  # the stage works on the module in place
+        without_libdevice = not may_need_libdevice(before)
+        text = _link(stock, source, metadata, module, options, without_libdevice)
+        if without_libdevice and calls_libdevice(text):
+            text = _link(stock, _parse(before, source.context), metadata, module, options, False)
         check_shared_memory(metadata["shared"] or 0, module.compiled, capability)
         if needs_alignment(capability, module.compiled):
             text = dynamic_shared_alignment(text)
@@ -107,6 +105,21 @@ def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage
         return text
 
     return llir
+
+
+def _link(stock: Stage, source: Any, metadata: dict, module: _Module, options: Any, without_libdevice: bool) -> str:
+    """Triton's own stage with the fragments among its libraries.
+
+    The options are frozen and their cache key is made already: the fragments are in it by their own keys.
+    """
+    own_libraries = options.extern_libs
+    libraries = {name: path for name, path in own_libraries if not (without_libdevice and name == LIBRARY)}
+    libraries |= {f"tle_raw_{f.entry}": str(f.path) for f in module.compiled}
+    object.__setattr__(options, "extern_libs", tuple(libraries.items()))
+    try:
+        return stock(source, metadata)
+    finally:
+        object.__setattr__(options, "extern_libs", own_libraries)
 
 
 def _ptx(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
