@@ -17,26 +17,30 @@ ROUNDS = 7  # A B, B A, A B, ...: drift of the clocks hits both sides
 
 @dataclass
 class Row:
-    """One figure. ``value`` is compared with ``goal``; ``sides`` are what it was made of."""
+    """One figure. ``value`` is compared with ``goal``, if there is one; ``sides`` are what it was made of."""
 
     name: str
     value: float
     unit: str
-    goal: float
+    goal: float | None
     at_least: bool = False
     sides: dict[str, float] = field(default_factory=dict)
     noise: float = 0.0
     note: str = ""
 
     @property
-    def reached(self) -> bool:
+    def reached(self) -> bool | None:
+        if self.goal is None:
+            return None
         return self.value >= self.goal if self.at_least else self.value <= self.goal
 
     def line(self) -> str:
         sides = ", ".join(f"{name} {value:.4g}" for name, value in self.sides.items())
-        sign, verdict = (">=" if self.at_least else "<="), "yes" if self.reached else "NO"
         noise = f" ±{self.noise:.1%}" if self.noise else ""
-        return f"{self.name:46} {self.value:8.3f} {self.unit:3} (goal {sign} {self.goal:g}) {verdict:3} {sides}{noise}"
+        goal = "no goal"
+        if self.goal is not None:
+            goal = f"goal {'>=' if self.at_least else '<='} {self.goal:g} {'yes' if self.reached else 'NO'}"
+        return f"{self.name:48} {self.value:8.3f} {self.unit:2} ({goal}) {sides}{noise} {self.note}"
 
 
 def arguments(description: str) -> argparse.Namespace:

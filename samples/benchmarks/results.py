@@ -49,7 +49,7 @@ def _sections(found: Iterable[dict[str, Any]]) -> Iterable[str]:
     for result in found:
         gpu = result["gpu"] if result["gpu"] != "no GPU" else "a machine without a GPU"
         text = (
-            f"## {gpu} ({result['machine']}), Triton {result['triton']}, torch {result['torch']}, "
+            f"## {gpu[0].upper()}{gpu[1:]} ({result['machine']}), Triton {result['triton']}, torch {result['torch']}, "
             f"Python {result['python']}\n"
         )
         if text != heading:
@@ -65,12 +65,11 @@ def _sections(found: Iterable[dict[str, Any]]) -> Iterable[str]:
 def _line(row: dict[str, Any], date: str) -> str:
     sides = ", ".join(f"{name} {value:.4g}" for name, value in row["sides"].items())
     noise = f" ±{row['noise']:.1%}" if row["noise"] else ""
-    sign, reached = ("≥" if row["at_least"] else "≤"), ("yes" if row["reached"] else "**no**")
     unit = "×" if row["unit"] == "x" else f" {row['unit'].replace('us', 'µs')}"
-    figure = f"{row['value']:.3g}{unit}"
+    goal = "–" if row["goal"] is None else f"{'≥' if row['at_least'] else '≤'} {row['goal']:g}{unit}"
+    reached = {True: "yes", False: "**no**", None: "–"}[row["reached"]]
     return (
-        f"| {row['name']} | {figure} | {sign} {row['goal']:g}{unit} | {reached} | {sides}{noise} | {date} "
-        f"| {row['note']} |"
+        f"| {row['name']} | {row['value']:.3g}{unit} | {goal} | {reached} | {sides}{noise} | {date} | {row['note']} |"
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.gpu.device import COMPILE_ONLY
 
 
+@pytest.hookimpl(trylast=True)  # the conftest above names a folder of the session
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("GPU_TESTS_CACHE"):
         os.environ["TLE_RAW_CACHE_DIR"] = os.environ["GPU_TESTS_CACHE"]

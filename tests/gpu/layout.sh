@@ -21,7 +21,7 @@ install_checkout() {
 # What pack.sh made, when this call carried it.
 unpack_carried() {
   local name archive
-  for name in zig triton39 cache; do
+  for name in tools triton39 cache; do
     for archive in .carry/$name/*.tar.xz; do
       [ -f "$archive" ] || continue
       [ "$(cat "$folder/$name.stamp" 2>/dev/null)" = "$(cksum <"$archive")" ] && continue
@@ -40,7 +40,7 @@ unpack_carried() {
 # A Triton that was carried comes before the installed one.
 use_triton() {
   local path=$folder/site
-  [ -d "$folder/zig" ] && path=$path:$folder/zig
+  [ -d "$folder/tools" ] && path=$path:$folder/tools
   [ "$1" = 3.9.0 ] && [ -d "$folder/triton39" ] && path=$folder/triton39:$path
   export PYTHONPATH=$path
 }

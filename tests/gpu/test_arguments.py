@@ -79,7 +79,10 @@ def test_python_numbers_are_scalars():
     @tle_raw.dialect(
         "cuda",
         source=r"""
-    __device__ double fma3(int i, long long j, float x, bool minus) { double v = double(i) * x + j; return minus ? -v : v; }
+    __device__ double fma3(int i, long long j, float x, bool minus) {
+      const double v = double(i) * x + j;
+      return minus ? -v : v;
+    }
     """,
     )
     def fma3(i: Scalar["i32"], j: Scalar["i64"], x: Scalar["f32"], minus: Scalar["i1"]) -> Scalar["f64"]: ...
