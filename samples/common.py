@@ -150,9 +150,4 @@ def is_one_kernel(kernel: Any) -> bool:
     """One entry point, every region inlined, no call left, nothing spilled."""
     report = tle_raw.report(kernel)
     inlined = all(region.inlined for region in report.regions)
-    return report.one_kernel and inlined and not report.ptx_calls and not calls(report) and not report.spills
-
-
-def calls(report: tle_raw.LinkReport) -> list[str]:
-    """Calls in the machine code, but for ptxas' own: jumps to a label, for shuffles, and its traps for tcgen05."""
-    return [c for c in report.sass_calls or () if not c.startswith((".L", "$__internal_"))]
+    return report.one_kernel and inlined and not report.ptx_calls and not report.sass_calls and not report.spills

@@ -43,7 +43,7 @@ def main() -> int:
     report = tle_raw.report(kernel)
     print(report)
     heading("Where the CUDA function sits in the kernel's PTX.")
-    print(marked(report.excerpt(0, most=len(report.ptx))))
+    print(marked(report.excerpt(0, most=SHOWN, around="shfl.sync")))
     print(seen(report))
     return 0 if common.is_one_kernel(kernel) else 1
 
@@ -61,15 +61,12 @@ def part_of(file: Path, start: str, end: str | None) -> str:
 
 
 def marked(excerpt: str) -> str:
-    """The lines around the first shuffle, and beside them what they come from."""
-    lines = [line for line in excerpt.splitlines() if "// %bb" not in line]
-    shuffle = next((i for i, line in enumerate(lines) if "shfl.sync" in line), 0)
-    first = max(0, shuffle - SHOWN // 3)
+    """Beside each line that a reader of the fragment knows again, what it comes from."""
     shown = []
-    for line in lines[first : first + SHOWN]:
+    for line in excerpt.splitlines():
         meaning = next((text for name, text in KNOWN.items() if name in line), "")
         shown.append(f"{line.expandtabs(8):68}{'← ' + meaning if meaning else ''}".rstrip())
-    return "\n".join([f"        … {first} lines before", *shown, f"        … {len(lines) - first - SHOWN} lines after"])
+    return "\n".join(shown)
 
 
 def seen(report: tle_raw.LinkReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ class Fragment(ConstexprFunction):
         self._compiler = ""
         self._stamp: tuple = ()
         self._stamped_files: tuple[Path, ...] = ()
+        self._stamped_paths: tuple[str, ...] = ()
         self._key: str | None = None
         self._lock = threading.RLock()
         self.inline = inline
@@ -151,10 +153,14 @@ class Fragment(ConstexprFunction):
         """The user's files that this fragment reads."""
         return self._adapter.files(self._source)
 
+    def is_stale(self) -> bool:
+        """Whether a file looks different from when the key was made. Cheap: asked before every launch."""
+        return _stamp(self._stamped_paths) != self._stamp
+
     def refresh(self) -> bool:
         """Read the files again if one of them changed since the key was made; True when the key changed."""
         with self._lock:
-            if self._key is None or _stamp(self._stamped_files) == self._stamp:
+            if self._key is None or not self.is_stale():
                 return False
             old, self._key = self._key, self._compute_key()
             return self._key != old
@@ -177,7 +183,8 @@ class Fragment(ConstexprFunction):
         self._source = self._adapter.read(self._declaration)
         self._compiler = compiler_identity(self._adapter)
         files = self.files
-        self._stamped_files, self._stamp = files, _stamp(files)
+        self._stamped_files, self._stamped_paths = files, tuple(map(str, files))
+        self._stamp = _stamp(self._stamped_paths)
         contents = sorted(digest(f.read_bytes()) for f in files)
         return digest(
             package_identity(),
@@ -200,12 +207,12 @@ class Fragment(ConstexprFunction):
         return self.signature
 
 
-def _stamp(files: tuple[Path, ...]) -> tuple:
+def _stamp(paths: tuple[str, ...]) -> tuple:
     """What a file system tells of an edit; a missing file is a stamp of its own."""
     stamps = []
-    for file in files:
+    for path in paths:
         try:
-            status = file.stat()
+            status = os.stat(path)
             stamps.append((status.st_mtime_ns, status.st_size, status.st_ino))
         except OSError:
             stamps.append((0, -1, 0))

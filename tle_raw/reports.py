@@ -11,6 +11,8 @@ from tle_raw.linker.ptx import Instruction, Ptx, read_ptx
 from tle_raw.linker.sass import CubinFacts, read_cubin
 from tle_raw.linker.verify import find_problems
 
+_NO_CODE = (".loc", "$L__tmp", "// %bb", "$L__func")
+
 
 @dataclass(frozen=True)
 class RegionReport:
@@ -43,6 +45,7 @@ class RegionReport:
 class LinkReport:
     """A whole kernel and its regions; ``print(report)`` is a table.
 
+    ``ptxas_calls`` are calls of subroutines that ptxas made itself, such as the slow path of a division.
     ``registers``, ``stack`` and the SASS fields are None where cuobjdump is missing; ``tool_problem`` says why.
     ``dynamic_shared`` is Triton's own shared memory in bytes, ``static_shared`` the fragments'.
     """
@@ -53,6 +56,7 @@ class LinkReport:
     entries: tuple[str, ...]
     ptx_calls: tuple[str, ...]
     sass_calls: tuple[str, ...] | None
+    ptxas_calls: tuple[str, ...]
     registers: int | None
     spills: int | None
     stack: int | None
@@ -68,14 +72,22 @@ class LinkReport:
         """Exactly one entry point in PTX and, where it can be read, SASS; and all that was promised holds."""
         return len(self.entries) == 1 and not self.problems
 
-    def excerpt(self, region: RegionReport | int = 0, most: int = 40) -> str:
-        """The PTX lines in which a region sits, with their numbers; at most ``most`` lines."""
+    def excerpt(self, region: RegionReport | int = 0, most: int = 40, around: str = "") -> str:
+        """The PTX lines in which a region sits, with their numbers; at most ``most`` lines.
+
+        ``around`` puts the first line that holds this text near the top; without it, or where nothing holds it, the
+        excerpt starts where the region does.
+        """
         chosen = self.regions[region] if isinstance(region, int) else region
         text = self.ptx.splitlines()
         numbers = [n for first, last in chosen.lines for n in range(first, last + 1)]
-        shown = [f"{n:6}  {text[n - 1]}" for n in numbers if not text[n - 1].lstrip().startswith((".loc", "$L__tmp"))]
-        more = [f"        … {len(shown) - most} more lines"] if len(shown) > most else []
-        return "\n".join([*shown[:most], *more])
+        lines = [(n, text[n - 1]) for n in numbers if not text[n - 1].lstrip().startswith(_NO_CODE)]
+        found = next((i for i, (_, line) in enumerate(lines) if around and around in line), 0)
+        start = max(0, min(found - 4, len(lines) - most))
+        shown = [f"{n:6}  {line}" for n, line in lines[start : start + most]]
+        before = [f"        … {start} lines before"] if start else []
+        left = len(lines) - start - most
+        return "\n".join([*before, *shown, *([f"        … {left} more lines"] if left > 0 else [])])
 
     def __str__(self) -> str:
         return "\n".join(_render(self))
@@ -110,7 +122,8 @@ def report(kernel: Any) -> LinkReport:
         regions=tuple(_region(r, record["fragments"][r["entry"]], ptx) for r in record["regions"]),
         entries=ptx.entries,
         ptx_calls=tuple(c.target for c in ptx.calls),
-        sass_calls=facts.calls if known else None,
+        sass_calls=tuple(c for c in facts.calls if not _is_ptxas_own(c)) if known else None,
+        ptxas_calls=tuple(c for c in facts.calls if _is_ptxas_own(c)),
         registers=facts.registers,
         spills=(facts.local_loads or 0) + (facts.local_stores or 0) if known else None,
         stack=facts.stack,
@@ -121,6 +134,11 @@ def report(kernel: Any) -> LinkReport:
         tool_problem=facts.reason,
         ptx=ptx_text,
     )
+
+
+def _is_ptxas_own(target: str) -> bool:
+    """Subroutines that ptxas makes itself, in plain kernels too: slow paths of division, and shared tails of code."""
+    return target.startswith((".L", "$__internal_"))
 
 
 def _region(region: dict[str, Any], fragment: dict[str, Any], ptx: Ptx) -> RegionReport:
@@ -162,7 +180,7 @@ def _pieces(inside: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
 
 
 def _render(report: LinkReport) -> Iterator[str]:
-    calls = "not read" if report.sass_calls is None else str(len(report.sass_calls))
+    calls = _sass_calls(report)
     yield f"kernel `{report.kernel}` for {report.target}: {_verdict(report)}"
     yield (
         f"  {_known(report.registers)} registers, {_known(report.spills)} spill instructions, "
@@ -176,6 +194,13 @@ def _render(report: LinkReport) -> Iterator[str]:
     yield from (f"  PROBLEM {problem}" for problem in report.problems)
     if report.tool_problem:
         yield f"  SASS was not read: {report.tool_problem}"
+
+
+def _sass_calls(report: LinkReport) -> str:
+    if report.sass_calls is None:
+        return "unread"
+    own = f" (and {len(report.ptxas_calls)} of ptxas's own)" if report.ptxas_calls else ""
+    return f"{len(report.sass_calls)}{own}"
 
 
 def _verdict(report: LinkReport) -> str:
@@ -199,4 +224,10 @@ def _table(regions: Sequence[RegionReport]) -> Iterator[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-    yield from (f"  compiled by {compiler}" for compiler in dict.fromkeys(r.compiler for r in regions))
+    yield from dict.fromkeys(f"  compiled by {_short(r.compiler)}" for r in regions)
+
+
+def _short(compiler: str) -> str:
+    """Versions of compiler and headers, without what only a cache key needs."""
+    parts = [part.split(" (")[0] for part in compiler.split(", ")]
+    return ", ".join(part for part in parts if not part.startswith(("tile.h", "libstdc++", "libc++")))

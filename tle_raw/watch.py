@@ -72,8 +72,10 @@ def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
         _USERS[id(kernel)] = user
 
     def before_launch(*args: Any, **kwargs: Any) -> None:
-        if knobs.watch_files:
-            refresh(user.fragments)
+        # At every launch: no more than one look at each file where nothing changed.
+        for fragment in user.fragments:
+            if fragment.is_stale() and knobs.watch_files:
+                refresh(user.fragments)
 
     kernel.add_pre_run_hook(before_launch)
 

@@ -203,10 +203,17 @@ def test_warp_specialisation_that_the_target_ignores_is_no_hindrance():
     assert ptx_calls(compiled(specialised, signature, {"B": 64}, capability=80)) == []
 
 
+@triton.jit
+def address_free_loop(x, o, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    for k in range(n):
+        tl.store(o + k * B + i, twice(tl.load(x + k * B + i)))
+
+
 def test_modules_are_shown_after_each_pass(monkeypatch, capsys):
     monkeypatch.setenv("TLE_RAW_PRINT_AFTER", "all")
     monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
-    compiled(only_read)
+    compiled(address_free_loop, VECTOR | {"n": "i32"})
     shown = capsys.readouterr().err
     for name in ("replace-ports", "insert-barriers", "link"):
         assert f"// ----- tle_raw after {name} -----" in shown

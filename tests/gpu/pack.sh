@@ -66,7 +66,7 @@ pack_triton39() {
 pack_cache() {
   local triton=$1 cache=$folder/cache-$1 script
   install_checkout
-  rm -rf "$cache"
+  rm -rf "$cache" "$folder/kernels-$triton" # a kernel that Triton remembers would compile no fragment
   export PYTHONPATH=$folder/site TRITON_DEFAULT_FP_FUSION=1 TRITON_CACHE_DIR=$folder/kernels-$triton
   export TLE_RAW_CACHE_DIR=$cache GPU_TESTS_CACHE=$cache
   cd "$folder/checkout"

@@ -6,24 +6,23 @@ from tle_raw.flir.nvidia.mlir_text import OPERATION, read_operation
 from tle_raw.flir.nvidia.replace_ports import AFTER, AROUND
 
 
-def insert_barriers(lines: list[str], barrier: str) -> tuple[str, bool]:
-    """The module's text with barriers, and whether any was put in.
+def insert_barriers(lines: list[str], barrier: str) -> str:
+    """The module's text with barriers.
 
     Triton's own barrier pass, which runs later, sees these and adds none beside them; it does not see that the call
     itself touches shared memory.
     """
-    result, changed = [], False
+    result = []
     for line in lines:
         note = _note(line)
         if not note:
             result.append(line)
             continue
-        changed = True
         operation = read_operation(line)
         inserted = operation.indent + barrier + operation.location
         call = line.replace(f'libname = "{note}"', 'libname = ""', 1)
         result += [inserted, call, inserted] if note == AROUND else [call, inserted]
-    return "\n".join(result), changed
+    return "\n".join(result)
 
 
 def _note(line: str) -> str:

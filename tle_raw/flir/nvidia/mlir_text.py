@@ -151,6 +151,12 @@ def value_uses(lines: list[str]) -> Counter[str]:
     return counts
 
 
+def brace_depth(line: str) -> int:
+    """How many more regions are open after a line than before it; braces in strings do not count."""
+    tokens = _TOKEN.findall(line) if '"' in line else line
+    return tokens.count("{") - tokens.count("}")
+
+
 def block_ids(lines: list[str]) -> list[int]:
     """For each line, a number of the block that it ends in; two lines of one block have one number."""
     ids, stack, latest = [], [0], 0

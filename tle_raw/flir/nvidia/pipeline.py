@@ -28,7 +28,7 @@ from tle_raw.flir.nvidia.compile_fragments import compile_fragments
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
 from tle_raw.flir.nvidia.mlir_text import value_uses
-from tle_raw.flir.nvidia.pin_address_producers import pin_address_producers
+from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import place_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, read_regions
 from tle_raw.flir.nvidia.record_regions import record_regions
@@ -74,16 +74,18 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
         check_not_specialised(lines, regions, capability)
         module.compiled = compile_fragments(regions, Target("cuda", capability))
         placements = place_buffers(regions, value_uses(lines))
-        pin_address_producers(lines, regions, placements)
+        pin_barriers(lines, regions, placements)
         text = replace_ports(lines, regions, placements, module.compiled, spelling_of((MAJOR, MINOR)))
         print_after("replace-ports", text)
         result = stock(_parse(text, source.context), metadata)
+        check_not_specialised(result.str_nodebug().splitlines(), regions, capability)
+        if all(placement.pinned for placement in placements):
+            return result
         lines = result.str().splitlines()
-        check_not_specialised(lines, regions, capability)
         check_order(lines, regions, module.compiled)
-        text, changed = insert_barriers(lines, spelling_of((MAJOR, MINOR)).barrier)
+        text = insert_barriers(lines, spelling_of((MAJOR, MINOR)).barrier)
         print_after("insert-barriers", text)
-        return _parse(text, source.context) if changed else result
+        return _parse(text, source.context)
 
     return ttgir
 

@@ -1,4 +1,4 @@
-"""Find regions whose results decide where a later load of the same loop reads: their loop must not be pipelined.
+"""Find regions whose barriers stand from the start: those outside of loops, and those whose loop must not be pipelined.
 
 The pipeliner runs loads some iterations ahead, with everything that their addresses depend on by SSA value. A tile
 that leaves a region is loaded from shared memory, so its value depends on the call without an SSA edge; run ahead of
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from tle_raw.flir.nvidia.mlir_text import brace_depth
 from tle_raw.flir.nvidia.place_buffers import Placement
 from tle_raw.flir.nvidia.read_ports import Region
 
@@ -17,11 +18,35 @@ _ITERATION = re.compile(r"iter_args\((.*?)\) ->")
 _LOADS = ("tt.load ", "tt.descriptor_load ", "tt.descriptor_gather ", "ttng.async_tma", "tt.atomic_")
 
 
-def pin_address_producers(lines: list[str], regions: list[Region], placements: list[Placement]) -> None:
-    """Mark the placements whose results reach an operand of a load."""
+def pin_barriers(lines: list[str], regions: list[Region], placements: list[Placement]) -> None:
+    """Mark the placements whose barriers can or must stand at once: outside of loops, and before loads' addresses."""
+    in_loops = _lines_in_loops(lines)
     for region, placement in zip(regions, placements):
         results = [region.call.operation.result, *(p.operation.result for p in region.closed)]
-        placement.pinned = not region.is_element and _reaches_load(lines, set(results))
+        outside = region.call.line not in in_loops
+        placement.pinned = not region.is_element and (outside or _reaches_load(lines, set(results)))
+
+
+def _lines_in_loops(lines: list[str]) -> set[int]:
+    inside: set[int] = set()
+    openers: list[str] = []
+    for number, line in enumerate(lines):
+        if any("scf.for" in opener or "scf.while" in opener for opener in openers):
+            inside.add(number)
+        _follow(line, openers)
+    return inside
+
+
+def _follow(line: str, openers: list[str]) -> None:
+    """Keep the stack of lines whose regions are open.
+
+    Braces of attributes close on their own line; `} else {` stays with the line that opened the first branch.
+    """
+    depth = brace_depth(line)
+    if depth > 0:
+        openers.extend([line] * depth)
+    elif depth < 0:
+        del openers[depth:]
 
 
 def _reaches_load(lines: list[str], tainted: set[str]) -> bool:
@@ -38,7 +63,6 @@ def _sweep(lines: list[str], tainted: set[str]) -> bool:
     openers: list[str] = []
     for line in lines:
         results, operands = _split(line)
-        depth = line.count("{") - line.count("}")
         if tainted.intersection(operands):
             if any(load in line for load in _LOADS):
                 return True
@@ -46,10 +70,7 @@ def _sweep(lines: list[str], tainted: set[str]) -> bool:
                 tainted.update(_yielded(openers[-1], operands, tainted))
             elif "tt.extern_elementwise" not in line or "tle." not in line:
                 tainted.update(results)
-        if depth > 0:
-            openers.extend([line] * depth)
-        elif depth < 0:
-            del openers[depth:]
+        _follow(line, openers)
     return False
 
 
