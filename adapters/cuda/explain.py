@@ -107,6 +107,16 @@ _PACKAGES = (
 )
 
 
+# Types that CUDA programs often get through other headers; the wrapper includes only those that a signature names.
+_TYPE_HEADERS = (
+    ("__half", "cuda_fp16.h"),
+    ("half", "cuda_fp16.h"),
+    ("__nv_bfloat16", "cuda_bf16.h"),
+    ("nv_bfloat16", "cuda_bf16.h"),
+    ("__nv_fp8", "cuda_fp8.h"),
+)
+
+
 def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     match = re.match(r"'([^']+)' file not found", error.text)
     if match is None:
@@ -185,6 +195,7 @@ def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diag
     return CompilationFailed(
         f"the CUDA compiler refused the source: {tidy(error.text)}",
         log="\n".join(shown[:LOG_LINES]),
+        hint=next((f"add `#include <{header}>`" for name, header in _TYPE_HEADERS if f"'{name}" in error.text), ""),
         context=Context(source=_place(attempt, place) if place else attempt.source.place),
     )
 

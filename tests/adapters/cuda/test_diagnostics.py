@@ -142,3 +142,9 @@ def test_messages_are_read_with_their_notes_and_includes():
     assert (error.location.file, error.location.line, error.text) == ("/a b/y.h", 4, "bad: worse")
     assert error.included_from[0].line == 3
     assert error.notes[0].location.line == 9
+
+
+def test_a_cuda_type_without_its_header_gets_a_hint(cuda):
+    with pytest.raises(CompilationFailed) as caught:
+        cuda.compile("__device__ __half other(__half x) { return x; }\n__device__ void f() {}")
+    assert "#include <cuda_fp16.h>" in caught.value.hint
