@@ -54,7 +54,8 @@ def verify_kernel(ptx: str | Ptx, cubin: bytes | CubinFacts | None = None, *, in
 
 def _is_plainly_whole(ptx: str) -> bool:
     """One entry and not even a word that could be a call or a function: the usual case, told without reading all."""
-    return ptx.count(".entry") == 1 and ".func" not in ptx and _CALL.search(ptx) is None
+    called = "call" in ptx and _CALL.search(ptx) is not None
+    return ptx.count(".entry") == 1 and ".func" not in ptx and not called
 
 
 def _entry_rows(entries: tuple[str, ...], where: str) -> Iterator[Row]:

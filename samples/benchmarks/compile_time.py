@@ -28,6 +28,7 @@ import tle_raw
 from tle_raw import InOut, Pointer, Scalar, Tile
 
 GOAL_WARM, GOAL_COLD_S = 1.1, 1.0
+WRAPPED = ("ttgir", "llir", "ptx")  # the stages that tle_raw joins
 
 EPILOGUE = r"""
 #include <tle_raw/tile.h>
@@ -122,6 +123,51 @@ def warm(name: str, source_of: Any, quick: bool) -> measure.Row:
     )
 
 
+def own_part(name: str, source_of: Any, quick: bool) -> measure.Row:
+    """What tle_raw adds around Triton's own stages, beside what it takes to compile the region's code itself."""
+    outside: list[float] = []
+    inside: list[float] = []
+    total: list[float] = []
+    slot, listener = triton.knobs.runtime.add_stages_inspection_hook, triton.knobs.compilation.listener
+    spent = 0.0
+
+    def timed(stage: Any) -> Any:
+        def run(*arguments: Any) -> Any:
+            nonlocal spent
+            start = time.perf_counter()
+            try:
+                return stage(*arguments)
+            finally:
+                spent += time.perf_counter() - start
+
+        return run
+
+    def earlier(
+        self: Any = None, stages: Any = None, options: Any = None, language: Any = None, capability: Any = None
+    ) -> Any:
+        if self is None:
+            return "", ""
+        stages.update({name: timed(stages[name]) for name in WRAPPED})
+        return None
+
+    def listen(**event: Any) -> None:
+        outside.append(sum(us for stage, us in event["times"].lowering_stages if stage in WRAPPED) / 1e3)
+
+    slot.earlier, triton.knobs.compilation.listener = earlier, listen
+    try:
+        for _ in range(4 if quick else 16):
+            spent, start = 0.0, time.perf_counter()
+            triton.compile(source_of("region"), target=GPUTarget("cuda", 90, 32))
+            total.append(1e3 * (time.perf_counter() - start))
+            inside.append(1e3 * spent)
+    finally:
+        slot.earlier, triton.knobs.compilation.listener = None, listener
+    own = statistics.median(o - i for o, i in zip(outside, inside, strict=True))
+    rest = statistics.median(total) - own
+    sides = {"own ms": own, "rest ms": rest}
+    return measure.Row(f"{name}: with tle_raw's own part over without", 1 + own / rest, "x", GOAL_WARM, False, sides)
+
+
 def cold_process() -> list[float]:
     """Seconds beyond the foreign compiler: the first fragment of this process, and a second one."""
     beyond = []
@@ -163,7 +209,9 @@ def main() -> None:
     triton.knobs.compilation.always_compile = True
     rows = [
         warm("warm compile, 128x128 matmul", matmul_source, options.quick or options.compile_only),
+        own_part("warm compile, 128x128 matmul", matmul_source, options.quick or options.compile_only),
         warm("warm compile, 64x64 scaling", scaling_source, options.quick or options.compile_only),
+        own_part("warm compile, 64x64 scaling", scaling_source, options.quick or options.compile_only),
     ]
     if not options.compile_only:
         rows += cold(options.quick)

@@ -40,18 +40,33 @@ def check_launch(region: Region, fragment: Fragment, options: Any) -> None:
 
 
 def check_not_specialised(lines: list[str], regions: list[Region], capability: int) -> None:
-    """No region inside or beside warp-specialised partitions: its barriers would wait for warps that never come.
+    """No loop may ask for warp specialisation, from sm_90 on.
 
-    Checked before Triton's own stage, whose specialising passes (sm_90 and later) do not survive foreign operations,
-    and after it.
+    Triton's specialising passes do not survive foreign operations, so this is checked before they run.
 
     Raises
     ------
-    RegionError : a loop asks for warp specialisation, or Triton split the kernel's warps.
+    RegionError : a loop does.
     """
+    if capability >= 90 and any("tt.warp_specialize" in line for line in lines):
+        _refuse_specialised(regions)
+
+
+def check_warps(num_warps: int, regions: list[Region], options: Any) -> None:
+    """The finished kernel has the warps that were asked for: partitions of a specialised one would have more.
+
+    Raises
+    ------
+    RegionError : Triton split the kernel's warps by itself.
+    """
+    if num_warps != options.num_warps:
+        _refuse_specialised(regions)
+
+
+def _refuse_specialised(regions: list[Region]) -> None:
+    """A region's barriers would wait for warps that never come. An elementwise region has none."""
     blocks = [r for r in regions if not r.is_element]
-    specialised = any("tt.warp_specialize" in line or "ttg.warp_specialize" in line for line in lines)
-    if blocks and specialised and capability >= 90:
+    if blocks:
         raise RegionError(
             "the kernel is warp-specialised: a region's threads and barriers would no longer be the whole block",
             hint="remove warp_specialize=True from tl.range in this kernel; elementwise fragments work with it",

@@ -19,4 +19,4 @@ def may_need_libdevice(ttgir: str) -> bool:
 
 def calls_libdevice(llir: str) -> bool:
     """Whether a linked module still declares a libdevice function."""
-    return any(line.startswith("declare") and "@__nv_" in line for line in llir.splitlines())
+    return "@__nv_" in llir and any(line.startswith("declare") and "@__nv_" in line for line in llir.splitlines())

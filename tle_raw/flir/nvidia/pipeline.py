@@ -23,7 +23,7 @@ from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import TLEError
 from tle_raw.flir import hooks
 from tle_raw.flir.nvidia.check_order import check_order
-from tle_raw.flir.nvidia.check_regions import check_launch, check_not_specialised
+from tle_raw.flir.nvidia.check_regions import check_launch, check_not_specialised, check_warps
 from tle_raw.flir.nvidia.compile_fragments import compile_fragments
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
@@ -78,7 +78,6 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
         text = replace_ports(lines, regions, placements, module.compiled, spelling_of((MAJOR, MINOR)))
         print_after("replace-ports", text)
         result = stock(_parse(text, source.context), metadata)
-        check_not_specialised(result.str_nodebug().splitlines(), regions, capability)
         if all(placement.pinned for placement in placements):
             return result
         lines = result.str().splitlines()
@@ -99,6 +98,7 @@ def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage
         text = _link(stock, source, metadata, module, options, without_libdevice)
         if without_libdevice and calls_libdevice(text):
             text = _link(stock, _parse(before, source.context), metadata, module, options, False)
+        check_warps(metadata["num_warps"], module.regions, options)
         check_shared_memory(metadata["shared"] or 0, module.compiled, capability)
         if needs_alignment(capability, module.compiled):
             text = dynamic_shared_alignment(text)
