@@ -105,24 +105,29 @@ def compile_source(
     with _lock_of(key):
         found = _MEMORY.get(key)
         if found is None or not found.path.exists() or not _same_files(dict(found.missed)):
-            found = _from_disk_or_compiler(adapter, source, files, bound, target, inline, content, key)
+            taken = _any_compiler(key) if compiler == NO_COMPILER else key
+            found = _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken)
             _MEMORY[key] = found
         return found
 
 
-def _from_disk_or_compiler(adapter, source, files, bound, target, inline, content, key) -> CompiledFragment:
+def _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken) -> CompiledFragment:
+    """``taken`` is the entry that will do: the one of this compiler, or without a compiler that of any."""
     store = _store()
-    any_compiler = f"{content[:40]}-any"
-    without = key.endswith(digest(NO_COMPILER)[:16])
     with store.lock(key):
-        entry = store.load(any_compiler if without else key) if _caching() else None
+        entry = store.load(taken) if _caching() else None
         if entry is not None and _same_files(entry.meta["missed"]):
             return _compiled(entry, bound, target, inline, cache_hit=True)
         output, module = _compile(adapter, source, bound, target, inline)
         meta = _meta(source, output, module, files)
         entry = store.save(key, module.text, meta)
-        store.save(any_compiler, module.text, meta)
+        store.save(_any_compiler(key), module.text, meta)
     return _compiled(entry, bound, target, inline, cache_hit=False)
+
+
+def _any_compiler(key: str) -> str:
+    """The key of the same content, whichever compiler made it."""
+    return f"{key.partition('-')[0]}-any"
 
 
 def _compile(adapter, source, bound, target, inline) -> tuple[CompilerOutput, LinkableModule]:

@@ -153,19 +153,8 @@ def call(
     return _flagtree_call(func, args, output_indices, outputs, inputs, _semantic, _generator)
 
 
-@core.builtin
-def call_smem(
-    func: Any,
-    args: Any = None,
-    output_indices: Any = None,
-    hint: Any = "",
-    outputs: Any = None,
-    inputs: Any = None,
-    _semantic: Any = None,
-    _generator: Any = None,
-) -> Any:
-    """As ``call``: FlagTree's name for arguments that live in shared memory. Tiles are put there for the call."""
-    return _flagtree_call(func, args, output_indices, outputs, inputs, _semantic, _generator)
+# FlagTree's name for arguments that live in shared memory: tiles are put there for every call.
+call_smem = call
 
 
 def _flagtree_call(

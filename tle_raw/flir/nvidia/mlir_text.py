@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tle_raw.errors import RegionError
@@ -83,7 +84,15 @@ def _attribute(text: str) -> tuple[str, str]:
 
 
 def _matching(text: str, start: int) -> int:
-    """Index of the bracket that closes the one at ``start``; strings are skipped, ``->`` is no bracket."""
+    """Index of the bracket that closes the one at ``start``."""
+    for i, _, depth in _outside_strings(text, start):
+        if depth == 0:
+            return i
+    raise ValueError(text)
+
+
+def _outside_strings(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
+    """Index, character, and how many brackets are open behind it. ``->`` is no bracket."""
     depth, i = 0, start
     while i < len(text):
         char = text[i]
@@ -93,10 +102,8 @@ def _matching(text: str, start: int) -> int:
             depth += 1
         elif char in _CLOSING and not (char == ">" and text[i - 1] == "-"):
             depth -= 1
-            if depth == 0:
-                return i
+        yield i, char, depth
         i += 1
-    raise ValueError(text)
 
 
 def _string_end(text: str, start: int) -> int:
@@ -108,19 +115,11 @@ def _string_end(text: str, start: int) -> int:
 
 def split_top_level(text: str, separator: str = ",") -> list[str]:
     """Split at separators that stand inside no bracket and no string."""
-    parts, depth, start, i = [], 0, 0, 0
-    while i < len(text):
-        char = text[i]
-        if char == '"':
-            i = _string_end(text, i)
-        elif char in _OPENING:
-            depth += 1
-        elif char in _CLOSING and not (char == ">" and text[i - 1] == "-"):
-            depth -= 1
-        elif char == separator and depth == 0:
+    parts, start = [], 0
+    for i, char, depth in _outside_strings(text):
+        if char == separator and depth == 0:
             parts.append(text[start:i])
             start = i + 1
-        i += 1
     parts.append(text[start:])
     return [p for p in parts if p.strip()]
 
