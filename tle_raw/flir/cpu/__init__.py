@@ -1,0 +1,50 @@
+"""FLIR for CPUs: Triton IR -> Linalg form -> vectors -> LLVM IR, with upstream MLIR (the torch-mlir wheel).
+
+Stages of a kernel, each a text in ``kernel.asm``: ``ttir``, ``linalg``, ``llvmir``, ``asm``, then the object file.
+
+The Linalg form
+===============
+What ``convert`` makes of Triton IR, and what every later pass reads. One ``func.func`` holds the kernel, already
+inlined::
+
+    func.func @kernel(<arguments>, %pid_x: i32, %pid_y: i32, %pid_z: i32,
+                      %grid_x: i32, %grid_y: i32, %grid_z: i32, %context: !llvm.ptr)
+
+* Pointers are ``!llvm.ptr`` (or ``i64`` addresses where a buffer holds them). Memory of the user is reached by
+  ``llvm.load`` and ``llvm.store`` through ``llvm.getelementptr``.
+* A tile that needs memory is a ``memref.alloca`` of static shape, row-major, at the top of the function; scratch is
+  reached by ``memref.load`` and ``memref.store``. Element types: i8 (also i1 and fp8), i16, i32, i64, f16, bf16, f32,
+  f64.
+* Work on all elements of a tile is a ``linalg.generic`` whose iterators are all ``parallel``, whose iterations are
+  independent, and whose body is scalar code over ``linalg.index``: arith, math, ``memref.load``, ``llvm.load``,
+  ``llvm.store``. ``outs`` are the buffers it fills (identity maps, one ``linalg.yield`` operand each); a generic that
+  only stores to memory has no ``outs`` and takes its shape from one unread ``ins`` buffer of i1.
+* A masked access is an ``scf.if`` on the mask that holds the address arithmetic and the one access:
+  ``%v = scf.if %m -> f32 { gep; load; yield } else { yield %other }``, ``scf.if %m { gep; store }``.
+* Products of tiles are ``linalg.matmul``, ``linalg.batch_matmul`` on buffers (accumulating into ``outs``); other
+  dense work is ``linalg.fill`` and ``linalg.copy``.
+* Everything else is ``scf`` (``for``, ``while``, ``if``), ``func.call`` and scalar arith and math.
+
+So ``convert-linalg-to-loops`` and the upstream conversions alone make a correct program of it; the passes here make it
+a fast one.
+
+The launcher's side
+===================
+::
+
+    func.func @tle_launch(%arguments: !llvm.ptr, %grid: !llvm.ptr, %first: i64, %last: i64, %context: !llvm.ptr)
+
+runs the programs ``first <= i < last`` of the grid, counted with x fastest. ``arguments`` holds one 8-byte slot per
+kernel argument (little endian, the value in the slot's low bytes), ``grid`` three i32. It returns early when the status
+record shows a failure. ``context`` belongs to one worker thread, 8 bytes per field:
+
+====== =======================================================================================================
+field  meaning
+====== =======================================================================================================
+0      pointer to scratch memory, 64-byte aligned, ``metadata["scratch_bytes"]`` long
+1      pointer to the status record: i64 code, i64 pid x, y, z, then four i64 of detail. Code 0: no failure;
+       code n: check n-1 of ``metadata["checks"]`` failed (a list of dicts: kind, message, file, line, column)
+2      pointer to the worker's team workspace: a word that regions of CUDA fragments own (0 at first)
+3      i64 flags, bit 0: ``knobs.debug``
+====== =======================================================================================================
+"""

@@ -1,0 +1,1 @@
+"""Triton backends that this package adds."""
