@@ -1,0 +1,91 @@
+"""From the Linalg form to LLVM IR: one pipeline that reads top to bottom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tle_raw.errors import CompilationFailed
+from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.place_buffers import place_buffers
+from tle_raw.flir.cpu.vectorise import vectorise
+
+# bf16 has no arithmetic on most hosts: it is done in f32 and rounded back, operation by operation.
+_EXPAND_ARITHMETIC = """
+    func.func(arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}),
+    arith-expand{include-bf16=true include-min-max-f=false}
+"""
+# Strided metadata is expanded before the affine maps that it makes are lowered.
+_TO_LLVM_DIALECT = """
+    func.func(convert-linalg-to-loops),
+    expand-strided-metadata, lower-affine,
+    convert-vector-to-scf, convert-scf-to-cf,
+    convert-math-to-llvm, convert-math-to-libm, convert-vector-to-llvm,
+    finalize-memref-to-llvm, convert-arith-to-llvm, convert-index-to-llvm, convert-cf-to-llvm, convert-func-to-llvm,
+    convert-ub-to-llvm, reconcile-unrealized-casts
+"""
+
+
+def lower_to_llvm(module: Any, *, vector_bytes: int, metadata: dict[str, Any] | None = None) -> str:
+    """Lower a kernel in the Linalg form to LLVM IR text, without target triple and data layout.
+
+    Parameters
+    ----------
+    module : the text of a module, or a module of the MLIR bindings, which is changed in place.
+    vector_bytes : width of the host's vector registers: 64 for AVX-512, 32 for AVX2, 16 otherwise.
+    metadata : receives ``scratch_bytes``, the scratch memory that one worker needs.
+
+    Raises
+    ------
+    ToolchainError : the MLIR bindings are not installed.
+    CompilationFailed : MLIR refuses the module; the log carries its diagnostics.
+    """
+    ir = mlir()
+    if not isinstance(module, str):
+        return _lower(module, vector_bytes, metadata)
+    with ir.Context(), ir.Location.unknown():
+        return _lower(parse(module), vector_bytes, metadata)
+
+
+def _lower(module: Any, vector_bytes: int, metadata: dict[str, Any] | None) -> str:
+    from torch_mlir.dialects import llvm
+
+    with module.context, mlir().Location.unknown():
+        vectorise(module, vector_bytes=vector_bytes)
+        scratch_bytes = place_buffers(module)
+        run_passes(module, _EXPAND_ARITHMETIC)
+        run_passes(module, _TO_LLVM_DIALECT)
+        text = llvm.translate_module_to_llvmir(module.operation)
+    if metadata is not None:
+        metadata["scratch_bytes"] = scratch_bytes
+    return text
+
+
+def parse(text: str) -> Any:
+    """Read a module's text in the current context.
+
+    Raises
+    ------
+    CompilationFailed : it is no valid module.
+    """
+    ir = mlir()
+    try:
+        return ir.Module.parse(text)
+    except ir.MLIRError as e:
+        raise CompilationFailed("MLIR cannot read the kernel", log=str(e)) from e
+
+
+def run_passes(module: Any, passes: str) -> None:
+    """Run upstream passes over a module in place; ``passes`` is their textual pipeline.
+
+    Raises
+    ------
+    CompilationFailed : a pass fails.
+    """
+    from torch_mlir.passmanager import PassManager
+
+    ir = mlir()
+    pipeline = f"builtin.module({' '.join(passes.split())})"
+    try:
+        PassManager.parse(pipeline, context=module.context).run(module.operation)
+    except ir.MLIRError as e:
+        raise CompilationFailed("MLIR cannot lower the kernel", log=str(e)) from e

@@ -1,0 +1,196 @@
+"""Give every large buffer of a kernel its place in the worker's scratch memory; buffers that never meet share one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tle_raw.flir.cpu.bindings import mlir
+
+ALIGNMENT = 64
+# What LLVM can keep in registers, such as the accumulators of a reduction, must stay a stack slot: nothing else can
+# point there, so that its loads and stores turn into values.
+STACK_BYTES = 512
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """A buffer's life, in positions of a walk over the function."""
+
+    first: int
+    last: int
+
+    def meets(self, other: _Interval) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass
+class _Placement:
+    allocation: Any
+    size: int
+    life: _Interval
+    offset: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size
+
+
+def place_buffers(module: Any) -> int:
+    """Replace the large ``memref.alloca`` of every kernel by views of its scratch memory.
+
+    A kernel is a function whose last argument is the context. The offsets are constants from one base, so that LLVM
+    sees that two buffers do not overlap. Small buffers become stack slots at the function's entry.
+
+    Returns
+    -------
+    int : the scratch memory that one worker needs, in bytes.
+    """
+    return max((_place_in(op.operation) for op in module.body.operations if _has_context(op.operation)), default=0)
+
+
+def _has_context(function: Any) -> bool:
+    if function.name != "func.func" or not function.regions[0].blocks:
+        return False
+    arguments = function.regions[0].blocks[0].arguments
+    return len(arguments) > 0 and str(arguments[len(arguments) - 1].type) == "!llvm.ptr"
+
+
+def _place_in(function: Any) -> int:
+    ir = mlir()
+    alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, function.context), ALIGNMENT)
+    entry = function.regions[0].blocks[0]
+    positions = _number(function)
+    large: list[_Placement] = []
+    for allocation in [op for op in _walk(function) if op.name == "memref.alloca"]:
+        users = list(_users(allocation.results[0]))
+        size = size_of(allocation.results[0].type)
+        if not users:
+            allocation.erase()
+        elif size <= STACK_BYTES:
+            # A stack slot outside the entry block would be a new one each time control comes by.
+            if allocation.block != entry:
+                allocation.move_before(entry.operations[0])
+            allocation.attributes["alignment"] = alignment
+        else:
+            large.append(_Placement(allocation, size, _life(allocation, users, positions, function)))
+    total = _assign_offsets(large)
+    if large:
+        _replace(large, entry, total)
+    return total
+
+
+def size_of(memref_type: Any) -> int:
+    """Bytes of a buffer of static shape."""
+    ir = mlir()
+    shaped = ir.ShapedType(memref_type)
+    element = shaped.element_type
+    width = 64 if isinstance(element, ir.IndexType) or str(element) == "!llvm.ptr" else element.width
+    return math.prod(shaped.shape) * max(1, width // 8)
+
+
+def _walk(operation: Any) -> Iterator[Any]:
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in list(block.operations):
+                yield inner.operation
+                yield from _walk(inner.operation)
+
+
+def _number(function: Any) -> dict[Any, _Interval]:
+    """Where each operation starts and ends in a walk over the function."""
+    positions: dict[Any, _Interval] = {}
+    count = 0
+
+    def visit(operation: Any) -> None:
+        nonlocal count
+        first = count = count + 1
+        for region in operation.regions:
+            for block in region.blocks:
+                for inner in block.operations:
+                    visit(inner.operation)
+        count += 1
+        positions[operation] = _Interval(first, count)
+
+    visit(function)
+    return positions
+
+
+def _users(buffer: Any) -> Iterator[Any]:
+    """The operations that reach a buffer, also through its views."""
+    for use in buffer.uses:
+        user = use.owner.operation
+        yield user
+        for result in user.results:
+            if str(result.type).startswith("memref<"):
+                yield from _users(result)
+
+
+# A buffer whose address is known as a number, or that is handed on as a value, may be used anywhere.
+_ESCAPES = {"memref.extract_aligned_pointer_as_index", "scf.yield", "builtin.unrealized_conversion_cast"}
+
+
+def _life(allocation: Any, users: Iterable[Any], positions: dict[Any, _Interval], function: Any) -> _Interval:
+    """From the first to the last use, both seen from the allocation's own block: a loop in between counts whole."""
+    if any(user.name in _ESCAPES for user in users):
+        return positions[function]
+    home = allocation.block
+    lives = []
+    for user in users:
+        while user.block != home:
+            user = user.parent.operation
+        lives.append(positions[user])
+    return _Interval(min(life.first for life in lives), max(life.last for life in lives))
+
+
+def _assign_offsets(buffers: list[_Placement]) -> int:
+    """Large ones first, each at the lowest offset that is free for its whole life."""
+    placed: list[_Placement] = []
+    for buffer in sorted(buffers, key=lambda b: -b.size):
+        neighbours = sorted((b for b in placed if b.life.meets(buffer.life)), key=lambda b: b.offset)
+        for other in neighbours:
+            if buffer.end <= other.offset:
+                break
+            buffer.offset = max(buffer.offset, _aligned(other.end))
+        placed.append(buffer)
+    return _aligned(max((b.end for b in placed), default=0))
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+def _replace(buffers: list[_Placement], entry: Any, total: int) -> None:
+    ir = mlir()
+    from torch_mlir.dialects import arith, memref
+
+    with ir.Location.unknown():
+        with ir.InsertionPoint.at_block_begin(entry):
+            scratch = _scratch_memory(entry.arguments[len(entry.arguments) - 1], total)
+        for buffer in buffers:
+            with ir.InsertionPoint(buffer.allocation):
+                offset = arith.constant(ir.IndexType.get(), buffer.offset)
+                view = memref.view(buffer.allocation.results[0].type, scratch, offset, [])
+            buffer.allocation.results[0].replace_all_uses_with(view)
+            buffer.allocation.erase()
+
+
+def _scratch_memory(context: Any, size: int) -> Any:
+    """``memref<SIZExi8>`` on the pointer in field 0 of the context."""
+    ir = mlir()
+    from torch_mlir.dialects import llvm
+
+    i64 = ir.IntegerType.get_signless(64)
+    pointer = llvm.load(context.type, context, invariant=True)
+    descriptor_type = ir.Type.parse("!llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)>")
+    descriptor = llvm.mlir_undef(descriptor_type)
+    fields = [(pointer, [0]), (pointer, [1])]
+    for value, position in ((0, [2]), (size, [3, 0]), (1, [4, 0])):
+        fields.append((llvm.mlir_constant(ir.IntegerAttr.get(i64, value)), position))
+    for value, position in fields:
+        descriptor = llvm.insertvalue(descriptor, value, position)
+    result = ir.MemRefType.get([size], ir.IntegerType.get_signless(8))
+    cast = ir.Operation.create("builtin.unrealized_conversion_cast", results=[result], operands=[descriptor])
+    return cast.results[0]
