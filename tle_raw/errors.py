@@ -213,3 +213,25 @@ class KnobError(TLEError):
 
 class ReportError(TLEError):
     """A report was asked of something that is no compiled kernel, or that holds no region."""
+
+
+class LoweringError(TLEError):
+    """An operation of Triton's language that the target cannot run; the message names it."""
+
+
+class LaunchError(TLEError):
+    """A launch on the CPU that cannot work: a tensor of a GPU, an array of objects, a negative grid."""
+
+
+class KernelFailed(TLEError):
+    """A check inside a kernel failed while it ran on the CPU.
+
+    ``kind`` names the check, ``program`` is the failed program's place in the grid.
+    """
+
+    def __init__(self, message: str, *, kind: str = "", program: tuple[int, int, int] = (0, 0, 0), **rest: Any) -> None:
+        super().__init__(message, **rest)
+        self.kind, self.program = kind, program
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (*super().__reduce__(), {"kind": self.kind, "program": self.program})

@@ -1,0 +1,113 @@
+"""Checks that a kernel does at run time, and reports to the launcher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tle_raw.flir.cpu.convert import build, types
+from tle_raw.flir.cpu.convert.build import Value
+from tle_raw.flir.cpu.convert.kernel import Kernel
+
+STATUS, RANGES = 1, 4  # fields of the context
+
+
+def guarded(kernel: Kernel, op: Any, address: types.Address, mask: Value | None, access: str) -> Value | None:
+    """The mask of an access; under ``knobs.debug`` without the elements outside of every argument's memory."""
+    if not kernel.debug:
+        return mask
+    size = build.bits(address.element) // 8
+    code = kernel.check("memory", f"{access} outside of the memory of every argument", op.location, bytes=size)
+    mask = mask if mask is not None else build.constant(True, "i1")
+    inside = build.create(
+        "func.call",
+        [address.integer(), build.constant(size, "i64"), mask, build.constant(code, "i64"), *kernel.program, kernel.context],
+        [build.type_of("i1")],
+        {"callee": build.attribute("@tle.inside")},
+    )
+    return inside.results[0]
+
+
+def fail(kernel: Kernel, code: int, condition: Value, details: tuple[Value, ...] = ()) -> None:
+    """Write the status record where ``condition`` holds and nothing was written before."""
+    with build.when(condition):
+        details = (*details, *(build.constant(0, "i64") for _ in range(4 - len(details))))
+        create_call(
+            "tle.fail",
+            [build.constant(code, "i64"), *kernel.program, *details, kernel.context],
+        )
+
+
+def create_call(name: str, operands: list[Value]) -> None:
+    build.create("func.call", operands, (), {"callee": build.attribute(f"@{name}")})
+
+
+# The first failure of a worker stays. `inside` walks over the ranges, of which a kernel has a handful.
+FUNCTIONS = """
+func.func private @tle.fail(%code: i64, %x: i32, %y: i32, %z: i32, %a: i64, %b: i64, %c: i64, %d: i64,
+                            %context: !llvm.ptr) attributes {no_inline} {
+  %field = llvm.getelementptr %context[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %record = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %old = llvm.load %record : !llvm.ptr -> i64
+  %zero = arith.constant 0 : i64
+  %free = arith.cmpi eq, %old, %zero : i64
+  scf.if %free {
+    llvm.store %code, %record : i64, !llvm.ptr
+    %x64 = arith.extui %x : i32 to i64
+    %y64 = arith.extui %y : i32 to i64
+    %z64 = arith.extui %z : i32 to i64
+    %p1 = llvm.getelementptr %record[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %x64, %p1 : i64, !llvm.ptr
+    %p2 = llvm.getelementptr %record[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %y64, %p2 : i64, !llvm.ptr
+    %p3 = llvm.getelementptr %record[3] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %z64, %p3 : i64, !llvm.ptr
+    %p4 = llvm.getelementptr %record[4] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %a, %p4 : i64, !llvm.ptr
+    %p5 = llvm.getelementptr %record[5] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %b, %p5 : i64, !llvm.ptr
+    %p6 = llvm.getelementptr %record[6] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %c, %p6 : i64, !llvm.ptr
+    %p7 = llvm.getelementptr %record[7] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store %d, %p7 : i64, !llvm.ptr
+  }
+  return
+}
+"""
+INSIDE = """
+func.func private @tle.inside(%address: i64, %size: i64, %mask: i1, %code: i64, %x: i32, %y: i32, %z: i32,
+                              %context: !llvm.ptr) -> i1 attributes {no_inline} {
+  %false = arith.constant false
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %end = arith.addi %address, %size : i64
+  %good = scf.if %mask -> i1 {
+    %field = llvm.getelementptr %context[4] : (!llvm.ptr) -> !llvm.ptr, i64
+    %table = llvm.load %field : !llvm.ptr -> !llvm.ptr
+    %count = llvm.load %table : !llvm.ptr -> i64
+    %found = scf.for %i = %zero to %count step %one iter_args(%so_far = %false) -> (i1) : i64 {
+      %twice = arith.muli %i, %two : i64
+      %at = arith.addi %twice, %one : i64
+      %p = llvm.getelementptr %table[%at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+      %start = llvm.load %p : !llvm.ptr -> i64
+      %q = llvm.getelementptr %p[1] : (!llvm.ptr) -> !llvm.ptr, i64
+      %stop = llvm.load %q : !llvm.ptr -> i64
+      %above = arith.cmpi uge, %address, %start : i64
+      %below = arith.cmpi ule, %end, %stop : i64
+      %in = arith.andi %above, %below : i1
+      %any = arith.ori %in, %so_far : i1
+      scf.yield %any : i1
+    }
+    %true = arith.constant true
+    %outside = arith.xori %found, %true : i1
+    scf.if %outside {
+      func.call @tle.fail(%code, %x, %y, %z, %address, %zero, %zero, %zero, %context)
+        : (i64, i32, i32, i32, i64, i64, i64, i64, !llvm.ptr) -> ()
+    }
+    scf.yield %found : i1
+  } else {
+    scf.yield %false : i1
+  }
+  return %good : i1
+}
+"""

@@ -1,0 +1,321 @@
+"""Loops, branches and calls. Scalars are carried as values, tiles in buffers, walking tiles by their displacement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.convert import build, lazy, types
+from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
+from tle_raw.flir.cpu.convert.memory import pending_loads
+from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Shared, Splat, Tile
+
+
+class Walk:
+    """A carried tile that each iteration moves by the same amount everywhere: pointers and offsets, mostly.
+
+    ``steps`` are the tiles that the loop adds, one after the other.
+    """
+
+    def __init__(self, argument: Any, steps: Sequence[Any]) -> None:
+        self.argument, self.steps = argument, steps
+        element = types.element_of(argument.type)
+        self.is_pointer = types.is_pointer(element)
+        self.type = build.type_of("i64") if self.is_pointer else element
+
+    @classmethod
+    def of(cls, argument: Any, yielded: Any) -> Walk | None:
+        """The walk of a loop's argument, when what is yielded is the argument plus uniform amounts."""
+        steps = []
+        while yielded != argument:
+            op = lazy.definition(yielded)
+            if op is None or op.name not in ("arith.addi", "tt.addptr") or op.block != argument.owner:
+                return None
+            whole, step = op.operands
+            if op.name == "arith.addi" and lazy.is_uniform(whole):
+                whole, step = step, whole
+            if not lazy.is_uniform(step):
+                return None
+            steps.append(step)
+            yielded = whole
+        return cls(argument, steps) if steps else None
+
+    def tile(self, start: Tile, displacement: Any) -> Tile:
+        """The tile after the loop has moved it by ``displacement``."""
+        moved = Splat(start.shape, self.type, displacement)
+        if self.is_pointer:
+            return Elementwise(start.shape, start.element, [start, moved], lambda a, d: a.advanced(d))
+        return Elementwise(start.shape, start.element, [start, moved], lambda a, d: build.binary("addi", a, d))
+
+    def advance(self, kernel: Kernel, displacement: Any) -> Any:
+        """The displacement of the next iteration."""
+        for step in self.steps:
+            tile = kernel.tile(step)
+            amount = Body().element(tile, (0,) * len(tile.shape))
+            displacement = build.binary("addi", displacement, build.cast_integer(amount, self.type))
+        return displacement
+
+
+class Carried:
+    """The carried values of one loop: per position a scalar, a walking tile, or a buffer."""
+
+    def __init__(self, kernel: Kernel, op: Any, arguments: Sequence[Any], starts: Sequence[Any], yielded: Sequence[Any]):
+        self.kernel, self.arguments = kernel, list(arguments)
+        self.walks: list[Walk | None] = []
+        self.buffers: list[Buffer | None] = []
+        self.starts: list[Tile | None] = []
+        self.scalars: list[Any] = []  # the values that the new loop starts with
+        for argument, start, end in zip(arguments, starts, yielded):
+            walk = Walk.of(argument, end) if types.is_tile(argument.type) else None
+            buffer, start_tile = None, None
+            if walk is not None:
+                start_tile = kernel.tile(start)
+                if pending_loads([start_tile]):
+                    start_tile = kernel.stored(start_tile)
+                self.scalars.append(build.constant(0, walk.type))
+            elif types.is_tile(argument.type):
+                buffer = own_buffer(kernel, start, op)
+            else:
+                self.scalars.append(scalars_plain(kernel.scalar(start)))
+            self.walks.append(walk)
+            self.buffers.append(buffer)
+            self.starts.append(start_tile)
+
+    @property
+    def types(self) -> list[Any]:
+        return [s.type for s in self.scalars]
+
+    def bind(self, values: Sequence[Any], scalars: Sequence[Any]) -> None:
+        """Say what ``values`` (the arguments inside, or the loop's results) are, given the new loop's scalars."""
+        waiting = list(scalars)
+        for value, walk, buffer, start in zip(values, self.walks, self.buffers, self.starts):
+            if buffer is not None:
+                self.kernel.values[value] = buffer
+            elif walk is not None and start is not None:
+                self.kernel.values[value] = walk.tile(start, waiting.pop(0))
+            else:
+                self.kernel.values[value] = waiting.pop(0)
+
+    def next(self, yielded: Sequence[Any], scalars: Sequence[Any]) -> list[Any]:
+        """Write the buffers for the next iteration; returns the next scalars."""
+        waiting, following = list(scalars), []
+        moves: list[tuple[Buffer, Tile]] = []
+        for value, walk, buffer in zip(yielded, self.walks, self.buffers):
+            if buffer is not None:
+                moves.append((buffer, self.kernel.tile(value)))
+            elif walk is not None:
+                following.append(walk.advance(self.kernel, waiting.pop(0)))
+            else:
+                waiting.pop(0)
+                following.append(scalars_plain(self.kernel.scalar(value)))
+        move_all(self.kernel, moves)
+        return following
+
+
+def own_buffer(kernel: Kernel, value: Any, op: Any) -> Buffer:
+    """A buffer that holds ``value`` and that ``op`` may overwrite: the value's own when nobody else reads it."""
+    tile = kernel.tile(value)
+    if isinstance(tile, Buffer) and is_last_use(kernel, value, op):
+        return tile
+    buffer = kernel.allocate(tile.shape, tile.element)
+    kernel.fill(buffer, tile)
+    return buffer
+
+
+def is_last_use(kernel: Kernel, value: Any, op: Any) -> bool:
+    """Whether ``op`` alone consumes a value, once for each time that it is made."""
+    owner = lazy.definition(value)
+    block = owner.block if owner is not None else value.owner
+    if owner is None and block.owner.operation.name == "func.func":
+        return False  # the caller's buffer
+    uses = [use for use in value.uses if use.owner.operation == op]
+    return block == op.block and kernel.plan.sinks.get(value) == {op} and len(uses) == 1
+
+
+def move_all(kernel: Kernel, moves: Sequence[tuple[Buffer, Tile]]) -> None:
+    """Write tiles into buffers as if at once, though they may read each other's buffers."""
+    moves = [(buffer, tile) for buffer, tile in moves if tile is not buffer]
+    reads = [buffers_read(tile) for _, tile in moves]
+    direct, late = [], []
+    for number, (buffer, tile) in enumerate(moves):
+        read_by_others = any(buffer in read for n, read in enumerate(reads) if n != number)
+        if not read_by_others and reads[number].get(buffer, True):
+            direct.append((buffer, tile))
+        else:
+            copied = kernel.allocate(tile.shape, tile.element)
+            kernel.fill(copied, tile)
+            late.append((buffer, copied))
+    for buffer, tile in [*direct, *late]:
+        kernel.fill(buffer, tile)
+
+
+def buffers_read(tile: Tile) -> dict[Buffer, bool]:
+    """The buffers that computing a tile reads, and whether at the element's own index only."""
+    found: dict[Buffer, bool] = {}
+    waiting: list[tuple[Tile, bool]] = [(tile, True)]
+    seen: set[tuple[Tile, bool]] = set()
+    while waiting:
+        here = waiting.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        current, same = here
+        if isinstance(current, Buffer):
+            found[current] = found.get(current, True) and same
+        keeps = same and isinstance(current, (Elementwise, Shared))
+        waiting += [(operand, keeps) for operand in current.operands]
+    return found
+
+
+@converts("scf.for")
+def for_loop(kernel: Kernel, op: Any) -> None:
+    body = op.regions[0].blocks[0]
+    counter, *arguments = body.arguments
+    yielded = list(body.operations)[-1].operation.operands
+    bounds = [kernel.scalar(o) for o in list(op.operands)[:3]]
+    carried = Carried(kernel, op, arguments, list(op.operands)[3:], yielded)
+    attributes = {"unsignedCmp": op.attributes["unsignedCmp"]} if "unsignedCmp" in op.attributes else {}
+    new = build.create("scf.for", [*bounds, *carried.scalars], carried.types, attributes, regions=1)
+    with build.block(new.regions[0], [bounds[0].type, *carried.types]) as block:
+        kernel.values[counter] = block.arguments[0]
+        inside = list(block.arguments)[1:]
+        carried.bind(arguments, inside)
+        kernel.carried[body] = carried
+        kernel.convert_block(body)
+        build.create("scf.yield", carried.next(yielded, inside))
+    carried.bind(op.results, new.results)
+
+
+@converts("scf.if")
+def branch(kernel: Kernel, op: Any) -> None:
+    condition = kernel.scalar(op.operands[0])
+    _branches(kernel, op, lambda results: build.create("scf.if", [condition], results, regions=2))
+
+
+@converts("scf.index_switch")
+def switch(kernel: Kernel, op: Any) -> None:
+    argument = kernel.scalar(op.operands[0])
+    attributes = {"cases": op.attributes["cases"]}
+    count = len(op.regions)
+    _branches(
+        kernel, op, lambda results: build.create("scf.index_switch", [argument], results, attributes, regions=count)
+    )
+
+
+@converts("scf.execute_region")
+def execute_region(kernel: Kernel, op: Any) -> None:
+    block = op.regions[0].blocks[0]
+    kernel.convert_block(block)
+    for result, value in zip(op.results, list(block.operations)[-1].operation.operands):
+        kernel.set(result, kernel.values[value])
+
+
+def _branches(kernel: Kernel, op: Any, create: Any) -> None:
+    """Several regions of which one runs; each writes its tiles into the same buffers."""
+    buffers = {
+        number: kernel.allocate(types.shape_of(r.type), types.element_of(r.type))
+        for number, r in enumerate(op.results)
+        if types.is_tile(r.type)
+    }
+    plain = [number for number in range(len(op.results)) if number not in buffers]
+    new = create([types.computed(op.results[n].type) for n in plain])
+    for old_region, region in zip(op.regions, new.regions):
+        if not len(old_region.blocks):
+            continue
+        old = old_region.blocks[0]
+        with build.block(region):
+            kernel.convert_block(old)
+            yielded = list(old.operations)[-1].operation.operands
+            for number, buffer in buffers.items():
+                kernel.fill(buffer, kernel.tile(yielded[number]))
+            build.create("scf.yield", [scalars_plain(kernel.scalar(yielded[n])) for n in plain])
+    for number, buffer in buffers.items():
+        kernel.values[op.results[number]] = buffer
+    for number, value in zip(plain, new.results):
+        kernel.values[op.results[number]] = value
+
+
+@converts("scf.while")
+def while_loop(kernel: Kernel, op: Any) -> None:
+    before, after = (region.blocks[0] for region in op.regions)
+    condition = list(before.operations)[-1].operation
+    forwarded = list(condition.operands)[1:]
+    yielded = list(after.operations)[-1].operation.operands
+    carried = _WhileCarried(kernel, before.arguments, op.operands)
+    passed = [v for v in forwarded if not types.is_tile(v.type)]
+    passed_types = [types.computed(v.type) for v in passed]
+    outgoing = {
+        number: kernel.allocate(types.shape_of(v.type), types.element_of(v.type))
+        for number, v in enumerate(forwarded)
+        if types.is_tile(v.type)
+    }
+    new = build.create("scf.while", carried.scalars, passed_types, regions=2)
+    with build.block(new.regions[0], carried.types) as block:
+        carried.bind(before.arguments, block.arguments)
+        kernel.convert_block(before)
+        for number, buffer in outgoing.items():
+            kernel.fill(buffer, kernel.tile(forwarded[number]))
+        build.create(
+            "scf.condition",
+            [kernel.scalar(condition.operands[0]), *(scalars_plain(kernel.scalar(v)) for v in passed)],
+        )
+    with build.block(new.regions[1], passed_types) as block:
+        _bind_forwarded(kernel, after.arguments, outgoing, block.arguments)
+        kernel.convert_block(after)
+        build.create("scf.yield", carried.next(yielded))
+    _bind_forwarded(kernel, op.results, outgoing, new.results)
+
+
+class _WhileCarried:
+    """The values that a while loop's condition starts from."""
+
+    def __init__(self, kernel: Kernel, arguments: Sequence[Any], starts: Sequence[Any]) -> None:
+        self.kernel = kernel
+        self.buffers: list[Buffer | None] = []
+        self.scalars: list[Any] = []
+        for argument, start in zip(arguments, starts):
+            if types.is_tile(argument.type):
+                tile = kernel.tile(start)
+                buffer = kernel.allocate(tile.shape, tile.element)
+                kernel.fill(buffer, tile)
+                self.buffers.append(buffer)
+            else:
+                self.buffers.append(None)
+                self.scalars.append(scalars_plain(kernel.scalar(start)))
+
+    @property
+    def types(self) -> list[Any]:
+        return [s.type for s in self.scalars]
+
+    def bind(self, values: Sequence[Any], scalars: Sequence[Any]) -> None:
+        waiting = list(scalars)
+        for value, buffer in zip(values, self.buffers):
+            self.kernel.values[value] = buffer if buffer is not None else waiting.pop(0)
+
+    def next(self, yielded: Sequence[Any]) -> list[Any]:
+        moves = [(b, self.kernel.tile(v)) for b, v in zip(self.buffers, yielded) if b is not None]
+        scalars = [scalars_plain(self.kernel.scalar(v)) for b, v in zip(self.buffers, yielded) if b is None]
+        move_all(self.kernel, moves)
+        return scalars
+
+
+def _bind_forwarded(kernel: Kernel, values: Sequence[Any], buffers: dict[int, Buffer], scalars: Sequence[Any]) -> None:
+    waiting = list(scalars)
+    for number, value in enumerate(values):
+        kernel.values[value] = buffers[number] if number in buffers else waiting.pop(0)
+
+
+@converts("func.call")
+def call(kernel: Kernel, op: Any) -> None:
+    """Functions that are not inlined by Triton are inlined here: Triton has no recursion."""
+    name = mlir().FlatSymbolRefAttr(op.attributes["callee"]).value
+    function = kernel.functions[name]
+    block = function.regions[0].blocks[0]
+    for argument, operand in zip(block.arguments, op.operands):
+        became = kernel.values[operand]
+        kernel.values[argument] = kernel.stored(became) if isinstance(became, Tile) else became
+    kernel.convert_block(block)
+    for result, value in zip(op.results, list(block.operations)[-1].operation.operands):
+        became = kernel.values[value]
+        kernel.values[result] = kernel.stored(became) if isinstance(became, Tile) else became

@@ -1,0 +1,109 @@
+"""Convert one module of Triton's IR to the Linalg form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conversions
+    build,
+    checks,
+    control,
+    dot,
+    elementwise,
+    memory,
+    program,
+    reduce,
+    shapes,
+    types,
+)
+from tle_raw.flir.cpu.convert.kernel import Kernel
+from tle_raw.flir.cpu.convert.launch import add_launch
+from tle_raw.flir.cpu.convert.plan import analyse
+from tle_raw.flir.cpu.read_ttir import read_ttir
+
+
+def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
+    """A module of Triton's (after its ``ttir`` stage) as text in the Linalg form.
+
+    ``metadata`` receives ``name`` (the kernel's) and ``checks``.
+
+    Raises
+    ------
+    LoweringError : the kernel uses what CPUs have no lowering for; the error names it and the kernel's line.
+    """
+    source = read_ttir(module)
+    ir = mlir()
+    with source.context, ir.Location.unknown():
+        _structure(source)
+        new = ir.Module.create()
+        functions = {_name(f.operation): f.operation for f in source.body.operations}
+        entry = next(f for f in functions.values() if _is_public(f))
+        metadata["name"] = _name(entry)
+        metadata["checks"] = _convert_function(new, entry, functions, bool(getattr(options, "debug", False)))
+        return str(_cleaned(new))
+
+
+def _name(function: Any) -> str:
+    return str(function.attributes["sym_name"].value)
+
+
+def _is_public(function: Any) -> bool:
+    return "sym_visibility" not in function.attributes or function.attributes["sym_visibility"].value == "public"
+
+
+def _structure(source: Any) -> None:
+    """Early returns make branches between blocks of them: loops and ifs again."""
+    from torch_mlir.passmanager import PassManager
+
+    for view in source.body.operations:
+        if len(view.operation.regions[0].blocks) > 1:
+            PassManager.parse("builtin.module(func.func(lift-cf-to-scf,canonicalize))").run(source.operation)
+            return
+
+
+def _convert_function(new: Any, function: Any, functions: dict[str, Any], debug: bool) -> list[dict[str, Any]]:
+    ir = mlir()
+    source = function.regions[0].blocks[0]
+    arguments = [types.computed(a.type) for a in source.arguments]
+    small, pointer = build.type_of("i32"), build.type_of("!llvm.ptr")
+    inputs = [*arguments, *[small] * 6, pointer]
+    with ir.InsertionPoint(new.body):
+        kernel_function = build.create(
+            "func.func",
+            (),
+            (),
+            {
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [])),
+                "sym_name": ir.StringAttr.get(_name(function)),
+                "sym_visibility": ir.StringAttr.get("private"),
+            },
+            regions=1,
+        )
+    plan = analyse(function)
+    for name, other in functions.items():
+        if name != _name(function):
+            plan.add(analyse(other))
+    with build.block(kernel_function.regions[0], inputs) as entry:
+        *values, x, y, z, grid_x, grid_y, grid_z, context = entry.arguments
+        kernel = Kernel(entry, plan, (x, y, z), (grid_x, grid_y, grid_z), context, debug)
+        kernel.functions = functions
+        kernel.values.update(zip(source.arguments, values))
+        kernel.convert_block(source)
+        build.create("func.return")
+    add_launch(new, _name(function), arguments)
+    if kernel.checks:
+        helpers = ir.Module.parse(checks.FUNCTIONS + (checks.INSIDE if debug else ""))
+        for view in list(helpers.body.operations):
+            view.operation.detach_from_parent()
+            new.body.append(view.operation)
+    return kernel.checks
+
+
+def _cleaned(module: Any) -> Any:
+    """Verify what was made; equal address arithmetic is written once."""
+    from torch_mlir.passmanager import PassManager
+
+    module.operation.verify()
+    PassManager.parse("builtin.module(canonicalize,cse)").run(module.operation)
+    return module

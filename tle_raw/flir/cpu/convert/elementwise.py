@@ -1,0 +1,99 @@
+"""Conversions of operations that work on each element by itself, on scalars and on tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tle_raw.errors import LoweringError
+from tle_raw.flir.cpu.convert import build, casts, scalars, tiles, types
+from tle_raw.flir.cpu.convert.kernel import ELEMENTWISE, Kernel, converts, scalars_plain
+from tle_raw.flir.cpu.convert.tiles import Buffer, Constant, Elementwise, Shared, Splat, Tile
+
+
+@converts("arith.constant")
+def constant(kernel: Kernel, op: Any) -> None:
+    attribute, result = op.attributes["value"], op.results[0]
+    if not types.is_tile(result.type):
+        kernel.set(result, scalars.emit(op, []))
+        return
+    shape, element = types.shape_of(result.type), types.element_of(result.type)
+    if attribute.is_splat:
+        kernel.set(result, Constant(shape, element, _scalar_attribute(attribute, element)))
+    else:
+        kernel.set(result, _dense(kernel, attribute, shape, element))
+
+
+def _scalar_attribute(attribute: Any, element: Any) -> Any:
+    splat = attribute.get_splat_value()
+    if not types.is_small_float(element):
+        return splat
+    return build.attribute(f"{casts.small_float_bits(splat.value, str(element))} : i8")
+
+
+def _dense(kernel: Kernel, attribute: Any, shape: tuple[int, ...], element: Any) -> Buffer:
+    """A constant with different elements: written into a buffer once."""
+    buffer = kernel.allocate(shape, element)
+    stored = types.in_memory(element)
+    for at, number in enumerate(attribute):
+        index = tiles.index_at(at, shape)
+        value = build.constant(number, stored)
+        build.create("memref.store", [value, buffer.memref, *tiles.as_values(index)])
+    return buffer
+
+
+@converts(ELEMENTWISE)
+def elementwise(kernel: Kernel, op: Any) -> None:
+    """One scalar operation, on a scalar or on every element of a tile."""
+    if not any(types.is_tile(r.type) for r in op.results):
+        result = scalars.emit(op, [kernel.scalar(o) for o in op.operands])
+        several = isinstance(result, tuple) and not isinstance(result, types.Address)
+        for value, became in zip(op.results, result if several else (result,)):
+            kernel.set(value, scalars_plain(became))
+        return
+    shape = types.shape_of(op.results[0].type)
+    operands = [_spread(kernel, o, shape) for o in op.operands]
+    whole = Elementwise(shape, types.element_of(op.results[0].type), operands, _scalar_form(op))
+    if len(op.results) == 1:
+        kernel.set(op.results[0], whole)
+        return
+    for number, result in enumerate(op.results):
+        kernel.set(result, Shared(whole, number, types.element_of(result.type)))
+
+
+def _scalar_form(op: Any) -> Any:
+    def compute(*operands: Any) -> Any:
+        with op.location:
+            return scalars.emit(op, operands)
+
+    return compute
+
+
+def _spread(kernel: Kernel, value: Any, shape: tuple[int, ...]) -> Tile:
+    """An operand as a tile of that shape: arith.select takes a scalar condition."""
+    if types.is_tile(value.type):
+        return kernel.tile(value)
+    return Splat(shape, value.type, scalars_plain(kernel.scalar(value)))
+
+
+@converts("tt.extern_elementwise")
+def extern_elementwise(kernel: Kernel, op: Any) -> None:
+    from tle_raw.flir.cpu.convert import regions
+
+    symbol = op.attributes["symbol"].value
+    if symbol.startswith("tle."):
+        regions.convert_marker(kernel, op, symbol)
+    else:
+        elementwise(kernel, op)
+
+
+@scalars.emits("tt.extern_elementwise")
+def _extern(op: Any, operands: Any) -> Any:
+    from tle_raw.flir.cpu import libdevice
+
+    symbol = op.attributes["symbol"].value
+    if not libdevice.known(symbol):
+        raise LoweringError(
+            f"`{symbol}` is a device function that the CPU target does not know",
+            hint="functions of libdevice are known; your own device code is a fragment: @tle_raw.dialect(...)",
+        )
+    return libdevice.emit(symbol, [scalars.plain(o) for o in operands], types.computed(scalars.result_type(op)))

@@ -1,0 +1,180 @@
+"""The kernel that is being converted: values of Triton's IR and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tle_raw.errors import LoweringError, Place, TLEError
+from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.convert import build, scalars, tiles, types
+from tle_raw.flir.cpu.convert.build import Type, Value
+from tle_raw.flir.cpu.convert.plan import Plan
+from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Tile
+
+Conversion = Callable[["Kernel", Any], None]
+CONVERSIONS: dict[str, Conversion] = {}
+ELEMENTWISE = "any scalar operation"
+
+
+def converts(*names: str) -> Callable[[Conversion], Conversion]:
+    """Register ``function(kernel, op)`` as the conversion of these operations."""
+
+    def register(function: Conversion) -> Conversion:
+        CONVERSIONS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+class Kernel:
+    """One kernel on its way to the Linalg form.
+
+    ``entry`` is the new function's first block, where buffers are made; ``program`` and ``grid`` are the ids and counts
+    of programs, ``context`` the worker's context. ``checks`` lists what the kernel may report at run time.
+    """
+
+    def __init__(
+        self, entry: Any, plan: Plan, program: Sequence[Value], grid: Sequence[Value], context: Value, debug: bool
+    ) -> None:
+        self.entry, self.plan, self.debug = entry, plan, debug
+        self.program, self.grid, self.context = program, grid, context
+        self.values: dict[Any, Any] = {}
+        self.checks: list[dict[str, Any]] = []
+        self.functions: dict[str, Any] = {}  # of Triton's module, by name: what calls may name
+        self.carried: dict[Any, Any] = {}  # block of a loop -> what it carries
+        self._domains: dict[tuple[int, ...], Value] = {}
+
+    # --- values ---------------------------------------------------------------------------------------------------
+
+    def scalar(self, value: Any) -> Any:
+        """What a scalar became: a value, or an ``Address``."""
+        return self.values[value]
+
+    def tile(self, value: Any) -> Tile:
+        """What a tensor became; a scalar where Triton allows both is a tile of no dimensions."""
+        found = self.values[value]
+        return found if isinstance(found, Tile) else tiles.Splat((), value.type, scalars_plain(found))
+
+    def set(self, value: Any, became: Any) -> None:
+        """Remember what a value became; a tile that the plan wants stored is stored now."""
+        if isinstance(became, Tile) and value in self.plan.stored:
+            became = self.stored(became)
+        self.values[value] = became
+
+    # --- buffers --------------------------------------------------------------------------------------------------
+
+    def allocate(self, shape: Sequence[int], element: Type) -> Buffer:
+        """A new buffer, at the top of the function."""
+        dims = "".join(f"{size}x" for size in shape)
+        type_ = build.type_of(f"memref<{dims}{types.in_memory(element)}>")
+        with mlir().InsertionPoint.at_block_begin(self.entry):
+            memref = build.value("memref.alloca", [], type_, {"operandSegmentSizes": _no_operands(2)})
+        return Buffer(shape, element, memref)
+
+    def stored(self, tile: Tile) -> Buffer:
+        """The tile in a buffer of its own, or the one it already has."""
+        if isinstance(tile, Buffer):
+            return tile
+        buffer = self.allocate(tile.shape, tile.element)
+        self.fill(buffer, tile)
+        return buffer
+
+    def fill(self, buffer: Buffer, tile: Tile) -> None:
+        """Compute a tile into a buffer. Reading the buffer itself is fine at the same index."""
+
+        def element(body: Body, index: tiles.Index) -> list[Value]:
+            return [types.to_memory(body.element(tile, index))]
+
+        self.for_each(buffer.shape, element, [buffer])
+
+    def for_each(
+        self,
+        shape: Sequence[int],
+        function: Callable[[Body, tiles.Index], Sequence[Value] | None],
+        into: Sequence[Buffer] = (),
+        instead: dict[Tile, Tile] | None = None,
+    ) -> None:
+        """One ``linalg.generic``: ``function`` writes the body for one index and returns what goes ``into`` buffers."""
+        ir = mlir()
+        operands = [b.memref for b in into] or [self._domain(tuple(shape))]
+        rank = len(shape)
+        identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank))
+        attributes = {
+            "indexing_maps": ir.ArrayAttr.get([identity] * len(operands)),
+            "iterator_types": ir.ArrayAttr.get([build.attribute("#linalg.iterator_type<parallel>")] * rank),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(into)] if into else [1, 0]),
+        }
+        generic = build.create("linalg.generic", operands, (), attributes, regions=1)
+        element_types = [ir.MemRefType(o.type).element_type for o in operands]
+        with build.block(generic.regions[0], element_types):
+            index = tuple(
+                build.value("linalg.index", [], "index", {"dim": build.attribute(f"{d} : i64")}) for d in range(rank)
+            )
+            build.create("linalg.yield", function(Body(instead), index) or [])
+
+    def _domain(self, shape: tuple[int, ...]) -> Value:
+        """An unread buffer that tells a generic without results its shape."""
+        if shape not in self._domains:
+            dims = "".join(f"{size}x" for size in shape)
+            with mlir().InsertionPoint.at_block_begin(self.entry):
+                self._domains[shape] = build.value(
+                    "memref.alloca", [], f"memref<{dims}i1>", {"operandSegmentSizes": _no_operands(2)}
+                )
+        return self._domains[shape]
+
+    # --- operations -----------------------------------------------------------------------------------------------
+
+    def convert_block(self, block: Any) -> None:
+        """Convert all operations of a block but its terminator."""
+        operations = list(block.operations)
+        for view in operations[:-1]:
+            self.convert(view.operation)
+
+    def convert(self, op: Any) -> None:
+        """Convert one operation.
+
+        Raises
+        ------
+        LoweringError : there is no conversion for it; the error carries the kernel's line.
+        """
+        with op.location:
+            try:
+                conversion = CONVERSIONS.get(op.name)
+                if conversion is None and scalars.is_scalar_operation(op.name):
+                    conversion = CONVERSIONS[ELEMENTWISE]
+                if conversion is None:
+                    raise LoweringError(f"the operation `{op.name}` has no lowering for CPUs")
+                conversion(self, op)
+            except TLEError as e:
+                e.at(call_site=place(op.location))
+                raise
+
+    def check(self, kind: str, message: str, location: Any, **more: Any) -> int:
+        """Register a check; returns the status code that says that it failed."""
+        where = place(location)
+        self.checks.append(
+            {"kind": kind, "message": message, "file": where.file, "line": where.line, "column": where.column, **more}
+        )
+        return len(self.checks)
+
+
+def scalars_plain(value: Any) -> Value:
+    return value.pointer() if isinstance(value, types.Address) else value
+
+
+def place(location: Any) -> Place:
+    """The user's line of a location: of an inlined call, the innermost line outside of Triton's own files."""
+    import linecache
+    import re
+
+    found = re.findall(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)', str(location))
+    if not found:
+        return Place("<kernel>", 0)
+    own = [f for f in found if "/triton/language/" not in f[0]] or found
+    file, line, column = own[0][0], int(own[0][1]), int(own[0][2])
+    return Place(file, line, column, linecache.getline(file, line).rstrip())
+
+
+def _no_operands(count: int) -> Any:
+    return mlir().DenseI32ArrayAttr.get([0] * count)

@@ -1,0 +1,154 @@
+"""Decide which tiles are stored: the ones that cost much and are used more than once, or whose time has come.
+
+A *sink* is an operation that makes work happen: a store, a reduction, a product, a loop that carries a tile.
+Everything between sinks is computed inside of them, element by element.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tle_raw.flir.cpu.convert import lazy, types
+
+# Costs in units of a simple instruction. Integer arithmetic never reaches the thresholds by itself: addresses and
+# masks are better computed again than stored.
+_LOAD, _FUNCTION, _DIVISION, _STORED = 100, 20, 5, 1
+STORE_WHEN_SHARED = 12
+STORE_WHEN_BROADCAST = 20
+_FUNCTIONS_THAT_ARE_CHEAP = {"math.absf", "math.absi", "math.fma", "math.copysign", "math.sqrt"}
+
+
+class Plan:
+    """What ``analyse`` found out about one function."""
+
+    def __init__(self) -> None:
+        self.stored: set[Any] = set()  # values of tiles that are stored where they are defined
+        self.sinks: dict[Any, set[Any]] = {}  # value -> (operation) of every sink that it reaches
+
+    def add(self, other: Plan) -> None:
+        """Join the plan of a function that this one calls."""
+        self.stored |= other.stored
+        self.sinks.update(other.sinks)
+
+
+def analyse(function: Any) -> Plan:
+    """Plan a function of Triton's IR."""
+    operations = list(_walk(function.regions[0]))
+    order = {op: number for number, op in enumerate(operations)}
+    writes = [number for number, op in enumerate(operations) if _writes_memory(op)]
+    cost = _costs(operations)
+    plan = Plan()
+    for op in reversed(operations):
+        for result in op.results:
+            if types.is_tile(result.type):
+                plan.sinks[result] = _sinks(result, plan)
+                if lazy.is_lazy(op) and _is_stored(op, result, plan, cost, order, writes):
+                    plan.stored.add(result)
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    if types.is_tile(argument.type):
+                        plan.sinks[argument] = _sinks(argument, plan)
+    return plan
+
+
+def _walk(region: Any) -> Any:
+    for block in region.blocks:
+        for view in block.operations:
+            op = view.operation
+            yield op
+            for inner in op.regions:
+                yield from _walk(inner)
+
+
+def _sinks(value: Any, plan: Plan) -> set[Any]:
+    found: set[Any] = set()
+    for use in value.uses:
+        op = use.owner.operation
+        if not lazy.is_lazy(op):
+            found.add(op)
+            continue
+        for result in op.results:
+            if result in plan.stored:
+                found.add(op)
+            else:
+                found |= plan.sinks.get(result, set())
+    return found
+
+
+def _costs(operations: list[Any]) -> dict[Any, int]:
+    cost: dict[Any, int] = {}
+    for op in operations:
+        if not lazy.is_lazy(op):
+            continue
+        total = _own_cost(op.name) + sum(cost.get(o, _STORED) for o in op.operands if types.is_tile(o.type))
+        for result in op.results:
+            cost[result] = min(total, 1_000_000)
+    return cost
+
+
+def _own_cost(name: str) -> int:
+    if name == "tt.load":
+        return _LOAD
+    if name.startswith("math.") and name not in _FUNCTIONS_THAT_ARE_CHEAP or name == "tt.extern_elementwise":
+        return _FUNCTION
+    if name in ("tt.map_elementwise", "tt.fp_to_fp"):
+        return _DIVISION
+    if "div" in name or "rem" in name:
+        return _DIVISION
+    return 0 if name in ("tt.splat", "tt.broadcast", "tt.expand_dims", "arith.constant") else 1
+
+
+def _is_stored(
+    op: Any, result: Any, plan: Plan, cost: dict[Any, int], order: dict[Any, int], writes: list[int]
+) -> bool:
+    sinks = plan.sinks[result]
+    if not sinks:
+        return False
+    if op.name == "tt.load" and _must_load_now(op, sinks, order, writes):
+        return True
+    again = len(sinks) > 1 or any(_is_repeated(op, sink) for sink in sinks)
+    if again and cost[result] >= STORE_WHEN_SHARED:
+        return True
+    return cost[result] >= STORE_WHEN_BROADCAST and _is_broadcast(result)
+
+
+def _is_broadcast(result: Any) -> bool:
+    return any(use.owner.operation.name == "tt.broadcast" for use in result.uses)
+
+
+def _is_repeated(op: Any, sink: Any) -> bool:
+    """Whether the sink runs more often than the definition: it stands in a loop that the definition is outside of."""
+    return op.block != sink.block
+
+
+def _must_load_now(op: Any, sinks: set[Any], order: dict[Any, int], writes: list[int]) -> bool:
+    """A load may wait for its sink as long as nothing can change the memory in between."""
+    start = order[op]
+    for sink in sinks:
+        if sink.block != op.block:
+            return True
+        if any(start < write < order[sink] for write in writes):
+            return True
+        if sink.name == "tt.store":
+            target, source = sink.operands[0], op.operands[0]
+            if target != source and not (lazy.is_affine(target) and lazy.is_affine(source)):
+                return True
+        elif _writes_memory(sink):
+            return True
+    return False
+
+
+_WRITERS = {
+    "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_store", "tt.atomic_load", "tt.atomic_poll",
+    "tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter", "gpu.barrier", "ttg.barrier",
+}  # fmt: skip
+
+
+def _writes_memory(op: Any) -> bool:
+    """Whether an operation by itself (not what stands inside of it) writes memory or orders accesses."""
+    if op.name in _WRITERS:
+        return True
+    if op.name in ("tt.extern_elementwise", "tt.elementwise_inline_asm"):
+        return "pure" in op.attributes and not op.attributes["pure"].value
+    return op.name == "func.call"

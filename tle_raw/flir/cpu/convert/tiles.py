@@ -1,0 +1,227 @@
+"""Tiles: what a tensor of Triton's becomes. Most are never stored, but computed per element where they are used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tle_raw.flir.cpu.convert import build, types
+from tle_raw.flir.cpu.convert.build import Type, Value
+
+Index = tuple[Any, ...]  # one index value, or a plain int, per dimension
+
+
+class Body:
+    """A place where scalar code is written; what was computed there once is not computed again."""
+
+    def __init__(self, instead: dict[Tile, Tile] | None = None) -> None:
+        self._known: dict[Any, Any] = {}
+        self._instead = instead or {}
+
+    def element(self, tile: Tile, index: Index) -> Any:
+        """The element of a tile: a scalar, or an ``Address`` for tiles of pointers."""
+        tile = self._instead.get(tile, tile)
+        key = (tile, index)
+        if key not in self._known:
+            self._known[key] = tile.compute(self, index)
+        return self._known[key]
+
+
+class Tile:
+    """A tile of ``shape`` whose elements have Triton's type ``element``.
+
+    ``operands`` are the tiles that it is computed from.
+    """
+
+    def __init__(self, shape: Sequence[int], element: Type, operands: Sequence[Tile] = ()) -> None:
+        self.shape, self.element, self.operands = tuple(shape), element, tuple(operands)
+
+    def compute(self, body: Body, index: Index) -> Any:
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+class Buffer(Tile):
+    """Elements that lie in scratch memory, row-major."""
+
+    def __init__(self, shape: Sequence[int], element: Type, memref: Value) -> None:
+        super().__init__(shape, element)
+        self.memref = memref
+
+    def compute(self, body: Body, index: Index) -> Any:
+        stored = build.value("memref.load", [self.memref, *as_values(index)], types.in_memory(self.element))
+        return types.from_memory(stored, self.element)
+
+
+class Splat(Tile):
+    """One scalar for all elements."""
+
+    def __init__(self, shape: Sequence[int], element: Type, scalar: Any) -> None:
+        super().__init__(shape, element)
+        self.scalar = scalar
+
+    def compute(self, body: Body, index: Index) -> Any:
+        if types.is_pointer(self.element):
+            return types.Address(self.scalar, None, types.pointee(self.element))
+        return self.scalar
+
+
+class Constant(Tile):
+    """One constant for all elements; written where it is used."""
+
+    def __init__(self, shape: Sequence[int], element: Type, attribute: Any) -> None:
+        super().__init__(shape, element)
+        self.attribute = attribute
+
+    def compute(self, body: Body, index: Index) -> Any:
+        return build.value("arith.constant", [], self.attribute.type, {"value": self.attribute})
+
+
+class Range(Tile):
+    """``start + i``."""
+
+    def __init__(self, size: int, element: Type, start: int) -> None:
+        super().__init__((size,), element)
+        self.start = start
+
+    def compute(self, body: Body, index: Index) -> Any:
+        (i,) = index
+        if isinstance(i, int):
+            return build.constant(self.start + i, self.element)
+        number = build.cast_integer(i, self.element)
+        return build.binary("addi", number, build.constant(self.start, self.element)) if self.start else number
+
+
+class Elementwise(Tile):
+    """A scalar function of the operands' elements at the same index."""
+
+    def __init__(
+        self, shape: Sequence[int], element: Type, operands: Sequence[Tile], function: Callable[..., Any]
+    ) -> None:
+        super().__init__(shape, element, operands)
+        self.function = function
+
+    def compute(self, body: Body, index: Index) -> Any:
+        return self.function(*(body.element(operand, index) for operand in self.operands))
+
+
+class Shared(Tile):
+    """One of several results of an elementwise function, which is computed once."""
+
+    def __init__(self, whole: Elementwise, number: int, element: Type) -> None:
+        super().__init__(whole.shape, element, [whole])
+        self.number = number
+
+    def compute(self, body: Body, index: Index) -> Any:
+        return body.element(self.operands[0], index)[self.number]
+
+
+class Reindexed(Tile):
+    """The elements of another tile in another arrangement: broadcast, transposed, reshaped."""
+
+    def __init__(self, shape: Sequence[int], of: Tile, arrange: Callable[[Index], Index]) -> None:
+        super().__init__(shape, of.element, [of])
+        self.arrange = arrange
+
+    def compute(self, body: Body, index: Index) -> Any:
+        return body.element(self.operands[0], self.arrange(index))
+
+
+class Chosen(Tile):
+    """Elements of one of two tiles, as the last index says: join and cat."""
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        operands: Sequence[Tile],
+        choose: Callable[[Index], tuple[Any, Index, Index]],
+    ) -> None:
+        super().__init__(shape, operands[0].element, operands)
+        self.choose = choose
+
+    def compute(self, body: Body, index: Index) -> Any:
+        first, index_a, index_b = self.choose(index)
+        if isinstance(first, bool):
+            return body.element(self.operands[0 if first else 1], index_a if first else index_b)
+        a, b = body.element(self.operands[0], index_a), body.element(self.operands[1], index_b)
+        if isinstance(a, types.Address):
+            chosen = build.select(first, a.integer(), b.integer())
+            return types.from_integer(chosen, a.element)
+        return build.select(first, a, b)
+
+
+def as_values(index: Index) -> list[Value]:
+    return [build.index(i) if isinstance(i, int) else i for i in index]
+
+
+# Index arithmetic that folds what is known: a dimension of size one, a constant.
+
+
+def add(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    if isinstance(b, int) and b == 0:
+        return a
+    if isinstance(a, int) and a == 0:
+        return b
+    return build.binary("addi", *as_values((a, b)))
+
+
+def multiply(a: Any, b: int) -> Any:
+    if isinstance(a, int):
+        return a * b
+    return a if b == 1 else build.binary("muli", a, build.index(b))
+
+
+def divide(a: Any, b: int) -> Any:
+    if isinstance(a, int):
+        return a // b
+    return a if b == 1 else build.binary("divui", a, build.index(b))
+
+
+def remainder(a: Any, b: int) -> Any:
+    if isinstance(a, int):
+        return a % b
+    return 0 if b == 1 else build.binary("remui", a, build.index(b))
+
+
+def position(index: Index, shape: Sequence[int]) -> Any:
+    """The row-major position of an index."""
+    result: Any = 0
+    for i, size in zip(index, shape):
+        result = add(multiply(result, size), i)
+    return result
+
+
+def index_at(at: Any, shape: Sequence[int]) -> Index:
+    """The index of a row-major position."""
+    index: list[Any] = []
+    for size in reversed(shape[1:]):
+        index.append(remainder(at, size))
+        at = divide(at, size)
+    return (at, *reversed(index)) if shape else ()
+
+
+def reshape(index: Index, shape: Sequence[int], to: Sequence[int]) -> Index:
+    """The index in shape ``to`` of the element at ``index`` in ``shape``; dims that both have are left alone."""
+    result: list[Any] = []
+    a, b = 0, 0
+    while a < len(shape) or b < len(to):
+        first_a, first_b = a, b
+        size_a = shape[a] if a < len(shape) else 1
+        size_b = to[b] if b < len(to) else 1
+        a, b = min(a + 1, len(shape)), min(b + 1, len(to))
+        while size_a != size_b:
+            if size_a < size_b:
+                size_a *= shape[a]
+                a += 1
+            else:
+                size_b *= to[b]
+                b += 1
+        at = position(index[first_a:a], shape[first_a:a])
+        result += index_at(at, to[first_b:b]) if b - first_b != 1 else (at,)
+    return tuple(result)

@@ -1,0 +1,119 @@
+"""Hand a module of Triton's IR over to the MLIR bindings.
+
+The bindings do not know Triton's dialect. They read the generic form, with its operations unregistered; there
+properties (``<{axis = 0 : i32}>``) are kept but invisible, so they are written as ordinary attributes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tle_raw.flir.cpu.bindings import mlir
+
+# An attribute without a dialect prefix is invalid on a module, and what does not verify is printed in generic form:
+# the one switch that all supported versions of Triton have.
+_SWITCH = "tle_print_generic"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<\{|\}>|->|[{}()]|//[^\n]*')
+# Functions become upstream ones, so that upstream passes (inline, lift-cf-to-scf) know them.
+_FUNCTIONS = {'"tt.func"': '"func.func"', '"tt.return"': '"func.return"', '"tt.call"': '"func.call"'}
+
+
+def read_ttir(module: Any) -> Any:
+    """A module of Triton's as an ``ir.Module`` of the MLIR bindings, in a context of its own.
+
+    ``tt.func``, ``tt.return`` and ``tt.call`` arrive as their ``func`` twins, all else as it is.
+    """
+    ir = mlir()
+    context = ir.Context()
+    context.allow_unregistered_dialects = True
+    return ir.Module.parse(plain_attributes(generic_text(module)), context)
+
+
+def generic_text(module: Any) -> str:
+    """The module in generic form, with source locations. The module itself is left unfit for more passes."""
+    from triton._C.libtriton import ir as triton_ir
+
+    module.set_attr(_SWITCH, triton_ir.builder(module.context).get_unit_attr())
+    return without_switch(module.str())
+
+
+def without_switch(text: str) -> str:
+    """The module's attribute that made the printer take the generic form is taken out again."""
+    return re.sub(rf",\s*{_SWITCH}\b|\b{_SWITCH}\s*,\s*|\s*\{{\s*{_SWITCH}\s*\}}", "", text)
+
+
+def plain_attributes(text: str) -> str:
+    """Write the properties of Triton's operations as ordinary attributes, behind the operation's regions."""
+    return "".join(_plain(text))
+
+
+def _plain(text: str) -> Iterator[str]:
+    pending: list[tuple[int, str]] = []  # properties that wait for the `)` after their regions, at that depth
+    depth, start, position = 0, 0, 0
+    opened = -1  # where the properties being read start
+    operation = ""
+    braces = 0
+    tokens = list(_TOKEN.finditer(text))
+    for index, match in enumerate(tokens):
+        token = match.group()
+        if opened >= 0:
+            if token == "<{":
+                braces += 1
+            elif token == "}>":
+                braces -= 1
+                if braces == 0:
+                    properties = text[opened + 2 : match.start()]
+                    opened = -1
+                    position = match.end()
+                    following = tokens[index + 1].group() if index + 1 < len(tokens) else ""
+                    if following == "(" and text[position : tokens[index + 1].start()].isspace():
+                        pending.append((depth, properties))
+                    else:
+                        rest = _discardable(text, position)
+                        yield _braced(properties, rest[0])
+                        position = rest[1]
+                    start = position
+            continue
+        if match.start() < start:
+            continue
+        if token == "<{":
+            if operation.startswith('"tt.'):
+                yield text[start : match.start()]
+                opened, braces = match.start(), 1
+        elif token.startswith('"'):
+            operation = token
+            if token in _FUNCTIONS:
+                yield text[start : match.start()] + _FUNCTIONS[token]
+                start = match.end()
+        elif token == "(":
+            depth += 1
+        elif token == ")":
+            depth -= 1
+            if pending and pending[-1][0] == depth:
+                yield text[start : match.end()]
+                rest = _discardable(text, match.end())
+                yield " " + _braced(pending.pop()[1], rest[0])
+                start = rest[1]
+    yield text[start:]
+
+
+def _discardable(text: str, position: int) -> tuple[str, int]:
+    """The attribute dictionary that follows at ``position``, without braces, and where it ends."""
+    match = re.compile(r"\s*\{").match(text, position)
+    if not match:
+        return "", position
+    depth = 0
+    for token in _TOKEN.finditer(text, match.end() - 1):
+        if token.group() in ("{", "<{"):
+            depth += 1
+        elif token.group() in ("}", "}>"):
+            depth -= 1
+            if depth == 0:
+                return text[match.end() : token.start()], token.end()
+    return "", position
+
+
+def _braced(*parts: str) -> str:
+    return "{" + ", ".join(part for part in parts if part.strip()) + "}"
