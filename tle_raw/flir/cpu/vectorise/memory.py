@@ -1,0 +1,388 @@
+"""Loads and stores of vectors: contiguous where the lanes' addresses are, otherwise shuffled, gathered or scattered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.vectorise import build
+from tle_raw.flir.cpu.vectorise.lanes import Lanes
+from tle_raw.flir.cpu.vectorise.operations import static_strides
+from tle_raw.flir.cpu.vectorise.scopes import Scope
+from tle_raw.flir.cpu.vectorise.values import Value
+
+if TYPE_CHECKING:
+    from tle_raw.flir.cpu.vectorise.body import VectorBody
+
+# A span of memory that is loaded whole and then shuffled may hold this many times what is wanted.
+_WIDEST_SPAN = 4
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access: through a pointer, or to a buffer at indices. ``steps`` counts elements."""
+
+    element: Any
+    size: int
+    steps: tuple[int, ...] | None
+    pointer: Value | None = None
+    buffer: Any = None
+    indices: tuple[Value, ...] = ()
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        return (self.pointer,) if self.pointer is not None else self.indices
+
+    @property
+    def uniform(self) -> bool:
+        return self.steps is not None and not any(self.steps)
+
+    @property
+    def contiguous(self) -> bool:
+        return self.steps is not None and self.steps == tuple(range(len(self.steps)))
+
+    @property
+    def permuted(self) -> bool:
+        """The lanes are contiguous in another order."""
+        return self.steps is not None and sorted(self.steps) == list(
+            range(min(self.steps), min(self.steps) + len(self.steps))
+        )
+
+    @property
+    def span(self) -> int | None:
+        """Elements from the first to the last in memory."""
+        return None if self.steps is None else max(self.steps) - min(self.steps) + 1
+
+
+def pointer_steps(lanes: Lanes, size: int) -> tuple[int, ...] | None:
+    """A pointer's steps in elements."""
+    if lanes.steps is None or any(step % size for step in lanes.steps):
+        return None
+    return tuple(step // size for step in lanes.steps)
+
+
+def buffer_steps(memref_type: Any, indices: Sequence[Lanes], count: int) -> tuple[int, ...] | None:
+    """The steps of a buffer's elements at these indices."""
+    strides = static_strides(memref_type)
+    if strides is None or any(index.steps is None for index in indices):
+        return None
+    total = [0] * count
+    for stride, index in zip(strides, indices):
+        assert index.steps is not None
+        total = [t + stride * step for t, step in zip(total, index.steps)]
+    return tuple(total)
+
+
+class Memory:
+    """Writes accesses for one width of vector registers.
+
+    Parameters
+    ----------
+    vector_bytes : width of the host's vector registers.
+    function : the function that the code stands in; a slot on its stack takes accesses that are masked off.
+    """
+
+    def __init__(self, vector_bytes: int, function: Any) -> None:
+        self._vector_bytes = vector_bytes
+        self._function = function
+        self._slot: Any = None
+
+    # -- what is accessed
+
+    @staticmethod
+    def can_reach(op: Any) -> bool:
+        is_load = len(op.results) == 1
+        element = op.results[0].type if is_load else op.operands[0].type
+        if build.element_bytes(element) is None:
+            return False
+        if op.name.startswith("llvm."):
+            return True
+        return static_strides(op.operands[0 if is_load else 1].type) is not None
+
+    @staticmethod
+    def access(op: Any, body: VectorBody) -> Access:
+        operands = list(op.operands)
+        is_load = len(op.results) == 1
+        element = op.results[0].type if is_load else operands.pop(0).type
+        size = build.element_bytes(element)
+        assert size is not None
+        if op.name.startswith("llvm."):
+            pointer = body[operands[0]]
+            return Access(element, size, pointer_steps(pointer.lanes, size), pointer=pointer)
+        return Memory.buffer_access(operands[0], [body[v] for v in operands[1:]], body.count)
+
+    @staticmethod
+    def buffer_access(buffer: Any, indices: Sequence[Value], count: int) -> Access:
+        element = buffer.type.element_type
+        size = build.element_bytes(element)
+        assert size is not None
+        steps = buffer_steps(buffer.type, [v.lanes for v in indices], count)
+        return Access(element, size, steps, buffer=buffer, indices=tuple(indices))
+
+    # -- loads
+
+    def load(
+        self, access: Access, mask: Value | None, other: Value | None, scope: Scope, count: int
+    ) -> tuple[Value, bool]:
+        """Write a load in a scope; also says whether lanes that are masked off hold ``other``."""
+        if access.uniform:
+            return self._load_one(access, mask, scope, count), False
+        active = mask.vector() if mask is not None else None
+        span = access.span
+        vector: Any
+        merged = False
+        if access.contiguous or (access.permuted and active is not None):
+            rest = other.vector() if other is not None else None
+            vector, merged = self._load_contiguous(access, active, rest, scope, count), other is not None
+        elif span is not None and active is None and span <= _WIDEST_SPAN * count:
+            vector = self._load_span(access, scope, span)
+        else:
+            rest = other.vector() if other is not None else None
+            vector, merged = self._gather(access, active, rest, scope, count)
+        lanes = Lanes()
+        return Value(access.element, lanes, scope, count, vector=lambda: vector), merged and mask is not None
+
+    def _load_one(self, access: Access, mask: Value | None, scope: Scope, count: int) -> Value:
+        """One element for all lanes, read only when a lane wants it."""
+        from torch_mlir.dialects import scf
+
+        operands = self._scalars(access)
+        active = mask.vector() if mask is not None else None
+        with scope.point():
+            if active is None:
+                loaded = self._scalar_load(access, operands)
+            else:
+                branch = scf.IfOp(build.any_lane(active), [access.element], has_else=True)
+                with mlir().InsertionPoint(branch.then_block):
+                    scf.YieldOp([self._scalar_load(access, operands)])
+                with mlir().InsertionPoint(branch.else_block):
+                    scf.YieldOp([build.zero(access.element)])
+                loaded = branch.results[0]
+        return Value(access.element, Lanes((0,) * count), scope, count, scalar=lambda: loaded)
+
+    def _load_contiguous(self, access: Access, active: Any, rest: Any, scope: Scope, count: int) -> Any:
+        steps = access.steps
+        assert steps is not None
+        first = min(steps)
+        order = [step - first for step in steps]
+        in_order = order == list(range(count))
+        operands = self._scalars(access)
+        with scope.point():
+            result = build.vector_type(count, access.element)
+            if active is None:
+                return self._vector_load(access, operands, first, result)
+            inverse = [order.index(i) for i in range(count)]
+            if rest is None:
+                rest = build.splat(build.zero(access.element), count)
+            if not in_order:
+                active, rest = build.shuffle(active, inverse), build.shuffle(rest, inverse)
+            loaded = self._masked_load(access, operands, first, active, rest)
+            return loaded if in_order else build.shuffle(loaded, order)
+
+    def _load_span(self, access: Access, scope: Scope, span: int) -> Any:
+        steps = access.steps
+        assert steps is not None
+        first = min(steps)
+        operands = self._scalars(access)
+        with scope.point():
+            loaded = self._vector_load(access, operands, first, build.vector_type(span, access.element))
+            return build.shuffle(loaded, [step - first for step in steps])
+
+    def _gather(self, access: Access, active: Any, rest: Any, scope: Scope, count: int) -> tuple[Any, bool]:
+        addresses = self._addresses(access, scope, count)
+        ir = mlir()
+        with scope.point():
+            one = ir.IntegerType.get_signless(1)
+            merged = active is not None and rest is not None
+            # Without an instruction for it LLVM would branch on every lane of the mask.
+            if active is not None and not (self._can_gather(access.size) and access.pointer is not None):
+                addresses = self._divert(access, addresses, active, count)
+                active, merged = None, False
+            if active is None:
+                active = build.splat(build.constant(one, 1), count)
+            if rest is None or not merged:
+                rest = build.splat(build.zero(access.element), count)
+            result = build.vector_type(count, access.element)
+            if access.pointer is not None:
+                aligned = build.alignment(access.size, 32)
+                return build.operation(
+                    "llvm.intr.masked.gather", [result], [addresses, active, rest], alignment=aligned
+                ), merged
+            origin = [build.index(0) for _ in access.indices]
+            return build.operation("vector.gather", [result], [access.buffer, *origin, addresses, active, rest]), merged
+
+    # -- stores
+
+    def store(self, access: Access, value: Value, mask: Value | None, scope: Scope, count: int) -> None:
+        """Write a store in a scope."""
+        if access.uniform and (mask is None or value.lanes.uniform):
+            self._store_one(access, value, mask, scope, count)
+            return
+        vector = value.vector()
+        active = mask.vector() if mask is not None else None
+        if access.permuted:
+            self._store_contiguous(access, vector, active, scope, count)
+        else:
+            self._scatter(access, vector, active, scope, count)
+
+    def _store_one(self, access: Access, value: Value, mask: Value | None, scope: Scope, count: int) -> None:
+        """All lanes write one element: the last one's value stays."""
+        from torch_mlir.dialects import scf
+
+        operands = self._scalars(access)
+        stored = value.scalar() if value.lanes.uniform else value.vector()
+        active = mask.vector() if mask is not None else None
+        with scope.point():
+            if not value.lanes.uniform:
+                stored = build.extract(stored, count - 1)
+            if active is None:
+                self._scalar_store(access, operands, stored)
+                return
+            branch = scf.IfOp(build.any_lane(active))
+            with mlir().InsertionPoint(branch.then_block):
+                self._scalar_store(access, operands, stored)
+                scf.YieldOp([])
+
+    def _store_contiguous(self, access: Access, vector: Any, active: Any, scope: Scope, count: int) -> None:
+        steps = access.steps
+        assert steps is not None
+        first = min(steps)
+        order = [step - first for step in steps]
+        operands = self._scalars(access)
+        with scope.point():
+            if order != list(range(count)):
+                inverse = [order.index(i) for i in range(count)]
+                vector = build.shuffle(vector, inverse)
+                active = build.shuffle(active, inverse) if active is not None else None
+            if active is None:
+                self._vector_store(access, operands, first, vector)
+            else:
+                self._masked_store(access, operands, first, active, vector)
+
+    def _scatter(self, access: Access, vector: Any, active: Any, scope: Scope, count: int) -> None:
+        addresses = self._addresses(access, scope, count)
+        ir = mlir()
+        with scope.point():
+            if active is not None and access.pointer is not None and not self._can_scatter(access.size):
+                addresses = self._divert(access, addresses, active, count)
+                active = None
+            if active is None:
+                active = build.splat(build.constant(ir.IntegerType.get_signless(1), 1), count)
+            if access.pointer is not None:
+                aligned = build.alignment(access.size, 32)
+                build.operation("llvm.intr.masked.scatter", [], [vector, addresses, active], alignment=aligned)
+            else:
+                origin = [build.index(0) for _ in access.indices]
+                build.operation("vector.scatter", [], [access.buffer, *origin, addresses, active, vector])
+
+    # -- addresses
+
+    def _scalars(self, access: Access) -> list[Any]:
+        return [v.scalar() for v in access.operands]
+
+    def _addresses(self, access: Access, scope: Scope, count: int) -> Any:
+        """A vector of pointers, or of indices into the buffer's elements."""
+        if access.pointer is not None:
+            return access.pointer.vector()
+        vectors = [v.vector() for v in access.indices]
+        strides = static_strides(access.buffer.type)
+        assert strides is not None
+        with scope.point():
+            total = build.splat(build.index(0), count)
+            for stride, vector in zip(strides, vectors):
+                factor = build.splat(build.index(stride), count)
+                scaled = build.operation("arith.muli", [vector.type], [vector, factor])
+                total = build.operation("arith.addi", [total.type], [total, scaled])
+            return total
+
+    def _divert(self, access: Access, addresses: Any, active: Any, count: int) -> Any:
+        """Send the lanes that are masked off to a place where nobody minds them.
+
+        For a buffer, which is only read so, that is its first element.
+        """
+        if access.pointer is None:
+            elsewhere = build.splat(build.index(0), count)
+        else:
+            elsewhere = build.splat(self._stack_slot(), count)
+        return build.operation("arith.select", [addresses.type], [active, addresses, elsewhere])
+
+    def _stack_slot(self) -> Any:
+        if self._slot is None:
+            ir = mlir()
+            with ir.InsertionPoint.at_block_begin(self._function.regions[0].blocks[0]):
+                i64 = ir.IntegerType.get_signless(64)
+                pointer = ir.Type.parse("!llvm.ptr")
+                self._slot = build.operation(
+                    "llvm.alloca",
+                    [pointer],
+                    [build.constant(i64, 1)],
+                    elem_type=ir.TypeAttr.get(i64),
+                    alignment=build.alignment(8, 64),
+                )
+        return self._slot
+
+    def _can_gather(self, size: int) -> bool:
+        return size >= 4 and self._vector_bytes >= 32
+
+    def _can_scatter(self, size: int) -> bool:
+        return size >= 4 and self._vector_bytes >= 64
+
+    # -- single operations
+
+    def _at(self, access: Access, operands: list[Any], offset: int) -> list[Any]:
+        """The operands of an access some elements further on."""
+        if offset == 0:
+            return operands
+        ir = mlir()
+        if access.pointer is not None:
+            step = build.constant(ir.IntegerType.get_signless(64), offset)
+            return [build.advance(operands[0], step, access.element)]
+        step = build.index(offset)
+        return [*operands[:-1], build.operation("arith.addi", [step.type], [operands[-1], step])]
+
+    def _scalar_load(self, access: Access, operands: list[Any]) -> Any:
+        if access.pointer is None:
+            return build.operation("memref.load", [access.element], [access.buffer, *operands])
+        aligned = build.alignment(access.size, 64)
+        return build.operation(
+            "llvm.load", [access.element], operands, ordering=build.alignment(0, 64), alignment=aligned
+        )
+
+    def _scalar_store(self, access: Access, operands: list[Any], value: Any) -> None:
+        if access.pointer is None:
+            build.operation("memref.store", [], [value, access.buffer, *operands])
+        else:
+            aligned = build.alignment(access.size, 64)
+            build.operation("llvm.store", [], [value, *operands], ordering=build.alignment(0, 64), alignment=aligned)
+
+    def _vector_load(self, access: Access, operands: list[Any], first: int, result: Any) -> Any:
+        operands = self._at(access, operands, first)
+        if access.pointer is None:
+            return build.operation("vector.load", [result], [access.buffer, *operands])
+        aligned = build.alignment(access.size, 64)
+        return build.operation("llvm.load", [result], operands, ordering=build.alignment(0, 64), alignment=aligned)
+
+    def _vector_store(self, access: Access, operands: list[Any], first: int, vector: Any) -> None:
+        operands = self._at(access, operands, first)
+        if access.pointer is None:
+            build.operation("vector.store", [], [vector, access.buffer, *operands])
+        else:
+            aligned = build.alignment(access.size, 64)
+            build.operation("llvm.store", [], [vector, *operands], ordering=build.alignment(0, 64), alignment=aligned)
+
+    def _masked_load(self, access: Access, operands: list[Any], first: int, active: Any, rest: Any) -> Any:
+        operands = self._at(access, operands, first)
+        if access.pointer is None:
+            return build.operation("vector.maskedload", [rest.type], [access.buffer, *operands, active, rest])
+        aligned = build.alignment(access.size, 32)
+        return build.operation("llvm.intr.masked.load", [rest.type], [*operands, active, rest], alignment=aligned)
+
+    def _masked_store(self, access: Access, operands: list[Any], first: int, active: Any, vector: Any) -> None:
+        operands = self._at(access, operands, first)
+        if access.pointer is None:
+            build.operation("vector.maskedstore", [], [access.buffer, *operands, active, vector])
+        else:
+            aligned = build.alignment(access.size, 32)
+            build.operation("llvm.intr.masked.store", [], [vector, *operands, active], alignment=aligned)
