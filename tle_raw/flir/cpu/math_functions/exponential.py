@@ -1,0 +1,82 @@
+"""e**x and 2**x: x = k * ln 2 + r, a polynomial of the small r, then k in the exponent."""
+
+from __future__ import annotations
+
+from . import coefficients
+from .lanes import FORMATS, Lanes, fma, larger, polynomial, power_of_two, select, smaller
+
+LOG2_E = 1.4426950408889634
+# ln 2 in two parts, the first with few enough bits that k times it is exact: Cody and Waite's reduction, which then
+# needs no fused multiply-add. The parts are those of Cephes' expf (355/512 and the rest) and of FreeBSD's exp (33 bits
+# and the rest).
+_LN2_HIGH = {32: 0.693359375, 64: 0.693147180369123816490}
+_LN2_LOW = {32: -2.12194440054690583e-4, 64: 1.90821492927058770002e-10}
+# Beyond these the result is infinity or 0 whatever x is, and k stays within what two powers of two can say.
+_EXP_BOUNDS = {32: (-104.5, 89.0), 64: (-746.0, 710.0)}
+_EXP2_BOUNDS = {32: (-151.0, 129.0), 64: (-1076.0, 1025.0)}
+_EXP_TAIL = {32: coefficients.EXP_F32, 64: coefficients.EXP_F64}
+_EXP2_TAIL = {32: coefficients.EXP2_F32, 64: coefficients.EXP2_F64}
+
+
+def exp(x: Lanes) -> Lanes:
+    lowest, highest = _EXP_BOUNDS[x.width]
+    k, r = reduced(smaller(larger(x, lowest), highest))
+    return scaled(1.0 + fma(r * r, polynomial(r, _EXP_TAIL[x.width]), r), k)
+
+
+def exp2(x: Lanes) -> Lanes:
+    lowest, highest = _EXP2_BOUNDS[x.width]
+    x = smaller(larger(x, lowest), highest)
+    whole, k = nearest_whole(x)
+    r = x - whole
+    return scaled(fma(r, polynomial(r, _EXP2_TAIL[x.width]), 1.0), k)
+
+
+def expm1(x: Lanes) -> Lanes:
+    """In f64, which has bits to spare: no care is needed where 2**k * p + (2**k - 1) cancels."""
+    return select(abs(x) < 2.0**-26, x, expm1_in_f64(x.f64).f32)
+
+
+def expm1_in_f64(x: Lanes) -> Lanes:
+    """Of f64 that were f32: about 40 bits, infinity from 709 on (no f32 that large has a finite e**x)."""
+    k, r = reduced(smaller(larger(x, -60.0), 709.0))
+    p = fma(r * r, polynomial(r, coefficients.EXP_SHORT), r)
+    scale = power_of_two(k)
+    return fma(p, scale, scale - 1.0)
+
+
+def exp_in_f64(x: Lanes) -> Lanes:
+    """Of f64 between -708 and 709: about 40 bits."""
+    k, r = reduced(x)
+    return (1.0 + fma(r * r, polynomial(r, coefficients.EXP_SHORT), r)) * power_of_two(k)
+
+
+def exp2_in_f64(x: Lanes) -> Lanes:
+    """Of f64 between -1022 and 1023: about 40 bits."""
+    whole, k = nearest_whole(x)
+    r = (x - whole) * 0.6931471805599453
+    return (1.0 + fma(r * r, polynomial(r, coefficients.EXP_SHORT), r)) * power_of_two(k)
+
+
+def reduced(x: Lanes) -> tuple[Lanes, Lanes]:
+    """k and r of x = k * ln 2 + r, |r| <= ln(2) / 2."""
+    whole, k = nearest_whole(x * LOG2_E)
+    r = fma(-whole, _LN2_HIGH[x.width], x)
+    return k, fma(-whole, _LN2_LOW[x.width], r)
+
+
+def nearest_whole(x: Lanes) -> tuple[Lanes, Lanes]:
+    """The nearest whole number, as a float and as an integer of the same width; |x| must be far below 2**22.
+
+    Adding 1.5 * 2**(bits of the mantissa) leaves no bits below one, and the whole number in the low bits.
+    """
+    mantissa, _ = FORMATS[x.width]
+    shifter = x.constant(1.5 * 2.0**mantissa)
+    shifted = x + shifter
+    return shifted - shifter, shifted.bits - shifter.bits
+
+
+def scaled(p: Lanes, k: Lanes) -> Lanes:
+    """p * 2**k in two steps: k may lie outside the exponents of normal numbers."""
+    half = k >> 1
+    return p * power_of_two(half) * power_of_two(k - half)
