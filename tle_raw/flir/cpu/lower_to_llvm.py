@@ -6,6 +6,8 @@ from typing import Any
 
 from tle_raw.errors import CompilationFailed
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.block_matmul import block_matmul
+from tle_raw.flir.cpu.math_functions import expand_math
 from tle_raw.flir.cpu.place_buffers import place_buffers
 from tle_raw.flir.cpu.vectorise import vectorise
 
@@ -25,13 +27,14 @@ _TO_LLVM_DIALECT = """
 """
 
 
-def lower_to_llvm(module: Any, *, vector_bytes: int, metadata: dict[str, Any] | None = None) -> str:
+def lower_to_llvm(module: Any, *, vector_bytes: int, fma: bool = True, metadata: dict[str, Any] | None = None) -> str:
     """Lower a kernel in the Linalg form to LLVM IR text, without target triple and data layout.
 
     Parameters
     ----------
     module : the text of a module, or a module of the MLIR bindings, which is changed in place.
     vector_bytes : width of the host's vector registers: 64 for AVX-512, 32 for AVX2, 16 otherwise.
+    fma : whether the host has fused multiply-add.
     metadata : receives ``scratch_bytes``, the scratch memory that one worker needs.
 
     Raises
@@ -41,17 +44,19 @@ def lower_to_llvm(module: Any, *, vector_bytes: int, metadata: dict[str, Any] | 
     """
     ir = mlir()
     if not isinstance(module, str):
-        return _lower(module, vector_bytes, metadata)
+        return _lower(module, vector_bytes, fma, metadata)
     with ir.Context(), ir.Location.unknown():
-        return _lower(parse(module), vector_bytes, metadata)
+        return _lower(parse(module), vector_bytes, fma, metadata)
 
 
-def _lower(module: Any, vector_bytes: int, metadata: dict[str, Any] | None) -> str:
+def _lower(module: Any, vector_bytes: int, fma: bool, metadata: dict[str, Any] | None) -> str:
     from torch_mlir.dialects import llvm
 
     with module.context, mlir().Location.unknown():
+        block_matmul(module, vector_bytes=vector_bytes)
         vectorise(module, vector_bytes=vector_bytes)
         scratch_bytes = place_buffers(module)
+        expand_math(module, fma=fma)
         run_passes(module, _EXPAND_ARITHMETIC)
         run_passes(module, _TO_LLVM_DIALECT)
         text = llvm.translate_module_to_llvmir(module.operation)
