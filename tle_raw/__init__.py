@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from tle_raw.errors import TLEError
 from tle_raw.knobs import knobs
-from tle_raw.signature import Buffer, Const, Element, In, InOut, Out, Pointer, Scalar, Signature, Tile
-from tle_raw.target import Target
 
 if TYPE_CHECKING:
     from tle_raw.dialects import dialect, fragment
     from tle_raw.fragments import Fragment
     from tle_raw.frontends.raw.call import call, call_smem
     from tle_raw.reports import LinkReport, report
+    from tle_raw.signature import Buffer, Const, Element, In, InOut, Out, Pointer, Scalar, Signature, Tile
+    from tle_raw.target import Target
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,8 +39,14 @@ __all__ = [
     "report",
 ]
 
-# These need Triton; the rest of the package does not, so that the command line starts quickly.
-_NEEDS_TRITON = {
+# Loaded when they are asked for: some need Triton, which the command line does without, and Triton itself imports this
+# package, for its backend of CPUs.
+_LATER = {
+    **dict.fromkeys(
+        ("Buffer", "Const", "Element", "In", "InOut", "Out", "Pointer", "Scalar", "Signature", "Tile"),
+        "tle_raw.signature",
+    ),
+    "Target": "tle_raw.target",
     "dialect": "tle_raw.dialects",
     "fragment": "tle_raw.dialects",
     "Fragment": "tle_raw.fragments",
@@ -54,8 +60,8 @@ _NEEDS_TRITON = {
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in _NEEDS_TRITON:
-        value = getattr(import_module(_NEEDS_TRITON[name]), name)
+    if name in _LATER:
+        value = getattr(import_module(_LATER[name]), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'tle_raw' has no attribute {name!r}")

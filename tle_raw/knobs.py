@@ -24,8 +24,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from tle_raw.errors import KnobError, Row
 
 PREFIX = "TLE_RAW_"
+# Called after Python has changed a setting: what depends on one looks by itself whether it is concerned.
+OBSERVERS: list[Callable[[], None]] = []
 ON, OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 T = TypeVar("T")
+
+
+def tell_observers() -> None:
+    for observer in tuple(OBSERVERS):
+        observer()
 
 
 # The kinds of value: each takes a Python value or the environment's text, or raises ValueError.
@@ -55,6 +62,16 @@ def seconds(value: object) -> float:
         raise ValueError
     number = float(value)
     if not (math.isfinite(number) and number > 0):
+        raise ValueError
+    return number
+
+
+def count(value: object) -> int:
+    """a whole number, 1 or more"""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError
+    number = int(value)
+    if number < 1:
         raise ValueError
     return number
 
@@ -103,9 +120,11 @@ class Knob(Generic[T]):
 
     def __set__(self, group: Group, value: T) -> None:
         group.values[self.name] = self._checked(value, f"knobs.{self.name}")
+        tell_observers()
 
     def __delete__(self, group: Group) -> None:
         group.values.pop(self.name, None)
+        tell_observers()
 
     @property
     def default(self) -> T:
@@ -191,6 +210,17 @@ class CudaKnobs(Group):
     cccl = Knob[Path | None](path, None, "folder that holds nv/target, cub and cuda/std", optional=True)
 
 
+class CpuKnobs(Group):
+    """Launches on the CPU."""
+
+    group = "cpu"
+
+    threads = Knob[int | None](count, None, "threads of a launch; by default one per core", optional=True)
+    progress = Knob[float | None](
+        seconds, None, "launches that take longer than this print how far they are, so many seconds apart", optional=True
+    )
+
+
 class Knobs(Group):
     """All settings of tle_raw."""
 
@@ -199,15 +229,20 @@ class Knobs(Group):
     line_info = Knob(switch, True, "keep the fragment's source lines for profilers and debuggers")
     verify = Knob(switch, True, "check the finished kernel: one entry, no call left")
     print_after = Knob(text, "", "print the module after this FLIR pass, or after `all` of them")
-    target = Knob[str | None](text, None, "target of compilations that name none, such as cuda:90", optional=True)
+    debug = Knob(switch, False, "kernels on the CPU check what they do: array bounds, barriers, tiles never written")
+    target = Knob[str | None](
+        text, None, "target of compilations that name none, such as cuda:90; cpu launches kernels there", optional=True
+    )
 
     def __init__(self) -> None:
         super().__init__({})
         object.__setattr__(self, "cache", CacheKnobs(self.values))
         object.__setattr__(self, "cuda", CudaKnobs(self.values))
+        object.__setattr__(self, "cpu", CpuKnobs(self.values))
 
     cache: CacheKnobs
     cuda: CudaKnobs
+    cpu: CpuKnobs
 
     @contextmanager
     def scope(self) -> Iterator[Knobs]:
@@ -218,21 +253,23 @@ class Knobs(Group):
         finally:
             self.values.clear()
             self.values.update(before)
+            tell_observers()
 
     def reset(self) -> None:
         """Forget everything that Python has set: the environment rules again."""
         self.values.clear()
+        tell_observers()
 
     def describe(self) -> list[Description]:
         """One line per setting, with a value that cannot be read reported instead of raised."""
         return [
             _described(group, name, knob)
-            for group in (self, self.cache, self.cuda)
+            for group in (self, self.cache, self.cuda, self.cpu)
             for name, knob in group._settings().items()
         ]
 
 
-GROUPS: tuple[type[Group], ...] = (Knobs, CacheKnobs, CudaKnobs)
+GROUPS: tuple[type[Group], ...] = (Knobs, CacheKnobs, CudaKnobs, CpuKnobs)
 
 
 @dataclass(frozen=True)

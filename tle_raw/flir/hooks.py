@@ -11,6 +11,7 @@ from tle_raw.errors import RegionError
 
 _STATE = threading.local()
 _INSTALL_LOCK = threading.Lock()
+OTHER = "other"  # a backend that knows no regions
 
 
 class StagesHook:
@@ -26,14 +27,12 @@ class StagesHook:
             return self.earlier() if self.earlier is not None else self.no_key
         if self.earlier is not None:
             self.earlier(backend, stages, options, language, capability)
-        _STATE.joined = _STATE.other_backend = False
-        if capability is None:
-            _STATE.other_backend = True
-        else:
+        _STATE.target = OTHER
+        if capability is not None:
             from tle_raw.flir.nvidia.pipeline import join_stages
 
             join_stages(stages, options, capability)
-            _STATE.joined = True
+            join("cuda")
         return None
 
 
@@ -53,12 +52,13 @@ def check_joined() -> None:
     RegionError : the compilation is for another backend, or somebody replaced the hook without calling it; then it is
         put back for the next compilation.
     """
-    if getattr(_STATE, "joined", False):
-        return
-    if getattr(_STATE, "other_backend", False):
+    target = joined_target()
+    if target == OTHER:
         raise RegionError(
-            "regions work on NVIDIA GPUs in this release, and this kernel is compiled for another backend"
+            "regions work on NVIDIA GPUs and on CPUs in this release, and this kernel is compiled for another backend"
         )
+    if target:
+        return
     install()
     raise RegionError(
         "the stages of this compilation do not know regions: triton.knobs.runtime.add_stages_inspection_hook "
@@ -67,6 +67,16 @@ def check_joined() -> None:
     )
 
 
+def join(target: str) -> None:
+    """This thread compiles with stages that know regions, for ``cuda`` or ``cpu``."""
+    _STATE.target = target
+
+
+def joined_target() -> str:
+    """What this thread's compilation is for: ``cuda``, ``cpu``, ``other``, or nothing when no stages were joined."""
+    return getattr(_STATE, "target", "")
+
+
 def leave() -> None:
     """The stages of this thread's compilation are done."""
-    _STATE.joined = False
+    _STATE.target = ""

@@ -1,0 +1,43 @@
+"""llvmlite, found when it is needed: LLVM for this machine's CPU."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import ModuleType
+
+from tle_raw.errors import ToolchainError
+
+INSTALL = "pip install 'tle_raw[cpu]'"
+# The C library's mathematics, by the names that code generation uses.
+MATH_LIBRARY = "libm.so.6"
+
+
+@cache
+def load_llvmlite() -> ModuleType:
+    """``llvmlite.binding`` with this machine's target set up.
+
+    Raises
+    ------
+    ToolchainError : llvmlite is missing, or does not have what is needed here.
+    """
+    try:
+        import llvmlite.binding as llvm
+    except ImportError as e:
+        raise ToolchainError(f"code for the CPU needs llvmlite: {e}", hint=INSTALL) from e
+    if not hasattr(llvm, "create_lljit_compiler"):
+        raise ToolchainError("this llvmlite is too old to load code for the CPU", hint=INSTALL)
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    try:
+        llvm.load_library_permanently(MATH_LIBRARY)
+    except RuntimeError as e:
+        raise ToolchainError(f"the C library's mathematics cannot be loaded: {e}") from e
+    return llvm
+
+
+def llvmlite_identity() -> str:
+    """Version of llvmlite and of the LLVM inside it: part of the key of everything it makes."""
+    import llvmlite
+
+    return f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, load_llvmlite().llvm_version_info))}"

@@ -1,0 +1,101 @@
+"""Triton's view of the CPU as a device: which one it is, how to launch on it, how to time it.
+
+This module is imported with Triton: it must stay cheap and must not fail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+
+from tle_raw.knobs import knobs
+from tle_raw.targets.cpu.selection import Selection
+
+WARP_SIZE = 32  # fragments of CUDA see num_warps * 32 threads
+# torch numbers the CPU -1. Kernels are kept per device, so that those with checks count as another device's.
+DEVICE, DEVICE_WITH_CHECKS = -1, -2
+STREAM = 0
+
+CPP_TYPES = {
+    "i1": "int8_t",
+    "i8": "int8_t",
+    "i16": "int16_t",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "u1": "uint8_t",
+    "u8": "uint8_t",
+    "u16": "uint16_t",
+    "u32": "uint32_t",
+    "u64": "uint64_t",
+    "fp16": "double",
+    "bf16": "double",
+    "fp32": "double",
+    "f32": "double",
+    "fp64": "double",
+}
+
+
+class CpuDriver(DriverBase):
+    """The CPU of this machine."""
+
+    def __init__(self, before: Any = None) -> None:
+        from tle_raw.targets.cpu.bind_arrays import bind_arrays
+        from tle_raw.targets.cpu.utilities import CpuUtilities
+
+        super().__init__()
+        self.utils = CpuUtilities(before)
+        bind_arrays()
+
+    @staticmethod
+    def is_active() -> bool:
+        return SELECTION.is_active()
+
+    def launcher_cls(self, source: Any, metadata: Any) -> Any:
+        from tle_raw.targets.cpu.launcher import CpuLauncher
+
+        return CpuLauncher(source, metadata)
+
+    def get_current_target(self) -> GPUTarget:
+        from tle_raw.linker.host_cpu import host_cpu
+
+        return GPUTarget("cpu", host_cpu().name, WARP_SIZE)
+
+    def get_current_device(self) -> int:
+        return DEVICE_WITH_CHECKS if knobs.debug else DEVICE
+
+    def set_current_device(self, device: int) -> None:
+        """There is only one."""
+
+    def get_current_stream(self, device: int) -> int:
+        return STREAM
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cpu")
+
+    def get_device_interface(self) -> Any:
+        from tle_raw.targets.cpu import timing
+
+        return timing
+
+    def get_benchmarker(self) -> Any:
+        from triton.testing import do_bench
+
+        return do_bench
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        from tle_raw.targets.cpu.timing import Flush
+
+        return Flush()
+
+    def clear_cache(self, cache: Any) -> None:
+        cache.zero_()
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        return "void*" if ty.startswith(("*", "tensordesc")) else CPP_TYPES[ty]
+
+
+SELECTION = Selection(CpuDriver)

@@ -1,0 +1,143 @@
+"""The stages of a kernel for the CPU: ttir, linalg, llvmir, asm, obj."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from triton import knobs as triton_knobs
+from triton._C.libtriton import ir, passes
+from triton.backends.compiler import Language
+
+from tle_raw.errors import LaunchError, Row, ToolchainError
+from tle_raw.flir import hooks
+from tle_raw.flir.print_after import print_after
+from tle_raw.identity import digest, package_identity
+from tle_raw.linker.host_code import Library, assemble, link_host_code
+from tle_raw.linker.host_cpu import host_cpu
+from tle_raw.linker.llvmlite_binding import llvmlite_identity
+
+Stage = Callable[[Any, dict[str, Any]], Any]
+MLIR_PACKAGE = "torch-mlir"
+# Host code divides by it to see how many programs fit a multiprocessor: Triton's softmax tutorial.
+SHARED_BYTES = 1
+
+
+def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any) -> None:
+    """Fill Triton's dictionary of stages, and let its inspection hook see it."""
+    if language is not Language.TRITON:
+        raise LaunchError("Gluon kernels are written for one GPU's layouts: they cannot run on the CPU")
+    _check_arch(options.arch)
+    if triton_knobs.compilation.store_binary_only:
+        raise LaunchError("Triton stores no binaries but those of GPUs while TRITON_STORE_BINARY_ONLY is set")
+    for name, stage in (("ttir", ttir), ("linalg", linalg), ("llvmir", llvmir), ("asm", asm), ("obj", obj)):
+        stages[name] = _overridden(name, stage, options)
+    inspect = triton_knobs.runtime.add_stages_inspection_hook
+    if inspect is not None:
+        inspect(backend, stages, options, language, None)
+    hooks.join("cpu")
+
+
+def ttir(module: Any, metadata: dict[str, Any], options: Any) -> Any:
+    """Triton's own passes, to a module of plain pointers."""
+    hooks.leave()
+    manager = ir.pass_manager(module.context)
+    manager.enable_debug()
+    passes.common.add_inliner(manager)
+    # Up to 3.7 block pointers are types of their own; later ones are made of plain pointers by the language.
+    if hasattr(passes.ttir, "add_rewrite_tensor_pointer"):
+        passes.ttir.add_rewrite_tensor_pointer(manager)
+    passes.ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
+    passes.common.add_canonicalizer(manager)
+    passes.ttir.add_combine(manager)
+    passes.ttir.add_reorder_broadcast(manager)
+    passes.common.add_cse(manager)
+    passes.common.add_symbol_dce(manager)
+    passes.ttir.add_loop_unroll(manager)
+    manager.run(module, "make_ttir")
+    return module
+
+
+def linalg(module: Any, metadata: dict[str, Any], options: Any) -> str:
+    """The module in Linalg form, as ``tle_raw.flir.cpu`` describes it."""
+    from tle_raw.flir.cpu.convert import convert
+
+    metadata["name"] = module.get_entry_func_name()
+    metadata["shared"] = SHARED_BYTES
+    metadata.setdefault("scratch_bytes", 0)
+    metadata.setdefault("checks", [])
+    metadata.setdefault("libraries", [])
+    text = convert(module, metadata, options)
+    print_after("linalg", text)
+    return text
+
+
+def llvmir(text: str, metadata: dict[str, Any], options: Any) -> str:
+    """The kernel's own LLVM IR, before its fragments are linked."""
+    from tle_raw.flir.cpu.lower_to_llvm import lower_to_llvm
+
+    lowered = lower_to_llvm(text, vector_bytes=host_cpu().vector_bytes)
+    print_after("llvmir", lowered)
+    return lowered
+
+
+def asm(text: str, metadata: dict[str, Any], options: Any) -> str:
+    """The kernel with its fragments, linked, optimised, as assembly."""
+    libraries = [("a fragment", path) for path in metadata.get("libraries", ())]
+    libraries += [(f"the library {name}", path) for name, path in options.extern_libs]
+    parts = [Library(name, _read(path)) for name, path in libraries]
+    return link_host_code(text, parts, fp_contract=options.enable_fp_fusion)
+
+
+def obj(text: str, metadata: dict[str, Any], options: Any) -> bytes:
+    """The object that a launch loads."""
+    return assemble(text)
+
+
+@cache
+def toolchain_identity() -> str:
+    """Digest of everything besides sources and options that the code depends on."""
+    cpu = host_cpu()
+    return digest(package_identity(), cpu.name, cpu.features, llvmlite_identity(), _mlir_version())
+
+
+def _mlir_version() -> str:
+    try:
+        return version(MLIR_PACKAGE)
+    except PackageNotFoundError as e:
+        raise ToolchainError(
+            "kernels for the CPU need MLIR, which torch-mlir brings", hint="pip install 'tle_raw[cpu]'"
+        ) from e
+
+
+def _overridden(name: str, stage: Callable[..., Any], options: Any) -> Stage:
+    """The stage, or the text that the user gave in its place."""
+    path = options.text_override
+    if path and path.endswith(f".{name}"):
+        return lambda source, metadata: _after_override(stage, source, metadata, options, path)
+    return lambda source, metadata: stage(source, metadata, options)
+
+
+def _after_override(stage: Callable[..., Any], source: Any, metadata: dict[str, Any], options: Any, path: str) -> str:
+    stage(source, metadata, options)  # what it leaves in the metadata still holds
+    return _read(path)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as e:
+        raise LaunchError(f"a file to link cannot be read as LLVM IR text: {e}") from e
+
+
+def _check_arch(arch: str) -> None:
+    name = host_cpu().name
+    if arch not in (name, "", "0"):
+        raise LaunchError(
+            "code is made for the CPU of this machine only",
+            table=[Row("arch", name, arch)],
+            hint='GPUTarget("cpu", 0, 32) means this machine\'s, whatever it is',
+        )
