@@ -10,7 +10,7 @@ from tle_raw.linker.ptx import Call, Ptx, read_ptx
 from tle_raw.linker.sass import CubinFacts, read_cubin
 from tle_raw.linker.unresolved import RUNTIME_BUILTINS
 
-_CALL = re.compile(r"\bcall\b")
+_CALL = re.compile(r"call(?!\w)(?<!\wcall)")  # the word; with \b in front it would be tried at every character
 
 
 def find_problems(
@@ -54,8 +54,7 @@ def verify_kernel(ptx: str | Ptx, cubin: bytes | CubinFacts | None = None, *, in
 
 def _is_plainly_whole(ptx: str) -> bool:
     """One entry and not even a word that could be a call or a function: the usual case, told without reading all."""
-    called = "call" in ptx and _CALL.search(ptx) is not None
-    return ptx.count(".entry") == 1 and ".func" not in ptx and not called
+    return ptx.count(".entry") == 1 and ".func" not in ptx and _CALL.search(ptx) is None
 
 
 def _entry_rows(entries: tuple[str, ...], where: str) -> Iterator[Row]:

@@ -45,9 +45,9 @@ def test_an_unknown_form_is_refused_by_name(line):
 
 
 def test_uses_are_counted_outside_of_strings():
-    counts = value_uses(['%a = op "%a %a" %b', "%c:2 = op %a, %c#1"])
-    assert counts["%a"] == 2
-    assert counts["%c"] == 2
+    lines = ['%a = op "%a %a" %b', "%c:2 = op %a, %c#1, %aa"]
+    assert value_uses(lines, "%a") == 2
+    assert value_uses(lines, "%c") == 2
 
 
 def test_the_branches_of_an_if_are_different_blocks():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tle_raw.errors import RegionError
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+(?:#\d+)?|[{}]|\^bb\d+')
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|->|[()\[\]{}<>,"]')  # an arrow is no bracket
 _OPENING, _CLOSING = "([{<", ")]}>"
 OPERATION = "tt.extern_elementwise"
 
@@ -92,32 +92,23 @@ def _matching(text: str, start: int) -> int:
 
 
 def _outside_strings(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
-    """Index, character, and how many brackets are open behind it. ``->`` is no bracket."""
-    depth, i = 0, start
-    while i < len(text):
-        char = text[i]
+    """Index of each bracket and comma, which it is, and how many brackets are open behind it."""
+    depth = 0
+    for match in _STRUCTURE.finditer(text, start):
+        char = match.group()
         if char == '"':
-            i = _string_end(text, i)
-        elif char in _OPENING:
-            depth += 1
-        elif char in _CLOSING and not (char == ">" and text[i - 1] == "-"):
-            depth -= 1
-        yield i, char, depth
-        i += 1
+            raise ValueError(text)  # a string without end
+        if len(char) > 1:
+            continue
+        depth += (char in _OPENING) - (char in _CLOSING)
+        yield match.start(), char, depth
 
 
-def _string_end(text: str, start: int) -> int:
-    i = start + 1
-    while text[i] != '"':
-        i += 2 if text[i] == "\\" else 1
-    return i
-
-
-def split_top_level(text: str, separator: str = ",") -> list[str]:
-    """Split at separators that stand inside no bracket and no string."""
+def split_top_level(text: str) -> list[str]:
+    """Split at commas that stand inside no bracket and no string."""
     parts, start = [], 0
     for i, char, depth in _outside_strings(text):
-        if char == separator and depth == 0:
+        if char == "," and depth == 0:
             parts.append(text[start:i])
             start = i + 1
     parts.append(text[start:])
@@ -137,21 +128,19 @@ def _unescape(quoted: str) -> str:
     return data.decode()
 
 
-def value_uses(lines: list[str]) -> Counter[str]:
-    """How often each SSA name is written; one of them is its definition.
+def value_uses(lines: list[str], name: str) -> int:
+    """How often an SSA name is written; once is its definition.
 
-    Sibling blocks may reuse a name, so that a count may be too high, never too low.
+    Sibling blocks may reuse a name, so that the count may be too high, never too low.
     """
-    counts: Counter[str] = Counter()
-    for line in lines:
-        for token in _TOKEN.findall(line):
-            if token[0] == "%":
-                counts[token.split("#")[0]] += 1
-    return counts
+    tokens = (token for line in lines if name in line for token in _TOKEN.findall(line))
+    return sum(token.split("#")[0] == name for token in tokens)
 
 
 def brace_depth(line: str) -> int:
     """How many more regions are open after a line than before it; braces in strings do not count."""
+    if "{" not in line and "}" not in line:
+        return 0
     tokens = _TOKEN.findall(line) if '"' in line else line
     return tokens.count("{") - tokens.count("}")
 
@@ -160,7 +149,8 @@ def block_ids(lines: list[str]) -> list[int]:
     """For each line, a number of the block that it ends in; two lines of one block have one number."""
     ids, stack, latest = [], [0], 0
     for line in lines:
-        for token in _TOKEN.findall(line):
+        opens_or_closes = "{" in line or "}" in line or "^bb" in line  # most lines do not, and reading tokens is slow
+        for token in _TOKEN.findall(line) if opens_or_closes else ():
             if token == "{":
                 latest += 1
                 stack.append(latest)

@@ -28,6 +28,8 @@ def pin_barriers(lines: list[str], regions: list[Region], placements: list[Place
 
 
 def _lines_in_loops(lines: list[str]) -> set[int]:
+    if not any("scf.for" in line or "scf.while" in line for line in lines):
+        return set()
     inside: set[int] = set()
     openers: list[str] = []
     for number, line in enumerate(lines):

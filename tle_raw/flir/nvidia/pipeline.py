@@ -10,10 +10,11 @@ ptx   : verify that the promise holds.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import triton
@@ -73,7 +74,7 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
             _check(region, options)
         check_not_specialised(lines, regions, capability)
         module.compiled = compile_fragments(regions, Target("cuda", capability))
-        placements = place_buffers(regions, value_uses(lines))
+        placements = place_buffers(regions, partial(value_uses, lines))
         pin_barriers(lines, regions, placements)
         text = replace_ports(lines, regions, placements, module.compiled, spelling_of((MAJOR, MINOR)))
         print_after("replace-ports", text)
@@ -144,10 +145,13 @@ def _convert(source: Any, options: Any, capability: int) -> None:
 
 def _parse(text: str, context: Any) -> Any:
     """libtriton reads IR from files only."""
-    with tempfile.TemporaryDirectory(prefix="tle_raw_") as folder:
-        file = Path(folder, "ports.ttgir")
-        file.write_text(text)
-        module = ir.parse_mlir_module(str(file), context)
+    handle, file = tempfile.mkstemp(prefix="tle_raw_", suffix=".ttgir")
+    try:
+        with open(handle, "w", encoding="utf-8") as writer:
+            writer.write(text)
+        module = ir.parse_mlir_module(file, context)
+    finally:
+        os.unlink(file)
     module.context = context
     return module
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tle_raw.flir.nvidia.read_ports import Port, Region
@@ -32,8 +32,8 @@ class Placement:
     pinned: bool = False
 
 
-def place_buffers(regions: list[Region], uses: Counter[str]) -> list[Placement]:
-    """Place every region's tiles.
+def place_buffers(regions: list[Region], uses: Callable[[str], int]) -> list[Placement]:
+    """Place every region's tiles. ``uses`` counts how often a value is written in the module.
 
     A tile takes over a buffer of the same block that still holds it, when the region only reads it, or when the
     region is the value's one user. A buffer is therefore never written after somebody else still wants to read it,
@@ -70,11 +70,10 @@ def _place(port: Port, number: int, region: Region, placement: Placement, buffer
     placement.buffers[port.parameter] = reusable
 
 
-def _may_share(buffer: Buffer, value: str, writes: bool, taken: dict[str, bool], uses: Counter[str]) -> bool:
+def _may_share(buffer: Buffer, value: str, writes: bool, taken: dict[str, bool], uses: Callable[[str], int]) -> bool:
     if buffer.name in taken:
         return not writes and not taken[buffer.name]
-    only_user = uses[value] == 2  # its definition and this port
-    return not writes or only_user
+    return not writes or uses(value) == 2  # its definition and this port
 
 
 def _update_contents(region: Region, placement: Placement) -> None:
