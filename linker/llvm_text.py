@@ -222,7 +222,8 @@ def decode_name(text: str) -> str:
     name = text[1:]
     if not name.startswith('"'):
         return name
-    return re.sub(r"\\([0-9a-fA-F]{2})", lambda match: chr(int(match[1], 16)), name[1:-1]).replace("\\\\", "\\")
+    # in one pass: a backslash that an escape gives must not be read as half of another
+    return re.sub(r"\\(\\|[0-9a-fA-F]{2})", lambda m: "\\" if m[1] == "\\" else chr(int(m[1], 16)), name[1:-1])
 
 
 def encode_name(sigil: str, name: str) -> str:
