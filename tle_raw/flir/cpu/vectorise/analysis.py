@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import lanes as rules
 from tle_raw.flir.cpu.vectorise.build import element_bytes
 from tle_raw.flir.cpu.vectorise.lanes import Lanes
-from tle_raw.flir.cpu.vectorise.operations import is_elementwise, is_plain_load
+from tle_raw.flir.cpu.vectorise.operations import is_elementwise, is_plain_load, walk
 from tle_raw.flir.cpu.vectorise.tiles import VectorTile
 
 _LAST_PROGRAM = (1 << 31) - 1
@@ -43,7 +44,7 @@ class LaneAnalysis:
     def index(self, dim: int) -> Lanes:
         """The lanes of a dimension's index."""
         chunk = self._tile.dims[dim]
-        multiple = chunk.start if chunk.count == 1 else _gcd(chunk.start, chunk.lanes)
+        multiple = chunk.start if chunk.count == 1 else math.gcd(chunk.start, chunk.lanes)
         return Lanes(self._tile.steps(dim), multiple, chunk.start, chunk.stop - 1)
 
     def define(self, value: Any, known: Lanes) -> None:
@@ -60,6 +61,8 @@ class LaneAnalysis:
             else:
                 for result in op.results:
                     self._known[result] = self._result(op, result)
+                for inner in walk(op):
+                    self._known.update(dict.fromkeys(inner.results, Lanes()))
 
     def _visit_if(self, op: Any) -> None:
         for region in op.regions:
@@ -97,24 +100,15 @@ class LaneAnalysis:
         parent = block.owner.operation
         if parent.name == "scf.for" and value == block.arguments[0]:
             lower, upper, step = (self[v] for v in list(parent.operands)[:3])
-            known = upper.high is not None and lower.low is not None and step.not_negative
-            return Lanes(
-                self._zeros,
-                _gcd(lower.multiple, step.multiple),
-                lower.low if known else None,
-                max(upper.high - 1, lower.low) if known else None,
-            )
+            multiple = math.gcd(lower.multiple, step.multiple)
+            if upper.high is None or lower.low is None or not step.not_negative:
+                return Lanes(self._zeros, multiple)
+            return Lanes(self._zeros, multiple, lower.low, max(upper.high - 1, lower.low))
         # The last arguments of a kernel: program ids, grid, context.
         from_end = len(block.arguments) - value.arg_number
         if parent.name == "func.func" and 2 <= from_end <= 7 and str(value.type) == "i32":
             return Lanes(self._zeros, 1, 0, _LAST_PROGRAM)
         return Lanes(self._zeros)
-
-
-def _gcd(a: int, b: int) -> int:
-    while b:
-        a, b = b, a % b
-    return a
 
 
 def _bits(value: Any) -> int:
@@ -141,15 +135,15 @@ def _cut(known: Lanes, op: Any) -> Lanes:
 
 
 def _add(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
-    return _cut(rules.add(*operands), op)
+    return _cut(rules.add(operands[0], operands[1]), op)
 
 
 def _subtract(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
-    return _cut(rules.add(*operands, sign=-1), op)
+    return _cut(rules.add(operands[0], operands[1], -1), op)
 
 
 def _multiply(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
-    return _cut(rules.multiply(*operands), op)
+    return _cut(rules.multiply(operands[0], operands[1]), op)
 
 
 def _shift_left(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
@@ -198,7 +192,7 @@ def _disjoint_or(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
         if a.steps is not None and b.not_negative and b.high is not None:
             unit = a.power_of_two
             for step in a.steps:
-                unit = _gcd(unit, abs(step))
+                unit = math.gcd(unit, abs(step))
             if b.high < unit:
                 return _cut(rules.add(a, b), op)
     return Lanes()

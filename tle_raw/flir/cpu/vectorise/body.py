@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
@@ -22,6 +23,8 @@ from tle_raw.flir.cpu.vectorise.operations import (
 from tle_raw.flir.cpu.vectorise.per_lane import per_lane
 from tle_raw.flir.cpu.vectorise.scopes import LoopNest, Scope
 from tle_raw.flir.cpu.vectorise.values import Value
+
+_Makes = Callable[[], list[Any]]
 
 
 class VectorBody:
@@ -95,34 +98,15 @@ class VectorBody:
         if self.mask is not None and op.name in DIVISIONS:
             operands[1] = self._safe_divisor(operands[1], operands[0].lanes.uniform)
             scope = self.innermost_of(operands)
-        made: list[Any] = []
+        scalars = lru_cache(lambda: self._on_scalars(op, operands, scope))
+        vectors = lru_cache(lambda: self._on_vectors(op, operands, scope))
+        for number, result in enumerate(op.results):
+            self.define(result, self._nth(number, result, scope, scalars, vectors))
 
-        def vectors() -> list[Any]:
-            if not made:
-                made.extend(self._on_vectors(op, operands, scope))
-            return made
-
-        scalars: list[Any] = []
-
-        def lane_0() -> list[Any]:
-            if not scalars:
-                scalars.extend(self._on_scalars(op, operands, scope))
-            return scalars
-
-        for i, result in enumerate(op.results):
-            lanes = self._analysis[result]
-            known = lanes.steps is not None
-            self.define(
-                result,
-                Value(
-                    result.type,
-                    lanes,
-                    scope,
-                    self.count,
-                    scalar=(lambda i=i: lane_0()[i]) if known else None,
-                    vector=lambda i=i: vectors()[i],
-                ),
-            )
+    def _nth(self, number: int, result: Any, scope: Scope, scalars: _Makes, vectors: _Makes) -> Value:
+        lanes = self._analysis[result]
+        scalar = (lambda: scalars()[number]) if lanes.steps is not None else None
+        return Value(result.type, lanes, scope, self.count, scalar=scalar, vector=lambda: vectors()[number])
 
     def _on_scalars(self, op: Any, operands: Sequence[Value], scope: Scope) -> list[Any]:
         scalars = [v.scalar() for v in operands]

@@ -24,7 +24,7 @@ _MATH_OPERATIONS = 12
 
 def choose_lanes(body: Any, shape: Sequence[int], vector_bytes: int) -> tuple[int, ...]:
     """Lanes per dimension."""
-    most = _most_lanes(body, vector_bytes)
+    most = _most_lanes(body, shape, vector_bytes)
     candidates = dict.fromkeys(_candidates(shape, most))
     if len(candidates) == 1:
         return next(iter(candidates))
@@ -39,28 +39,28 @@ def _candidates(shape: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
         yield tiles.along(shape, dim, most)
 
 
-def _most_lanes(body: Any, vector_bytes: int) -> int:
+def _most_lanes(body: Any, shape: Sequence[int], vector_bytes: int) -> int:
     """Enough lanes to fill some registers with the widest elements that the body computes with."""
+    analysis = LaneAnalysis(body, tiles.split(shape, tiles.across_rows(shape, _MOST_LANES))[0])
     widest, operations = 1, 0
-    for op in [view.operation for view in body.operations]:
-        for inner in [op, *walk(op)]:
-            operations += _MATH_OPERATIONS if inner.name.startswith("math.") else 1
-            widest = max([widest, *(_width(inner, value) for value in _computed(inner))])
+    for view in body.operations:
+        for op in [view.operation, *walk(view.operation)]:
+            # What follows from lane 0 is scalar address arithmetic.
+            varying = [v for v in op.results if analysis[v].steps is None]
+            stored = [op.operands[0]] if is_plain_store(op) else []
+            if varying:
+                operations += _MATH_OPERATIONS if op.name.startswith("math.") else 1
+            widest = max([widest, *(_width(op, value) for value in [*varying, *stored])])
+    widest = max([widest, *(_width(op, value) for value in list(body.operations)[-1].operands)])
     registers = 4 if operations <= _SHORT_BODY else 2 if operations <= _MIDDLE_BODY else 1
-    return min(_MOST_LANES, registers * vector_bytes // widest)
-
-
-def _computed(op: Any) -> list[Any]:
-    if is_plain_store(op):
-        return [op.operands[0]]
-    return list(op.results)
+    return min(_MOST_LANES, max(1, registers * vector_bytes // widest))
 
 
 def _width(op: Any, value: Any) -> int:
     """Bytes of one lane in a register; 16-bit floats are computed with in 32 bits."""
     ir = mlir()
-    if isinstance(value.type, ir.IndexType) or str(value.type) == "!llvm.ptr" or op.name == "arith.extsi":
-        return 1  # address arithmetic is scalar
+    if str(value.type) == "!llvm.ptr":
+        return 1
     size = element_bytes(value.type) or 1
     computes = op.name.startswith(("arith.", "math."))
     return 4 if computes and isinstance(value.type, ir.FloatType) and size < 4 else size

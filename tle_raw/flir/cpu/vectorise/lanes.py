@@ -30,7 +30,7 @@ class Lanes:
 
     @property
     def constant(self) -> int | None:
-        return self.low if self.low is not None and self.low == self.high else None
+        return self.low if self.uniform and self.low == self.high else None
 
     @property
     def not_negative(self) -> bool:
