@@ -174,8 +174,8 @@ def _definitions(module: Any) -> Iterable[Any]:
 def _optimise(module: Any, machine: Any) -> None:
     llvm = load_llvmlite()
     tuning = llvm.create_pipeline_tuning_options(speed_level=SPEED)
-    # Kernels come vectorised, and so do fragments. LLVM 22's loop vectoriser must stay off: of a maxnum reduction with a
-    # vectorised remainder it drops iterations (seen with 15 of them).
+    # Kernels come vectorised, and so do fragments. LLVM 22's loop vectoriser must stay off: of a maxnum reduction
+    # with a vectorised remainder it drops iterations (seen with 15 of them).
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, tuning)
@@ -184,7 +184,7 @@ def _optimise(module: Any, machine: Any) -> None:
 
 def _escaped(text: str) -> str:
     r"""What a string of LLVM IR can hold: printable characters as they are, all others as ``\0A``."""
-    return re.sub(rb'[^ !#-\[\]-~]', lambda match: b"\\%02X" % match[0][0], text.encode()).decode()
+    return re.sub(rb"[^ !#-\[\]-~]", lambda match: b"\\%02X" % match[0][0], text.encode()).decode()
 
 
 def _check_resolved(image: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,11 +16,15 @@ NARROWEST = 16
 
 @dataclass(frozen=True)
 class HostCpu:
-    """``name`` and ``features`` are LLVM's; ``vector_bytes`` is the widest vector that holds any element type."""
+    """``name`` and ``features`` are LLVM's; ``vector_bytes`` is the widest vector that holds any element type.
+
+    ``fma`` says whether a multiplication and an addition are one instruction.
+    """
 
     name: str
     features: str
     vector_bytes: int
+    fma: bool
 
 
 @cache
@@ -32,7 +37,8 @@ def host_cpu() -> HostCpu:
     """
     llvm = load_llvmlite()
     features = llvm.get_host_cpu_features()
-    return HostCpu(llvm.get_host_cpu_name(), features.flatten(), vector_bytes(features))
+    fma = bool(features.get("fma")) or platform.machine() == "aarch64"  # which has it always
+    return HostCpu(llvm.get_host_cpu_name(), features.flatten(), vector_bytes(features), fma)
 
 
 def vector_bytes(features: Mapping[str, bool]) -> int:

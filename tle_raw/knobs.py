@@ -217,7 +217,10 @@ class CpuKnobs(Group):
 
     threads = Knob[int | None](count, None, "threads of a launch; by default one per core", optional=True)
     progress = Knob[float | None](
-        seconds, None, "launches that take longer than this print how far they are, so many seconds apart", optional=True
+        seconds,
+        None,
+        "seconds between the lines that a long launch prints; off by default",
+        optional=True,
     )
 
 

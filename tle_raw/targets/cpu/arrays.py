@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 from tle_raw.errors import LaunchError, Row
@@ -33,101 +34,137 @@ class Range(NamedTuple):
 class HostArray:
     """An array of NumPy's kind with the two members that Triton wants of a tensor."""
 
-    def __init__(self, array: Any, what: str) -> None:
-        check_dtype(array, what)
+    __slots__ = ("array", "dtype")
+
+    def __init__(self, array: Any, name: str) -> None:
         self.array = array
         self.dtype = array.dtype
+        if self.dtype not in _KNOWN_GOOD:
+            check_dtype(self.dtype, name)
 
     def data_ptr(self) -> int:
         return int(self.array.__array_interface__["data"][0])
 
 
-def is_array(value: Any) -> bool:
-    """An array that Triton itself does not take."""
-    return not hasattr(value, "data_ptr") and (hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"))
+_KNOWN_GOOD: set[Any] = set()  # dtypes that were looked at: their names are slow to get
 
 
-def as_numpy(value: Any, what: str) -> Any:
+class Kind(Enum):
+    """What sort of argument a value is."""
+
+    TENSOR = "has data_ptr, as Triton wants it"
+    ARRAY = "NumPy's, or like it"
+    FOREIGN_ARRAY = "an array that NumPy can look at"
+    SCALAR = "a number of NumPy's"
+    OTHER = "none of these"
+
+
+_KINDS: dict[type, Kind] = {}  # asking a value for what it does not have is slow
+
+
+def kind_of(value: Any) -> Kind:
+    """The sort of an argument."""
+    kind = _KINDS.get(type(value))
+    if kind is None:
+        kind = _look_at(value)
+        if kind is not Kind.OTHER:
+            _KINDS[type(value)] = kind
+    return kind
+
+
+def _look_at(value: Any) -> Kind:
+    if hasattr(value, "data_ptr"):
+        return Kind.TENSOR
+    if hasattr(value, "__array_interface__") and hasattr(value, "dtype"):
+        # numpy.int32(5) has everything that an array of rank 0 has, but cannot be written to.
+        return Kind.ARRAY if hasattr(value, "ctypes") else Kind.SCALAR
+    is_foreign = hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
+    return Kind.FOREIGN_ARRAY if is_foreign else Kind.OTHER
+
+
+def as_numpy(value: Any, name: str) -> Any:
     """The array as NumPy's kind, in the same memory.
 
     Raises
     ------
     LaunchError : its memory is elsewhere, or NumPy cannot look at it.
     """
-    if hasattr(value, "__array_interface__") and hasattr(value, "dtype"):
+    if kind_of(value) is Kind.ARRAY:
         return value
     device = getattr(value, "__dlpack_device__", lambda: (1, 0))()
     if device[0] not in CPU_DEVICES:
-        raise elsewhere(what, f"DLPack device {tuple(int(n) for n in device)}")
+        raise elsewhere(name, f"DLPack device {tuple(int(n) for n in device)}")
     try:
         import numpy
     except ImportError as e:
-        raise LaunchError(f"{what}: arrays of this library need NumPy", hint="pip install numpy") from e
+        raise LaunchError(f"argument `{name}`: arrays of this library need NumPy", hint="pip install numpy") from e
     try:
         return numpy.asarray(value) if hasattr(value, "__array_interface__") else numpy.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError) as e:
-        raise LaunchError(f"{what}: NumPy cannot look at this array: {e}") from e
+        raise LaunchError(f"argument `{name}`: NumPy cannot look at this array: {e}") from e
 
 
-def check_dtype(array: Any, what: str) -> None:
+def check_dtype(dtype: Any, name: str) -> None:
     """Refuse elements that no kernel can read."""
-    dtype = array.dtype
     if dtype.name not in DTYPES:
         raise LaunchError(
-            f"{what}: kernels cannot read elements of this dtype",
+            f"argument `{name}`: kernels cannot read elements of this dtype",
             table=[Row("dtype", EXPECTED_DTYPES, str(dtype))],
         )
     if not dtype.isnative:
         raise LaunchError(
-            f"{what}: the bytes of its elements are in the other order",
+            f"argument `{name}`: the bytes of its elements are in the other order",
             table=[Row("byte order", sys.byteorder, f"dtype {dtype.str!r}")],
             hint="array.astype(array.dtype.newbyteorder('=')) has them in this machine's",
         )
+    _KNOWN_GOOD.add(dtype)
 
 
-def address_of(value: Any, what: str, *, written: bool) -> int:
+def address_of(value: Any, name: str, written: bool) -> int:
     """Where a pointer argument points: arrays, tensors, plain addresses, None.
 
     Raises
     ------
     LaunchError : memory that the CPU cannot reach, or no array at all.
     """
+    kind = kind_of(value)
+    if kind is Kind.TENSOR:
+        return _tensor_address(value, name)
     if value is None:
         return 0
     if isinstance(value, int):
         return value
-    if hasattr(value, "data_ptr"):
-        return _tensor_address(value, what)
-    if is_array(value):
-        array = as_numpy(value, what)
-        address, read_only = array.__array_interface__["data"]
-        if read_only and written:
-            raise LaunchError(
-                f"{what}: the array is read-only, and the kernel may write to it",
-                hint="pass a copy, or annotate the parameter as `tl.const` when it is only read",
-            )
-        return int(address)
-    raise LaunchError(
-        f"{what}: a pointer parameter takes an array",
-        table=[Row("argument", "a torch tensor or a NumPy array on the CPU", type(value).__name__)],
-    )
+    if kind not in (Kind.ARRAY, Kind.FOREIGN_ARRAY):
+        raise LaunchError(
+            f"argument `{name}`: a pointer parameter takes an array",
+            table=[Row("argument", "a torch tensor or a NumPy array on the CPU", type(value).__name__)],
+        )
+    array = as_numpy(value, name)
+    if array.dtype not in _KNOWN_GOOD:
+        check_dtype(array.dtype, name)
+    address, read_only = array.__array_interface__["data"]
+    if read_only and written:
+        raise LaunchError(
+            f"argument `{name}`: the array is read-only, and the kernel may write to it",
+            hint="pass a copy, or annotate the parameter as `tl.const` when it is only read",
+        )
+    return int(address)
 
 
-def _tensor_address(tensor: Any, what: str) -> int:
+def _tensor_address(tensor: Any, name: str) -> int:
     device = getattr(tensor, "device", None)
-    kind = getattr(device, "type", "cpu")
-    if kind != "cpu":
-        raise elsewhere(what, str(device))
+    if device is not None and getattr(device, "type", "cpu") != "cpu":
+        raise elsewhere(name, str(device))
     try:
         return int(tensor.data_ptr())
     except RuntimeError as e:  # torch: sparse tensors and those without storage have no address
-        raise LaunchError(f"{what}: the tensor has no address: {e}") from e
+        raise LaunchError(f"argument `{name}`: the tensor has no address: {e}") from e
 
 
-def elsewhere(what: str, where: str) -> LaunchError:
+def elsewhere(name: str, where: str) -> LaunchError:
     """The error for memory of another device."""
     return LaunchError(
-        f"{what}: the kernel runs on the CPU and cannot reach this memory",
+        f"argument `{name}`: the kernel runs on the CPU and cannot reach this memory",
         table=[Row("device", "cpu", where)],
         hint="move it with .cpu(); or let kernels run on the GPU: del tle_raw.knobs.target, unset TLE_RAW_TARGET",
     )
@@ -145,7 +182,7 @@ def memory_of(value: Any) -> Range | None:
         return _extent(interface["data"][0], interface["shape"], strides, size)
     if hasattr(value, "data_ptr") and hasattr(base, "untyped_storage"):  # triton.reinterpret
         return memory_of(base)
-    return memory_of(as_numpy(value, "")) if is_array(value) else None
+    return memory_of(as_numpy(value, "")) if kind_of(value) is Kind.FOREIGN_ARRAY else None
 
 
 def _extent(start: int, shape: Sequence[int], strides: Sequence[int], size: int, scale: bool = False) -> Range:

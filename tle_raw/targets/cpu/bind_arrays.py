@@ -14,7 +14,7 @@ from typing import Any
 from triton.runtime import jit
 
 from tle_raw.errors import LaunchError, Row
-from tle_raw.targets.cpu.arrays import EXPECTED_DTYPES, HostArray, as_numpy, is_array
+from tle_raw.targets.cpu.arrays import EXPECTED_DTYPES, HostArray, Kind, as_numpy, kind_of
 
 Binder = Callable[..., tuple[dict[str, Any], list[Any], dict[str, Any]]]
 
@@ -44,39 +44,47 @@ def array_binder(binder: Binder, names: list[str]) -> Binder:
     """A binder that shows Triton its own kind of tensor in place of arrays, and gives the arrays back."""
     taken: set[type] = {int, float, bool, type(None), str}  # types that Triton was seen to take
 
+    def show(values: Any, places: Any) -> tuple[Any, bool]:
+        """The values as Triton shall see them, and whether any of them differs; most are of a type that it takes."""
+        differs = False
+        for place in places:
+            value = values[place]
+            if type(value) not in taken:
+                shown = _shown(value, _named(place, names))
+                if shown is not value:
+                    values[place] = shown
+                    differs = True
+                elif not isinstance(value, tuple):  # what a tuple holds differs from one to the next
+                    taken.add(type(value))
+        return values, differs
+
     def bind(*args: Any, **kwargs: Any) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
+        shown, differ = show(list(args), range(len(args)))
+        shown_by_name, differ_by_name = show(kwargs, tuple(kwargs))
         try:
-            for value in (*args, *kwargs.values()):
-                if type(value) not in taken:
-                    return bind_shown(args, kwargs)
-            return binder(*args, **kwargs)
+            bound, specialization, options = binder(*shown, **shown_by_name)
         except (KeyError, TypeError) as e:
             _explain({**dict(enumerate(args)), **kwargs}, names, e)
             raise
-
-    def bind_shown(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], list[Any], dict[str, Any]]:
-        shown = [_shown(value, _named(index, names)) for index, value in enumerate(args)]
-        shown_by_name = {name: _shown(value, _named(name, names)) for name, value in kwargs.items()}
-        bound, specialization, options = binder(*shown, **shown_by_name)
-        for before, after in ((args, shown), (kwargs.values(), shown_by_name.values())):
-            # What a tuple holds differs from one to the next.
-            taken.update(type(old) for old, new in zip(before, after) if new is old and not isinstance(old, tuple))
-        return {name: _given_back(value) for name, value in bound.items()}, specialization, options
+        if differ or differ_by_name:
+            for name, value in bound.items():
+                if isinstance(value, (HostArray, tuple)):
+                    bound[name] = _given_back(value)
+        return bound, specialization, options
 
     return bind
 
 
-def _shown(value: Any, what: str) -> Any:
+def _shown(value: Any, name: str) -> Any:
     if isinstance(value, tuple):
-        shown = [_shown(element, f"{what}[{index}]") for index, element in enumerate(value)]
+        shown = [_shown(element, f"{name}[{index}]") for index, element in enumerate(value)]
         if all(new is old for new, old in zip(shown, value)):
             return value
         return type(value)(*shown) if hasattr(value, "_fields") else tuple(shown)
-    if not is_array(value):
-        return value
-    array = as_numpy(value, what)
-    # A scalar of NumPy's, such as numpy.int32(5), is an array of rank 0 to everybody else.
-    return array.item() if not hasattr(array, "ctypes") and hasattr(array, "item") else HostArray(array, what)
+    kind = kind_of(value)
+    if kind is Kind.SCALAR:
+        return value.item()
+    return HostArray(as_numpy(value, name), name) if kind in (Kind.ARRAY, Kind.FOREIGN_ARRAY) else value
 
 
 def _given_back(value: Any) -> Any:
@@ -89,8 +97,7 @@ def _given_back(value: Any) -> Any:
 
 
 def _named(place: int | str, names: list[str]) -> str:
-    name = place if isinstance(place, str) else names[place] if place < len(names) else str(place)
-    return f"argument `{name}`"
+    return place if isinstance(place, str) else names[place] if place < len(names) else str(place)
 
 
 def _explain(given: dict[Any, Any], names: list[str], error: Exception) -> None:
@@ -99,6 +106,6 @@ def _explain(given: dict[Any, Any], names: list[str], error: Exception) -> None:
         dtype = str(getattr(value, "dtype", "")).rpartition(".")[2]
         if hasattr(value, "data_ptr") and isinstance(error, KeyError) and error.args == (dtype,):
             raise LaunchError(
-                f"{_named(place, names)}: kernels cannot read elements of this dtype",
+                f"argument `{_named(place, names)}`: kernels cannot read elements of this dtype",
                 table=[Row("dtype", EXPECTED_DTYPES, dtype)],
             ) from error

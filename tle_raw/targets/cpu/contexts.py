@@ -6,10 +6,15 @@ from typing import Any
 
 from tle_raw.errors import ToolchainError
 
-FIELDS = 8  # five are in use
+# Fields of a context, 8 bytes each; `tle_raw.flir.cpu` describes them.
 SCRATCH, STATUS, TEAM, FLAGS, RANGES = range(5)
-ALIGNMENT = 64
+FIELDS = 8
 DEBUG_FLAG = 1
+# Fields of a status record.
+CODE, PROGRAM, DETAIL = 0, slice(1, 4), slice(4, 8)
+STATUS_FIELDS = 8
+CANCELLED = -1  # a code that no check has: programs that have not begun return at once
+ALIGNMENT = 64
 
 
 def load_cffi() -> Any:
@@ -33,26 +38,32 @@ _FFI: Any = None
 
 
 class Context:
-    """The 8-byte fields that ``tle_launch`` gets. One thread uses it at a time; what it holds stays for the next."""
+    """The 8-byte fields that ``tle_launch`` gets. One thread uses it at a time; what it holds stays for the next.
+
+    ``status`` and ``grid`` are those of a launch that this context's thread has begun; helpers look at them, too.
+    """
 
     def __init__(self) -> None:
-        ffi = load_cffi()
-        self.fields = ffi.new(f"int64_t[{FIELDS}]")
-        self.pointer = ffi.cast("void *", self.fields)
+        self.ffi = load_cffi()
+        self.fields = self.ffi.new(f"int64_t[{FIELDS}]")
+        self.pointer = self.ffi.cast("void *", self.fields)
+        self.status = self.ffi.new(f"int64_t[{STATUS_FIELDS}]")
+        self.status_address = self._address(self.status)
+        self.grid = self.ffi.new("int32_t[3]")
         self._scratch: Any = None
         self._scratch_bytes = 0
 
-    def prepare(self, status: int, scratch_bytes: int, flags: int, ranges: int) -> None:
+    def prepare(self, status_address: int, scratch_bytes: int, flags: int, ranges_address: int) -> None:
         """Set the fields for one launch."""
         if scratch_bytes > self._scratch_bytes:
             self._grow(scratch_bytes)
-        self.fields[STATUS] = status
-        self.fields[FLAGS] = flags
-        self.fields[RANGES] = ranges
+        fields = self.fields
+        fields[STATUS], fields[FLAGS], fields[RANGES] = status_address, flags, ranges_address
 
     def _grow(self, needed: int) -> None:
-        ffi = load_cffi()
-        self._scratch = ffi.new("char[]", needed + ALIGNMENT)
+        self._scratch = self.ffi.new("char[]", needed + ALIGNMENT)
         self._scratch_bytes = needed
-        address = int(ffi.cast("intptr_t", self._scratch))
-        self.fields[SCRATCH] = -(-address // ALIGNMENT) * ALIGNMENT
+        self.fields[SCRATCH] = -(-self._address(self._scratch) // ALIGNMENT) * ALIGNMENT
+
+    def _address(self, memory: Any) -> int:
+        return int(self.ffi.cast("intptr_t", memory))

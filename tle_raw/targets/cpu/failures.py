@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle_raw.errors import KernelFailed
-from tle_raw.targets.cpu.launch import CODE, DETAIL, PROGRAM
+from tle_raw.targets.cpu.contexts import CODE, DETAIL, PROGRAM
 
 
 def failure(status: Sequence[int], checks: Sequence[Mapping[str, Any]], kernel: str) -> KernelFailed:

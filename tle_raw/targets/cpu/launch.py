@@ -7,39 +7,57 @@ import threading
 import time
 from typing import Any
 
-from tle_raw.targets.cpu.contexts import Context, load_cffi
-
-CANCELLED = -1  # a code that no check has: programs that have not begun return at once
-CODE, PROGRAM, DETAIL = 0, slice(1, 4), slice(4, 8)
-STATUS_FIELDS = 8
+from tle_raw.targets.cpu.contexts import CANCELLED, CODE, Context
 
 
 class Launch:
-    """What all threads of one launch share. ``total`` programs; ``begun`` of them were given to a thread."""
+    """The programs of one grid. ``begun`` of ``total`` were given to a thread.
+
+    The thread that launches runs chunks by itself, until it shares the rest with the threads of the pool.
+    """
 
     def __init__(
-        self, function: Any, arguments: Any, grid: Any, total: int, scratch_bytes: int, flags: int, ranges: Any
+        self,
+        kernel: str,
+        function: Any,
+        arguments: Any,
+        grid: tuple[int, int, int],
+        scratch_bytes: int,
+        flags: int = 0,
+        ranges: Any = None,
     ) -> None:
-        ffi = load_cffi()
-        self.function, self.arguments, self.grid, self.total = function, arguments, grid, total
-        self.scratch_bytes, self.flags = scratch_bytes, flags
-        self._ranges = ranges
-        self._range_address = int(ffi.cast("intptr_t", ranges)) if ranges is not None else 0
-        self.status = ffi.new(f"int64_t[{STATUS_FIELDS}]")
-        self._status_address = int(ffi.cast("intptr_t", self.status))
+        self.kernel, self.function, self.arguments, self.grid = kernel, function, arguments, grid
+        self.total = grid[0] * grid[1] * grid[2]
+        self.scratch_bytes, self.flags, self.ranges = scratch_bytes, flags, ranges
         self.begun = 0
-        self.chunk = 1
-        self.error: BaseException | None = None
-        self._lock = threading.Lock()
-        self._helpers = 0
-        self._closed = False
-        self._all_left = threading.Event()
+
+    def begin(self, context: Context) -> None:
+        """Use the launching thread's context."""
+        self.context, self.status, self._grid = context, context.status, context.grid
+        x, y, z = self.grid
+        grid = context.grid
+        grid[0], grid[1], grid[2] = x, y, z
+        ranges = self.ranges
+        self.ranges_address = int(context.ffi.cast("intptr_t", ranges)) if ranges is not None else 0
+        self.prepare(context)
 
     def prepare(self, context: Context) -> None:
-        context.prepare(self._status_address, self.scratch_bytes, self.flags, self._range_address)
+        """Make a context one of this launch."""
+        context.prepare(self.context.status_address, self.scratch_bytes, self.flags, self.ranges_address)
 
     def run(self, context: Context, first: int, last: int) -> None:
-        self.function(self.arguments, self.grid, first, last, context.pointer)
+        """Run some of the programs, without Python's lock."""
+        self.function(self.arguments, self._grid, first, last, context.pointer)
+
+    def run_next(self, count: int) -> None:
+        """Run so many of the programs that are left; only before they are shared."""
+        first = self.begun
+        self.begun = min(first + count, self.total)
+        self.run(self.context, first, self.begun)
+
+    @property
+    def left(self) -> int:
+        return self.total - self.begun
 
     @property
     def stopped(self) -> bool:
@@ -50,28 +68,58 @@ class Launch:
         if not self.stopped:
             self.status[CODE] = CANCELLED
 
-    def take(self) -> tuple[int, int] | None:
-        """The next chunk; None when nothing is left to begin."""
+    def outcome(self) -> list[int] | None:
+        """The status record when something failed. Leaves it empty for the context's next launch."""
+        if not self.stopped:
+            return None
+        record = list(self.status)
+        for index in range(len(record)):
+            self.status[index] = 0
+        return record
+
+
+class SharedLaunch:
+    """The programs that are left of a launch, for several threads."""
+
+    def __init__(self, launch: Launch, chunk: int) -> None:
+        self.launch, self.chunk = launch, chunk
+        self.error: BaseException | None = None
+        self._lock = threading.Lock()
+        self._helpers = 0
+        self._closed = False
+        self._all_left = threading.Event()
+
+    def work(self, context: Context, progress: Progress | None = None) -> int:
+        """Run chunks until none is left; how many programs those were."""
+        done = 0
+        while chunk := self._take():
+            self.launch.run(context, *chunk)
+            done += chunk[1] - chunk[0]
+            if progress:
+                progress.show(self.launch.begun)
+        return done
+
+    def _take(self) -> tuple[int, int] | None:
+        launch = self.launch
         with self._lock:
-            first = self.begun
-            if first >= self.total or self.stopped:
+            first = launch.begun
+            if first >= launch.total or launch.stopped:
                 return None
-            self.begun = last = min(first + self.chunk, self.total)
-        return first, last
+            launch.begun = min(first + self.chunk, launch.total)
+            return first, launch.begun
 
     def help(self, context: Context) -> None:
-        """What a thread of the pool does for this launch."""
+        """What a thread of the pool does."""
         with self._lock:
             if self._closed:
                 return
             self._helpers += 1
         try:
-            self.prepare(context)
-            while chunk := self.take():
-                self.run(context, *chunk)
+            self.launch.prepare(context)
+            self.work(context)
         except BaseException as e:  # the launching thread raises it
             self.error = e
-            self.cancel()
+            self.launch.cancel()
         finally:
             with self._lock:
                 self._helpers -= 1
@@ -85,15 +133,13 @@ class Launch:
             if not self._helpers:
                 return
         interrupt = None
-        while True:
+        while not self._all_left.is_set():
             try:
-                while not self._all_left.wait(progress.interval if progress else None):
-                    if progress:
-                        progress.show(self.begun)
-                break
+                if not self._all_left.wait(progress.interval if progress else None) and progress:
+                    progress.show(self.launch.begun)
             except BaseException as e:
                 interrupt = interrupt or e
-                self.cancel()
+                self.launch.cancel()
         if interrupt:
             raise interrupt
 
@@ -106,6 +152,7 @@ class Progress:
         self.began = self._last = time.monotonic()
 
     def show(self, done: int) -> None:
+        """Print a line when the last one is long enough ago."""
         now = time.monotonic()
         if now - self._last < self.interval or not done:
             return
@@ -113,7 +160,7 @@ class Progress:
         elapsed = now - self.began
         left = elapsed * (self.total - done) / done
         print(
-            f"{self.kernel}: {done} of {self.total} programs ({done / self.total:.0%}) in {elapsed:.0f} s, "
+            f"{self.kernel}: {done} of {self.total} programs ({done / self.total:.0%}) begun in {elapsed:.0f} s, "
             f"about {left:.0f} s left",
             file=sys.stderr,
             flush=True,

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
-from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.contexts import DEBUG_FLAG, load_cffi
 from tle_raw.targets.cpu.failures import failure
-from tle_raw.targets.cpu.launch import Launch, Progress
+from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.pool import pool
 from tle_raw.targets.cpu.slots import Slots
 
 SIGNATURE = "void(*)(void *, void *, int64_t, int64_t, void *)"
 MOST_PROGRAMS = (1 << 31) - 1  # per dimension: the grid is made of i32
-AXES = "xyz"
+MOST_IN_ALL = (1 << 63) - 1
 
 
 class CpuLauncher:
@@ -24,13 +23,13 @@ class CpuLauncher:
 
     def __init__(self, source: Any, metadata: Any) -> None:
         self.slots = Slots(source.signature)
-        self.metadata = metadata
+        self.kernel = metadata.name
         self.scratch_bytes = getattr(metadata, "scratch_bytes", 0)
         self.checks = getattr(metadata, "checks", [])
         self.flags = DEBUG_FLAG if getattr(metadata, "bounds_checks", False) else 0
         self._ffi = load_cffi()
         self._functions: dict[int, Any] = {}
-        self._seconds_per_program: float | None = None
+        self._seconds_per_program = 0.0
 
     def __call__(
         self,
@@ -47,30 +46,22 @@ class CpuLauncher:
     ) -> None:
         if enter_hook is not None:
             enter_hook(launch_metadata)
-        grid = (_extent(x, 0), _extent(y, 1), _extent(z, 2))
+        grid = _checked(x, y, z)
         slots = self.slots.pack(arguments)
-        if all(grid):
+        if grid[0] and grid[1] and grid[2]:
             self._launch(function, grid, slots, arguments)
         if exit_hook is not None:
             exit_hook(launch_metadata)
 
-    def _launch(self, function: int, grid: tuple[int, int, int], slots: bytes, arguments: Sequence[Any]) -> None:
-        ffi = self._ffi
-        total = grid[0] * grid[1] * grid[2]
+    def _launch(self, address: int, grid: tuple[int, int, int], slots: bytes, arguments: Sequence[Any]) -> None:
+        function = self._functions.get(address) or self._function(address)
+        ranges = self._ranges(arguments) if self.flags else None
         launch = Launch(
-            self._functions.get(function) or self._function(function),
-            ffi.from_buffer(slots),
-            ffi.new("int32_t[3]", grid),
-            total,
-            self.scratch_bytes,
-            self.flags,
-            self._ranges(arguments) if self.flags else None,
+            self.kernel, function, self._ffi.from_buffer(slots), grid, self.scratch_bytes, self.flags, ranges
         )
-        interval = knobs.cpu.progress
-        progress = Progress(self.metadata.name, total, interval) if interval else None
-        self._seconds_per_program = pool().run(launch, self._seconds_per_program, progress)
-        if launch.stopped:
-            raise failure(list(launch.status), self.checks, self.metadata.name)
+        self._seconds_per_program, failed = pool().run(launch, self._seconds_per_program)
+        if failed:
+            raise failure(failed, self.checks, self.kernel)
 
     def _function(self, address: int) -> Any:
         self._functions[address] = made = self._ffi.cast(SIGNATURE, address)
@@ -82,14 +73,14 @@ class CpuLauncher:
         return self._ffi.new("int64_t[]", [len(ranges), *(n for found in ranges for n in found)])
 
 
-def _extent(value: Any, axis: int) -> int:
+def _checked(*grid: Any) -> tuple[int, int, int]:
     try:
-        extent = operator.index(value)
+        x, y, z = map(operator.index, grid)
     except TypeError:
-        extent = -1
-    if 0 <= extent <= MOST_PROGRAMS:
-        return extent
+        x = y = z = -1
+    if 0 <= x <= MOST_PROGRAMS and 0 <= y <= MOST_PROGRAMS and 0 <= z <= MOST_PROGRAMS and x * y * z <= MOST_IN_ALL:
+        return x, y, z
     raise LaunchError(
         "the grid is wrong",
-        table=[Row(f"programs along {AXES[axis]}", f"a whole number, 0 to {MOST_PROGRAMS}", repr(value))],
+        table=[Row("programs", f"up to three whole numbers, each 0 to {MOST_PROGRAMS}", repr(grid))],
     )

@@ -8,8 +8,9 @@ import queue
 import threading
 import time
 
+from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.contexts import Context
-from tle_raw.targets.cpu.launch import Launch, Progress
+from tle_raw.targets.cpu.launch import Launch, Progress, SharedLaunch
 from tle_raw.targets.cpu.utilities import threads_of_a_launch
 
 # Waking threads pays when at least this much work is left; it takes some 10 to 30 us until they run.
@@ -24,65 +25,73 @@ class Pool:
     """Threads, grown as launches need them, and contexts for those who launch."""
 
     def __init__(self) -> None:
-        self._launches: queue.SimpleQueue[Launch] = queue.SimpleQueue()
+        self._shared: queue.SimpleQueue[SharedLaunch] = queue.SimpleQueue()
         self._threads = 0
         self._growing = threading.Lock()
         self._contexts: list[Context] = []
 
-    def run(self, launch: Launch, seconds_per_program: float | None, progress: Progress | None) -> float:
-        """Run all programs. Returns the seconds that one took, for the next launch of the kernel."""
-        # Each launch has its own: one kernel's hook may launch another, and so may several threads.
-        context = self._contexts.pop() if self._contexts else Context()
+    def run(self, launch: Launch, seconds_per_program: float) -> tuple[float, list[int] | None]:
+        """Run all programs.
+
+        Parameters
+        ----------
+        seconds_per_program : what one took in an earlier launch, 0 when there was none.
+
+        Returns
+        -------
+        What one took now, and the status record if a check failed.
+        """
         try:
-            launch.prepare(context)
-            return self._run(launch, context, seconds_per_program, progress)
+            # Each launch has its own: one kernel's hook may launch another, and so may several threads.
+            context = self._contexts.pop()
+        except IndexError:
+            context = Context()
+        try:
+            launch.begin(context)
+            seconds = self._run(launch, seconds_per_program)
         finally:
+            outcome = launch.outcome()
             self._contexts.append(context)
+        return seconds, outcome
 
-    def _run(self, launch: Launch, context: Context, estimate: float | None, progress: Progress | None) -> float:
+    def _run(self, launch: Launch, estimate: float) -> float:
+        """Alone for as long as that is faster; one program says how long the others will take."""
+        if not self._is_long(launch, estimate):
+            began = time.perf_counter()
+            launch.run_next(programs_within(SHORTEST_CHUNK, estimate) if estimate else 1)
+            while launch.left and not launch.stopped:
+                estimate = (time.perf_counter() - began) / launch.begun
+                if self._is_long(launch, estimate):
+                    break
+                launch.run_next(programs_within(LONGEST_CHUNK, estimate))
+            else:
+                return (time.perf_counter() - began) / launch.begun
+        return self._run_long(launch, estimate)
+
+    def _is_long(self, launch: Launch, estimate: float) -> bool:
+        return estimate * launch.left > WORTH_WAKING and launch.left > 1
+
+    def _run_long(self, launch: Launch, estimate: float) -> float:
         threads = threads_of_a_launch()
-        if estimate is None:
-            launch.chunk = 1
-        elif estimate * launch.total > WORTH_WAKING and threads > 1:
-            return self._run_together(launch, context, estimate, threads, progress)
-        else:
-            launch.chunk = chunk_size(launch.total, estimate, 1)
-        began = time.perf_counter()
-        while chunk := launch.take():
-            launch.run(context, *chunk)
-            estimate = (time.perf_counter() - began) / launch.begun
-            left = launch.total - launch.begun
-            if left and estimate * left > WORTH_WAKING and threads > 1:
-                return self._run_together(launch, context, estimate, threads, progress)
-            launch.chunk = chunk_size(max(left, 1), estimate, 1)
-            if progress:
-                progress.show(launch.begun)
-        return estimate or 0.0
-
-    def _run_together(
-        self, launch: Launch, context: Context, estimate: float, threads: int, progress: Progress | None
-    ) -> float:
-        left = launch.total - launch.begun
-        launch.chunk = chunk_size(left, estimate, threads)
-        helpers = min(threads, math.ceil(left / launch.chunk), math.ceil(estimate * left / SHORTEST_CHUNK)) - 1
+        left = launch.left
+        shared = SharedLaunch(launch, chunk_size(left, estimate, threads))
+        helpers = min(threads, math.ceil(left / shared.chunk), math.ceil(estimate * left / SHORTEST_CHUNK)) - 1
+        interval = knobs.cpu.progress
+        progress = Progress(launch.kernel, launch.total, interval) if interval else None
         self._grow(helpers)
         began, own = time.perf_counter(), 0
         for _ in range(helpers):
-            self._launches.put(launch)
+            self._shared.put(shared)
         try:
-            while chunk := launch.take():
-                launch.run(context, *chunk)
-                own += chunk[1] - chunk[0]
-                if progress:
-                    progress.show(launch.begun)
+            own = shared.work(launch.context, progress)
         except BaseException:
             launch.cancel()
             raise
         finally:
             spent = time.perf_counter() - began
-            launch.close(progress)
-        if launch.error:
-            raise launch.error
+            shared.close(progress)
+        if shared.error:
+            raise shared.error
         return spent / own if own else estimate
 
     def _grow(self, threads: int) -> None:
@@ -98,21 +107,26 @@ class Pool:
     def _serve(self) -> None:
         context = Context()
         while True:
-            self._launches.get().help(context)
+            self._shared.get().help(context)
+
+
+def programs_within(seconds: float, seconds_per_program: float) -> int:
+    """How many programs fit into a time; at least one."""
+    return int(seconds / (seconds_per_program + 1e-12)) or 1
 
 
 def chunk_size(left: int, seconds_per_program: float, threads: int) -> int:
     """Programs per chunk: even shares for the threads, neither too short nor too long."""
-    per_program = max(seconds_per_program, 1e-9)
-    shares = left if threads == 1 else math.ceil(left / (threads * CHUNKS_PER_THREAD))
-    size = max(shares, math.ceil(SHORTEST_CHUNK / per_program))
-    return max(1, min(size, left, int(LONGEST_CHUNK / per_program) or 1))
+    share = math.ceil(left / (threads * CHUNKS_PER_THREAD))
+    size = max(share, programs_within(SHORTEST_CHUNK, seconds_per_program))
+    return max(1, min(size, left, programs_within(LONGEST_CHUNK, seconds_per_program)))
 
 
 _pool = Pool()
 
 
 def pool() -> Pool:
+    """The process's pool."""
     return _pool
 
 

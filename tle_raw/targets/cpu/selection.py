@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import isabstract
 from typing import Any
 
 import triton
@@ -63,7 +64,7 @@ class Selection:
 
     def follow(self) -> None:
         """Settings have changed in Python: choose again when the answer is another one."""
-        config = getattr(sys.modules.get("triton.runtime"), "driver", None)
+        config: Any = getattr(sys.modules.get("triton.runtime"), "driver", None)
         if demanded() == self.was_demanded or not hasattr(config, "set_active"):
             return  # in a Triton that is still being imported, `driver` is the module: nobody has chosen yet
         self.was_demanded = demanded()
@@ -107,5 +108,5 @@ def _drivers(module: Any) -> list[type[DriverBase]]:
     return [
         value
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, DriverBase) and not value.__abstractmethods__
+        if isinstance(value, type) and issubclass(value, DriverBase) and not isabstract(value)
     ]

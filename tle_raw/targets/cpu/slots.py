@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -119,15 +120,15 @@ def _reader(parameter: Parameter) -> Callable[[Sequence[Any]], Any]:
     """The function that takes this parameter's value out of the arguments."""
     first, rest = parameter.path[0], parameter.path[1:]
     if parameter.is_pointer:
-        what, written = f"argument `{parameter.name}`", parameter.is_written
-        return lambda arguments: (
-            address_of(_follow(arguments[first], rest), what, written=written) & _MASK  # None is 0
-        )
+        name, written = parameter.name, parameter.is_written
+        if rest:
+            return lambda arguments: address_of(_follow(arguments[first], rest), name, written) & _MASK
+        return lambda arguments: address_of(arguments[first], name, written) & _MASK
     if parameter.type == "bf16":
         return lambda arguments: _bfloat16(_follow(arguments[first], rest))
     if rest:
         return lambda arguments: _follow(arguments[first], rest)
-    return lambda arguments: arguments[first]
+    return operator.itemgetter(first)
 
 
 def _follow(value: Any, path: Sequence[int]) -> Any:

@@ -79,7 +79,8 @@ def llvmir(text: str, metadata: dict[str, Any], options: Any) -> str:
     """The kernel's own LLVM IR, before its fragments are linked."""
     from tle_raw.flir.cpu.lower_to_llvm import lower_to_llvm
 
-    lowered = lower_to_llvm(text, vector_bytes=host_cpu().vector_bytes)
+    cpu = host_cpu()
+    lowered = lower_to_llvm(text, vector_bytes=cpu.vector_bytes, fma=cpu.fma, metadata=metadata)
     print_after("llvmir", lowered)
     return lowered
 
