@@ -1,0 +1,50 @@
+"""The engines of the fuzzer, started once, and how many kernels it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.cases import Case
+from tests.fuzz.engines import Engine
+
+CI = 100
+FOUND = Path(__file__).parent / "found"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fuzz-kernels", type=int, default=CI, help="random kernels to compare; more than 100 are new each time"
+    )
+
+
+@pytest.fixture(scope="session")
+def kernels(request: pytest.FixtureRequest) -> int:
+    return request.config.getoption("--fuzz-kernels", CI)
+
+
+@dataclass(frozen=True)
+class Engines:
+    backend: Engine
+    interpreter: Engine
+
+
+@pytest.fixture(scope="session")
+def engines() -> Iterator[Engines]:
+    both = Engines(Engine("backend"), Engine("interpreter"))
+    yield both
+    both.backend.stop()
+    both.interpreter.stop()
+
+
+@pytest.fixture
+def keep(kernels: int, request: pytest.FixtureRequest) -> Iterator[Callable[[Case], None]]:
+    """In the nightly mode, the last case given is written into ``found/``: the smallest that still fails."""
+    last: list[Case] = []
+    yield last.append
+    if last and kernels > CI:
+        file = FOUND / f"{request.node.callspec.params['family']}_{last[-1].name}.py"
+        file.write_text(last[-1].text())
