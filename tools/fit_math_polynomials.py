@@ -116,6 +116,18 @@ def from_ratio(t: mpf) -> mpf:
     return 2 * (1 + t) / (1 - t)
 
 
+def scaled_erfcx(t: mpf) -> mpf:
+    x = 3.75 * (1 + t) / (1 - t)
+    # mpmath's erfc of large numbers is exact, but e**(x*x) grows out of reach: its asymptotic series serves there
+    scaled = erfcx(x) if x < 30 else mpmath.hyperu(0.5, 0.5, x * x) / mpmath.sqrt(mpmath.pi)
+    return (1 + 2 * x) * scaled
+
+
+def bessel_tail(order: int) -> Function:
+    """sqrt(x) * e**-x * I_order(x), of 1/x."""
+    return lambda t: mpmath.besseli(order, 1 / t) * mpmath.exp(-1 / t) / mpmath.sqrt(t)
+
+
 LOG_S = (ROOT - 1) / (ROOT + 1) * mpf("1.0001")
 
 
@@ -158,6 +170,12 @@ def table() -> list[Fit]:
         Fit("EXP2_F64", "(2**r - 1) / r", exp2_tail, lambda r: r, -ONE / 2, ONE / 2, 12, False),
         Fit("LOG_F64", "(log((1+s)/(1-s)) - 2*s) / s**3, of s*s", over_square(log_quotient), log_quotient_weight,
             TINY, LOG_S**2, 7, False),
+        Fit("ERFCX_F64", "(1 + 2x) * exp(x*x) * erfc(x), of (x - 3.75) / (x + 3.75)", scaled_erfcx,
+            lambda t: 1 / scaled_erfcx(t), -ONE, mpf("0.999"), 29, False),
+        Fit("BESSEL_I0_F64", "sqrt(x) * exp(-x) * I0(x), of 1/x", bessel_tail(0),
+            lambda t: 1 / bessel_tail(0)(t), mpf("0.0009"), ONE / 15, 15, False),
+        Fit("BESSEL_I1_F64", "sqrt(x) * exp(-x) * I1(x), of 1/x", bessel_tail(1),
+            lambda t: 1 / bessel_tail(1)(t), mpf("0.0009"), ONE / 15, 15, False),
     ]  # fmt: skip
 
 

@@ -7,7 +7,8 @@ abs, ceil, floor, round, trunc, fma, sqrt, stay: the host has instructions for t
 copysign, integers and predicates
 the others on f32, f16, bf16               ``func.call`` of a private function ``@tle.<name>.<type>``, which LLVM
                                            inlines; half precision is computed in f32
-exp, exp2, log, log2, log10, rsqrt on f64  likewise
+exp, exp2, expm1, log, log10, log1p, log2, likewise
+rsqrt on f64
 the others on f64                          stay: calls of libm, lane by lane
 ========================================== =========================================================================
 

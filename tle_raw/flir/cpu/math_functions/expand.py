@@ -41,7 +41,11 @@ SINGLE: dict[str, Function] = {
     "math.tan": trigonometric.tan,
     "math.tanh": hyperbolic.tanh,
 }
-DOUBLE = {name: SINGLE[name] for name in ("math.exp", "math.exp2", "math.log", "math.log2", "math.log10", "math.rsqrt")}
+# expm1 and log1p are here for another reason too: MLIR would lower them to exp(x) - 1 and log(1 + x).
+DOUBLE = {
+    f"math.{name}": SINGLE[f"math.{name}"]
+    for name in ("exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "rsqrt")
+}
 
 
 def expand(module: Any, fma: bool) -> None:

@@ -33,8 +33,13 @@ def exp2(x: Lanes) -> Lanes:
 
 
 def expm1(x: Lanes) -> Lanes:
-    """In f64, which has bits to spare: no care is needed where 2**k * p + (2**k - 1) cancels."""
-    return select(abs(x) < 2.0**-26, x, expm1_in_f64(x.f64).f32)
+    """In f64, which has bits to spare for f32; f64 itself as 2 * (2**(k-1) * p + (2**(k-1) - 1/2))."""
+    if x.width == 32:
+        return select(abs(x) < 2.0**-26, x, expm1_in_f64(x.f64).f32)
+    k, r = reduced(smaller(larger(x, -60.0), _EXP_BOUNDS[64][1]))
+    p = fma(r * r, polynomial(r, coefficients.EXP_F64), r)
+    scale = power_of_two(k - 1)  # k may be one more than a float's largest exponent
+    return select(abs(x) < 2.0**-54, x, 2.0 * fma(p, scale, scale - 0.5))
 
 
 def expm1_in_f64(x: Lanes) -> Lanes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from torch_mlir import ir
 
@@ -91,15 +92,22 @@ def _split(number: float, width: int) -> tuple[float, float]:
 
 
 def log1p(x: Lanes) -> Lanes:
-    """In f64."""
-    return select(abs(x) < 2.0**-26, x, log1p_in_f64(x.f64).f32)
+    if x.width == 32:
+        return select(abs(x) < 2.0**-26, x, log1p_in_f64(x.f64).f32)
+    return select(abs(x) < 2.0**-54, x, _log1p(x, log))
 
 
 def log1p_in_f64(x: Lanes) -> Lanes:
-    """Of f64 that were f32 or are not much finer: log(1+x) plus what rounding 1 + x has lost."""
+    """Of f64 that were f32 or are not much finer."""
+    return _log1p(x, log_in_f64)
+
+
+def _log1p(x: Lanes, log_of: Callable[[Lanes], Lanes]) -> Lanes:
+    """log(1+x) plus what rounding 1 + x has lost."""
     sum_ = x + 1.0
+    larger_part, other = select(x < 1.0, 1.0, x), select(x < 1.0, x, 1.0)
     is_plain = (sum_ > 0.0) & (x < math.inf)
-    return log_in_f64(sum_) + select(is_plain, (x - (sum_ - 1.0)) / sum_, 0.0)
+    return log_of(sum_) + select(is_plain, (other - (sum_ - larger_part)) / sum_, 0.0)
 
 
 def log_in_f64(x: Lanes) -> Lanes:

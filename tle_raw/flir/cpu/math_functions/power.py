@@ -35,8 +35,13 @@ def power(x: Lanes, y: Lanes) -> Lanes:
 
 
 def cbrt(x: Lanes) -> Lanes:
-    """A third of the exponent, then Halley's iteration twice, in f64."""
-    size = abs(x.f64)
+    return cbrt_in_f64(x).f32
+
+
+def cbrt_in_f64(x: Lanes) -> Lanes:
+    """Of f32. A third of the exponent, then Halley's iteration twice."""
+    wide = x.f64
+    size = abs(wide)
     # The bits of a float are a piecewise linear logarithm: a third of them is within 4 % of the root.
     high_word = size.bits.logical_shift_right(32).i32
     third = (high_word.f64 * (1.0 / 3.0)).i32 + 715094163  # FreeBSD's cbrt: 2/3 of the bias, less a bit
@@ -44,5 +49,5 @@ def cbrt(x: Lanes) -> Lanes:
     for _ in range(2):
         cube = root * root * root
         root = root * ((cube + size * 2.0) / (cube * 2.0 + size))
-    usual = (x.differs(0.0)) & (abs(x) < math.inf)
-    return select(usual, root.f32.with_sign_of(x), x)
+    usual = x.differs(0.0) & (size < math.inf)
+    return select(usual, root.with_sign_of(wide), wide)
