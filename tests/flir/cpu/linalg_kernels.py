@@ -57,11 +57,10 @@ def load(name: str, pointer: str, offset: str, kind: str, mask: str = "", other:
     """
 
 
-def store(value: str, pointer: str, offset: str, kind: str, mask: str = "") -> str:
-    name = f"%store_{value.strip('%')}"
+def store(value: str, pointer: str, offset: str, kind: str, mask: str = "", address: str = "%stored_at") -> str:
     access = f"""
-      {name} = llvm.getelementptr {pointer}[{offset}] : (!llvm.ptr, i64) -> !llvm.ptr, {kind}
-      llvm.store {value}, {name} : {kind}, !llvm.ptr
+      {address} = llvm.getelementptr {pointer}[{offset}] : (!llvm.ptr, i64) -> !llvm.ptr, {kind}
+      llvm.store {value}, {address} : {kind}, !llvm.ptr
     """
     return f"scf.if {mask} {{ {access} }}" if mask else access
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import lanes as rules
+from tle_raw.flir.cpu.vectorise.assumptions import Assumption
 from tle_raw.flir.cpu.vectorise.build import element_bytes
 from tle_raw.flir.cpu.vectorise.lanes import Lanes
 from tle_raw.flir.cpu.vectorise.operations import is_elementwise, is_plain_load, walk
@@ -23,10 +25,13 @@ class LaneAnalysis:
     ----------
     body : the block of a ``linalg.generic``.
     tile : which iterations are the lanes.
+    assumptions : what has been tested before the body runs.
     """
 
-    def __init__(self, body: Any, tile: VectorTile) -> None:
+    def __init__(self, body: Any, tile: VectorTile, assumptions: Sequence[Assumption] = ()) -> None:
         self._count = tile.lanes
+        self._assumed = {a.dividend: a for a in assumptions}
+        self._within = {a.division.results[0] for a in assumptions if a.below is not None}
         self._tile = tile
         self._zeros = (0,) * tile.lanes
         self._known: dict[Any, Lanes] = {}
@@ -79,8 +84,13 @@ class LaneAnalysis:
         if op.regions or not (is_elementwise(op) or is_plain_load(op)):
             return Lanes()
         operands = [self[v] for v in op.operands]
+        if result in self._within:
+            # The dividend is below the divisor.
+            return operands[0] if "rem" in op.name else rules.constant(0, self._count)
         rule = _RULES.get(op.name)
         known = rule(op, operands, self._count) if rule else Lanes()
+        if result in self._assumed:
+            known = replace(known, low=0, high=(1 << (_bits(result) - 1)) - 1)
         if known.steps is None and all(v.uniform for v in operands):
             known = Lanes(self._zeros, known.multiple, known.low, known.high)
         return known
@@ -230,6 +240,25 @@ def _address(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
     return Lanes(rules.add(base, rules.multiply(offset, rules.constant(size, count))).steps)
 
 
+_EQUAL, _NOT_EQUAL = 0, 1
+_SIGNED_ORDERS = {2: "<", 3: "<=", 4: ">", 5: ">="}
+
+
+def _compare(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+    """A comparison that the ranges decide is the same in all lanes."""
+    a, b = operands
+    predicate = op.attributes["predicate"].value
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return Lanes()
+    apart = a.high < b.low or b.high < a.low
+    if predicate in (_EQUAL, _NOT_EQUAL):
+        decided = apart
+    else:
+        touches = a.high <= b.low if predicate in (3, 4) else a.low >= b.high
+        decided = predicate in _SIGNED_ORDERS and (apart or touches)
+    return Lanes((0,) * count) if decided else Lanes()
+
+
 _RULES: dict[str, _Rule] = {
     "arith.constant": _constant,
     "arith.addi": _add,
@@ -250,6 +279,7 @@ _RULES: dict[str, _Rule] = {
     "arith.trunci": _extend_signed,
     "arith.index_castui": _extend_unsigned,
     "arith.extui": _extend_unsigned,
+    "arith.cmpi": _compare,
     "arith.select": _select,
     "llvm.getelementptr": _address,
     "llvm.inttoptr": _same,

@@ -95,11 +95,15 @@ class VectorBody:
     def _define_elementwise(self, op: Any) -> None:
         operands = [self[v] for v in op.operands]
         scope = self.innermost_of(operands)
-        if self.mask is not None and op.name in DIVISIONS:
+        if self.mask is not None and op.name in DIVISIONS and self._may_trap(op):
             operands[1] = self._safe_divisor(operands[1], operands[0].lanes.uniform)
             scope = self.innermost_of(operands)
-        scalars = lru_cache(lambda: self._on_scalars(op, operands, scope))
         vectors = lru_cache(lambda: self._on_vectors(op, operands, scope))
+        if all(v.follows_from_first_lane for v in operands):
+            scalars = lru_cache(lambda: self._on_scalars(op, operands, scope))
+        else:
+            # Lanes can be the same without their operands being so: a comparison that ranges decide.
+            scalars = lru_cache(lambda: self._first_lanes(vectors(), scope))
         for number, result in enumerate(op.results):
             self.define(result, self._nth(number, result, scope, scalars, vectors))
 
@@ -107,6 +111,16 @@ class VectorBody:
         lanes = self._analysis[result]
         scalar = (lambda: scalars()[number]) if lanes.steps is not None else None
         return Value(result.type, lanes, scope, self.count, scalar=scalar, vector=lambda: vectors()[number])
+
+    def _may_trap(self, op: Any) -> bool:
+        """Lanes are known to differ, or to agree where the dividend's do not, for divisors that are safe alone."""
+        result, dividend = self._analysis[op.results[0]], self._analysis[op.operands[0]]
+        return result.steps is None or (result.uniform and dividend.uniform)
+
+    @staticmethod
+    def _first_lanes(vectors: Sequence[Any], scope: Scope) -> list[Any]:
+        with scope.point():
+            return [build.extract(vector, 0) for vector in vectors]
 
     def _on_scalars(self, op: Any, operands: Sequence[Value], scope: Scope) -> list[Any]:
         scalars = [v.scalar() for v in operands]

@@ -9,6 +9,7 @@ from typing import Any
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import tiles
 from tle_raw.flir.cpu.vectorise.analysis import LaneAnalysis
+from tle_raw.flir.cpu.vectorise.assumptions import Assumption
 from tle_raw.flir.cpu.vectorise.build import element_bytes
 from tle_raw.flir.cpu.vectorise.memory import buffer_steps, pointer_steps
 from tle_raw.flir.cpu.vectorise.operations import is_plain_load, is_plain_store, walk
@@ -22,13 +23,15 @@ _MIDDLE_BODY = 80
 _MATH_OPERATIONS = 12
 
 
-def choose_lanes(body: Any, shape: Sequence[int], vector_bytes: int) -> tuple[int, ...]:
-    """Lanes per dimension."""
+def choose_lanes(
+    body: Any, shape: Sequence[int], vector_bytes: int, assumptions: Sequence[Assumption] = ()
+) -> tuple[int, ...]:
+    """Lanes per dimension, for a body that runs under assumptions."""
     most = _most_lanes(body, shape, vector_bytes)
     candidates = dict.fromkeys(_candidates(shape, most))
     if len(candidates) == 1:
         return next(iter(candidates))
-    return min(candidates, key=lambda lanes: _cost(body, shape, lanes, vector_bytes))
+    return min(candidates, key=lambda lanes: _cost(body, shape, lanes, vector_bytes, assumptions))
 
 
 def _candidates(shape: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
@@ -66,10 +69,12 @@ def _width(op: Any, value: Any) -> int:
     return 4 if computes and isinstance(value.type, ir.FloatType) and size < 4 else size
 
 
-def _cost(body: Any, shape: Sequence[int], lanes: Sequence[int], vector_bytes: int) -> float:
+def _cost(
+    body: Any, shape: Sequence[int], lanes: Sequence[int], vector_bytes: int, assumptions: Sequence[Assumption]
+) -> float:
     """What the accesses of one vector cost, per lane; a plain vector access costs one."""
     tile = tiles.split(shape, lanes)[0]
-    analysis = LaneAnalysis(body, tile)
+    analysis = LaneAnalysis(body, tile, assumptions)
     total = 1.0
     for view in body.operations:
         for op in [view.operation, *walk(view.operation)]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import build
 from tle_raw.flir.cpu.vectorise.analysis import LaneAnalysis
+from tle_raw.flir.cpu.vectorise.assumptions import Assumption, assumptions_hold, find_assumptions
 from tle_raw.flir.cpu.vectorise.body import VectorBody
 from tle_raw.flir.cpu.vectorise.choose import choose_lanes
 from tle_raw.flir.cpu.vectorise.memory import Memory
-from tle_raw.flir.cpu.vectorise.operations import static_strides, walk
+from tle_raw.flir.cpu.vectorise.operations import DIVISIONS, is_elementwise, static_strides, walk
 from tle_raw.flir.cpu.vectorise.scopes import make_loops
-from tle_raw.flir.cpu.vectorise.tiles import VectorTile, split
+from tle_raw.flir.cpu.vectorise.tiles import VectorTile, across_rows, covering, split
 
 # Fewer chunks than these are written out: LLVM then keeps small buffers in registers from one generic to the next.
 _UNROLLED_CHUNKS = 2
+_PROBED_LANES = 64
 
 
 def vectorise_generic(generic: Any, memory: Memory, vector_bytes: int) -> bool:
@@ -30,13 +33,51 @@ def vectorise_generic(generic: Any, memory: Memory, vector_bytes: int) -> bool:
         return False
     body = generic.regions[0].blocks[0]
     _move_indices_to_top(body)
-    lanes = choose_lanes(body, shape, vector_bytes)
-    if math.prod(lanes) == 1:
-        return False
-    for tile in split(shape, lanes, _UNROLLED_CHUNKS):
-        _write(generic, maps, tile, memory)
-    generic.erase()
+    _move_constant_parts_out(generic, body)
+    target = _Target(maps, shape, memory, vector_bytes)
+    assumptions = _useful_assumptions(body, shape, vector_bytes)
+    if assumptions:
+        _write_both(generic, target, assumptions)
+    else:
+        _write(generic, target, ())
     return True
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What all forms of one generic share."""
+
+    maps: Sequence[Sequence[int]]
+    shape: Sequence[int]
+    memory: Memory
+    vector_bytes: int
+
+
+def _useful_assumptions(body: Any, shape: Sequence[int], vector_bytes: int) -> list[Assumption]:
+    """The assumptions that matter for the lanes that would be chosen under all of them."""
+    rows = covering(shape, across_rows(shape, _PROBED_LANES))
+    found = find_assumptions(body, LaneAnalysis(body, rows))
+    if not found:
+        return []
+    lanes = choose_lanes(body, shape, vector_bytes, found)
+    return find_assumptions(body, LaneAnalysis(body, covering(shape, lanes)))
+
+
+def _write_both(generic: Any, target: _Target, assumptions: Sequence[Assumption]) -> None:
+    """One form under the assumptions, one for the rest."""
+    from torch_mlir.dialects import scf
+
+    ir = mlir()
+    with generic.location, ir.InsertionPoint(generic):
+        branch = scf.IfOp(assumptions_hold(assumptions), has_else=True)
+    with generic.location, ir.InsertionPoint(branch.else_block):
+        other = generic.clone()
+        scf.YieldOp([])
+    with generic.location, ir.InsertionPoint(branch.then_block):
+        end = scf.YieldOp([])
+    generic.move_before(end.operation)
+    _write(generic, target, assumptions)
+    _write(other, target, ())
 
 
 def _dimensions_of_operands(generic: Any) -> list[list[int]] | None:
@@ -89,12 +130,35 @@ def _move_indices_to_top(body: Any) -> None:
         op.move_before(body.operations[0])
 
 
-def _write(generic: Any, maps: Sequence[Sequence[int]], tile: VectorTile, memory: Memory) -> None:
+def _move_constant_parts_out(generic: Any, body: Any) -> None:
+    """What the iterations have in common is computed once, and known to everybody."""
+    outside: set[Any] = set()
+    inside = {result for view in body.operations for result in view.operation.results} | set(body.arguments)
+    for view in list(body.operations)[:-1]:
+        op = view.operation
+        # A division might trap where the body would not run.
+        movable = is_elementwise(op) and not op.regions and op.name not in DIVISIONS
+        if movable and all(v in outside or v not in inside for v in op.operands):
+            op.move_before(generic)
+            outside.update(op.results)
+
+
+def _write(generic: Any, target: _Target, assumptions: Sequence[Assumption]) -> None:
+    body = generic.regions[0].blocks[0]
+    lanes = choose_lanes(body, target.shape, target.vector_bytes, assumptions)
+    for tile in split(target.shape, lanes, _UNROLLED_CHUNKS):
+        _write_tile(generic, target.maps, tile, target.memory, assumptions)
+    generic.erase()
+
+
+def _write_tile(
+    generic: Any, maps: Sequence[Sequence[int]], tile: VectorTile, memory: Memory, assumptions: Sequence[Assumption]
+) -> None:
     block = generic.regions[0].blocks[0]
     terminator = list(block.operations)[-1].operation
     outputs = list(generic.operands)[len(maps) - len(terminator.operands) :]
     with generic.location:
-        analysis = LaneAnalysis(block, tile)
+        analysis = LaneAnalysis(block, tile, assumptions)
         nest = make_loops(generic, tile)
         body = VectorBody(analysis, nest, tile.lanes, memory)
 

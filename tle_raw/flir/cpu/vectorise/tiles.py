@@ -52,6 +52,11 @@ def across_rows(shape: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(lanes)
 
 
+def covering(shape: Sequence[int], lanes: Sequence[int]) -> VectorTile:
+    """One tile over all iterations, and beyond the end where the lanes do not divide a dimension."""
+    return VectorTile(tuple(Chunk(0, width, -(-size // width)) for size, width in zip(shape, lanes)))
+
+
 def split(shape: Sequence[int], lanes: Sequence[int], unroll: int = 1) -> list[VectorTile]:
     """Tiles that together cover all iterations.
 

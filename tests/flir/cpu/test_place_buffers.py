@@ -1,0 +1,87 @@
+"""Buffers in scratch memory: which share a place, and how much there is of it."""
+
+import pytest
+
+pytest.importorskip("torch_mlir.ir")
+
+from tle_raw.flir.cpu.lower_to_llvm import parse
+from tle_raw.flir.cpu.place_buffers import place_buffers
+
+pytestmark = pytest.mark.one_triton
+
+TILE = "memref<32x32xf32>"
+BYTES = 32 * 32 * 4
+
+
+def placed(body, buffers=("a", "b", "c"), kind=TILE):
+    """The scratch bytes, and the offset of each view in the order of the buffers."""
+    from torch_mlir import ir
+
+    allocations = "\n".join(f"%{name} = memref.alloca() : {kind}" for name in buffers)
+    text = f"""
+    func.func @kernel(%x: f32, %context: !llvm.ptr) {{
+      {allocations}
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      {body}
+      return
+    }}
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = parse(text)
+        size = place_buffers(module)
+        module.operation.verify()
+        entry = module.body.operations[0].regions[0].blocks[0]
+        views = [op.operation for op in entry.operations if op.operation.name == "memref.view"]
+        return size, [view.operands[1].owner.attributes["value"].value for view in views], str(module)
+
+
+def fill(name):
+    return f"linalg.fill ins(%x : f32) outs(%{name} : {TILE})"
+
+
+def copy(source, target):
+    return f"linalg.copy ins(%{source} : {TILE}) outs(%{target} : {TILE})"
+
+
+def test_buffers_that_are_used_together_lie_apart():
+    size, offsets, _ = placed("\n".join([fill("a"), copy("a", "b"), copy("b", "c"), copy("a", "c")]))
+    assert (size, sorted(offsets)) == (3 * BYTES, [0, BYTES, 2 * BYTES])
+
+
+def test_a_buffer_takes_the_place_of_one_that_is_not_used_any_more():
+    size, offsets, _ = placed("\n".join([fill("a"), copy("a", "b"), copy("b", "c")]))
+    assert size == 2 * BYTES
+    assert offsets[0] == offsets[2] != offsets[1]
+
+
+def test_a_buffer_that_a_loop_uses_lives_through_the_loop():
+    loop = "scf.for %i = %c0 to %c4 step %c1 {\n" + "\n".join([copy("a", "b"), copy("c", "a")]) + "\n}"
+    size, offsets, _ = placed("\n".join([fill("a"), fill("c"), loop]))
+    assert (size, len(set(offsets))) == (3 * BYTES, 3)
+
+
+def test_a_view_of_a_buffer_keeps_it_alive():
+    body = f"""
+      %flat = memref.collapse_shape %a [[0, 1]] : {TILE} into memref<1024xf32>
+      {fill("b")}
+      linalg.fill ins(%x : f32) outs(%flat : memref<1024xf32>)
+    """
+    size, offsets, _ = placed(body, ("a", "b"))
+    assert (size, len(set(offsets))) == (2 * BYTES, 2)
+
+
+def test_small_buffers_stay_on_the_stack_and_unused_ones_vanish():
+    body = "linalg.fill ins(%x : f32) outs(%a : memref<64xf32>)"
+    size, offsets, text = placed(body, ("a", "b"), "memref<64xf32>")
+    assert (size, offsets) == (0, [])
+    assert text.count("memref.alloca") == 1
+    assert "alignment = 64" in text
+
+
+def test_places_are_aligned():
+    body = "\n".join(f"linalg.fill ins(%x : f32) outs(%{n} : memref<131xf32>)" for n in "abab")
+    size, offsets, _ = placed(body, ("a", "b"), "memref<131xf32>")
+    assert all(offset % 64 == 0 for offset in [size, *offsets])
+    assert size == 2 * 576
