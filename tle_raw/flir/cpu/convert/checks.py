@@ -44,7 +44,7 @@ def create_call(name: str, operands: list[Value]) -> None:
 # The first failure of a worker stays. `inside` walks over the ranges, of which a kernel has a handful.
 FUNCTIONS = """
 func.func private @tle.fail(%code: i64, %x: i32, %y: i32, %z: i32, %a: i64, %b: i64, %c: i64, %d: i64,
-                            %context: !llvm.ptr) attributes {no_inline} {
+                            %context: !llvm.ptr) attributes {llvm.no_inline} {
   %field = llvm.getelementptr %context[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %record = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %old = llvm.load %record : !llvm.ptr -> i64
@@ -75,7 +75,7 @@ func.func private @tle.fail(%code: i64, %x: i32, %y: i32, %z: i32, %a: i64, %b: 
 """
 INSIDE = """
 func.func private @tle.inside(%address: i64, %size: i64, %mask: i1, %code: i64, %x: i32, %y: i32, %z: i32,
-                              %context: !llvm.ptr) -> i1 attributes {no_inline} {
+                              %context: !llvm.ptr) -> i1 attributes {llvm.no_inline} {
   %false = arith.constant false
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64

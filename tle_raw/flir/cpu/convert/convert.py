@@ -6,11 +6,14 @@ from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conversions
+    atomics,
     build,
     checks,
     control,
+    debug,
     dot,
     elementwise,
+    irregular,
     memory,
     program,
     reduce,
@@ -40,7 +43,10 @@ def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
         functions = {_name(f.operation): f.operation for f in source.body.operations}
         entry = next(f for f in functions.values() if _is_public(f))
         metadata["name"] = _name(entry)
-        metadata["checks"] = _convert_function(new, entry, functions, bool(getattr(options, "debug", False)))
+        debug = bool(getattr(options, "debug", False))
+        metadata["checks"] = _convert_function(new, entry, functions, debug)
+        if metadata["checks"]:
+            new = _with_helpers(new, checks.FUNCTIONS + (checks.INSIDE if debug else ""))
         return str(_cleaned(new))
 
 
@@ -77,6 +83,8 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], debug:
                 "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [])),
                 "sym_name": ir.StringAttr.get(_name(function)),
                 "sym_visibility": ir.StringAttr.get("private"),
+                # LLVM would unroll the walk over the programs, and compile the kernel many times.
+                "llvm.no_inline": ir.UnitAttr.get(),
             },
             regions=1,
         )
@@ -92,12 +100,14 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], debug:
         kernel.convert_block(source)
         build.create("func.return")
     add_launch(new, _name(function), arguments)
-    if kernel.checks:
-        helpers = ir.Module.parse(checks.FUNCTIONS + (checks.INSIDE if debug else ""))
-        for view in list(helpers.body.operations):
-            view.operation.detach_from_parent()
-            new.body.append(view.operation)
     return kernel.checks
+
+
+def _with_helpers(module: Any, functions: str) -> Any:
+    """The module with more functions, given as text."""
+    text = str(module).rstrip()
+    assert text.endswith("}")
+    return mlir().Module.parse(text[:-1] + functions + "}")
 
 
 def _cleaned(module: Any) -> Any:

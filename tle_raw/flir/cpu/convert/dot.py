@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, casts, types
 from tle_raw.flir.cpu.convert.control import buffers_read, is_last_use
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
-from tle_raw.flir.cpu.convert.tiles import Buffer, Elementwise, Tile
+from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Computed, Elementwise, Index, Tile, divide, remainder
 
 
 @converts("tt.dot")
@@ -89,3 +90,101 @@ def matmul(left: Buffer, right: Buffer, into: Buffer) -> None:
         x, y, z = block.arguments
         product = build.binary("mulf" if floats else "muli", x, y)
         build.create("linalg.yield", [build.binary("addf" if floats else "addi", z, product)])
+
+
+# Triton's ScaleDotElemType: E4M3, E5M2, E2M3, E3M2, E2M1, BF16, FP16.
+_FP8 = {0: "f8E4M3FN", 1: "f8E5M2"}
+_E2M1 = 4
+
+
+@converts("tt.dot_scaled")
+def dot_scaled(kernel: Kernel, op: Any) -> None:
+    """A product of tiles with one power of two for each group along K (OCP Microscaling Formats 1.0)."""
+    a, b, accumulator, a_scale, b_scale = _scaled_operands(op)
+    result = op.results[0]
+    float32 = build.type_of("f32")
+    into = _accumulator(kernel, op, accumulator, result, float32)
+    left = _scaled(kernel, op, a, a_scale, "a_elem_type", "lhs_k_pack", -1)
+    right = _scaled(kernel, op, b, b_scale, "b_elem_type", "rhs_k_pack", -2)
+    matmul(kernel.stored(left), kernel.stored(right), into)
+    kernel.set(result, _converted(into, types.element_of(result.type)))
+
+
+def _scaled_operands(op: Any) -> list[Any]:
+    """a, b, c and the scales, which may be None."""
+    found = list(op.operands)
+    sizes = list(op.attributes["operandSegmentSizes"])
+    return [found.pop(0) if size else None for size in sizes]
+
+
+def _scaled(kernel: Kernel, op: Any, value: Any, scale: Any, kind_name: str, pack_name: str, k_axis: int) -> Tile:
+    """An operand as f32 with its scales multiplied in; ``k_axis`` counts from the end."""
+    kind = op.attributes[kind_name].value
+    tile = kernel.tile(value)
+    float32 = build.type_of("f32")
+    if kind == _E2M1:
+        packed_along_k = pack_name not in op.attributes or op.attributes[pack_name].value
+        tile = _unpacked(kernel.stored(tile), k_axis if packed_along_k else -3 - k_axis)
+    elif kind in _FP8:
+        small = build.type_of(_FP8[kind])
+        tile = Elementwise(tile.shape, float32, [tile], lambda x: casts.float_to_float(x, small, float32))
+    elif kind in (5, 6):
+        tile = _converted(tile, float32)
+    else:
+        raise LoweringError("6-bit floats cannot be operands of a product on CPUs: Triton's language has none")
+    if scale is None:
+        return tile
+    scales = kernel.tile(scale)
+    group = tile.shape[k_axis] // scales.shape[-1]
+
+    def compute(body: Body, index: Index) -> Any:
+        # Scales lie with K last for both operands.
+        k = index[k_axis]
+        other = index[-3 - k_axis]
+        at = (*index[:-2], other, divide(k, group))
+        factor = _power_of_two(body.element(scales, at))
+        return build.binary("mulf", body.element(tile, index), factor)
+
+    return Computed(tile.shape, float32, [tile, scales], compute)
+
+
+def _unpacked(packed: Tile, axis: int) -> Tile:
+    """Two 4-bit floats a byte along an axis, the low half first, as f32."""
+    shape = list(packed.shape)
+    shape[axis] *= 2
+
+    def compute(body: Body, index: Index) -> Any:
+        at = list(index)
+        at[axis] = divide(index[axis], 2)
+        byte = body.element(packed, tuple(at))
+        half = remainder(index[axis], 2)
+        shift = build.constant(4 * half, "i8") if isinstance(half, int) else build.cast_integer(half, "i8")
+        if not isinstance(half, int):
+            shift = build.binary("muli", shift, build.constant(4, "i8"))
+        return _from_e2m1(build.binary("andi", build.binary("shrui", byte, shift), build.constant(15, "i8")))
+
+    return Computed(shape, build.type_of("f32"), [packed], compute)
+
+
+def _from_e2m1(nibble: Any) -> Any:
+    """Sign, two bits of exponent (bias 1), one of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4, 6."""
+    bits = build.value("arith.extui", [nibble], "i32")
+    sign = build.binary("shli", build.binary("andi", bits, build.constant(8, "i32")), build.constant(28, "i32"))
+    size = build.binary("shli", build.binary("andi", bits, build.constant(7, "i32")), build.constant(22, "i32"))
+    # The bits in an f32's place are the number times 2^-126; subnormals come out right too.
+    moved = build.value("arith.bitcast", [size], "f32")
+    number = build.binary("mulf", moved, build.constant(2.0**126, "f32"))
+    signed = build.binary("ori", build.value("arith.bitcast", [number], "i32"), sign)
+    return build.value("arith.bitcast", [signed], "f32")
+
+
+def _power_of_two(scale: Any) -> Any:
+    """E8M0: 2^(byte - 127), and NaN for 255."""
+    bits = build.value("arith.extui", [scale], "i32")
+    moved = build.binary("shli", bits, build.constant(23, "i32"))
+    smallest = build.compare("eq", bits, build.constant(0, "i32"))
+    moved = build.select(smallest, build.constant(1 << 22, "i32"), moved)
+    moved = build.select(
+        build.compare("eq", bits, build.constant(255, "i32")), build.constant(0x7FC00000, "i32"), moved
+    )
+    return build.value("arith.bitcast", [moved], "f32")

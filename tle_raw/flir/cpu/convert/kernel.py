@@ -43,6 +43,8 @@ class Kernel:
         self.checks: list[dict[str, Any]] = []
         self.functions: dict[str, Any] = {}  # of Triton's module, by name: what calls may name
         self.carried: dict[Any, Any] = {}  # block of a loop -> what it carries
+        self._declared: set[str] = set()
+        self._strings: dict[str, str] = {}
         self._domains: dict[tuple[int, ...], Value] = {}
 
     # --- values ---------------------------------------------------------------------------------------------------
@@ -149,6 +151,47 @@ class Kernel:
             except TLEError as e:
                 e.at(call_site=place(op.location))
                 raise
+
+    def string(self, text: str) -> str:
+        """A constant string of the module; returns its symbol."""
+        ir = mlir()
+        if text not in self._strings:
+            name = f"tle.string.{len(self._strings)}"
+            data = text.encode() + b"\0"
+            with ir.InsertionPoint.at_block_begin(self.entry.owner.operation.parent.regions[0].blocks[0]):
+                build.create(
+                    "llvm.mlir.global",
+                    attributes={
+                        "global_type": ir.TypeAttr.get(build.type_of(f"!llvm.array<{len(data)} x i8>")),
+                        "sym_name": ir.StringAttr.get(name),
+                        "linkage": build.attribute("#llvm.linkage<private>"),
+                        "value": ir.StringAttr.get(data),
+                        "constant": ir.UnitAttr.get(),
+                        "addr_space": build.attribute("0 : i32"),
+                    },
+                    regions=1,
+                )
+            self._strings[text] = name
+        return self._strings[text]
+
+    def declare(self, name: str, type_: str) -> None:
+        """Declare a function that is linked later: the host's, or a fragment's."""
+        ir = mlir()
+        if name in self._declared:
+            return
+        self._declared.add(name)
+        with ir.InsertionPoint.at_block_begin(self.entry.owner.operation.parent.regions[0].blocks[0]):
+            build.create(
+                "llvm.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(name),
+                    "function_type": ir.TypeAttr.get(build.type_of(type_)),
+                    "linkage": build.attribute("#llvm.linkage<external>"),
+                    "CConv": build.attribute("#llvm.cconv<ccc>"),
+                    "visibility_": build.attribute("0 : i64"),
+                },
+                regions=1,
+            )
 
     def check(self, kind: str, message: str, location: Any, **more: Any) -> int:
         """Register a check; returns the status code that says that it failed."""

@@ -102,10 +102,18 @@ def _mulhiui(op: Any, operands: Sequence[Any]) -> Any:
 @emits("arith.fptosi", "arith.fptoui")
 def _to_integer(op: Any, operands: Sequence[Any]) -> Any:
     """Out of range saturates and NaN gives 0, as on a GPU."""
-    (a,) = operands
+    (a,), to = operands, result_type(op)
     if str(a.type) == "bf16":
         a = build.value("arith.extf", [a], "f32")
-    return build.value("llvm.intr." + op.name.removeprefix("arith.") + ".sat", [a], result_type(op))
+    signed, width = op.name == "arith.fptosi", build.bits(to)
+    low, high = (-(1 << (width - 1)), 1 << (width - 1)) if signed else (0, 1 << width)
+    too_low = build.compare("olt", a, build.constant(float(low), a.type))
+    too_high = build.compare("oge", a, build.constant(float(high), a.type))
+    outside = build.binary("ori", build.compare("uno", a, a), build.binary("ori", too_low, too_high))
+    inside = build.select(outside, build.constant(0.0, a.type), a)
+    number = build.value(op.name, [inside], to)
+    number = build.select(too_high, build.constant(high - 1, to), number)
+    return build.select(too_low, build.constant(low, to), number)
 
 
 # --- floats ---------------------------------------------------------------------------------------------------------

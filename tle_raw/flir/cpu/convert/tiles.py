@@ -109,6 +109,19 @@ class Elementwise(Tile):
         return self.function(*(body.element(operand, index) for operand in self.operands))
 
 
+class Computed(Tile):
+    """Elements by a function of the place and the index, which reads the operands at indices of its own."""
+
+    def __init__(
+        self, shape: Sequence[int], element: Type, operands: Sequence[Tile], function: Callable[[Body, Index], Any]
+    ) -> None:
+        super().__init__(shape, element, operands)
+        self.function = function
+
+    def compute(self, body: Body, index: Index) -> Any:
+        return self.function(body, index)
+
+
 class Shared(Tile):
     """One of several results of an elementwise function, which is computed once."""
 

@@ -1,0 +1,86 @@
+"""Operations whose accesses depend on data: gather, histogram; and functions that walk over elements one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tle_raw.errors import LoweringError
+from tle_raw.flir.cpu.convert import build, tiles, types
+from tle_raw.flir.cpu.convert.build import Value
+from tle_raw.flir.cpu.convert.kernel import Kernel, converts
+from tle_raw.flir.cpu.convert.reduce import evaluate, loops
+from tle_raw.flir.cpu.convert.tiles import Body, Constant, Elementwise, Index, Shared
+
+
+@converts("tt.gather")
+def gather(kernel: Kernel, op: Any) -> None:
+    source, indices = kernel.stored(kernel.tile(op.operands[0])), kernel.tile(op.operands[1])
+    axis = op.attributes["axis"].value
+    result = kernel.allocate(types.shape_of(op.results[0].type), source.element)
+
+    def element(body: Body, index: Index) -> list[Value]:
+        at = build.cast_integer(body.element(indices, index), "index")
+        # An index outside of the tile is the kernel's error, but must not read foreign memory.
+        at = build.binary("minui", at, build.index(source.shape[axis] - 1))
+        return [types.to_memory(body.element(source, (*index[:axis], at, *index[axis + 1 :])))]
+
+    kernel.for_each(result.shape, element, [result])
+    kernel.set(op.results[0], result)
+
+
+@converts("tt.histogram")
+def histogram(kernel: Kernel, op: Any) -> None:
+    source, mask = kernel.tile(op.operands[0]), None
+    if len(op.operands) > 1:
+        mask = kernel.tile(op.operands[1])
+    type_ = op.results[0].type
+    (bins,), element = types.shape_of(type_), types.element_of(type_)
+    counts = kernel.allocate((bins,), element)
+    zero = build.attribute(f"0 : {element}")
+    kernel.fill(counts, Constant((bins,), element, zero))
+    with loops(source.shape) as index:
+        body = Body()
+        at = build.cast_integer(body.element(source, tuple(index)), "index", signed=False)
+        counted = build.compare("ult", at, build.index(bins))
+        if mask is not None:
+            counted = build.binary("andi", counted, body.element(mask, tuple(index)))
+        with build.when(counted):
+            old = build.value("memref.load", [counts.memref, at], element)
+            build.create("memref.store", [build.binary("addi", old, build.constant(1, element)), counts.memref, at])
+    kernel.set(op.results[0], counts)
+
+
+@converts("tt.map_elementwise")
+def map_elementwise(kernel: Kernel, op: Any) -> None:
+    pack = op.attributes["pack"].value
+    block = op.regions[0].blocks[0]
+    sources = [kernel.tile(o) for o in op.operands]
+    if pack == 1:
+        whole = Elementwise(sources[0].shape, sources[0].element, sources, lambda *values: evaluate(block, values))
+        for number, result in enumerate(op.results):
+            kernel.set(result, Shared(whole, number, types.element_of(result.type)))
+        return
+    *outer, last = sources[0].shape
+    results = [kernel.allocate(sources[0].shape, types.element_of(r.type)) for r in op.results]
+    with loops((*outer, last // pack)) as index:
+        body = Body()
+        start = tiles.multiply(index[-1], pack)
+        at = [(*index[:-1], tiles.add(start, n)) for n in range(pack)]
+        values = evaluate(block, [body.element(source, i) for source in sources for i in at])
+        for number, value in enumerate(values):
+            buffer, i = results[number // pack], at[number % pack]
+            build.create("memref.store", [types.to_memory(value), buffer.memref, *tiles.as_values(i)])
+    for result, buffer in zip(op.results, results):
+        kernel.set(result, buffer)
+
+
+@converts("tt.elementwise_inline_asm")
+def inline_asm(kernel: Kernel, op: Any) -> None:
+    text = str(op.attributes["asm_string"].value)
+    first = next((line.strip(" {};\t") for line in text.replace(";", "\n").splitlines() if line.strip(" {};\t")), text)
+    raise LoweringError(
+        f"inline assembly of a GPU cannot run on a CPU: `{first}`",
+        hint="write this piece as a CUDA fragment, @tle_raw.dialect(...), which the CPU target runs as a team of threads",
+    )
+
+
