@@ -80,9 +80,14 @@ def prepare(
         entry=entry,
         static_shared=shared,
         uses_barrier=_uses_barrier(module, reached),
-        instructions=sum(map(len, _bodies(module, reached))),
+        instructions=count_instructions(module, reached),
         kept_calls=tuple(sorted(_kept(module, entry, inline, reached) | recursive(graph, reached & _defined(module)))),
     )
+
+
+def count_instructions(module: Module, reached: frozenset[str]) -> int:
+    """LLVM instructions of the reached functions."""
+    return sum(map(len, _bodies(module, reached)))
 
 
 def _defined(module: Module) -> frozenset[str]:

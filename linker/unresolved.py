@@ -60,7 +60,7 @@ def check_resolved(text: str, entry: str | None = None, libdevice: Collection[st
     in_libdevice = _libdevice_test(libdevice)
     missing = [name for name in declared if not _is_known(name, in_libdevice)]
     if missing:
-        raise _unresolved(missing, graph)
+        raise unresolved_symbols(missing, graph)
 
 
 def _declared(module: Module) -> list[str]:
@@ -94,7 +94,8 @@ def libdevice_functions() -> frozenset[str]:
     return frozenset()
 
 
-def _unresolved(missing: list[str], graph: dict[str, frozenset[str]]) -> UnresolvedSymbolError:
+def unresolved_symbols(missing: list[str], graph: dict[str, frozenset[str]]) -> UnresolvedSymbolError:
+    """The error for symbols that are declared and defined nowhere; ``graph`` says who uses them."""
     shown = [demangle(name) for name in missing]
     table = tuple(
         Row(name, "defined", f"declared only, used by {_user(symbol, graph)}")

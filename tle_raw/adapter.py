@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import Place
+from tle_raw.linker.shared_memory import SharedVariable
 from tle_raw.signature import Signature
 from tle_raw.target import Target
 
@@ -53,6 +54,9 @@ class CompilerOutput:
     ``text`` is LLVM IR text as the compiler wrote it; ``entry`` is the symbol to call, of the type that
     ``BoundSignature.entry_parameters`` and ``entry_result`` state; ``files`` are the user's files that were read
     (not the toolchain's); ``seconds`` is the compiler's own time; ``command`` repeats the compilation.
+
+    For the CPU, ``text`` is a module for the host, whole but for the C library; ``static_shared`` and ``uses_barrier``
+    tell what can no longer be read from it.
     """
 
     text: str
@@ -62,6 +66,8 @@ class CompilerOutput:
     compiler: str
     command: tuple[str, ...] = ()
     warnings: str = ""
+    static_shared: tuple[SharedVariable, ...] = ()
+    uses_barrier: bool = False
 
 
 @runtime_checkable

@@ -89,6 +89,18 @@ class BoundSignature:
         updated = [p for p in self.parameters if p.kind == ELEMENT and p.effect != "In"]
         return updated[0].llvm if updated else "i32"
 
+    @property
+    def host_parameters(self) -> tuple[str, ...]:
+        """LLVM types of the entry's parameters on the CPU. A block-level region takes the call and its arguments."""
+        if not self.is_elementwise:
+            return ("ptr", "ptr")
+        return tuple(p.replace(" addrspace(1)", "") for p in self.entry_parameters)
+
+    @property
+    def host_result(self) -> str:
+        """LLVM type that the entry returns on the CPU. A block-level region tells whether it failed."""
+        return self.entry_result if self.is_elementwise else "i32"
+
     def to_json(self) -> str:
         """One line of text, the same for equal signatures."""
         return json.dumps(

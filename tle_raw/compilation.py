@@ -15,6 +15,7 @@ from tle_raw.bound import BoundSignature
 from tle_raw.errors import ToolchainError
 from tle_raw.identity import digest, package_identity
 from tle_raw.linker.prepare import LinkableModule, prepare
+from tle_raw.linker.prepare_for_host import prepare_for_host
 from tle_raw.target import Target
 
 
@@ -99,6 +100,7 @@ def compile_source(
         target,
         inline,
         _older_llvm(),
+        _checks(target),
         *sorted(digest(f.read_bytes()) for f in files),
     )
     key = f"{content[:40]}-{digest(compiler)[:16]}"
@@ -132,6 +134,15 @@ def _any_compiler(key: str) -> str:
 
 def _compile(adapter, source, bound, target, inline) -> tuple[CompilerOutput, LinkableModule]:
     output = adapter.compile(source, bound, target)
+    if target.backend == "cpu":
+        return output, prepare_for_host(
+            output.text,
+            entry=output.entry,
+            parameters=bound.host_parameters,
+            result=bound.host_result,
+            static_shared=output.static_shared,
+            uses_barrier=output.uses_barrier,
+        )
     module = prepare(
         output.text,
         entry=output.entry,
@@ -190,6 +201,13 @@ def _same_files(missed: dict[str, str]) -> bool:
         return all(digest(Path(f).read_bytes()) == content for f, content in missed.items())
     except OSError:
         return False
+
+
+def _checks(target: Target) -> bool:
+    """Code for the CPU holds the checks of ``knobs.debug``, or does not."""
+    from tle_raw.knobs import knobs
+
+    return target.backend == "cpu" and knobs.debug
 
 
 def _older_llvm() -> bool:

@@ -18,8 +18,9 @@ from tle_raw.adapters.cuda.options import Options, read_options
 from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.source import decode, place_of_text, read_file
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, split_symbol
+from tle_raw.adapters.cuda.team import TEAM_ARCH, make_team
 from tle_raw.adapters.cuda.toolchain import Finding, describe, find_toolchain
-from tle_raw.adapters.cuda.wrapper import Unit, define_lines, line_directive, write_unit
+from tle_raw.adapters.cuda.wrapper import Team, Unit, define_lines, line_directive, write_unit
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
 from tle_raw.signature import Signature
@@ -82,9 +83,10 @@ class CudaAdapter:
         SymbolError : the function is missing, overloaded, or no device function.
         SignatureMismatchError : the function does not take what the signature passes.
         CompilationFailed : the compiler refused the code, crashed or took too long.
+        UnsupportedFeatureError : for the CPU: an instruction that cannot be emulated.
         """
-        if target.backend != "cuda":
-            raise DialectError(f"the cuda dialect compiles for cuda targets, not for {target}")
+        if target.backend not in ("cuda", "cpu"):
+            raise DialectError(f"the cuda dialect compiles for cuda targets and for cpu, not for {target}")
         try:
             return self._compile(source, bound, target)
         except TLEError as error:
@@ -97,17 +99,20 @@ class CudaAdapter:
         toolchain = find_toolchain()
         known = _functions(source)
         callee = choose_function(source.symbol, known)
-        unit = self._unit(source, bound, callee)
-        line_info = dict(source.settings).get("line_info") != "False"
-        command = command_line(toolchain, options, target.arch, folder, line_info)
+        team = Team(knobs.debug) if target.backend == "cpu" else None
+        unit = self._unit(source, bound, callee, team)
+        # A team's failures tell their lines, whatever the knob says.
+        line_info = dict(source.settings).get("line_info") != "False" or team is not None
+        arch = TEAM_ARCH if team else target.arch
+        command = command_line(toolchain, options, arch, folder, line_info)
         run = run_compiler(command, unit.text, knobs.compile_timeout)
-        attempt = Attempt(source, bound, callee, known, toolchain, target.arch, run)
+        attempt = Attempt(source, bound, callee, known, toolchain, arch, run)
         if run.returncode != 0:
             raise explain(attempt, knobs.compile_timeout)
         if options.file and read_file(options.file) != source.text:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
         files = tuple(sorted({file for file in run.files if not belongs_to(toolchain.folders, file)}))
-        return CompilerOutput(
+        output = CompilerOutput(
             run.text,
             unit.entry,
             files,
@@ -116,17 +121,18 @@ class CudaAdapter:
             run.command,
             warnings_text(attempt),
         )
+        return output if team is None else make_team(output, bound, attempt, team.debug)
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""
         return self._unit(source, bound, choose_function(source.symbol, _functions(source))).text
 
-    def _unit(self, source: Source, bound: BoundSignature, callee: Callee) -> Unit:
+    def _unit(self, source: Source, bound: BoundSignature, callee: Callee, team: Team | None = None) -> Unit:
         options, _ = _options(source)
         headers = [hashlib.sha256(_bytes(path)).hexdigest() for path in _closure(source).files]
         line = line_directive(source.place.line, source.place.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
-        return write_unit(source.name, source.text, line, bound, callee, options, digest)
+        return write_unit(source.name, source.text, line, bound, callee, options, digest, team)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The function that the author is expected to write, in two forms."""

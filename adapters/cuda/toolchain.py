@@ -83,7 +83,7 @@ class Toolchain:
 def own_headers_digest() -> str:
     """Digest of the headers that this package ships."""
     digest = hashlib.sha256()
-    for header in sorted((INCLUDE / "tle_raw").glob("*.h")):
+    for header in sorted((INCLUDE / "tle_raw").rglob("*.h")):
         digest.update(header.read_bytes())
     return digest.hexdigest()[:16]
 

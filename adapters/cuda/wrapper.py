@@ -30,6 +30,17 @@ class Unit:
     entry: str
 
 
+@dataclass(frozen=True)
+class Team:
+    """What the CPU's compilation says to the source."""
+
+    debug: bool = False
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        return ("TLE_RAW_TEAM", "TLE_RAW_CHECK_TILES") if self.debug else ("TLE_RAW_TEAM",)
+
+
 def write_unit(
     name: str,
     text: str,
@@ -38,17 +49,22 @@ def write_unit(
     callee: Callee,
     options: Options,
     digest: Iterable[str] = (),
+    team: Team | None = None,
 ) -> Unit:
-    """The unit for one call. ``line`` is the ``#line`` of a source string; a file is included."""
-    entry = entry_name(name, [text, bound.to_json(), *digest])
+    """The unit for one call. ``line`` is the ``#line`` of a source string; a file is included.
+
+    With ``team`` the unit is for the CPU. Its entry is then one thread's share, unless the call is elementwise.
+    """
+    entry = entry_name(name, [text, bound.to_json(), *digest, *(team.defines if team else ())])
     parts = [
         f'#line 1 "{LABEL}"',
+        *(f"#define {define} 1" for define in (team.defines if team else ())),
         *_prologue(bound),
         *_block_lines(options.block),
         *define_lines(options),
         f'#include "{options.file}"' if options.file else f"{line}\n{text}",
         f'\n#line 1 "{LABEL}"',
-        *_entry(entry, bound, callee),
+        *(_thread(entry, bound, callee) if team and not bound.is_elementwise else _entry(entry, bound, callee)),
     ]
     return Unit("\n".join(parts) + "\n", entry)
 
@@ -166,15 +182,47 @@ def _entry(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
     inline = "  [[clang::always_inline]]"
     if bound.result is not None:
         yield f"{inline} auto tle_raw_result = {call};"
-        yield (
-            f"  static_assert(tle::detail::equal<typename tle::detail::result_value<decltype({call})>::type, "
-            f'{bound.result.cxx}>, "the result has another type");'
-        )
+        yield _result_check(bound.result, call)
         yield f"  return __builtin_bit_cast({returned}, tle_raw_result);"
     else:
         yield f"{inline} {call};"
         yield f"  return {f'__builtin_bit_cast({returned}, tle_raw_value_{updated})' if result else '0'};"
     yield "}"
+
+
+def _thread(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
+    """One thread's share of a region on the CPU: ``args[i]`` is the address of the i-th value, or of a tile's first."""
+    yield f'extern "C" __attribute__((device)) void {entry}(void* const* tle_raw_args) {{'
+    for index, parameter in enumerate(bound.crossing):
+        assert parameter.dtype is not None
+        cxx, name, place = parameter.dtype.cxx, local(index), f"tle_raw_args[{index}]"
+        if parameter.kind == TILE:
+            dims = "".join(f", {dim}" for dim in parameter.dims)
+            yield f"  tle::detail::tile_argument<{cxx}{dims}> {name}({place});"
+        elif parameter.kind == POINTER:
+            pointer = f"{cxx} __attribute__((address_space(1)))*"
+            yield f"  tle::detail::pointer_argument<{cxx}> {name}{{({pointer})*({cxx}* const*){place}}};"
+        else:
+            yield f"  tle::detail::value_argument<{cxx}> {name}{{*(const {cxx}*){place}}};"
+    call = call_text(bound, callee)
+    if bound.result is None:
+        yield f"  {call};"
+    else:
+        yield f"  auto tle_raw_result = {call};"
+        yield _result_check(bound.result, call)
+        place = f"tle_raw_args[{len(bound.crossing)}]"
+        yield (
+            f"  if (__nvvm_read_ptx_sreg_tid_x() == 0) "
+            f"*({bound.result.cxx}*){place} = __builtin_bit_cast({bound.result.cxx}, tle_raw_result);"
+        )
+    yield "}"
+
+
+def _result_check(result: DType, call: str) -> str:
+    return (
+        f"  static_assert(tle::detail::equal<typename tle::detail::result_value<decltype({call})>::type, "
+        f'{result.cxx}>, "the result has another type");'
+    )
 
 
 def crossing_type(dtype: DType) -> str:

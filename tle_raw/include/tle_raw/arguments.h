@@ -71,6 +71,7 @@ template <class T> struct pointer_argument {
 template <class T, int... Dims> struct tile_argument {
   T TLE_RAW_SHARED* value;
   TLE_RAW_DEVICE explicit tile_argument(unsigned address) : value((T TLE_RAW_SHARED*)(unsigned long long)address) {}
+  TLE_RAW_DEVICE explicit tile_argument(void* data) : value((T TLE_RAW_SHARED*)(T*)data) {}  // the CPU's teams
   TLE_RAW_DEVICE T* data() const { return (T*)__builtin_assume_aligned((T*)value, 16); }
   TLE_RAW_DEVICE tile<T, Dims...> plain() const { return tile<T, Dims...>(data()); }
   template <class U, if_element<U, T> = 0> TLE_RAW_DEVICE operator U*() const { return (U*)data(); }

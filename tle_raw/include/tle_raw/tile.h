@@ -15,6 +15,7 @@
 // "block" is one thread. Two macros may be set before it is included:
 //   TLE_RAW_FLAT_BLOCK    the block has one dim: threadIdx.y and .z are not read (tle_raw sets it: so are Triton's)
 //   TLE_RAW_THREAD_INDEX, TLE_RAW_THREAD_COUNT    expressions to use on the host instead of 0 and 1
+//   TLE_RAW_CHECK_TILES   every index is checked (tle_raw sets it on the CPU when knobs.debug is on)
 #ifndef TLE_RAW_TILE_H
 #define TLE_RAW_TILE_H
 
@@ -26,9 +27,25 @@
 #define TLE_RAW_FUNCTION inline
 #endif
 
+#ifdef TLE_RAW_CHECK_TILES
+// Stops the block when the index is not below `size`; `dim` is -1 for an index that counts through the whole tile.
+extern "C" __attribute__((device)) __attribute__((nomerge)) void tle_team_check_index(long long index, long long size, int dim);
+#endif
+
 namespace tle {
 
 namespace detail {
+
+#ifdef TLE_RAW_CHECK_TILES
+#define TLE_RAW_UNCHECKED
+TLE_RAW_FUNCTION void check_index(long long index, long long size, int dim) {
+#ifdef __CUDA_ARCH__
+  tle_team_check_index(index, size, dim);
+#endif
+}
+#else
+#define TLE_RAW_UNCHECKED constexpr
+#endif
 
 // Linear index of the calling thread in its block, and the number of threads of the block.
 #if defined(__CUDA_ARCH__) && defined(__clang__)
@@ -139,10 +156,15 @@ template <class T, int... Dims> struct tile {
     return product;
   }
 
-  // Elements. t[i] counts through the whole tile; t(i, j) takes one index a dim. Neither checks its range.
+  // Elements. t[i] counts through the whole tile; t(i, j) takes one index a dim. Neither checks its range, but under
+  // TLE_RAW_CHECK_TILES; then both are no constant expressions.
   TLE_RAW_FUNCTION constexpr T* data() const { return data_; }
   TLE_RAW_FUNCTION constexpr operator T*() const { return data_; }
-  template <class Index> TLE_RAW_FUNCTION constexpr auto operator[](Index i) const -> decltype(*((T*)nullptr + i)) {
+  template <class Index>
+  TLE_RAW_FUNCTION TLE_RAW_UNCHECKED auto operator[](Index i) const -> decltype(*((T*)nullptr + i)) {
+#ifdef TLE_RAW_CHECK_TILES
+    detail::check_index((long long)i, size(), -1);
+#endif
     return data_[i];
   }
   template <class... Index> static TLE_RAW_FUNCTION constexpr int offset(Index... index) {
@@ -152,7 +174,12 @@ template <class T, int... Dims> struct tile {
     for (int k = 0; k < rank(); ++k) linear = linear * dims[k] + at[k];
     return linear;
   }
-  template <class... Index> TLE_RAW_FUNCTION constexpr T& operator()(Index... index) const {
+  template <class... Index> TLE_RAW_FUNCTION TLE_RAW_UNCHECKED T& operator()(Index... index) const {
+#ifdef TLE_RAW_CHECK_TILES
+    const int dims[] = {Dims...};
+    const long long at[] = {(long long)(index)...};
+    for (int k = 0; k < rank(); ++k) detail::check_index(at[k], dims[k], k);
+#endif
     return data_[offset(index...)];
   }
   TLE_RAW_FUNCTION constexpr T* begin() const { return data_; }

@@ -1,0 +1,215 @@
+"""From the device's LLVM IR to the host's: everything that only a GPU knows is replaced.
+
+The fragment was compiled for a GPU, by the same compiler and with the same headers as for a launch there: CUB,
+cooperative groups and cuda_fp16.h are NVIDIA's own. What is left of the GPU in the LLVM IR is a known set: NVVM
+intrinsics, inline PTX, address spaces, static shared variables, and four functions of CUDA's device runtime.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tle_raw.adapters.cuda.team import nvvm
+from tle_raw.adapters.cuda.team.address_spaces import flatten_address_spaces
+from tle_raw.adapters.cuda.team.debug_checks import check_accesses
+from tle_raw.adapters.cuda.team.instructions import Call, calls
+from tle_raw.adapters.cuda.team.ptx import UnknownInstruction, translate
+from tle_raw.adapters.cuda.team.shared_variables import place_shared_variables
+from tle_raw.adapters.cuda.team.sites import Sites
+from tle_raw.errors import Context, Place, UnsupportedFeatureError
+from tle_raw.linker.functions import read_global
+from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
+from tle_raw.linker.normalise import normalise, removal
+from tle_raw.linker.references import reachable, references
+from tle_raw.linker.shared_memory import SharedVariable
+from tle_raw.linker.symbols import refuse_unlinkable
+
+# Functions of CUDA's device runtime, and how the team's runtime takes them.
+_RUNTIME = {
+    "vprintf": "tle_team_print",
+    "__assertfail": "tle_team_assert_failed",
+    "llvm.trap": "tle_team_trap",
+    "llvm.debugtrap": "tle_team_trap",
+    "tle_team_check_index": "tle_team_check_index",
+}
+_SITED_RUNTIME = ("llvm.trap", "llvm.debugtrap", "tle_team_check_index")
+
+
+@dataclass(frozen=True)
+class HostText:
+    """The fragment's functions for the host; the runtime's functions are declared only."""
+
+    text: str
+    shared: tuple[SharedVariable, ...]
+    shared_bytes: int
+    places: tuple[Place, ...]
+    uses_barrier: bool
+
+
+@dataclass
+class _Additions:
+    """Definitions that the rewritten calls need."""
+
+    sites: Sites
+    place: Place
+    definitions: dict[str, str] = field(default_factory=dict)
+    names: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+
+def to_host(text: str, entry: str, place: Place, is_users: object, debug: bool) -> HostText:
+    """Rewrite a module that clang made for a GPU.
+
+    Parameters
+    ----------
+    place : the fragment's own place, for what has no line. ``is_users`` says whether a file is the user's.
+
+    Raises
+    ------
+    UnsupportedFeatureError : an instruction that cannot be emulated; the error names it and its line.
+    """
+    refuse_unlinkable(read_module(text))
+    text = _without_unused(text, entry)
+    module = read_module(text)
+    assert callable(is_users)
+    additions = _Additions(Sites(module, place, is_users), place)
+    if debug:
+        text = check_accesses(text, additions.sites)
+        module = read_module(text)
+    edits = [edit for entity in module.of_kind("define") for edit in _call_edits(module, entity, additions)]
+    text = apply_edits(text, [*edits, *_dropped_declarations(module)])
+    text = "\n".join([text, *additions.definitions.values(), ""])
+    text = with_declarations(text)
+    placed = place_shared_variables(text, entry)
+    text = with_declarations(_for_host(flatten_address_spaces(placed.text)))
+    uses_barrier = "@tle_team_barrier" in text
+    return HostText(text, placed.variables, placed.bytes, tuple(additions.sites.places), uses_barrier)
+
+
+def _without_unused(text: str, entry: str) -> str:
+    """Only what the entry reaches: kernels and helpers of the same file may hold anything."""
+    module = read_module(text)
+    used = reachable(references(module), [entry])
+    dropped = [e for e in module.of_kind("define", "declare") if e.name not in used]
+    for entity in module.of_kind("global"):
+        if entity.name not in used and (entity.name.startswith("llvm.") or read_global(module, entity).is_definition):
+            dropped.append(entity)
+    comdats = [removal(module, e) for e in module.of_kind("comdat")]
+    return apply_edits(text, [*(removal(module, e) for e in dropped), *comdats, *_without_comdats(module, dropped)])
+
+
+def _without_comdats(module: Module, dropped: list[Entity]) -> Iterator[Edit]:
+    gone = {entity.start for entity in dropped}
+    for entity in module.of_kind("define", "global"):
+        if entity.start in gone:
+            continue
+        match = re.compile(r",? comdat(?:\(\$[^)]*\))?(?=[ ,\n{])").search(module.text, entity.start, entity.body)
+        if match:
+            yield Edit(match.start(), match.end(), "")
+
+
+def _call_edits(module: Module, entity: Entity, additions: _Additions) -> Iterator[Edit]:
+    names = [encode_name("@", name) + "(" for name in _RUNTIME]
+    for call in calls(module, entity, "@" + nvvm.PREFIX, *(name[:-1] for name in names)):
+        replacement = _replacement(call, additions)
+        if replacement is not None:
+            yield Edit(call.start, call.end, replacement)
+
+
+def _replacement(call: Call, additions: _Additions) -> str | None:
+    site = f"i32 {additions.sites.number(call.location)}"
+    if not call.callee:
+        return call.text("@" + _asm_function(call, additions), site)
+    name = decode_name(call.callee)
+    if name.startswith(nvvm.PREFIX):
+        sited = nvvm.is_sited(name.removeprefix(nvvm.PREFIX))
+        return call.text("@" + _intrinsic_function(name, call, additions), site if sited else "")
+    if name in _RUNTIME:
+        return call.text("@" + _RUNTIME[name], site if name in _SITED_RUNTIME else "")
+    return None
+
+
+def _asm_function(call: Call, additions: _Additions) -> str:
+    types, result = tuple(map(str, call.types)), str(call.result)
+    key = (call.assembly, call.constraints, result, *types)
+    if key not in additions.names:
+        if not call.assembly.strip():  # a barrier for the compiler only
+            text = "{ }"
+        else:
+            text = call.assembly
+        name = f"tle.ptx.{len(additions.names)}"
+        try:
+            additions.definitions[name] = translate(name, text, call.constraints, types, result)
+        except UnknownInstruction as error:
+            raise _unsupported(f"the PTX instruction `{error}`", call, additions) from None
+        additions.names[key] = name
+    return additions.names[key]
+
+
+def _intrinsic_function(name: str, call: Call, additions: _Additions) -> str:
+    plain, types, result = name.removeprefix(nvvm.PREFIX), tuple(map(str, call.types)), str(call.result)
+    key = (name, result, *types)
+    if key not in additions.names:
+        body = nvvm.define(plain, types, result)
+        if body is None:
+            raise _unsupported(f"the GPU instruction `{plain.replace('.', '_')}`", call, additions)
+        own = f"tle.nvvm.{plain}.{len(additions.names)}"
+        parameters = [f"{kind} %a{i}" for i, kind in enumerate(types)]
+        parameters += ["i32 %site"] if nvvm.is_sited(plain) else []
+        head = f"define internal {result} @{own}({', '.join(parameters)}) alwaysinline {{"
+        additions.definitions[own] = "\n".join([head, *body.lines, "}"])
+        additions.names[key] = own
+    return additions.names[key]
+
+
+def _unsupported(what: str, call: Call, additions: _Additions) -> UnsupportedFeatureError:
+    place = additions.sites.place(call.location) or additions.place
+    return UnsupportedFeatureError(
+        f"{what} cannot be emulated on the CPU",
+        hint="write that part in plain CUDA under `#ifdef TLE_RAW_TEAM`, which only the CPU's compilation defines",
+        context=Context(source=place),
+    )
+
+
+def _dropped_declarations(module: Module) -> Iterator[Edit]:
+    for entity in module.of_kind("declare"):
+        if entity.name.startswith(nvvm.PREFIX) or entity.name in _RUNTIME:
+            yield removal(module, entity)
+
+
+_CALL = re.compile(
+    r"\bcall ((?:[\w ]|<\d+ x \w+>|\{[^}]*\})+?(?: addrspace\(\d+\))?) @([\w.]+)\(([^\n]*?)\)(?=$|,|\s)", re.MULTILINE
+)
+
+
+def with_declarations(text: str) -> str:
+    """Declare the runtime's functions and LLVM's intrinsics that the added code calls."""
+    module = read_module(text)
+    known = {entity.name for entity in module.of_kind("define", "declare")}
+    added: dict[str, str] = {}
+    for match in _CALL.finditer(text):
+        name = match[2]
+        if name in known or name in added or not name.startswith(("tle_team_", "llvm.")):
+            continue
+        types = ", ".join(part.strip().rpartition(" ")[0] for part in _split(match[3]))
+        added[name] = f"declare {match[1].strip()} @{name}({types})"
+    return "\n".join([text.rstrip("\n"), *added.values(), ""]) if added else text
+
+
+def _split(text: str) -> list[str]:
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{<") - (character in ")]}>")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]
+
+
+def _for_host(text: str) -> str:
+    """No target: the linker of the kernel gives it the machine's. No attribute that only a GPU has."""
+    text = normalise(text)
+    module = read_module(text)
+    return apply_edits(text, [removal(module, entity) for entity in module.of_kind("target")])

@@ -1,0 +1,76 @@
+"""From the compiler's output for a GPU to a module for the CPU, with the entry that a kernel calls."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from tle_raw.adapter import CompilerOutput
+from tle_raw.adapters.cuda.explain import Attempt, belongs_to
+from tle_raw.adapters.cuda.symbol import place_of
+from tle_raw.adapters.cuda.team.entry import map_entry, team_entry
+from tle_raw.adapters.cuda.team.host_text import HostText, to_host
+from tle_raw.adapters.cuda.team.runtime import link_with_runtime, runtime_text
+from tle_raw.adapters.cuda.wrapper import LABEL
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import Context, Place, UnsupportedFeatureError
+
+TEAM_ARCH = "sm_80"  # the oldest GPU that fragments are compiled for: newer ones' instructions stay out of the headers
+# What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team.
+_ALONE = re.compile(
+    r"tle_team_(?:(?:add|mul|div|sqrt|fma)_f|from_|narrow|widen|bfloat|permute|find|dot|small_fma|clock|atomic)"
+)
+_USES = {
+    "thread": "threadIdx",
+    "threads": "blockDim",
+    "program": "blockIdx",
+    "grid": "gridDim",
+    "shared": "a __shared__ variable",
+    "barrier": "a barrier",
+    "warp": "an operation of a warp",
+    "active": "__activemask()",
+    "print": "printf",
+    "assert_failed": "assert",
+    "trap": "__trap()",
+}
+
+
+def make_team(output: CompilerOutput, bound: BoundSignature, attempt: Attempt, debug: bool) -> CompilerOutput:
+    """Translate, add the entry, link the runtime.
+
+    Raises
+    ------
+    UnsupportedFeatureError : an instruction that cannot be emulated; the error names it and its line.
+    SharedMemoryError : more shared memory than a block has.
+    """
+    function = attempt.callee.function
+    place = place_of(function) if function else attempt.source.place
+    folders = attempt.toolchain.folders
+
+    def is_users(file: str) -> bool:
+        return bool(file) and file != LABEL and not belongs_to(folders, Path(file))
+
+    host = to_host(output.text, output.entry, place, is_users, debug and not bound.is_elementwise)
+    if bound.is_elementwise:
+        _check_alone(host, place)
+        entry = output.entry
+        added = map_entry(entry, bound)
+    else:
+        entry = f"tle_team_{output.entry.removeprefix('tle_raw_')}"
+        name = attempt.callee.name
+        added = team_entry(entry, output.entry, bound, name, host.shared_bytes, host.places, debug)
+    visible = (entry, f"{entry}.map")
+    linked = link_with_runtime(f"{host.text}\n{added}", runtime_text(attempt.toolchain.clang), visible)
+    return replace(output, text=linked, entry=entry, static_shared=host.shared, uses_barrier=host.uses_barrier)
+
+
+def _check_alone(host: HostText, place: Place) -> None:
+    for match in re.finditer(r"@(tle_team_(\w+))\(", host.text):
+        if not _ALONE.match(match[1]):
+            what = _USES.get(match[2], match[2])
+            raise UnsupportedFeatureError(
+                f"the function uses {what}, and on the CPU an elementwise function runs on no thread of a block",
+                hint="pass what it needs as an argument, or take a tile instead of elements",
+                context=Context(source=place),
+            )

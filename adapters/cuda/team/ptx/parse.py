@@ -1,0 +1,106 @@
+"""Reads the text of an inline PTX statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LABEL = re.compile(r"\s*([A-Za-z_$%][\w$%]*)\s*:(?!:)")
+_GUARD = re.compile(r"@(!?)\s*([\w$%]+)\s*")
+_OPERANDS = re.compile(r"\s*(\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*)")
+
+
+class PtxSyntaxError(ValueError):
+    """Text that is no PTX that this reader knows."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An instruction, a register declaration, a label, or the start or end of a block.
+
+    ``kind`` is one of these words: instruction, registers, label, open, close.
+    """
+
+    kind: str
+    opcode: str = ""  # whole, as "ld.global.nc.u16"; a label's name; a register's type
+    operands: tuple[str, ...] = ()
+    guard: str = ""
+    negated: bool = False
+
+    @property
+    def parts(self) -> list[str]:
+        return self.opcode.split(".")
+
+
+def decoded(text: str) -> str:
+    r"""An asm string of LLVM IR: ``\0A`` is a line end, ``$$`` a dollar."""
+    return re.sub(r"\\([0-9a-fA-F]{2})", lambda m: chr(int(m[1], 16)), text)
+
+
+def statements(text: str) -> Iterator[Statement]:
+    """The statements of an inline PTX text, operands written ``$0``.
+
+    Raises
+    ------
+    PtxSyntaxError : a statement is not understood.
+    """
+    text = _COMMENT.sub(" ", text)
+    depth, piece = 0, ""
+    for character in text:
+        if character == "{" and not piece.strip():
+            yield Statement("open")
+            continue
+        if character == "}" and depth == 0:
+            yield from _statement(piece)
+            yield Statement("close")
+            piece = ""
+            continue
+        depth += (character in "{[(") - (character in "}])")
+        if character == ";" and depth == 0:
+            yield from _statement(piece)
+            piece = ""
+        else:
+            piece += character
+    yield from _statement(piece)
+
+
+def _statement(text: str) -> Iterator[Statement]:
+    while True:
+        label = _LABEL.match(text)
+        if label is None:
+            break
+        yield Statement("label", label[1])
+        text = text[label.end() :]
+    text = text.strip()
+    while text.startswith("{"):
+        yield Statement("open")
+        text = text[1:].strip()
+    if not text:
+        return
+    if text.startswith(".reg"):
+        words = text.replace(",", " , ").split(None, 2)
+        if len(words) < 3:
+            raise PtxSyntaxError(text)
+        yield Statement("registers", words[1], tuple(_registers(words[2])))
+        return
+    guard, negated = "", False
+    match = _GUARD.match(text)
+    if match:
+        guard, negated, text = match[2], bool(match[1]), text[match.end() :]
+    opcode, _, rest = text.replace("\n", " ").replace("\t", " ").partition(" ")
+    if not re.fullmatch(r"[a-z][\w.:]*", opcode):
+        raise PtxSyntaxError(text)
+    operands = tuple(part.strip() for part in _OPERANDS.findall(rest) if part.strip())
+    yield Statement("instruction", opcode, operands, guard, negated)
+
+
+def _registers(text: str) -> Iterator[str]:
+    """``a, b<3>`` is a, b0, b1, b2."""
+    for name in (part.strip() for part in text.split(",")):
+        many = re.fullmatch(r"([\w$%]+)<(\d+)>", name)
+        if many:
+            yield from (f"{many[1]}{i}" for i in range(int(many[2])))
+        elif name:
+            yield name

@@ -1,0 +1,140 @@
+"""From one inline PTX statement to one function in LLVM IR."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tle_raw.adapters.cuda.team.ptx import arithmetic, conversions, mbarrier, memory, threads  # noqa: F401  (registers)
+from tle_raw.adapters.cuda.team.ptx.function import TABLE, Function, UnknownInstruction
+from tle_raw.adapters.cuda.team.ptx.parse import PtxSyntaxError, Statement, decoded, statements
+
+__all__ = ["UnknownInstruction", "translate"]
+
+# Registers that constraint letters stand for.
+_LETTERS = {"h": "i16", "r": "i32", "l": "i64", "f": "float", "d": "double", "q": "i128", "b": "i1", "c": "i8"}
+
+
+def translate(name: str, text: str, constraints: str, types: Sequence[str], result: str) -> str:
+    """The definition of ``@name(<types>, i32 %site)`` for an asm string, as LLVM IR has it.
+
+    Raises
+    ------
+    UnknownInstruction : an instruction, a register or a constraint that has no meaning on the host.
+    """
+    function = Function()
+    outputs = _operands(function, constraints, types)
+    _number_places(function)
+    try:
+        for statement in statements(_plain(decoded(text))):
+            _write(function, statement)
+    except PtxSyntaxError as error:
+        raise UnknownInstruction(str(error).split()[0] if str(error).split() else text) from None
+    parameters = ", ".join([f"{kind} %a{i}" for i, kind in enumerate(types)] + ["i32 %site"])
+    lines = [*function.head.lines, *function.body.lines, *_return(function, outputs, result)]
+    return "\n".join([f"define internal {result} @{name}({parameters}) alwaysinline {{", *lines, "}"])
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r"\$\{(\d+)(?::\w*)?\}", r"$\1", text).replace("${:uid}", "uid")
+    return re.sub(r"\$(\d+)", r"%$\1", text.replace("$$", "$"))
+
+
+def _operands(function: Function, constraints: str, types: Sequence[str]) -> list[str]:
+    """Variables %$0, %$1, … for the operands; the names of the outputs."""
+    parts = [part for part in constraints.split(",") if part and not part.startswith("~")]
+    outputs = [part for part in parts if part.startswith("=")]
+    for index, part in enumerate(parts):
+        letter = part.lstrip("=&+")
+        if letter.isdecimal():  # an input that shares an output's register
+            tied = function.variables[f"%${letter}"]
+            function.variables[f"%${index}"] = tied
+        elif letter in _LETTERS:
+            function.variable(f"%${index}", _LETTERS[letter])
+        elif letter in ("n", "i"):
+            function.variable(f"%${index}", types[index - len(outputs)])
+        else:
+            raise UnknownInstruction(f'the constraint "{part}"')
+    for index, kind in enumerate(types):
+        address, _ = function.variables[f"%${index + len(outputs)}"]
+        value = f"%a{index}"
+        if kind == "ptr" or kind.startswith("ptr "):
+            value = function.head.value(f"ptrtoint {kind} {value} to i64").replace("%v", "%h")
+            function.head.lines[-1] = function.head.lines[-1].replace("%v", "%h")
+            kind = "i64"
+        function.head.do(f"store {kind} {value}, ptr {address}")
+    return [f"%${i}" for i in range(len(outputs))]
+
+
+def _number_places(function: Function) -> None:
+    """The carry flag; it lives in every text that uses it."""
+    function.variable("%carry", "i1")
+    function.head.do(f"store i1 false, ptr {function.variables['%carry'][0]}")
+
+
+def _write(function: Function, statement: Statement) -> None:
+    body = function.body
+    if statement.kind == "open":
+        return function.open()
+    if statement.kind == "close":
+        return function.close()
+    if statement.kind == "registers":
+        from tle_raw.adapters.cuda.team.ptx.function import llvm_type
+
+        for name in statement.operands:
+            function.variable(name, llvm_type(statement.opcode.lstrip(".")))
+        return None
+    if statement.kind == "label":
+        block = function.block(statement.opcode)
+        body.do(f"br label %{block}")
+        return body.label(block)
+    return _guarded(function, statement)
+
+
+def _guarded(function: Function, statement: Statement) -> None:
+    body = function.body
+    if not statement.guard:
+        return _instruction(function, statement)
+    condition = function.get(("!" if statement.negated else "") + statement.guard, "i1")
+    then, after = body.fresh("then"), body.fresh("after")
+    body.do(f"br i1 {condition}, label %{then}, label %{after}")
+    body.label(then)
+    _instruction(function, statement)
+    if not body.lines[-1].lstrip().startswith(("br ", "unreachable")) or body.lines[-1].endswith(":"):
+        body.do(f"br label %{after}")
+    return body.label(after)
+
+
+def _instruction(function: Function, statement: Statement) -> None:
+    parts = statement.parts
+    writer = TABLE.get(parts[0])
+    if writer is None:
+        raise UnknownInstruction(statement.opcode)
+    try:
+        writer(function, statement, parts[1:])
+    except UnknownInstruction:
+        raise UnknownInstruction(statement.opcode) from None
+    except (IndexError, ValueError, KeyError):
+        raise UnknownInstruction(statement.opcode) from None
+    if parts[0] == "bra":  # what follows is reached by labels only
+        function.body.label(function.body.fresh("after")) if not statement.guard else None
+
+
+def _return(function: Function, outputs: Sequence[str], result: str) -> list[str]:
+    body = type(function.body)(count=function.body.count)
+    if result == "void":
+        return ["  ret void"]
+    values = []
+    for name in outputs:
+        address, kind = function.variables[name]
+        values.append((body.value(f"load {kind}, ptr {address}"), kind))
+    if not result.startswith("{"):
+        value, kind = values[0]
+        function.body, before = body, function.body
+        value = function.convert(value, kind, result)
+        function.body = before
+        return [*body.lines, f"  ret {result} {value}"]
+    whole = "poison"
+    for index, (value, kind) in enumerate(values):
+        whole = body.value(f"insertvalue {result} {whole}, {kind} {value}, {index}")
+    return [*body.lines, f"  ret {result} {whole}"]

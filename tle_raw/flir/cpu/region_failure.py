@@ -1,0 +1,55 @@
+"""The error of a region of a CUDA fragment that failed while it ran, from the status record that it left."""
+
+from __future__ import annotations
+
+import ctypes
+import linecache
+from collections.abc import Sequence
+
+from tle_raw.errors import Context, KernelFailed, Place
+
+REGION_FAILED = -2  # the record's code
+STATUS_FIELDS = 8
+# By their numbers in team/abi.h.
+KINDS = {
+    1: "divergent_barrier",
+    2: "exited_at_barrier",
+    3: "out_of_bounds",
+    4: "uninitialised",
+    5: "assertion",
+    6: "trap",
+    7: "no_memory",
+    8: "stack_overflow",
+    9: "bad_address",
+}
+_HINTS = {
+    1: "all threads of the block must reach the same barrier; put it outside of the branch",
+    2: "let all threads reach the barrier: `if (inside) …; __syncthreads();` instead of an early return",
+    8: "keep large arrays in shared memory, or in a tile",
+}
+
+
+def region_failure(status: Sequence[int], fragment: str = "") -> KernelFailed | None:
+    """The error of a status record, or None when no region failed.
+
+    The texts of the record lie in the worker's workspace and in the kernel's code: call this while both exist.
+    """
+    if status[0] != REGION_FAILED:
+        return None
+    program, (kind, message, file, line) = (status[1], status[2], status[3]), status[4:8]
+    place = _place(_text(file), line)
+    return KernelFailed(
+        f"{_text(message)}, in program {program}",
+        kind=KINDS.get(kind, ""),
+        program=program,
+        hint=_HINTS.get(kind, ""),
+        context=Context(fragment=fragment, source=place),
+    )
+
+
+def _text(address: int) -> str:
+    return ctypes.string_at(address).decode("utf-8", "replace") if address else ""
+
+
+def _place(file: str, line: int) -> Place | None:
+    return Place(file, line, 0, linecache.getline(file, line).rstrip()) if file and line else None
