@@ -12,10 +12,8 @@ from tle_raw.flir.cpu.place_buffers import place_buffers
 from tle_raw.flir.cpu.vectorise import vectorise
 
 # bf16 has no arithmetic on most hosts: it is done in f32 and rounded back, operation by operation.
-_EXPAND_ARITHMETIC = """
-    func.func(arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}),
-    arith-expand{include-bf16=true include-min-max-f=false}
-"""
+_EMULATE_BF16 = "func.func(arith-emulate-unsupported-floats{source-types=bf16 target-type=f32})"
+_EXPAND_ARITHMETIC = "arith-expand{include-bf16=true include-min-max-f=false}"
 # Strided metadata is expanded before the affine maps that it makes are lowered.
 _TO_LLVM_DIALECT = """
     func.func(convert-linalg-to-loops),
@@ -57,12 +55,26 @@ def _lower(module: Any, vector_bytes: int, fma: bool, metadata: dict[str, Any] |
         vectorise(module, vector_bytes=vector_bytes)
         scratch_bytes = place_buffers(module)
         expand_math(module, fma=fma)
+        run_passes(module, _EMULATE_BF16)
+        keep_rounding(module)
         run_passes(module, _EXPAND_ARITHMETIC)
         run_passes(module, _TO_LLVM_DIALECT)
         text = llvm.translate_module_to_llvmir(module.operation)
     if metadata is not None:
         metadata["scratch_bytes"] = scratch_bytes
     return text
+
+
+def keep_rounding(module: Any) -> None:
+    """Take the leave to contract from conversions: a bf16 between two operations is rounded to bf16."""
+    ir = mlir()
+
+    def visit(op: Any) -> Any:
+        if op.name in ("arith.extf", "arith.truncf") and "fastmath" in op.attributes:
+            op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<none>")
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
 
 
 def parse(text: str) -> Any:
