@@ -49,6 +49,9 @@ class HostArray:
 _KNOWN_GOOD: set[Any] = set()  # dtypes that were looked at: their names are slow to get
 
 
+ANYWHERE = Range(0, -1)  # an end of all ones, read as unsigned
+
+
 class Kind(Enum):
     """What sort of argument a value is."""
 
@@ -170,19 +173,18 @@ def elsewhere(name: str, where: str) -> LaunchError:
     )
 
 
-def memory_of(value: Any) -> Range | None:
-    """The memory from an array's first element to its last; None when that cannot be known."""
-    base = getattr(value, "base", None)
+def memory_of(value: Any) -> Range:
+    """The memory from an array's first element to its last. Of a bare address nothing is known: it may be anywhere."""
+    if value is None:
+        return Range(0, 0)
     if hasattr(value, "untyped_storage"):
         return _extent(value.data_ptr(), tuple(value.shape), value.stride(), value.element_size(), scale=True)
-    if hasattr(value, "__array_interface__"):
-        interface = value.__array_interface__
-        size = value.dtype.itemsize
-        strides = interface.get("strides") or _dense(interface["shape"], size)
-        return _extent(interface["data"][0], interface["shape"], strides, size)
-    if hasattr(value, "data_ptr") and hasattr(base, "untyped_storage"):  # triton.reinterpret
-        return memory_of(base)
-    return memory_of(as_numpy(value, "")) if kind_of(value) is Kind.FOREIGN_ARRAY else None
+    if kind_of(value) in (Kind.ARRAY, Kind.FOREIGN_ARRAY):
+        array = as_numpy(value, "")
+        interface, size = array.__array_interface__, array.dtype.itemsize
+        return _extent(interface["data"][0], array.shape, interface["strides"] or _dense(array.shape, size), size)
+    base = getattr(value, "base", None)  # triton.reinterpret
+    return ANYWHERE if base is None else memory_of(base)
 
 
 def _extent(start: int, shape: Sequence[int], strides: Sequence[int], size: int, scale: bool = False) -> Range:

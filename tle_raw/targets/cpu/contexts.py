@@ -37,6 +37,19 @@ def load_cffi() -> Any:
 _FFI: Any = None
 
 
+def flush_output() -> None:
+    """Write what ``printf`` has kept back."""
+    global _C_LIBRARY
+    ffi = load_cffi()
+    if _C_LIBRARY is None:
+        ffi.cdef("int fflush(void *);")
+        _C_LIBRARY = ffi.dlopen(None)
+    _C_LIBRARY.fflush(ffi.NULL)
+
+
+_C_LIBRARY: Any = None
+
+
 class Context:
     """The 8-byte fields that ``tle_launch`` gets. One thread uses it at a time; what it holds stays for the next.
 

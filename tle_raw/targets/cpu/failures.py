@@ -7,31 +7,56 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle_raw.errors import KernelFailed
+from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.contexts import CODE, DETAIL, PROGRAM
 
+MEMORY = "memory"
 
-def failure(status: Sequence[int], checks: Sequence[Mapping[str, Any]], kernel: str) -> KernelFailed:
-    """The error for a status record whose code is n: check n-1 failed."""
+
+def failure(
+    status: Sequence[int],
+    checks: Sequence[Mapping[str, Any]],
+    kernel: str,
+    memory: Sequence[tuple[str, Range]] = (),
+) -> KernelFailed:
+    """The error for a status record whose code is n: check n-1 failed.
+
+    A check may name the ``details`` of its record, to be shown; the first of one of kind ``memory`` is an address.
+    """
     x, y, z = status[PROGRAM]
     place = f"in program ({x}, {y}, {z}) of kernel `{kernel}`"
     number = status[CODE] - 1
     if not 0 <= number < len(checks):
         return KernelFailed(f"the kernel stopped with the unknown status {status[CODE]}, {place}", program=(x, y, z))
     check = checks[number]
-    message = str(check.get("message", "")) or "a check failed"
+    shown = [f"{name} = {value}" for name, value in zip(check.get("details", ()), status[DETAIL])]
+    if check.get("kind") == MEMORY:
+        shown = [_nearest(status[DETAIL][0], memory)]
+    message = ": ".join((str(check.get("message", "")) or "a check failed", *shown))
     return KernelFailed(
-        f"{_filled(message, status[DETAIL])}, {place}",
+        f"{message}, {place}",
         kind=str(check.get("kind", "")),
         program=(x, y, z),
         log=_excerpt(str(check.get("file", "")), int(check.get("line", 0)), int(check.get("column", 0))),
     )
 
 
-def _filled(message: str, detail: Sequence[int]) -> str:
-    """A message may show the record's details: ``{0}`` is the first."""
-    for index, value in enumerate(detail):
-        message = message.replace(f"{{{index}}}", str(value))
-    return message
+def _nearest(address: int, memory: Sequence[tuple[str, Range]]) -> str:
+    """Where an address lies, seen from the argument that is nearest to it."""
+    near = [
+        (address - found.end if address >= found.end else found.start - address, name, found)
+        for name, found in memory
+        if found.end > found.start
+    ]
+    if not near:
+        return f"address {address:#x}"
+    _, name, found = min(near)
+    size = f"the {found.end - found.start} bytes of argument `{name}`"
+    if address >= found.end:
+        return f"{address - found.end} bytes beyond {size}"
+    if address >= found.start:
+        return f"across the end of {size}"
+    return f"{found.start - address} bytes before {size}"
 
 
 def _excerpt(file: str, line: int, column: int) -> str:

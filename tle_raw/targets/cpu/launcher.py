@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
-from tle_raw.targets.cpu.contexts import DEBUG_FLAG, load_cffi
+from tle_raw.targets.cpu.contexts import DEBUG_FLAG, flush_output, load_cffi
 from tle_raw.targets.cpu.failures import failure
 from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.pool import pool
@@ -26,7 +27,9 @@ class CpuLauncher:
         self.kernel = metadata.name
         self.scratch_bytes = getattr(metadata, "scratch_bytes", 0)
         self.checks = getattr(metadata, "checks", [])
-        self.flags = DEBUG_FLAG if getattr(metadata, "bounds_checks", False) else 0
+        self.flags = DEBUG_FLAG if getattr(metadata, "debug_checks", False) else 0
+        self.needs_ranges = self.flags or getattr(metadata, "debug", False)
+        self.prints = getattr(metadata, "prints", False)
         self._ffi = load_cffi()
         self._functions: dict[int, Any] = {}
         self._seconds_per_program = 0.0
@@ -54,23 +57,23 @@ class CpuLauncher:
             exit_hook(launch_metadata)
 
     def _launch(self, address: int, grid: tuple[int, int, int], slots: bytes, arguments: Sequence[Any]) -> None:
+        ffi = self._ffi
         function = self._functions.get(address) or self._function(address)
-        ranges = self._ranges(arguments) if self.flags else None
-        launch = Launch(
-            self.kernel, function, self._ffi.from_buffer(slots), grid, self.scratch_bytes, self.flags, ranges
-        )
+        memory = self.slots.memory(arguments) if self.needs_ranges else []
+        # How many, then where each array's memory starts and ends.
+        ranges = ffi.new("int64_t[]", [len(memory), *(n for _, found in memory for n in found)]) if memory else None
+        launch = Launch(self.kernel, function, ffi.from_buffer(slots), grid, self.scratch_bytes, self.flags, ranges)
+        if self.prints:
+            sys.stdout.flush()
         self._seconds_per_program, failed = pool().run(launch, self._seconds_per_program)
+        if self.prints:
+            flush_output()  # what C has printed belongs before what Python prints next
         if failed:
-            raise failure(failed, self.checks, self.kernel)
+            raise failure(failed, self.checks, self.kernel, memory)
 
     def _function(self, address: int) -> Any:
         self._functions[address] = made = self._ffi.cast(SIGNATURE, address)
         return made
-
-    def _ranges(self, arguments: Sequence[Any]) -> Any:
-        """How many, then where each array's memory starts and ends."""
-        ranges = self.slots.memory(arguments)
-        return self._ffi.new("int64_t[]", [len(ranges), *(n for found in ranges for n in found)])
 
 
 def _checked(*grid: Any) -> tuple[int, int, int]:

@@ -26,7 +26,7 @@ class CpuOptions:
     enable_fp_fusion: bool = True
     debug: bool = False
     sanitize_overflow: bool = True
-    bounds_checks: bool = False  # knobs.debug: what the kernel does is checked while it runs
+    debug_checks: bool = False  # knobs.debug: what the kernel does is checked while it runs
     extern_libs: Any = ()
     ir_override: str | None = None
     text_override: str | None = None  # an `ir_override` of one of our own stages
@@ -75,7 +75,7 @@ def read_options(given: dict[str, Any], arch: str) -> CpuOptions:
     """
     known = {field.name for field in fields(CpuOptions)}
     taken = {name: value for name, value in given.items() if name in known and value is not None}
-    taken |= {"arch": arch, "bounds_checks": knobs.debug}
+    taken |= {"arch": arch, "debug_checks": knobs.debug}
     taken["enable_fp_fusion"] = _fp_fusion(taken.get("enable_fp_fusion"))
     override = taken.get("ir_override") or ""
     if override.endswith(tuple(f".{name}" for name in OWN_TEXTS)):

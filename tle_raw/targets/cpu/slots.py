@@ -80,12 +80,11 @@ class Slots:
         except (struct.error, OverflowError, TypeError) as e:
             raise self._misfit(values) from e
 
-    def memory(self, arguments: Sequence[Any]) -> list[Range]:
-        """The memory of all arrays among the arguments."""
+    def memory(self, arguments: Sequence[Any]) -> list[tuple[str, Range]]:
+        """The names of all pointer arguments, and the memory of their arrays."""
         if self.descriptors:
             arguments = self._expanded(arguments)
-        pointers = (_follow(arguments, p.path) for p in self.parameters if p.is_pointer)
-        return [found for found in map(memory_of, pointers) if found]
+        return [(p.name, memory_of(_follow(arguments, p.path))) for p in self.parameters if p.is_pointer]
 
     def _expanded(self, arguments: Sequence[Any]) -> list[Any]:
         return [expand_descriptor(a) if i in self.descriptors else a for i, a in enumerate(arguments)]

@@ -16,6 +16,7 @@ from tle_raw.errors import LaunchError, Row, ToolchainError
 from tle_raw.flir import hooks
 from tle_raw.flir.print_after import print_after
 from tle_raw.identity import digest, package_identity
+from tle_raw.linker.elf import undefined_symbols
 from tle_raw.linker.host_code import Library, assemble, link_host_code
 from tle_raw.linker.host_cpu import host_cpu
 from tle_raw.linker.llvmlite_binding import llvmlite_identity
@@ -24,6 +25,8 @@ Stage = Callable[[Any, dict[str, Any]], Any]
 MLIR_PACKAGE = "torch-mlir"
 # Host code divides by it to see how many programs fit a multiprocessor: Triton's softmax tutorial.
 SHARED_BYTES = 1
+# The C functions through which a kernel writes, after LLVM has simplified them.
+PRINTING = frozenset(("printf", "puts", "putchar"))
 
 
 def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any) -> None:
@@ -95,7 +98,9 @@ def asm(text: str, metadata: dict[str, Any], options: Any) -> str:
 
 def obj(text: str, metadata: dict[str, Any], options: Any) -> bytes:
     """The object that a launch loads."""
-    return assemble(text)
+    image = assemble(text)
+    metadata["prints"] = any(name in PRINTING for name in undefined_symbols(image))
+    return image
 
 
 @cache
