@@ -67,6 +67,27 @@ def test_masked_accesses_stay_contiguous_and_take_other_as_they_load(tmp_path):
     )
 
 
+@pytest.mark.parametrize("vector_bytes", [16, 32])
+def test_a_host_without_masked_moves_of_bytes_tests_for_full_masks(tmp_path, vector_bytes):
+    check(
+        tmp_path,
+        MASK + LINEAR + load("v", "%x", "%o", "i8", "%m", "%byte") + store("%v", "%y", "%o", "i8", "%m"),
+        """
+        // CHECK: vector.reduction <and>
+        // CHECK: scf.if
+        // CHECK: llvm.load {{.*}} -> vector<[[LANES:.*]]xi8>
+        // CHECK: else
+        // CHECK: llvm.intr.masked.load
+        // CHECK: scf.if
+        // CHECK: llvm.store
+        // CHECK: else
+        // CHECK: llvm.intr.masked.store
+        """,
+        before="%byte = arith.constant 0 : i8",
+        vector_bytes=vector_bytes,
+    )
+
+
 def test_a_uniform_condition_stays_a_branch(tmp_path):
     check(
         tmp_path,

@@ -130,19 +130,20 @@ class Memory:
         if access.uniform:
             return self._load_one(access, mask, scope, count), False
         active = mask.vector() if mask is not None else None
+        if active is None:
+            other = None
         span = access.span
         vector: Any
         merged = False
         if access.contiguous or (access.permuted and active is not None):
             rest = other.vector() if other is not None else None
-            vector, merged = self._load_contiguous(access, active, rest, scope, count), other is not None
+            vector, merged = self._load_contiguous(access, active, rest, scope, count), rest is not None
         elif span is not None and active is None and span <= _WIDEST_SPAN * count:
             vector = self._load_span(access, scope, span)
         else:
             rest = other.vector() if other is not None else None
             vector, merged = self._gather(access, active, rest, scope, count)
-        lanes = Lanes()
-        return Value(access.element, lanes, scope, count, vector=lambda: vector), merged and mask is not None
+        return Value(access.element, Lanes(), scope, count, vector=lambda: vector), merged
 
     def _load_one(self, access: Access, mask: Value | None, scope: Scope, count: int) -> Value:
         """One element for all lanes, read only when a lane wants it."""
@@ -178,7 +179,7 @@ class Memory:
                 rest = build.splat(build.zero(access.element), count)
             if not in_order:
                 active, rest = build.shuffle(active, inverse), build.shuffle(rest, inverse)
-            loaded = self._masked_load(access, operands, first, active, rest)
+            loaded = self._guarded_load(access, operands, first, active, rest)
             return loaded if in_order else build.shuffle(loaded, order)
 
     def _load_span(self, access: Access, scope: Scope, span: int) -> Any:
@@ -259,7 +260,35 @@ class Memory:
             if active is None:
                 self._vector_store(access, operands, first, vector)
             else:
-                self._masked_store(access, operands, first, active, vector)
+                self._guarded_store(access, operands, first, active, vector)
+
+    # Without masked moves LLVM branches on every lane: most masks are full, and then there is no need for one.
+
+    def _guarded_load(self, access: Access, operands: list[Any], first: int, active: Any, rest: Any) -> Any:
+        from torch_mlir.dialects import scf
+
+        if self._can_mask(access.size):
+            return self._masked_load(access, operands, first, active, rest)
+        branch = scf.IfOp(build.all_lanes(active), [rest.type], has_else=True)
+        with mlir().InsertionPoint(branch.then_block):
+            scf.YieldOp([self._vector_load(access, operands, first, rest.type)])
+        with mlir().InsertionPoint(branch.else_block):
+            scf.YieldOp([self._masked_load(access, operands, first, active, rest)])
+        return branch.results[0]
+
+    def _guarded_store(self, access: Access, operands: list[Any], first: int, active: Any, vector: Any) -> None:
+        from torch_mlir.dialects import scf
+
+        if self._can_mask(access.size):
+            self._masked_store(access, operands, first, active, vector)
+            return
+        branch = scf.IfOp(build.all_lanes(active), has_else=True)
+        with mlir().InsertionPoint(branch.then_block):
+            self._vector_store(access, operands, first, vector)
+            scf.YieldOp([])
+        with mlir().InsertionPoint(branch.else_block):
+            self._masked_store(access, operands, first, active, vector)
+            scf.YieldOp([])
 
     def _scatter(self, access: Access, vector: Any, active: Any, scope: Scope, count: int) -> None:
         addresses = self._addresses(access, scope, count)
@@ -325,6 +354,9 @@ class Memory:
 
     def _can_gather(self, size: int) -> bool:
         return size >= 4 and self._vector_bytes >= 32
+
+    def _can_mask(self, size: int) -> bool:
+        return self._vector_bytes >= (32 if size >= 4 else 64)
 
     def _can_scatter(self, size: int) -> bool:
         return size >= 4 and self._vector_bytes >= 64
