@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tle_raw.errors import LinkError
 
 MAGIC = b"\x7fELF\x02\x01"
+HEADER_BYTES = 64
 SYMBOL_TABLE = 2  # SHT_SYMTAB
 UNDEFINED = 0  # SHN_UNDEF
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -34,7 +35,7 @@ def undefined_symbols(image: bytes) -> list[str]:
 
 def symbols(image: bytes) -> Iterator[Symbol]:
     """The named symbols of an object."""
-    if not image.startswith(MAGIC):
+    if not image.startswith(MAGIC) or len(image) < HEADER_BYTES:
         raise LinkError("not a 64-bit little-endian ELF object")
     (offset,) = struct.unpack_from("<Q", image, 0x28)
     (size, count) = struct.unpack_from("<HH", image, 0x3A)

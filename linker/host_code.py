@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.errors import LinkError, UnresolvedSymbolError
+from tle_raw.errors import AbiError, LinkError, Row, UnresolvedSymbolError
 from tle_raw.linker.elf import undefined_symbols
 from tle_raw.linker.host_cpu import HostCpu, host_cpu
 from tle_raw.linker.llvm_text import UnreadableIRError
@@ -54,20 +55,17 @@ def link_host_code(
     LinkError : a module that LLVM cannot read or verify, or two that do not fit together.
     ToolchainError : llvmlite is missing.
     """
-    llvm = load_llvmlite()
-    cpu = cpu or host_cpu()
-    machine = target_machine(cpu)
-    context = llvm.create_context()
-    module = _read(contracted(text) if fp_contract else text, "the kernel", context)
-    _fit_machine(module, machine)
-    for library in libraries:
-        part = _read(_portable(library), library.name, context)
-        _fit_machine(part, machine)
-        _link(module, part, library.name)
-    _internalise(module, entry)
-    _verify(module, "the linked kernel")
-    _optimise(module, machine)
-    return str(machine.emit_assembly(module))
+    machine = target_machine(cpu or host_cpu())
+    with _Modules(machine) as modules:
+        module = modules.read(contracted(text) if fp_contract else text, "the kernel")
+        for library in libraries:
+            part = modules.read(_portable(library), library.name)
+            _check_types(module, part, library.name)
+            _link(module, part, library.name)
+        _internalise(module, entry)
+        _verify(module, "the linked kernel")
+        _optimise(module, machine)
+        return str(machine.emit_assembly(module))
 
 
 def assemble(assembly: str, cpu: HostCpu | None = None) -> bytes:
@@ -77,12 +75,11 @@ def assemble(assembly: str, cpu: HostCpu | None = None) -> bytes:
     ------
     UnresolvedSymbolError : a function that it calls is defined nowhere in this process.
     """
-    llvm = load_llvmlite()
     machine = target_machine(cpu or host_cpu())
-    # LLVM's own assembler, reached through a module that holds nothing else: the code is not generated twice.
-    module = llvm.parse_assembly(f'module asm "{_escaped(assembly)}"', context=llvm.create_context())
-    _fit_machine(module, machine)
-    image = bytes(machine.emit_object(module))
+    with _Modules(machine) as modules:
+        # LLVM's own assembler, reached through a module that holds nothing else: the code is not generated twice.
+        module = modules.read(f'module asm "{_escaped(assembly)}"', "the assembly")
+        image = bytes(machine.emit_object(module))
     _check_resolved(image)
     return image
 
@@ -109,22 +106,35 @@ def _portable(library: Library) -> str:
         raise LinkError(f"{library.name}: {e.message}", hint=e.hint) from e
 
 
-def _read(text: str, name: str, context: Any) -> Any:
-    """Parse as it is; only a text that is refused is rewritten, because that takes longer."""
-    llvm = load_llvmlite()
-    try:
-        module = llvm.parse_assembly(text, context=context)
-    except RuntimeError as refusal:
+class _Modules(ExitStack):
+    """Modules of one context. They are disposed of before it: left to the garbage collector, the order is any."""
+
+    def __init__(self, machine: Any) -> None:
+        super().__init__()
+        self.machine = machine
+        self.context = self.enter_context(load_llvmlite().create_context())
+
+    def read(self, text: str, name: str) -> Any:
+        """Parse as it is; only a text that is refused is rewritten, because that takes longer."""
+        module = self.enter_context(self._parsed(text, name))
+        _verify(module, name)
+        module.triple = self.machine.triple
+        module.data_layout = str(self.machine.target_data)
+        return module
+
+    def _parsed(self, text: str, name: str) -> Any:
+        llvm = load_llvmlite()
         try:
-            text = older_literals(normalise(text, keep_debug_info=False, older_llvm=True))
-        except UnreadableIRError:
-            raise _unreadable(text, name, str(refusal)) from refusal
+            return llvm.parse_assembly(text, context=self.context)
+        except RuntimeError as refusal:
+            try:
+                text = older_literals(normalise(text, keep_debug_info=False, older_llvm=True))
+            except UnreadableIRError:
+                raise _unreadable(text, name, str(refusal)) from refusal
         try:
-            module = llvm.parse_assembly(text, context=context)
+            return llvm.parse_assembly(text, context=self.context)
         except RuntimeError as e:
             raise _unreadable(text, name, str(e)) from e
-    _verify(module, name)
-    return module
 
 
 def _unreadable(text: str, name: str, said: str) -> LinkError:
@@ -142,9 +152,16 @@ def _verify(module: Any, name: str) -> None:
         raise LinkError(f"{name} is no valid LLVM module", log=str(e)) from e
 
 
-def _fit_machine(module: Any, machine: Any) -> None:
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
+def _check_types(module: Any, part: Any, name: str) -> None:
+    """LLVM links a call to a function of any type, and makes of it what it likes."""
+    wanted = {f.name: str(f.global_value_type) for f in module.functions}
+    for function in part.functions:
+        got = str(function.global_value_type)
+        if not function.is_declaration and wanted.get(function.name, got) != got:
+            raise AbiError(
+                f"{name} defines {function.name} with another type than the kernel calls it with",
+                table=[Row("type", wanted[function.name], got)],
+            )
 
 
 def _link(module: Any, part: Any, name: str) -> None:
@@ -178,8 +195,8 @@ def _optimise(module: Any, machine: Any) -> None:
     # with a vectorised remainder it drops iterations (seen with 15 of them).
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(module, builder)
+    with llvm.create_pass_builder(machine, tuning) as builder, builder.getModulePassManager() as passes:
+        passes.run(module, builder)
 
 
 def _escaped(text: str) -> str:

@@ -42,6 +42,8 @@ def load_object(image: bytes, entry: str = ENTRY) -> LoadedObject:
 
 @cache
 def _compiler() -> Any:
-    """One for the process. It is never disposed of: kernels that are alive at exit hold code in it."""
-    # What fails is in the exception; LLVM would print it as well.
-    return load_llvmlite().create_lljit_compiler(target_machine(host_cpu()), suppress_errors=True)
+    """One for the process. What fails is in the exception; LLVM would print it as well."""
+    compiler = load_llvmlite().create_lljit_compiler(target_machine(host_cpu()), suppress_errors=True)
+    # Never to be disposed of: kernels that are alive at exit hold code in it.
+    compiler._owned = True
+    return compiler
