@@ -55,7 +55,7 @@ class Engine:
         if self.kind == "interpreter":
             environment["TRITON_INTERPRET"] = "1"
         else:
-            environment["CUDA_VISIBLE_DEVICES"] = ""  # the CPU backend is what is tested
+            environment["TLE_RAW_TARGET"] = "cpu"  # where there is a GPU, too
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115  (closed in stop)
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("engine_process.py")), self.kind],

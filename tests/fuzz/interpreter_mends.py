@@ -253,6 +253,18 @@ def constant(self: Any, value: float) -> TensorHandle:
     return handle_of(np.array([value]), tl.bfloat16)
 
 
+def patch_language(patch: Any) -> Any:
+    """Only for speed: a function that is called within a kernel finds the language patched already."""
+
+    def patched(function: Any) -> Any:
+        languages = [v for v in function.__globals__.values() if v is tl or v is tl.core]
+        if languages and not any(tl.core.is_builtin(language.load) for language in languages):
+            return interpreter._LangPatchScope()
+        return patch(function)
+
+    return patched
+
+
 def apply() -> None:
     """Put the models in the interpreter's place, in this process."""
     for name in ("create_fp_to_fp", "cast_impl"):
@@ -274,3 +286,5 @@ def apply() -> None:
     interpreter.ReduceOps.apply_impl = reduce(interpreter.ReduceOps.apply_impl)
     interpreter.ScanOps.apply_impl = scan
     interpreter._patch_lang_tensor = patch_tensor(interpreter._patch_lang_tensor)
+    interpreter._patch_lang = patch_language(interpreter._patch_lang)
+    interpreter.interpreter_builder.options = interpreter.InterpreterOptions(sanitize_overflow=False)
