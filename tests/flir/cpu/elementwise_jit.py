@@ -24,10 +24,10 @@ Body = Callable[[list[Any], Any], Any]
 class Compiled:
     """Code over arrays: all operands and the result are of one length, a multiple of the lanes."""
 
-    def __init__(self, llvm_ir: str, result: str) -> None:
+    def __init__(self, llvm_ir: str, result: str, contract: bool) -> None:
         self.result = result
         self.ir = llvm_ir
-        self.assembly = link_host_code(llvm_ir, entry="run")
+        self.assembly = link_host_code(llvm_ir, entry="run", fp_contract=contract)
         self._loaded = load_object(assemble(self.assembly), entry="run")
 
     def __call__(self, *arrays: Any) -> Any:
@@ -42,9 +42,9 @@ class Compiled:
 
 
 def compile_elementwise(
-    body: Body, operands: Sequence[str], result: str, lanes: int = 0, *, fma: bool = True
+    body: Body, operands: Sequence[str], result: str, lanes: int = 0, *, fma: bool = True, contract: bool = False
 ) -> Compiled:
-    """``operands`` and ``result`` are NumPy type codes; 0 lanes are scalars."""
+    """``operands`` and ``result`` are NumPy type codes; 0 lanes are scalars; ``contract``: sums may be fused."""
     from torch_mlir import ir
     from torch_mlir.dialects import llvm
     from torch_mlir.passmanager import PassManager
@@ -55,7 +55,7 @@ def compile_elementwise(
         expand_math(module, fma=fma)
         module.operation.verify()
         PassManager.parse(f"builtin.module({','.join(PASSES.split())})").run(module.operation)
-        return Compiled(llvm.translate_module_to_llvmir(module.operation), result)
+        return Compiled(llvm.translate_module_to_llvmir(module.operation), result, contract)
 
 
 def operation(name: str) -> Body:

@@ -10,8 +10,11 @@ from typing import Any
 import numpy
 import pytest
 
+from tests.flir.cpu.elementwise_jit import compile_elementwise
 from tests.flir.cpu.libdevice.running import assert_same, run
+from tle_raw.flir.cpu import libdevice
 from tle_raw.flir.cpu.libdevice.functions import FUNCTIONS
+from tle_raw.linker.host_cpu import host_cpu
 
 pytestmark = pytest.mark.one_triton
 DIRECTIONS = ("rn", "rz", "rd", "ru")
@@ -280,3 +283,21 @@ def test_doubles_become_floats(direction: str) -> None:
             expected.append(numpy.copysign(result, numpy.float32(x)) if result == 0 else result)
     symbol = f"__nv_double2float_{direction}"
     assert_same(symbol, run(symbol, numbers), expected, numbers)
+
+
+@pytest.mark.parametrize("symbol", ["__nv_fmul_rn", "__nv_fmul_rz", "arith.mulf"])
+def test_a_rounded_product_is_never_fused_with_a_sum(symbol: str) -> None:
+    """An ordinary product is, when the kernel allows it: so the test can tell."""
+    from torch_mlir import ir
+
+    def body(operands: list[Any], result: Any) -> Any:
+        if symbol == "arith.mulf":
+            product = ir.Operation.create(symbol, results=[result], operands=operands[:2]).results[0]
+        else:
+            product = libdevice.emit(symbol, operands[:2], result)
+        return ir.Operation.create("arith.addf", results=[result], operands=[product, operands[2]]).results[0]
+
+    factor = 1 + 2.0**-12
+    compiled = compile_elementwise(body, ["f4"] * 3, "f4", contract=True)
+    got = compiled(*[numpy.full(16, v, "f4") for v in (factor, factor, -(1 + 2.0**-11))])
+    assert list(got) == [2.0**-24 if symbol == "arith.mulf" and host_cpu().fma else 0.0] * 16
