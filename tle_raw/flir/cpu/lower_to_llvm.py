@@ -12,7 +12,7 @@ from tle_raw.flir.cpu.place_buffers import place_buffers
 from tle_raw.flir.cpu.vectorise import vectorise
 
 # bf16 has no arithmetic on most hosts: it is done in f32 and rounded back, operation by operation.
-_EMULATE_BF16 = "func.func(arith-emulate-unsupported-floats{source-types=bf16 target-type=f32})"
+_EMULATE_SMALL_FLOATS = "func.func(arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32})"
 _EXPAND_ARITHMETIC = "arith-expand{include-bf16=true include-min-max-f=false}"
 # Strided metadata is expanded before the affine maps that it makes are lowered.
 _TO_LLVM_DIALECT = """
@@ -55,7 +55,7 @@ def _lower(module: Any, vector_bytes: int, fma: bool, metadata: dict[str, Any] |
         vectorise(module, vector_bytes=vector_bytes)
         scratch_bytes = place_buffers(module)
         expand_math(module, fma=fma)
-        run_passes(module, _EMULATE_BF16)
+        run_passes(module, _EMULATE_SMALL_FLOATS)
         keep_rounding(module)
         run_passes(module, _EXPAND_ARITHMETIC)
         run_passes(module, _TO_LLVM_DIALECT)

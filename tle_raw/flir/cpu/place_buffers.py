@@ -10,9 +10,9 @@ from typing import Any
 from tle_raw.flir.cpu.bindings import mlir
 
 ALIGNMENT = 64
-# What LLVM can keep in registers, such as the accumulators of a reduction, must stay a stack slot: nothing else can
-# point there, so that its loads and stores turn into values.
-STACK_BYTES = 512
+# No buffer becomes a stack slot: LLVM 22 merges vector stores to one in an order of its own (SROA), and then breaks.
+# Scratch memory that comes as a noalias argument is as good: LLVM keeps accumulators there in registers too.
+STACK_BYTES = 0
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _replace(buffers: list[_Placement], entry: Any, total: int) -> None:
 
     with ir.Location.unknown():
         with ir.InsertionPoint.at_block_begin(entry):
-            scratch = _scratch_memory(entry.arguments[len(entry.arguments) - 1], total)
+            scratch = _scratch_memory(_scratch_pointer(entry), total)
         for buffer in buffers:
             with ir.InsertionPoint(buffer.allocation):
                 offset = arith.constant(ir.IndexType.get(), buffer.offset)
@@ -177,13 +177,24 @@ def _replace(buffers: list[_Placement], entry: Any, total: int) -> None:
             buffer.allocation.erase()
 
 
-def _scratch_memory(context: Any, size: int) -> Any:
-    """``memref<SIZExi8>`` on the pointer in field 0 of the context."""
+def _scratch_pointer(entry: Any) -> Any:
+    """The kernel's argument before the context when that is a pointer nobody else has, else field 0 of the context."""
+    from torch_mlir.dialects import llvm
+
+    function = entry.owner.operation
+    count = len(entry.arguments)
+    if "arg_attrs" in function.attributes and "llvm.noalias" in function.attributes["arg_attrs"][count - 2]:
+        return entry.arguments[count - 2]
+    context = entry.arguments[count - 1]
+    return llvm.load(context.type, context, invariant=True)
+
+
+def _scratch_memory(pointer: Any, size: int) -> Any:
+    """``memref<SIZExi8>`` at a pointer."""
     ir = mlir()
     from torch_mlir.dialects import llvm
 
     i64 = ir.IntegerType.get_signless(64)
-    pointer = llvm.load(context.type, context, invariant=True)
     descriptor_type = ir.Type.parse("!llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)>")
     descriptor = llvm.mlir_undef(descriptor_type)
     fields = [(pointer, [0]), (pointer, [1])]

@@ -73,7 +73,9 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], debug:
     source = function.regions[0].blocks[0]
     arguments = [types.computed(a.type) for a in source.arguments]
     small, pointer = build.type_of("i32"), build.type_of("!llvm.ptr")
-    inputs = [*arguments, *[small] * 6, pointer]
+    inputs = [*arguments, *[small] * 6, pointer, pointer]
+    empty = ir.DictAttr.get({})
+    attributes = [empty] * (len(inputs) - 2) + [ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), empty]
     with ir.InsertionPoint(new.body):
         kernel_function = build.create(
             "func.func",
@@ -83,6 +85,7 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], debug:
                 "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [])),
                 "sym_name": ir.StringAttr.get(_name(function)),
                 "sym_visibility": ir.StringAttr.get("private"),
+                "arg_attrs": ir.ArrayAttr.get(attributes),
                 # LLVM would unroll the walk over the programs, and compile the kernel many times.
                 "llvm.no_inline": ir.UnitAttr.get(),
             },
@@ -93,7 +96,7 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], debug:
         if name != _name(function):
             plan.add(analyse(other))
     with build.block(kernel_function.regions[0], inputs) as entry:
-        *values, x, y, z, grid_x, grid_y, grid_z, context = entry.arguments
+        *values, x, y, z, grid_x, grid_y, grid_z, _scratch, context = entry.arguments
         kernel = Kernel(entry, plan, (x, y, z), (grid_x, grid_y, grid_z), context, debug)
         kernel.functions = functions
         kernel.values.update(zip(source.arguments, values))

@@ -27,6 +27,28 @@ class Combination:
     def __call__(self, a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
         return evaluate(self.block, [*a, *b])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all of its operations work on vectors as on scalars."""
+        operations = [view.operation for view in self.block.operations]
+        values = [*self.block.arguments, *(r for op in operations for r in op.results)]
+        return all(scalars.is_plain(op.name) for op in operations[:-1]) and not any(
+            types.is_pointer(v.type) or types.is_small_float(v.type) for v in values
+        )
+
+    def on_vectors(self, a: Sequence[Any], b: Sequence[Any], lanes: int) -> list[Any]:
+        """The same for vectors of elements; the combination is a plain one."""
+        known = dict(zip(self.block.arguments, [*a, *b]))
+        *operations, last = [view.operation for view in self.block.operations]
+        for op in operations:
+            kinds = [build.type_of(f"vector<{lanes}x{r.type}>") for r in op.results]
+            attributes = {name: op.attributes[name] for name in op.attributes}
+            if op.name == "arith.constant":
+                attributes["value"] = build.mlir().DenseElementsAttr.get_splat(kinds[0], op.attributes["value"])
+            operands = [known[o] if o in known else _splat(o, lanes) for o in op.operands]
+            known.update(zip(op.results, build.create(op.name, operands, kinds, attributes).results))
+        return [known[o] for o in last.operands]
+
 
 def evaluate(block: Any, arguments: Sequence[Any]) -> list[Any]:
     """Write the scalar operations of a block for these arguments; returns what it yields."""
@@ -50,6 +72,10 @@ def evaluate(block: Any, arguments: Sequence[Any]) -> list[Any]:
         return tuple(new.results)
 
     return run(block)
+
+
+def _splat(value: Any, lanes: int) -> Any:
+    return build.value("vector.broadcast", [value], f"vector<{lanes}x{value.type}>")
 
 
 @contextmanager
@@ -133,35 +159,50 @@ def _reduce_last(
                     return [types.to_memory(v) for v in combine(so_far, [body.element(s, at) for s in sources])]
 
                 kernel.for_each((lanes,), following, partial)
-        while lanes > 1:
-            lanes //= 2
-
-            def pair(body: Body, index: Index, half: int = lanes) -> list[Any]:
-                other = (tiles.add(index[0], half),)
-                low = [body.element(p, index) for p in partial]
-                return [types.to_memory(v) for v in combine(low, [body.element(p, other) for p in partial])]
-
-            if lanes == 1:
-                _store_row(Body(), pair, results, row)
-            else:
-                kernel.for_each((lanes,), _stored_by(pair, partial))
+        for value, result in zip(_join_lanes(partial, lanes, combine), results):
+            build.create("memref.store", [value, result.memref, *tiles.as_values(tuple(row) or (0,))])
 
 
-def _stored_by(compute: Any, into: Sequence[Buffer]) -> Any:
-    """The body of a generic over fewer elements than its buffers have: it stores by itself."""
+def _join_lanes(partial: Sequence[Buffer], lanes: int, combine: Combination) -> list[Any]:
+    """Combine the lanes to one; returns elements as they are stored."""
+    if not combine.is_plain:
+        return _join_lanes_one_by_one(partial, lanes, combine)
+    # In registers: through memory LLVM would cut wide vectors into narrow ones bit by bit.
+    vectors = [_loaded(p, lanes) for p in partial]
+    while lanes > 1:
+        lanes //= 2
+        halves = [[_half(v, lanes, start) for v in vectors] for start in (0, lanes)]
+        vectors = combine.on_vectors(*halves, lanes)
+    elements = [_extracted(v) for v in vectors]
+    return [types.to_memory(e) for e in elements]
 
-    def element(body: Body, index: Index) -> None:
-        for value, buffer in zip(compute(body, index), into):
-            build.create("memref.store", [value, buffer.memref, *tiles.as_values(index)])
 
-    return element
+def _loaded(buffer: Buffer, lanes: int) -> Any:
+    stored = types.in_memory(buffer.element)
+    vector = build.value("vector.load", [buffer.memref, build.index(0)], f"vector<{lanes}x{stored}>")
+    return build.value("arith.trunci", [vector], f"vector<{lanes}xi1>") if str(buffer.element) == "i1" else vector
 
 
-def _store_row(body: Body, pair: Any, results: Sequence[Buffer], row: Sequence[Any]) -> None:
-    """Combine the last two lanes as scalars into the result."""
-    at = tiles.as_values(tuple(row) or (0,))
-    for value, result in zip(pair(body, (0,)), results):
-        build.create("memref.store", [value, result.memref, *at])
+def _half(vector: Any, lanes: int, start: int) -> Any:
+    type_ = build.type_of(f"vector<{lanes}x{vector.type.element_type}>")
+    mask = build.attribute(f"array<i64: {', '.join(str(start + n) for n in range(lanes))}>")
+    return build.value("vector.shuffle", [vector, vector], type_, {"mask": mask})
+
+
+def _extracted(vector: Any) -> Any:
+    position = {"static_position": build.attribute("array<i64: 0>")}
+    return build.value("vector.extract", [vector], vector.type.element_type, position)
+
+
+def _join_lanes_one_by_one(partial: Sequence[Buffer], lanes: int, combine: Combination) -> list[Any]:
+    """For combining regions with control flow in them."""
+    if lanes > 1:
+        with build.counted(build.index(1), build.index(lanes), build.index(1)) as lane:
+            body = Body()
+            so_far = [body.element(p, (0,)) for p in partial]
+            for value, p in zip(combine(so_far, [body.element(p, (lane,)) for p in partial]), partial):
+                build.create("memref.store", [types.to_memory(value), p.memref, build.index(0)])
+    return [types.to_memory(Body().element(p, (0,))) for p in partial]
 
 
 @converts("tt.scan")

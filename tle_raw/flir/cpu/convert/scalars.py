@@ -27,6 +27,13 @@ def is_scalar_operation(name: str) -> bool:
     return name in _EMITTERS or name.startswith(("arith.", "math."))
 
 
+def is_plain(name: str) -> bool:
+    """Whether an operation is taken over as it is: then it works on vectors too."""
+    return name in ("arith.constant", "arith.select") or (
+        name.startswith(("arith.", "math.")) and name not in _EMITTERS
+    )
+
+
 def emit(op: Any, operands: Sequence[Any]) -> Any:
     """The result of ``op`` on scalars; a tuple when it has several."""
     emitter = _EMITTERS.get(op.name)
