@@ -46,7 +46,7 @@ def each_element(kernel: Kernel, op: Any, operands: Sequence[Any], act: Callable
             *(None if t is None else body.element(t, tuple(index) if t.shape else ()) for t in found)
         )
         if into is not None and value is not None:
-            build.create("memref.store", [types.to_memory(value), into.memref, *tiles.as_values(tuple(index))])
+            into.store(types.to_memory(value), tuple(index))
     if into is not None:
         kernel.set(result, into)
 

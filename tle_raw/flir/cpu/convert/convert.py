@@ -18,6 +18,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     program,
     reduce,
     shapes,
+    tiles,
     types,
 )
 from tle_raw.flir.cpu.convert.kernel import Kernel
@@ -39,6 +40,7 @@ def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
     ir = mlir()
     with source.context, ir.Location.unknown():
         _structure(source)
+        tiles.forget_parts()
         new = ir.Module.create()
         functions = {_name(f.operation): f.operation for f in source.body.operations}
         entry = next(f for f in functions.values() if _is_public(f))

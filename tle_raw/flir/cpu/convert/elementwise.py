@@ -37,7 +37,7 @@ def _dense(kernel: Kernel, attribute: Any, shape: tuple[int, ...], element: Any)
     for at, number in enumerate(attribute):
         index = tiles.index_at(at, shape)
         value = build.constant(number, stored)
-        build.create("memref.store", [value, buffer.memref, *tiles.as_values(index)])
+        buffer.store(value, index)
     return buffer
 
 

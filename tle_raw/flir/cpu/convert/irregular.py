@@ -69,7 +69,7 @@ def map_elementwise(kernel: Kernel, op: Any) -> None:
         values = evaluate(block, [body.element(source, i) for source in sources for i in at])
         for number, value in enumerate(values):
             buffer, i = results[number // pack], at[number % pack]
-            build.create("memref.store", [types.to_memory(value), buffer.memref, *tiles.as_values(i)])
+            buffer.store(types.to_memory(value), i)
     for result, buffer in zip(op.results, results):
         kernel.set(result, buffer)
 

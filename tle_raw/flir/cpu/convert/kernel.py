@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Tile
 Conversion = Callable[["Kernel", Any], None]
 CONVERSIONS: dict[str, Conversion] = {}
 ELEMENTWISE = "any scalar operation"
+SHORT, LONG = 8, 64  # elements: below the first, a last dimension is joined with others until the second is reached
 
 
 def converts(*names: str) -> Callable[[Conversion], Conversion]:
@@ -68,7 +70,8 @@ class Kernel:
 
     def allocate(self, shape: Sequence[int], element: Type) -> Buffer:
         """A new buffer, at the top of the function."""
-        dims = "".join(f"{size}x" for size in shape)
+        flat = len(shape) >= tiles.FLAT_RANK
+        dims = "".join(f"{size}x" for size in ((math.prod(shape),) if flat else shape))
         type_ = build.type_of(f"memref<{dims}{types.in_memory(element)}>")
         with mlir().InsertionPoint.at_block_begin(self.entry):
             memref = build.value("memref.alloca", [], type_, {"operandSegmentSizes": _no_operands(2)})
@@ -99,21 +102,32 @@ class Kernel:
     ) -> None:
         """One ``linalg.generic``: ``function`` writes the body for one index and returns what goes ``into`` buffers."""
         ir = mlir()
-        operands = [b.memref for b in into] or [self._domain(tuple(shape))]
-        rank = len(shape)
+        domain = _domain_of(tuple(shape))
+        direct = domain == tuple(shape) and len(shape) < tiles.FLAT_RANK
+        outs = [b.memref for b in into] if direct else []
+        operands = outs or [self._domain(domain)]
+        rank = len(domain)
         identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank))
         attributes = {
             "indexing_maps": ir.ArrayAttr.get([identity] * len(operands)),
             "iterator_types": ir.ArrayAttr.get([build.attribute("#linalg.iterator_type<parallel>")] * rank),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(into)] if into else [1, 0]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, len(outs)] if outs else [1, 0]),
         }
         generic = build.create("linalg.generic", operands, (), attributes, regions=1)
         element_types = [ir.MemRefType(o.type).element_type for o in operands]
         with build.block(generic.regions[0], element_types):
-            index = tuple(
-                build.value("linalg.index", [], "index", {"dim": build.attribute(f"{d} : i64")}) for d in range(rank)
-            )
-            build.create("linalg.yield", function(Body(instead), index) or [])
+            at = [
+                tiles.register(
+                    build.value("linalg.index", [], "index", {"dim": build.attribute(f"{d} : i64")}), size
+                )
+                for d, size in enumerate(domain)
+            ]
+            index = tuple(at) if domain == tuple(shape) else tiles.reshape(tuple(at), domain, shape)
+            results = function(Body(instead), index) or []
+            if not outs:
+                for buffer, value in zip(into, results):
+                    buffer.store(value, index)
+            build.create("linalg.yield", results if outs else [])
 
     def _domain(self, shape: tuple[int, ...]) -> Value:
         """An unread buffer that tells a generic without results its shape."""
@@ -200,6 +214,19 @@ class Kernel:
             {"kind": kind, "message": message, "file": where.file, "line": where.line, "column": where.column, **more}
         )
         return len(self.checks)
+
+
+def _domain_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The loops over a shape: many small dimensions are taken together, for vectors need one that is long."""
+    if len(shape) < tiles.FLAT_RANK and shape[-1] >= SHORT:
+        return shape
+    if len(shape) <= 2 and math.prod(shape[:-1]) < SHORT:
+        return shape
+    inner, rest = 1, list(shape)
+    while rest and inner < LONG:
+        inner *= rest.pop()
+    outer = math.prod(rest)
+    return (inner,) if outer == 1 else (outer, inner)
 
 
 def scalars_plain(value: Any) -> Value:

@@ -160,7 +160,7 @@ def _reduce_last(
 
                 kernel.for_each((lanes,), following, partial)
         for value, result in zip(_join_lanes(partial, lanes, combine), results):
-            build.create("memref.store", [value, result.memref, *tiles.as_values(tuple(row) or (0,))])
+            result.store(value, tuple(row) or (0,))
 
 
 def _join_lanes(partial: Sequence[Buffer], lanes: int, combine: Combination) -> list[Any]:
@@ -228,7 +228,7 @@ def scan(kernel: Kernel, op: Any) -> None:
                 new = combine([body.element(s, index) for s in so_far], new)
             stored = [types.to_memory(v) for v in new]
             for value, result in zip(stored, results):
-                build.create("memref.store", [value, result.memref, *tiles.as_values(at(index, along))])
+                result.store(value, at(index, along))
             return stored
 
         kernel.for_each(rest or (1,), element, so_far)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.build import Type, Value
@@ -45,6 +46,9 @@ class Tile:
         return math.prod(self.shape)
 
 
+FLAT_RANK = 4  # buffers of this many dimensions or more are addressed by position
+
+
 class Buffer(Tile):
     """Elements that lie in scratch memory, row-major."""
 
@@ -53,8 +57,16 @@ class Buffer(Tile):
         self.memref = memref
 
     def compute(self, body: Body, index: Index) -> Any:
-        stored = build.value("memref.load", [self.memref, *as_values(index)], types.in_memory(self.element))
+        stored = build.value("memref.load", [self.memref, *self.at(index)], types.in_memory(self.element))
         return types.from_memory(stored, self.element)
+
+    def at(self, index: Index) -> list[Value]:
+        """The indices into the memref."""
+        return as_values((position(index, self.shape),) if len(self.shape) >= FLAT_RANK else index)
+
+    def store(self, value: Value, index: Index) -> None:
+        """Write one element, as it lies in memory."""
+        build.create("memref.store", [value, self.memref, *self.at(index)])
 
 
 class Splat(Tile):
@@ -202,21 +214,90 @@ def remainder(a: Any, b: int) -> Any:
     return 0 if b == 1 else build.binary("remui", a, build.index(b))
 
 
+class Part(NamedTuple):
+    """What is known of an index value: it is ``(base / stride) % size``."""
+
+    base: Value
+    stride: int
+    size: int
+
+
+class _Known(threading.local):
+    """The parts of one conversion."""
+
+    def __init__(self) -> None:
+        self.parts: dict[Any, Part] = {}
+        self.extents: dict[Any, int] = {}
+
+
+_known = _Known()
+
+
+def forget_parts() -> None:
+    """Start a new conversion: values of an earlier one may be gone, and their places taken."""
+    _known.__init__()  # type: ignore[misc]
+
+
+def register(value: Value, extent: int) -> Value:
+    """Make known that an index value runs from 0 to below ``extent``: positions made of its parts fold."""
+    _known.parts[value] = Part(value, 1, extent)
+    _known.extents[value] = extent
+    return value
+
+
+def part_of(base: Value, stride: int, size: int) -> Any:
+    """``(base / stride) % size``, without the remainder where the base is not larger."""
+    value = divide(base, stride)
+    if stride * size < _known.extents[base]:
+        value = remainder(value, size)
+    if not isinstance(value, int):
+        _known.parts.setdefault(value, Part(base, stride, size))
+    return value
+
+
 def position(index: Index, shape: Sequence[int]) -> Any:
-    """The row-major position of an index."""
+    """The row-major position of an index; neighbouring parts of one value are joined again."""
     result: Any = 0
-    for i, size in zip(index, shape):
-        result = add(multiply(result, size), i)
+    weight, d = 1, len(index) - 1
+    while d >= 0:
+        first, joined = d, shape[d]
+        value = index[d]
+        part = _part(value, shape[d])
+        while part is not None and first > 0:
+            outer = _part(index[first - 1], shape[first - 1])
+            if outer is None or outer.base != part.base or outer.stride != part.stride * joined:
+                break
+            first -= 1
+            joined *= shape[first]
+            value = None
+        if value is None and part is not None:
+            value = part_of(part.base, part.stride, joined)
+        result = add(multiply(value, weight), result)
+        weight *= joined
+        d = first - 1
     return result
+
+
+def _part(value: Any, size: int) -> Part | None:
+    part = None if isinstance(value, int) else _known.parts.get(value)
+    return part if part is not None and part.size == size else None
 
 
 def index_at(at: Any, shape: Sequence[int]) -> Index:
     """The index of a row-major position."""
+    part = None if isinstance(at, int) else _known.parts.get(at)
     index: list[Any] = []
-    for size in reversed(shape[1:]):
-        index.append(remainder(at, size))
-        at = divide(at, size)
-    return (at, *reversed(index)) if shape else ()
+    inner = 1
+    for number, size in enumerate(reversed(shape)):
+        if size == 1:
+            index.append(0)
+        elif part is not None:
+            index.append(part_of(part.base, part.stride * inner, size))
+        else:
+            outermost = number == len(shape) - 1
+            index.append(divide(at, inner) if outermost else remainder(divide(at, inner), size))
+        inner *= size
+    return tuple(reversed(index))
 
 
 def reshape(index: Index, shape: Sequence[int], to: Sequence[int]) -> Index:
