@@ -56,12 +56,14 @@ def test_a_type_of_no_cpu_here_is_an_error():
         older_literals("ret fp128 1.5")
 
 
-@pytest.mark.parametrize(("name", "letter", "size"), [("half", "e", 16), ("float", "f", 32), ("double", "d", 64)])
-def test_decimals_round_as_they_do_everywhere(name, letter, size):
+@pytest.mark.parametrize(
+    ("name", "letter", "bits", "size"), [("half", "e", "H", 16), ("float", "f", "I", 32), ("double", "d", "Q", 64)]
+)
+def test_decimals_round_as_they_do_everywhere(name, letter, bits, size):
     largest = {"half": 65504.0, "float": 3.4e38, "double": 1.7e308}[name]
     smallest = {"half": 6e-8, "float": 1.4e-45, "double": 5e-324}[name]
     for value in (0.0, 1.0, 0.1, 1 / 3, 2.0**-10, 1e-5, 6.1e-5, 65500.0, largest, smallest, math.pi):
-        (expected,) = struct.unpack(f"<{dict(e='H', f='I', d='Q')[letter]}", struct.pack(f"<{letter}", value))
+        (expected,) = struct.unpack(f"<{bits}", struct.pack(f"<{letter}", value))
         assert FORMATS[name].bits(f"{value!r}" if "." in repr(value) else f"{value:.20e}") == expected
         assert FORMATS[name].bits(f"-{value:.30e}") == expected | 1 << size - 1
 
