@@ -280,3 +280,34 @@ def test_a_divisor_that_is_masked_off_does_not_trap(tmp_path):
         // CHECK: arith.divsi %{{.*}}, %[[SAFE]]
         """,
     )
+
+
+def test_a_tile_that_is_kept_transposed_is_transposed_in_blocks(tmp_path):
+    tile = """
+    %tile = memref.alloca() : memref<64x64xf32>
+    linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+        outs(%tile : memref<64x64xf32>) {
+    ^bb0(%old: f32):
+      %i = linalg.index 0 : index
+      %j = linalg.index 1 : index
+      %column = arith.muli %j, %stride : index
+      %at = arith.addi %column, %i : index
+      %o = arith.index_cast %at : index to i64
+    """
+    text = tile + load("v", "%x", "%o", "f32") + "linalg.yield %v : f32\n}"
+    check(
+        tmp_path,
+        LINEAR
+        + "%z = arith.index_cast %n : i32 to index\n%v = memref.load %tile[%z, %i0] : memref<64x64xf32>"
+        + store("%v", "%y", "%o", "f32"),
+        """
+        // CHECK: %[[KEPT:.*]] = memref.alloca() : memref<64x64xf32>
+        // CHECK: llvm.load {{.*}} : !llvm.ptr -> vector<64xf32>
+        // CHECK: vector.store {{.*}} %[[KEPT]]
+        // CHECK: vector.load %[[KEPT]]{{.*}} vector<8xf32>
+        // CHECK: vector.store {{.*}}, vector<8xf32>
+        // CHECK-NOT: scatter
+        """,
+        shape=(64,),
+        before="%stride = arith.index_cast %n : i32 to index\n" + text,
+    )

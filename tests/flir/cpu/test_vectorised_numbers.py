@@ -92,6 +92,45 @@ def test_fill_and_copy(kind):
     assert not result[2400:].any()
 
 
+@pytest.mark.parametrize("kind", ["i8", "f16", "f32", "f64"])
+@pytest.mark.parametrize("shape", [(64, 64), (32, 128), (100, 8), (8, 24)])
+def test_a_tile_that_is_kept_transposed(kind, shape):
+    """Read along its first dimension at a stride known at run time, kept along the second."""
+    rows, columns = shape
+    buffer = f"memref<{rows}x{columns}x{kind}>"
+    body = f"""
+      %tile = memref.alloca() : {buffer}
+      %stride = arith.index_cast %n : i32 to index
+      %width = arith.constant {columns} : index
+      linalg.generic {{indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}}
+          outs(%tile : {buffer}) {{
+      ^bb0(%old: {kind}):
+        %i = linalg.index 0 : index
+        %j = linalg.index 1 : index
+        %column = arith.muli %j, %stride : index
+        %at = arith.addi %column, %i : index
+        %o = arith.index_cast %at : index to i64
+        {load("v", "%x", "%o", kind)}
+        linalg.yield %v : {kind}
+      }}
+    """
+    out = f"""
+      %row = arith.muli %i0, %width : index
+      %at = arith.addi %row, %i1 : index
+      %o = arith.index_cast %at : index to i64
+      %v = memref.load %tile[%i0, %i1] : {buffer}
+    """
+    kernel = Kernel(
+        kernel_text(
+            "%x: !llvm.ptr, %y: !llvm.ptr, %n: i32", body + store_tile(shape, out + store("%v", "%y", "%o", kind))
+        )
+    )
+    source = random_array(kind, columns * (rows + 5)).reshape(columns, rows + 5)
+    result = numpy.zeros(shape, source.dtype)
+    kernel(source, result, rows + 5)
+    assert numpy.array_equal(result, source[:, :rows].T)
+
+
 def test_a_division_by_zero_that_is_masked_off_does_not_trap():
     body = """
       %o = arith.index_cast %i0 : index to i64

@@ -87,6 +87,17 @@ def shuffle(vector: Any, lanes: Sequence[int]) -> Any:
     return operation("vector.shuffle", [result], [vector, vector], mask=mlir().DenseI64ArrayAttr.get(list(lanes)))
 
 
+def join(parts: Sequence[Any]) -> Any:
+    """Vectors of one length, a power of two of them, as one vector."""
+    while len(parts) > 1:
+        length = parts[0].type.shape[0]
+        result = vector_type(2 * length, parts[0].type.element_type)
+        both = mlir().DenseI64ArrayAttr.get(list(range(2 * length)))
+        pairs = zip(parts[::2], parts[1::2])
+        parts = [operation("vector.shuffle", [result], pair, mask=both) for pair in pairs]
+    return parts[0]
+
+
 def any_lane(mask: Any) -> Any:
     ir = mlir()
     kind = ir.Attribute.parse("#vector.kind<or>")

@@ -11,27 +11,37 @@ from tle_raw.flir.cpu.vectorise import tiles
 from tle_raw.flir.cpu.vectorise.analysis import LaneAnalysis
 from tle_raw.flir.cpu.vectorise.assumptions import Assumption
 from tle_raw.flir.cpu.vectorise.build import element_bytes
-from tle_raw.flir.cpu.vectorise.memory import buffer_steps, pointer_steps
-from tle_raw.flir.cpu.vectorise.operations import is_plain_load, is_plain_store, walk
+from tle_raw.flir.cpu.vectorise.memory import buffer_steps, pointer_steps, runs_of
+from tle_raw.flir.cpu.vectorise.operations import is_copy, is_plain_load, is_plain_store, walk
 
 # A mask of more lanes does not fit into one mask register.
 _MOST_LANES = 64
 # Up to this many operations a body's values fit into registers four times, or twice.
 _SHORT_BODY = 24
 _MIDDLE_BODY = 80
+# What a register costs that is stored to be transposed later.
+_TRANSPOSED = 8
+_ADDRESS_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui")
 # What a math function expands to, in operations.
 _MATH_OPERATIONS = 12
 
 
 def choose_lanes(
-    body: Any, shape: Sequence[int], vector_bytes: int, assumptions: Sequence[Assumption] = ()
+    body: Any,
+    maps: Sequence[Sequence[int]],
+    shape: Sequence[int],
+    vector_bytes: int,
+    assumptions: Sequence[Assumption] = (),
 ) -> tuple[int, ...]:
-    """Lanes per dimension, for a body that runs under assumptions."""
+    """Lanes per dimension, for a body that runs under assumptions.
+
+    ``maps`` holds the dimensions that index each operand.
+    """
     most = _most_lanes(body, shape, vector_bytes)
     candidates = dict.fromkeys(_candidates(shape, most))
     if len(candidates) == 1:
         return next(iter(candidates))
-    return min(candidates, key=lambda lanes: _cost(body, shape, lanes, vector_bytes, assumptions))
+    return min(candidates, key=lambda lanes: _cost(body, maps, shape, lanes, vector_bytes, assumptions))
 
 
 def _candidates(shape: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
@@ -40,6 +50,10 @@ def _candidates(shape: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
     yield tiles.across_rows(shape, most)
     for dim in wide:
         yield tiles.along(shape, dim, most)
+    for dim in wide[1:]:
+        square = tiles.block(shape, dim, wide[0], most)
+        if square is not None:
+            yield square
 
 
 def _most_lanes(body: Any, shape: Sequence[int], vector_bytes: int) -> int:
@@ -60,9 +74,9 @@ def _most_lanes(body: Any, shape: Sequence[int], vector_bytes: int) -> int:
 
 
 def _width(op: Any, value: Any) -> int:
-    """Bytes of one lane in a register; 16-bit floats are computed with in 32 bits."""
+    """Bytes of one lane in a register, address arithmetic aside; 16-bit floats are computed with in 32 bits."""
     ir = mlir()
-    if str(value.type) == "!llvm.ptr":
+    if str(value.type) == "!llvm.ptr" or isinstance(value.type, ir.IndexType) or op.name in _ADDRESS_CASTS:
         return 1
     size = element_bytes(value.type) or 1
     computes = op.name.startswith(("arith.", "math."))
@@ -70,7 +84,12 @@ def _width(op: Any, value: Any) -> int:
 
 
 def _cost(
-    body: Any, shape: Sequence[int], lanes: Sequence[int], vector_bytes: int, assumptions: Sequence[Assumption]
+    body: Any,
+    maps: Sequence[Sequence[int]],
+    shape: Sequence[int],
+    lanes: Sequence[int],
+    vector_bytes: int,
+    assumptions: Sequence[Assumption],
 ) -> float:
     """What the accesses of one vector cost, per lane; a plain vector access costs one."""
     tile = tiles.split(shape, lanes)[0]
@@ -80,8 +99,16 @@ def _cost(
         for op in [view.operation, *walk(view.operation)]:
             if is_plain_load(op) or is_plain_store(op):
                 total += _access_cost(op, analysis, tile.lanes, vector_bytes)
-    yielded = list(body.operations)[-1].operands
-    total += len(yielded) * (1 if _row_major(shape, lanes) else tile.lanes)
+    for argument, dims in zip(body.arguments, maps):
+        if list(argument.uses):
+            size = element_bytes(argument.type) or 1
+            total += cost_of_steps(buffer_order(shape, tile, dims), size, vector_bytes, is_store=False)
+    everything = range(len(shape))
+    for value in list(body.operations)[-1].operands:
+        size = element_bytes(value.type) or 1
+        direct = cost_of_steps(buffer_order(shape, tile, everything), size, vector_bytes, is_store=True)
+        later = _TRANSPOSED * max(1.0, tile.lanes * size / vector_bytes)
+        total += direct if is_copy(body) else min(direct, later)
     return total / math.prod(lanes)
 
 
@@ -95,22 +122,30 @@ def _access_cost(op: Any, analysis: LaneAnalysis, count: int, vector_bytes: int)
         steps = pointer_steps(analysis[operands[0]], size)
     else:
         steps = buffer_steps(operands[0].type, [analysis[v] for v in operands[1:]], count)
-    if steps is None:
-        return 2.0 * count
+    return 2.0 * count if steps is None else cost_of_steps(steps, size, vector_bytes, is_store=not len(op.results))
+
+
+def cost_of_steps(steps: Sequence[int], size: int, vector_bytes: int, *, is_store: bool) -> float:
+    """What an access of these lanes costs."""
+    count = len(steps)
     if not any(steps):
         return 0.5
     span = max(steps) - min(steps) + 1
     registers = max(1.0, count * size / vector_bytes)
-    if steps == tuple(range(count)):
+    if list(steps) == list(range(count)):
         return registers
-    return 2 * registers * span / count if span <= 4 * count else 2.0 * count
+    runs = runs_of(steps)
+    if runs is not None:
+        return len(runs) + 3 * registers
+    # A load may read what lies between its elements; a store may not write it.
+    shuffled = span <= 4 * count and (not is_store or sorted(steps) == list(range(min(steps), max(steps) + 1)))
+    return 2 * registers * span / count if shuffled else 2.0 * count
 
 
-def _row_major(shape: Sequence[int], lanes: Sequence[int]) -> bool:
-    """Whether the lanes are contiguous in a buffer of the tile's shape."""
-    tile = tiles.split(shape, lanes)[0]
-    strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+def buffer_order(shape: Sequence[int], tile: tiles.VectorTile, dims: Sequence[int]) -> list[int]:
+    """The steps of the lanes in a buffer that these dimensions index."""
     steps = [0] * tile.lanes
-    for dim, stride in enumerate(strides):
+    for position, dim in enumerate(dims):
+        stride = math.prod(shape[d] for d in dims[position + 1 :])
         steps = [s + stride * step for s, step in zip(steps, tile.steps(dim))]
-    return steps == list(range(tile.lanes))
+    return steps

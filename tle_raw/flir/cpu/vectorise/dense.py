@@ -1,8 +1,8 @@
-"""``linalg.fill`` and ``linalg.copy`` as generics, which are then vectorised like any other."""
+"""Fills and copies of buffers as generics, which are then vectorised like any other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
@@ -20,25 +20,40 @@ def copy_as_generic(copy: Any) -> None:
     _replace(copy, [source], [target], lambda arguments: arguments[0])
 
 
-def _replace(op: Any, inputs: Sequence[Any], outputs: Sequence[Any], result: Any) -> None:
+def transposing_copy(source: Any, target: Any, order: Sequence[int], before: Any) -> Any:
+    """A generic that copies a buffer, indexed by the target's dimensions in another order, in front of an operation."""
     ir = mlir()
-    rank = len(ir.ShapedType(outputs[0].type).shape)
-    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank))
+    rank = len(order)
+    permuted = ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(d) for d in order])
+    maps = [permuted, ir.AffineMap.get_identity(rank)]
+    with before.location, ir.InsertionPoint(before):
+        return _generic([source], [target], maps, lambda arguments: arguments[0])
+
+
+def _replace(op: Any, inputs: Sequence[Any], outputs: Sequence[Any], result: Callable[[Any], Any]) -> None:
+    ir = mlir()
+    with op.location, ir.InsertionPoint(op):
+        identity = ir.AffineMap.get_identity(len(ir.ShapedType(outputs[0].type).shape))
+        _generic(inputs, outputs, [identity] * (len(inputs) + len(outputs)), result)
+    op.erase()
+
+
+def _generic(inputs: Sequence[Any], outputs: Sequence[Any], maps: Sequence[Any], result: Callable[[Any], Any]) -> Any:
+    ir = mlir()
     parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
     operands = [*inputs, *outputs]
-    with op.location, ir.InsertionPoint(op):
-        generic = ir.Operation.create(
-            "linalg.generic",
-            operands=operands,
-            attributes={
-                "indexing_maps": ir.ArrayAttr.get([identity] * len(operands)),
-                "iterator_types": ir.ArrayAttr.get([parallel] * rank),
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(outputs)]),
-            },
-            regions=1,
-        )
-        elements = [ir.ShapedType(v.type).element_type for v in operands]
-        block = generic.regions[0].blocks.append(*elements, arg_locs=[op.location] * len(operands))
-        with ir.InsertionPoint(block):
-            ir.Operation.create("linalg.yield", operands=[result(block.arguments)])
-    op.erase()
+    generic = ir.Operation.create(
+        "linalg.generic",
+        operands=operands,
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
+            "iterator_types": ir.ArrayAttr.get([parallel] * maps[0].n_dims),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(outputs)]),
+        },
+        regions=1,
+    )
+    elements = [ir.ShapedType(v.type).element_type for v in operands]
+    block = generic.regions[0].blocks.append(*elements, arg_locs=[generic.location] * len(operands))
+    with ir.InsertionPoint(block):
+        ir.Operation.create("linalg.yield", operands=[result(block.arguments)])
+    return generic

@@ -17,6 +17,7 @@ from tle_raw.flir.cpu.vectorise.memory import Memory
 from tle_raw.flir.cpu.vectorise.operations import DIVISIONS, is_elementwise, static_strides, walk
 from tle_raw.flir.cpu.vectorise.scopes import make_loops
 from tle_raw.flir.cpu.vectorise.tiles import VectorTile, across_rows, covering, split
+from tle_raw.flir.cpu.vectorise.transposition import keep_as_read, transposed_dimension
 
 # Fewer chunks than these are written out: LLVM then keeps small buffers in registers from one generic to the next.
 _UNROLLED_CHUNKS = 2
@@ -35,7 +36,7 @@ def vectorise_generic(generic: Any, memory: Memory, vector_bytes: int) -> bool:
     _move_indices_to_top(body)
     _move_constant_parts_out(generic, body)
     target = _Target(maps, shape, memory, vector_bytes)
-    assumptions = _useful_assumptions(body, shape, vector_bytes)
+    assumptions = _useful_assumptions(body, target)
     if assumptions:
         _write_both(generic, target, assumptions)
     else:
@@ -53,13 +54,14 @@ class _Target:
     vector_bytes: int
 
 
-def _useful_assumptions(body: Any, shape: Sequence[int], vector_bytes: int) -> list[Assumption]:
+def _useful_assumptions(body: Any, target: _Target) -> list[Assumption]:
     """The assumptions that matter for the lanes that would be chosen under all of them."""
+    shape = target.shape
     rows = covering(shape, across_rows(shape, _PROBED_LANES))
     found = find_assumptions(body, LaneAnalysis(body, rows))
     if not found:
         return []
-    lanes = choose_lanes(body, shape, vector_bytes, found)
+    lanes = choose_lanes(body, target.maps, shape, target.vector_bytes, found)
     return find_assumptions(body, LaneAnalysis(body, covering(shape, lanes)))
 
 
@@ -145,10 +147,16 @@ def _move_constant_parts_out(generic: Any, body: Any) -> None:
 
 def _write(generic: Any, target: _Target, assumptions: Sequence[Assumption]) -> None:
     body = generic.regions[0].blocks[0]
-    lanes = choose_lanes(body, target.shape, target.vector_bytes, assumptions)
+    lanes = choose_lanes(body, target.maps, target.shape, target.vector_bytes, assumptions)
+    maps, copies = target.maps, []
+    dim = transposed_dimension(generic, target.shape, lanes)
+    if dim is not None:
+        maps, copies = keep_as_read(generic, maps, target.shape, dim)
     for tile in split(target.shape, lanes, _UNROLLED_CHUNKS):
-        _write_tile(generic, target.maps, tile, target.memory, assumptions)
+        _write_tile(generic, maps, tile, target.memory, assumptions)
     generic.erase()
+    for copy in copies:
+        vectorise_generic(copy, target.memory, target.vector_bytes)
 
 
 def _write_tile(

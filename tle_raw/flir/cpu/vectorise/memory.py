@@ -16,6 +16,8 @@ from tle_raw.flir.cpu.vectorise.values import Value
 if TYPE_CHECKING:
     from tle_raw.flir.cpu.vectorise.body import VectorBody
 
+# Shorter runs of contiguous elements are not worth a vector access each.
+_SHORTEST_RUN = 4
 # A span of memory that is loaded whole and then shuffled may hold this many times what is wanted.
 _WIDEST_SPAN = 4
 
@@ -51,9 +53,24 @@ class Access:
         )
 
     @property
+    def runs(self) -> list[int] | None:
+        """The lanes are contiguous in runs, as rows of a block are."""
+        return None if self.steps is None else runs_of(self.steps)
+
+    @property
     def span(self) -> int | None:
         """Elements from the first to the last in memory."""
         return None if self.steps is None else max(self.steps) - min(self.steps) + 1
+
+
+def runs_of(steps: Sequence[int]) -> list[int] | None:
+    """Where the runs start, if the elements form runs of one length that is worth it; in the order of memory."""
+    ordered = sorted(steps)
+    starts = [step for i, step in enumerate(ordered) if i == 0 or step != ordered[i - 1] + 1]
+    length = len(steps) // len(starts)
+    expected = [start + i for start in starts for i in range(length)]
+    is_power = len(starts) & (len(starts) - 1) == 0
+    return starts if length >= _SHORTEST_RUN and is_power and ordered == expected else None
 
 
 def pointer_steps(lanes: Lanes, size: int) -> tuple[int, ...] | None:
@@ -138,6 +155,8 @@ class Memory:
         if access.contiguous or (access.permuted and active is not None):
             rest = other.vector() if other is not None else None
             vector, merged = self._load_contiguous(access, active, rest, scope, count), rest is not None
+        elif active is None and access.runs is not None:
+            vector = self._load_runs(access, scope, count)
         elif span is not None and active is None and span <= _WIDEST_SPAN * count:
             vector = self._load_span(access, scope, span)
         else:
@@ -191,8 +210,31 @@ class Memory:
             loaded = self._vector_load(access, operands, first, build.vector_type(span, access.element))
             return build.shuffle(loaded, [step - first for step in steps])
 
+    def _load_runs(self, access: Access, scope: Scope, count: int) -> Any:
+        steps, starts = access.steps, access.runs
+        assert steps is not None
+        assert starts is not None
+        operands = self._scalars(access)
+        in_memory = sorted(range(count), key=lambda lane: steps[lane])
+        with scope.point():
+            part = build.vector_type(count // len(starts), access.element)
+            whole = build.join([self._vector_load(access, operands, start, part) for start in starts])
+            return build.shuffle(whole, [in_memory.index(lane) for lane in range(count)])
+
+    def _store_runs(self, access: Access, vector: Any, scope: Scope, count: int) -> None:
+        steps, starts = access.steps, access.runs
+        assert steps is not None
+        assert starts is not None
+        operands = self._scalars(access)
+        in_memory = sorted(range(count), key=lambda lane: steps[lane])
+        length = count // len(starts)
+        with scope.point():
+            for number, start in enumerate(starts):
+                part = build.shuffle(vector, in_memory[number * length : (number + 1) * length])
+                self._vector_store(access, operands, start, part)
+
     def _gather(self, access: Access, active: Any, rest: Any, scope: Scope, count: int) -> tuple[Any, bool]:
-        addresses = self._addresses(access, scope, count)
+        addresses, origin = self._addresses(access, scope, count, active)
         ir = mlir()
         with scope.point():
             one = ir.IntegerType.get_signless(1)
@@ -211,7 +253,6 @@ class Memory:
                 return build.operation(
                     "llvm.intr.masked.gather", [result], [addresses, active, rest], alignment=aligned
                 ), merged
-            origin = [build.index(0) for _ in access.indices]
             return build.operation("vector.gather", [result], [access.buffer, *origin, addresses, active, rest]), merged
 
     # -- stores
@@ -225,6 +266,8 @@ class Memory:
         active = mask.vector() if mask is not None else None
         if access.permuted:
             self._store_contiguous(access, vector, active, scope, count)
+        elif active is None and access.runs is not None:
+            self._store_runs(access, vector, scope, count)
         else:
             self._scatter(access, vector, active, scope, count)
 
@@ -291,7 +334,7 @@ class Memory:
             scf.YieldOp([])
 
     def _scatter(self, access: Access, vector: Any, active: Any, scope: Scope, count: int) -> None:
-        addresses = self._addresses(access, scope, count)
+        addresses, origin = self._addresses(access, scope, count, active)
         ir = mlir()
         with scope.point():
             if active is not None and access.pointer is not None and not self._can_scatter(access.size):
@@ -303,7 +346,6 @@ class Memory:
                 aligned = build.alignment(access.size, 32)
                 build.operation("llvm.intr.masked.scatter", [], [vector, addresses, active], alignment=aligned)
             else:
-                origin = [build.index(0) for _ in access.indices]
                 build.operation("vector.scatter", [], [access.buffer, *origin, addresses, active, vector])
 
     # -- addresses
@@ -311,10 +353,14 @@ class Memory:
     def _scalars(self, access: Access) -> list[Any]:
         return [v.scalar() for v in access.operands]
 
-    def _addresses(self, access: Access, scope: Scope, count: int) -> Any:
-        """A vector of pointers, or of indices into the buffer's elements."""
+    def _addresses(self, access: Access, scope: Scope, count: int, active: Any) -> tuple[Any, list[Any]]:
+        """A vector of pointers; or one of indices into a buffer's elements, and where these are counted from."""
         if access.pointer is not None:
-            return access.pointer.vector()
+            return access.pointer.vector(), []
+        if access.steps is not None and active is None:
+            origin = self._scalars(access)
+            with scope.point():
+                return build.integers(mlir().IndexType.get(), access.steps), origin
         vectors = [v.vector() for v in access.indices]
         strides = static_strides(access.buffer.type)
         assert strides is not None
@@ -324,7 +370,7 @@ class Memory:
                 factor = build.splat(build.index(stride), count)
                 scaled = build.operation("arith.muli", [vector.type], [vector, factor])
                 total = build.operation("arith.addi", [total.type], [total, scaled])
-            return total
+            return total, [build.index(0) for _ in vectors]
 
     def _divert(self, access: Access, addresses: Any, active: Any, count: int) -> Any:
         """Send the lanes that are masked off to a place where nobody minds them.

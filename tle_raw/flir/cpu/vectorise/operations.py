@@ -92,3 +92,8 @@ def static_strides(memref_type: Any) -> list[int] | None:
     strides, _ = ir.MemRefType(memref_type).get_strides_and_offset()
     dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
     return None if dynamic in strides else list(strides)
+
+
+def is_copy(body: Any) -> bool:
+    """Whether a generic does nothing but move elements."""
+    return len(list(body.operations)) == 1

@@ -52,6 +52,14 @@ def across_rows(shape: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(lanes)
 
 
+def block(shape: Sequence[int], row: int, column: int, most: int) -> tuple[int, ...] | None:
+    """Lanes per dimension when the vector covers a square block, as a transposition wants it."""
+    side = 1 << (most.bit_length() // 2)
+    if shape[row] % side or shape[column] % (most // side):
+        return None
+    return tuple(side if d == row else most // side if d == column else 1 for d in range(len(shape)))
+
+
 def covering(shape: Sequence[int], lanes: Sequence[int]) -> VectorTile:
     """One tile over all iterations, and beyond the end where the lanes do not divide a dimension."""
     return VectorTile(tuple(Chunk(0, width, -(-size // width)) for size, width in zip(shape, lanes)))
