@@ -23,16 +23,15 @@ from triton._C.libtriton import ir, passes
 from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import TLEError
 from tle_raw.flir import hooks
+from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_regions import check_launch, check_not_specialised, check_warps
-from tle_raw.flir.nvidia.compile_fragments import compile_fragments
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
 from tle_raw.flir.nvidia.mlir_text import value_uses
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import place_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, read_regions
-from tle_raw.flir.nvidia.record_regions import record_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import check_shared_memory, needs_alignment
 from tle_raw.flir.print_after import print_after
@@ -73,7 +72,7 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
         for region in regions:
             _check(region, options)
         check_not_specialised(lines, regions, capability)
-        module.compiled = compile_fragments(regions, Target("cuda", capability))
+        module.compiled = compile_fragments([r.record for r in regions], Target("cuda", capability))
         placements = place_buffers(regions, partial(value_uses, lines))
         pin_barriers(lines, regions, placements)
         text = replace_ports(lines, regions, placements, module.compiled, spelling_of((MAJOR, MINOR)))
@@ -103,7 +102,7 @@ def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage
         check_shared_memory(metadata["shared"] or 0, module.compiled, capability)
         if needs_alignment(capability, module.compiled):
             text = dynamic_shared_alignment(text)
-        metadata["tle_raw"] = record_regions(module.regions, module.compiled)
+        metadata["tle_raw"] = record_regions([r.record for r in module.regions], module.compiled)
         print_after("link", text)
         return text
 

@@ -24,6 +24,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.launch import add_launch
 from tle_raw.flir.cpu.convert.plan import analyse
+from tle_raw.flir.cpu.convert.regions import Regions
 from tle_raw.flir.cpu.read_ttir import read_ttir
 
 
@@ -45,8 +46,10 @@ def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
         functions = {_name(f.operation): f.operation for f in source.body.operations}
         entry = next(f for f in functions.values() if _is_public(f))
         metadata["name"] = _name(entry)
-        debug = bool(getattr(options, "debug", False))
-        metadata["checks"] = _convert_function(new, entry, functions, debug)
+        debug = bool(options.debug)
+        regions = Regions(source)
+        regions.describe(metadata)
+        metadata["checks"] = _convert_function(new, entry, functions, regions, options)
         if metadata["checks"]:
             new = _with_helpers(new, checks.FUNCTIONS + (checks.INSIDE if debug else ""))
         return str(_cleaned(new))
@@ -70,7 +73,9 @@ def _structure(source: Any) -> None:
             return
 
 
-def _convert_function(new: Any, function: Any, functions: dict[str, Any], debug: bool) -> list[dict[str, Any]]:
+def _convert_function(
+    new: Any, function: Any, functions: dict[str, Any], regions: Regions, options: Any
+) -> list[dict[str, Any]]:
     ir = mlir()
     source = function.regions[0].blocks[0]
     arguments = [types.computed(a.type) for a in source.arguments]
@@ -99,8 +104,8 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], debug:
             plan.add(analyse(other))
     with build.block(kernel_function.regions[0], inputs) as entry:
         *values, x, y, z, grid_x, grid_y, grid_z, _scratch, context = entry.arguments
-        kernel = Kernel(entry, plan, (x, y, z), (grid_x, grid_y, grid_z), context, debug)
-        kernel.functions = functions
+        kernel = Kernel(entry, plan, (x, y, z), (grid_x, grid_y, grid_z), context, debug=bool(options.debug))
+        kernel.functions, kernel.regions, kernel.num_warps = functions, regions, options.num_warps
         kernel.values.update(zip(source.arguments, values))
         kernel.convert_block(source)
         build.create("func.return")

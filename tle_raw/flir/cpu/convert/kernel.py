@@ -37,12 +37,14 @@ class Kernel:
     """
 
     def __init__(
-        self, entry: Any, plan: Plan, program: Sequence[Value], grid: Sequence[Value], context: Value, debug: bool
+        self, entry: Any, plan: Plan, program: Sequence[Value], grid: Sequence[Value], context: Value, *, debug: bool
     ) -> None:
         self.entry, self.plan, self.debug = entry, plan, debug
         self.program, self.grid, self.context = program, grid, context
         self.values: dict[Any, Any] = {}
         self.checks: list[dict[str, Any]] = []
+        self.regions: Any = None  # the module's regions of fragments
+        self.num_warps = 4  # what a fragment's team is made of
         self.functions: dict[str, Any] = {}  # of Triton's module, by name: what calls may name
         self.carried: dict[Any, Any] = {}  # block of a loop -> what it carries
         self._declared: set[str] = set()

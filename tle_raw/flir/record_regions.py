@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.compilation import CompiledFragment
-from tle_raw.flir.nvidia.read_ports import Region
+from tle_raw.frontends.raw.ports import RegionRecord
 
 SCHEMA = 1
 
 
-def record_regions(regions: list[Region], compiled: list[CompiledFragment]) -> dict[str, Any]:
+def record_regions(regions: list[RegionRecord], compiled: list[CompiledFragment]) -> dict[str, Any]:
     """JSON-able: Triton stores metadata as JSON beside the kernel."""
     return {
         "schema": SCHEMA,
@@ -19,17 +19,17 @@ def record_regions(regions: list[Region], compiled: list[CompiledFragment]) -> d
     }
 
 
-def _region(region: Region, fragment: CompiledFragment) -> dict[str, Any]:
-    site = region.record.call_site
+def _region(region: RegionRecord, fragment: CompiledFragment) -> dict[str, Any]:
+    site = region.call_site
     return {
         "entry": fragment.entry,
-        "name": region.record.bound.name,
+        "name": region.bound.name,
         "file": site.file,
         "line": site.line,
         "column": site.column,
         "text": site.text,
-        "elementwise": region.is_element,
-        "parameters": [str(p) for p in region.record.bound.parameters],
+        "elementwise": region.bound.is_elementwise,
+        "parameters": [str(p) for p in region.bound.parameters],
     }
 
 

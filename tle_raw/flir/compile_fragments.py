@@ -1,4 +1,4 @@
-"""Compile the fragments of a module's regions, each distinct one once, side by side."""
+"""Compile the fragments of a module's regions, each distinct one once, side by side; for any target."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import RegionError, TLEError
-from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.fragments import fragment_by_identity
+from tle_raw.frontends.raw.ports import RegionRecord
 from tle_raw.target import Target
 
 
-def compile_fragments(regions: list[Region], target: Target) -> list[CompiledFragment]:
+def compile_fragments(regions: list[RegionRecord], target: Target) -> list[CompiledFragment]:
     """One compiled fragment for each region, in order; what fails names the kernel's line."""
     needed = {_key(r): r for r in reversed(regions)}  # the first use of each is the one that errors name
     if len(needed) == 1:
@@ -23,15 +23,15 @@ def compile_fragments(regions: list[Region], target: Target) -> list[CompiledFra
     return [compiled[_key(r)] for r in regions]
 
 
-def _key(region: Region) -> tuple[str, str]:
-    return region.record.fragment, region.record.bound.to_json()
+def _key(region: RegionRecord) -> tuple[str, str]:
+    return region.fragment, region.bound.to_json()
 
 
-def _compile(region: Region, target: Target) -> CompiledFragment:
+def _compile(region: RegionRecord, target: Target) -> CompiledFragment:
     try:
-        fragment = fragment_by_identity(region.record.fragment)
-        compiled = fragment.compile_bound(region.record.bound, target)
-        if fragment.cache_key != region.record.fragment:
+        fragment = fragment_by_identity(region.fragment)
+        compiled = fragment.compile_bound(region.bound, target)
+        if fragment.cache_key != region.fragment:
             # Triton would store new code under the key of the old one.
             raise RegionError(
                 "the fragment's files changed after the kernel's cache key was made",
@@ -39,5 +39,5 @@ def _compile(region: Region, target: Target) -> CompiledFragment:
             )
         return compiled
     except TLEError as e:
-        e.at(fragment=region.record.bound.name, call_site=region.record.call_site)
+        e.at(fragment=region.bound.name, call_site=region.call_site)
         raise

@@ -1,0 +1,206 @@
+"""Regions on the CPU: tiles in buffers, and one call of the fragment's team (``tle_raw.adapters.cuda.team``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tle_raw.bound import TILE, BoundParameter
+from tle_raw.compilation import CompiledFragment
+from tle_raw.errors import RegionError
+from tle_raw.flir.compile_fragments import compile_fragments
+from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.convert import build, types
+from tle_raw.flir.cpu.convert.build import Value
+from tle_raw.flir.cpu.convert.control import own_buffer
+from tle_raw.flir.cpu.convert.kernel import Kernel, place, scalars_plain
+from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Index, Splat, Tile
+from tle_raw.flir.record_regions import record_regions
+from tle_raw.frontends.raw import ports
+from tle_raw.frontends.raw.ports import RegionRecord, record_from_text
+from tle_raw.target import Target
+
+# tle_region_call: threads, three ids, three counts, a hole, the context.
+_CALL_TYPE = "!llvm.array<5 x i64>"
+
+
+class Regions:
+    """The regions of a module and their compiled fragments, by the operation that calls them."""
+
+    def __init__(self, source: Any) -> None:
+        found = [op for op in _walk(source.operation) if _symbol(op) in (ports.CALL, ports.ELEMENT)]
+        self.records = [record_from_text(op.attributes["libname"].value, place(op.location)) for op in found]
+        self.compiled = compile_fragments(self.records, Target("cpu")) if found else []
+        self._of = dict(zip(found, zip(self.records, self.compiled)))
+        self.opened: dict[Any, list[Buffer]] = {}  # block -> buffers that wait for their call
+
+    def of(self, op: Any) -> tuple[RegionRecord, CompiledFragment]:
+        return self._of[op]
+
+    def describe(self, metadata: dict[str, Any]) -> None:
+        """What the later stages link, and what a report tells."""
+        if not self.records:
+            return
+        metadata["libraries"] = list(dict.fromkeys(str(c.path) for c in self.compiled))
+        metadata["tle_raw"] = record_regions(self.records, self.compiled)
+
+
+def _walk(operation: Any) -> Any:
+    for region in operation.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                yield view.operation
+                yield from _walk(view.operation)
+
+
+def _symbol(op: Any) -> str:
+    return str(op.attributes["symbol"].value) if op.name == "tt.extern_elementwise" else ""
+
+
+def convert_marker(kernel: Kernel, op: Any, symbol: str) -> None:
+    """One marker of a region; together they are the call."""
+    if symbol == ports.ELEMENT:
+        _element(kernel, op)
+    elif symbol == ports.CALL:
+        _call(kernel, op)
+    elif symbol.startswith(ports.OUT):
+        kernel.values[op.results[0]] = kernel.values[op.operands[0]]
+    else:
+        buffer = _opened(kernel, op, symbol)
+        kernel.values[op.results[0]] = buffer
+        kernel.regions.opened.setdefault(op.block, []).append(buffer)
+
+
+def _opened(kernel: Kernel, op: Any, symbol: str) -> Buffer:
+    """A buffer that the fragment may write: also an ``In`` tile is its own."""
+    type_ = op.results[0].type
+    if symbol.startswith(ports.NEW):
+        return kernel.allocate(types.shape_of(type_), types.element_of(type_))
+    return own_buffer(kernel, op.operands[0], op)
+
+
+def _call(kernel: Kernel, op: Any) -> None:
+    record, compiled = kernel.regions.of(op)
+    buffers = kernel.regions.opened.pop(op.block, [])
+    if len(buffers) != len(record.bound.tiles):
+        raise RegionError("the ports of a region were separated from its call by one of Triton's passes")
+    plain = [scalars_plain(kernel.scalar(o)) for o in op.operands]
+    arguments = [_argument(kernel, p, buffers, plain) for p in record.bound.crossing]
+    result = op.results[0]
+    slot = None
+    if record.bound.result is not None:
+        slot = _slot(kernel, types.in_memory(result.type))
+        arguments.append(slot)
+    packed = _stack(kernel, f"!llvm.array<{max(len(arguments), 1)} x ptr>")
+    for number, argument in enumerate(arguments):
+        build.store(argument, build.address(packed, number, "!llvm.ptr"))
+    _declare(kernel, compiled.entry, ["!llvm.ptr", "!llvm.ptr"], "i32")
+    _llvm_call(compiled.entry, [_region_call(kernel), packed], "i32")
+    if slot is not None:
+        loaded = build.load(slot, types.in_memory(result.type))
+        kernel.set(result, types.from_memory(loaded, result.type))
+    else:
+        kernel.set(result, build.constant(0, "i32"))
+
+
+def _argument(kernel: Kernel, parameter: BoundParameter, buffers: list[Buffer], plain: list[Value]) -> Value:
+    """The pointer that stands for an argument."""
+    if parameter.kind == TILE:
+        return _pointer_to(buffers.pop(0))
+    value = plain.pop(0)
+    if str(value.type) == "i1":
+        value = build.cast_integer(value, "i8", signed=False)
+    slot = _slot(kernel, value.type)
+    build.store(value, slot)
+    return slot
+
+
+def _pointer_to(buffer: Buffer) -> Value:
+    number = build.value("memref.extract_aligned_pointer_as_index", [buffer.memref], "index")
+    return build.value("llvm.inttoptr", [build.cast_integer(number, "i64")], "!llvm.ptr")
+
+
+def _slot(kernel: Kernel, type_: Any) -> Value:
+    return _stack(kernel, str(type_))
+
+
+def _stack(kernel: Kernel, type_: str) -> Value:
+    """Room on the stack, made once at the top of the function."""
+    ir = mlir()
+    with ir.InsertionPoint.at_block_begin(kernel.entry):
+        attributes = {
+            "elem_type": ir.TypeAttr.get(build.type_of(type_)),
+            "alignment": build.attribute("16 : i64"),
+        }
+        return build.value("llvm.alloca", [build.constant(1, "i64")], "!llvm.ptr", attributes)
+
+
+def _region_call(kernel: Kernel) -> Value:
+    call = _stack(kernel, _CALL_TYPE)
+    numbers = [build.constant(32 * kernel.num_warps, "i32"), *kernel.program, *kernel.grid, build.constant(0, "i32")]
+    for at, number in enumerate(numbers):
+        build.store(number, build.address(call, at, "i32"))
+    build.store(kernel.context, build.address(call, 4, "i64"))
+    return call
+
+
+def _element(kernel: Kernel, op: Any) -> None:
+    """A function of one element, called for each."""
+    record, compiled = kernel.regions.of(op)
+    parameters = [t.replace("ptr", "!llvm.ptr") if t == "ptr" else _mlir_type(t) for t in record.bound.host_parameters]
+    result = _mlir_type(record.bound.host_result)
+    _declare(kernel, compiled.entry, parameters, result)
+
+    def apply(*operands: Any) -> Any:
+        with op.location:
+            return _llvm_call(compiled.entry, [scalars_plain(o) for o in operands], result)
+
+    value = op.results[0]
+    if not types.is_tile(value.type):
+        kernel.set(value, apply(*(kernel.scalar(o) for o in op.operands)))
+        return
+    shape = types.shape_of(value.type)
+    operands = [_spread(kernel, o, shape) for o in op.operands]
+    tile = Elementwise(shape, types.element_of(value.type), operands, apply)
+    if op.attributes["pure"].value:
+        kernel.set(value, tile)
+    else:
+        _now(kernel, value, tile)
+
+
+def _spread(kernel: Kernel, value: Any, shape: Sequence[int]) -> Tile:
+    if types.is_tile(value.type):
+        return kernel.tile(value)
+    return Splat(shape, value.type, scalars_plain(kernel.scalar(value)))
+
+
+def _now(kernel: Kernel, value: Any, tile: Tile) -> None:
+    """A function that may read memory runs where it stands."""
+    buffer = kernel.allocate(tile.shape, tile.element)
+
+    def element(body: Body, index: Index) -> list[Value]:
+        return [types.to_memory(body.element(tile, index))]
+
+    kernel.for_each(tile.shape, element, [buffer])
+    kernel.values[value] = buffer
+
+
+_MLIR_TYPES = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "!llvm.ptr"}
+
+
+def _mlir_type(llvm: str) -> str:
+    return _MLIR_TYPES.get(llvm, llvm)
+
+
+def _declare(kernel: Kernel, name: str, parameters: Sequence[str], result: str) -> None:
+    kernel.declare(name, f"!llvm.func<{result} ({', '.join(parameters)})>")
+
+
+def _llvm_call(name: str, operands: Sequence[Value], result: str) -> Value:
+    ir = mlir()
+    attributes = {
+        "callee": ir.FlatSymbolRefAttr.get(name),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
+        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+    }
+    return build.value("llvm.call", operands, result, attributes)
