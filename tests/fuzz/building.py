@@ -15,6 +15,7 @@ from tests.fuzz.cases import Array, Case
 from tests.fuzz.values import FLOATS, NUMBERS, Value
 
 T = TypeVar("T")
+HOW = (', cache_modifier=".cg"', ', eviction_policy="evict_first"', ", volatile=True")
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 
 
@@ -152,11 +153,13 @@ class Builder:
         fill = fill or ("special" if dtype in FLOATS and self.integer(0, 7) == 0 else "plain")
         array = self.array(dtype, self.programs * math.prod(shape), fill)
         largest = 4.0 if fill == "plain" else math.inf
-        return self.emit(f"tl.load({array} + {self.offsets(shape)})", dtype, shape, largest)
+        how = self.choice(HOW) if self.integer(0, 5) == 0 else ""
+        return self.emit(f"tl.load({array} + {self.offsets(shape)}{how})", dtype, shape, largest)
 
-    def array(self, dtype: str, size: int, fill: str = "plain") -> str:
+    def array(self, dtype: str, size: int, fill: str = "plain", aligned: bool = False) -> str:
         name = f"p{len(self.arrays)}"
-        self.arrays[name] = Array(dtype, size, fill, seed=0 if fill == "zero" else self.integer(0, 99))
+        skip = 0 if aligned or self.integer(0, 5) else self.integer(1, 3)
+        self.arrays[name] = Array(dtype, size, fill, seed=0 if fill == "zero" else self.integer(0, 99), skip=skip)
         return name
 
     def offsets(self, shape: tuple[int, ...], per_program: bool = True) -> str:

@@ -29,13 +29,14 @@ class Array:
     """An argument that is an array.
 
     ``fill``: "zero"; "plain" numbers, floats within [-4, 4]; "special", which adds infinities, NaN, the largest and
-    the smallest.
+    the smallest. ``skip`` elements stand before the first one, so that it lies at no round address.
     """
 
     dtype: str
     size: int
     fill: str = "plain"
     seed: int = 0
+    skip: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,23 +68,24 @@ def parse(text: str) -> Case:
 
 
 def contents(array: Array) -> np.ndarray:
-    """The numbers of an array: NumPy's dtype where there is one, else float32 to be converted."""
+    """The numbers of an array, with those to skip: NumPy's dtype where there is one, else float32 to be converted."""
+    size = array.size + array.skip
     random = np.random.default_rng(array.seed)
     if array.fill == "zero":
-        return np.zeros(array.size, _numpy_dtype(array.dtype))
+        return np.zeros(size, _numpy_dtype(array.dtype))
     if array.dtype == "int1":
-        return random.integers(0, 2, array.size).astype(bool)
+        return random.integers(0, 2, size).astype(bool)
     if "int" in array.dtype:
         limits = np.iinfo(array.dtype)
-        wide = random.integers(limits.min, limits.max, array.size, array.dtype, endpoint=True)
-        small = random.integers(max(-9, limits.min), 10, array.size).astype(array.dtype)
-        return np.where(random.random(array.size) < 0.5, wide, small)
-    numbers = random.uniform(-4, 4, array.size)
+        wide = random.integers(limits.min, limits.max, size, array.dtype, endpoint=True)
+        small = random.integers(max(-9, limits.min), 10, size).astype(array.dtype)
+        return np.where(random.random(size) < 0.5, wide, small)
+    numbers = random.uniform(-4, 4, size)
     if array.fill == "special":
         dtype = _numpy_dtype(array.dtype)
         top, low = (np.finfo(dtype).max, np.finfo(dtype).tiny) if dtype != np.float32 else (3e38, 1.2e-38)
         special = np.array([np.inf, -np.inf, np.nan, top, -top, low, -low, 0.0, 1.0, 0.5, 1.5, 2.5, -2.5])
-        numbers = np.where(random.random(array.size) < 0.3, random.choice(special, array.size), numbers)
+        numbers = np.where(random.random(size) < 0.3, random.choice(special, size), numbers)
     return numbers.astype(_numpy_dtype(array.dtype))
 
 

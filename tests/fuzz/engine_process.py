@@ -65,8 +65,8 @@ def run(case: Case, folder: Path, numpy: bool) -> dict[str, np.ndarray]:
 def _argument(array: Any, numpy: bool) -> Any:
     numbers = contents(array)
     if numpy and array.dtype not in ONLY_TORCH:
-        return _aligned(numbers)
-    return torch.from_numpy(numbers).to(getattr(torch, TORCH_NAMES[array.dtype])).clone()
+        return _aligned(numbers)[array.skip :]
+    return torch.from_numpy(numbers).to(getattr(torch, TORCH_NAMES[array.dtype])).clone()[array.skip :]
 
 
 def _aligned(numbers: np.ndarray) -> np.ndarray:

@@ -20,10 +20,22 @@ def body(b: Builder, statements: tuple[Statement, ...], wanted: Value) -> Value:
     return b.emit(text.format(wanted.name, other.name), wanted.dtype, wanted.shape)
 
 
+ROUNDS = (
+    "range(4)",
+    "tl.static_range(3)",
+    "range(n % 5)",
+    "tl.range(0, n % 7, 2)",
+    "range(n - 1, n + 5, 3)",
+    "range(pid, 3)",
+    "range(3, 0, -1)",
+    "range(0)",
+    "tl.range(3, num_stages=2)",
+)
+
+
 def for_loop(b: Builder, statements: tuple[Statement, ...]) -> Value:
     """Carries one or two values; the number of rounds is known, given, or computed."""
-    rounds = b.choice(["tl.static_range(3)", "range(4)", "range(n % 5)", "tl.range(0, n % 7, 2)", "range(pid, 3)",
-                       "range(3, 0, -1)", "range(0)"])  # fmt: skip
+    rounds = b.choice(ROUNDS)
     first = b.value(NUMBERS, exact=True, ranks=(0, 1, 2))
     carried = [_start(b, first)]
     if b.flag():
@@ -107,4 +119,25 @@ def call(b: Builder, statements: tuple[Statement, ...]) -> Value:
     return b.like(x, f"{function}({x.name})", largest=float("inf"))
 
 
-OPERATIONS = (for_loop, condition, while_loop, early_return, call)
+def given_at_compile_time(b: Builder, statements: tuple[Statement, ...]) -> Value:
+    """A function with a constant parameter that decides what it is."""
+    x = b.value(INTEGERS, exact=True)
+    body = b.choice(
+        [
+            "    for i in tl.static_range(K):\n        a = a * 3 + i\n    return a",
+            "    if K == 2:\n        return a + K\n    else:\n        return a ^ K",
+            "    pair = (a, a + K)\n    return pair[0] * pair[1]",
+        ]
+    )
+    function = b.helper("helper", "a, K: tl.constexpr", body)
+    return b.emit(f"{function}({x.name}, {b.integer(1, 3)}).to(tl.{x.dtype})", x.dtype, x.shape)
+
+
+def leave(b: Builder, statements: tuple[Statement, ...]) -> None:
+    """Some programs end here, and store nothing."""
+    if b.depth == 1:
+        with b.block(f"if {b.choice(['pid == 1', 'n > 50', 'pid * 7 % 3 == 2'])}:"):
+            b.line("return")
+
+
+OPERATIONS = (for_loop, given_at_compile_time, leave, condition, while_loop, early_return, call)

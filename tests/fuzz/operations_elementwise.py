@@ -258,6 +258,25 @@ def random_numbers(b: Builder) -> Value:
     return b.emit(text, dtype, x.shape, 1.0)
 
 
+def logical(b: Builder) -> Value:
+    x, y = b.pair(("int1",))
+    text = b.choice(["{0}.logical_and({1})", "{0}.logical_or({1})", "tl.where({0}, {1}, {0})"])
+    return _joined(b, text.format(x.name, y.name), x, y)
+
+
+def hinted(b: Builder) -> Value:
+    """Facts that are true, told to the compiler."""
+    shape = b.choice([(16,), (64,), (128,)])
+    start = b.emit(f"pid * {shape[0]}", "int32", ())
+    b.values.pop()
+    hint = b.choice(["assume", "multiple_of", "max_contiguous"])
+    if hint == "assume":
+        b.line(f"tl.assume({start.name} >= 0)")
+    first = f"tl.multiple_of({start.name}, 16)" if hint == "multiple_of" else start.name
+    tile = f"{first} + tl.arange(0, {shape[0]})"
+    return b.emit(f"tl.max_contiguous({tile}, 16)" if hint == "max_contiguous" else tile, "int32", shape)
+
+
 def _shape(x: Value, y: Value) -> tuple[int, ...]:
     if len(x.shape) != len(y.shape):
         return max(x.shape, y.shape, key=len)
@@ -295,4 +314,6 @@ OPERATIONS = (
     cast,
     bitcast,
     random_numbers,
+    logical,
+    hinted,
 )

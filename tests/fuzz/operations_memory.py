@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import triton.language as tl
+
 from tests.fuzz.building import Builder
 from tests.fuzz.cases import Array
 from tests.fuzz.values import FLOATS, FP8, INTEGERS, NUMBERS, Value, bits
@@ -138,8 +140,8 @@ ATOMICS = (
 )
 
 
-def _target(b: Builder, dtype: str, size: int) -> str:
-    name = b.array(dtype, size)
+def _target(b: Builder, dtype: str, size: int, aligned: bool = False) -> str:
+    name = b.array(dtype, size, aligned=aligned)
     b.tolerances[name] = 0.0
     return name
 
@@ -149,21 +151,79 @@ def by_descriptor(b: Builder) -> Value:
     dtype = b.choice(NUMBERS)
     rows, columns = b.choice([(8, 16), (16, 16), (4, 32)])
     height, width = rows * b.programs - b.integer(0, 3), 2 * columns - 16 // (bits(dtype) // 8) * b.integer(0, 1)
-    array = b.array(dtype, height * width)
+    array = b.array(dtype, height * width, aligned=True)
     name = b.name("d")
     b.line(f"{name} = tl.make_tensor_descriptor({array}, [{height}, {width}], [{width}, 1], [{rows}, {columns}])")
     place = f"[pid * {rows}, {b.choice([0, columns])}]"
     value = b.emit(f"{name}.load({place})", dtype, (rows, columns), 4.0)
     if b.flag():
-        target = _target(b, dtype, height * width)
+        target = _target(b, dtype, height * width, aligned=True)
         other = b.name("d")
         b.line(f"{other} = tl.make_tensor_descriptor({target}, [{height}, {width}], [{width}, 1], [{rows}, {columns}])")
         b.line(f"{other}.store({place}, {value.name})")
     return value
 
 
+def rows_by_descriptor(b: Builder) -> Value:
+    """Rows at computed places; those outside are zeros."""
+    dtype = b.choice(["float32", "int32", "float16", "bfloat16", "int64", "uint16"])
+    count, width = b.choice([8, 16]), b.choice([16, 32])
+    height = b.integer(3, 20)
+    array = b.array(dtype, height * width, aligned=True)
+    name = b.name("d")
+    b.line(f"{name} = tl.make_tensor_descriptor({array}, [{height}, {width}], [{width}, 1], [1, {width}])")
+    index = b.value(("int32",), (count,))
+    places = b.emit(f"{index.name} & 15", "int32", (count,))
+    return b.emit(f"{name}.gather({places.name}, 0)", dtype, (count, width), 4.0)
+
+
+def by_block_pointer(b: Builder) -> Value:
+    """Triton before 3.9 has them."""
+    if not hasattr(tl, "advance"):
+        return by_descriptor(b)
+    dtype = b.choice(NUMBERS)
+    rows, columns = b.choice([(8, 16), (16, 4), (2, 32)])
+    height, width = rows * b.programs - b.integer(0, 3), columns + b.integer(-3, 9)
+    array = b.array(dtype, height * width)
+    name = b.name("d")
+    shape = f"({height}, {width}), ({width}, 1), (pid * {rows}, 0), ({rows}, {columns}), (1, 0)"
+    b.line(f"{name} = tl.make_block_ptr({array}, {shape})")
+    checked = 'boundary_check=(0, 1), padding_option="zero"'
+    value = b.emit(f"tl.load({name}, {checked})", dtype, (rows, columns), 4.0)
+    if b.flag():
+        b.line(f"{name} = tl.advance({name}, (0, {b.choice([1, 3, -2])}))")
+        return b.emit(f"tl.load({name}, {checked})", dtype, (rows, columns), 4.0)
+    target = _target(b, dtype, height * width)
+    b.line(f"{name} = tl.make_block_ptr({target}, {shape})")
+    b.line(f"tl.store({name}, {value.name}, boundary_check=(0, 1))")
+    return value
+
+
+def walking_pointers(b: Builder) -> Value:
+    """A loop that carries pointers: of a tile, or of one element."""
+    dtype = b.choice(INTEGERS)
+    shape = b.choice([(), b.shape()])
+    size, rounds = math.prod(shape), b.integer(1, 4)
+    array = b.array(dtype, b.programs * size * rounds)
+    places, total = b.name("a"), b.emit(f"tl.zeros({list(shape)}, tl.{dtype})" if shape else "pid * 0", "int32", ())
+    b.values.pop()
+    offsets = f"pid * {size * rounds}" + (f" + {b.offsets(shape, per_program=False)}" if shape else "")
+    b.line(f"{places} = {array} + {offsets}")
+    if not shape:
+        b.line(f"{total.name} = {total.name}.to(tl.{dtype})")
+    with b.block(f"for {b.name('i')} in {b.choice([f'range({rounds})', f'tl.static_range({rounds})'])}:"):
+        b.line(f"{total.name} {b.choice(['+=', '^='])} tl.load({places})")
+        b.line(f"{places} += {size}")
+    value = Value(total.name, dtype, shape)
+    b.values.append(value)
+    return value
+
+
 OPERATIONS = (
     masked_load,
+    walking_pointers,
+    by_block_pointer,
+    rows_by_descriptor,
     bound_load,
     strange_load,
     scalar_load,

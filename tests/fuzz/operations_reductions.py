@@ -34,6 +34,14 @@ def sum_error(x: Value, count: int) -> float:
     return count * x.error + count * rounding(x.dtype, count * x.largest)
 
 
+def softmax(b: Builder) -> Value:
+    if b.exact_only:
+        return extreme(b)
+    x = b.bounded(b.value(("float32", "float64"), ranks=(1,)), 4.0)
+    error = 4 * x.error + (x.size + 20) * rounding(x.dtype, 1.0)
+    return b.like(x, f"tl.softmax({x.name})", largest=1.0, error=error)
+
+
 def extreme(b: Builder) -> Value:
     x = b.value(NUMBERS)
     arguments, shape, _ = reduced(b, x)
@@ -187,4 +195,5 @@ OPERATIONS = (
     sort,
     histogram,
     dot,
+    softmax,
 )

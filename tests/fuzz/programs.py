@@ -18,7 +18,18 @@ ELEMENTWISE = operations_elementwise.OPERATIONS
 SHAPES = operations_shapes.OPERATIONS
 REDUCTIONS = operations_reductions.OPERATIONS
 MEMORY = operations_memory.OPERATIONS
-INSIDE = (*ELEMENTWISE, *SHAPES[:7], *REDUCTIONS[:4], operations_memory.masked_load)
+SIMPLE = (*ELEMENTWISE, *SHAPES[:7], *REDUCTIONS[:4], operations_memory.masked_load)
+
+
+def nested_loop(b: Builder) -> object:
+    return operations_control.for_loop(b, SIMPLE)
+
+
+def nested_condition(b: Builder) -> object:
+    return operations_control.condition(b, SIMPLE)
+
+
+INSIDE = (*SIMPLE, nested_loop, nested_condition, nested_condition, operations_memory.walking_pointers)
 FAMILIES = {
     "elementwise": ELEMENTWISE,
     "casts": (operations_elementwise.cast, operations_elementwise.bitcast, operations_memory.byte_load),
@@ -27,7 +38,7 @@ FAMILIES = {
     "memory": MEMORY,
     "control": operations_control.OPERATIONS,
 }
-STATEMENTS = 5
+STATEMENTS = 7
 
 
 @st.composite
