@@ -31,6 +31,7 @@ class Builder:
         self.lines: list[str] = []
         self.depth = 1
         self.exact_only = False  # within a loop, errors would grow without bound
+        self.changed: set[str] = set()
         self._names = 0
         self.grid = self.choice([(1,), (2,), (3,), (2, 3), (2, 1, 2), (1, 2, 3)])
         self.n = self.integer(2, 60)
@@ -224,10 +225,14 @@ class Builder:
         return f"({self.offsets(shape, per_program=False)}) < n"
 
     def case(self) -> Case:
-        """All that was not used by another statement is stored."""
+        """All that was not used by another statement is stored, and all that a loop or a condition changed."""
         given = ("pid", "n", "s")
-        unused = [v for v in self.values if v.name not in given and not any(_uses(line, v.name) for line in self.lines)]
-        for value in unused[-6:] or [self.values[0]]:
+        unused = [
+            v
+            for v in self.values
+            if v.name not in given and (v.name in self.changed or not any(_uses(line, v.name) for line in self.lines))
+        ]
+        for value in unused[-8:] or [self.values[0]]:
             self.store(value)
         names = list(self.arrays)
         helpers = "".join(f"@triton.jit\ndef {name}{text}\n\n\n" for text, name in self.helpers.items())

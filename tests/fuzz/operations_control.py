@@ -43,7 +43,7 @@ def for_loop(b: Builder, statements: tuple[Statement, ...]) -> Value:
     index = b.name("i")
     with b.exactly(), b.block(f"for {index} in {rounds}:"):
         if "static" not in rounds:
-            b.values.append(Value(index, "int32", ()))
+            b.emit(f"{index} + pid * 0", "int32", ())  # the interpreter counts in Python's integers
         results = [body(b, statements, value) for value in carried]
         for value, result in zip(carried, results, strict=True):
             b.line(f"{value.name} = {result.name}")
@@ -52,7 +52,9 @@ def for_loop(b: Builder, statements: tuple[Statement, ...]) -> Value:
 
 def _start(b: Builder, value: Value) -> Value:
     """A copy to be changed: other statements keep what they have."""
-    return b.like(value, f"{value.name}", largest=float("inf"))
+    copy = b.like(value, value.name, largest=float("inf"))
+    b.changed.add(copy.name)
+    return copy
 
 
 def while_loop(b: Builder, statements: tuple[Statement, ...]) -> Value:
@@ -81,6 +83,7 @@ def condition(b: Builder, statements: tuple[Statement, ...]) -> Value:
             with b.block("else:"):
                 b.line(f"{result.name} = {body(b, statements, start).name}")
     b.values.append(result)
+    b.changed.add(result.name)
     return result
 
 

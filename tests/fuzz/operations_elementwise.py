@@ -255,7 +255,7 @@ def random_numbers(b: Builder) -> Value:
     x = b.value(("int32",))
     name, dtype = b.choice([("rand", "float32"), ("randint", "int32")])
     text = f"tl.{name}(n, {x.name})" if b.flag() else f"tl.{name}({b.integer(0, 2**31)}, {x.name})"
-    return b.emit(text, dtype, x.shape, 1.0)
+    return b.emit(f"{text}.to(tl.{dtype})", dtype, x.shape, 1.0)
 
 
 def logical(b: Builder) -> Value:

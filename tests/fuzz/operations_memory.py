@@ -216,6 +216,7 @@ def walking_pointers(b: Builder) -> Value:
         b.line(f"{places} += {size}")
     value = Value(total.name, dtype, shape)
     b.values.append(value)
+    b.changed.add(value.name)
     return value
 
 
