@@ -19,8 +19,9 @@ HOST_VECTOR_BYTES = 64
 
 def kernel_text(arguments: str, body: str) -> str:
     """A kernel whose arguments end as every kernel's do."""
-    tail = "%pid: i32, %pid_y: i32, %pid_z: i32, %grid_x: i32, %grid_y: i32, %grid_z: i32, %context: !llvm.ptr"
-    return f"func.func @kernel({arguments}, {tail}) {{\n{body}\nreturn\n}}"
+    ids = "%pid: i32, %pid_y: i32, %pid_z: i32, %grid_x: i32, %grid_y: i32, %grid_z: i32"
+    memory = "%scratch: !llvm.ptr {llvm.noalias}, %context: !llvm.ptr"
+    return f"func.func @kernel({arguments}, {ids}, {memory}) {{\n{body}\nreturn\n}}"
 
 
 def store_tile(shape: Sequence[int], body: str) -> str:
@@ -97,8 +98,8 @@ class Kernel:
         context = (ctypes.c_uint64 * 4)(aligned, 0, 0, 0)
         values = [a.ctypes.data if isinstance(a, numpy.ndarray) else a for a in arguments]
         types = [ctypes.c_void_p if isinstance(a, numpy.ndarray) else ctypes.c_int32 for a in arguments]
-        function = ctypes.CFUNCTYPE(None, *types, *[ctypes.c_int32] * 6, ctypes.c_void_p)(self._loaded.address)
-        function(*values, pid, 0, 0, 1, 1, 1, ctypes.addressof(context))
+        function = ctypes.CFUNCTYPE(None, *types, *[ctypes.c_int32] * 6, *[ctypes.c_void_p] * 2)(self._loaded.address)
+        function(*values, pid, 0, 0, 1, 1, 1, aligned, ctypes.addressof(context))
 
 
 def random_array(kind: str, size: int, seed: int = 0) -> Any:

@@ -19,7 +19,7 @@ def placed(body, buffers=("a", "b", "c"), kind=TILE):
 
     allocations = "\n".join(f"%{name} = memref.alloca() : {kind}" for name in buffers)
     text = f"""
-    func.func @kernel(%x: f32, %context: !llvm.ptr) {{
+    func.func @kernel(%x: f32, %scratch: !llvm.ptr {{llvm.noalias}}, %context: !llvm.ptr) {{
       {allocations}
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
@@ -72,12 +72,17 @@ def test_a_view_of_a_buffer_keeps_it_alive():
     assert (size, len(set(offsets))) == (2 * BYTES, 2)
 
 
-def test_small_buffers_stay_on_the_stack_and_unused_ones_vanish():
-    body = "linalg.fill ins(%x : f32) outs(%a : memref<64xf32>)"
-    size, offsets, text = placed(body, ("a", "b"), "memref<64xf32>")
-    assert (size, offsets) == (0, [])
-    assert text.count("memref.alloca") == 1
-    assert "alignment = 64" in text
+def test_unused_buffers_vanish_and_small_ones_have_a_place_too():
+    body = "linalg.fill ins(%x : f32) outs(%a : memref<4xf32>)"
+    size, offsets, text = placed(body, ("a", "b"), "memref<4xf32>")
+    assert (size, offsets) == (64, [0])
+    assert "memref.alloca" not in text
+
+
+def test_scratch_memory_is_the_argument_that_nothing_else_points_to():
+    text = placed(fill("a"), ("a",))[2]
+    assert "builtin.unrealized_conversion_cast" in text
+    assert "llvm.load" not in text
 
 
 def test_places_are_aligned():

@@ -1,4 +1,4 @@
-"""Give every large buffer of a kernel its place in the worker's scratch memory; buffers that never meet share one."""
+"""Give every buffer of a kernel its place in the worker's scratch memory; buffers that never meet share one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
 
-ALIGNMENT = 64
 # No buffer becomes a stack slot: LLVM 22 merges vector stores to one in an order of its own (SROA), and then breaks.
 # Scratch memory that comes as a noalias argument is as good: LLVM keeps accumulators there in registers too.
-STACK_BYTES = 0
+ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,10 @@ class _Placement:
 
 
 def place_buffers(module: Any) -> int:
-    """Replace the large ``memref.alloca`` of every kernel by views of its scratch memory.
+    """Replace every ``memref.alloca`` of every kernel by a view of its scratch memory, or by nothing if it is unused.
 
     A kernel is a function whose last argument is the context. The offsets are constants from one base, so that LLVM
-    sees that two buffers do not overlap. Small buffers become stack slots at the function's entry.
+    sees that two buffers do not overlap.
 
     Returns
     -------
@@ -59,26 +58,19 @@ def _has_context(function: Any) -> bool:
 
 
 def _place_in(function: Any) -> int:
-    ir = mlir()
-    alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, function.context), ALIGNMENT)
     entry = function.regions[0].blocks[0]
     positions = _number(function)
-    large: list[_Placement] = []
+    buffers: list[_Placement] = []
     for allocation in [op for op in _walk(function) if op.name == "memref.alloca"]:
         users = list(_users(allocation.results[0]))
         size = size_of(allocation.results[0].type)
         if not users:
             allocation.erase()
-        elif size <= STACK_BYTES:
-            # A stack slot outside the entry block would be a new one each time control comes by.
-            if allocation.block != entry:
-                allocation.move_before(entry.operations[0])
-            allocation.attributes["alignment"] = alignment
         else:
-            large.append(_Placement(allocation, size, _life(allocation, users, positions, function)))
-    total = _assign_offsets(large)
-    if large:
-        _replace(large, entry, total)
+            buffers.append(_Placement(allocation, size, _life(allocation, users, positions, function)))
+    total = _assign_offsets(buffers)
+    if buffers:
+        _replace(buffers, entry, total)
     return total
 
 

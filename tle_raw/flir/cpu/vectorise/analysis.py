@@ -114,9 +114,9 @@ class LaneAnalysis:
             if upper.high is None or lower.low is None or not step.not_negative:
                 return Lanes(self._zeros, multiple)
             return Lanes(self._zeros, multiple, lower.low, max(upper.high - 1, lower.low))
-        # The last arguments of a kernel: program ids, grid, context.
+        # The last arguments of a kernel: program ids, grid, scratch memory, context.
         from_end = len(block.arguments) - value.arg_number
-        if parent.name == "func.func" and 2 <= from_end <= 7 and str(value.type) == "i32":
+        if parent.name == "func.func" and 3 <= from_end <= 8 and str(value.type) == "i32":
             return Lanes(self._zeros, 1, 0, _LAST_PROGRAM)
         return Lanes(self._zeros)
 
