@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tle_raw.errors import KnobError
-from tle_raw.knobs import Knobs, UnknownKnobError, user_cache
+from tle_raw.knobs import OBSERVERS, Knobs, UnknownKnobError, user_cache
 
 pytestmark = pytest.mark.one_triton
 
@@ -25,6 +25,8 @@ def test_the_defaults_need_no_environment(knobs):
     assert knobs.watch_files is knobs.line_info is knobs.verify is knobs.cache.enabled is True
     assert knobs.print_after == ""
     assert knobs.target is knobs.cuda.clang is knobs.cuda.toolkit is knobs.cuda.cccl is None
+    assert knobs.debug is False
+    assert knobs.cpu.threads is knobs.cpu.progress is None
 
 
 def test_every_setting_is_described_with_its_environment_twin(knobs):
@@ -45,6 +47,7 @@ def test_every_setting_is_described_with_its_environment_twin(knobs):
         ("TLE_RAW_VERIFY", "", "verify", True),
         ("TLE_RAW_TARGET", "cuda:100", "target", "cuda:100"),
         ("TLE_RAW_PRINT_AFTER", "all", "print_after", "all"),
+        ("TLE_RAW_DEBUG", "1", "debug", True),
     ],
 )
 def test_the_environment_is_read_at_each_access(knobs, monkeypatch, variable, written, name, value):
@@ -94,6 +97,33 @@ def test_a_value_of_the_wrong_type_is_refused(knobs, seconds):
     with pytest.raises(KnobError, match=r"knobs\.compile_timeout cannot have this value"):
         knobs.compile_timeout = seconds
     assert knobs.compile_timeout == 300.0
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "many", [2]])
+def test_a_count_is_a_whole_number_from_one(knobs, threads):
+    with pytest.raises(KnobError, match="a whole number, 1 or more"):
+        knobs.cpu.threads = threads
+    assert knobs.cpu.threads is None
+
+
+def test_launches_on_the_cpu_are_set_from_the_environment(knobs, monkeypatch):
+    monkeypatch.setenv("TLE_RAW_CPU_THREADS", "3")
+    monkeypatch.setenv("TLE_RAW_CPU_PROGRESS", "2.5")
+    assert (knobs.cpu.threads, knobs.cpu.progress) == (3, 2.5)
+    knobs.cpu.threads = None
+    assert knobs.cpu.threads is None
+
+
+def test_observers_hear_of_every_change(knobs, monkeypatch):
+    heard = []
+    monkeypatch.setattr(sys.modules["tle_raw.knobs"], "OBSERVERS", [*OBSERVERS, lambda: heard.append(knobs.target)])
+    knobs.target = "cpu"
+    del knobs.target
+    with knobs.scope():
+        knobs.target = "cuda:90"
+    knobs.target = "cpu"
+    knobs.reset()
+    assert heard == ["cpu", None, "cuda:90", None, "cpu", None]
 
 
 @pytest.mark.parametrize("value", ["perhaps", 1, None])

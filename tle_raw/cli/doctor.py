@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 
 import tle_raw
 from tle_raw.cli.table import bytes_text, columns
@@ -22,6 +23,12 @@ LLVM_OF_TRITON = {
     (3, 8): "23.0.0git 5f07f818",
     (3, 9): "24.0.0git b010a18d",
 }
+CPU_PACKAGES = (
+    ("torch-mlir", "MLIR, for the way from Triton's IR to LLVM IR"),
+    ("llvmlite", "LLVM, for code of this machine's CPU"),
+    ("cffi", "calls into compiled kernels"),
+    ("numpy", "needed by torch-mlir, and arrays"),
+)
 OK, MISSING, ABSENT = "ok", "MISSING", "-"  # ABSENT: not there, and not needed
 
 
@@ -48,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     for title, checks in (
         ("Python and Triton", [python(), *triton(), gpu()]),
         ("CUDA fragments", list(cuda_toolchain())),
+        ("CPU target", list(cpu_target())),
         ("Dialects", list(dialects())),
         ("Cache", [cache()]),
         ("Settings that differ from the defaults", list(settings())),
@@ -99,13 +107,15 @@ def gpu() -> Check:
     try:
         import torch
     except ImportError:
-        return Check(ABSENT, "GPU", "", "torch is not installed: kernels compile, but cannot be launched", needed=False)
+        return Check(
+            ABSENT, "GPU", "", "torch is not installed: kernels compile for GPUs, and run on the CPU", needed=False
+        )
     if not torch.cuda.is_available():
         return Check(
             ABSENT,
             "GPU",
             "",
-            f"torch {torch.__version__} sees none: kernels compile, but cannot be launched",
+            f"torch {torch.__version__} sees none: kernels compile for GPUs, and run on the CPU",
             needed=False,
         )
     major, minor = torch.cuda.get_device_capability()
@@ -123,6 +133,42 @@ def cuda_toolchain() -> Iterator[Check]:
         mark = MISSING if finding.install else OK
         # Only fragments that include certain headers need CCCL.
         yield Check(mark, finding.what, finding.found, finding.where, finding.install, finding.what != "CCCL")
+
+
+def cpu_target() -> Iterator[Check]:
+    """What kernels need to be compiled for, and launched on, this machine's CPU."""
+    missing = False
+    for package, brings in CPU_PACKAGES:
+        try:
+            yield Check(OK, package, version(package), brings, needed=False)
+        except PackageNotFoundError:
+            missing = True
+            yield Check(MISSING, package, "", brings, "pip install 'tle_raw[cpu]'", needed=False)
+    if not missing:
+        yield _host_cpu()
+        yield _driver()
+
+
+def _host_cpu() -> Check:
+    from tle_raw.linker.host_cpu import host_cpu
+
+    try:
+        cpu = host_cpu()
+    except TLEError as error:
+        return Check(MISSING, "CPU", "", error.message, error.hint, needed=False)
+    return Check(OK, "CPU", cpu.name, f"vectors of {cpu.vector_bytes} bytes", needed=False)
+
+
+def _driver() -> Check:
+    """Whose driver Triton would launch with."""
+    try:
+        import triton
+
+        name = type(triton.runtime.driver.active).__name__
+    except Exception as error:  # Triton raises RuntimeError, and a driver whatever its library does
+        return Check(MISSING, "launches go to", "", str(error).strip(), "see the message", needed=False)
+    where = "the CPU" if name == "CpuDriver" else "a GPU; set TLE_RAW_TARGET=cpu for the CPU"
+    return Check(OK, "launches go to", where, name, needed=False)
 
 
 def dialects() -> Iterator[Check]:

@@ -14,7 +14,7 @@ from typing import Any
 from triton.runtime import jit
 
 from tle_raw.errors import LaunchError, Row
-from tle_raw.targets.cpu.arrays import EXPECTED_DTYPES, HostArray, Kind, as_numpy, kind_of
+from tle_raw.targets.cpu.arrays import EXPECTED_DTYPES, HostArray, Kind, address_of, as_numpy, kind_of
 
 Binder = Callable[..., tuple[dict[str, Any], list[Any], dict[str, Any]]]
 
@@ -63,7 +63,7 @@ def array_binder(binder: Binder, names: list[str]) -> Binder:
         shown_by_name, differ_by_name = show(kwargs, tuple(kwargs))
         try:
             bound, specialization, options = binder(*shown, **shown_by_name)
-        except (KeyError, TypeError) as e:
+        except (KeyError, TypeError, RuntimeError) as e:
             _explain({**dict(enumerate(args)), **kwargs}, names, e)
             raise
         if differ or differ_by_name:
@@ -101,11 +101,15 @@ def _named(place: int | str, names: list[str]) -> str:
 
 
 def _explain(given: dict[Any, Any], names: list[str], error: Exception) -> None:
-    """Triton's native code says only the name of a dtype that it does not know."""
+    """Raise our error for a tensor that Triton's native code does not take; it says only the name of its dtype."""
     for place, value in given.items():
-        dtype = str(getattr(value, "dtype", "")).rpartition(".")[2]
-        if hasattr(value, "data_ptr") and isinstance(error, KeyError) and error.args == (dtype,):
+        if kind_of(value) is not Kind.TENSOR:
+            continue
+        name, dtype = _named(place, names), str(getattr(value, "dtype", "")).rpartition(".")[2]
+        if isinstance(error, KeyError) and error.args == (dtype,):
             raise LaunchError(
-                f"argument `{_named(place, names)}`: kernels cannot read elements of this dtype",
+                f"argument `{name}`: kernels cannot read elements of this dtype",
                 table=[Row("dtype", EXPECTED_DTYPES, dtype)],
             ) from error
+        if isinstance(error, RuntimeError):
+            address_of(value, name, written=True)
