@@ -35,6 +35,7 @@ from tle_raw.flir.nvidia.read_ports import Region, holds_ports, read_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import check_shared_memory, needs_alignment
 from tle_raw.flir.print_after import print_after
+from tle_raw.flir.record_regions import record_regions
 from tle_raw.fragments import fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.shared_memory import dynamic_shared_alignment

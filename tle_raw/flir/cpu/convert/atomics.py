@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tle_raw.flir.cpu.convert import build, checks, tiles, types
+from tle_raw.flir.cpu.convert import build, checks, types
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
 from tle_raw.flir.cpu.convert.reduce import loops
@@ -42,9 +42,7 @@ def each_element(kernel: Kernel, op: Any, operands: Sequence[Any], act: Callable
         into = kernel.allocate(shapes[0], types.element_of(result.type))
     with loops(shapes[0]) as index:
         body = Body()
-        value = act(
-            *(None if t is None else body.element(t, tuple(index) if t.shape else ()) for t in found)
-        )
+        value = act(*(None if t is None else body.element(t, tuple(index) if t.shape else ()) for t in found))
         if into is not None and value is not None:
             into.store(types.to_memory(value), tuple(index))
     if into is not None:
@@ -102,9 +100,7 @@ def atomic_rmw(kernel: Kernel, op: Any) -> None:
 def _add_by_exchange(at: Value, number: Value, ordering: int) -> Value:
     """bf16 has no addition in LLVM's hands: exchange until nobody came between."""
     small = build.type_of("i16")
-    loop = build.create(
-        "scf.while", [build.load(at, small, volatile_=build.attribute("unit"))], [small], regions=2
-    )
+    loop = build.create("scf.while", [build.load(at, small, volatile_=build.attribute("unit"))], [small], regions=2)
     with build.block(loop.regions[0], [small]) as before:
         old = before.arguments[0]
         total = build.binary("addf", build.value("arith.bitcast", [old], "bf16"), number)
@@ -122,10 +118,11 @@ def _exchange(at: Value, expected: Value, new: Value, ordering: int) -> tuple[Va
     attributes = {"success_ordering": _enum(ordering), "failure_ordering": _enum(failing)}
     pair = build.type_of(f"!llvm.struct<({expected.type}, i1)>")
     result = build.value("llvm.cmpxchg", [at, expected, new], pair, attributes)
-    return tuple(  # type: ignore[return-value]
+    old, done = (
         build.value("llvm.extractvalue", [result], type_, {"position": build.attribute(f"array<i64: {n}>")})
         for n, type_ in enumerate((expected.type, build.type_of("i1")))
     )
+    return old, done
 
 
 @converts("tt.atomic_cas")
@@ -136,8 +133,10 @@ def atomic_cas(kernel: Kernel, op: Any) -> None:
         integer = build.type_of(f"i{build.bits(type_)}")
 
         def swap() -> Value:
-            bits = [v if v.type == integer else build.value("arith.bitcast", [v], integer) for v in (expected, new)]
-            old, _ = _exchange(address.pointer(), *bits, _ordering(op))
+            old_bits, new_bits = (
+                v if v.type == integer else build.value("arith.bitcast", [v], integer) for v in (expected, new)
+            )
+            old, _ = _exchange(address.pointer(), old_bits, new_bits, _ordering(op))
             return old if type_ == integer else build.value("arith.bitcast", [old], type_)
 
         return masked(kernel, op, address, None, swap)

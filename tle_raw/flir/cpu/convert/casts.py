@@ -114,9 +114,7 @@ def _odd_f32(number: Value) -> Value:
     near = build.value("arith.truncf", [number], "f32")
     back = build.value("arith.extf", [near], "f64")
     bits = build.value("arith.bitcast", [near], "i32")
-    away = build.compare(
-        "ogt", build.value("math.absf", [back], "f64"), build.value("math.absf", [number], "f64")
-    )
+    away = build.compare("ogt", build.value("math.absf", [back], "f64"), build.value("math.absf", [number], "f64"))
     stepped = build.binary("subi", bits, build.value("arith.extui", [away], "i32"))
     odd = build.binary("ori", stepped, build.constant(1, "i32"))
     inexact = build.compare("one", back, number)

@@ -20,7 +20,14 @@ def guarded(kernel: Kernel, op: Any, address: types.Address, mask: Value | None,
     mask = mask if mask is not None else build.constant(True, "i1")
     inside = build.create(
         "func.call",
-        [address.integer(), build.constant(size, "i64"), mask, build.constant(code, "i64"), *kernel.program, kernel.context],
+        [
+            address.integer(),
+            build.constant(size, "i64"),
+            mask,
+            build.constant(code, "i64"),
+            *kernel.program,
+            kernel.context,
+        ],
         [build.type_of("i1")],
         {"callee": build.attribute("@tle.inside")},
     )

@@ -60,7 +60,9 @@ class Walk:
 class Carried:
     """The carried values of one loop: per position a scalar, a walking tile, or a buffer."""
 
-    def __init__(self, kernel: Kernel, op: Any, arguments: Sequence[Any], starts: Sequence[Any], yielded: Sequence[Any]):
+    def __init__(
+        self, kernel: Kernel, op: Any, arguments: Sequence[Any], starts: Sequence[Any], yielded: Sequence[Any]
+    ):
         self.kernel, self.arguments = kernel, list(arguments)
         self.walks: list[Walk | None] = []
         self.buffers: list[Buffer | None] = []

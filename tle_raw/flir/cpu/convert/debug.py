@@ -24,7 +24,9 @@ def device_assert(kernel: Kernel, op: Any) -> None:
     tile = kernel.tile(condition)
     with loops(tile.shape) as index:
         holds = Body().element(tile, tuple(index))
-        where = tuple(build.cast_integer(i, "i64") if not isinstance(i, int) else build.constant(i, "i64") for i in index)
+        where = tuple(
+            build.cast_integer(i, "i64") if not isinstance(i, int) else build.constant(i, "i64") for i in index
+        )
         checks.fail(kernel, code, build.binary("xori", holds, build.constant(True, "i1")), where[:4])
 
 
@@ -45,9 +47,7 @@ def device_print(kernel: Kernel, op: Any) -> None:
             )
             form, printed = _printable(scalars_plain(value), is_signed, in_hex, types.element_of(operand.type))
             at = ", ".join(["%u"] * len(index))
-            indices = [
-                build.constant(i, "i32") if isinstance(i, int) else build.cast_integer(i, "i32") for i in index
-            ]
+            indices = [build.constant(i, "i32") if isinstance(i, int) else build.cast_integer(i, "i32") for i in index]
             text = f"pid (%u, %u, %u) idx ({at}){prefix}{count}{form}\n"
             _print(kernel, text, [*kernel.program, *indices, printed])
 

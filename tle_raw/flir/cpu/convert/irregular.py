@@ -80,7 +80,5 @@ def inline_asm(kernel: Kernel, op: Any) -> None:
     first = next((line.strip(" {};\t") for line in text.replace(";", "\n").splitlines() if line.strip(" {};\t")), text)
     raise LoweringError(
         f"inline assembly of a GPU cannot run on a CPU: `{first}`",
-        hint="write this piece as a CUDA fragment, @tle_raw.dialect(...), which the CPU target runs as a team of threads",
+        hint="write this piece as a CUDA fragment, @tle_raw.dialect(...): the CPU runs those as a team of threads",
     )
-
-

@@ -119,9 +119,7 @@ class Kernel:
         element_types = [ir.MemRefType(o.type).element_type for o in operands]
         with build.block(generic.regions[0], element_types):
             at = [
-                tiles.register(
-                    build.value("linalg.index", [], "index", {"dim": build.attribute(f"{d} : i64")}), size
-                )
+                tiles.register(build.value("linalg.index", [], "index", {"dim": build.attribute(f"{d} : i64")}), size)
                 for d, size in enumerate(domain)
             ]
             index = tuple(at) if domain == tuple(shape) else tiles.reshape(tuple(at), domain, shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build
 from tle_raw.flir.cpu.convert.build import Value
 
@@ -13,7 +14,7 @@ STATUS = 1  # field of the context
 
 def add_launch(module: Any, kernel: str, arguments: Sequence[Any]) -> None:
     """Add ``tle_launch`` for a kernel whose arguments have these types."""
-    ir = build.mlir()
+    ir = mlir()
     pointer, wide = build.type_of("!llvm.ptr"), build.type_of("i64")
     type_ = ir.FunctionType.get([pointer, pointer, wide, wide, pointer], [])
     with ir.InsertionPoint(module.body):
@@ -32,7 +33,9 @@ def add_launch(module: Any, kernel: str, arguments: Sequence[Any]) -> None:
         scratch = build.load(context, "!llvm.ptr")
         with build.counted(first, last, build.constant(1, "i64")) as number:
             # scf.for has no way out; after a failure the other programs of this call are skipped.
-            healthy = build.compare("eq", build.load(status, "i64", volatile_=build.attribute("unit")), build.constant(0, "i64"))
+            healthy = build.compare(
+                "eq", build.load(status, "i64", volatile_=build.attribute("unit")), build.constant(0, "i64")
+            )
             with build.when(healthy):
                 create_call(kernel, [*values, *_program(number, grid), *grid, scratch, context])
         build.create("func.return")

@@ -105,12 +105,10 @@ def _operands(op: Any, count: int) -> list[Any]:
 
 @converts("tt.store")
 def store(kernel: Kernel, op: Any) -> None:
-    pointer, number, mask = (list(op.operands) + [None])[:3]
+    pointer, number, mask = ([*list(op.operands), None])[:3]
     if not types.is_tile(pointer.type):
         address = types.Address(kernel.scalar(pointer), None, types.pointee(pointer.type))
-        store_element(
-            kernel, op, address, kernel.scalar(mask) if mask is not None else None, kernel.scalar(number)
-        )
+        store_element(kernel, op, address, kernel.scalar(mask) if mask is not None else None, kernel.scalar(number))
         return
     target, source = kernel.tile(pointer), kernel.tile(number)
     mask_tile = kernel.tile(mask) if mask is not None else None
@@ -128,7 +126,9 @@ def store(kernel: Kernel, op: Any) -> None:
 
         kernel.for_each(target.shape, element, instead=instead)
 
-    loads = [load for load in pending_loads([source, *([mask_tile] if mask_tile else [])]) if _may_overlap(load, target)]
+    loads = [
+        load for load in pending_loads([source, *([mask_tile] if mask_tile else [])]) if _may_overlap(load, target)
+    ]
     if not loads:
         write({})
         return
@@ -169,9 +169,7 @@ def _overlap(loads: Sequence[Load], target: Tile) -> Value:
     result = None
     for load in loads:
         load_low, load_high = _range(load.pointer)
-        apart = build.binary(
-            "ori", build.compare("ule", load_high, low), build.compare("ule", high, load_low)
-        )
+        apart = build.binary("ori", build.compare("ule", load_high, low), build.compare("ule", high, load_low))
         if load.pointer.shape == target.shape:
             apart = build.binary("ori", apart, _same(load.pointer, target))
         overlaps = build.binary("xori", apart, build.constant(True, "i1"))

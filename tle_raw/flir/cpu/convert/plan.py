@@ -90,7 +90,7 @@ def _costs(operations: list[Any]) -> dict[Any, int]:
 def _own_cost(name: str) -> int:
     if name == "tt.load":
         return _LOAD
-    if name.startswith("math.") and name not in _FUNCTIONS_THAT_ARE_CHEAP or name == "tt.extern_elementwise":
+    if (name.startswith("math.") and name not in _FUNCTIONS_THAT_ARE_CHEAP) or name == "tt.extern_elementwise":
         return _FUNCTION
     if name in ("tt.map_elementwise", "tt.fp_to_fp"):
         return _DIVISION

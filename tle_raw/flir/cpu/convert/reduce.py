@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, scalars, tiles, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
 from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Index, Tile
@@ -44,7 +45,7 @@ class Combination:
             kinds = [build.type_of(f"vector<{lanes}x{r.type}>") for r in op.results]
             attributes = {name: op.attributes[name] for name in op.attributes}
             if op.name == "arith.constant":
-                attributes["value"] = build.mlir().DenseElementsAttr.get_splat(kinds[0], op.attributes["value"])
+                attributes["value"] = mlir().DenseElementsAttr.get_splat(kinds[0], op.attributes["value"])
             operands = [known[o] if o in known else _splat(o, lanes) for o in op.operands]
             known.update(zip(op.results, build.create(op.name, operands, kinds, attributes).results))
         return [known[o] for o in last.operands]
@@ -87,9 +88,7 @@ def loops(shape: Sequence[int]) -> Iterator[list[Any]]:
             if size == 1:
                 indices.append(0)
             else:
-                indices.append(
-                    stack.enter_context(build.counted(build.index(0), build.index(size), build.index(1)))
-                )
+                indices.append(stack.enter_context(build.counted(build.index(0), build.index(size), build.index(1))))
         yield indices
 
 
@@ -137,9 +136,7 @@ def _reduce_slices(
         kernel.for_each(shape, following, results)
 
 
-def _reduce_last(
-    kernel: Kernel, sources: Sequence[Tile], results: Sequence[Buffer], combine: Combination
-) -> None:
+def _reduce_last(kernel: Kernel, sources: Sequence[Tile], results: Sequence[Buffer], combine: Combination) -> None:
     """The last axis in lanes, row by row."""
     *rows, size = sources[0].shape
     lanes = min(LANES, size)
@@ -171,8 +168,8 @@ def _join_lanes(partial: Sequence[Buffer], lanes: int, combine: Combination) -> 
     vectors = [_loaded(p, lanes) for p in partial]
     while lanes > 1:
         lanes //= 2
-        halves = [[_half(v, lanes, start) for v in vectors] for start in (0, lanes)]
-        vectors = combine.on_vectors(*halves, lanes)
+        low, high = ([_half(v, lanes, start) for v in vectors] for start in (0, lanes))
+        vectors = combine.on_vectors(low, high, lanes)
     elements = [_extracted(v) for v in vectors]
     return [types.to_memory(e) for e in elements]
 

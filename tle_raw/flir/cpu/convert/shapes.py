@@ -57,9 +57,7 @@ def expand_dims(kernel: Kernel, op: Any) -> None:
 def reshape(kernel: Kernel, op: Any) -> None:
     tile = kernel.tile(op.operands[0])
     shape, _ = _result(op)
-    kernel.set(
-        op.results[0], Reindexed(shape, tile, lambda index: tiles.reshape(index, shape, tile.shape))
-    )
+    kernel.set(op.results[0], Reindexed(shape, tile, lambda index: tiles.reshape(index, shape, tile.shape)))
 
 
 @converts("tt.trans")
