@@ -185,6 +185,10 @@ class Builder:
         scale = 2.0**-power
         return self.like(value, f"{value.name} * {scale!r}", largest=value.largest * scale, error=value.error * scale)
 
+    def matched(self, x: Value, y: Value, bound: float = 64.0) -> tuple[Value, Value]:
+        """Both as they are if they are exact; else small ones, so that what comes of them has a bound."""
+        return (x, y) if x.is_exact and y.is_exact else (self.bounded(x, bound), self.bounded(y, bound))
+
     def exact_finite(self, dtypes: Sequence[str] = NUMBERS, bound: float = 1e3, **choice: Any) -> Value:
         """A value whose order and whose integer part both engines agree about."""
         return self.bounded(self.value(dtypes, exact=True, **choice), bound)

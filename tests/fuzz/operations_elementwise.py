@@ -23,10 +23,7 @@ LARGEST_OPERAND = 64.0  # of what is inexact: its products still fit into float1
 
 def operands(b: Builder, dtypes: tuple[str, ...]) -> tuple[Value, Value]:
     """Two values, tamed if one of them is inexact, so that errors stay bounded."""
-    x, y = b.pair(dtypes)
-    if x.is_exact and y.is_exact:
-        return x, y
-    return b.bounded(x, LARGEST_OPERAND), b.bounded(y, LARGEST_OPERAND)
+    return b.matched(*b.pair(dtypes), LARGEST_OPERAND)
 
 
 def combined(b: Builder, text: str, x: Value, y: Value, largest: float, error: float) -> Value:
@@ -142,7 +139,7 @@ def absolute(b: Builder) -> Value:
 
 
 def minimum_or_maximum(b: Builder) -> Value:
-    x, y = b.pair(NUMBERS)
+    x, y = operands(b, NUMBERS)
     name = b.choice(["minimum", "maximum"])
     # A NaN gives way, unless the other is asked for.
     propagate = ", propagate_nan=tl.PropagateNan.ALL" if x.is_float and b.integer(0, 2) == 0 else ""
@@ -161,7 +158,7 @@ def compare(b: Builder) -> Value:
 
 
 def select(b: Builder) -> Value:
-    x, y = b.pair((*NUMBERS, "int1"))
+    x, y = operands(b, (*NUMBERS, "int1"))
     shape = _shape(x, y)
     if not shape:
         return compare(b)

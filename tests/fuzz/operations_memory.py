@@ -166,7 +166,7 @@ def by_descriptor(b: Builder) -> Value:
 
 def rows_by_descriptor(b: Builder) -> Value:
     """Rows at computed places; those outside are zeros."""
-    dtype = b.choice(["float32", "int32", "float16", "bfloat16", "int64", "uint16"])
+    dtype = b.choice(["float32", "int32", "float16", "bfloat16", "uint16"])  # TMA has no wider ones
     count, width = b.choice([8, 16]), b.choice([16, 32])
     height = b.integer(3, 20)
     array = b.array(dtype, height * width, aligned=True)

@@ -77,19 +77,19 @@ def _scalar(b: Builder) -> Value:
 
 def join(b: Builder) -> Value:
     x = b.value(ANY, where=lambda v: v.size < MOST and len(v.shape) < 3, ranks=(1, 2))
-    y = b.value((x.dtype,), x.shape)
+    x, y = b.matched(x, b.value((x.dtype,), x.shape))
     return _both(b, f"tl.join({x.name}, {y.name})", x, y, (*x.shape, 2))
 
 
 def interleave(b: Builder) -> Value:
     x = b.value(ANY, where=lambda v: v.size < MOST)
-    y = b.value((x.dtype,), x.shape)
+    x, y = b.matched(x, b.value((x.dtype,), x.shape))
     return _both(b, f"tl.interleave({x.name}, {y.name})", x, y, (*x.shape[:-1], 2 * x.shape[-1]))
 
 
 def cat(b: Builder) -> Value:
     x = b.value(ANY, where=lambda v: v.size < MOST, ranks=(1,))
-    y = b.value((x.dtype,), x.shape)
+    x, y = b.matched(x, b.value((x.dtype,), x.shape))
     return _both(b, f"tl.cat({x.name}, {y.name}, can_reorder=True)", x, y, (2 * x.size,))
 
 
