@@ -46,7 +46,7 @@ def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
         functions = {_name(f.operation): f.operation for f in source.body.operations}
         entry = next(f for f in functions.values() if _is_public(f))
         metadata["name"] = _name(entry)
-        debug = bool(options.debug)
+        debug = bool(options.debug_checks)
         regions = Regions(source)
         regions.describe(metadata)
         metadata["checks"] = _convert_function(new, entry, functions, regions, options)
@@ -104,7 +104,7 @@ def _convert_function(
             plan.add(analyse(other))
     with build.block(kernel_function.regions[0], inputs) as entry:
         *values, x, y, z, grid_x, grid_y, grid_z, _scratch, context = entry.arguments
-        kernel = Kernel(entry, plan, (x, y, z), (grid_x, grid_y, grid_z), context, debug=bool(options.debug))
+        kernel = Kernel(entry, plan, (x, y, z), (grid_x, grid_y, grid_z), context, debug=bool(options.debug_checks))
         kernel.functions, kernel.regions, kernel.num_warps = functions, regions, options.num_warps
         kernel.values.update(zip(source.arguments, values))
         kernel.convert_block(source)
@@ -115,7 +115,8 @@ def _convert_function(
 
 def _with_helpers(module: Any, functions: str) -> Any:
     """The module with more functions, given as text."""
-    text = str(module).rstrip()
+    # Calls of functions that are not there yet do not verify, which would print the generic form.
+    text = module.operation.get_asm(assume_verified=True).rstrip()
     assert text.endswith("}")
     return mlir().Module.parse(text[:-1] + functions + "}")
 
