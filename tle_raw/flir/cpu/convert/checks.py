@@ -49,36 +49,29 @@ def create_call(name: str, operands: list[Value]) -> None:
 
 
 # The first failure of a worker stays. `inside` walks over the ranges, of which a kernel has a handful.
-FUNCTIONS = """
+_DETAILS = [("%x64", 1), ("%y64", 2), ("%z64", 3), ("%a", 4), ("%b", 5), ("%c", 6), ("%d", 7)]
+_STORES = "".join(
+    f"""    %p{word} = llvm.getelementptr %record[{word}] : (!llvm.ptr) -> !llvm.ptr, i64
+    llvm.store {value}, %p{word} : i64, !llvm.ptr
+"""
+    for value, word in _DETAILS
+)
+FUNCTIONS = f"""
 func.func private @tle.fail(%code: i64, %x: i32, %y: i32, %z: i32, %a: i64, %b: i64, %c: i64, %d: i64,
-                            %context: !llvm.ptr) attributes {llvm.no_inline} {
+                            %context: !llvm.ptr) attributes {{llvm.no_inline}} {{
   %field = llvm.getelementptr %context[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %record = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %old = llvm.load %record : !llvm.ptr -> i64
   %zero = arith.constant 0 : i64
   %free = arith.cmpi eq, %old, %zero : i64
-  scf.if %free {
+  scf.if %free {{
     llvm.store %code, %record : i64, !llvm.ptr
     %x64 = arith.extui %x : i32 to i64
     %y64 = arith.extui %y : i32 to i64
     %z64 = arith.extui %z : i32 to i64
-    %p1 = llvm.getelementptr %record[1] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %x64, %p1 : i64, !llvm.ptr
-    %p2 = llvm.getelementptr %record[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %y64, %p2 : i64, !llvm.ptr
-    %p3 = llvm.getelementptr %record[3] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %z64, %p3 : i64, !llvm.ptr
-    %p4 = llvm.getelementptr %record[4] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %a, %p4 : i64, !llvm.ptr
-    %p5 = llvm.getelementptr %record[5] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %b, %p5 : i64, !llvm.ptr
-    %p6 = llvm.getelementptr %record[6] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %c, %p6 : i64, !llvm.ptr
-    %p7 = llvm.getelementptr %record[7] : (!llvm.ptr) -> !llvm.ptr, i64
-    llvm.store %d, %p7 : i64, !llvm.ptr
-  }
+{_STORES}  }}
   return
-}
+}}
 """
 INSIDE = """
 func.func private @tle.inside(%address: i64, %size: i64, %mask: i1, %code: i64, %x: i32, %y: i32, %z: i32,
