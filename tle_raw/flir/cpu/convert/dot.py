@@ -29,8 +29,8 @@ def _accumulation_type(element: Any) -> Any:
 
 
 def _operand(kernel: Kernel, tile: Tile, element: Any) -> Buffer:
-    """An operand in a buffer of the accumulator's type; the widening is exact."""
-    return kernel.stored(_converted(tile, element))
+    """An operand in a buffer of the accumulator's type; the widening is exact. Bytes stay bytes: CPUs multiply those."""
+    return kernel.stored(tile if str(tile.element) == "i8" else _converted(tile, element))
 
 
 def _converted(tile: Tile, element: Any) -> Tile:
@@ -88,6 +88,8 @@ def matmul(left: Buffer, right: Buffer, into: Buffer) -> None:
     floats = build.is_float(c)
     with build.block(operation.regions[0], [a, b, c]) as block:
         x, y, z = block.arguments
+        if not floats:
+            x, y = (build.cast_integer(v, z.type) for v in (x, y))
         product = build.binary("mulf" if floats else "muli", x, y)
         build.create("linalg.yield", [build.binary("addf" if floats else "addi", z, product)])
 
