@@ -3,6 +3,7 @@
 #
 #   tests/gpu/pack.sh tools      .carry/tools     zig, clang's and CCCL's headers                            about 44 MB
 #   tests/gpu/pack.sh triton39   .carry/triton39  Triton 3.9.0 for Python 3.12                               about 53 MB
+#   tests/gpu/pack.sh mlir       .carry/mlir      MLIR's bindings for Python 3.12, for the CPU target         about 40 MB
 #   tests/gpu/pack.sh cache39    .carry/cache     compiled fragments, for a run of 3.9.0 without zig          about 1 MB
 #   tests/gpu/pack.sh cache36    .carry/cache     the same for 3.6.0
 #
@@ -62,6 +63,20 @@ pack_triton39() {
   bash "${PACK_TRITON:?name the script that packs a Triton wheel}" 3.9.0 3.12 .carry/triton39/triton-3.9.0.tar.xz
 }
 
+# The bindings are one wheel for Python 3.12 and later; cffi is on the machine.
+pack_mlir() {
+  local work
+  work=$(mktemp -d)
+  "$python" -m pip download -q --no-deps --python-version 3.12 --only-binary=:all: -d "$work" \
+    "$(sed -n 's/^cpu = .*"\(torch-mlir==[^"]*\)".*/\1/p' pyproject.toml)"
+  "$python" -m zipfile -e "$work"/*.whl "$work/unpacked"
+  rm -f "$work/unpacked/torch_mlir/_mlir_libs/torch-mlir-opt"
+  strip --strip-all "$work"/unpacked/torch_mlir/_mlir_libs/*.so 2>/dev/null || true
+  mkdir -p .carry/mlir
+  tar -C "$work/unpacked" -cf - . | xz -T0 -6 >.carry/mlir/mlir.tar.xz
+  rm -rf "$work"
+}
+
 # Compiles everything that the run will need, without a GPU, in the same folders as there.
 pack_cache() {
   local triton=$1 cache=$folder/cache-$1 script
@@ -87,6 +102,7 @@ for part in "${@:-tools}"; do
   case $part in
   tools) pack_tools ;;
   triton39) pack_triton39 ;;
+  mlir) pack_mlir ;;
   cache39) pack_cache 3.9.0 ;;
   cache36) pack_cache 3.6.0 ;;
   *) echo "unknown part $part" >&2 && exit 2 ;;
