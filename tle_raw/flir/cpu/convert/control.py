@@ -83,6 +83,13 @@ class Carried:
             self.walks.append(walk)
             self.buffers.append(buffer)
             self.starts.append(start_tile)
+        self._keep_starts()
+
+    def _keep_starts(self) -> None:
+        """What walks start from is stored where it would be computed from a buffer that the loop writes."""
+        for number, start in enumerate(self.starts):
+            if start is not None and any(buffer in self.buffers for buffer in buffers_read(start)):
+                self.starts[number] = self.kernel.stored(_copied(start))
 
     @property
     def types(self) -> list[Any]:
@@ -113,6 +120,11 @@ class Carried:
                 following.append(scalars_plain(self.kernel.scalar(value)))
         move_all(self.kernel, moves)
         return following
+
+
+def _copied(tile: Tile) -> Tile:
+    """The same elements; a buffer stored again becomes another buffer."""
+    return Elementwise(tile.shape, tile.element, [tile], lambda x: x)
 
 
 def own_buffer(kernel: Kernel, value: Any, op: Any) -> Buffer:
