@@ -183,7 +183,7 @@ def by_block_pointer(b: Builder) -> Value:
         return by_descriptor(b)
     dtype = b.choice(NUMBERS)
     rows, columns = b.choice([(8, 16), (16, 4), (2, 32)])
-    height, width = rows * b.programs - b.integer(0, 3), columns + b.integer(-3, 9)
+    height, width = max(1, rows * b.programs - b.integer(0, 3)), columns + b.integer(-3, 9)
     array = b.array(dtype, height * width)
     name = b.name("d")
     shape = f"({height}, {width}), ({width}, 1), (pid * {rows}, 0), ({rows}, {columns}), (1, 0)"
