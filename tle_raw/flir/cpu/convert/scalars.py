@@ -126,6 +126,16 @@ def _to_integer(op: Any, operands: Sequence[Any]) -> Any:
 # --- floats ---------------------------------------------------------------------------------------------------------
 
 
+@emits("math.fma")
+def _fma(op: Any, operands: Sequence[Any]) -> Any:
+    """Of 16-bit floats in f64, where their products are exact: in f32 the sum would be rounded twice."""
+    type_ = operands[0].type
+    if build.bits(type_) != 16:
+        return build.value("math.fma", operands, type_)
+    a, b, c = (build.value("arith.extf", [x], "f64") for x in operands)
+    return casts.float_to_float(build.binary("addf", build.binary("mulf", a, b), c), a.type, type_)
+
+
 @emits("tt.precise_sqrt")
 def _precise_sqrt(op: Any, operands: Sequence[Any]) -> Any:
     return build.value("math.sqrt", operands, operands[0].type)
