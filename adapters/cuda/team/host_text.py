@@ -18,6 +18,7 @@ from tle_raw.adapters.cuda.team.instructions import Call, calls
 from tle_raw.adapters.cuda.team.ptx import UnknownInstruction, translate
 from tle_raw.adapters.cuda.team.shared_variables import place_shared_variables
 from tle_raw.adapters.cuda.team.sites import Sites
+from tle_raw.adapters.cuda.team.stack_checks import check_stacks
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
 from tle_raw.linker.functions import read_global
 from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
@@ -78,7 +79,8 @@ def to_host(text: str, entry: str, place: Place, is_users: object, debug: bool) 
         text = check_accesses(text, additions.sites)
         module = read_module(text)
     edits = [edit for entity in module.of_kind("define") for edit in _call_edits(module, entity, additions)]
-    text = apply_edits(text, [*edits, *_dropped_declarations(module)])
+    text = saturate_conversions(apply_edits(text, [*edits, *_dropped_declarations(module)]))
+    text = check_stacks(let_others_run(text))
     text = "\n".join([text, *additions.definitions.values(), ""])
     text = with_declarations(text)
     placed = place_shared_variables(text, entry)
@@ -176,6 +178,28 @@ def _dropped_declarations(module: Module) -> Iterator[Edit]:
     for entity in module.of_kind("declare"):
         if entity.name.startswith(nvvm.PREFIX) or entity.name in _RUNTIME:
             yield removal(module, entity)
+
+
+_WAITING = re.compile(r"^([ \t]+)(?=(?:%\S+ = )?(?:load (?:atomic|volatile)|cmpxchg|atomicrmw) )", re.MULTILINE)
+
+
+def let_others_run(text: str) -> str:
+    """Ask the scheduler before each access that a loop may repeat until another thread writes."""
+    return _WAITING.sub(r"\1call void @tle_team_spin()\n\1", text)
+
+
+_TO_INTEGER = re.compile(r"= fpto([su])i (?:nneg )?((?:<\d+ x )?\w+>?) (\S+) to ((?:<\d+ x )?i\d+>?)")
+
+
+def saturate_conversions(text: str) -> str:
+    """What a number too large for an integer becomes, LLVM leaves open; a GPU takes the largest, and 0 for NaN."""
+
+    def call(match: re.Match[str]) -> str:
+        sign, source, value, result = match.groups()
+        name = f"llvm.fpto{sign}i.sat.{nvvm.llvm_suffix(result)}.{nvvm.llvm_suffix(source)}"
+        return f"= call {result} @{name}({source} {value})"
+
+    return _TO_INTEGER.sub(call, text)
 
 
 _CALL = re.compile(

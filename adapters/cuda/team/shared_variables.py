@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tle_raw.adapters.cuda.team.stack_checks import start_of_block
 from tle_raw.errors import SharedMemoryError
 from tle_raw.linker.functions import read_global
 from tle_raw.linker.llvm_text import Edit, Entity, Module, Token, apply_edits, read_module, tokenize
@@ -88,7 +89,7 @@ def _function_edits(module: Module, entity: Entity, shared: set[str], offsets: d
         if token.kind == "@" and token.name in shared:
             edits.append(Edit(token.start, token.end, writer.variable(token.name)))
         index += 1
-    start = _start_of_block(module.text, entity)
+    start = start_of_block(module.text, entity)
     return [*edits, Edit(start, start, writer.text())]
 
 
@@ -114,15 +115,6 @@ def _after(tokens: list[Token], index: int) -> int:
         index += 1
         if depth == 0:
             return index
-
-
-def _start_of_block(text: str, entity: Entity) -> int:
-    """The place after the ``{`` of a definition, and after the label of its first block."""
-    position = entity.body + 1
-    first = text.find("\n", position) + 1
-    line = text[first : text.find("\n", first)]
-    label = line.split(";")[0].strip()
-    return text.find("\n", first) if label.endswith(":") else position
 
 
 class _Hoisted:

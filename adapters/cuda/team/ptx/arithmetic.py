@@ -107,14 +107,20 @@ def _long_product(f: Function, s: Statement, parts: list[str], llvm: str, signed
     f.set(s.operands[0], value, kind)
 
 
-@instruction("addc", "subc")
+@instruction("addc", "subc", "madc")
 def _with_carry(f: Function, s: Statement, parts: list[str]) -> None:
-    """add.cc, addc, addc.cc and the same of sub: in one bit more than the type has."""
+    """add.cc, addc, addc.cc and the same of sub and mad: in one bit more than the type has."""
     llvm = llvm_type(value_type(parts, s))
     bits, b = bits_of(llvm), f.body
     wide = f"i{bits + 1}"
-    left, right = (b.value(f"zext {llvm} {f.get(o, llvm)} to {wide}") for o in s.operands[1:3])
-    word = s.parts[0][:3]
+    terms = [f.get(o, llvm) for o in s.operands[1:3]]
+    if s.parts[0].startswith("mad"):
+        terms = [
+            _half_of_product(f, llvm, terms, value_type(parts, s)[0] == "s", "hi" in parts),
+            f.get(s.operands[3], llvm),
+        ]
+    left, right = (b.value(f"zext {llvm} {term} to {wide}") for term in terms)
+    word = "sub" if s.parts[0].startswith("sub") else "add"
     total = b.value(f"{word} {wide} {left}, {right}")
     if s.parts[0].endswith("c"):
         carry = b.value(f"zext i1 {f.get('%carry', 'i1')} to {wide}")
@@ -123,6 +129,15 @@ def _with_carry(f: Function, s: Statement, parts: list[str]) -> None:
     if "cc" in parts:
         top = b.value(f"lshr {wide} {total}, {bits}")
         f.set("%carry", b.value(f"trunc {wide} {top} to i1"), "i1")
+
+
+def _half_of_product(f: Function, llvm: str, factors: list[str], signed: bool, high: bool) -> str:
+    bits, extend = bits_of(llvm), "sext" if signed else "zext"
+    a, b = (f.body.value(f"{extend} {llvm} {factor} to i{2 * bits}") for factor in factors)
+    product = f.body.value(f"mul i{2 * bits} {a}, {b}")
+    if high:
+        product = f.body.value(f"lshr i{2 * bits} {product}, {bits}")
+    return f.body.value(f"trunc i{2 * bits} {product} to {llvm}")
 
 
 @instruction("rem")
@@ -319,6 +334,27 @@ def _dot(f: Function, s: Statement, parts: list[str]) -> None:
     width, first = (1 if s.parts[0] == "dp4a" else 2), 2 * ("hi" in parts)
     numbers = (f"i32 {signs}", f"i32 {width}", f"i32 {first}")
     f.set(s.operands[0], f.body.call("i32", "tle_team_dot", f"i32 {a}", f"i32 {c}", f"i32 {total}", *numbers), "i32")
+
+
+_PARALLEL = ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset")
+
+
+@instruction(*(f"{name}{count}" for name in _PARALLEL for count in (2, 4)))
+def _parallel(f: Function, s: Statement, parts: list[str]) -> None:
+    """Two halves or four bytes at once; ``vset`` compares."""
+    if any("." in operand for operand in s.operands):
+        raise UnknownInstruction(s.opcode)  # a mask or a selection of lanes
+    kinds = [part for part in parts if is_type(part)]
+    root, lanes = s.parts[0][:-1], int(s.parts[0][-1])
+    result, left, right = (kinds if root != "vset" else ["u32", *kinds])[-3:]
+    signs = (left[0] == "s") + 2 * (right[0] == "s") + 4 * (result[0] == "s")
+    comparison = (
+        ("eq", "ne", "lt", "le", "gt", "ge").index(parts[-1 if "add" not in parts else -2]) if root == "vset" else 0
+    )
+    operands = [f"i32 {f.get(o, 'i32')}" for o in s.operands[1:4]]
+    operands += ["i32 0"] * (3 - len(operands))
+    numbers = (_PARALLEL.index(root), lanes, signs, int("sat" in parts), int("add" in parts), comparison)
+    f.set(s.operands[0], f.body.call("i32", "tle_team_parallel", *operands, *(f"i32 {n}" for n in numbers)), "i32")
 
 
 @instruction("sad")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tle_raw.adapters.cuda.team.instructions import Body
 from tle_raw.adapters.cuda.team.ptx.parse import Statement
 
+SHARED_BYTES = 256 * 1024  # of team/workspace.h
 # LLVM types of PTX's fundamental types; 16-bit floats and packed ones are kept as bits.
 _SIZES = re.compile(r"[bus](8|16|32|64|128)")
 FLOATS = {"f32": "float", "f64": "double"}
@@ -174,7 +175,7 @@ def _special(function: Function, name: str) -> tuple[str, str]:
     from tle_raw.adapters.cuda.team import nvvm
 
     body, plain = function.body, name.lstrip("%")
-    indexed = re.fullmatch(r"(tid|ntid|ctaid|nctaid)\.([xyzw])", plain)
+    indexed = re.fullmatch(r"(tid|ntid|ctaid|nctaid|clusterid|nclusterid)\.([xyzw])", plain)
     if indexed:
         intrinsic = nvvm.define(f"read.ptx.sreg.{plain}", (), "i32")
         assert intrinsic is not None
@@ -186,7 +187,11 @@ def _special(function: Function, name: str) -> tuple[str, str]:
         return (body.value(f"lshr i64 {value}, 32") if plain.endswith("_hi") else value), "i64"
     if plain in ("laneid", "warpid", "nwarpid", "smid", "nsmid", "gridid", "WARP_SZ"):
         return nvvm.special_register(body, plain, "i32"), "i32"
-    if plain.startswith("cluster_") or plain in ("is_explicit_cluster", "dynamic_smem_size", "total_smem_size"):
+    if plain.startswith("reserved_smem_offset_"):  # cooperative groups keep 1 KiB for themselves
+        return str(SHARED_BYTES - (1024 if plain[-1] in "n01" else 0)), "i32"
+    if plain == "is_explicit_cluster":
+        return "false", "i1"
+    if plain.startswith(("cluster_", "envreg", "dynamic_smem_size", "total_smem_size")):
         return ("1" if "_n" in plain else "0"), "i32"
     raise UnknownInstruction(name)
 

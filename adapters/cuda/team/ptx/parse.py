@@ -9,6 +9,7 @@ from dataclasses import dataclass
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$%]*)\s*:(?!:)")
 _GUARD = re.compile(r"@(!?)\s*([\w$%]+)\s*")
+_DECLARATION = re.compile(r"\.reg\s*\.(\w+)\s+(.+)", re.DOTALL)
 _OPERANDS = re.compile(r"\s*(\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*)")
 
 
@@ -79,11 +80,11 @@ def _statement(text: str) -> Iterator[Statement]:
         text = text[1:].strip()
     if not text:
         return
-    if text.startswith(".reg"):
-        words = text.replace(",", " , ").split(None, 2)
-        if len(words) < 3:
+    if text.startswith("."):
+        declared = _DECLARATION.fullmatch(text)
+        if declared is None:
             raise PtxSyntaxError(text)
-        yield Statement("registers", words[1], tuple(_registers(words[2])))
+        yield Statement("registers", declared[1], tuple(_registers(declared[2])))
         return
     guard, negated = "", False
     match = _GUARD.match(text)

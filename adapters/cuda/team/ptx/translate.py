@@ -112,8 +112,9 @@ def _instruction(function: Function, statement: Statement) -> None:
         raise UnknownInstruction(statement.opcode)
     try:
         writer(function, statement, parts[1:])
-    except UnknownInstruction:
-        raise UnknownInstruction(statement.opcode) from None
+    except UnknownInstruction as error:
+        about = "" if str(error) == statement.opcode else f" ({error})"
+        raise UnknownInstruction(statement.opcode + about) from None
     except (IndexError, ValueError, KeyError):
         raise UnknownInstruction(statement.opcode) from None
     if parts[0] == "bra":  # what follows is reached by labels only

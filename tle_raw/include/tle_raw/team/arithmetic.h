@@ -120,6 +120,32 @@ TLE_EXPORTED u32 tle_team_find_nth_set(u32 mask, u32 base, i32 n) {
   return ~0u;
 }
 
+// PTX's vadd2, vmin4 and their kin: two halves or four bytes at once. `add`: their sum, added to c.
+TLE_EXPORTED u32 tle_team_parallel(u32 a, u32 b, u32 c, u32 operation, u32 lanes, u32 signs, u32 saturate, u32 add,
+                                   u32 comparison) {
+  const int bits = 32 / int(lanes);
+  const i64 low = signs & 4 ? -(1ll << (bits - 1)) : 0, high = signs & 4 ? (1ll << (bits - 1)) - 1 : (1ll << bits) - 1;
+  const u32 mask = u32((1ull << bits) - 1);
+  u32 result = 0;
+  i64 sum = i32(c);
+  for (int lane = 0; lane < int(lanes); ++lane) {
+    const int shift = bits * lane;
+    const auto part = [&](u32 word, u32 is_signed) {
+      const u32 value = word >> shift & mask;
+      return is_signed && value >> (bits - 1) ? i64(value) - (1ll << bits) : i64(value);
+    };
+    const i64 x = part(a, signs & 1), y = part(b, signs & 2);
+    const bool compared[] = {x == y, x != y, x < y, x <= y, x > y, x >= y};
+    const i64 all[] = {x + y, x - y, (x + y + (x + y >= 0)) >> 1, x < y ? y - x : x - y, x < y ? x : y, x < y ? y : x,
+                       compared[comparison]};
+    i64 value = all[operation];
+    if (saturate) value = value < low ? low : value > high ? high : value;
+    sum += value;
+    result |= (u32(value) & mask) << shift;
+  }
+  return add ? u32(sum) : result;
+}
+
 // dp4a and dp2a: products of bytes, added up
 TLE_EXPORTED u32 tle_team_dot(u32 a, u32 b, u32 c, u32 signs, u32 second_width, u32 first_of_b) {
   const int bits = second_width == 1 ? 8 : 16, count = 32 / bits;

@@ -64,7 +64,7 @@ constexpr u64 LAYOUT = 0x74656100 + 1;
 constexpr u64 align_up(u64 value, u64 to) { return (value + to - 1) / to * to; }
 constexpr u64 SHARED_OFFSET = align_up(sizeof(Team), 4096);
 constexpr u64 STACKS_OFFSET = align_up(SHARED_OFFSET + SHARED_BYTES + 4096, 4096);
-constexpr u64 MAPPED_BYTES = STACKS_OFFSET + (MAX_THREADS + 1) * STACK_BYTES;
+constexpr u64 MAPPED_BYTES = STACKS_OFFSET + (MAX_THREADS + 1) * STACK_BYTES;  // one more, for their alignment
 
 extern "C" void* mmap(void* address, unsigned long size, int protection, int flags, int file, long offset);
 
