@@ -10,6 +10,7 @@ casts to bfloat16               all      float32 to bfloat16 cuts off instead of
                                          and to integers take the bits for the number
 casts to fp8                    all      rounds half up, and a carry out of the significand is lost
 dot of bfloat16 and fp8         all      multiplies the bits; fp8 goes through the casts above
+atomic exchange of floats       all      it has none
 constants of bfloat16           3.6      none can be made
 minimum, maximum, clamp         3.6      a NaN wins although ``propagate_nan`` is not asked for
 fma                             3.6-3.8  rounds twice
@@ -174,6 +175,20 @@ def argument(convert: Any) -> Any:
     return converted
 
 
+def atomic(atomic_rmw: Any) -> Any:
+    """An exchange moves bits, whatever they mean; the interpreter knows it for integers only."""
+
+    def applied(self: Any, operation: Any, pointer: Any, value: TensorHandle, *rest: Any) -> TensorHandle:
+        dtype = value.data.dtype
+        if operation != ir.ATOMIC_OP.XCHG or dtype.kind != "f":
+            return atomic_rmw(self, operation, pointer, value, *rest)
+        bits = TensorHandle(np.ascontiguousarray(value.data).view(f"uint{8 * dtype.itemsize}"), value.dtype)
+        before = atomic_rmw(self, operation, pointer, bits, *rest)
+        return TensorHandle(before.data.view(dtype), value.dtype)
+
+    return applied
+
+
 def reduce(apply: Any) -> Any:
     """The ends of a tensor, ignoring NaN, the first of equal ones; sums; all else step by step."""
     standard = tl.standard
@@ -279,6 +294,7 @@ def apply() -> None:
     InterpreterBuilder.create_umulhi = high_product
     InterpreterBuilder.create_ashr = right_shift
     InterpreterBuilder.create_histogram = histogram
+    InterpreterBuilder.create_atomic_rmw = atomic(InterpreterBuilder.create_atomic_rmw)
     InterpreterBuilder.get_bf16 = constant
     InterpreterBuilder.get_all_ones_value = all_ones
     interpreter._implicit_cvt = argument(interpreter._implicit_cvt)
