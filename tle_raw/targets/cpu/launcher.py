@@ -28,7 +28,7 @@ class CpuLauncher:
         self.scratch_bytes = getattr(metadata, "scratch_bytes", 0)
         self.checks = getattr(metadata, "checks", [])
         self.flags = DEBUG_FLAG if getattr(metadata, "debug_checks", False) else 0
-        self.needs_ranges = self.flags or getattr(metadata, "debug", False)
+        self.needs_ranges = bool(self.flags)
         self.prints = getattr(metadata, "prints", False)
         self._ffi = load_cffi()
         self._functions: dict[int, Any] = {}

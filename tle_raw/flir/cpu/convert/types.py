@@ -9,7 +9,7 @@ from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build
 from tle_raw.flir.cpu.convert.build import Type, Value
 
-_POINTER = re.compile(r"^!tt\.ptr<(.*?)(?:, (\d+))?>$")
+_POINTER = re.compile(r"^!tt\.ptr<([^,]*?)(?:, .*)?>$")  # behind the comma: the address space, or constant
 
 
 class Address(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..math_functions.coefficients import BESSEL_I0_F64, BESSEL_I1_F64
-from ..math_functions.lanes import Lanes, polynomial, select
-from .operations import is_finite, operation
+from tle_raw.flir.cpu.libdevice.operations import is_finite, operation
+from tle_raw.flir.cpu.math_functions.coefficients import BESSEL_I0_F64, BESSEL_I1_F64
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, polynomial, select
 
 _TERMS = 38  # the last is below the last bit of the sum at 15
 _SERIES = {n: [1.0 / (math.factorial(k) * math.factorial(k + n)) for k in range(_TERMS)] for n in (0, 1)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch_mlir import ir
 from torch_mlir.dialects import arith
 
-from ..math_functions.lanes import Lanes, select
-from .operations import Body, operation
-from .rounding import rounded
+from tle_raw.flir.cpu.libdevice.operations import Body, operation
+from tle_raw.flir.cpu.libdevice.rounding import rounded
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, select
 
 TO_WHOLE = {"rn": "math.roundeven", "rz": "math.trunc", "rd": "math.floor", "ru": "math.ceil"}
 

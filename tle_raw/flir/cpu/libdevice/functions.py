@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..math_functions.lanes import Lanes
-from . import bessel, conversions, integers, norms, periodic, representation, rounding, special
-from .operations import Body, in_double, libm, multiply_add, nan_where, operation
+from tle_raw.flir.cpu.libdevice import bessel, conversions, integers, norms, periodic, representation, rounding, special
+from tle_raw.flir.cpu.libdevice.operations import Body, in_double, libm, multiply_add, nan_where, operation
+from tle_raw.flir.cpu.math_functions.lanes import Lanes
 
 Register = Callable[[str, str, str, Body], None]
 

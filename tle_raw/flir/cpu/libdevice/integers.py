@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch_mlir.dialects import arith
 
-from ..math_functions.lanes import Lanes, select
-from .operations import operation, unsigned_less
+from tle_raw.flir.cpu.libdevice.operations import operation, unsigned_less
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, select
 
 
 def count_leading_zeros(x: Lanes) -> Lanes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from functools import reduce
 
-from ..math_functions.lanes import Lanes, select
-from ..math_functions.power import cbrt_in_f64
-from .operations import libm, operation
+from tle_raw.flir.cpu.libdevice.operations import libm, operation
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, select
+from tle_raw.flir.cpu.math_functions.power import cbrt_in_f64
 
 
 def length(*components: Lanes) -> Lanes:

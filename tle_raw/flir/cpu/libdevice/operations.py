@@ -8,7 +8,7 @@ from typing import Any
 from torch_mlir import ir
 from torch_mlir.dialects import arith, func
 
-from ..math_functions.lanes import Lanes, select
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, select
 
 Body = Callable[..., Lanes]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ..math_functions.coefficients import COS_SHORT, SIN_SHORT
-from ..math_functions.exponential import nearest_whole
-from ..math_functions.lanes import Lanes, fma, polynomial, select
-from .operations import is_finite, operation
+from tle_raw.flir.cpu.libdevice.operations import is_finite, operation
+from tle_raw.flir.cpu.math_functions.coefficients import COS_SHORT, SIN_SHORT
+from tle_raw.flir.cpu.math_functions.exponential import nearest_whole
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, fma, polynomial, select
 
 
 def sinpi(x: Lanes) -> Lanes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..math_functions.lanes import FORMATS, Lanes, power_of_two, select
-from .operations import as_flag, is_finite, nan_where, operation
+from tle_raw.flir.cpu.libdevice.operations import as_flag, is_finite, nan_where, operation
+from tle_raw.flir.cpu.math_functions.lanes import FORMATS, Lanes, power_of_two, select
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from ..math_functions.lanes import FORMATS, Lanes, power_of_two, select
-from .operations import Body, is_finite, multiply_add, nan_where
-from .representation import exponent_of, next_down, next_up
+from tle_raw.flir.cpu.libdevice.operations import Body, is_finite, multiply_add, nan_where
+from tle_raw.flir.cpu.libdevice.representation import exponent_of, next_down, next_up
+from tle_raw.flir.cpu.math_functions.lanes import FORMATS, Lanes, power_of_two, select
 
 DIRECTIONS = ("rn", "rz", "rd", "ru")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from ..math_functions.coefficients import ERFCX_F64
-from ..math_functions.lanes import Lanes, polynomial, select
-from .operations import multiply_add, nan_where, operation
+from tle_raw.flir.cpu.libdevice.operations import multiply_add, nan_where, operation
+from tle_raw.flir.cpu.math_functions.coefficients import ERFCX_F64
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, polynomial, select
 
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 _exp, _log, _erf = operation("math.exp"), operation("math.log"), operation("math.erf")
