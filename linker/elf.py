@@ -12,15 +12,18 @@ MAGIC = b"\x7fELF\x02\x01"
 HEADER_BYTES = 64
 SYMBOL_TABLE = 2  # SHT_SYMTAB
 UNDEFINED = 0  # SHN_UNDEF
+GLOBAL, WEAK = 1, 2  # STB_GLOBAL, STB_WEAK
+FUNCTION = 2  # STT_FUNC
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
 
 class Symbol(NamedTuple):
-    """A named symbol, and the section that defines it: 0 for none."""
+    """A named symbol, the section that defines it, 0 for none, and whether it is a function that others can call."""
 
     name: str
     section: int
+    is_visible_function: bool = False
 
 
 def undefined_symbols(image: bytes) -> list[str]:
@@ -31,6 +34,16 @@ def undefined_symbols(image: bytes) -> list[str]:
     LinkError : the bytes are no such object.
     """
     return [symbol.name for symbol in symbols(image) if symbol.section == UNDEFINED]
+
+
+def visible_functions(image: bytes) -> list[str]:
+    """The functions that an object defines for others to call.
+
+    Raises
+    ------
+    LinkError : the bytes are no such object.
+    """
+    return [symbol.name for symbol in symbols(image) if symbol.is_visible_function]
 
 
 def symbols(image: bytes) -> Iterator[Symbol]:
@@ -44,7 +57,8 @@ def symbols(image: bytes) -> Iterator[Symbol]:
         kind, start, length, names = section[1], section[4], section[5], section[6]
         if kind == SYMBOL_TABLE:
             for position in range(start, start + length, _SYMBOL.size):
-                name, _, _, defined_in, _, _ = _SYMBOL.unpack_from(image, position)
+                name, info, _, defined_in, _, _ = _SYMBOL.unpack_from(image, position)
                 if name:
                     begin = sections[names][4] + name
-                    yield Symbol(image[begin : image.index(b"\0", begin)].decode(), defined_in)
+                    visible = info >> 4 in (GLOBAL, WEAK) and info & 15 == FUNCTION and defined_in != UNDEFINED
+                    yield Symbol(image[begin : image.index(b"\0", begin)].decode(), defined_in, visible)

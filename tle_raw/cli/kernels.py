@@ -11,8 +11,10 @@ from types import SimpleNamespace
 
 from tle_raw.errors import ReportError
 
-BINARIES = ("cubin",)
-TEXTS = ("ttir", "ttgir", "llir", "ptx")
+BINARIES = ("cubin", "obj")
+TEXTS = ("ttir", "ttgir", "llir", "ptx", "linalg", "llvmir", "asm")
+# What a report is read from, for a GPU and for a CPU.
+NEEDED = ({"ptx"}, {"asm", "obj"})
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def _kernel(record: Path) -> CachedKernel | None:
                 asm[kind] = file.read_bytes() if kind in BINARIES else file.read_text()
     except (OSError, ValueError):
         return None
-    if "ptx" not in asm:
+    if not any(needed <= asm.keys() for needed in NEEDED):
         return None
     metadata["target"] = SimpleNamespace(**metadata["target"])
     return CachedKernel(SimpleNamespace(**metadata), asm)

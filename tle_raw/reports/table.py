@@ -1,0 +1,80 @@
+"""``print(report)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tle_raw.reports.link_report import LinkReport, RegionReport
+
+
+def render(report: LinkReport) -> Iterator[str]:
+    """The report as lines."""
+    on_cpu = bool(report.asm)
+    yield f"kernel `{report.kernel}` for {report.target}: {_verdict(report)}"
+    yield from _cpu_facts(report) if on_cpu else _gpu_facts(report)
+    yield from _table(report.regions, on_cpu)
+    yield from (f"  PROBLEM {problem}" for problem in report.problems)
+    if report.tool_problem:
+        yield f"  SASS was not read: {report.tool_problem}"
+
+
+def _gpu_facts(report: LinkReport) -> Iterator[str]:
+    yield (
+        f"  {_known(report.registers)} registers, {_known(report.spills)} spill instructions, "
+        f"{_known(report.sass_instructions)} SASS instructions, "
+        f"{len(report.ptx_calls)} PTX and {_sass_calls(report)} SASS calls"
+    )
+    yield (
+        f"  shared memory: {report.dynamic_shared} bytes dynamic (Triton), "
+        f"{report.static_shared} bytes static (fragments)"
+    )
+
+
+def _cpu_facts(report: LinkReport) -> Iterator[str]:
+    calls = ", ".join(report.library_calls) or "nothing"
+    yield f"  {_known(report.asm_instructions)} instructions, entry {', '.join(report.entries)}, calls outside: {calls}"
+    checks = ", with the checks of knobs.debug" if report.checked else ""
+    yield f"  memory for tiles: {_known(report.scratch)} bytes for each thread that runs programs{checks}"
+
+
+def _sass_calls(report: LinkReport) -> str:
+    if report.sass_calls is None:
+        return "unread"
+    own = f" (and {len(report.ptxas_calls)} of ptxas's own)" if report.ptxas_calls else ""
+    return f"{len(report.sass_calls)}{own}"
+
+
+def _verdict(report: LinkReport) -> str:
+    count = len(report.regions)
+    regions = f"{count} region{'s' * (count != 1)}"
+    return f"{regions}, one entry point" if report.one_kernel else f"{regions}, NOT as promised"
+
+
+def _known(value: int | None, unknown: str = "?") -> str:
+    return unknown if value is None else str(value)
+
+
+def _became(region: RegionReport) -> str:
+    if region.threads and not region.inlined:
+        return f"a team of {region.threads} threads"
+    return "inlined" if region.inlined else "called"
+
+
+def _table(regions: Sequence[RegionReport], on_cpu: bool) -> Iterator[str]:
+    counted, unknown = ("instructions", "-") if on_cpu else ("PTX instr.", "?")
+    rows = [("region", "called at", "became", counted, "static shared", "compiled")]
+    for r in regions:
+        file = r.call_site.file.rsplit("/", 1)[-1]
+        compiled = f"{r.seconds:.2f} s" + (" (cached)" if r.cache_hit else "")
+        where = f"{file}:{r.call_site.line}"
+        rows.append((r.name, where, _became(r), _known(r.instructions, unknown), str(r.static_shared), compiled))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+    yield from dict.fromkeys(f"  compiled by {_short(r.compiler)}" for r in regions)
+
+
+def _short(compiler: str) -> str:
+    """Versions of compiler and headers, without what only a cache key needs."""
+    parts = [part.split(" (")[0] for part in compiler.split(", ")]
+    return ", ".join(part for part in parts if not part.startswith(("tile.h", "libstdc++", "libc++")))
