@@ -11,7 +11,7 @@ PYTEST ?=
 
 help:
 	@echo 'make test   set up one environment per Triton version ($(OLDEST) and $(NEWEST)), check style and types, run all tests'
-	@echo 'make demo   set up an environment and run samples/demo.py, on the GPU when there is one'
+	@echo 'make demo   set up an environment and run samples/demo.py, on the GPU when there is one, else on the CPU'
 	@echo 'make lint   style and types only'
 	@echo 'make clean  remove the environments and everything built'
 	@echo

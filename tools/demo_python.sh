@@ -22,8 +22,8 @@ if [ ! "$folder/.ready" -nt pyproject.toml ]; then
   # A .pth file and not --system-site-packages, which looks past a virtual environment that python3 itself may be in.
   "$python" -c 'import sys; print(*(p for p in sys.path if p.endswith("-packages")), sep="\n")' \
     >"$(echo "$folder"/lib/python*/site-packages)/host.pth"
-  echo "== $folder: clang and CUDA headers as wheels, and this checkout" >&2
-  "$folder/bin/python" -m pip install -qq --no-input --disable-pip-version-check -e ".[cuda]" >&2
+  echo "== $folder: clang, CUDA headers, MLIR and LLVM as wheels, and this checkout" >&2
+  "$folder/bin/python" -m pip install -qq --no-input --disable-pip-version-check -e ".[cuda,cpu]" >&2
   touch "$folder/.ready"
 fi
 echo "$folder/bin/python"

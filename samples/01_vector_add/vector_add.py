@@ -45,6 +45,8 @@ def add_by_elements(a_ptr, b_ptr, c_ptr, n, BLOCK: tl.constexpr):
 
 KERNELS = (add_by_pointers, add_by_elements)
 BLOCK = 2048
+# (n, first): `first` elements are cut off the front, so that half2 does not fit.
+SIZES = ((1, 0), (2, 0), (2049, 0), (1 << 20, 0), (2047, 0), (1_000_003, 0), (99_999, 1))
 
 
 def compile_for(target):
@@ -59,10 +61,10 @@ def reference(a, b):
 def check():
     import torch
 
+    device = common.device()
     for kernel in KERNELS:
-        # (n, first): `first` elements are cut off the front, so that half2 does not fit.
-        for n, first in ((1, 0), (2, 0), (2047, 0), (2049, 0), (1 << 20, 0), (1_000_003, 0), (99_999, 1)):
-            a, b, c = (torch.randn(n + first, device="cuda").half()[first:] for _ in range(3))
+        for n, first in common.sizes(gpu=SIZES, cpu=SIZES[-3:]):
+            a, b, c = (torch.randn(n + first, device=device).half()[first:] for _ in range(3))
             compiled = kernel[(triton.cdiv(n, BLOCK),)](a, b, c, n, BLOCK=BLOCK)
             # A half has 11 bits: the right rounding is off by half of the last one at most.
             what = f"{kernel.__name__}, n = {n}{', unaligned' * bool(first)}"

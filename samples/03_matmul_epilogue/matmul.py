@@ -68,6 +68,7 @@ def matmul_element(a_ptr, b_ptr, bias_ptr, c_ptr, m, n, k, BM: tl.constexpr, BN:
 
 KERNELS = (matmul_tile, matmul_element)
 BLOCKS = {"BM": 64, "BN": 64, "BK": 32}
+SIZES = ((128, 64, 1), (1, 77, 65), (333, 257, 129), (130, 200, 1000), (1024, 512, 768))
 
 
 def compile_for(target):
@@ -85,12 +86,13 @@ def reference(a, b, bias):
 def check():
     import torch
 
+    device = common.device()
     for kernel in KERNELS:
-        for m, n, k in ((128, 64, 1), (1, 77, 65), (333, 257, 129), (130, 200, 1000), (1024, 512, 768)):
-            a = torch.randn(m, k, device="cuda").half()
-            b = (torch.randn(k, n, device="cuda") / k**0.5).half()  # results of about 1, whatever k is
-            bias = torch.randn(n, device="cuda").half()
-            c = torch.empty(m, n, device="cuda", dtype=torch.float16)
+        for m, n, k in common.sizes(gpu=SIZES, cpu=SIZES[1:3]):
+            a = torch.randn(m, k, device=device).half()
+            b = (torch.randn(k, n, device=device) / k**0.5).half()  # results of about 1, whatever k is
+            bias = torch.randn(n, device=device).half()
+            c = torch.empty(m, n, device=device, dtype=torch.float16)
             grid = (triton.cdiv(m, BLOCKS["BM"]), triton.cdiv(n, BLOCKS["BN"]))
             compiled = kernel[grid](a, b, bias, c, m, n, k, **BLOCKS, num_warps=4, num_stages=3)
             # Twice the rounding to half at the end; the absolute part is the accumulation, near zeros of the sum.

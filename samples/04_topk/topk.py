@@ -36,6 +36,7 @@ def topk(x_ptr, values_ptr, indices_ptr, cols, k, COLS: tl.constexpr, KEPT: tl.c
 
 
 NUM_WARPS = 4
+SIZES = ((1, 5, 3), (17, 100, 100), (100, 1000, 20), (512, 1024, 32), (64, 2047, 50))
 
 
 def compile_for(target):
@@ -69,9 +70,10 @@ def reference(x, k):
 def check():
     import torch
 
-    for rows, cols, k in ((1, 5, 3), (17, 100, 100), (100, 1000, 20), (512, 1024, 32), (64, 2047, 50)):
-        distinct = torch.randn(rows, cols, device="cuda")
-        tied = torch.randint(-9, 9, (rows, cols), device="cuda").float()
+    device = common.device()
+    for rows, cols, k in common.sizes(gpu=SIZES, cpu=((1, 513, 30), (100, 1000, 20))):
+        distinct = torch.randn(rows, cols, device=device)
+        tied = torch.randint(-9, 9, (rows, cols), device=device).float()
         for name, x in (("", distinct), (", ties", tied)):
             compiled, values, indices = launch(x, k)
             wanted_values, wanted_indices = reference(x, k)

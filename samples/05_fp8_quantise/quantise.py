@@ -17,7 +17,8 @@ import common
 GROUP = 128  # columns that share a scale
 
 
-# Q is the dtype of the quantised bytes. Triton knows fp8 e4m3 from sm_89 on; before that they are plain bytes.
+# Q is the dtype of the quantised bytes. Triton knows fp8 e4m3 on the CPU and from sm_89 on; on older GPUs they are
+# plain bytes.
 @tle_raw.dialect("cuda", file="quantise.cu")
 def quantise(x: Tile["f32", "M", "N"], q: Out[Tile["Q", "M", "N"]], scales: Out[Tile["f32", "M", "G"]]): ...
 
@@ -35,10 +36,12 @@ def quantise_groups(x_ptr, q_ptr, scale_ptr, rows, cols, groups, M: tl.constexpr
 
 
 BLOCKS = {"M": 8, "N": 4 * GROUP, "G": 4}
+SIZES = ((1, 1), (3, 127), (16, 512), (77, 1000), (129, 4224))
 
 
 def compile_for(target):
-    bytes_ = "*fp8e4nv" if tle_raw.target.parse_target(target).capability >= 89 else "*u8"
+    parsed = tle_raw.target.parse_target(target)
+    bytes_ = "*fp8e4nv" if parsed.backend == "cpu" or parsed.capability >= 89 else "*u8"
     types = {"x_ptr": "*bf16", "q_ptr": bytes_, "scale_ptr": "*fp32", "rows": "i32", "cols": "i32", "groups": "i32"}
     return [common.compile_ahead(quantise_groups, target, types, BLOCKS)]
 
@@ -50,7 +53,7 @@ def launch(x):
     groups = triton.cdiv(cols, GROUP)
     q = torch.empty(rows, cols, device=x.device, dtype=torch.float8_e4m3fn)
     scales = torch.empty(rows, groups, device=x.device)
-    has_fp8 = torch.cuda.get_device_capability() >= (8, 9)
+    has_fp8 = common.on_cpu() or torch.cuda.get_device_capability() >= (8, 9)
     grid = (triton.cdiv(rows, BLOCKS["M"]), triton.cdiv(cols, BLOCKS["N"]))
     compiled = quantise_groups[grid](x, q if has_fp8 else q.view(torch.uint8), scales, rows, cols, groups, **BLOCKS)
     return compiled, q, scales
@@ -77,8 +80,9 @@ def scaled(x, scales):
 def check():
     import torch
 
-    for rows, cols in ((1, 1), (3, 127), (16, 512), (77, 1000), (129, 4224)):
-        x = torch.randn(rows, cols, device="cuda") * torch.logspace(-6, 3, rows, device="cuda")[:, None]
+    device = common.device()
+    for rows, cols in common.sizes(gpu=SIZES, cpu=((3, 127), (77, 1000))):
+        x = torch.randn(rows, cols, device=device) * torch.logspace(-6, 3, rows, device=device)[:, None]
         x[rows // 2, : cols // 2] = 0
         x[-1, -1] = -0.0
         x = x.bfloat16()

@@ -43,6 +43,8 @@ def embedding_bag(table_ptr, index_ptr, weight_ptr, out_ptr, size, columns, M: t
 
 
 BLOCKS = {"M": 16, "N": 512}
+# Columns that are no multiple of 8 take the other way through the fragment.
+SIZES = ((3, 4, 1), (7, 19, 333), (1, 1, 8), (5, 16, 256), (33, 50, 1000), (64, 37, 512))
 
 
 def compile_for(target):
@@ -58,12 +60,12 @@ def reference(table, index, weight):
 def check():
     import torch
 
-    # Columns that are no multiple of 8 take the other way through the fragment.
-    for bags, size, columns in ((3, 4, 1), (7, 19, 333), (1, 1, 8), (5, 16, 256), (33, 50, 1000), (64, 37, 512)):
-        table = torch.randn(1000, columns, device="cuda").half()
-        index = torch.randint(0, 1000, (bags, size), device="cuda", dtype=torch.int32)
-        weight = torch.randn(bags, size, device="cuda")
-        out = torch.empty(bags, columns, device="cuda")
+    device = common.device()
+    for bags, size, columns in common.sizes(gpu=SIZES, cpu=((7, 19, 333), (33, 50, 1000))):
+        table = torch.randn(1000, columns, device=device).half()
+        index = torch.randint(0, 1000, (bags, size), device=device, dtype=torch.int32)
+        weight = torch.randn(bags, size, device=device)
+        out = torch.empty(bags, columns, device=device)
         grid = (bags, triton.cdiv(columns, BLOCKS["N"]))
         compiled = embedding_bag[grid](table, index, weight, out, size, columns, **BLOCKS)
         # Float32 products and sums of up to 50 numbers of about 1.

@@ -1,10 +1,12 @@
-"""Every sample compiles to one kernel without calls; its references are right; on a GPU its numbers are, too."""
+"""Every sample compiles to one kernel without calls; its references are right, and its numbers, on CPU and GPU."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -36,6 +38,18 @@ def sample(request: pytest.FixtureRequest) -> ModuleType:
         return common.load(request.param)
     finally:
         sys.path[:] = path
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def on_cpu() -> Iterator[None]:
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        yield
 
 
 def test_there_are_six_samples():
@@ -77,19 +91,47 @@ def test_the_instructions_a_sample_is_about_are_in_its_ptx(sample: ModuleType, r
     assert [text for text in INSTRUCTIONS[folder] if text not in ptx] == []
 
 
-def test_a_sample_without_a_gpu_says_that_no_numbers_were_checked():
+@pytest.mark.parametrize("sample", FOLDERS, indirect=True)
+def test_the_numbers_of_a_sample_are_right_on_the_cpu(sample: ModuleType, torch, on_cpu):
+    checked = list(sample.check())
+    assert checked and [str(comparison) for _, comparison in checked if not comparison.is_right] == []
+    for kernel in {kernel.metadata.name: kernel for kernel, _ in checked}.values():
+        report = tle_raw.report(kernel)
+        assert report.entries == ("tle_launch",) and report.target.startswith("cpu")
+        assert common.is_one_kernel(kernel)
+
+
+def test_a_sample_that_is_only_compiled_says_that_no_numbers_were_checked():
     output = _run("02_softmax/softmax.py", "--compile-only")
     assert output.returncode == 0, output.stderr
     assert "NO NUMBERS WERE CHECKED" in output.stdout
     assert "one entry point" in output.stdout
 
 
-def test_the_demo_shows_the_fragment_and_where_it_sits():
-    output = _run("demo.py")
+def test_a_sample_on_the_cpu_checks_its_numbers_and_compiles_for_a_gpu(torch):
+    output = _run("02_softmax/softmax.py", "--target", "cuda:80", TLE_RAW_TARGET="cpu")
+    assert output.returncode == 0, output.stderr
+    assert "on the CPU" in output.stdout and "a team of 128 threads" in output.stdout
+    assert "kernel `softmax` for cuda:80: 1 region, one entry point" in output.stdout
+    assert output.stdout.splitlines()[-1] == "PASS"
+
+
+def test_a_wrong_number_fails_a_sample(torch, on_cpu, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["sample"])
+    kernel = common.load("01_vector_add").compile_for("cpu")[1]
+    wrong = common.compare("it", torch.zeros(2), torch.ones(2))
+    assert common.main("a sample", lambda target: [], lambda: iter([(kernel, wrong)])) == 1
+    printed = capsys.readouterr().out
+    assert "WRONG" in printed and "FAIL" in printed and "PASS" not in printed
+
+
+def test_the_demo_shows_the_fragment_its_numbers_and_where_it_sits(torch):
+    output = _run("demo.py", TLE_RAW_TARGET="cpu")
     assert output.returncode == 0, output.stderr
     assert "@tle_raw.dialect" in output.stdout and "__device__ void softmax_rows" in output.stdout
-    if not common.has_gpu():
-        assert "shfl.sync" in output.stdout and "No numbers were checked" in output.stdout
+    assert "Launched on the CPU" in output.stdout and "257 × 781" in output.stdout
+    assert "kernel `softmax` for cuda:90" in output.stdout and "shfl.sync" in output.stdout
+    assert output.stdout.splitlines()[-1] == "PASS"
 
 
 @pytest.mark.gpu
@@ -100,17 +142,12 @@ def test_the_numbers_of_a_sample_are_right(folder: str):
     assert output.returncode == 0 and "PASS" in output.stdout, output.stdout + output.stderr
 
 
-def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(SAMPLES / arguments[0]), *arguments[1:]]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, env={**os.environ, **environment})
 
 
 # The references and the comparison, on the processor: they decide whether a sample passes.
-
-
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch")
 
 
 def test_a_result_within_the_tolerance_is_right_and_one_beyond_it_is_wrong(torch):
