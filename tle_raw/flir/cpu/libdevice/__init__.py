@@ -50,6 +50,8 @@ def emit(symbol: str, operands: Sequence[Any], result_type: Any) -> Any:
 
 
 def _functions() -> dict[str, Any]:
-    from .functions import FUNCTIONS  # the MLIR bindings are imported when a kernel needs them
+    from tle_raw.flir.cpu.libdevice.functions import (
+        FUNCTIONS,  # the MLIR bindings are imported when a kernel needs them
+    )
 
     return FUNCTIONS

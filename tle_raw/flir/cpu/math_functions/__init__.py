@@ -31,6 +31,6 @@ def expand_math(module: Any, *, fma: bool = True) -> None:
         vectorisation: a function is made for each type that stands in the module.
     fma : whether the host has fused multiply-add. Without it LLVM would call ``fma()`` of libm.
     """
-    from .expand import expand  # the MLIR bindings are imported when a kernel needs them
+    from tle_raw.flir.cpu.math_functions.expand import expand  # the MLIR bindings are imported when a kernel needs them
 
     expand(module, fma)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from torch_mlir import ir
 from torch_mlir.dialects import scf
 
-from .exponential import nearest_whole
-from .lanes import Lanes, fma, select
+from tle_raw.flir.cpu.math_functions.exponential import nearest_whole
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, fma, select
 
 Reduced = tuple[Lanes, Lanes]
 _TWO_OVER_PI = 0.6366197723675814

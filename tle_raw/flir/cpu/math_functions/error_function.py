@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import coefficients
-from .exponential import exp2, exp_in_f64
-from .lanes import Lanes, fma, polynomial, select, smaller
+from tle_raw.flir.cpu.math_functions import coefficients
+from tle_raw.flir.cpu.math_functions.exponential import exp2, exp_in_f64
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, fma, polynomial, select, smaller
 
 
 def erf(x: Lanes) -> Lanes:

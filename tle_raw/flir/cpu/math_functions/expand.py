@@ -9,8 +9,16 @@ from typing import Any
 from torch_mlir import ir
 from torch_mlir.dialects import func, vector
 
-from . import error_function, exponential, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric
-from .lanes import Lanes
+from tle_raw.flir.cpu.math_functions import (
+    error_function,
+    exponential,
+    hyperbolic,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    trigonometric,
+)
+from tle_raw.flir.cpu.math_functions.lanes import Lanes
 
 Function = Callable[..., Lanes]
 

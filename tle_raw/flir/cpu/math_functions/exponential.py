@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import coefficients
-from .lanes import FORMATS, Lanes, fma, larger, polynomial, power_of_two, select, smaller
+from tle_raw.flir.cpu.math_functions import coefficients
+from tle_raw.flir.cpu.math_functions.lanes import FORMATS, Lanes, fma, larger, polynomial, power_of_two, select, smaller
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts, the first with few enough bits that k times it is exact: Cody and Waite's reduction, which then

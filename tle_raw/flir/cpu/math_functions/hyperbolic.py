@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from . import coefficients
-from .exponential import expm1_in_f64, reduced
-from .lanes import Lanes, fma, polynomial, power_of_two, select, smaller
-from .logarithm import log1p_in_f64
+from tle_raw.flir.cpu.math_functions import coefficients
+from tle_raw.flir.cpu.math_functions.exponential import expm1_in_f64, reduced
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, fma, polynomial, power_of_two, select, smaller
+from tle_raw.flir.cpu.math_functions.logarithm import log1p_in_f64
 
 
 def tanh(x: Lanes) -> Lanes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from . import coefficients
-from .lanes import Lanes, fma, polynomial, select
+from tle_raw.flir.cpu.math_functions import coefficients
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, fma, polynomial, select
 
 _HALF_PI = math.pi / 2
 

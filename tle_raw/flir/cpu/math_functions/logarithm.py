@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from torch_mlir import ir
 
-from . import coefficients
-from .lanes import FORMATS, Lanes, fma, polynomial, select
+from tle_raw.flir.cpu.math_functions import coefficients
+from tle_raw.flir.cpu.math_functions.lanes import FORMATS, Lanes, fma, polynomial, select
 
 _ROOT_HALF_BITS = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 _SMALLEST_NORMAL = {32: 2.0**-126, 64: 2.0**-1022}

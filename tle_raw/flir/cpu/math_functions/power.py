@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .exponential import exp2_in_f64
-from .lanes import Lanes, fma, larger, select, smaller
-from .logarithm import LOG2_E, mantissa_and_exponent, short_log
+from tle_raw.flir.cpu.math_functions.exponential import exp2_in_f64
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, fma, larger, select, smaller
+from tle_raw.flir.cpu.math_functions.logarithm import LOG2_E, mantissa_and_exponent, short_log
 
 
 def rsqrt(x: Lanes) -> Lanes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import coefficients
-from .angle_reduction import reduced, reduced_in_f64
-from .lanes import Lanes, fma, polynomial, select
+from tle_raw.flir.cpu.math_functions import coefficients
+from tle_raw.flir.cpu.math_functions.angle_reduction import reduced, reduced_in_f64
+from tle_raw.flir.cpu.math_functions.lanes import Lanes, fma, polynomial, select
 
 
 def sin(x: Lanes) -> Lanes:
