@@ -29,7 +29,7 @@ def _accumulation_type(element: Any) -> Any:
 
 
 def _operand(kernel: Kernel, tile: Tile, element: Any) -> Buffer:
-    """An operand in a buffer of the accumulator's type; the widening is exact. Bytes stay bytes: CPUs multiply those."""
+    """An operand in a buffer of the accumulator's type; widening is exact. Bytes stay: CPUs multiply those."""
     return kernel.stored(tile if str(tile.element) == "i8" else _converted(tile, element))
 
 
