@@ -75,4 +75,4 @@ def assert_lines(text: str, checks: str, folder: Path) -> None:
     source.write_text(text)
     matcher = Matcher.from_opts(Options(match_filename=str(lines), input_file=str(source)))
     matcher.stderr = io.StringIO()
-    assert matcher.run() == 0, f"{matcher.stderr.getvalue()}\n{text}"
+    assert matcher.run() == 0, f"{matcher.stderr.getvalue()}\n{text[:3000]}"

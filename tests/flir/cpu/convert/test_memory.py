@@ -115,7 +115,7 @@ def test_a_tile_is_loaded_before_any_of_it_is_stored(by):
     assert_same(y, expected)
     shifted_between[(1,)](z[200:], z[200 + by :], B=B)
     expected[200 + by : 200 + by + B] = x[200 : 200 + B] * 2
-    assert_same(z, expected | x if False else torch.cat([x[: 200 + by], x[200 : 200 + B] * 2, x[200 + by + B :]]))
+    assert_same(z, torch.cat([x[: 200 + by], x[200 : 200 + B] * 2, x[200 + by + B :]]))
 
 
 @triton.jit
@@ -152,6 +152,49 @@ def test_a_matrix_is_transposed_in_place():
     y = x.clone()
     transposed_in_place[(1,)](y, N=32)
     assert_same(y, x.T)
+
+
+@triton.jit
+def rearranged_in_place(x, N: tl.constexpr, HOW: tl.constexpr):
+    flat = tl.arange(0, N * N)
+    at = flat.reshape(N, N)
+    if HOW == "transposed":
+        tl.store(x + at, tl.trans(tl.load(x + at)))
+    elif HOW == "flipped":
+        tl.store(x + flat, tl.flip(tl.load(x + flat), 0))
+    elif HOW == "scattered":
+        where = x + (flat * 5) % (N * N)
+        tl.store(where, tl.flip(tl.load(where), 0) + 1)
+    elif HOW == "spread":
+        row = tl.arange(0, N)
+        tl.store(x + row[:, None] * N + row[None, :], tl.load(x + row * N + 1)[:, None] + row[None, :])
+    else:
+        a, b = tl.split(tl.load(x + flat).reshape(N * N // 2, 2))
+        tl.store(x + flat, tl.reshape(tl.join(b, a), (N * N,)))
+
+
+@pytest.mark.parametrize("how", ["transposed", "flipped", "scattered", "spread", "pairs"])
+def test_a_tile_is_rearranged_in_place(how):
+    n = 16
+    x = random_tensor(torch.float32, n, n)
+    y = x.clone()
+    rearranged_in_place[(1,)](y, N=n, HOW=how)
+    flat = x.flatten()
+    expected = {
+        "transposed": lambda: x.T,
+        "flipped": lambda: flat.flip(0),
+        "spread": lambda: x[:, 1:2] + torch.arange(n),
+        "pairs": lambda: flat.reshape(-1, 2).flip(1).flatten(),
+        "scattered": lambda: _scattered(flat),
+    }[how]()
+    assert_same(y, expected.reshape(n, n))
+
+
+def _scattered(flat):
+    where = torch.arange(flat.numel()) * 5 % flat.numel()
+    result = torch.empty_like(flat)
+    result[where] = flat[where].flip(0) + 1
+    return result
 
 
 @triton.jit

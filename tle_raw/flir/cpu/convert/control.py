@@ -9,7 +9,7 @@ from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, lazy, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
 from tle_raw.flir.cpu.convert.memory import pending_loads
-from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Shared, Splat, Tile
+from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Shared, Splat, Tile, leaves_read
 
 
 class Walk:
@@ -166,20 +166,7 @@ def move_all(kernel: Kernel, moves: Sequence[tuple[Buffer, Tile]]) -> None:
 
 def buffers_read(tile: Tile) -> dict[Buffer, bool]:
     """The buffers that computing a tile reads, and whether at the element's own index only."""
-    found: dict[Buffer, bool] = {}
-    waiting: list[tuple[Tile, bool]] = [(tile, True)]
-    seen: set[tuple[Tile, bool]] = set()
-    while waiting:
-        here = waiting.pop()
-        if here in seen:
-            continue
-        seen.add(here)
-        current, same = here
-        if isinstance(current, Buffer):
-            found[current] = found.get(current, True) and same
-        keeps = same and isinstance(current, (Elementwise, Shared))
-        waiting += [(operand, keeps) for operand in current.operands]
-    return found
+    return leaves_read([tile], Buffer, (Elementwise, Shared))
 
 
 @converts("scf.for")

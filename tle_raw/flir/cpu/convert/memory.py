@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
-from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Index, Tile
+from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Index, Shared, Tile, leaves_read
 
 
 class Load(Tile):
@@ -126,9 +126,8 @@ def store(kernel: Kernel, op: Any) -> None:
 
         kernel.for_each(target.shape, element, instead=instead)
 
-    loads = [
-        load for load in pending_loads([source, *([mask_tile] if mask_tile else [])]) if _may_overlap(load, target)
-    ]
+    roots = [source, *([mask_tile] if mask_tile else [])]
+    loads = {load: same for load, same in pending_loads(roots).items() if not (same and load.pointer is target)}
     if not loads:
         write({})
         return
@@ -142,35 +141,22 @@ def store(kernel: Kernel, op: Any) -> None:
         build.create("scf.yield")
 
 
-def pending_loads(roots: Sequence[Tile]) -> list[Load]:
-    """The loads that computing these tiles will do."""
-    found: dict[Load, None] = {}
-    seen: set[Tile] = set()
-    waiting = list(roots)
-    while waiting:
-        tile = waiting.pop()
-        if tile in seen:
-            continue
-        seen.add(tile)
-        if isinstance(tile, Load):
-            found[tile] = None
-        waiting += tile.operands
-    return list(found)
+def pending_loads(roots: Sequence[Tile]) -> dict[Load, bool]:
+    """The loads that computing these tiles will do, and whether each is needed at the element's own index only."""
+    return leaves_read(roots, Load, (Elementwise, Shared, Load))
 
 
-def _may_overlap(load: Load, target: Tile) -> bool:
-    """False when the very addresses that are stored to are the ones loaded, element by element."""
-    return not (load.pointer is target and isinstance(target, Tile) and load.shape == target.shape)
+def _overlap(loads: Mapping[Load, bool], target: Tile) -> Value:
+    """Whether the memory of any of the loads overlaps the target's, unless both walk over the same addresses.
 
-
-def _overlap(loads: Sequence[Load], target: Tile) -> Value:
-    """Whether the memory of any of the loads overlaps the target's, unless both walk over the same addresses."""
+    ``loads`` says of each whether it is needed at the element's own index only.
+    """
     low, high = _range(target)
     result = None
-    for load in loads:
+    for load, same in loads.items():
         load_low, load_high = _range(load.pointer)
         apart = build.binary("ori", build.compare("ule", load_high, low), build.compare("ule", high, load_low))
-        if load.pointer.shape == target.shape:
+        if same and load.pointer.shape == target.shape:
             apart = build.binary("ori", apart, _same(load.pointer, target))
         overlaps = build.binary("xori", apart, build.constant(True, "i1"))
         result = overlaps if result is None else build.binary("ori", result, overlaps)

@@ -132,7 +132,7 @@ def _must_load_now(op: Any, sinks: set[Any], order: dict[Any, int], writes: list
             return True
         if sink.name == "tt.store":
             target, source = sink.operands[0], op.operands[0]
-            if target != source and not (lazy.is_affine(target) and lazy.is_affine(source)):
+            if not (lazy.is_affine(target) and lazy.is_affine(source)):
                 return True
         elif _writes_memory(sink):
             return True

@@ -64,6 +64,8 @@ def operand_type(op: Any, number: int = 0) -> Any:
 @emits("arith.constant")
 def _constant(op: Any, operands: Sequence[Any]) -> Any:
     attribute = op.attributes["value"]
+    if types.is_small_float(attribute.type):
+        return build.constant(casts.small_float_bits(attribute.value, str(attribute.type)), "i8")
     return build.value("arith.constant", [], attribute.type, {"value": attribute})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.build import Type, Value
@@ -46,6 +46,7 @@ class Tile:
         return math.prod(self.shape)
 
 
+Leaf = TypeVar("Leaf", bound=Tile)
 FLAT_RANK = 4  # buffers of this many dimensions or more are addressed by position
 
 
@@ -177,6 +178,27 @@ class Chosen(Tile):
             chosen = build.select(first, a.integer(), b.integer())
             return types.from_integer(chosen, a.element)
         return build.select(first, a, b)
+
+
+def leaves_read(roots: Sequence[Tile], kind: type[Leaf], through: tuple[type[Tile], ...]) -> dict[Leaf, bool]:
+    """The tiles of a kind that computing others reads, and whether only at the index of the element computed.
+
+    Tiles of the kinds ``through`` read their operands at their own index.
+    """
+    found: dict[Leaf, bool] = {}
+    waiting = [(root, True) for root in roots]
+    seen: set[tuple[Tile, bool]] = set()
+    while waiting:
+        here = waiting.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        tile, same = here
+        if isinstance(tile, kind):
+            found[tile] = found.get(tile, True) and same
+        keeps = same and isinstance(tile, through)
+        waiting += [(operand, keeps) for operand in tile.operands]
+    return found
 
 
 def as_values(index: Index) -> list[Value]:
