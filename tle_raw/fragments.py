@@ -129,15 +129,14 @@ class Fragment(ConstexprFunction):
         return self is other
 
     def __call__(self, *args: Any, _semantic: Any = None, _generator: Any = None, **kwargs: Any) -> Any:
-        if _semantic is None:
+        from tle_raw.frontends.raw.call import call_fragment
+        from tle_raw.frontends.raw.interpret import in_interpreter
+
+        if _semantic is None and not in_interpreter():
             raise RegionError(
                 f"the fragment `{self.name}` is device code: it runs only inside a @triton.jit kernel",
-                hint="for TRITON_INTERPRET=1 there is no way to run it in this release"
-                if _interpreting()
-                else "use fragment.compile(target=...) to compile it alone",
+                hint="use fragment.compile(target=...) to compile it alone",
             ).at(fragment=self.name, source=self.place)
-        from tle_raw.frontends.raw.call import call_fragment
-
         return call_fragment(self, args, kwargs, _semantic, _generator)
 
     # --- what the hub asks ------------------------------------------------------------------------------------
@@ -219,19 +218,15 @@ def _stamp(paths: tuple[str, ...]) -> tuple:
     return tuple(stamps)
 
 
-def _interpreting() -> bool:
-    from triton import knobs
-
-    return bool(knobs.runtime.interpret)
-
-
 def declare(adapter: Adapter, declaration: Declaration, inline: bool = True) -> Fragment:
     """Make a fragment; what goes wrong names it and its stub's line."""
     from tle_raw import watch
     from tle_raw.flir import hooks
+    from tle_raw.frontends.raw import interpret
 
     hooks.install()
     watch.install()
+    interpret.install()
     try:
         return Fragment(adapter, declaration, inline=inline)
     except TLEError as e:

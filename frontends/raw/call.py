@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,6 +25,7 @@ from tle_raw.errors import (
 from tle_raw.flir.hooks import check_joined
 from tle_raw.fragments import Fragment
 from tle_raw.frontends.raw.emit import emit_element, emit_region
+from tle_raw.frontends.raw.interpret import in_interpreter, interpret_region, interpreted_call_site
 from tle_raw.frontends.raw.ports import RegionRecord
 from tle_raw.frontends.raw.values import describe
 from tle_raw.signature import Signature, Tile
@@ -32,7 +34,10 @@ from tle_raw.signature import Signature, Tile
 def call_fragment(
     fragment: Fragment, args: Sequence[Any], keywords: dict[str, Any], semantic: Any, generator: Any
 ) -> Any:
-    """``fragment(*args, shape=…, M=…)`` inside a kernel: bind, emit, give back the results."""
+    """``fragment(*args, shape=…, M=…)`` inside a kernel: bind, emit, give back the results.
+
+    ``semantic`` is None in Triton's interpreter: there the region runs at once.
+    """
 
     def bind_call() -> tuple[BoundSignature, dict[str, Any]]:
         if fragment.signature is None:
@@ -52,8 +57,11 @@ def call_fragment(
 
 
 def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: Any) -> list[core.tensor]:
-    site = _call_site(generator)
+    site = _call_site(generator) if semantic is not None else interpreted_call_site()
     try:
+        if semantic is None:
+            bound, values = bind_call()
+            return interpret_region(fragment, bound, values)
         check_joined()
         _check_language(semantic)
         bound, values = bind_call()
@@ -153,6 +161,19 @@ def call(
     return _flagtree_call(func, args, output_indices, outputs, inputs, _semantic, _generator)
 
 
+def _also_interpreted(builtin: Any) -> Any:
+    """Triton's interpreter calls a function of a library as it stands, without its semantic object."""
+
+    @functools.wraps(builtin)
+    def wrapper(*args: Any, **keywords: Any) -> Any:
+        if keywords.get("_semantic") is None and in_interpreter():
+            return builtin.__wrapped__(*args, **keywords)
+        return builtin(*args, **keywords)
+
+    return wrapper
+
+
+call = _also_interpreted(call)
 # FlagTree's name for arguments that live in shared memory: tiles are put there for every call.
 call_smem = call
 

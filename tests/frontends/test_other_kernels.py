@@ -1,8 +1,5 @@
 """Kernels that are not plain ``@triton.jit`` for NVIDIA GPUs: each works or is refused by name."""
 
-import os
-import subprocess
-import sys
 
 import pytest
 import triton
@@ -63,28 +60,3 @@ def test_a_region_in_a_function_that_stays_a_function_works():
     compiled = compile_kernel(calls_not_inlined, {"x": "*fp32"}, {"B": 128})
     report = tle_raw.report(compiled)
     assert report.one_kernel and report.regions[0].inlined
-
-
-def test_the_interpreter_is_refused(tmp_path):
-    script = tmp_path / "interpreted.py"
-    script.write_text(INTERPRETED)
-    environment = os.environ | {"TRITON_INTERPRET": "1"}
-    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=environment)
-    assert run.returncode == 1
-    assert "TRITON_INTERPRET=1" in run.stderr and "device code" in run.stderr
-
-
-INTERPRETED = """
-import torch, triton, triton.language as tl, tle_raw
-from tle_raw import InOut, Tile
-
-@tle_raw.dialect("cuda", source="template <int M> __device__ void twice(float* t) {}")
-def twice(t: InOut[Tile["f32", "M"]]): ...
-
-@triton.jit
-def kernel(x, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x + i, twice(tl.load(x + i)))
-
-kernel[(1,)](torch.ones(128), B=128)
-"""

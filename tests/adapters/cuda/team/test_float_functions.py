@@ -9,8 +9,6 @@ import pytest
 
 from tests.adapters.cuda.team.tables import evaluate
 
-pytestmark = pytest.mark.one_triton
-
 RNG = np.random.default_rng(7)
 N = 400
 A = RNG.standard_normal(N) * 4

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tests.adapters.cuda.team.tables import evaluate
-
-pytestmark = pytest.mark.one_triton
 
 RNG = np.random.default_rng(11)
 N = 300

@@ -12,8 +12,6 @@ from tests.adapters.cuda.team.tables import run
 from tle_raw import InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import KernelFailed, SharedMemoryError, UnsupportedFeatureError
 
-pytestmark = pytest.mark.one_triton
-
 RNG = np.random.default_rng(9)
 
 

@@ -9,8 +9,6 @@ import tle_raw
 from tests.adapters.cuda.team.tables import run
 from tle_raw import Const, InOut, Out, Pointer, Scalar, Tile
 
-pytestmark = pytest.mark.one_triton
-
 RNG = np.random.default_rng(5)
 EVERY = [1, 2, 3, 4, 7, 8, 16, 32]
 

@@ -1,0 +1,35 @@
+"""Regions run in Triton's interpreter, as in a compiled kernel."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("llvmlite")
+
+KERNELS = Path(__file__).with_name("interpreted_kernels.py")
+TESTS = re.findall(r"^def (test_\w+)", KERNELS.read_text(), re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def output():
+    """What all tests of the file say: one process, because most of its time is imports."""
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    found = {}
+    run = subprocess.run(
+        [sys.executable, str(KERNELS), *TESTS], env=environment, capture_output=True, text=True, timeout=600
+    )
+    found = dict.fromkeys(re.findall(r"^passed (\w+)", run.stdout, re.MULTILINE), True)
+    return found, run.stderr
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_interpreted(output, name):
+    passed, errors = output
+    assert name in passed, errors[-3000:]
