@@ -1,7 +1,9 @@
 """The README's examples do what the README says."""
 
 import importlib.util
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,9 +47,28 @@ def test_the_plain_pointer_form_fits_the_same_signature(quickstart, tmp_path):
     assert fragment.compile(M=64, N=64).instructions > 0
 
 
+def test_the_quickstart_runs_on_the_cpu(quickstart, tmp_path):
+    pytest.importorskip("torch")
+    environment = {**os.environ, "TLE_RAW_TARGET": "cpu"}
+    command = [sys.executable, str(tmp_path / "scale.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "kernel `kernel` for cpu" in done.stdout and "a team of 128 threads" in done.stdout
+
+
+def test_the_debugging_example_prints_what_the_readme_shows(quickstart, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with tle_raw.knobs.scope():
+        exec(compile((tmp_path / "debugging.py").read_text(), "debugging.py", "exec"), {"__name__": "example"})
+    printed = capsys.readouterr().out.replace(f"{tmp_path}/", "").rstrip().splitlines()
+    assert len(printed) == 4
+    assert "\n".join(printed[:3]) in README.read_text(), "the caret's column differs from one Triton to the next"
+
+
 def test_every_other_python_example_runs(quickstart, tmp_path, monkeypatch):
     others = [name for name in examples() if name.endswith(".py") and name != "scale.py"]
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in others:
-        exec(compile((tmp_path / name).read_text(), name, "exec"), {"__name__": "example"})
+        with tle_raw.knobs.scope():
+            exec(compile((tmp_path / name).read_text(), name, "exec"), {"__name__": "example"})

@@ -12,7 +12,7 @@ version = tuple(int(n) for n in triton.__version__.split(".")[:2])
 sys.exit(not (torch.cuda.is_available() and (3, 6) <= version < (3, 10)))'
 
 if ! python=$(tools/find_python.sh) || ! "$python" -c "$has_device" >/dev/null 2>&1; then
-  make --no-print-directory ".venv-$triton/.ready" >&2
+  make --silent --no-print-directory ".venv-$triton/.ready" >&2
   echo ".venv-$triton/bin/python"
   exit
 fi
