@@ -353,3 +353,32 @@ def test_named_barriers_between_warps():
     out = np.zeros((3, 32), "i4")
     run(producer_consumer, num_warps=2, out=out)
     np.testing.assert_array_equal(out, np.arange(31, -1, -1) * 10 + np.arange(3)[:, None])
+
+
+def test_unoptimised_code_runs_too():
+    fragment = tle_raw.fragment(
+        """
+#include <tle_raw/tile.h>
+template <int N> __device__ void plain(tle::tile<float, N> t) {
+  __shared__ float s[N];
+  float local[4] = {1, 2, 3, 4};
+  for (int i : t.indices()) s[i] = t[i] * local[i % 4];
+  __syncthreads();
+  for (int i : t.indices()) t[i] = s[N - 1 - i] + __shfl_sync(~0u, t[i], 0);
+}
+""",
+        signature=plain_stub,
+        dialect="cuda",
+        flags=("-O0",),
+    )
+    x = RNG.integers(0, 9, 128).astype("f4")
+    s = x * (np.arange(128) % 4 + 1)
+    np.testing.assert_array_equal(
+        run(fragment, names={"N": 128}, t=x), s[::-1] + x.reshape(4, 32)[:, :1].repeat(32, 1).reshape(-1)
+    )
+
+
+def plain_stub(t: InOut[Tile["f32", "N"]]): ...
+
+
+plain_stub.__name__ = "plain"

@@ -11,8 +11,6 @@ namespace tle::team {
 
 constexpr u64 STACK_BYTES = 256 * 1024;
 constexpr u64 SLOT_BYTES = 128;
-// The lowest words of a stack: when one has changed, the thread has needed more than there is.
-constexpr u64 CANARY = 0x7a11ed5afe57acc5, CANARIES = 32;
 
 struct Team;
 struct Warp;
@@ -105,8 +103,6 @@ TLE_INLINE void prepare_stack(Slot* slot, void (*start)()) {
   for (int i = 0; i < WORDS; ++i) top[i] = 0;
   top[RETURN] = reinterpret_cast<u64>(start);
   slot->stack_pointer = top;
-  u64* bottom = reinterpret_cast<u64*>(reinterpret_cast<u64>(slot) & ~(STACK_BYTES - 1));
-  for (u64 i = 0; i < CANARIES; ++i) bottom[i] = CANARY;
 }
 
 }  // namespace tle::team

@@ -85,19 +85,13 @@ TLE_INLINE Slot* stack_for(Team* team, u32 thread) {
   return slot;
 }
 
-TLE_INLINE bool is_intact(Slot* slot, u64 words = 1) {
-  const u64* bottom = reinterpret_cast<u64*>(reinterpret_cast<u64>(slot) & ~(STACK_BYTES - 1));
-  u64 changed = 0;
-  for (u64 i = 0; i < words; ++i) changed |= bottom[i] ^ CANARY;
-  return changed == 0;
-}
-
 [[noreturn]] TLE_RARE static void report_overflow(Team* team) {
   Message(team).text("a thread of the fragment needs more than ").number(STACK_BYTES / 1024).text(" KiB of stack");
   give_up(team, STACK_OVERFLOW, 0);
 }
 
-// At the start of functions that may need much: so many bytes and some for what they call must be left.
+// At the start of functions that may need much: so many bytes, and some for what they call, must be left. There are no
+// guard pages: thousands of them for each worker would be more mappings than a process may have.
 extern "C" TLE_EXPORTED void tle_team_check_stack(u64 bytes) {
   constexpr u64 MARGIN = 32 * 1024;
   if (__builtin_expect((stack_pointer() & (STACK_BYTES - 1)) < MARGIN + bytes, 0)) report_overflow(self()->team);
@@ -108,7 +102,6 @@ TLE_INLINE void sleep(Slot* me, u32 site, u32 next) {
   Team* team = me->team;
   me->site = site;
   if (__builtin_expect(next == NONE, 0)) report_standstill(team);
-  if (__builtin_expect(!is_intact(me), 0)) report_overflow(team);
   Slot* to = stack_for(team, next);
   if (to != me) tle_team_switch(&me->stack_pointer, to->stack_pointer);
 }
@@ -119,7 +112,6 @@ TLE_INLINE void sleep(Slot* me, u32 site) { sleep(me, site, pick(me->team, u32(m
 TLE_INLINE void finish(Slot* me) {
   Team* team = me->team;
   Warp* warp = me->warp;
-  if (__builtin_expect(!is_intact(me, CANARIES), 0)) report_overflow(team);
   warp->alive &= ~(1u << me->lane);
   --team->live;
   release_after_exit(team, warp);
