@@ -28,6 +28,7 @@ float arguments                 all      stay Python floats, which promote like 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -119,12 +120,22 @@ def unary(self: Any, arg: TensorHandle, op: Any) -> TensorHandle:
 
 
 def fma(self: Any, x: TensorHandle, y: TensorHandle, z: TensorHandle) -> TensorHandle:
-    """One rounding, by long double where the product of float32 needs more than float64 has."""
+    """One rounding: by fractions for float64, by long double for what is smaller."""
 
-    def exactly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    def in_long_double(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         return a.astype(np.longdouble) * b.astype(np.longdouble) + c.astype(np.longdouble)
 
-    return elementwise(exactly, x, y, z)
+    return elementwise(exact_fma if z.dtype.scalar == tl.float64 else in_long_double, x, y, z)
+
+
+@np.vectorize(otypes=[np.float64])
+def exact_fma(a: float, b: float, c: float) -> float:
+    if not np.isfinite([a, b, c]).all():
+        return a * b + c
+    try:
+        return float(Fraction(a) * Fraction(b) + Fraction(c))
+    except OverflowError:
+        return a * b
 
 
 def clamp(self: Any, arg: TensorHandle, low: TensorHandle, high: TensorHandle, propagate: Any) -> TensorHandle:
