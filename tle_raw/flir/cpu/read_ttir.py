@@ -16,14 +16,15 @@ from tle_raw.flir.cpu.bindings import mlir
 # the one switch that all supported versions of Triton have.
 _SWITCH = "tle_print_generic"
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<\{|\}>|->|[{}()]|//[^\n]*')
-# Functions become upstream ones, so that upstream passes (inline, lift-cf-to-scf) know them.
-_FUNCTIONS = {'"tt.func"': '"func.func"', '"tt.return"': '"func.return"', '"tt.call"': '"func.call"'}
+# Functions become upstream ones, so that upstream passes (lift-cf-to-scf) know them. Calls stay: inside of operations
+# that are not registered, like tt.scan, an upstream call does not verify.
+_FUNCTIONS = {'"tt.func"': '"func.func"', '"tt.return"': '"func.return"'}
 
 
 def read_ttir(module: Any) -> Any:
     """A module of Triton's as an ``ir.Module`` of the MLIR bindings, in a context of its own.
 
-    ``tt.func``, ``tt.return`` and ``tt.call`` arrive as their ``func`` twins, all else as it is.
+    ``tt.func`` and ``tt.return`` arrive as their ``func`` twins, all else as it is.
     """
     ir = mlir()
     context = ir.Context()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, lazy, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
 from tle_raw.flir.cpu.convert.memory import pending_loads
@@ -307,12 +306,10 @@ def _bind_forwarded(kernel: Kernel, values: Sequence[Any], buffers: dict[int, Bu
         kernel.values[value] = buffers[number] if number in buffers else waiting.pop(0)
 
 
-@converts("func.call")
+@converts("tt.call")
 def call(kernel: Kernel, op: Any) -> None:
     """Functions that are not inlined by Triton are inlined here: Triton has no recursion."""
-    name = mlir().FlatSymbolRefAttr(op.attributes["callee"]).value
-    function = kernel.functions[name]
-    block = function.regions[0].blocks[0]
+    block = kernel.callee(op)
     for argument, operand in zip(block.arguments, op.operands):
         became = kernel.values[operand]
         kernel.values[argument] = kernel.stored(became) if isinstance(became, Tile) else became

@@ -56,7 +56,7 @@ def map_elementwise(kernel: Kernel, op: Any) -> None:
     block = op.regions[0].blocks[0]
     sources = [kernel.tile(o) for o in op.operands]
     if pack == 1:
-        whole = Elementwise(sources[0].shape, sources[0].element, sources, lambda *values: evaluate(block, values))
+        whole = Elementwise(sources[0].shape, sources[0].element, sources, lambda *values: evaluate(kernel, block, values))
         for number, result in enumerate(op.results):
             kernel.set(result, Shared(whole, number, types.element_of(result.type)))
         return
@@ -66,7 +66,7 @@ def map_elementwise(kernel: Kernel, op: Any) -> None:
         body = Body()
         start = tiles.multiply(index[-1], pack)
         at = [(*index[:-1], tiles.add(start, n)) for n in range(pack)]
-        values = evaluate(block, [body.element(source, i) for source in sources for i in at])
+        values = evaluate(kernel, block, [body.element(source, i) for source in sources for i in at])
         for number, value in enumerate(values):
             buffer, i = results[number // pack], at[number % pack]
             buffer.store(types.to_memory(value), i)

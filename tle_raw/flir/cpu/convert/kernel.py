@@ -166,6 +166,11 @@ class Kernel:
                 e.at(call_site=place(op.location))
                 raise
 
+    def callee(self, op: Any) -> Any:
+        """The body of the function that an operation calls."""
+        name = mlir().FlatSymbolRefAttr(op.attributes["callee"]).value
+        return self.functions[name].regions[0].blocks[0]
+
     def string(self, text: str) -> str:
         """A constant string of the module; returns its symbol."""
         ir = mlir()

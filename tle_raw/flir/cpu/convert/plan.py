@@ -151,4 +151,4 @@ def _writes_memory(op: Any) -> bool:
         return True
     if op.name in ("tt.extern_elementwise", "tt.elementwise_inline_asm"):
         return "pure" in op.attributes and not op.attributes["pure"].value
-    return op.name == "func.call"
+    return op.name == "tt.call"

@@ -21,12 +21,13 @@ LANES = 64
 class Combination:
     """The combining region: two sets of elements in, one out."""
 
-    def __init__(self, op: Any) -> None:
+    def __init__(self, kernel: Kernel, op: Any) -> None:
+        self.kernel = kernel
         self.block = op.regions[0].blocks[0]
         self.elements = [types.element_of(r.type) for r in op.results]
 
     def __call__(self, a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        return evaluate(self.block, [*a, *b])
+        return evaluate(self.kernel, self.block, [*a, *b])
 
     @property
     def is_plain(self) -> bool:
@@ -46,23 +47,38 @@ class Combination:
             attributes = {name: op.attributes[name] for name in op.attributes}
             if op.name == "arith.constant":
                 attributes["value"] = mlir().DenseElementsAttr.get_splat(kinds[0], op.attributes["value"])
-            operands = [known[o] if o in known else _splat(o, lanes) for o in op.operands]
+            operands = [known[o] if o in known else self._splat(o, lanes) for o in op.operands]
             known.update(zip(op.results, build.create(op.name, operands, kinds, attributes).results))
-        return [known[o] for o in last.operands]
+        return [known[o] if o in known else self._splat(o, lanes) for o in last.operands]
+
+    def _splat(self, value: Any, lanes: int) -> Any:
+        scalar = self.kernel.scalar(value)
+        return build.value("vector.broadcast", [scalar], f"vector<{lanes}x{scalar.type}>")
 
 
-def evaluate(block: Any, arguments: Sequence[Any]) -> list[Any]:
-    """Write the scalar operations of a block for these arguments; returns what it yields."""
+def evaluate(kernel: Kernel, block: Any, arguments: Sequence[Any]) -> list[Any]:
+    """Write the scalar operations of a block for these arguments; returns what it yields.
+
+    Triton moves the block's constants to the start of the kernel: they are the kernel's scalars.
+    """
     known = dict(zip(block.arguments, arguments))
+
+    def find(value: Any) -> Any:
+        return known[value] if value in known else kernel.scalar(value)
 
     def run(of: Any) -> list[Any]:
         *operations, last = [view.operation for view in of.operations]
         for op in operations:
-            operands = [known.get(o, o) for o in op.operands]
-            result = _branch(op, operands) if op.name == "scf.if" else scalars.emit(op, operands)
+            operands = [find(o) for o in op.operands]
+            if op.name == "scf.if":
+                result = _branch(op, operands)
+            elif op.name == "tt.call":
+                result = tuple(evaluate(kernel, kernel.callee(op), operands))
+            else:
+                result = scalars.emit(op, operands)
             several = isinstance(result, tuple) and not isinstance(result, types.Address)
             known.update(zip(op.results, result if several else (result,)))
-        return [known[o] for o in last.operands]
+        return [find(o) for o in last.operands]
 
     def _branch(op: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
         new = build.create("scf.if", operands, [types.computed(r.type) for r in op.results], regions=2)
@@ -73,10 +89,6 @@ def evaluate(block: Any, arguments: Sequence[Any]) -> list[Any]:
         return tuple(new.results)
 
     return run(block)
-
-
-def _splat(value: Any, lanes: int) -> Any:
-    return build.value("vector.broadcast", [value], f"vector<{lanes}x{value.type}>")
 
 
 @contextmanager
@@ -98,7 +110,7 @@ def reduce(kernel: Kernel, op: Any) -> None:
     axis = op.attributes["axis"].value
     shape = sources[0].shape
     rest = (*shape[:axis], *shape[axis + 1 :])
-    combine = Combination(op)
+    combine = Combination(kernel, op)
     results = [kernel.allocate(rest or (1,), element) for element in combine.elements]
     if axis == len(shape) - 1 and shape[axis] > 1:
         _reduce_last(kernel, sources, results, combine)
@@ -209,7 +221,7 @@ def scan(kernel: Kernel, op: Any) -> None:
     axis, backwards = op.attributes["axis"].value, op.attributes["reverse"].value
     shape = sources[0].shape
     rest = (*shape[:axis], *shape[axis + 1 :])
-    combine = Combination(op)
+    combine = Combination(kernel, op)
     results = [kernel.allocate(shape, element) for element in combine.elements]
     so_far = [kernel.allocate(rest or (1,), element) for element in combine.elements]
     size = shape[axis]
