@@ -76,7 +76,7 @@ def _lines(compiled: CompiledFragment) -> list[str]:
         ("calls left", ", ".join(compiled.kept_calls) or "none"),
         ("static shared", f"{shared} bytes{f' ({names})' if names else ''}"),
         ("block barrier", "yes" if compiled.uses_barrier else "no"),
-        ("inlined", "yes" if compiled.inline else "no, by its declaration"),
+        ("inlined", _inlined(compiled)),
         ("compiler", compiled.compiler),
         ("time", "from the cache" if compiled.cache_hit else f"{compiled.seconds:.2f} s"),
         ("file", compiled.path),
@@ -85,3 +85,9 @@ def _lines(compiled: CompiledFragment) -> list[str]:
     if compiled.warnings:
         rows.append(("warnings", compiled.warnings.strip()))
     return [f"{compiled.name} for {compiled.target}", *columns(rows)]
+
+
+def _inlined(compiled: CompiledFragment) -> str:
+    if compiled.target.backend == "cpu" and not compiled.bound.is_elementwise:
+        return "no, a team of threads runs it"
+    return "yes" if compiled.inline else "no, by its declaration"
