@@ -23,6 +23,11 @@ def _ordering(op: Any) -> int:
     return _ORDERINGS[op.attributes["sem"].value] if "sem" in op.attributes else 6
 
 
+def load_ordering(op: Any) -> Any:
+    """LLVM's ordering of a load."""
+    return _enum(_ACQUIRE if _ordering(op) in (4, 6) else _MONOTONIC)
+
+
 def _enum(number: int) -> Any:
     return build.attribute(f"{number} : i64")
 
@@ -49,7 +54,7 @@ def each_element(kernel: Kernel, op: Any, operands: Sequence[Any], act: Callable
         kernel.set(result, into)
 
 
-def _pointer(op: Any, pointer: Any) -> types.Address:
+def element_address(op: Any, pointer: Any) -> types.Address:
     element = types.pointee(types.element_of(op.operands[0].type))
     return pointer if isinstance(pointer, types.Address) else types.Address(pointer, None, element)
 
@@ -83,7 +88,7 @@ def atomic_rmw(kernel: Kernel, op: Any) -> None:
     pointer, number, mask = (*op.operands, None)[:3]
 
     def act(pointer: Any, number: Any, mask: Any) -> Any:
-        address = _pointer(op, pointer)
+        address = element_address(op, pointer)
 
         def update() -> Value:
             at = address.pointer()
@@ -128,7 +133,7 @@ def _exchange(at: Value, expected: Value, new: Value, ordering: int) -> tuple[Va
 @converts("tt.atomic_cas")
 def atomic_cas(kernel: Kernel, op: Any) -> None:
     def act(pointer: Any, expected: Any, new: Any) -> Any:
-        address = _pointer(op, pointer)
+        address = element_address(op, pointer)
         type_ = expected.type
         integer = build.type_of(f"i{build.bits(type_)}")
 
@@ -149,13 +154,12 @@ def atomic_load(kernel: Kernel, op: Any) -> None:
     pointer, mask = (*op.operands, None)[:2]
 
     def act(pointer: Any, mask: Any) -> Any:
-        address = _pointer(op, pointer)
+        address = element_address(op, pointer)
         type_ = types.element_of(op.results[0].type)
 
         def read() -> Value:
             size = build.bits(address.element) // 8
-            ordering = _ACQUIRE if _ordering(op) in (4, 6) else _MONOTONIC
-            return build.load(address.pointer(), address.element, align=size, ordering=_enum(ordering))
+            return build.load(address.pointer(), address.element, align=size, ordering=load_ordering(op))
 
         loaded = masked(kernel, op, address, mask, read)
         return types.from_memory(loaded, type_)
@@ -168,7 +172,7 @@ def atomic_store(kernel: Kernel, op: Any) -> None:
     pointer, number, mask = (*op.operands, None)[:3]
 
     def act(pointer: Any, number: Any, mask: Any) -> Any:
-        address = _pointer(op, pointer)
+        address = element_address(op, pointer)
 
         def write() -> None:
             size = build.bits(address.element) // 8

@@ -15,6 +15,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     elementwise,
     irregular,
     memory,
+    polls,
     program,
     reduce,
     shapes,

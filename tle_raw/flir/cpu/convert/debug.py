@@ -81,11 +81,12 @@ def _print(kernel: Kernel, form: str, values: list[Value]) -> None:
     text = build.create(
         "llvm.mlir.addressof", [], [build.type_of("!llvm.ptr")], {"global_name": ir.FlatSymbolRefAttr.get(name)}
     ).results[0]
-    _call("printf", [text, *values], "!llvm.func<i32 (ptr, ...)>")
-    _call("fflush", [build.create("llvm.mlir.zero", [], [build.type_of("!llvm.ptr")]).results[0]], None)
+    call_host("printf", [text, *values], "!llvm.func<i32 (ptr, ...)>")
+    call_host("fflush", [build.create("llvm.mlir.zero", [], [build.type_of("!llvm.ptr")]).results[0]])
 
 
-def _call(name: str, operands: list[Value], variadic: str | None) -> None:
+def call_host(name: str, operands: list[Value], variadic: str | None = None) -> None:
+    """Call a declared function of the host that returns an i32."""
     ir = mlir()
     attributes = {
         "callee": ir.FlatSymbolRefAttr.get(name),

@@ -1,0 +1,65 @@
+"""tt.atomic_poll: wait until memory holds an expected value, or for a given time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tle_raw.flir.cpu.convert import build, types
+from tle_raw.flir.cpu.convert.atomics import each_element, element_address, load_ordering
+from tle_raw.flir.cpu.convert.build import Value
+from tle_raw.flir.cpu.convert.debug import call_host
+from tle_raw.flir.cpu.convert.kernel import Kernel, converts
+
+_CLOCK_MONOTONIC = 1
+_NANOSECONDS = 1_000_000_000
+
+
+@converts("tt.atomic_poll")
+def atomic_poll(kernel: Kernel, op: Any) -> None:
+    """Each element is loaded at least once; all elements share the time, which starts with the first of them."""
+    pointer, expected, timeout = (*op.operands, None)[:3]
+    kernel.declare("sched_yield", "!llvm.func<i32 ()>")
+    clock = Clock(kernel, kernel.scalar(timeout)) if timeout is not None else None
+
+    def act(pointer: Any, expected: Value) -> Value:
+        address = element_address(op, pointer).pointer()
+        return _spin(address, expected, load_ordering(op), clock)
+
+    each_element(kernel, op, [pointer, expected], act)
+
+
+class Clock:
+    """The host's clock, started where this is made."""
+
+    def __init__(self, kernel: Kernel, timeout: Value) -> None:
+        kernel.declare("clock_gettime", "!llvm.func<i32 (i32, ptr)>")
+        self.timeout = timeout
+        buffer = kernel.allocate((2,), build.type_of("i64"))
+        number = build.value("memref.extract_aligned_pointer_as_index", [buffer.memref], "index")
+        self._at = build.value("llvm.inttoptr", [build.cast_integer(number, "i64")], "!llvm.ptr")
+        self.start = self._now()
+
+    def _now(self) -> Value:
+        call_host("clock_gettime", [build.constant(_CLOCK_MONOTONIC, "i32"), self._at])
+        seconds, rest = (build.load(build.address(self._at, n, "i64"), "i64") for n in range(2))
+        return build.binary("addi", build.binary("muli", seconds, build.constant(_NANOSECONDS, "i64")), rest)
+
+    def is_over(self) -> Value:
+        """Whether the time has passed; differences, so that no sum overflows."""
+        return build.compare("uge", build.binary("subi", self._now(), self.start), self.timeout)
+
+
+def _spin(address: Value, expected: Value, ordering: Any, clock: Clock | None) -> Value:
+    """Load until the value is there; others may run on this core in the meantime."""
+    true = build.constant(True, "i1")
+    size = build.bits(expected.type) // 8
+    loop = build.create("scf.while", [], [build.type_of("i1")], regions=2)
+    with build.block(loop.regions[0]):
+        seen = build.load(address, types.in_memory(expected.type), align=size, ordering=ordering)
+        found = build.compare("eq", seen, expected)
+        done = found if clock is None else build.binary("ori", found, clock.is_over())
+        build.create("scf.condition", [build.binary("xori", done, true), found])
+    with build.block(loop.regions[1], [build.type_of("i1")]):
+        call_host("sched_yield", [])
+        build.create("scf.yield")
+    return loop.results[0]
