@@ -33,6 +33,7 @@ N = 1 << 24  # of the vector add: 64 MiB in each array
 ROWS, COLUMNS = 4096, 4096
 HEADS, LENGTH, WIDTH = 8, 1024, 64
 SIZE = 1024
+NORM_BLOCK = 512
 MATMUL_BLOCKS = (128, 128, 128, 8)
 ATTENTION_BLOCKS = (64, 64)
 
@@ -104,7 +105,7 @@ def softmax(quick: bool) -> measure.Row:
         np.divide(out_, out_.sum(axis=1, keepdims=True), out=out_)
 
     sides = {
-        "kernel": lambda: sample.softmax(x, 64, out),
+        "kernel": lambda: sample.softmax(x, ROWS, out),
         "torch": lambda: torch.softmax(x, 1, out=expected),
         "NumPy": by_numpy,
     }
@@ -130,7 +131,7 @@ def layer_norm(quick: bool) -> measure.Row:
         np.add(out_, bias_, out=out_)
 
     sides = {
-        "kernel": lambda: sample.layer_norm(x, weight, bias, 1e-5, COLUMNS, out),
+        "kernel": lambda: sample.layer_norm(x, weight, bias, 1e-5, NORM_BLOCK, out),
         "torch": by_torch,
         "NumPy": by_numpy,
     }
@@ -189,7 +190,7 @@ def compile_times(quick: bool) -> list[measure.Row]:
     launches: dict[str, Side] = {
         "vector add": lambda: arrays.load("01_vector_add").add(row[0], row[1], 1 << 14),
         "softmax": lambda: arrays.load("02_softmax").softmax(row),
-        "layer norm": lambda: arrays.load("05_layer_norm").layer_norm(row, weight, weight, 1e-5, COLUMNS),
+        "layer norm": lambda: arrays.load("05_layer_norm").layer_norm(row, weight, weight, 1e-5, NORM_BLOCK),
         "matmul": lambda: arrays.load("03_matmul").matmul(square, square, "", MATMUL_BLOCKS),
         "attention": lambda: arrays.load("06_attention").attention(*small, True, None, ATTENTION_BLOCKS),
     }
