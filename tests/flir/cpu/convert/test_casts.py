@@ -19,6 +19,8 @@ from tests.flir.cpu.convert.support import (
     random_tensor,
 )
 
+from tests.support import TRITON
+
 B = 256
 NUMBERS = (torch.bool, *INTEGERS, *UNSIGNED, *FLOATS)
 
@@ -245,6 +247,6 @@ def constants(out, DIRECT: tl.constexpr):
 
 def test_constants_of_every_kind():
     out = torch.zeros(4, 16)
-    constants[(1,)](out, DIRECT=triton.__version__ >= "3.9")
+    constants[(1,)](out, DIRECT=TRITON >= (3, 9))
     assert out[:, 0].tolist() == [1.5, -2.0, 3.0, 3.0]
     assert bool((out == out[:, :1]).all())
