@@ -20,7 +20,7 @@ def name_of(dtype: torch.dtype) -> str:
 
 
 def random_tensor(dtype: torch.dtype, *shape: int, seed: int = 0, special: bool = False) -> torch.Tensor:
-    """Random numbers; integers over their whole range with its ends, floats around zero, perhaps with special values."""
+    """Random numbers: integers over their whole range, floats around zero, perhaps with special values among them."""
     numbers = np.random.default_rng(seed)
     if dtype == torch.bool:
         return torch.from_numpy(numbers.integers(0, 2, shape).astype(bool))

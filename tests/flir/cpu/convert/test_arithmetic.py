@@ -3,14 +3,14 @@
 import pytest
 
 pytest.importorskip("torch_mlir.ir")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
 import numpy as np
+import torch
 import triton
 import triton.language as tl
 
 from tests.flir.cpu.convert.support import FLOATS, INTEGERS, UNSIGNED, assert_same, name_of, random_tensor
-
 from tests.support import TRITON
 
 N, B = 101, 128
@@ -54,10 +54,27 @@ def integers(x, y, shifts, out, flags, n, B: tl.constexpr, IS_BOOL: tl.constexpr
         put(flags, 5, a >= b, n, B)
 
 
-OPERATORS = (
-    "and or xor not add subtract multiply negative left_shift right_shift minimum maximum where abs // % //7 %16"
-).split()
-COMPARISONS = "equal not_equal less less_equal greater greater_equal".split()
+OPERATORS = [
+    "and",
+    "or",
+    "xor",
+    "not",
+    "add",
+    "subtract",
+    "multiply",
+    "negative",
+    "left_shift",
+    "right_shift",
+    "minimum",
+    "maximum",
+    "where",
+    "abs",
+    "//",
+    "%",
+    "//7",
+    "%16",
+]
+COMPARISONS = ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
 
 
 def _truncated(a, b):
@@ -268,7 +285,7 @@ def logic(x, y, out, n, B: tl.constexpr):
     put(out, 1, a.logical_or(b), n, B)
     put(out, 2, a == 0, n, B)
     put(out, 3, tl.where(a & b, 5, 3) == 5, n, B)
-    if (n > 3 and n < 1000) or not n == 5:
+    if (n > 3 and n < 1000) or n != 5:
         put(out, 4, at == n - 1, n, B)
 
 

@@ -5,9 +5,10 @@ import threading
 import pytest
 
 pytest.importorskip("torch_mlir.ir")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
 import numpy as np
+import torch
 import triton
 import triton.language as tl
 
@@ -66,7 +67,7 @@ def test_every_kind(dtype, order):
 def contended(target, out, result, rounds, B: tl.constexpr, USED: tl.constexpr):
     at = tl.arange(0, B) % 4
     one = tl.full((B,), 1, target.dtype.element_ty)
-    for i in range(rounds):
+    for _i in range(rounds):
         if USED:
             seen = tl.atomic_add(target + at, one)
             tl.atomic_max(result, tl.max(seen, axis=0).to(tl.float32))

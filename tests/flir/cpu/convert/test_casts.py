@@ -3,9 +3,10 @@
 import pytest
 
 pytest.importorskip("torch_mlir.ir")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
 import numpy as np
+import torch
 import triton
 import triton.language as tl
 
@@ -18,7 +19,6 @@ from tests.flir.cpu.convert.support import (
     name_of,
     random_tensor,
 )
-
 from tests.support import TRITON
 
 B = 256

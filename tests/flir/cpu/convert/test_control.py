@@ -3,8 +3,9 @@
 import pytest
 
 pytest.importorskip("torch_mlir.ir")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
+import torch
 import triton
 import triton.language as tl
 
@@ -26,7 +27,7 @@ def square(N: tl.constexpr):
 def swapping(a, b, c, out, rounds, N: tl.constexpr):
     at = square(N)
     x, y, z = tl.load(a + at), tl.load(b + at), tl.load(c + at)
-    for i in range(rounds):
+    for _i in range(rounds):
         x, y, z = y, z, x + 1
     tl.store(out + at, x)
     tl.store(out + N * N + at, y)
@@ -47,7 +48,7 @@ def test_carried_tiles_change_places_at_once(rounds):
 def swapping_with_reads(a, b, out, rounds, N: tl.constexpr):
     at = square(N)
     x, y = tl.load(a + at), tl.load(b + at)
-    for i in range(rounds):
+    for _i in range(rounds):
         x, y = tl.trans(y) + x, tl.trans(x) - y
     tl.store(out + at, x)
     tl.store(out + N * N + at, y)
@@ -67,7 +68,7 @@ def test_updates_may_read_each_other_transposed(rounds):
 def transposing(a, out, rounds, N: tl.constexpr):
     at = square(N)
     x = tl.load(a + at)
-    for i in range(rounds):
+    for _i in range(rounds):
         x = tl.trans(x) * 2 + x
     tl.store(out + at, x)
     tl.store(out + N * N + at, tl.trans(x) + tl.sum(x, axis=0)[None, :])
@@ -89,7 +90,7 @@ def walking(x, out, rounds, step, N: tl.constexpr):
     here, there = x + at, out + at
     first = here
     total = tl.zeros((N,), tl.float32)
-    for i in range(rounds):
+    for _i in range(rounds):
         total += tl.load(here)
         here += N
         tl.store(there, total)
@@ -335,7 +336,7 @@ def scale_row(x, out, scale, N: tl.constexpr):
     value = tl.load(x + at)
     if scale < 0:
         return 0.0, scale
-    for i in range(3):
+    for _i in range(3):
         value = value * scale + tl.max(value, axis=0)
     tl.store(out + at, value)
     return tl.sum(value), scale + 1

@@ -5,8 +5,9 @@ import re
 import pytest
 
 pytest.importorskip("torch_mlir.ir")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
+import torch
 import triton
 import triton.language as tl
 

@@ -3,8 +3,9 @@
 import pytest
 
 pytest.importorskip("torch_mlir.ir")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
+import torch
 import triton
 import triton.language as tl
 
@@ -62,7 +63,9 @@ def of_rank(x, out, R: tl.constexpr):
             for j in range(2):
                 b.store([i * 2, j * 4, 0], a.load([i * 2, j * 4, 0]) + 1)
     else:
-        a = tl.make_tensor_descriptor(x, shape=[2, 3, 4, 4, 8], strides=[384, 128, 32, 8, 1], block_shape=[1, 2, 2, 4, 8])
+        a = tl.make_tensor_descriptor(
+            x, shape=[2, 3, 4, 4, 8], strides=[384, 128, 32, 8, 1], block_shape=[1, 2, 2, 4, 8]
+        )
         b = tl.make_tensor_descriptor(
             out, shape=[2, 3, 4, 4, 8], strides=[384, 128, 32, 8, 1], block_shape=[1, 2, 2, 4, 8]
         )
@@ -164,7 +167,7 @@ def through_blocks(x, out, rows, columns, N: tl.constexpr, M: tl.constexpr, PADD
     a = tl.make_block_ptr(x, (rows, columns), (columns, 1), (tl.program_id(0) * N, 0), (N, M), (1, 0))
     b = tl.make_block_ptr(out, (rows, columns), (columns, 1), (tl.program_id(0) * N, 0), (N, M), (1, 0))
     total = tl.zeros((N,), tl.float32)
-    for j in range(0, columns, M):
+    for _j in range(0, columns, M):
         v = tl.load(a, boundary_check=(0, 1), padding_option=PADDING)
         total += tl.sum(tl.where(v != v, 0, v), axis=1)
         tl.store(b, v + total[:, None], boundary_check=(0, 1))

@@ -1,17 +1,18 @@
-"""Accesses by data (gather, histogram), functions that walk over elements, random numbers, libdevice, inline assembly."""
+"""Accesses by data (gather, histogram), functions of elements, random numbers, libdevice, inline assembly."""
 
 import pytest
 
 pytest.importorskip("torch_mlir.ir")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
 import numpy as np
+import torch
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
 from tests.flir.cpu.convert.support import assert_close, assert_lines, assert_same, random_tensor
-from tests.support import cause_of
+from tests.support import TRITON, cause_of
 from tle_raw.errors import LoweringError
 
 
@@ -152,7 +153,7 @@ def test_random_numbers_are_philox(seed):
     expected = philox(seed, range(n)).view(np.int32)
     np.testing.assert_array_equal(four.numpy(), expected)
     np.testing.assert_array_equal(ints.numpy(), expected[0])
-    assert 0 <= uniform.min() and uniform.max() < 1
+    assert uniform.min() >= 0 and uniform.max() < 1
     assert abs(uniform.mean() - 0.5) < 0.05
     assert abs(normal.mean()) < 0.15 and abs(normal.std() - 1) < 0.1
 
@@ -244,3 +245,35 @@ def test_what_has_no_lowering_is_named_with_its_line(kernel, dtype, words):
     assert words in str(error)
     assert "# here" in str(error)
     assert "test_irregular.py" in str(error)
+
+
+@triton.jit
+def divided(x, y, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    a, b = tl.load(x + at), tl.load(y + at)
+    tl.store(out + at, tl.fdiv(a, b, approx=True))
+    tl.store(out + N + at, tl.fdiv(a, b, ieee_rounding=True))
+
+
+@pytest.mark.skipif(TRITON < (3, 9), reason="Triton 3.9 has approximate divisions")
+def test_approximate_divisions():
+    x, y = (random_tensor(torch.float32, 64, seed=seed) for seed in (1, 2))
+    out = torch.zeros(2, 64)
+    divided[(1,)](x, y, out, N=64)
+    assert_same(out[0], x / y)
+    assert_same(out[1], x / y)
+
+
+@triton.jit
+def waiting(x, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.extra.cuda.gdc_wait()
+    tl.store(out + at, tl.load(x + at) + 1)
+    tl.extra.cuda.gdc_launch_dependents()
+
+
+@pytest.mark.skipif(TRITON < (3, 9), reason="older versions write PTX for it")
+def test_waiting_for_other_grids_does_nothing():
+    x, out = random_tensor(torch.float32, 64), torch.zeros(64)
+    waiting[(1,)](x, out, N=64)
+    assert_same(out, x + 1)

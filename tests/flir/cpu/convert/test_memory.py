@@ -3,9 +3,10 @@
 import pytest
 
 pytest.importorskip("torch_mlir.ir")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
 import numpy as np
+import torch
 import triton
 import triton.language as tl
 
@@ -90,7 +91,9 @@ def test_scalars(dtype):
     x = random_tensor(dtype, 8)
     out = torch.zeros(6, dtype=dtype)
     single[(1,)](x, out, 2)
-    assert_same(out, torch.stack([x[3], torch.tensor(4).to(dtype), out[2] * 0, x[2], torch.tensor(9).to(dtype), out[5]]))
+    assert_same(
+        out, torch.stack([x[3], torch.tensor(4).to(dtype), out[2] * 0, x[2], torch.tensor(9).to(dtype), out[5]])
+    )
 
 
 @triton.jit

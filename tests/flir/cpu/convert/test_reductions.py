@@ -1,10 +1,11 @@
-"""Reductions, scans and sorts: every axis, every standard combination, tuples, ties, control flow in the combination."""
+"""Reductions, scans and sorts: every axis, every standard combination, tuples, ties, control flow."""
 
 import pytest
 
 pytest.importorskip("torch_mlir.ir")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
+import torch
 import triton
 import triton.language as tl
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tle_raw.errors import LoweringError
@@ -56,7 +57,8 @@ def map_elementwise(kernel: Kernel, op: Any) -> None:
     block = op.regions[0].blocks[0]
     sources = [kernel.tile(o) for o in op.operands]
     if pack == 1:
-        whole = Elementwise(sources[0].shape, sources[0].element, sources, lambda *values: evaluate(kernel, block, values))
+        compute = partial(_apply, kernel, block)
+        whole = Elementwise(sources[0].shape, sources[0].element, sources, compute)
         for number, result in enumerate(op.results):
             kernel.set(result, Shared(whole, number, types.element_of(result.type)))
         return
@@ -72,6 +74,10 @@ def map_elementwise(kernel: Kernel, op: Any) -> None:
             buffer.store(types.to_memory(value), i)
     for result, buffer in zip(op.results, results):
         kernel.set(result, buffer)
+
+
+def _apply(kernel: Kernel, block: Any, *values: Any) -> list[Any]:
+    return evaluate(kernel, block, values)
 
 
 @converts("tt.elementwise_inline_asm")
