@@ -40,16 +40,24 @@ ATTENTION_BLOCKS = (64, 64)
 Side = Callable[[], object]
 
 
+# OpenMP's threads spin for up to this long after a call of torch's, on the cores that the next side needs.
+SPINNING = 0.25
+BLOCK = 5  # calls in a row
+
+
 def compare(sides: dict[str, Side], quick: bool) -> tuple[dict[str, float], float]:
-    """Median milliseconds of a call, the sides alternating; and half the spread of their middle halves."""
+    """Median milliseconds of a call, the sides in alternating blocks; and half the spread of their middle halves."""
     calls: dict[str, list[float]] = {name: [] for name in sides}
     for side in sides.values():
         side()
-    for round_ in range(5 if quick else 25):
+    for round_ in range(1 if quick else 5):
         for name in sides if round_ % 2 else reversed(sides):
-            start = time.perf_counter()
+            time.sleep(SPINNING)
             sides[name]()
-            calls[name].append(1e3 * (time.perf_counter() - start))
+            for _ in range(BLOCK):
+                start = time.perf_counter()
+                sides[name]()
+                calls[name].append(1e3 * (time.perf_counter() - start))
     noise = max((np.quantile(c, 0.75) - np.quantile(c, 0.25)) / 2 / statistics.median(c) for c in calls.values())
     return {name: statistics.median(values) for name, values in calls.items()}, float(noise)
 

@@ -62,7 +62,7 @@ part_tests() {
   "$python" -c 'import xdist' 2>/dev/null && options+=(-n "${JOBS:-8}")
   "$python" -c 'import pytest_timeout' 2>/dev/null && options+=(--timeout 150)
   timed "tests/gpu" "${TESTS_LIMIT:-300}" "$out/tests-$triton.txt" \
-    "$python" -m pytest "${options[@]}" -p no:cacheprovider tests/gpu
+    "$python" -m pytest "${options[@]}" -p no:cacheprovider ${TESTS:-tests/gpu}
   grep -E '^(FAILED|ERROR)' "$out/tests-$triton.txt" | cut -c1-200
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle_raw.errors import KernelFailed
+from tle_raw.flir.cpu.region_failure import region_failure
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.contexts import CODE, DETAIL, PROGRAM
 
@@ -19,11 +20,16 @@ def failure(
     kernel: str,
     memory: Sequence[tuple[str, Range]] = (),
 ) -> KernelFailed:
-    """The error for a status record whose code is n: check n-1 failed.
+    """The error for a status record: a region failed, or a check of the kernel (code n is check n-1).
+
+    Texts of a region lie in its worker's memory: call this before that is gone.
 
     A check may name the ``details`` of its record, to be shown; the first of one of kind ``memory`` is an address.
     """
     x, y, z = status[PROGRAM]
+    region = region_failure(status)
+    if region is not None:
+        return region
     place = f"in program ({x}, {y}, {z}) of kernel `{kernel}`"
     number = status[CODE] - 1
     if not 0 <= number < len(checks):
