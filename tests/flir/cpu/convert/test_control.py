@@ -1,5 +1,7 @@
 """Loops, branches and calls: scalars, tiles and pointers that they carry, in every order of use."""
 
+import gc
+
 import pytest
 
 pytest.importorskip("torch_mlir.ir")
@@ -10,6 +12,8 @@ import triton
 import triton.language as tl
 
 from tests.flir.cpu.convert.support import assert_close, assert_same, random_tensor
+from tests.support import cause_of
+from tle_raw.errors import LoweringError
 
 N = 16
 
@@ -489,3 +493,70 @@ def test_programs_return_from_the_middle_of_unrolled_loops():
     returning_in_loops[(4,)](x, out, 4, N=N)
     expected[0], expected[1], expected[2], expected[3] = x[1] + 1, x[2] + 2, -2, -3
     assert_same(out.abs(), expected.abs())
+
+
+@triton.jit
+def calls_in_loops(x, out, rounds, N: tl.constexpr):
+    at = tl.arange(0, N)
+    value = tl.load(x + at)
+    other = value * 2
+    for i in range(rounds):
+        first = returns_one_of(value, i % 3)
+        value, other = returns_one_of(other, (i + 1) % 3), first
+    tl.store(out + at, value)
+    tl.store(out + N + at, other)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 5])
+def test_functions_with_early_returns_are_called_in_loops(rounds):
+    x = torch.round(random_tensor(torch.float32, N))
+    out = torch.zeros(2, N)
+    calls_in_loops[(1,)](x, out, rounds, N=N)
+    choices = (lambda v: v, lambda v: v + 10, lambda v: v * 3)
+    value, other = x, x * 2
+    for i in range(rounds):
+        value, other = choices[(i + 1) % 3](other), choices[i % 3](value)
+    assert_same(out, torch.stack([value, other]))
+
+
+@triton.jit
+def assembly_deep_inside(x, out, n, N: tl.constexpr):
+    at = tl.arange(0, N)
+    value = tl.load(x + at)
+    for i in range(n):
+        if i > 2:
+            value += tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [value], tl.float32, True, 1)  # here
+    tl.store(out + at, value)
+
+
+def test_an_error_in_the_middle_of_a_kernel_leaves_nothing_behind():
+    x, out = torch.zeros(N), torch.zeros(2, N)
+    for _ in range(3):
+        with pytest.raises(Exception) as caught:
+            assembly_deep_inside[(1,)](x, out, 3, N=N)
+        assert "# here" in str(cause_of(caught.value))
+        del caught
+        gc.collect()
+    calls_in_loops[(1,)](x, out, 2, N=N)
+
+
+@triton.jit
+def combines_in_a_loop(a, b):
+    total = a
+    for i in range(a.to(tl.int32)):
+        total += b * i
+    return total
+
+
+@triton.jit
+def loops_in_a_reduction(x, out, N: tl.constexpr):
+    tl.store(out, tl.reduce(tl.load(x + tl.arange(0, N)), 0, combines_in_a_loop))  # here
+
+
+def test_a_loop_in_a_combination_is_a_named_error():
+    with pytest.raises(Exception) as caught:
+        loops_in_a_reduction[(1,)](torch.zeros(N), torch.zeros(1), N=N)
+    error = cause_of(caught.value)
+    assert isinstance(error, LoweringError)
+    assert "scf.for" in str(error)
+    assert "test_control.py" in str(error)

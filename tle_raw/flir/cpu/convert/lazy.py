@@ -12,7 +12,7 @@ _SHAPES = {
 }  # fmt: skip
 _AFFINE = {
     "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.make_range", "tt.addptr", "arith.addi", "arith.subi",
-    "arith.extsi", "arith.constant", "tt.trans", "tt.bitcast",
+    "arith.extsi", "tt.trans", "tt.bitcast",
 }  # fmt: skip
 
 
@@ -38,6 +38,8 @@ def is_affine(value: Any) -> bool:
     op = definition(value)
     if op is None:
         return False
+    if op.name == "arith.constant":
+        return is_uniform(value)
     if op.name == "arith.muli":
         return all(map(is_affine, op.operands)) and any(map(is_uniform, op.operands))
     return op.name in _AFFINE and all(map(is_affine, op.operands))
