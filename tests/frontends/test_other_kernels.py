@@ -1,6 +1,5 @@
 """Kernels that are not plain ``@triton.jit`` for NVIDIA GPUs: each works or is refused by name."""
 
-
 import pytest
 import triton
 import triton.language as tl
