@@ -2,10 +2,10 @@
 
 import pytest
 
-pytest.importorskip("torch_mlir.ir")
+ir = pytest.importorskip("torch_mlir.ir")
 
 from tle_raw.flir.cpu.lower_to_llvm import parse
-from tle_raw.flir.cpu.place_buffers import place_buffers
+from tle_raw.flir.cpu.place_buffers import SMALL_AREA, place_buffers
 
 pytestmark = pytest.mark.one_triton
 
@@ -90,3 +90,23 @@ def test_places_are_aligned():
     size, offsets, _ = placed(body, ("a", "b"), "memref<131xf32>")
     assert all(offset % 64 == 0 for offset in [size, *offsets])
     assert size == 2 * 576
+
+
+def test_small_buffers_have_an_area_of_their_own_where_the_kernel_offers_one():
+    text = """
+    func.func @kernel(%small: !llvm.ptr {llvm.noalias}, %scratch: !llvm.ptr {llvm.noalias}, %context: !llvm.ptr) {
+      %a = memref.alloca() : memref<64xf32>
+      %b = memref.alloca() : memref<4096xf32>
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1.0 : f32
+      memref.store %one, %a[%zero] : memref<64xf32>
+      memref.store %one, %b[%zero] : memref<4096xf32>
+      return
+    }
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        assert place_buffers(module) == SMALL_AREA + 4 * 4096
+        printed = str(module)
+    assert f"memref<{SMALL_AREA}xi8>" in printed
+    assert f"memref<{4 * 4096}xi8>" in printed

@@ -9,7 +9,8 @@ inlined::
 
     func.func @kernel(<arguments>, %pid_x: i32, %pid_y: i32, %pid_z: i32,
                       %grid_x: i32, %grid_y: i32, %grid_z: i32,
-                      %scratch: !llvm.ptr {llvm.noalias}, %context: !llvm.ptr)
+                      %small: !llvm.ptr {llvm.noalias}, %scratch: !llvm.ptr {llvm.noalias},
+                      %context: !llvm.ptr)
 
 * Pointers are ``!llvm.ptr`` (or ``i64`` addresses where a buffer holds them). Memory of the user is reached by
   ``llvm.load`` and ``llvm.store`` through ``llvm.getelementptr``.

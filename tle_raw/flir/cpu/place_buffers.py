@@ -12,6 +12,10 @@ from tle_raw.flir.cpu.bindings import mlir
 # No buffer becomes a stack slot: LLVM 22 merges vector stores to one in an order of its own (SROA), and then breaks.
 # Scratch memory that comes as a noalias argument is as good: LLVM keeps accumulators there in registers too.
 ALIGNMENT = 64
+# Buffers of at most so many bytes, such as a reduction's accumulators, lie in an area of their own, which the kernel
+# gets as one more noalias argument: LLVM keeps them in registers while a loop reads other buffers.
+SMALL = 512
+SMALL_AREA = 4096
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,18 @@ def _place_in(function: Any) -> int:
             allocation.erase()
         else:
             buffers.append(_Placement(allocation, size, _life(allocation, users, positions, function)))
-    total = _assign_offsets(buffers)
-    if buffers:
-        _replace(buffers, entry, total)
-    return total
+    area = _small_area(entry)
+    small = sorted((b for b in buffers if area is not None and b.size <= SMALL), key=lambda b: b.size)
+    while _assign_offsets(small) > SMALL_AREA:
+        small.pop()
+    chosen = {id(b) for b in small}
+    large = [b for b in buffers if id(b) not in chosen]
+    total = _assign_offsets(large)
+    if small:
+        _replace(small, area, entry, SMALL_AREA)
+    if large:
+        _replace(large, None, entry, total)
+    return total if area is None else SMALL_AREA + total
 
 
 def size_of(memref_type: Any) -> int:
@@ -140,6 +152,8 @@ def _life(allocation: Any, users: Iterable[Any], positions: dict[Any, _Interval]
 def _assign_offsets(buffers: list[_Placement]) -> int:
     """Large ones first, each at the lowest offset that is free for its whole life."""
     placed: list[_Placement] = []
+    for buffer in buffers:
+        buffer.offset = 0
     for buffer in sorted(buffers, key=lambda b: -b.size):
         neighbours = sorted((b for b in placed if b.life.meets(buffer.life)), key=lambda b: b.offset)
         for other in neighbours:
@@ -154,19 +168,29 @@ def _aligned(offset: int) -> int:
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
-def _replace(buffers: list[_Placement], entry: Any, total: int) -> None:
+def _replace(buffers: list[_Placement], area: Any, entry: Any, total: int) -> None:
     ir = mlir()
     from torch_mlir.dialects import arith, memref
 
     with ir.Location.unknown():
         with ir.InsertionPoint.at_block_begin(entry):
-            scratch = _scratch_memory(_scratch_pointer(entry), total)
+            scratch = _scratch_memory(_scratch_pointer(entry) if area is None else area, total)
         for buffer in buffers:
             with ir.InsertionPoint(buffer.allocation):
                 offset = arith.constant(ir.IndexType.get(), buffer.offset)
                 view = memref.view(buffer.allocation.results[0].type, scratch, offset, [])
             buffer.allocation.results[0].replace_all_uses_with(view)
             buffer.allocation.erase()
+
+
+def _small_area(entry: Any) -> Any:
+    """The kernel's argument for small buffers: the third pointer from the end, where there is one."""
+    count = len(entry.arguments)
+    if count < 3 or any(str(entry.arguments[count - n].type) != "!llvm.ptr" for n in (2, 3)):
+        return None
+    attributes = entry.owner.operation.attributes
+    known = "arg_attrs" in attributes and all("llvm.noalias" in attributes["arg_attrs"][count - n] for n in (2, 3))
+    return entry.arguments[count - 3] if known else None
 
 
 def _scratch_pointer(entry: Any) -> Any:

@@ -81,9 +81,10 @@ def _convert_function(
     source = function.regions[0].blocks[0]
     arguments = [types.computed(a.type) for a in source.arguments]
     small, pointer = build.type_of("i32"), build.type_of("!llvm.ptr")
-    inputs = [*arguments, *[small] * 6, pointer, pointer]
+    inputs = [*arguments, *[small] * 6, pointer, pointer, pointer]
     empty = ir.DictAttr.get({})
-    attributes = [empty] * (len(inputs) - 2) + [ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), empty]
+    alone = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
+    attributes = [empty] * (len(inputs) - 3) + [alone, alone, empty]
     with ir.InsertionPoint(new.body):
         kernel_function = build.create(
             "func.func",
@@ -104,7 +105,7 @@ def _convert_function(
         if name != _name(function):
             plan.add(analyse(other))
     with build.block(kernel_function.regions[0], inputs) as entry:
-        *values, x, y, z, grid_x, grid_y, grid_z, _scratch, context = entry.arguments
+        *values, x, y, z, grid_x, grid_y, grid_z, _small, _scratch, context = entry.arguments
         kernel = Kernel(entry, plan, (x, y, z), (grid_x, grid_y, grid_z), context, debug=bool(options.debug_checks))
         kernel.functions, kernel.regions, kernel.num_warps = functions, regions, options.num_warps
         kernel.values.update(zip(source.arguments, values))

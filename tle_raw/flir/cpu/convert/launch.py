@@ -8,6 +8,7 @@ from typing import Any
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build
 from tle_raw.flir.cpu.convert.build import Value
+from tle_raw.flir.cpu.place_buffers import SMALL_AREA
 
 STATUS = 1  # field of the context
 
@@ -30,14 +31,15 @@ def add_launch(module: Any, kernel: str, arguments: Sequence[Any]) -> None:
         values = [_unpacked(packed, number, t) for number, t in enumerate(arguments)]
         grid = [build.load(build.address(grid_at, n, "i32"), "i32") for n in range(3)]
         status = build.load(build.address(context, STATUS, "i64"), "!llvm.ptr")
-        scratch = build.load(context, "!llvm.ptr")
+        small = build.load(context, "!llvm.ptr")
+        scratch = build.address(small, SMALL_AREA, "i8")
         with build.counted(first, last, build.constant(1, "i64")) as number:
             # scf.for has no way out; after a failure the other programs of this call are skipped.
             healthy = build.compare(
                 "eq", build.load(status, "i64", volatile_=build.attribute("unit")), build.constant(0, "i64")
             )
             with build.when(healthy):
-                create_call(kernel, [*values, *_program(number, grid), *grid, scratch, context])
+                create_call(kernel, [*values, *_program(number, grid), *grid, small, scratch, context])
         build.create("func.return")
 
 

@@ -114,9 +114,12 @@ class LaneAnalysis:
             if upper.high is None or lower.low is None or not step.not_negative:
                 return Lanes(self._zeros, multiple)
             return Lanes(self._zeros, multiple, lower.low, max(upper.high - 1, lower.low))
-        # The last arguments of a kernel: program ids, grid, scratch memory, context.
+        # The last arguments of a kernel: program ids, grid, the areas of scratch memory, context.
         from_end = len(block.arguments) - value.arg_number
-        if parent.name == "func.func" and 3 <= from_end <= 8 and str(value.type) == "i32":
+        memory = 0
+        while memory < from_end and str(block.arguments[len(block.arguments) - 1 - memory].type) == "!llvm.ptr":
+            memory += 1
+        if parent.name == "func.func" and memory < from_end <= memory + 6 and str(value.type) == "i32":
             return Lanes(self._zeros, 1, 0, _LAST_PROGRAM)
         return Lanes(self._zeros)
 
