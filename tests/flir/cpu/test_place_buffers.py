@@ -2,7 +2,7 @@
 
 import pytest
 
-ir = pytest.importorskip("torch_mlir.ir")
+pytest.importorskip("torch_mlir.ir")
 
 from tle_raw.flir.cpu.lower_to_llvm import parse
 from tle_raw.flir.cpu.place_buffers import SMALL_AREA, place_buffers
@@ -93,6 +93,8 @@ def test_places_are_aligned():
 
 
 def test_small_buffers_have_an_area_of_their_own_where_the_kernel_offers_one():
+    from torch_mlir import ir
+
     text = """
     func.func @kernel(%small: !llvm.ptr {llvm.noalias}, %scratch: !llvm.ptr {llvm.noalias}, %context: !llvm.ptr) {
       %a = memref.alloca() : memref<64xf32>
