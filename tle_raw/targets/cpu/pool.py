@@ -17,6 +17,9 @@ from tle_raw.targets.cpu.utilities import threads_of_a_launch
 WORTH_WAKING = 100e-6
 # A chunk is at least as long as taking it is worth, and at most as long as an interrupt may wait.
 SHORTEST_CHUNK, LONGEST_CHUNK = 50e-6, 50e-3
+# Taking a chunk holds Python's lock for some microseconds, which all threads wait for: the more threads, the longer a
+# chunk must be for that not to count (on 16 cores, 8 chunks of 0.2 ms each cost as much again as a vector addition).
+LOCKED = 40e-6
 # So many chunks per thread even out programs of different lengths.
 CHUNKS_PER_THREAD = 8
 
@@ -118,7 +121,8 @@ def programs_within(seconds: float, seconds_per_program: float) -> int:
 def chunk_size(left: int, seconds_per_program: float, threads: int) -> int:
     """Programs per chunk: even shares for the threads, neither too short nor too long."""
     share = math.ceil(left / (threads * CHUNKS_PER_THREAD))
-    size = max(share, programs_within(SHORTEST_CHUNK, seconds_per_program))
+    worth = programs_within(max(SHORTEST_CHUNK, threads * LOCKED), seconds_per_program)
+    size = max(share, min(worth, math.ceil(left / threads)), programs_within(SHORTEST_CHUNK, seconds_per_program))
     return max(1, min(size, left, programs_within(LONGEST_CHUNK, seconds_per_program)))
 
 
