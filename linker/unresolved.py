@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
+import re
 from collections.abc import Callable, Collection
 from functools import lru_cache
 from pathlib import Path
@@ -80,6 +80,9 @@ def _libdevice_test(names: Collection[str] | None) -> Callable[[str], bool]:
     return lambda name: name.startswith("__nv_")  # without a list, the reserved prefix is all there is to go by
 
 
+_QUOTED_NAME = re.compile(r"""["'](__nv_\w+)["']""")
+
+
 @lru_cache(maxsize=1)
 def libdevice_functions() -> frozenset[str]:
     """Names that Triton's libdevice defines, read from the source of its wrappers; empty without Triton."""
@@ -88,8 +91,8 @@ def libdevice_functions() -> frozenset[str]:
     for folder in places or ():
         wrappers = Path(folder, "language", "extra", "cuda", "libdevice.py")
         if wrappers.is_file():
-            strings = (n.value for n in ast.walk(ast.parse(wrappers.read_text())) if isinstance(n, ast.Constant))
-            listed = {value for value in strings if isinstance(value, str) and value.startswith("__nv_")}
+            # Not by `ast`: fragments are compiled side by side, and two threads in Python's parser disturb each other.
+            listed = set(_QUOTED_NAME.findall(wrappers.read_text()))
             return frozenset(listed | {f"__nv_{name}" for name in _MORE_LIBDEVICE.split()})
     return frozenset()
 
