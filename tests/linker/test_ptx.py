@@ -53,7 +53,7 @@ $L__call:
 	call.uni vprintf, (param0);
 	ret;
 }
-	.file	1 "/work/kern.py"
+	.file	1 "/src/kern.py"
 	.file	2 "/src/mix.cu"
 	.file	3 "/inc/a.h"
 	.section	.debug_abbrev
@@ -109,7 +109,7 @@ def test_chains_are_read_from_comments():
     assert places == (
         Location("/inc/a.h", 8, 1),
         Location("/src/mix.cu", 15, 3),
-        Location("/work/kern.py", 19, 9),
+        Location("/src/kern.py", 19, 9),
     )
 
 
@@ -128,7 +128,7 @@ def test_a_file_knows_its_instructions_excerpts_and_callers():
     share = next(share for share in instructions_by_file(KERNEL) if share.file == "/src/mix.cu")
     assert (share.own, share.instructions) == (4, 7)
     assert share.excerpts == ((27, 38), (48, 49))
-    assert share.called_from == (Location("/work/kern.py", 19, 9),)
+    assert share.called_from == (Location("/src/kern.py", 19, 9),)
 
 
 def test_ptx_without_lines_has_no_files():
