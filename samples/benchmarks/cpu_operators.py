@@ -42,7 +42,7 @@ Side = Callable[[], object]
 
 # OpenMP's threads spin for up to this long after a call of torch's, on the cores that the next side needs.
 SPINNING = 0.25
-BLOCK = 5  # calls in a row
+BLOCK = 20  # calls in a row: after the pause cores wake up over several calls
 
 
 def compare(sides: dict[str, Side], quick: bool) -> tuple[dict[str, float], float]:
@@ -50,7 +50,7 @@ def compare(sides: dict[str, Side], quick: bool) -> tuple[dict[str, float], floa
     calls: dict[str, list[float]] = {name: [] for name in sides}
     for side in sides.values():
         side()
-    for round_ in range(1 if quick else 5):
+    for round_ in range(1 if quick else 3):
         for name in sides if round_ % 2 else reversed(sides):
             time.sleep(SPINNING)
             sides[name]()
