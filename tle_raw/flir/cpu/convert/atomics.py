@@ -7,7 +7,7 @@ from typing import Any
 
 from tle_raw.flir.cpu.convert import build, checks, types
 from tle_raw.flir.cpu.convert.build import Value
-from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
+from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import loops
 from tle_raw.flir.cpu.convert.tiles import Body
 
@@ -68,7 +68,7 @@ def masked(kernel: Kernel, op: Any, address: types.Address, mask: Value | None, 
     choice = build.create("scf.if", [mask], result, regions=2)
     with build.block(choice.regions[0]):
         done = act()
-        build.create("scf.yield", [scalars_plain(done)] if result else [])
+        build.create("scf.yield", [types.plain(done)] if result else [])
     if result:
         with build.block(choice.regions[1]):
             build.create("scf.yield", [zero(result[0])])
@@ -110,7 +110,7 @@ def _add_by_exchange(at: Value, number: Value, ordering: int) -> Value:
         old = before.arguments[0]
         total = build.binary("addf", build.value("arith.bitcast", [old], "bf16"), number)
         seen, done = _exchange(at, old, build.value("arith.bitcast", [total], small), ordering)
-        again = build.binary("xori", done, build.constant(True, "i1"))
+        again = build.negated(done)
         build.create("scf.condition", [again, seen])
     with build.block(loop.regions[1], [small]) as after:
         build.create("scf.yield", [after.arguments[0]])

@@ -101,6 +101,10 @@ FLOAT_PREDICATES = [
 ]  # fmt: skip
 
 
+def negated(condition: Value) -> Value:
+    return binary("xori", condition, constant(True, "i1"))
+
+
 def select(condition: Value, a: Value, b: Value) -> Value:
     return value("arith.select", [condition, a, b], a.type)
 
@@ -169,3 +173,30 @@ def counted(start: Value, stop: Value, step: Value) -> Iterator[Value]:
     with block(operation.regions[0], [start.type]) as body:
         yield body.arguments[0]
         create("scf.yield")
+
+
+def call(name: str, operands: Sequence[Value], results: Sequence[Type | str] = ()) -> Any:
+    """Call a function of this module; its results."""
+    types = [type_of(r) if isinstance(r, str) else r for r in results]
+    return create("func.call", operands, types, {"callee": attribute(f'@"{name}"')}).results
+
+
+def call_outside(name: str, operands: Sequence[Value], result: str, variadic: str | None = None) -> Value:
+    """Call a declared function that is linked later; ``variadic`` is its type when it takes any number of arguments."""
+    ir = mlir()
+    attributes = {
+        "callee": ir.FlatSymbolRefAttr.get(name),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
+        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+    }
+    if variadic:
+        attributes["var_callee_type"] = ir.TypeAttr.get(type_of(variadic))
+    return value("llvm.call", operands, result, attributes)
+
+
+def segments(op: Any, count: int) -> list[Any]:
+    """The operands of an operation by their segments; None for one that is not there."""
+    found = list(op.operands)
+    if "operandSegmentSizes" not in op.attributes:
+        return found + [None] * (count - len(found))
+    return [found.pop(0) if size else None for size in op.attributes["operandSegmentSizes"]]

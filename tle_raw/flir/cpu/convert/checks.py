@@ -8,8 +8,6 @@ from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel
 
-STATUS, RANGES = 1, 4  # fields of the context
-
 
 def guarded(kernel: Kernel, op: Any, address: types.Address, mask: Value | None, access: str) -> Value | None:
     """The mask of an access; under ``knobs.debug`` without the elements outside of every argument's memory."""
@@ -18,34 +16,15 @@ def guarded(kernel: Kernel, op: Any, address: types.Address, mask: Value | None,
     size = build.bits(address.element) // 8
     code = kernel.check("memory", f"{access} outside of the memory of every argument", op.location, bytes=size)
     mask = mask if mask is not None else build.constant(True, "i1")
-    inside = build.create(
-        "func.call",
-        [
-            address.integer(),
-            build.constant(size, "i64"),
-            mask,
-            build.constant(code, "i64"),
-            *kernel.program,
-            kernel.context,
-        ],
-        [build.type_of("i1")],
-        {"callee": build.attribute("@tle.inside")},
-    )
-    return inside.results[0]
+    arguments = [address.integer(), build.constant(size, "i64"), mask, build.constant(code, "i64")]
+    return build.call("tle.inside", [*arguments, *kernel.program, kernel.context], ["i1"])[0]
 
 
 def fail(kernel: Kernel, code: int, condition: Value, details: tuple[Value, ...] = ()) -> None:
     """Write the status record where ``condition`` holds and nothing was written before."""
     with build.when(condition):
         details = (*details, *(build.constant(0, "i64") for _ in range(4 - len(details))))
-        create_call(
-            "tle.fail",
-            [build.constant(code, "i64"), *kernel.program, *details, kernel.context],
-        )
-
-
-def create_call(name: str, operands: list[Value]) -> None:
-    build.create("func.call", operands, (), {"callee": build.attribute(f"@{name}")})
+        build.call("tle.fail", [build.constant(code, "i64"), *kernel.program, *details, kernel.context])
 
 
 # The first failure of a worker stays. `inside` walks over the ranges, of which a kernel has a handful.

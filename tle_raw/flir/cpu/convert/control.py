@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.flir.cpu.convert import build, lazy, types
-from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
+from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.memory import pending_loads
 from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Shared, Splat, Tile, leaves_read
 
@@ -78,7 +78,7 @@ class Carried:
             elif types.is_tile(argument.type):
                 buffer = own_buffer(kernel, start, op)
             else:
-                self.scalars.append(scalars_plain(kernel.scalar(start)))
+                self.scalars.append(types.plain(kernel.scalar(start)))
             self.walks.append(walk)
             self.buffers.append(buffer)
             self.starts.append(start_tile)
@@ -116,7 +116,7 @@ class Carried:
                 following.append(walk.advance(self.kernel, waiting.pop(0)))
             else:
                 waiting.pop(0)
-                following.append(scalars_plain(self.kernel.scalar(value)))
+                following.append(types.plain(self.kernel.scalar(value)))
         move_all(self.kernel, moves)
         return following
 
@@ -229,7 +229,7 @@ def _branches(kernel: Kernel, op: Any, create: Any) -> None:
             yielded = list(old.operations)[-1].operation.operands
             for number, buffer in buffers.items():
                 kernel.fill(buffer, kernel.tile(yielded[number]))
-            build.create("scf.yield", [scalars_plain(kernel.scalar(yielded[n])) for n in plain])
+            build.create("scf.yield", [types.plain(kernel.scalar(yielded[n])) for n in plain])
     for number, buffer in buffers.items():
         kernel.values[op.results[number]] = buffer
     for number, value in zip(plain, new.results):
@@ -258,7 +258,7 @@ def while_loop(kernel: Kernel, op: Any) -> None:
             kernel.fill(buffer, kernel.tile(forwarded[number]))
         build.create(
             "scf.condition",
-            [kernel.scalar(condition.operands[0]), *(scalars_plain(kernel.scalar(v)) for v in passed)],
+            [kernel.scalar(condition.operands[0]), *(types.plain(kernel.scalar(v)) for v in passed)],
         )
     with build.block(new.regions[1], passed_types) as block:
         _bind_forwarded(kernel, after.arguments, outgoing, block.arguments)
@@ -282,7 +282,7 @@ class _WhileCarried:
                 self.buffers.append(buffer)
             else:
                 self.buffers.append(None)
-                self.scalars.append(scalars_plain(kernel.scalar(start)))
+                self.scalars.append(types.plain(kernel.scalar(start)))
 
     @property
     def types(self) -> list[Any]:
@@ -295,7 +295,7 @@ class _WhileCarried:
 
     def next(self, yielded: Sequence[Any]) -> list[Any]:
         moves = [(b, self.kernel.tile(v)) for b, v in zip(self.buffers, yielded) if b is not None]
-        scalars = [scalars_plain(self.kernel.scalar(v)) for b, v in zip(self.buffers, yielded) if b is None]
+        scalars = [types.plain(self.kernel.scalar(v)) for b, v in zip(self.buffers, yielded) if b is None]
         move_all(self.kernel, moves)
         return scalars
 

@@ -7,7 +7,7 @@ from typing import Any
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, checks, types
 from tle_raw.flir.cpu.convert.build import Value
-from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
+from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import loops
 from tle_raw.flir.cpu.convert.tiles import Body
 
@@ -18,7 +18,7 @@ def device_assert(kernel: Kernel, op: Any) -> None:
     code = kernel.check("assert", message, op.location)
     condition = op.operands[0]
     if not types.is_tile(condition.type):
-        failed = build.binary("xori", kernel.scalar(condition), build.constant(True, "i1"))
+        failed = build.negated(kernel.scalar(condition))
         checks.fail(kernel, code, failed)
         return
     tile = kernel.tile(condition)
@@ -27,7 +27,7 @@ def device_assert(kernel: Kernel, op: Any) -> None:
         where = tuple(
             build.cast_integer(i, "i64") if not isinstance(i, int) else build.constant(i, "i64") for i in index
         )
-        checks.fail(kernel, code, build.binary("xori", holds, build.constant(True, "i1")), where[:4])
+        checks.fail(kernel, code, build.negated(holds), where[:4])
 
 
 @converts("tt.print")
@@ -42,10 +42,8 @@ def device_print(kernel: Kernel, op: Any) -> None:
         is_signed = bool(signed[number]) if number < len(signed) else True
         shape = types.shape_of(operand.type) if types.is_tile(operand.type) else ()
         with loops(shape) as index:
-            value = (
-                Body().element(kernel.tile(operand), tuple(index)) if shape else scalars_plain(kernel.scalar(operand))
-            )
-            form, printed = _printable(scalars_plain(value), is_signed, in_hex, types.element_of(operand.type))
+            value = Body().element(kernel.tile(operand), tuple(index)) if shape else types.plain(kernel.scalar(operand))
+            form, printed = _printable(types.plain(value), is_signed, in_hex, types.element_of(operand.type))
             at = ", ".join(["%u"] * len(index))
             indices = [build.constant(i, "i32") if isinstance(i, int) else build.cast_integer(i, "i32") for i in index]
             text = f"pid (%u, %u, %u) idx ({at}){prefix}{count}{form}\n"
@@ -81,18 +79,5 @@ def _print(kernel: Kernel, form: str, values: list[Value]) -> None:
     text = build.create(
         "llvm.mlir.addressof", [], [build.type_of("!llvm.ptr")], {"global_name": ir.FlatSymbolRefAttr.get(name)}
     ).results[0]
-    call_host("printf", [text, *values], "!llvm.func<i32 (ptr, ...)>")
-    call_host("fflush", [build.create("llvm.mlir.zero", [], [build.type_of("!llvm.ptr")]).results[0]])
-
-
-def call_host(name: str, operands: list[Value], variadic: str | None = None) -> None:
-    """Call a declared function of the host that returns an i32."""
-    ir = mlir()
-    attributes = {
-        "callee": ir.FlatSymbolRefAttr.get(name),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-    }
-    if variadic:
-        attributes["var_callee_type"] = ir.TypeAttr.get(build.type_of(variadic))
-    build.create("llvm.call", operands, [build.type_of("i32")], attributes)
+    build.call_outside("printf", [text, *values], "i32", "!llvm.func<i32 (ptr, ...)>")
+    build.call_outside("fflush", [build.value("llvm.mlir.zero", [], "!llvm.ptr")], "i32")

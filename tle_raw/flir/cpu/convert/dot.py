@@ -102,7 +102,7 @@ _E2M1 = 4
 @converts("tt.dot_scaled")
 def dot_scaled(kernel: Kernel, op: Any) -> None:
     """A product of tiles with one power of two for each group along K (OCP Microscaling Formats 1.0)."""
-    a, b, accumulator, a_scale, b_scale = _scaled_operands(op)
+    a, b, accumulator, a_scale, b_scale = build.segments(op, 5)
     result = op.results[0]
     float32 = build.type_of("f32")
     into = _accumulator(kernel, op, accumulator, result, float32)
@@ -110,13 +110,6 @@ def dot_scaled(kernel: Kernel, op: Any) -> None:
     right = _scaled(kernel, op, b, b_scale, "b_elem_type", "rhs_k_pack", -2)
     matmul(kernel.stored(left), kernel.stored(right), into)
     kernel.set(result, _converted(into, types.element_of(result.type)))
-
-
-def _scaled_operands(op: Any) -> list[Any]:
-    """a, b, c and the scales, which may be None."""
-    found = list(op.operands)
-    sizes = list(op.attributes["operandSegmentSizes"])
-    return [found.pop(0) if size else None for size in sizes]
 
 
 def _scaled(kernel: Kernel, op: Any, value: Any, scale: Any, kind_name: str, pack_name: str, k_axis: int) -> Tile:

@@ -6,8 +6,8 @@ from typing import Any
 
 from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, casts, scalars, tiles, types
-from tle_raw.flir.cpu.convert.kernel import ELEMENTWISE, Kernel, converts, scalars_plain
-from tle_raw.flir.cpu.convert.tiles import Buffer, Constant, Elementwise, Shared, Splat, Tile
+from tle_raw.flir.cpu.convert.kernel import ELEMENTWISE, Kernel, converts
+from tle_raw.flir.cpu.convert.tiles import Buffer, Constant, Elementwise, Shared
 
 
 @converts("arith.constant")
@@ -48,10 +48,10 @@ def elementwise(kernel: Kernel, op: Any) -> None:
         result = scalars.emit(op, [kernel.scalar(o) for o in op.operands])
         several = isinstance(result, tuple) and not isinstance(result, types.Address)
         for value, became in zip(op.results, result if several else (result,)):
-            kernel.set(value, scalars_plain(became))
+            kernel.set(value, types.plain(became))
         return
     shape = types.shape_of(op.results[0].type)
-    operands = [_spread(kernel, o, shape) for o in op.operands]
+    operands = [kernel.spread(o, shape) for o in op.operands]
     whole = Elementwise(shape, types.element_of(op.results[0].type), operands, _scalar_form(op))
     if len(op.results) == 1:
         kernel.set(op.results[0], whole)
@@ -66,13 +66,6 @@ def _scalar_form(op: Any) -> Any:
             return scalars.emit(op, operands)
 
     return compute
-
-
-def _spread(kernel: Kernel, value: Any, shape: tuple[int, ...]) -> Tile:
-    """An operand as a tile of that shape: arith.select takes a scalar condition."""
-    if types.is_tile(value.type):
-        return kernel.tile(value)
-    return Splat(shape, value.type, scalars_plain(kernel.scalar(value)))
 
 
 @converts("tt.extern_elementwise")
@@ -96,4 +89,4 @@ def _extern(op: Any, operands: Any) -> Any:
             f"`{symbol}` is a device function that the CPU target does not know",
             hint="functions of libdevice are known; your own device code is a fragment: @tle_raw.dialect(...)",
         )
-    return libdevice.emit(symbol, [scalars.plain(o) for o in operands], types.computed(scalars.result_type(op)))
+    return libdevice.emit(symbol, [types.plain(o) for o in operands], types.computed(scalars.result_type(op)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,7 +62,15 @@ class Kernel:
     def tile(self, value: Any) -> Tile:
         """What a tensor became; a scalar where Triton allows both is a tile of no dimensions."""
         found = self.values[value]
-        return found if isinstance(found, Tile) else tiles.Splat((), value.type, scalars_plain(found))
+        return found if isinstance(found, Tile) else tiles.Splat((), value.type, types.plain(found))
+
+    def spread(self, value: Any, shape: Sequence[int]) -> Tile:
+        """An operand as a tile of that shape; operations on tiles take scalars beside them."""
+        return (
+            self.tile(value)
+            if types.is_tile(value.type)
+            else tiles.Splat(shape, value.type, types.plain(self.scalar(value)))
+        )
 
     def set(self, value: Any, became: Any) -> None:
         """Remember what a value became; a tile that the plan wants stored is stored now."""
@@ -234,15 +244,8 @@ def _domain_of(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (inner,) if outer == 1 else (outer, inner)
 
 
-def scalars_plain(value: Any) -> Value:
-    return value.pointer() if isinstance(value, types.Address) else value
-
-
 def place(location: Any) -> Place:
     """The user's line of a location: of an inlined call, the innermost line outside of Triton's own files."""
-    import linecache
-    import re
-
     found = re.findall(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)', str(location))
     if not found:
         return Place("<kernel>", 0)

@@ -39,12 +39,8 @@ def add_launch(module: Any, kernel: str, arguments: Sequence[Any]) -> None:
                 "eq", build.load(status, "i64", volatile_=build.attribute("unit")), build.constant(0, "i64")
             )
             with build.when(healthy):
-                create_call(kernel, [*values, *_program(number, grid), *grid, small, scratch, context])
+                build.call(kernel, [*values, *_program(number, grid), *grid, small, scratch, context])
         build.create("func.return")
-
-
-def create_call(name: str, operands: Sequence[Value]) -> None:
-    build.create("func.call", operands, (), {"callee": build.attribute(f'@"{name}"')})
 
 
 def _unpacked(packed: Value, number: int, type_: Any) -> Value:

@@ -8,8 +8,8 @@ from typing import Any
 
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.build import Value
-from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
-from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Index, Shared, Tile, leaves_read
+from tle_raw.flir.cpu.convert.kernel import Kernel, converts
+from tle_raw.flir.cpu.convert.tiles import Body, Elementwise, Index, Shared, Tile, leaves_read
 
 
 class Load(Tile):
@@ -68,7 +68,7 @@ def _volatile(op: Any) -> dict[str, Any]:
 
 @converts("tt.load")
 def load(kernel: Kernel, op: Any) -> None:
-    pointer, mask, other = _operands(op, 3)
+    pointer, mask, other = build.segments(op, 3)
     result = op.results[0]
     if types.is_tile(result.type):
         became = Load(
@@ -91,16 +91,7 @@ def load(kernel: Kernel, op: Any) -> None:
         kernel.scalar(other) if other is not None else None,
         result.type,
     )
-    kernel.set(result, scalars_plain(loaded))
-
-
-def _operands(op: Any, count: int) -> list[Any]:
-    """The operands by their segments; None for one that is not there."""
-    found = list(op.operands)
-    if "operandSegmentSizes" not in op.attributes:
-        return found + [None] * (count - len(found))
-    sizes = list(op.attributes["operandSegmentSizes"])
-    return [found.pop(0) if size else None for size in sizes]
+    kernel.set(result, types.plain(loaded))
 
 
 @converts("tt.store")
@@ -158,7 +149,7 @@ def _overlap(loads: Mapping[Load, bool], target: Tile) -> Value:
         apart = build.binary("ori", build.compare("ule", load_high, low), build.compare("ule", high, load_low))
         if same and load.pointer.shape == target.shape:
             apart = build.binary("ori", apart, _same(load.pointer, target))
-        overlaps = build.binary("xori", apart, build.constant(True, "i1"))
+        overlaps = build.negated(apart)
         result = overlaps if result is None else build.binary("ori", result, overlaps)
     assert result is not None
     return result
@@ -192,6 +183,3 @@ def _same(a: Tile, b: Tile) -> Value:
         result = same if result is None else build.binary("andi", result, same)
     assert result is not None
     return result
-
-
-__all__ = ["Buffer", "Load", "load_element", "pending_loads", "store_element"]

@@ -7,7 +7,6 @@ from typing import Any
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.atomics import each_element, element_address, load_ordering
 from tle_raw.flir.cpu.convert.build import Value
-from tle_raw.flir.cpu.convert.debug import call_host
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 
 _CLOCK_MONOTONIC = 1
@@ -35,12 +34,11 @@ class Clock:
         kernel.declare("clock_gettime", "!llvm.func<i32 (i32, ptr)>")
         self.timeout = timeout
         buffer = kernel.allocate((2,), build.type_of("i64"))
-        number = build.value("memref.extract_aligned_pointer_as_index", [buffer.memref], "index")
-        self._at = build.value("llvm.inttoptr", [build.cast_integer(number, "i64")], "!llvm.ptr")
+        self._at = buffer.pointer()
         self.start = self._now()
 
     def _now(self) -> Value:
-        call_host("clock_gettime", [build.constant(_CLOCK_MONOTONIC, "i32"), self._at])
+        build.call_outside("clock_gettime", [build.constant(_CLOCK_MONOTONIC, "i32"), self._at], "i32")
         seconds, rest = (build.load(build.address(self._at, n, "i64"), "i64") for n in range(2))
         return build.binary("addi", build.binary("muli", seconds, build.constant(_NANOSECONDS, "i64")), rest)
 
@@ -51,15 +49,14 @@ class Clock:
 
 def _spin(address: Value, expected: Value, ordering: Any, clock: Clock | None) -> Value:
     """Load until the value is there; others may run on this core in the meantime."""
-    true = build.constant(True, "i1")
     size = build.bits(expected.type) // 8
     loop = build.create("scf.while", [], [build.type_of("i1")], regions=2)
     with build.block(loop.regions[0]):
         seen = build.load(address, types.in_memory(expected.type), align=size, ordering=ordering)
         found = build.compare("eq", seen, expected)
         done = found if clock is None else build.binary("ori", found, clock.is_over())
-        build.create("scf.condition", [build.binary("xori", done, true), found])
+        build.create("scf.condition", [build.negated(done), found])
     with build.block(loop.regions[1], [build.type_of("i1")]):
-        call_host("sched_yield", [])
+        build.call_outside("sched_yield", [], "i32")
         build.create("scf.yield")
     return loop.results[0]

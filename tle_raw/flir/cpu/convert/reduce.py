@@ -12,7 +12,7 @@ from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, scalars, tiles, types
-from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
+from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Index, Tile
 
 LANES = 64
@@ -85,7 +85,7 @@ def evaluate(kernel: Kernel, block: Any, arguments: Sequence[Any]) -> list[Any]:
         for old, region in zip(op.regions, new.regions):
             if len(old.blocks):
                 with build.block(region):
-                    build.create("scf.yield", [scalars_plain(v) for v in run(old.blocks[0])])
+                    build.create("scf.yield", [types.plain(v) for v in run(old.blocks[0])])
         return tuple(new.results)
 
     return run(block)
@@ -117,7 +117,7 @@ def reduce(kernel: Kernel, op: Any) -> None:
     else:
         _reduce_slices(kernel, sources, results, axis, combine)
     for value, buffer in zip(op.results, results):
-        kernel.set(value, buffer if rest else scalars_plain(Body().element(buffer, (0,))))
+        kernel.set(value, buffer if rest else types.plain(Body().element(buffer, (0,))))
 
 
 def _reduce_slices(

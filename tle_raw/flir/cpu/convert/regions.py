@@ -13,8 +13,8 @@ from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.control import own_buffer
-from tle_raw.flir.cpu.convert.kernel import Kernel, place, scalars_plain
-from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Index, Splat, Tile
+from tle_raw.flir.cpu.convert.kernel import Kernel, place
+from tle_raw.flir.cpu.convert.tiles import Buffer, Elementwise
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.frontends.raw import ports
 from tle_raw.frontends.raw.ports import RegionRecord, record_from_text
@@ -84,18 +84,18 @@ def _call(kernel: Kernel, op: Any) -> None:
     buffers = kernel.regions.opened.pop(op.block, [])
     if len(buffers) != len(record.bound.tiles):
         raise RegionError("the ports of a region were separated from its call by one of Triton's passes")
-    plain = [scalars_plain(kernel.scalar(o)) for o in op.operands]
+    plain = [types.plain(kernel.scalar(o)) for o in op.operands]
     arguments = [_argument(kernel, p, buffers, plain) for p in record.bound.crossing]
     result = op.results[0]
     slot = None
     if record.bound.result is not None:
-        slot = _slot(kernel, types.in_memory(result.type))
+        slot = _stack(kernel, str(types.in_memory(result.type)))
         arguments.append(slot)
     packed = _stack(kernel, f"!llvm.array<{max(len(arguments), 1)} x ptr>")
     for number, argument in enumerate(arguments):
         build.store(argument, build.address(packed, number, "!llvm.ptr"))
     _declare(kernel, compiled.entry, ["!llvm.ptr", "!llvm.ptr"], "i32")
-    _llvm_call(compiled.entry, [_region_call(kernel), packed], "i32")
+    build.call_outside(compiled.entry, [_region_call(kernel), packed], "i32")
     if slot is not None:
         loaded = build.load(slot, types.in_memory(result.type))
         kernel.set(result, types.from_memory(loaded, result.type))
@@ -106,22 +106,13 @@ def _call(kernel: Kernel, op: Any) -> None:
 def _argument(kernel: Kernel, parameter: BoundParameter, buffers: list[Buffer], plain: list[Value]) -> Value:
     """The pointer that stands for an argument."""
     if parameter.kind == TILE:
-        return _pointer_to(buffers.pop(0))
+        return buffers.pop(0).pointer()
     value = plain.pop(0)
     if str(value.type) == "i1":
         value = build.cast_integer(value, "i8", signed=False)
-    slot = _slot(kernel, value.type)
+    slot = _stack(kernel, str(value.type))
     build.store(value, slot)
     return slot
-
-
-def _pointer_to(buffer: Buffer) -> Value:
-    number = build.value("memref.extract_aligned_pointer_as_index", [buffer.memref], "index")
-    return build.value("llvm.inttoptr", [build.cast_integer(number, "i64")], "!llvm.ptr")
-
-
-def _slot(kernel: Kernel, type_: Any) -> Value:
-    return _stack(kernel, str(type_))
 
 
 def _stack(kernel: Kernel, type_: str) -> Value:
@@ -147,42 +138,25 @@ def _region_call(kernel: Kernel) -> Value:
 def _element(kernel: Kernel, op: Any) -> None:
     """A function of one element, called for each."""
     record, compiled = kernel.regions.of(op)
-    parameters = [t.replace("ptr", "!llvm.ptr") if t == "ptr" else _mlir_type(t) for t in record.bound.host_parameters]
+    parameters = [_mlir_type(t) for t in record.bound.host_parameters]
     result = _mlir_type(record.bound.host_result)
     _declare(kernel, compiled.entry, parameters, result)
 
     def apply(*operands: Any) -> Any:
         with op.location:
-            return _llvm_call(compiled.entry, [scalars_plain(o) for o in operands], result)
+            return build.call_outside(compiled.entry, [types.plain(o) for o in operands], result)
 
     value = op.results[0]
     if not types.is_tile(value.type):
         kernel.set(value, apply(*(kernel.scalar(o) for o in op.operands)))
         return
     shape = types.shape_of(value.type)
-    operands = [_spread(kernel, o, shape) for o in op.operands]
+    operands = [kernel.spread(o, shape) for o in op.operands]
     tile = Elementwise(shape, types.element_of(value.type), operands, apply)
     if op.attributes["pure"].value:
         kernel.set(value, tile)
-    else:
-        _now(kernel, value, tile)
-
-
-def _spread(kernel: Kernel, value: Any, shape: Sequence[int]) -> Tile:
-    if types.is_tile(value.type):
-        return kernel.tile(value)
-    return Splat(shape, value.type, scalars_plain(kernel.scalar(value)))
-
-
-def _now(kernel: Kernel, value: Any, tile: Tile) -> None:
-    """A function that may read memory runs where it stands."""
-    buffer = kernel.allocate(tile.shape, tile.element)
-
-    def element(body: Body, index: Index) -> list[Value]:
-        return [types.to_memory(body.element(tile, index))]
-
-    kernel.for_each(tile.shape, element, [buffer])
-    kernel.values[value] = buffer
+    else:  # it may read memory, and runs where it stands
+        kernel.values[value] = kernel.stored(tile)
 
 
 _MLIR_TYPES = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "!llvm.ptr"}
@@ -194,13 +168,3 @@ def _mlir_type(llvm: str) -> str:
 
 def _declare(kernel: Kernel, name: str, parameters: Sequence[str], result: str) -> None:
     kernel.declare(name, f"!llvm.func<{result} ({', '.join(parameters)})>")
-
-
-def _llvm_call(name: str, operands: Sequence[Value], result: str) -> Value:
-    ir = mlir()
-    attributes = {
-        "callee": ir.FlatSymbolRefAttr.get(name),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-    }
-    return build.value("llvm.call", operands, result, attributes)

@@ -43,13 +43,8 @@ def emit(op: Any, operands: Sequence[Any]) -> Any:
         raise LoweringError(f"no way is known to compute `{op.name}` on a CPU")
     results = [types.computed(types.element_of(r.type)) for r in op.results]
     attributes = {name: op.attributes[name] for name in op.attributes}
-    created = build.create(op.name, [plain(o) for o in operands], results, attributes)
+    created = build.create(op.name, [types.plain(o) for o in operands], results, attributes)
     return created.results[0] if len(results) == 1 else tuple(created.results)
-
-
-def plain(operand: Any) -> Value:
-    """An operand as one value; addresses become pointers."""
-    return operand.pointer() if isinstance(operand, types.Address) else operand
 
 
 def result_type(op: Any, number: int = 0) -> Any:

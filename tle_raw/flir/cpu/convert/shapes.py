@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.flir.cpu.convert import build, tiles, types
-from tle_raw.flir.cpu.convert.kernel import Kernel, converts, scalars_plain
+from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.tiles import Chosen, Index, Range, Reindexed, Splat
 
 
@@ -16,14 +16,14 @@ def _result(op: Any, number: int = 0) -> tuple[tuple[int, ...], Any]:
 
 @converts("tt.splat")
 def splat(kernel: Kernel, op: Any) -> None:
-    kernel.set(op.results[0], Splat(*_result(op), scalars_plain(kernel.scalar(op.operands[0]))))
+    kernel.set(op.results[0], Splat(*_result(op), types.plain(kernel.scalar(op.operands[0]))))
 
 
 @converts("tt.unsplat")
 def unsplat(kernel: Kernel, op: Any) -> None:
     tile = kernel.tile(op.operands[0])
     element = tiles.Body().element(tile, (0,) * len(tile.shape))
-    kernel.set(op.results[0], scalars_plain(element))
+    kernel.set(op.results[0], types.plain(element))
 
 
 @converts("tt.make_range")
@@ -110,4 +110,4 @@ def split(kernel: Kernel, op: Any) -> None:
     for number, result in enumerate(op.results):
         shape = types.shape_of(result.type) if types.is_tile(result.type) else ()
         half = Reindexed(shape, tile, lambda index, n=number: (*index, n))  # type: ignore[misc]
-        kernel.set(result, half if shape else scalars_plain(tiles.Body().element(half, ())))
+        kernel.set(result, half if shape else types.plain(tiles.Body().element(half, ())))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -41,10 +40,6 @@ class Tile:
     def compute(self, body: Body, index: Index) -> Any:
         raise NotImplementedError
 
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
 
 Leaf = TypeVar("Leaf", bound=Tile)
 FLAT_RANK = 4  # buffers of this many dimensions or more are addressed by position
@@ -64,6 +59,11 @@ class Buffer(Tile):
     def at(self, index: Index) -> list[Value]:
         """The indices into the memref."""
         return as_values((position(index, self.shape),) if len(self.shape) >= FLAT_RANK else index)
+
+    def pointer(self) -> Value:
+        """The address of the first element."""
+        number = build.value("memref.extract_aligned_pointer_as_index", [self.memref], "index")
+        return build.value("llvm.inttoptr", [build.cast_integer(number, "i64")], "!llvm.ptr")
 
     def store(self, value: Value, index: Index) -> None:
         """Write one element, as it lies in memory."""

@@ -31,6 +31,11 @@ class Address(NamedTuple):
         return self._replace(offset=wide if self.offset is None else build.binary("addi", self.offset, wide))
 
 
+def plain(scalar: Any) -> Value:
+    """A scalar as one value; addresses become pointers."""
+    return scalar.pointer() if isinstance(scalar, Address) else scalar
+
+
 def from_integer(number: Value, element: Type) -> Address:
     return Address(build.value("llvm.inttoptr", [number], "!llvm.ptr"), None, element)
 
@@ -95,7 +100,3 @@ def from_memory(stored: Value, type_: Type) -> Any:
     if str(type_) == "i1":
         return build.compare("ne", stored, build.constant(0, stored.type))
     return stored
-
-
-def memory_bytes(type_: Type) -> int:
-    return build.bits(in_memory(type_)) // 8
