@@ -18,11 +18,11 @@ from tle_raw.adapters.cuda.options import Options, read_options
 from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.source import decode, place_of_text, read_file
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, split_symbol
-from tle_raw.adapters.cuda.team import TEAM_ARCH, make_team
 from tle_raw.adapters.cuda.toolchain import Finding, describe, find_toolchain
 from tle_raw.adapters.cuda.wrapper import Team, Unit, define_lines, line_directive, write_unit
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
+from tle_raw.flir.cpu.team import TEAM_ARCH, make_team
 from tle_raw.signature import Signature
 from tle_raw.target import Target
 

@@ -1,4 +1,4 @@
-"""Regions on the CPU: tiles in buffers, and one call of the fragment's team (``tle_raw.adapters.cuda.team``)."""
+"""Regions on the CPU: tiles in buffers, and one call of the fragment's team (``tle_raw.flir.cpu.team``)."""
 
 from __future__ import annotations
 

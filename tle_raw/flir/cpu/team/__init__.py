@@ -1,4 +1,4 @@
-"""CUDA fragments on the CPU: the threads of a block run as a team of fibers on one thread of the host.
+"""Device code on the CPU: the threads of a block run as a team of fibers on one thread of the host.
 
 How it is compiled
 ==================
@@ -75,6 +75,6 @@ tile indices out of range, reads of Out tiles and of shared memory that nothing 
 fragment keeps every line and variable for a debugger.
 """
 
-from tle_raw.adapters.cuda.team.make_team import TEAM_ARCH, make_team
+from tle_raw.flir.cpu.team.make_team import TEAM_ARCH, make_team
 
 __all__ = ["TEAM_ARCH", "make_team"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tle_raw.adapters.cuda.team.instructions import Body
+from tle_raw.flir.cpu.team.instructions import Body
 
 # By their numbers in team/arithmetic.h, and the formats of team/small_floats.h.
 ROUNDINGS = {"rn": 0, "rm": 1, "rp": 2, "rz": 3, "rni": 0, "rmi": 1, "rpi": 2, "rzi": 3}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tle_raw
-from tests.adapters.cuda.team.tables import run
+from tests.flir.cpu.team.tables import run
 from tle_raw import InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import KernelFailed, SharedMemoryError, UnsupportedFeatureError
 

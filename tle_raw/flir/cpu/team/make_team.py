@@ -9,12 +9,12 @@ from pathlib import Path
 from tle_raw.adapter import CompilerOutput
 from tle_raw.adapters.cuda.explain import Attempt, belongs_to
 from tle_raw.adapters.cuda.symbol import place_of
-from tle_raw.adapters.cuda.team.entry import map_entry, team_entry
-from tle_raw.adapters.cuda.team.host_text import HostText, to_host
-from tle_raw.adapters.cuda.team.runtime import link_with_runtime, runtime_text
 from tle_raw.adapters.cuda.wrapper import LABEL
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
+from tle_raw.flir.cpu.team.entry import map_entry, team_entry
+from tle_raw.flir.cpu.team.host_text import HostText, to_host
+from tle_raw.flir.cpu.team.runtime import link_with_runtime, runtime_text
 
 TEAM_ARCH = "sm_80"  # the oldest GPU that fragments are compiled for: newer ones' instructions stay out of the headers
 # What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team.

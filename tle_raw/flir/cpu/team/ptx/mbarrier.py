@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tle_raw.adapters.cuda.team.ptx.function import Function, UnknownInstruction, instruction
-from tle_raw.adapters.cuda.team.ptx.memory import address, space_of
-from tle_raw.adapters.cuda.team.ptx.parse import Statement
+from tle_raw.flir.cpu.team.ptx.function import Function, UnknownInstruction, instruction
+from tle_raw.flir.cpu.team.ptx.memory import address, space_of
+from tle_raw.flir.cpu.team.ptx.parse import Statement
 
 
 @instruction("mbarrier")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tle_raw.adapters.cuda.team import nvvm
-from tle_raw.adapters.cuda.team.ptx.function import Function, UnknownInstruction, instruction, value_type
-from tle_raw.adapters.cuda.team.ptx.parse import Statement
+from tle_raw.flir.cpu.team import nvvm
+from tle_raw.flir.cpu.team.ptx.function import Function, UnknownInstruction, instruction, value_type
+from tle_raw.flir.cpu.team.ptx.parse import Statement
 
 
 @instruction("bar", "barrier")

@@ -7,8 +7,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tle_raw.adapters.cuda.team.instructions import Body
-from tle_raw.adapters.cuda.team.ptx.parse import Statement
+from tle_raw.flir.cpu.team.instructions import Body
+from tle_raw.flir.cpu.team.ptx.parse import Statement
 
 SHARED_BYTES = 256 * 1024  # of team/workspace.h
 # LLVM types of PTX's fundamental types; 16-bit floats and packed ones are kept as bits.
@@ -172,7 +172,7 @@ def _float(number: float, llvm: str) -> str:
 
 def _special(function: Function, name: str) -> tuple[str, str]:
     """A special register, as a value and its type."""
-    from tle_raw.adapters.cuda.team import nvvm
+    from tle_raw.flir.cpu.team import nvvm
 
     body, plain = function.body, name.lstrip("%")
     indexed = re.fullmatch(r"(tid|ntid|ctaid|nctaid|clusterid|nclusterid)\.([xyzw])", plain)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from tle_raw.adapters.cuda.team.instructions import Body
-from tle_raw.adapters.cuda.team.numbers import (
+from tle_raw.flir.cpu.team.instructions import Body
+from tle_raw.flir.cpu.team.numbers import (
     ROUNDINGS,
     approximate,
     float_to_integer,

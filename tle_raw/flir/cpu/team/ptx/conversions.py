@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tle_raw.adapters.cuda.team.numbers import (
+from tle_raw.flir.cpu.team.numbers import (
     FORMATS,
     ROUNDINGS,
     float_to_integer,
@@ -11,7 +11,7 @@ from tle_raw.adapters.cuda.team.numbers import (
     narrowed,
     widened,
 )
-from tle_raw.adapters.cuda.team.ptx.function import (
+from tle_raw.flir.cpu.team.ptx.function import (
     FLOATS,
     Function,
     UnknownInstruction,
@@ -22,8 +22,8 @@ from tle_raw.adapters.cuda.team.ptx.function import (
     value_type,
     vector,
 )
-from tle_raw.adapters.cuda.team.ptx.parse import Statement
-from tle_raw.adapters.cuda.team.ptx.small import from_small, is_small, narrowed_small, to_small
+from tle_raw.flir.cpu.team.ptx.parse import Statement
+from tle_raw.flir.cpu.team.ptx.small import from_small, is_small, narrowed_small, to_small
 
 _INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
@@ -116,7 +116,7 @@ def _to_float(f: Function, s: Statement, parts: list[str], result: str, value: s
         value = b.call(kind, f"llvm.{_INTEGRAL[integral]}.f{bits_of(kind)}", f"{kind} {value}")
         rounding = "rn"
     if "sat" in parts:
-        from tle_raw.adapters.cuda.team.nvvm import saturated
+        from tle_raw.flir.cpu.team.nvvm import saturated
 
         value = saturated(b, value, kind)
     if "relu" in parts:

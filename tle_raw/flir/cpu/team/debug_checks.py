@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tle_raw.adapters.cuda.team.sites import Sites
+from tle_raw.flir.cpu.team.sites import Sites
 from tle_raw.linker.llvm_sizes import Sizes, sizes_of
 from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, read_module, tokenize
 from tle_raw.linker.llvm_types import Cursor

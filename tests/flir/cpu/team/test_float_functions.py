@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.adapters.cuda.team.tables import evaluate
+from tests.flir.cpu.team.tables import evaluate
 
 RNG = np.random.default_rng(7)
 N = 400

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tle_raw.adapters.cuda.team.ptx.function import (
+from tle_raw.flir.cpu.team.ptx.function import (
     Function,
     UnknownInstruction,
     bits_of,
@@ -13,7 +13,7 @@ from tle_raw.adapters.cuda.team.ptx.function import (
     value_type,
     vector,
 )
-from tle_raw.adapters.cuda.team.ptx.parse import Statement
+from tle_raw.flir.cpu.team.ptx.parse import Statement
 
 _ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release", "volatile": "monotonic"}
 _SPACES = ("global", "shared", "local", "const", "param")
@@ -147,7 +147,7 @@ def _copy(f: Function, s: Statement, parts: list[str]) -> None:
     if parts[1] == "bulk":
         return _bulk_copy(f, s, parts)
     if parts[1] == "mbarrier":
-        from tle_raw.adapters.cuda.team.ptx.mbarrier import arrive_for_copies
+        from tle_raw.flir.cpu.team.ptx.mbarrier import arrive_for_copies
 
         return arrive_for_copies(f, s, parts)
     if parts[1] not in ("ca", "cg"):

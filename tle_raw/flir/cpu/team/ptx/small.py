@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tle_raw.adapters.cuda.team.numbers import FORMATS, approximate, narrowed
-from tle_raw.adapters.cuda.team.ptx.function import Function, UnknownInstruction
+from tle_raw.flir.cpu.team.numbers import FORMATS, approximate, narrowed
+from tle_raw.flir.cpu.team.ptx.function import Function, UnknownInstruction
 
 
 def is_small(kind: str) -> bool:
@@ -58,7 +58,7 @@ def small_result(f: Function, root: str, kind: str, halves: list[str], parts: Se
         raise UnknownInstruction(root)
     value = b.value(f"f{root} float {values[0]}, {values[1]}")
     if "sat" in parts:
-        from tle_raw.adapters.cuda.team.nvvm import saturated
+        from tle_raw.flir.cpu.team.nvvm import saturated
 
         value = saturated(b, value, "float")
     return to_small(f, kind, value)

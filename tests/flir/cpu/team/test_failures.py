@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tle_raw
-from tests.adapters.cuda.team.tables import run
+from tests.flir.cpu.team.tables import run
 from tle_raw import Element, In, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import KernelFailed, UnsupportedFeatureError
 from tle_raw.knobs import knobs

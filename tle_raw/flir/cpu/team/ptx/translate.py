@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tle_raw.adapters.cuda.team.ptx import arithmetic, conversions, mbarrier, memory, threads  # noqa: F401  (registers)
-from tle_raw.adapters.cuda.team.ptx.function import TABLE, Function, UnknownInstruction
-from tle_raw.adapters.cuda.team.ptx.parse import PtxSyntaxError, Statement, decoded, statements
+from tle_raw.flir.cpu.team.ptx import arithmetic, conversions, mbarrier, memory, threads  # noqa: F401  (registers)
+from tle_raw.flir.cpu.team.ptx.function import TABLE, Function, UnknownInstruction
+from tle_raw.flir.cpu.team.ptx.parse import PtxSyntaxError, Statement, decoded, statements
 
 __all__ = ["UnknownInstruction", "translate"]
 
@@ -79,7 +79,7 @@ def _write(function: Function, statement: Statement) -> None:
     if statement.kind == "close":
         return function.close()
     if statement.kind == "registers":
-        from tle_raw.adapters.cuda.team.ptx.function import llvm_type
+        from tle_raw.flir.cpu.team.ptx.function import llvm_type
 
         for name in statement.operands:
             function.variable(name, llvm_type(statement.opcode.lstrip(".")))

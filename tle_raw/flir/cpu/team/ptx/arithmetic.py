@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tle_raw.adapters.cuda.team.numbers import approximate, flushed, rounded
-from tle_raw.adapters.cuda.team.ptx.function import (
+from tle_raw.flir.cpu.team.numbers import approximate, flushed, rounded
+from tle_raw.flir.cpu.team.ptx.function import (
     BITS,
     FLOATS,
     Function,
@@ -14,8 +14,8 @@ from tle_raw.adapters.cuda.team.ptx.function import (
     llvm_type,
     value_type,
 )
-from tle_raw.adapters.cuda.team.ptx.parse import Statement
-from tle_raw.adapters.cuda.team.ptx.small import from_small, is_small, per_half, small_result
+from tle_raw.flir.cpu.team.ptx.parse import Statement
+from tle_raw.flir.cpu.team.ptx.small import from_small, is_small, per_half, small_result
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 
@@ -52,7 +52,7 @@ def _arithmetic(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 def _finished(f: Function, value: str, llvm: str, parts: list[str]) -> str:
-    from tle_raw.adapters.cuda.team.nvvm import saturated
+    from tle_raw.flir.cpu.team.nvvm import saturated
 
     return saturated(f.body, value, llvm) if "sat" in parts else value
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.adapters.cuda.team.tables import run
+from tests.flir.cpu.team.tables import run
 
 SAMPLES = Path(__file__).resolve().parents[4] / "samples"
 RNG = np.random.default_rng(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.adapters.cuda.team.tables import evaluate
+from tests.flir.cpu.team.tables import evaluate
 
 RNG = np.random.default_rng(11)
 N = 300

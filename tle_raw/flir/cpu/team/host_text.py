@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tle_raw.adapters.cuda.team import nvvm
-from tle_raw.adapters.cuda.team.address_spaces import flatten_address_spaces
-from tle_raw.adapters.cuda.team.debug_checks import check_accesses
-from tle_raw.adapters.cuda.team.instructions import Call, calls
-from tle_raw.adapters.cuda.team.ptx import UnknownInstruction, translate
-from tle_raw.adapters.cuda.team.shared_variables import place_shared_variables
-from tle_raw.adapters.cuda.team.sites import Sites
-from tle_raw.adapters.cuda.team.stack_checks import check_stacks
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
+from tle_raw.flir.cpu.team import nvvm
+from tle_raw.flir.cpu.team.address_spaces import flatten_address_spaces
+from tle_raw.flir.cpu.team.debug_checks import check_accesses
+from tle_raw.flir.cpu.team.instructions import Call, calls
+from tle_raw.flir.cpu.team.ptx import UnknownInstruction, translate
+from tle_raw.flir.cpu.team.shared_variables import place_shared_variables
+from tle_raw.flir.cpu.team.sites import Sites
+from tle_raw.flir.cpu.team.stack_checks import check_stacks
 from tle_raw.linker.functions import read_global
 from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
 from tle_raw.linker.normalise import normalise, removal

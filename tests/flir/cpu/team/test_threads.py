@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tle_raw
-from tests.adapters.cuda.team.tables import run
+from tests.flir.cpu.team.tables import run
 from tle_raw import Const, InOut, Out, Pointer, Scalar, Tile
 
 RNG = np.random.default_rng(5)

@@ -4,6 +4,6 @@
 subject. An instruction that is in none of them is an error that names it: nothing is guessed.
 """
 
-from tle_raw.adapters.cuda.team.ptx.translate import UnknownInstruction, translate
+from tle_raw.flir.cpu.team.ptx.translate import UnknownInstruction, translate
 
 __all__ = ["UnknownInstruction", "translate"]

@@ -1,4 +1,4 @@
-"""Two fragments in one kernel's module, called as ``adapters/cuda/team/__init__.py`` says."""
+"""Two fragments in one kernel's module, called as ``tle_raw/flir/cpu/team/__init__.py`` says."""
 
 from __future__ import annotations
 

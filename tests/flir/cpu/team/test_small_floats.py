@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.adapters.cuda.team.tables import evaluate
+from tests.flir.cpu.team.tables import evaluate
 
 RNG = np.random.default_rng(3)
 N = 500

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tle_raw.adapters.cuda.team.stack_checks import start_of_block
 from tle_raw.errors import SharedMemoryError
+from tle_raw.flir.cpu.team.stack_checks import start_of_block
 from tle_raw.linker.functions import read_global
 from tle_raw.linker.llvm_text import Edit, Entity, Module, Token, apply_edits, read_module, tokenize
 from tle_raw.linker.normalise import removal
