@@ -1,7 +1,9 @@
 """Compile time: a kernel with its fragment in the cache against the kernel without the region; a cold fragment.
 
 Needs no GPU: triton.compile for cuda:90, Triton's own cache off. Warm figures are medians of processor time over
-alternating compiles in one process: the region, the same work written in Triton, and neither. A cold fragment is
+alternating compiles in one process: the region, the same work written in Triton, and neither. What remains when the
+region's call is taken out of its TTGIR is Triton's own price of bringing the tile to shared memory and back: no region
+that takes a tile costs less. A cold fragment is
 declared and compiled in a fresh process with an empty cache: what it takes beyond the foreign compiler's own time is
 tle_raw's. The first cold figure has everything that a process does once.
 """
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import measure
@@ -96,7 +99,7 @@ def _source(kernel: Any, types: dict[str, str], constants: dict[str, Any]) -> AS
     return ASTSource(kernel, signature, constants, aligned)
 
 
-def compile_seconds(source: ASTSource) -> float:
+def compile_seconds(source: ASTSource | str) -> float:
     """Processor seconds of this process and of ptxas: what other programs do on the machine does not count."""
     start = _processor_seconds()
     triton.compile(source, target=GPUTarget("cuda", 90, 32))
@@ -121,6 +124,33 @@ def warm(name: str, source_of: Any, quick: bool) -> measure.Row:
     return measure.Row(
         f"{name}: with region over without", ms["region"] / ms["none"], "x", GOAL_WARM, False, sides, noise, note
     )
+
+
+def shared_memory_alone(name: str, source_of: Any, quick: bool) -> measure.Row:
+    """The region's TTGIR without the call, compiled by stock Triton: the tile goes to shared memory and comes back."""
+    seconds: dict[str, list[float]] = {"none": [], "none from TTGIR": [], "shared from TTGIR": []}
+    with tempfile.TemporaryDirectory() as folder:
+        files = {}
+        for kind, region in (("none from TTGIR", "none"), ("shared from TTGIR", "region")):
+            text = triton.compile(source_of(region), target=GPUTarget("cuda", 90, 32)).asm["ttgir"]
+            files[kind] = Path(folder, f"{region}.ttgir")
+            files[kind].write_text(_without_call(text))
+        for _ in range(4 if quick else 16):
+            seconds["none"].append(compile_seconds(source_of("none")))
+            for kind, file in files.items():
+                seconds[kind].append(compile_seconds(str(file)))
+    ms = {kind: 1e3 * statistics.median(values[1:]) for kind, values in seconds.items()}
+    value = 1 + (ms["shared from TTGIR"] - ms["none from TTGIR"]) / ms["none"]
+    return measure.Row(f"{name}: tile through shared memory, no call, over without", value, "x", None, sides=ms)
+
+
+def _without_call(ttgir: str) -> str:
+    """The module less its region's call and the address that only the call needs."""
+    lines = ttgir.splitlines()
+    unused = [line for line in lines if "tt.extern_elementwise" in line or "tti.experimental_memdesc_to" in line]
+    wide = [line.split(" = ")[0].strip() for line in unused if "memdesc_to_i64" in line]
+    unused += [line for line in lines if any(f"arith.trunci {name} " in line for name in wide)]
+    return "\n".join(line for line in lines if line not in unused)
 
 
 def own_part(name: str, source_of: Any, quick: bool) -> measure.Row:
@@ -211,6 +241,7 @@ def main() -> None:
         warm("warm compile, 128x128 matmul", matmul_source, options.quick or options.compile_only),
         own_part("warm compile, 128x128 matmul", matmul_source, options.quick or options.compile_only),
         warm("warm compile, 64x64 scaling", scaling_source, options.quick or options.compile_only),
+        shared_memory_alone("warm compile, 64x64 scaling", scaling_source, options.quick or options.compile_only),
         own_part("warm compile, 64x64 scaling", scaling_source, options.quick or options.compile_only),
     ]
     if not options.compile_only:
