@@ -10,19 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapter import CompilerOutput, Declaration, Source
-from tle_raw.adapters.cuda.command import command_line, dependency_files, run_compiler
+from tle_raw.adapters.cuda.command import command_line
 from tle_raw.adapters.cuda.declarations import Function, functions
 from tle_raw.adapters.cuda.explain import Attempt, belongs_to, explain, warnings_text, with_text
 from tle_raw.adapters.cuda.includes import Closure, closure
 from tle_raw.adapters.cuda.options import Options, read_options
 from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.source import decode, place_of_text, read_file
-from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, split_symbol
+from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, place_of, split_symbol
 from tle_raw.adapters.cuda.toolchain import Finding, describe, find_toolchain
-from tle_raw.adapters.cuda.wrapper import Team, Unit, define_lines, line_directive, write_unit
+from tle_raw.adapters.cuda.wrapper import LABEL, Team, Unit, define_lines, line_directive, write_unit
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
-from tle_raw.flir.cpu.team import TEAM_ARCH, make_team
+from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
+from tle_raw.linker.run_compiler import dependency_files, run_compiler
 from tle_raw.signature import Signature
 from tle_raw.target import Target
 
@@ -121,7 +122,7 @@ class CudaAdapter:
             run.command,
             warnings_text(attempt),
         )
-        return output if team is None else make_team(output, bound, attempt, team.debug)
+        return output if team is None else make_team(_device_code(output, attempt), bound, toolchain.clang, team.debug)
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""
@@ -138,6 +139,17 @@ class CudaAdapter:
         """The function that the author is expected to write, in two forms."""
         name = split_symbol(source.symbol)[0].rpartition("::")[2] if source else signature.name
         return prototype_text(name, signature)
+
+
+def _device_code(output: CompilerOutput, attempt: Attempt) -> DeviceCode:
+    function, folders = attempt.callee.function, attempt.toolchain.folders
+    return DeviceCode(
+        output,
+        attempt.callee.name,
+        place_of(function) if function else attempt.source.place,
+        lambda file: bool(file) and file != LABEL and not belongs_to(folders, Path(file)),
+        hint="write that part in plain CUDA under `#ifdef TLE_RAW_TEAM`, which only the CPU's compilation defines",
+    )
 
 
 def _options(source: Source) -> tuple[Options, Path]:

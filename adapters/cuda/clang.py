@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tle_raw.adapters.cuda.wheels import package_folder, wheel_files, wheel_version
+from tle_raw.linker.wheels import package_folder, wheel_files, wheel_version
 
 SYSTEM_NAMES = ("clang-21", "clang-20", "clang-19", "clang")
 OLDEST = 19

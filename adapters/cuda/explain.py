@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tle_raw.adapter import Source
-from tle_raw.adapters.cuda.command import Run
 from tle_raw.adapters.cuda.declarations import Function
 from tle_raw.adapters.cuda.diagnostics import (
     Diagnostic,
@@ -25,6 +24,7 @@ from tle_raw.adapters.cuda.toolchain import Toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import CompilationFailed, Context, Place, SymbolError, TLEError, ToolchainError
+from tle_raw.linker.run_compiler import Run
 
 LOG_LINES = 40
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tle_raw.adapters.cuda.links import linked_folder
-from tle_raw.adapters.cuda.wheels import package_folder, wheel_files, wheel_version
 from tle_raw.errors import ToolchainError
+from tle_raw.linker.wheels import package_folder, wheel_files, wheel_version
 
 OLDEST_CUDA = 12000  # the first with all fp8 types
 NEEDED = (

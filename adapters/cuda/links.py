@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from tle_raw.cache_folders import cache_folders
 from tle_raw.errors import ToolchainError
 
 
@@ -22,7 +23,7 @@ def linked_folder(name: str, links: Mapping[str, Path | None]) -> Path:
     content = "\n".join(f"{path}={target or ''}" for path, target in sorted(links.items()))
     folder_name = f"{name}-{hashlib.sha256(content.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
     failures = []
-    for parent in parent_folders():
+    for parent in cache_folders("cuda"):
         folder = parent / folder_name
         if is_laid_out(folder, links):
             return folder
@@ -35,14 +36,6 @@ def linked_folder(name: str, links: Mapping[str, Path | None]) -> Path:
         log="\n".join(failures),
         hint="set TMPDIR to one that can",
     )
-
-
-def parent_folders() -> tuple[Path, ...]:
-    """The cache folder, then a folder under the temporary one for caches that cannot be written."""
-    from tle_raw.knobs import knobs
-
-    owner = os.getuid() if hasattr(os, "getuid") else "user"
-    return knobs.cache.dir.absolute() / "cuda", Path(tempfile.gettempdir()) / f"tle_raw-{owner}" / "cuda"
 
 
 def is_laid_out(folder: Path, links: Mapping[str, Path | None]) -> bool:

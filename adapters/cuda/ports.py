@@ -40,12 +40,12 @@ def local(index: int) -> str:
 
 def ports(bound: BoundSignature) -> tuple[Port, ...]:
     """All arguments in the order of the call."""
-    return tuple(port for index, p in enumerate(bound.crossing) for port in _of(p, local(index), bound.style))
+    return tuple(port for index, p in enumerate(bound.crossing) for port in _of(p, local(index)))
 
 
-def _of(parameter: BoundParameter, name: str, style: str) -> Iterator[Port]:
+def _of(parameter: BoundParameter, name: str) -> Iterator[Port]:
     expected = expected_type(parameter)
-    if parameter.kind == TILE and style == "memref":
+    if parameter.is_memref:
         yield from _memref(parameter, name)
     elif parameter.kind == TILE:
         yield Port(parameter.name, expected, name, f"{name}.plain()", f"{name}.data()", parameter)

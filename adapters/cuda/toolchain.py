@@ -19,8 +19,8 @@ from tle_raw.adapters.cuda.headers import (
     host_headers,
     stub_folder,
 )
-from tle_raw.adapters.cuda.wheels import package_folder
 from tle_raw.errors import ToolchainError
+from tle_raw.linker.wheels import package_folder
 
 INCLUDE = Path(tle_raw.__file__).parent / "include"
 

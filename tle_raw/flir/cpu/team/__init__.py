@@ -2,7 +2,7 @@
 
 How it is compiled
 ==================
-The same source is compiled by the same clang, with the same headers, as for a GPU of ``TEAM_ARCH``. Of the LLVM IR
+The source is compiled as for a GPU of ``TEAM_ARCH``: CUDA by the same clang, with the same headers. Of the LLVM IR
 that comes out, ``host_text`` replaces what only a GPU has: NVVM intrinsics (``nvvm``), inline PTX (``ptx``), address
 spaces, static shared variables. So CUB, cooperative groups, ``cuda_fp16.h`` and libdevice are NVIDIA's own, unchanged,
 and a macro sees ``__CUDA_ARCH__ == 800``. The source can ask for ``TLE_RAW_TEAM``, which the CPU alone defines.
@@ -75,6 +75,6 @@ tile indices out of range, reads of Out tiles and of shared memory that nothing 
 fragment keeps every line and variable for a debugger.
 """
 
-from tle_raw.flir.cpu.team.make_team import TEAM_ARCH, make_team
+from tle_raw.flir.cpu.team.make_team import TEAM_ARCH, DeviceCode, make_team
 
-__all__ = ["TEAM_ARCH", "make_team"]
+__all__ = ["TEAM_ARCH", "DeviceCode", "make_team"]

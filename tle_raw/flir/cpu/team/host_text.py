@@ -8,7 +8,7 @@ intrinsics, inline PTX, address spaces, static shared variables, and four functi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
@@ -55,16 +55,20 @@ class _Additions:
 
     sites: Sites
     place: Place
+    hint: str
     definitions: dict[str, str] = field(default_factory=dict)
     names: dict[tuple[str, ...], str] = field(default_factory=dict)
 
 
-def to_host(text: str, entry: str, place: Place, is_users: object, debug: bool) -> HostText:
-    """Rewrite a module that clang made for a GPU.
+def to_host(
+    text: str, entry: str, place: Place, is_users: Callable[[str], bool], debug: bool, hint: str = ""
+) -> HostText:
+    """Rewrite a module that was made for a GPU.
 
     Parameters
     ----------
     place : the fragment's own place, for what has no line. ``is_users`` says whether a file is the user's.
+    hint : what to do about an instruction that cannot be emulated.
 
     Raises
     ------
@@ -73,8 +77,7 @@ def to_host(text: str, entry: str, place: Place, is_users: object, debug: bool) 
     refuse_unlinkable(read_module(text))
     text = _without_unused(text, entry)
     module = read_module(text)
-    assert callable(is_users)
-    additions = _Additions(Sites(module, place, is_users), place)
+    additions = _Additions(Sites(module, place, is_users), place, hint)
     if debug:
         text = check_accesses(text, additions.sites)
         module = read_module(text)
@@ -169,7 +172,7 @@ def _unsupported(what: str, call: Call, additions: _Additions) -> UnsupportedFea
     place = additions.sites.place(call.location) or additions.place
     return UnsupportedFeatureError(
         f"{what} cannot be emulated on the CPU",
-        hint="write that part in plain CUDA under `#ifdef TLE_RAW_TEAM`, which only the CPU's compilation defines",
+        hint=additions.hint,
         context=Context(source=place),
     )
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from tle_raw.adapter import CompilerOutput
-from tle_raw.adapters.cuda.explain import Attempt, belongs_to
-from tle_raw.adapters.cuda.symbol import place_of
-from tle_raw.adapters.cuda.wrapper import LABEL
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
 from tle_raw.flir.cpu.team.entry import map_entry, team_entry
 from tle_raw.flir.cpu.team.host_text import HostText, to_host
-from tle_raw.flir.cpu.team.runtime import link_with_runtime, runtime_text
+from tle_raw.flir.cpu.team.runtime import Clang, link_with_runtime, runtime_text
 
 TEAM_ARCH = "sm_80"  # the oldest GPU that fragments are compiled for: newer ones' instructions stay out of the headers
 # What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team.
@@ -36,32 +33,46 @@ _USES = {
 }
 
 
-def make_team(output: CompilerOutput, bound: BoundSignature, attempt: Attempt, debug: bool) -> CompilerOutput:
-    """Translate, add the entry, link the runtime.
+@dataclass(frozen=True)
+class DeviceCode:
+    """What a compiler made for a GPU of ``TEAM_ARCH``, and what messages say of it.
+
+    For a block-level region ``output.entry`` is one thread's share, ``void (ptr args)``: see ``team/__init__.py``.
+
+    Attributes
+    ----------
+    name, place : the user's function.
+    is_users : says of a file in the debug information whether it is the user's.
+    hint : what to do about an instruction that the CPU has no way to run.
+    """
+
+    output: CompilerOutput
+    name: str
+    place: Place
+    is_users: Callable[[str], bool]
+    hint: str = ""
+
+
+def make_team(code: DeviceCode, bound: BoundSignature, clang: Clang, debug: bool) -> CompilerOutput:
+    """Translate, add the entry, link the runtime, which ``clang`` compiles where no cache has it.
 
     Raises
     ------
     UnsupportedFeatureError : an instruction that cannot be emulated; the error names it and its line.
     SharedMemoryError : more shared memory than a block has.
     """
-    function = attempt.callee.function
-    place = place_of(function) if function else attempt.source.place
-    folders = attempt.toolchain.folders
-
-    def is_users(file: str) -> bool:
-        return bool(file) and file != LABEL and not belongs_to(folders, Path(file))
-
-    host = to_host(output.text, output.entry, place, is_users, debug and not bound.is_elementwise)
+    output, place = code.output, code.place
+    checks = debug and not bound.is_elementwise
+    host = to_host(output.text, output.entry, place, code.is_users, checks, code.hint)
     if bound.is_elementwise:
         _check_alone(host, place)
         entry = output.entry
         added = map_entry(entry, bound)
     else:
         entry = f"tle_team_{output.entry.removeprefix('tle_raw_')}"
-        name = attempt.callee.name
-        added = team_entry(entry, output.entry, bound, name, host.shared_bytes, host.places, debug)
+        added = team_entry(entry, output.entry, bound, code.name, host.shared_bytes, host.places, debug)
     visible = (entry, f"{entry}.map")
-    linked = link_with_runtime(f"{host.text}\n{added}", runtime_text(attempt.toolchain.clang), visible)
+    linked = link_with_runtime(f"{host.text}\n{added}", runtime_text(clang), visible)
     return replace(output, text=linked, entry=entry, static_shared=host.shared, uses_barrier=host.uses_barrier)
 
 

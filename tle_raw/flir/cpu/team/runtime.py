@@ -9,17 +9,17 @@ import os
 import platform
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from tle_raw.adapters.cuda.clang import Clang
-from tle_raw.adapters.cuda.command import run_compiler
-from tle_raw.adapters.cuda.links import parent_folders
-from tle_raw.adapters.cuda.toolchain import INCLUDE
+import tle_raw
+from tle_raw.cache_folders import cache_folders
 from tle_raw.errors import LinkError, ToolchainError
 from tle_raw.linker.llvm_text import apply_edits, read_module
 from tle_raw.linker.llvmlite_binding import load_llvmlite
 from tle_raw.linker.normalise import normalise, removal
+from tle_raw.linker.run_compiler import run_compiler
 
+INCLUDE = Path(tle_raw.__file__).parent / "include"
 UNIT = "#include <tle_raw/team/run.h>\n"
 MACHINES = {"x86_64": "x86_64-linux-gnu", "amd64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
 # No header but its own, no C++ runtime, nothing that a JIT would have to provide.
@@ -28,6 +28,15 @@ FLAGS = (
     "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-threadsafe-statics",
     "-fno-math-errno", "-fno-builtin-printf", "-Werror=return-type",
 )  # fmt: skip
+
+
+class Clang(Protocol):
+    """A compiler for this machine: how it is called, and its version."""
+
+    @property
+    def command(self) -> tuple[str, ...]: ...
+    @property
+    def version(self) -> str: ...
 
 
 def runtime_text(clang: Clang) -> str:
@@ -39,17 +48,17 @@ def runtime_text(clang: Clang) -> str:
     """
     machine = platform.machine().lower()
     if machine not in MACHINES:
-        raise ToolchainError(f"CUDA fragments on the CPU need x86-64 or aarch64, this machine is {machine}")
-    return _compiled(clang, MACHINES[machine], headers_digest())
+        raise ToolchainError(f"fragments on the CPU need x86-64 or aarch64, this machine is {machine}")
+    return _compiled(clang.command, clang.version, MACHINES[machine], headers_digest())
 
 
 @functools.lru_cache(maxsize=4)
-def _compiled(clang: Clang, triple: str, digest: str) -> str:
+def _compiled(clang: tuple[str, ...], version: str, triple: str, digest: str) -> str:
     from tle_raw.knobs import knobs
 
-    command = (*clang.command, f"--target={triple}", *FLAGS, "-isystem", str(INCLUDE))
-    key = hashlib.sha256(repr((clang.version, command, digest)).encode()).hexdigest()[:24]
-    for folder in parent_folders():
+    command = (*clang, f"--target={triple}", *FLAGS, "-isystem", str(INCLUDE))
+    key = hashlib.sha256(repr((version, command, digest)).encode()).hexdigest()[:24]
+    for folder in cache_folders("team"):
         with contextlib.suppress(OSError):
             return (folder / f"team-{key}.ll").read_text()
     run = run_compiler(command, UNIT, knobs.compile_timeout)
@@ -76,7 +85,7 @@ def _without_target(text: str) -> str:
 
 def _keep(name: str, text: str) -> None:
     """Save for the next process; one that cannot save compiles again."""
-    for folder in parent_folders():
+    for folder in cache_folders("team"):
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             file, draft = tempfile.mkstemp(dir=folder, prefix=".draft-")
