@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tle_raw.fragments import Fragment
     from tle_raw.frontends.raw.call import call, call_smem
     from tle_raw.reports import LinkReport, report
-    from tle_raw.signature import Buffer, Const, Element, In, InOut, Out, Pointer, Scalar, Signature, Tile
+    from tle_raw.signature import Buffer, Const, Element, In, InOut, Input, Num, Out, Pointer, Scalar, Signature, Tile
     from tle_raw.target import Target
 
 __version__ = "0.1.0"
@@ -23,7 +23,9 @@ __all__ = [
     "Fragment",
     "In",
     "InOut",
+    "Input",
     "LinkReport",
+    "Num",
     "Out",
     "Pointer",
     "Scalar",
@@ -43,7 +45,7 @@ __all__ = [
 # package, for its backend of CPUs.
 _LATER = {
     **dict.fromkeys(
-        ("Buffer", "Const", "Element", "In", "InOut", "Out", "Pointer", "Scalar", "Signature", "Tile"),
+        ("Buffer", "Const", "Element", "In", "InOut", "Input", "Num", "Out", "Pointer", "Scalar", "Signature", "Tile"),
         "tle_raw.signature",
     ),
     "Target": "tle_raw.target",

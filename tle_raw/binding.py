@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tle_raw.bound import CONST, ELEMENT, POINTER, SCALAR, TILE, BoundParameter, BoundSignature
 from tle_raw.dtypes import DTYPES, DType, parse_dtype
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, BindingError, Row, ShapeError
+from tle_raw.mlir_types import memref_type
 from tle_raw.signature import Const, Element, Parameter, Pointer, Scalar, Signature, Tile
 
 # kinds of an argument that no parameter has
@@ -159,7 +160,10 @@ def bind_names(signature: Signature, bindings: Mapping[str, object]) -> BoundSig
 
 
 def bind_untyped(name: str, arguments: Sequence[Argument], outputs: Iterable[int]) -> BoundSignature:
-    """FlagTree's untyped stubs: the arguments of the call are the signature; ``outputs`` index the returned tiles."""
+    """FlagTree's untyped stubs: the arguments of the call are the signature; ``outputs`` index the returned tiles.
+
+    Its tiles cross as memrefs.
+    """
     outputs = set(outputs)
     parameters = []
     for i, argument in enumerate(arguments):
@@ -176,14 +180,17 @@ def bind_untyped(name: str, arguments: Sequence[Argument], outputs: Iterable[int
             )
         _check_dims(f"argument {i}", argument.dims)
         effect = "InOut" if i in outputs or argument.kind == POINTER else "In"
-        parameters.append(BoundParameter(f"arg{i}", argument.kind, effect, argument.dtype, argument.dims))
+        spelling = memref_type(argument.dtype, argument.dims) if argument.kind == TILE and argument.dtype else ""
+        parameters.append(
+            BoundParameter(f"arg{i}", argument.kind, effect, argument.dtype, argument.dims, spelling=spelling)
+        )
     stray = sorted(i for i in outputs if not 0 <= i < len(arguments))
     if stray:
         raise ArgumentCountError(
             f"output index {stray[0]} of `{name}` names no argument",
             table=[Row("output index", f"0 to {len(arguments) - 1}", str(stray[0]))],
         )
-    return BoundSignature(name, tuple(parameters), style="memref")
+    return BoundSignature(name, tuple(parameters))
 
 
 def _expected_kinds(parameter: Parameter) -> tuple[str, ...]:
@@ -342,7 +349,8 @@ def _bound(parameter: Parameter, names: _Names) -> BoundParameter:
     if isinstance(type_, Tile):
         dims = tuple(d if isinstance(d, int) else names.values[d] for d in type_.dims)  # type: ignore[misc]
         _check_dims(f"`{parameter.name}`", dims)
-    return BoundParameter(parameter.name, type_.kind, parameter.effect, dtype, dims)
+    spelling: str = type_.spelling if isinstance(type_, (Scalar, Pointer, Tile)) else ""
+    return BoundParameter(parameter.name, type_.kind, parameter.effect, dtype, dims, spelling=spelling)
 
 
 def _check_constant(parameter: Parameter, bound: BoundParameter, argument: Argument) -> None:

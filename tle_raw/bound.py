@@ -13,7 +13,10 @@ SCALAR, POINTER, TILE, ELEMENT, CONST = "scalar", "pointer", "tile", "element", 
 
 @dataclass(frozen=True)
 class BoundParameter:
-    """One parameter after binding. ``dims`` is set for tiles, ``value`` for constants only."""
+    """One parameter after binding. ``dims`` is set for tiles, ``value`` for constants only.
+
+    ``spelling`` is the author's own text of a type that was written as MLIR.
+    """
 
     name: str
     kind: str
@@ -21,6 +24,13 @@ class BoundParameter:
     dtype: DType | None = None
     dims: tuple[int, ...] = ()
     value: int | None = None
+    spelling: str = ""
+
+    @property
+    def is_memref(self) -> bool:
+        """A tile that the function takes as an expanded memref descriptor, 3+2r parameters (r is the rank):
+        allocated, aligned, offset, sizes, strides."""
+        return self.kind == TILE and self.spelling.startswith("memref<")
 
     @property
     def size(self) -> int:
@@ -53,15 +63,12 @@ class BoundSignature:
 
     ``names`` maps each name of the signature, in its order, to an int (dim, constant) or a DType.
     ``result`` is the dtype of a scalar or element result, or None.
-    ``style`` is "typed" for a typed signature and "memref" for FlagTree's untyped stubs, where a tile crosses as
-    3+2r parameters (allocated, aligned, offset, sizes, strides).
     """
 
     name: str
     parameters: tuple[BoundParameter, ...]
     result: DType | None = None
     names: tuple[tuple[str, int | DType], ...] = ()
-    style: str = "typed"
 
     @property
     def crossing(self) -> tuple[BoundParameter, ...]:
@@ -108,11 +115,11 @@ class BoundSignature:
                 "name": self.name,
                 "parameters": [
                     [p.name, p.kind, p.effect, p.dtype.name if p.dtype else None, list(p.dims), p.value]
+                    + ([p.spelling] if p.spelling else [])
                     for p in self.parameters
                 ],
                 "result": self.result.name if self.result else None,
                 "names": [[n, v.name if isinstance(v, DType) else v] for n, v in self.names],
-                "style": self.style,
             },
             separators=(",", ":"),
         )
@@ -124,10 +131,9 @@ def bound_from_json(text: str) -> BoundSignature:
     return BoundSignature(
         data["name"],
         tuple(
-            BoundParameter(name, kind, effect, parse_dtype(dtype) if dtype else None, tuple(dims), value)
-            for name, kind, effect, dtype, dims, value in data["parameters"]
+            BoundParameter(name, kind, effect, parse_dtype(dtype) if dtype else None, tuple(dims), value, *spelling)
+            for name, kind, effect, dtype, dims, value, *spelling in data["parameters"]
         ),
         parse_dtype(data["result"]) if data["result"] else None,
         tuple((n, parse_dtype(v) if isinstance(v, str) else v) for n, v in data["names"]),
-        data["style"],
     )

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from tle_raw.dtypes import DType, is_dtype_name, parse_dtype
 from tle_raw.errors import SignatureError
@@ -40,7 +40,10 @@ def _dim(value: object) -> DimOrName:
 
 @dataclass(frozen=True)
 class ParameterType:
-    """Base of the parameter types; ``kind`` is the word that errors use."""
+    """Base of the parameter types; ``kind`` is the word that errors use.
+
+    ``spelling`` of a type that was written as MLIR is its author's own text.
+    """
 
     @property
     def kind(self) -> str:
@@ -52,12 +55,13 @@ class Scalar(ParameterType):
     """``Scalar["i32"]``: one value, equal in all threads of the block."""
 
     dtype: DTypeOrName
+    spelling: str = ""
 
     def __class_getitem__(cls, dtype: object) -> Scalar:
         return cls(_dtype(dtype))
 
     def __str__(self) -> str:
-        return f"Scalar[{self.dtype}]"
+        return self.spelling or f"Scalar[{self.dtype}]"
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,13 @@ class Pointer(ParameterType):
     """``Pointer["f32"]``: a pointer to global memory."""
 
     dtype: DTypeOrName
+    spelling: str = ""
 
     def __class_getitem__(cls, dtype: object) -> Pointer:
         return cls(_dtype(dtype))
 
     def __str__(self) -> str:
-        return f"Pointer[{self.dtype}]"
+        return self.spelling or f"Pointer[{self.dtype}]"
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,7 @@ class Tile(ParameterType):
 
     dtype: DTypeOrName
     dims: tuple[DimOrName, ...]
+    spelling: str = ""
 
     def __class_getitem__(cls, items: object) -> Tile:
         dtype, *dims = items if isinstance(items, tuple) else (items,)
@@ -93,7 +99,7 @@ class Tile(ParameterType):
         return cls(_dtype(dtype), tuple(_dim(dim) for dim in dims))
 
     def __str__(self) -> str:
-        return f"Tile[{', '.join(map(str, (self.dtype, *self.dims)))}]"
+        return self.spelling or f"Tile[{', '.join(map(str, (self.dtype, *self.dims)))}]"
 
 
 @dataclass(frozen=True)
@@ -137,20 +143,27 @@ class Buffer:
 @dataclass(frozen=True)
 class _Effect:
     effect: str
-    type: ParameterType
+    type: ParameterType | str  # a text in MLIR's spelling is read when the parameter's name is known
 
 
 class _EffectMaker:
-    """``In[...]``, ``Out[...]``, ``InOut[...]``: what a call does with a parameter."""
+    """``In[...]``, ``Out[...]``, ``InOut[...]``: what a call does with a parameter.
+
+    They take a parameter type, or a type in MLIR's spelling as text: ``InOut["memref<?xf32, 3>"]``.
+    """
 
     def __init__(self, effect: str) -> None:
         self._effect = effect
 
     def __getitem__(self, type_: object) -> _Effect:
+        if get_origin(type_) is Literal:  # FlagTree's L["..."]
+            (type_,) = get_args(type_)
+        if isinstance(type_, str):
+            return _Effect(self._effect, type_)
         if not isinstance(type_, ParameterType):
             raise SignatureError(
                 f"{self._effect}[...] takes a parameter type, got {type_!r}",
-                hint=f'write for example {self._effect}[Tile["f32", "M"]]',
+                hint=f'write for example {self._effect}[Tile["f32", "M"]] or {self._effect}["memref<?xf32, 3>"]',
             )
         return _Effect(self._effect, type_)
 
@@ -161,6 +174,8 @@ class _EffectMaker:
 In = _EffectMaker(IN)
 Out = _EffectMaker(OUT)
 InOut = _EffectMaker(INOUT)
+# FlagTree's names.
+Input = Num = In
 
 
 @dataclass(frozen=True)
@@ -304,7 +319,8 @@ def _parameter(name: str, annotation: object) -> Parameter:
     if annotation is None:
         raise SignatureError(f"parameter `{name}` has no type", hint=f'write for example `{name}: Pointer["f32"]`')
     if isinstance(annotation, _Effect):
-        return Parameter(name, annotation.type, annotation.effect)
+        type_ = annotation.type
+        return Parameter(name, _written_type(type_, name) if isinstance(type_, str) else type_, annotation.effect)
     if isinstance(annotation, ParameterType):
         return Parameter(name, annotation)
     if isinstance(annotation, type) and issubclass(annotation, ParameterType):
@@ -316,6 +332,12 @@ def _parameter(name: str, annotation: object) -> Parameter:
         f"parameter `{name}` has the annotation {annotation!r}",
         hint="use Scalar, Pointer, Tile, Element or Const, inside In, Out or InOut",
     )
+
+
+def _written_type(text: str, name: str) -> ParameterType:
+    from tle_raw.mlir_types import parameter_type  # which is made of the types above
+
+    return parameter_type(text, name)
 
 
 def _result(annotation: object) -> Scalar | Element | None:

@@ -58,7 +58,21 @@ def _cxx(dtype: DType | str, name: str) -> str:
 
 
 def _parameters(signature: Signature, name: str, tiles: bool) -> str:
-    return ", ".join(f"{_type(p, name, tiles)} {p.name}" for p in signature.parameters if not isinstance(p.type, Const))
+    crossing = [p for p in signature.parameters if not isinstance(p.type, Const)]
+    return ", ".join(text for p in crossing for text in _parameter(p, name, tiles))
+
+
+def _parameter(parameter: Parameter, name: str, tiles: bool) -> Iterator[str]:
+    type_ = parameter.type
+    if not (isinstance(type_, Tile) and type_.spelling):
+        yield f"{_type(parameter, name, tiles)} {parameter.name}"
+        return
+    # A memref is taken apart, as MLIR does it.
+    pointer = f"{_cxx(type_.dtype, name)}*"
+    yield from (f"{pointer} {parameter.name}_{part}" for part in ("allocated", "aligned"))
+    axes = range(len(type_.dims))
+    numbers = ("offset", *(f"size{i}" for i in axes), *(f"stride{i}" for i in axes))
+    yield from (f"long long {parameter.name}_{part}" for part in numbers)
 
 
 def _type(parameter: Parameter, name: str, tiles: bool) -> str:

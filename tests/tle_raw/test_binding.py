@@ -167,7 +167,7 @@ def test_an_out_parameter_cannot_be_passed():
 
 def test_an_untyped_stub_takes_its_signature_from_the_call():
     bound = bind_untyped("edsl", [tile(16, 32), Argument(POINTER, F16), constant(3)], [0])
-    assert bound.style == "memref"
+    assert [p.is_memref for p in bound.parameters] == [p.kind == TILE for p in bound.parameters]
     assert [(p.kind, p.effect) for p in bound.parameters] == [("tile", "InOut"), ("pointer", "InOut"), ("scalar", "In")]
 
 

@@ -146,7 +146,7 @@ def test_a_wrong_stub_is_a_signature_error(make, words):
         (lambda: Scalar["float33"], "did you mean"),
         (lambda: Const[3], "takes one name"),
         (lambda: Buffer["f32", 64], "TLE-Struct"),
-        (lambda: InOut["f32"], "takes a parameter type"),
+        (lambda: InOut[float], "takes a parameter type"),
     ],
 )
 def test_a_wrong_type_is_refused_where_it_is_written(make, words):
