@@ -1,0 +1,73 @@
+"""Runs MLIR in a child process: an assertion of LLVM ends that one, and its stderr is caught."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import tle_raw.errors as errors
+from tle_raw.adapters.mlir.diagnostics import explain
+from tle_raw.errors import CompilationFailed, Row, TLEError
+from tle_raw.target import Target
+
+
+def lower_in_child(text: str, symbol: str, target: Target, route: str | None) -> tuple[str, str]:
+    """As ``routes.lower_here``; whatever goes wrong is an error of this package with MLIR's diagnostics."""
+    request = {"task": "lower", "text": text, "symbol": symbol, "target": str(target), "route": route}
+    answer = ask(request, text)
+    return answer["llvm_ir"], answer["route"]
+
+
+def ask(request: dict[str, Any], text: str = "") -> dict[str, Any]:
+    """Let a child do a task of ``worker``; ``text`` is what the lines of diagnostics count in.
+
+    Raises
+    ------
+    CompilationFailed : MLIR refuses, the child crashes, or it takes longer than ``knobs.compile_timeout``.
+    TLEError : as the child raised it.
+    """
+    from tle_raw.knobs import knobs
+
+    with tempfile.TemporaryDirectory(prefix="tle_raw-") as folder:
+        answer = Path(folder) / "answer.json"
+        command = [sys.executable, "-m", "tle_raw.adapters.mlir.worker", str(answer)]
+        code, log = _run(command, json.dumps(request), knobs.compile_timeout)
+        if code is None:
+            raise CompilationFailed(f"MLIR did not finish within {knobs.compile_timeout:g} seconds")
+        if code != 0 or not answer.is_file():
+            raise explain(f"MLIR crashed (return code {code})", log, text)
+        result = json.loads(answer.read_text(encoding="utf-8"))
+    if "error" in result:
+        raise _error(result["error"], log, text)
+    return result
+
+
+def _run(command: list[str], request: str, timeout: float) -> tuple[int | None, str]:
+    # The child imports what this process does, from wherever its path was extended to.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
+        encoding="utf-8", errors="surrogateescape", start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            _, log = process.communicate(request, timeout=timeout)
+        except BaseException as error:
+            process.kill()
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None, ""
+            raise
+        return process.returncode, log
+
+
+def _error(found: dict[str, Any], log: str, text: str) -> TLEError:
+    """The child's own error, or the explanation of MLIR's."""
+    if found["kind"] in ("MLIR", "CompilationFailed"):
+        return explain(found["message"], f"{found['log']}\n{log}", text, found["hint"])
+    kind = getattr(errors, found["kind"])
+    table = [Row(*row) for row in found["table"]]
+    return kind(found["message"], table=table, hint=found["hint"], log=found["log"])

@@ -1,0 +1,49 @@
+"""From MLIR text to device LLVM IR, by libtriton alone or by the installed bindings of upstream MLIR."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from tle_raw.adapters.mlir import routes
+from tle_raw.adapters.mlir.child import lower_in_child
+from tle_raw.target import Target
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Device LLVM IR, the route that made it ("libtriton", or a binding's name), and who took part in it."""
+
+    llvm_ir: str
+    route: str
+    seconds: float
+    compiler: str
+
+
+def lower(text: str, symbol: str, *, target: Target, trusted: bool = False, route: str | None = None) -> Lowered:
+    """Lower the module that holds the function ``symbol`` to LLVM IR for NVPTX, readable by the running Triton.
+
+    Parameters
+    ----------
+    text : MLIR in generic or custom form.
+    target : the GPU; for ``cpu`` the code of sm_80, which a team of threads then runs.
+    trusted : the text is our own, and is lowered in this process. Other text is lowered in a child process, so that
+        an assertion of LLVM ends that one.
+    route : "libtriton" or a binding's name; None takes libtriton where the operations allow it.
+
+    Raises
+    ------
+    SymbolError : no function of that name, or several.
+    CompilationFailed : MLIR refuses the module; the error has its diagnostic and the line in ``text``.
+    ToolchainError : the operations need the bindings of upstream MLIR, and there are none.
+    UnsupportedFeatureError : an operation that cannot run in a region.
+    """
+    start = time.perf_counter()
+    if trusted:
+        try:
+            llvm_ir, taken = routes.lower_here(text, symbol, target, route)
+        except RuntimeError:  # libtriton: its diagnostics are on stderr, which only a child's can be caught
+            llvm_ir, taken = lower_in_child(text, symbol, target, route)
+    else:
+        llvm_ir, taken = lower_in_child(text, symbol, target, route)
+    return Lowered(llvm_ir, taken, time.perf_counter() - start, routes.compiler(taken))

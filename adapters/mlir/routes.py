@@ -1,0 +1,77 @@
+"""Chooses who lowers a module, and lets one do it: the order of the steps, in this process."""
+
+from __future__ import annotations
+
+from tle_raw.adapters.mlir import libtriton
+from tle_raw.adapters.mlir.bindings import find_binding, installed
+from tle_raw.adapters.mlir.device_calls import SUPPORTED
+from tle_raw.adapters.mlir.functions import functions
+from tle_raw.adapters.mlir.text import operation_names
+from tle_raw.adapters.mlir.upstream_functions import is_plain
+from tle_raw.errors import TLEError, ToolchainError
+from tle_raw.target import Target
+
+LIBTRITON = "libtriton"
+TEAM = Target("cuda", 80)  # what the CPU's team of threads emulates
+
+
+def choose_route(text: str) -> str:
+    """libtriton where it knows every operation, else the installed bindings.
+
+    Raises
+    ------
+    ToolchainError : bindings are needed and not installed.
+    """
+    stranger = foreign_operation(text)
+    if not stranger:
+        return LIBTRITON
+    if not installed():
+        raise ToolchainError(
+            f"`{stranger}` needs upstream MLIR: Triton's own does not have it", hint="pip install 'tle_raw[mlir]'"
+        )
+    return installed()[0].root
+
+
+def foreign_operation(text: str) -> str:
+    """The first operation that libtriton alone cannot lower, or nothing."""
+    for name in operation_names(text):
+        dialect = name.partition(".")[0]
+        if name in ("func.func", "func.return", "func.call"):
+            continue
+        known = name in SUPPORTED if dialect in ("math", "gpu", "cf") else dialect in libtriton.DIALECTS
+        if not known or name in libtriton.UNKNOWN:
+            return name
+    for function in functions(text):
+        odd = len(function.results) > 1 or not all(map(is_plain, (*function.parameters, *function.results)))
+        if function.container == "func.func" and odd:
+            return f"func.func @{function.name}{function.type}"
+    return ""
+
+
+def lower_here(text: str, symbol: str, target: Target, route: str | None = None) -> tuple[str, str]:
+    """LLVM IR and the route that made it. libtriton's diagnostics go to stderr."""
+    device = TEAM if target.backend == "cpu" else target
+    if route is None:
+        route = choose_route(text)
+        if route == LIBTRITON and installed():
+            try:
+                return libtriton.lower(text, symbol, device.arch), route
+            except (RuntimeError, TLEError):
+                route = installed()[0].root
+    if route == LIBTRITON:
+        return libtriton.lower(text, symbol, device.arch), route
+    from tle_raw.adapters.mlir.upstream import lower
+
+    binding = find_binding(route)
+    return lower(text, symbol, device.arch, binding), binding.root
+
+
+def compiler(route: str) -> str:
+    """One line that names who lowers on this route."""
+    import triton
+
+    own = f"triton {triton.__version__} MLIR"
+    if route == LIBTRITON:
+        return own
+    binding = find_binding(route)
+    return f"{binding.package} {binding.version}, {own}"

@@ -1,0 +1,51 @@
+"""The child process: reads a task from standard input, writes its answer to the file that it is given."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tle_raw.errors import TLEError
+
+
+def main() -> None:
+    request = json.load(sys.stdin)
+    Path(sys.argv[1]).write_text(json.dumps(_answer(request)), encoding="utf-8", errors="surrogateescape")
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return _TASKS[request["task"]](request)
+    except TLEError as e:
+        rows = [[row.what, row.expected, row.got] for row in e.table]
+        return _failure(type(e).__name__, e.message, hint=e.hint, log=e.log, table=rows)
+    except RuntimeError as e:  # libtriton's way to say that its diagnostics are on stderr
+        return _failure("MLIR", _MESSAGES.get(str(e), str(e)))
+
+
+# What libtriton says, in words for those who do not know it.
+_MESSAGES = {
+    "Parse MLIR file failed.": "MLIR cannot read the module",
+    "PassManager::run failed": "MLIR cannot lower the module",
+}
+
+
+def _failure(kind: str, message: str, *, hint: str = "", log: str = "", table: Any = ()) -> dict[str, Any]:
+    return {"error": {"kind": kind, "message": message, "hint": hint, "log": log, "table": list(table)}}
+
+
+def _lower(request: dict[str, Any]) -> dict[str, Any]:
+    from tle_raw.adapters.mlir.routes import lower_here
+    from tle_raw.target import parse_target
+
+    target = parse_target(request["target"])
+    llvm_ir, route = lower_here(request["text"], request["symbol"], target, request["route"])
+    return {"llvm_ir": llvm_ir, "route": route}
+
+
+_TASKS = {"lower": _lower}
+
+if __name__ == "__main__":
+    main()
