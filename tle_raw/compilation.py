@@ -99,7 +99,7 @@ def compile_source(
         bound.to_json(),
         target,
         inline,
-        _older_llvm(),
+        older_llvm(),
         _checks(target),
         *sorted(digest(f.read_bytes()) for f in files),
     )
@@ -149,7 +149,7 @@ def _compile(adapter, source, bound, target, inline) -> tuple[CompilerOutput, Li
         parameters=bound.entry_parameters,
         result=bound.entry_result,
         inline=inline,
-        older_llvm=_older_llvm(),
+        older_llvm=older_llvm(),
     )
     return output, module
 
@@ -210,7 +210,7 @@ def _checks(target: Target) -> bool:
     return target.backend == "cpu" and knobs.debug
 
 
-def _older_llvm() -> bool:
+def older_llvm() -> bool:
     """Triton 3.6 carries an LLVM 22 from before its release, which does not read every LLVM 22 spelling."""
     import triton
 

@@ -14,13 +14,15 @@ from tle_raw.fragments import Fragment, declare
 from tle_raw.registry import find_adapter
 from tle_raw.signature import Signature, signature_of
 
+SUFFIXES = {".cu": "cuda", ".cuh": "cuda", ".ll": "llvm", ".bc": "llvm"}
+
 
 def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Fragment]:
     """Declare a fragment: the decorated stub carries the typed signature, ``options`` the code.
 
     Parameters
     ----------
-    name : the dialect: "cuda".
+    name : the dialect: "cuda" or "llvm".
     inline : False keeps the fragment a called function instead of inlining it.
     options : the dialect's own. For "cuda": ``file=`` or ``source=`` (the code), ``symbol=`` (the function, default
         the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``. FlagTree's
@@ -77,7 +79,8 @@ def fragment(
     ----------
     source : a path of a file, or source text.
     signature : a typed stub function, or a :class:`Signature`.
-    dialect : the dialect; by default it follows from the file's suffix (``.cu``, ``.cuh``: "cuda").
+    dialect : the dialect; by default it follows from the file's suffix (``.cu``, ``.cuh``: "cuda"; ``.ll``, ``.bc``:
+        "llvm").
     inline, options : as for :func:`tle_raw.dialect`.
 
     Raises
@@ -91,7 +94,7 @@ def fragment(
     if not isinstance(signature, Signature):
         signature = signature_of(signature, caller.f_locals)
     is_path = isinstance(source, Path) or ("\n" not in str(source) and Path(str(source)).suffix != "")
-    name = dialect or ("cuda" if is_path and Path(source).suffix in (".cu", ".cuh") else None)
+    name = dialect or (SUFFIXES.get(Path(source).suffix) if is_path else None)
     if name is None:
         raise DialectError(
             f"which dialect {str(source)[:40]!r} is written in cannot be told", hint='pass dialect="cuda"'

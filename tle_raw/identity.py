@@ -1,8 +1,10 @@
-"""What this package itself is: part of every cache key, so that a new version never reuses old code."""
+"""Digests of what code is made of: this package itself is part of every cache key."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +17,15 @@ def digest(*parts: object) -> str:
         state.update(f"{len(data)}:".encode())
         state.update(data)
     return state.hexdigest()
+
+
+def entry_name(name: str, content: Iterable[str]) -> str:
+    """A symbol that is the same for the same content only."""
+    digest = hashlib.sha256()
+    for part in content:
+        data = part.encode("utf-8", "surrogateescape")
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return f"tle_raw_{re.sub(r'[^0-9A-Za-z_]', '_', name)}_{digest.hexdigest()[:16]}"
 
 
 @cache

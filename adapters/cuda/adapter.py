@@ -16,7 +16,7 @@ from tle_raw.adapters.cuda.explain import Attempt, belongs_to, explain, warnings
 from tle_raw.adapters.cuda.includes import Closure, closure
 from tle_raw.adapters.cuda.options import Options, read_options
 from tle_raw.adapters.cuda.prototype import prototype_text
-from tle_raw.adapters.cuda.source import decode, place_of_text, read_file
+from tle_raw.adapters.cuda.source import decode, read_file
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, place_of, split_symbol
 from tle_raw.adapters.cuda.toolchain import Finding, describe, find_toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL, Team, Unit, define_lines, line_directive, write_unit
@@ -25,6 +25,7 @@ from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
 from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
 from tle_raw.linker.run_compiler import dependency_files, run_compiler
 from tle_raw.signature import Signature
+from tle_raw.source_text import place_of_text
 from tle_raw.target import Target
 
 

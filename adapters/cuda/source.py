@@ -1,11 +1,13 @@
-"""Reads the text of a fragment and finds where its first line stands."""
+"""Reads the text of a fragment."""
 
 from __future__ import annotations
 
-import linecache
 from pathlib import Path
 
-from tle_raw.errors import FragmentSourceError, Place
+from tle_raw.errors import FragmentSourceError
+from tle_raw.source_text import near_files
+
+SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
 
 
 def read_file(path: Path) -> str:
@@ -18,7 +20,9 @@ def read_file(path: Path) -> str:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise FragmentSourceError(f"the source file {path} does not exist", hint=_near_files(path)) from None
+        raise FragmentSourceError(
+            f"the source file {path} does not exist", hint=near_files(path, SUFFIXES, "CUDA")
+        ) from None
     except OSError as error:
         raise FragmentSourceError(f"the source file {path} cannot be read: {error.strerror}") from error
     if '"' in str(path) or "\n" in str(path):
@@ -32,45 +36,3 @@ def decode(data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("latin-1")
-
-
-def place_of_text(text: str, declared: Place) -> Place:
-    """Where the first line of a ``source=`` string stands in the Python file that holds it.
-
-    A string that is built at run time stands nowhere: its lines are counted from the declaration.
-    """
-    lines = text.splitlines()
-    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
-    wanted = [line.strip() for line in lines[first:]]
-    python = [line.rstrip("\n") for line in linecache.getlines(declared.file)]
-    best: tuple[int, bool, int, int] | None = None
-    for number, line in enumerate(python, start=1):
-        if wanted and wanted[0] and wanted[0] in line:
-            before = line[: line.index(wanted[0])].strip()
-            starts = not before or before[-1] in "\"'"
-            score = (
-                _matching_lines(wanted, python, number - 1),
-                starts,
-                -abs(number - declared.line),
-                number,
-            )
-            best = score if best is None else max(best, score)
-    if best is None:
-        return declared
-    return Place(declared.file, best[3] - first, 0, lines[first] if lines else "")
-
-
-def _matching_lines(wanted: list[str], python: list[str], start: int) -> int:
-    count = 0
-    for line, present in zip(wanted, python[start:], strict=False):
-        if line not in present:
-            break
-        count += 1
-    return count
-
-
-def _near_files(path: Path) -> str:
-    if not path.parent.is_dir():
-        return f"the folder {path.parent} does not exist either"
-    others = sorted(p.name for p in path.parent.iterdir() if p.suffix in (".cu", ".cuh", ".h", ".hpp", ".cpp"))
-    return f"in {path.parent} there are " + ", ".join(others[:8]) if others else f"{path.parent} holds no CUDA file"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,6 +12,7 @@ from tle_raw.adapters.cuda.ports import Port, local, ports
 from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.dtypes import DType
+from tle_raw.identity import entry_name
 
 # Diagnostics in generated lines carry this file name.
 LABEL = "<tle_raw wrapper>"
@@ -67,15 +66,6 @@ def write_unit(
         *(_thread(entry, bound, callee) if team and not bound.is_elementwise else _entry(entry, bound, callee)),
     ]
     return Unit("\n".join(parts) + "\n", entry)
-
-
-def entry_name(name: str, content: Iterable[str]) -> str:
-    """A symbol that is the same for the same content only."""
-    digest = hashlib.sha256()
-    for part in content:
-        data = part.encode("utf-8", "surrogateescape")
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return f"tle_raw_{re.sub(r'[^0-9A-Za-z_]', '_', name)}_{digest.hexdigest()[:16]}"
 
 
 def line_directive(number: int, file: str) -> str:

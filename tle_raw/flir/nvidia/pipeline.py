@@ -116,8 +116,9 @@ def _link(stock: Stage, source: Any, metadata: dict, module: _Module, options: A
     The options are frozen and their cache key is made already: the fragments are in it by their own keys.
     """
     own_libraries = options.extern_libs
-    libraries = {name: path for name, path in own_libraries if not (without_libdevice and name == LIBRARY)}
-    libraries |= {f"tle_raw_{f.entry}": str(f.path) for f in module.compiled}
+    # The fragments come first: of each library only those functions are linked that the ones before it call.
+    libraries = {f"tle_raw_{f.entry}": str(f.path) for f in module.compiled}
+    libraries |= {name: path for name, path in own_libraries if not (without_libdevice and name == LIBRARY)}
     object.__setattr__(options, "extern_libs", tuple(libraries.items()))
     try:
         return stock(source, metadata)

@@ -1,0 +1,102 @@
+"""The LLVM IR dialect: text or bitcode that somebody else's compiler, or a hand, wrote for NVIDIA GPUs."""
+
+from __future__ import annotations
+
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from tle_raw.adapter import CompilerOutput, Declaration, Source
+from tle_raw.adapters.llvm.bitcode import disassemble, is_bitcode
+from tle_raw.adapters.llvm.callee import default_symbol
+from tle_raw.adapters.llvm.device import DeviceIR, compile_device_ir
+from tle_raw.adapters.llvm.lines import read
+from tle_raw.adapters.llvm.options import Options, read_options
+from tle_raw.adapters.llvm.prototype import prototype_text
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import CompilationFailed, FragmentSourceError, Place
+from tle_raw.signature import Signature
+from tle_raw.source_text import near_files, place_of_text
+from tle_raw.target import Target
+
+SUFFIXES = (".ll", ".bc")
+
+
+class LlvmAdapter:
+    """``dialect("llvm", file=… | source=…, symbol=)``."""
+
+    name = "llvm"
+
+    def read(self, declaration: Declaration) -> Source:
+        """Validate the options and read the source anew.
+
+        Raises
+        ------
+        DialectError : an option is unknown or wrong.
+        FragmentSourceError : the file is missing, empty, or bitcode that no tool here can read.
+        """
+        options = read_options(declaration.options, declaration.folder)
+        if options.file:
+            text, place = _read_file(options.file)
+        else:
+            text = options.source or ""
+            place = place_of_text(text, declaration.place)
+        if not text.strip():
+            raise FragmentSourceError("the source is empty")
+        symbol = options.symbol or _default_symbol(declaration.name, text)
+        settings = (("file", str(options.file or "")), ("symbol", options.symbol or ""))
+        return Source(self.name, declaration.name, symbol, text, place, settings, options)
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The source file; LLVM IR includes nothing."""
+        options: Options = source.data
+        return (options.file,) if options.file else ()
+
+    def compiler_identity(self) -> str:
+        """Who reads the text: the LLVM inside Triton, and llvmlite for the CPU."""
+        return f"LLVM of Triton {_version('triton')}, llvmlite {_version('llvmlite')}"
+
+    def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        """Check, and add the entry: see ``device.compile_device_ir``."""
+        start = time.perf_counter()
+        ir = DeviceIR(source.text, source.symbol, source.place, self.compiler_identity(), 0.0, self.files(source))
+        output = compile_device_ir(ir, source.name, bound, target)
+        return CompilerOutput(**{**vars(output), "seconds": time.perf_counter() - start})
+
+    def prototype(self, source: Source | None, signature: Signature) -> str:
+        """The function that the author is expected to write."""
+        return prototype_text(source.symbol if source else signature.name, signature)
+
+
+def _read_file(path: Path) -> tuple[str, Place]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise FragmentSourceError(
+            f"the source file {path} does not exist", hint=near_files(path, SUFFIXES, "LLVM IR")
+        ) from None
+    except OSError as error:
+        raise FragmentSourceError(f"the source file {path} cannot be read: {error.strerror}") from error
+    if is_bitcode(data):
+        return disassemble(data), Place(str(path), 0)
+    try:
+        return data.decode("utf-8-sig"), Place(str(path), 1)
+    except UnicodeDecodeError:
+        raise FragmentSourceError(
+            f"the source file {path} is neither text nor LLVM bitcode", hint="compile it with clang -S -emit-llvm"
+        ) from None
+
+
+def _default_symbol(stub: str, text: str) -> str:
+    """A text that cannot be read is reported when it is compiled, with its line."""
+    try:
+        return default_symbol(stub, read(text, Place("", 0)))
+    except CompilationFailed:
+        return stub
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "not installed"

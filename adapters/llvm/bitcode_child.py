@@ -1,0 +1,8 @@
+"""Run as a program: bitcode on standard input, LLVM IR text on standard output. A broken file may end the process."""
+
+import sys
+
+import llvmlite.binding as llvm
+
+module = llvm.parse_bitcode(sys.stdin.buffer.read())
+sys.stdout.write(str(module))

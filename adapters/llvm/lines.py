@@ -1,0 +1,57 @@
+"""Places in the user's LLVM IR, and the reader whose refusals name them."""
+
+from __future__ import annotations
+
+import re
+
+from tle_raw.errors import CompilationFailed, Context, Place
+from tle_raw.linker.llvm_text import Module, UnreadableIRError, line_of, read_module
+
+# Of LLVM's parser, as llvmlite and clang print it.
+_DIAGNOSTIC = re.compile(r"^(?:<[^>]*>|[^\s:]+):(\d+):(\d+): error: (.*)", re.MULTILINE)
+
+
+def place_in(text: str, start: Place, line: int, column: int = 0) -> Place:
+    """A line of ``text``, whose first line stands at ``start``. Bitcode has no lines: ``start.line`` is 0."""
+    if not start.line:
+        return start
+    lines = text.splitlines()
+    shown = lines[line - 1] if 0 < line <= len(lines) else ""
+    return Place(start.file, start.line + line - 1, column, shown.replace("\t", " "))
+
+
+def place_at(text: str, start: Place, position: int) -> Place:
+    """The line of a position in ``text``."""
+    return place_in(text, start, line_of(text, position))
+
+
+def read(text: str, start: Place) -> Module:
+    """The module's entities.
+
+    Raises
+    ------
+    CompilationFailed : the text is no LLVM IR that is understood, at the user's line.
+    """
+    try:
+        return read_module(text)
+    except UnreadableIRError as error:
+        found = error.context.source
+        place = place_in(text, start, found.line, found.column) if found else start
+        what = re.sub(r"^cannot read the LLVM IR at line \d+: ", "", error.message)
+        raise CompilationFailed(
+            f"the LLVM IR cannot be read: {what}", hint=error.hint, context=Context(source=place)
+        ) from None
+
+
+def refusal(text: str, start: Place, said: str) -> CompilationFailed:
+    """The error for what LLVM's parser or verifier said."""
+    found = _DIAGNOSTIC.search(said)
+    if found is None:
+        return CompilationFailed("LLVM refused the code", log=_tail(said), context=Context(source=start))
+    place = place_in(text, start, int(found[1]), int(found[2]))
+    return CompilationFailed(f"LLVM refused the code: {found[3]}", context=Context(source=place))
+
+
+def _tail(said: str) -> str:
+    lines = [line for line in said.splitlines() if line.strip()]
+    return "\n".join(line[:300] for line in lines[-20:])

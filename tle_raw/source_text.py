@@ -1,0 +1,54 @@
+"""Where a fragment's text stands: the lines of a ``source=`` string, and the files beside a missing one."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from pathlib import Path
+
+from tle_raw.errors import Place
+
+
+def place_of_text(text: str, declared: Place) -> Place:
+    """Where the first line of a ``source=`` string stands in the Python file that holds it.
+
+    A string that is built at run time stands nowhere: its lines are counted from the declaration.
+    """
+    lines = text.splitlines()
+    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    wanted = [line.strip() for line in lines[first:]]
+    python = [line.rstrip("\n") for line in linecache.getlines(declared.file)]
+    best: tuple[int, bool, int, int] | None = None
+    for number, line in enumerate(python, start=1):
+        if wanted and wanted[0] and wanted[0] in line:
+            before = line[: line.index(wanted[0])].strip()
+            starts = not before or before[-1] in "\"'"
+            score = (
+                _matching_lines(wanted, python, number - 1),
+                starts,
+                -abs(number - declared.line),
+                number,
+            )
+            best = score if best is None else max(best, score)
+    if best is None:
+        return declared
+    return Place(declared.file, best[3] - first, 0, lines[first] if lines else "")
+
+
+def _matching_lines(wanted: list[str], python: list[str], start: int) -> int:
+    count = 0
+    for line, present in zip(wanted, python[start:], strict=False):
+        if line not in present:
+            break
+        count += 1
+    return count
+
+
+def near_files(path: Path, suffixes: Sequence[str], language: str) -> str:
+    """A hint for a file that is missing: what its folder holds instead."""
+    if not path.parent.is_dir():
+        return f"the folder {path.parent} does not exist either"
+    others = sorted(p.name for p in path.parent.iterdir() if p.suffix in suffixes)
+    return (
+        f"in {path.parent} there are " + ", ".join(others[:8]) if others else f"{path.parent} holds no {language} file"
+    )
