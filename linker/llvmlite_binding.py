@@ -36,6 +36,15 @@ def load_llvmlite() -> ModuleType:
     return llvm
 
 
+@cache
+def load_llvmlite_for_gpus() -> ModuleType:
+    """``llvmlite.binding`` with every target set up, NVIDIA's among them."""
+    llvm = load_llvmlite()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm
+
+
 def llvmlite_identity() -> str:
     """Version of llvmlite and of the LLVM inside it: part of the key of everything it makes."""
     import llvmlite

@@ -9,16 +9,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from tle_raw.adapters.llvm.lines import refusal
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import CompilationFailed, Context, Place, ToolchainError, UnsupportedFeatureError
 from tle_raw.linker.clang import find_clang
-from tle_raw.linker.llvm_text import UnreadableIRError
+from tle_raw.linker.device_code import parse
 from tle_raw.linker.llvmlite_binding import load_llvmlite
-from tle_raw.linker.normalise import normalise
-from tle_raw.linker.older_literals import older_literals
 from tle_raw.target import Target
 
 CHILD = Path(__file__).with_name("libtriton_child.py")
@@ -40,25 +37,12 @@ def verify(text: str, start: Place) -> None:
     except ToolchainError:
         _verify_by_clang(text, start)
         return
-    context = llvm.create_context()
-    try:
-        module = llvm.parse_assembly(text, context=context)
-    except RuntimeError as error:
-        module = _parse_newer(llvm, text, context)
-        if module is None:
+    with llvm.create_context() as context:
+        try:
+            with parse(llvm, text, context) as module:
+                module.verify()
+        except RuntimeError as error:
             raise refusal(text, start, str(error)) from None
-    try:
-        module.verify()
-    except RuntimeError as error:
-        raise refusal(text, start, str(error)) from None
-
-
-def _parse_newer(llvm: Any, text: str, context: Any) -> Any:
-    """A module of a newer LLVM, rewritten; None when that does not help."""
-    try:
-        return llvm.parse_assembly(older_literals(normalise(text, older_llvm=True)), context=context)
-    except (RuntimeError, UnreadableIRError):
-        return None
 
 
 def _verify_by_clang(text: str, start: Place) -> None:

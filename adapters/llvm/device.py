@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tle_raw.adapter import CompilerOutput
-from tle_raw.adapters.llvm.callee import find_callee
+from tle_raw.adapters.llvm.callee import Callee, find_callee
 from tle_raw.adapters.llvm.check import check_code, verify
-from tle_raw.adapters.llvm.entry import entry_text
+from tle_raw.adapters.llvm.entry import entry_text, thread_text, with_functions
 from tle_raw.adapters.llvm.forms import find_layout
 from tle_raw.adapters.llvm.layout import check_target
 from tle_raw.adapters.llvm.lines import read
 from tle_raw.adapters.llvm.mismatch import mismatch
 from tle_raw.bound import BoundSignature
+from tle_raw.compilation import older_llvm
 from tle_raw.errors import DialectError, Place, TLEError
 from tle_raw.identity import entry_name
+from tle_raw.linker.clang import find_clang
+from tle_raw.linker.device_code import optimise_for_device
 from tle_raw.linker.normalise import normalise
 from tle_raw.linker.symbols import refuse_unlinkable
 from tle_raw.linker.unresolved import check_resolved
 from tle_raw.target import Target
+
+HINT = "the CPU runs what a GPU of sm_80 has, without tensor cores and textures; give it a function of its own"
 
 
 @dataclass(frozen=True)
@@ -76,15 +81,22 @@ def _compile(ir: DeviceIR, name: str, bound: BoundSignature, target: Target) -> 
     layout = find_layout(bound, callee.type)
     if layout is None:
         raise mismatch(bound, callee)
-    entry = entry_name(name, [ir.text, ir.symbol, bound.to_json()])
-    text = f"{ir.text.rstrip()}\n\n{entry_text(entry, bound, callee, layout)}"
+    team = target.backend == "cpu"
+    write = thread_text if team and not bound.is_elementwise else entry_text
+    entry = entry_name(name, [ir.text, ir.symbol, bound.to_json(), str(team)])
+    text = with_functions(ir.text, module, write(entry, bound, callee, layout))
     check_resolved(text, entry)
-    if not ir.is_trusted:
-        check_code(normalise(text, older_llvm=_older_llvm()), entry, bound, target, callee.place)
-    return CompilerOutput(text, entry, ir.files, ir.seconds, ir.compiler, ir.command)
+    if not team and not ir.is_trusted:
+        check_code(normalise(text, older_llvm=older_llvm()), entry, bound, target, callee.place)
+    output = CompilerOutput(text, entry, ir.files, ir.seconds, ir.compiler, ir.command)
+    return _team(output, bound, callee) if team else output
 
 
-def _older_llvm() -> bool:
-    from tle_raw.compilation import older_llvm
+def _team(output: CompilerOutput, bound: BoundSignature, callee: Callee) -> CompilerOutput:
+    from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
+    from tle_raw.knobs import knobs
 
-    return older_llvm()
+    text = optimise_for_device(output.text, output.entry, TEAM_ARCH)
+    clang = find_clang(str(knobs.cuda.clang) if knobs.cuda.clang else None)
+    code = DeviceCode(replace(output, text=text), callee.symbol, callee.place, bool, HINT)
+    return make_team(code, bound, clang, knobs.debug)

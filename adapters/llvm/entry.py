@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tle_raw.adapters.llvm.callee import Callee
 from tle_raw.adapters.llvm.forms import ADDRESS, GENERIC, SHARED, Argument, Layout
 from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
-from tle_raw.linker.llvm_text import encode_name
+from tle_raw.linker.llvm_text import Module, encode_name
 
 THREAD = "llvm.nvvm.read.ptx.sreg.tid.x"
 
@@ -34,6 +34,13 @@ def thread_text(entry: str, bound: BoundSignature, callee: Callee, layout: Layou
         assert bound.result is not None
         body.store_result(result, bound.result.llvm, len(bound.crossing))
     return "\n".join([f"define void @{entry}(ptr %args) {{", *body.lines, "  ret void", "}", ""])
+
+
+def with_functions(text: str, module: Module, added: str) -> str:
+    """The module with one more function, and a declaration of the intrinsic that it may call."""
+    known = any(entity.name == THREAD for entity in module.of_kind("declare"))
+    declared = f"declare i32 @{THREAD}()\n" if f"@{THREAD}(" in added and not known else ""
+    return f"{text.rstrip()}\n\n{declared}{added}"
 
 
 class _Body:
