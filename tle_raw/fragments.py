@@ -80,6 +80,11 @@ class Fragment(ConstexprFunction):
         return self._adapter.name
 
     @property
+    def symbol(self) -> str:
+        """The function's name in the source."""
+        return self._source.symbol
+
+    @property
     def block(self) -> tuple[int, ...] | None:
         """The block shape that the code was written for, or None when any will do."""
         block = self._declaration.options.get("block")

@@ -12,11 +12,15 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+(?:#\d+)?|[{}]|\^bb\d+')
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|->|[()\[\]{}<>,"]')  # an arrow is no bracket
 _OPENING, _CLOSING = "([{<", ")]}>"
 OPERATION = "tt.extern_elementwise"
+_SPELLED = re.compile(rf' = (?:{re.escape(OPERATION)} |"{re.escape(OPERATION)}"\()')
 
 
 @dataclass(frozen=True)
 class Operation:
-    """``%result = tt.extern_elementwise %a, %b {attributes} : (types) -> type loc(...)``."""
+    """``%result = tt.extern_elementwise %a, %b {attributes} : (types) -> type loc(...)``.
+
+    In MLIR's generic form it is ``%result = "tt.extern_elementwise"(%a, %b) <{attributes}> : (types) -> type``.
+    """
 
     indent: str
     result: str
@@ -50,12 +54,12 @@ def read_operation(line: str) -> Operation:
 
 def _read(line: str) -> Operation:
     indent = line[: len(line) - len(line.lstrip())]
-    head, rest = line.strip().split(f" = {OPERATION} ", 1)
+    head, rest = _SPELLED.split(line.strip(), 1)
     brace = rest.index("{")
-    operands = tuple(o.strip() for o in rest[:brace].split(",") if o.strip())
+    operands = tuple(o.strip() for o in rest[:brace].rstrip(" <").rstrip(")").split(",") if o.strip())
     end = _matching(rest, brace)
     attributes = tuple(_attribute(a) for a in split_top_level(rest[brace + 1 : end]))
-    rest = rest[end + 1 :].strip()
+    rest = rest[end + 1 :].removeprefix(">").strip()
     if not rest.startswith(": ("):
         raise ValueError(rest)
     close = _matching(rest, 2)
