@@ -55,6 +55,11 @@ class CompilerOutput:
     ``BoundSignature.entry_parameters`` and ``entry_result`` state; ``files`` are the user's files that were read
     (not the toolchain's); ``seconds`` is the compiler's own time; ``command`` repeats the compilation.
 
+    ``dynamic_shared`` asks for so many bytes of shared memory beside the static variables: their address, aligned to
+    1024, comes as an i32 after the entry's other parameters. Regions that follow one another share the memory.
+    ``block`` is the shape of the block that the code was compiled for, where it matters. ``route`` names the way that
+    the source took, where its dialect has several.
+
     For the CPU, ``text`` is a module for the host, whole but for the C library; ``static_shared`` and ``uses_barrier``
     tell what can no longer be read from it.
     """
@@ -68,6 +73,9 @@ class CompilerOutput:
     warnings: str = ""
     static_shared: tuple[SharedVariable, ...] = ()
     uses_barrier: bool = False
+    dynamic_shared: int = 0
+    block: tuple[int, ...] = ()
+    route: str = ""
 
 
 @runtime_checkable

@@ -28,6 +28,9 @@ class CompiledFragment:
     entry : symbol of the generated entry function.
     path : LLVM IR file, named by its content, that Triton links.
     static_shared : (name, bytes, alignment) of each static shared variable.
+    dynamic_shared : bytes whose address the entry takes after its other parameters; 0 for none.
+    block : the block that the code was compiled for, or ().
+    route : the way that the source took, where its dialect has several.
     uses_barrier : the code holds a block barrier of its own.
     seconds : the foreign compiler's time when it ran; ``cache_hit`` says that it did not run now.
     missed : (path, digest) of files that were read but that only the compiler itself could name.
@@ -49,6 +52,9 @@ class CompiledFragment:
     files: tuple[Path, ...]
     missed: tuple[tuple[str, str], ...] = ()
     warnings: str = ""
+    dynamic_shared: int = 0
+    block: tuple[int, ...] = ()
+    route: str = ""
 
     @property
     def text(self) -> str:
@@ -57,8 +63,8 @@ class CompiledFragment:
 
     @property
     def needs_barriers(self) -> bool:
-        """Barriers must stand around its calls: it has tile ports, or static scratch that the next call reuses."""
-        return bool(self.bound.tiles or self.static_shared)
+        """Barriers must stand around its calls: it has tile ports, or scratch memory that others reuse."""
+        return bool(self.bound.tiles or self.static_shared or self.dynamic_shared)
 
 
 _MEMORY: dict[str, CompiledFragment] = {}
@@ -146,7 +152,7 @@ def _compile(adapter, source, bound, target, inline) -> tuple[CompilerOutput, Li
     module = prepare(
         output.text,
         entry=output.entry,
-        parameters=bound.entry_parameters,
+        parameters=(*bound.entry_parameters, *(("i32",) if output.dynamic_shared else ())),
         result=bound.entry_result,
         inline=inline,
         older_llvm=older_llvm(),
@@ -162,6 +168,9 @@ def _meta(source: Source, output: CompilerOutput, module: LinkableModule, files)
         "entry": module.entry,
         "static_shared": [[v.name, v.bytes, v.align] for v in module.static_shared],
         "uses_barrier": module.uses_barrier,
+        "dynamic_shared": output.dynamic_shared,
+        "block": list(output.block),
+        "route": output.route,
         "instructions": module.instructions,
         "kept_calls": list(module.kept_calls),
         "compiler": output.compiler,
@@ -193,6 +202,9 @@ def _compiled(entry, bound: BoundSignature, target: Target, inline: bool, cache_
         files=tuple(Path(f) for f in meta["files"]),
         missed=tuple(meta["missed"].items()),
         warnings=meta["warnings"],
+        dynamic_shared=meta["dynamic_shared"],
+        block=tuple(meta["block"]),
+        route=meta["route"],
     )
 
 

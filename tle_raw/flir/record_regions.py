@@ -38,6 +38,8 @@ def _fragment(fragment: CompiledFragment) -> dict[str, Any]:
         "name": fragment.name,
         "inline": fragment.inline,
         "static_shared": [list(v) for v in fragment.static_shared],
+        "dynamic_shared": fragment.dynamic_shared,
+        "route": fragment.route,
         "instructions": fragment.instructions,
         "kept_calls": list(fragment.kept_calls),
         "compiler": fragment.compiler,

@@ -63,6 +63,8 @@ def _region(region: dict[str, Any], fragment: dict[str, Any], ptx: Ptx) -> Regio
         compiler=fragment["compiler"],
         parameters=tuple(region["parameters"]),
         kept_calls=tuple(fragment["kept_calls"]),
+        dynamic_shared=fragment["dynamic_shared"],
+        route=fragment["route"],
     )
 
 

@@ -22,6 +22,8 @@ class RegionReport:
         CPU those of the fragment's own function, or None where it is inlined.
     lines : first and last lines, in PTX or assembly, of the region's pieces.
     static_shared : bytes of the fragment's own ``__shared__`` variables, once for the whole kernel.
+    dynamic_shared : bytes that the fragment asked for beside them; Triton counts them among its own.
+    route : the way that the source took, where its dialect has several.
     seconds, cache_hit : the foreign compiler's time, and whether the fragment came from the cache.
     """
 
@@ -38,6 +40,8 @@ class RegionReport:
     parameters: tuple[str, ...]
     kept_calls: tuple[str, ...]
     threads: int = 0
+    dynamic_shared: int = 0
+    route: str = ""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ def _gpu_facts(report: LinkReport) -> Iterator[str]:
         f"  shared memory: {report.dynamic_shared} bytes dynamic (Triton), "
         f"{report.static_shared} bytes static (fragments)"
     )
+    for region in report.regions:
+        if region.dynamic_shared:
+            yield f"    of the dynamic: {region.dynamic_shared} bytes for `{region.name}`"
 
 
 def _cpu_facts(report: LinkReport) -> Iterator[str]:
@@ -57,7 +60,8 @@ def _known(value: int | None, unknown: str = "?") -> str:
 def _became(region: RegionReport) -> str:
     if region.threads and not region.inlined:
         return f"a team of {region.threads} threads"
-    return "inlined" if region.inlined else "called"
+    became = "inlined" if region.inlined else "called"
+    return f"{became} ({region.route})" if region.route else became
 
 
 def _table(regions: Sequence[RegionReport], on_cpu: bool) -> Iterator[str]:

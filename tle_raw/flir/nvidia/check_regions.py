@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.fragments import Fragment
@@ -27,7 +28,23 @@ def check_launch(region: Region, fragment: Fragment, options: Any) -> None:
             table=[Row("num_ctas", "1", str(options.num_ctas))],
             hint="launch this kernel with num_ctas=1; elementwise fragments work with any",
         )
-    block = fragment.block
+    _check_block(fragment.block, options)
+
+
+def check_compiled(region: Region, fragment: CompiledFragment, options: Any) -> None:
+    """The block must be the one that the compiler itself wrote the code for.
+
+    Raises
+    ------
+    RegionError : it has another size than ``num_warps * 32``.
+    """
+    try:
+        _check_block(fragment.block, options)
+    except RegionError as e:
+        raise e.at(fragment=region.record.bound.name, call_site=region.record.call_site) from None
+
+
+def _check_block(block: tuple[int, ...] | None, options: Any) -> None:
     threads = options.num_warps * WARP
     if block and prod(block) != threads:
         warps = prod(block) // WARP

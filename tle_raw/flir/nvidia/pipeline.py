@@ -25,7 +25,7 @@ from tle_raw.errors import TLEError
 from tle_raw.flir import hooks
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.nvidia.check_order import check_order
-from tle_raw.flir.nvidia.check_regions import check_launch, check_not_specialised, check_warps
+from tle_raw.flir.nvidia.check_regions import check_compiled, check_launch, check_not_specialised, check_warps
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
 from tle_raw.flir.nvidia.mlir_text import value_uses
@@ -68,12 +68,16 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
         if not holds_ports(source.str_nodebug()):
             return stock(source, metadata)
         _convert(source, options, capability)
-        lines = source.str().splitlines()
+        text = source.str()
+        print_after("convert-to-ttgpuir", text)
+        lines = text.splitlines()
         module.regions = regions = read_regions(lines)
         for region in regions:
             _check(region, options)
         check_not_specialised(lines, regions, capability)
         module.compiled = compile_fragments([r.record for r in regions], Target("cuda", capability))
+        for region, fragment in zip(regions, module.compiled):
+            check_compiled(region, fragment, options)
         placements = place_buffers(regions, partial(value_uses, lines))
         pin_barriers(lines, regions, placements)
         text = replace_ports(lines, regions, placements, module.compiled, spelling_of((MAJOR, MINOR)))
@@ -99,12 +103,13 @@ def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage
         text = _link(stock, source, metadata, module, options, without_libdevice)
         if without_libdevice and calls_libdevice(text):
             text = _link(stock, _parse(before, source.context), metadata, module, options, False)
+        print_after("link-fragments", text)
         check_warps(metadata["num_warps"], module.regions, options)
         check_shared_memory(metadata["shared"] or 0, module.compiled, capability)
         if needs_alignment(capability, module.compiled):
             text = dynamic_shared_alignment(text)
+            print_after("align-shared-memory", text)
         metadata["tle_raw"] = record_regions([r.record for r in module.regions], module.compiled)
-        print_after("link", text)
         return text
 
     return llir

@@ -10,6 +10,9 @@ from tle_raw.flir.nvidia.mlir_text import split_top_level
 from tle_raw.flir.nvidia.place_buffers import Buffer, Placement
 from tle_raw.flir.nvidia.read_ports import Port, Region
 
+# A row of the memory that a fragment asks for beside its tiles: swizzled layouts start at multiples of it.
+ROW = 1024
+
 # Notes on a call, in its libname, for the pass that inserts the barriers.
 AROUND, AFTER = "tle.barrier.around", "tle.barrier.after"
 
@@ -46,7 +49,7 @@ def replace_ports(
             continue
         for port in region.opened:
             replaced[port.line] = writer.open(port)
-        replaced[region.call.line] = writer.call()
+        replaced[region.call.line] = [*writer.scratch(), *writer.call(), *writer.release_scratch()]
         for port in region.closed:
             replaced[port.line] = writer.close(port)
         last = region.closed[-1].line if region.closed else region.call.line
@@ -81,6 +84,28 @@ class _Writer:
             lines = [f"{buffer.name} = ttg.local_alloc {value} : ({tensor}) -> {memdesc}{loc}"]
         return self._indented([*lines, *self._address(buffer, memdesc, loc)])
 
+    def scratch(self) -> list[str]:
+        """The memory that the fragment asked for; Triton's allocator finds it a place and counts it."""
+        if not self.fragment.dynamic_shared:
+            return []
+        buffer, memdesc, loc = self._scratch, scratch_type(self.fragment.dynamic_shared), self._location
+        alloc = f"{buffer.name} = ttg.local_alloc {{alignment = {ROW} : i32}} : () -> {memdesc}{loc}"
+        return self._indented([alloc, *self._address(buffer, memdesc, loc)])
+
+    def release_scratch(self) -> list[str]:
+        if not self.fragment.dynamic_shared:
+            return []
+        memdesc = scratch_type(self.fragment.dynamic_shared)
+        return self._indented([f"ttg.local_dealloc {self._scratch.name} : {memdesc}{self._location}"])
+
+    @property
+    def _scratch(self) -> Buffer:
+        return Buffer(f"%tle_buffer_{self.number}_scratch", "", self.number)
+
+    @property
+    def _location(self) -> str:
+        return self.region.call.operation.location
+
     def _address(self, buffer: Buffer, memdesc: str, loc: str) -> list[str]:
         address, wide = _address_name(buffer), self.spelling.address_type == "i64"
         target = f"{address}_wide" if wide else address
@@ -100,6 +125,8 @@ class _Writer:
             for i, p in enumerate(self.region.record.bound.parameters)
             if p.kind != "const"
         ] or [next(plain)]
+        if self.fragment.dynamic_shared:
+            operands.append((_address_name(self._scratch), "i32"))
         if not self.fragment.needs_barriers:
             return self._indented([self._extern(operands)])
         note = AFTER if self.placement.follows_directly else AROUND
@@ -142,6 +169,12 @@ class _Writer:
 
 def _address_name(buffer: Buffer) -> str:
     return buffer.name.replace("buffer", "address")
+
+
+def scratch_type(size: int) -> str:
+    """Shared memory of at least so many bytes, in rows: the number of rows alone need be no power of two."""
+    layout = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>"
+    return f"!ttg.memdesc<{-(-size // ROW)}x{ROW}xi8, {layout}, #ttg.shared_memory, mutable>"
 
 
 def shared_type(tensor: str) -> str:

@@ -22,25 +22,33 @@ def static_variables(fragments: Sequence[CompiledFragment]) -> list[tuple[str, S
 
 
 def needs_alignment(capability: int, fragments: Sequence[CompiledFragment]) -> bool:
-    """Static variables stand before the dynamic memory of an architecture whose layouts care where it starts."""
-    return capability >= 90 and any(f.static_shared for f in fragments)
+    """Static variables stand before dynamic memory that must start at a multiple of ``DYNAMIC_ALIGNMENT``.
+
+    So it must where the architecture's own layouts care, and where a fragment was promised it.
+    """
+    promised = capability >= 90 or any(f.dynamic_shared for f in fragments)
+    return promised and any(f.static_shared for f in fragments)
 
 
 def check_shared_memory(dynamic: int, fragments: Sequence[CompiledFragment], capability: int) -> None:
-    """Raise what Triton alone cannot see: static shared memory is in none of its counts.
+    """Raise what Triton alone cannot see, or cannot explain.
+
+    Static shared memory is in none of its counts; what fragments ask for beside it is.
 
     Raises
     ------
-    SharedMemoryError : with a row for Triton's part and one for each fragment's variable.
+    SharedMemoryError : with a row for Triton's part and one for each fragment's variable or request.
     """
     limit = LIMITS.get(capability)
     variables = static_variables(fragments)
     alignment = DYNAMIC_ALIGNMENT if dynamic and needs_alignment(capability, fragments) else 1
     static = shared_bytes((v for _, v in variables), alignment)
-    if limit is None or not variables or dynamic + static <= limit:
+    asked = {f.entry: f for f in fragments if f.dynamic_shared}.values()
+    if limit is None or not (variables or asked) or dynamic + static <= limit:
         return
     rows = [Row("total", f"at most {limit}", str(dynamic + static))]
-    rows.append(Row("Triton (tiles, scratch)", str(dynamic), str(dynamic)))
+    rows.append(Row("dynamic (tiles, scratch)" if asked else "Triton (tiles, scratch)", str(dynamic), str(dynamic)))
+    rows += [Row(f"{f.name}: asks for", str(f.dynamic_shared), str(f.dynamic_shared)) for f in asked]
     rows += [Row(f"{name}: {demangle(v.name)}", str(v.bytes), str(v.bytes)) for name, v in variables]
     raise SharedMemoryError(
         f"the kernel needs more shared memory than a block of sm_{capability} has, in bytes",
