@@ -24,11 +24,10 @@ def _find(module: Any, name: str, path: list[str]) -> Any:
     for block in module.regions[0].blocks:
         for operation in block.operations:
             inner = operation.operation
-            if "sym_name" in inner.attributes and inner.attributes["sym_name"].value == name and not path:
-                if inner.name.endswith(".func"):
-                    return block
+            label = inner.attributes["sym_name"].value if "sym_name" in inner.attributes else ""
+            if inner.name.endswith(".func") and label == name and not path:
+                return block
             if inner.name in ("builtin.module", "gpu.module"):
-                label = inner.attributes["sym_name"].value if "sym_name" in inner.attributes else ""
                 found = _find(inner, name, path[1:] if path and path[0] == label else path)
                 if found is not None:
                     return found

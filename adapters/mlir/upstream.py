@@ -6,13 +6,16 @@ from typing import Any
 
 from tle_raw.adapters.mlir import libtriton
 from tle_raw.adapters.mlir.bindings import Binding
+from tle_raw.adapters.mlir.memory_roots import nested
 from tle_raw.adapters.mlir.place_memory import place_memory
 from tle_raw.adapters.mlir.share_loops import share_loops
 from tle_raw.adapters.mlir.unwrap import holding_module
 from tle_raw.errors import CompilationFailed
 
-# Everything that can be a parallel loop becomes one; each is then given to the threads of the block.
-_TO_LOOPS = "linalg-generalize-named-ops"
+_TO_MEMORY = "one-shot-bufferize, convert-bufferization-to-memref"
+# Everything that can be a parallel loop becomes one; each is then given to the threads of the block. Functions are
+# inlined so that it can be seen whose memory they work on.
+_TO_LOOPS = "inline, linalg-generalize-named-ops"
 _TO_PARALLEL = "convert-linalg-to-parallel-loops, scf-forall-to-parallel, lower-affine"
 # Strided metadata is expanded before the affine maps that it makes are lowered.
 _TO_LLVM_DIALECT = """
@@ -38,6 +41,8 @@ def lower(text: str, symbol: str, arch: str, binding: Binding) -> str:
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = False
         module = holding_module(_parse(text, binding), symbol, binding)
+        if _has_tensors(module):
+            run(module, _TO_MEMORY, binding)
         run(module, _TO_LOOPS, binding)
         share_loops(module, binding, lambda: run(module, _TO_PARALLEL, binding))
         place_memory(module, binding)
@@ -45,6 +50,13 @@ def lower(text: str, symbol: str, arch: str, binding: Binding) -> str:
         device = _in_gpu_module(module, binding)
         run(device, _TO_NVVM, binding)
         return _hand_over(_out_of_gpu_module(device, binding), arch, binding)
+
+
+def _has_tensors(module: Any) -> bool:
+    return any(
+        op.name.startswith(("tensor.", "bufferization.")) or (op.name.startswith("linalg.") and len(op.results))
+        for op in nested(module.operation)
+    )
 
 
 def _parse(text: str, binding: Binding) -> Any:
