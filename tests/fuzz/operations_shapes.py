@@ -65,14 +65,13 @@ def splat(b: Builder) -> Value:
     if b.flag():
         dtype = b.choice([*NUMBERS])
         return b.emit(f"tl.full({list(shape)}, {b.integer(0, 100)}, tl.{dtype})", dtype, shape, 100.0)
-    x = b.value(NUMBERS, ranks=(0,), where=lambda v: v.shape == ()) if b.exact_only else _scalar(b)
-    if x.shape:
-        return reshape(b)
+    x = _scalar(b)
     return b.like(x, f"tl.full({list(shape)}, {x.name}, tl.{x.dtype})", shape=shape)
 
 
 def _scalar(b: Builder) -> Value:
-    return b.choice([v for v in b.values if v.shape == ()])
+    """One that is there already: no array gives a scalar. Integers such as `n` are always exact."""
+    return b.choice([v for v in b.values if v.shape == () and (v.is_exact or not b.exact_only)])
 
 
 def join(b: Builder) -> Value:
