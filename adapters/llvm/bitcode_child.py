@@ -2,7 +2,13 @@
 
 import sys
 
-import llvmlite.binding as llvm
 
-module = llvm.parse_bitcode(sys.stdin.buffer.read())
-sys.stdout.write(str(module))
+def main() -> None:
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_bitcode(sys.stdin.buffer.read())
+    sys.stdout.write(str(module))
+
+
+if __name__ == "__main__":
+    main()

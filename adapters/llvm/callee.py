@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tle_raw.adapters.llvm.lines import place_at
@@ -20,11 +20,15 @@ _BY_MEMORY = frozenset(("byval", "sret", "inalloca", "preallocated", "byref", "s
 
 @dataclass(frozen=True)
 class Callee:
-    """A definition: its symbol, its type, its calling convention as text, and its line."""
+    """A definition: its symbol, its type, its calling convention as text, and its line.
+
+    ``extensions`` says for each parameter zeroext, signext or "".
+    """
 
     symbol: str
     type: FunctionType
     convention: str
+    extensions: tuple[str, ...]
     place: Place
 
 
@@ -66,7 +70,7 @@ def find_callee(module: Module, symbol: str, start: Place) -> Callee:
             hint="pass scalars, pointers and tiles; an aggregate cannot cross",
             context=context,
         )
-    return Callee(entity.name, function.type, _convention(function), place)
+    return Callee(entity.name, function.type, _convention(function), tuple(_extensions(module, entity)), place)
 
 
 def _definition(module: Module, symbol: str, start: Place) -> Entity:
@@ -135,6 +139,21 @@ def _convention(function: Function) -> str:
         if _CONVENTION.fullmatch(word):
             return f"cc {words[index + 1]}" if word == "cc" else word
     return ""
+
+
+def _extensions(module: Module, entity: Entity) -> Iterator[str]:
+    tokens = module.header(entity)
+    start = next(i for i, token in enumerate(tokens) if token.kind == "@") + 2
+    depth, found = 1, ""
+    for token in tokens[start:]:
+        depth += (token.text in "([{<") - (token.text in ")]}>")
+        if depth == 0 or (depth == 1 and token.text == ","):
+            yield found
+            found = ""
+        elif token.text in ("zeroext", "signext"):
+            found = token.text
+        if depth == 0:
+            return
 
 
 def _annotated_kernels(module: Module) -> set[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
 from tle_raw.adapters.llvm.lines import refusal
@@ -16,8 +18,9 @@ from tle_raw.errors import CompilationFailed, Context, Place, ToolchainError, Un
 from tle_raw.linker.clang import find_clang
 from tle_raw.linker.device_code import parse
 from tle_raw.linker.llvmlite_binding import load_llvmlite
-from tle_raw.target import Target
 
+# What is no intrinsic for the running LLVM becomes a call of a function.
+_INTRINSIC_CALL = re.compile(r"^\s*call[^;\n]*?\b(llvm\.[\w.$]+)", re.MULTILINE)
 CHILD = Path(__file__).with_name("libtriton_child.py")
 INSTALL = "pip install 'tle_raw[llvm]'"
 # As Triton's own types cross in the llvm dialect.
@@ -63,7 +66,7 @@ def _verify_by_clang(text: str, start: Place) -> None:
         raise refusal(text, start, run.stderr.replace(str(file), "<string>"))
 
 
-def check_code(text: str, entry: str, bound: BoundSignature, target: Target, start: Place) -> None:
+def check_code(text: str, entry: str, bound: BoundSignature, arch: str, start: Place) -> None:
     """Generate code for a kernel that calls the entry, in a process of its own.
 
     ``text`` is what will be linked. LLVM ends its process over an instruction that the target does not have.
@@ -73,7 +76,7 @@ def check_code(text: str, entry: str, bound: BoundSignature, target: Target, sta
     CompilationFailed : the LLVM inside the running Triton cannot read the module, or fails over it.
     UnsupportedFeatureError : an instruction that the target does not have.
     """
-    asked = {"root": _root(entry, bound), "library": text, "arch": target.arch, "features": _features(target)}
+    asked = {"root": _root(entry, bound), "library": text, "arch": arch, "features": _features(arch)}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         run = subprocess.run(
@@ -90,16 +93,23 @@ def check_code(text: str, entry: str, bound: BoundSignature, target: Target, sta
             f"LLVM did not finish within {_timeout():g} seconds", context=Context(source=start)
         ) from None
     if run.returncode:
-        raise _failure(run, target, start)
+        raise _failure(run, arch, start)
+    unknown = sorted(set(_INTRINSIC_CALL.findall(run.stdout)))
+    if unknown:
+        raise UnsupportedFeatureError(
+            f"the intrinsic `{unknown[0]}` is not known to the LLVM inside Triton {version('triton')}",
+            hint="its name is misspelled, or it belongs to another release of LLVM",
+            context=Context(source=start),
+        )
 
 
-def _failure(run: subprocess.CompletedProcess, target: Target, start: Place) -> Exception:
+def _failure(run: subprocess.CompletedProcess, arch: str, start: Place) -> Exception:
     context = Context(source=start)
     fatal = [line for line in run.stderr.splitlines() if line.startswith("LLVM ERROR")]
     if fatal and "Cannot select" in fatal[0]:
         what = fatal[0].rpartition("Cannot select: ")[2]
         return UnsupportedFeatureError(
-            f"{target.arch} cannot run: {what}",
+            f"{arch} cannot run: {what}",
             hint="the intrinsic or the type is not for this target, or for a newer GPU only",
             context=context,
         )
@@ -131,11 +141,12 @@ def _mlir(kind: str) -> str:
     return _MLIR.get(kind, kind)
 
 
-def _features(target: Target) -> str:
+def _features(arch: str) -> str:
     """The PTX version that Triton asks of LLVM, at least what the architecture needs."""
-    if target.capability in (103, 121):
+    capability = int(arch.removeprefix("sm_").rstrip("a"))
+    if capability in (103, 121):
         return "+ptx88"
-    return "+ptx87" if target.capability > 100 else "+ptx86"
+    return "+ptx87" if capability > 100 else "+ptx86"
 
 
 def _timeout() -> float:

@@ -9,22 +9,26 @@ from tle_raw.adapter import CompilerOutput
 from tle_raw.adapters.llvm.callee import Callee, find_callee
 from tle_raw.adapters.llvm.check import check_code, verify
 from tle_raw.adapters.llvm.entry import entry_text, thread_text, with_functions
-from tle_raw.adapters.llvm.forms import find_layout
+from tle_raw.adapters.llvm.forms import Layout, find_layout
 from tle_raw.adapters.llvm.layout import check_target
 from tle_raw.adapters.llvm.lines import read
 from tle_raw.adapters.llvm.mismatch import mismatch
 from tle_raw.bound import BoundSignature
 from tle_raw.compilation import older_llvm
 from tle_raw.errors import DialectError, Place, TLEError
+from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
 from tle_raw.identity import entry_name
 from tle_raw.linker.clang import find_clang
 from tle_raw.linker.device_code import optimise_for_device
+from tle_raw.linker.llvm_text import Module
 from tle_raw.linker.normalise import normalise
 from tle_raw.linker.symbols import refuse_unlinkable
 from tle_raw.linker.unresolved import check_resolved
 from tle_raw.target import Target
 
 HINT = "the CPU runs what a GPU of sm_80 has, without tensor cores and textures; give it a function of its own"
+
+PROBE = "tle_raw_probe"  # the name of an entry that is compiled for a look only
 
 
 @dataclass(frozen=True)
@@ -82,18 +86,23 @@ def _compile(ir: DeviceIR, name: str, bound: BoundSignature, target: Target) -> 
     if layout is None:
         raise mismatch(bound, callee)
     team = target.backend == "cpu"
+    if not ir.is_trusted:
+        _check_code(ir, module, bound, callee, layout, TEAM_ARCH if team else target.arch)
     write = thread_text if team and not bound.is_elementwise else entry_text
     entry = entry_name(name, [ir.text, ir.symbol, bound.to_json(), str(team)])
     text = with_functions(ir.text, module, write(entry, bound, callee, layout))
     check_resolved(text, entry)
-    if not team and not ir.is_trusted:
-        check_code(normalise(text, older_llvm=older_llvm()), entry, bound, target, callee.place)
     output = CompilerOutput(text, entry, ir.files, ir.seconds, ir.compiler, ir.command)
     return _team(output, bound, callee) if team else output
 
 
+def _check_code(ir: DeviceIR, module: Module, bound: BoundSignature, callee: Callee, layout: Layout, arch: str) -> None:
+    """The entry is a kernel's in both cases: what a GPU cannot run, the CPU does not emulate either."""
+    text = with_functions(ir.text, module, entry_text(PROBE, bound, callee, layout))
+    check_code(normalise(text, older_llvm=older_llvm()), PROBE, bound, arch, callee.place)
+
+
 def _team(output: CompilerOutput, bound: BoundSignature, callee: Callee) -> CompilerOutput:
-    from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
     from tle_raw.knobs import knobs
 
     text = optimise_for_device(output.text, output.entry, TEAM_ARCH)

@@ -20,7 +20,7 @@ def entry_text(entry: str, bound: BoundSignature, callee: Callee, layout: Layout
         body.cross(parameter, f"%tle.{index}", index)
     result = body.call()
     given = f"{bound.entry_result} {result}" if result else "i32 0"
-    head = f"define {bound.entry_result} @{entry}({', '.join(parameters)}) {{"
+    head = f"define {bound.entry_result} @{entry}({', '.join(parameters)}) convergent {{"
     return "\n".join([head, *body.lines, f"  ret {given}", "}", ""])
 
 
@@ -33,7 +33,7 @@ def thread_text(entry: str, bound: BoundSignature, callee: Callee, layout: Layou
     if result:
         assert bound.result is not None
         body.store_result(result, bound.result.llvm, len(bound.crossing))
-    return "\n".join([f"define void @{entry}(ptr %args) {{", *body.lines, "  ret void", "}", ""])
+    return "\n".join([f"define void @{entry}(ptr %args) convergent {{", *body.lines, "  ret void", "}", ""])
 
 
 def with_functions(text: str, module: Module, added: str) -> str:
@@ -108,9 +108,9 @@ class _Body:
 
     def call(self) -> str:
         """Call the user's function; the value that goes back to the kernel, or ""."""
-        passed = ", ".join(f"{kind} {self._argument(a, kind)}" for a, kind in self._typed())
+        passed = ", ".join(f"{kind}{self._extension(i)} {self._argument(a, kind)}" for i, (a, kind) in self._typed())
         convention = f"{self.callee.convention} " if self.callee.convention else ""
-        call = f"call {convention}{self.callee.type.result} {encode_name('@', self.callee.symbol)}({passed})"
+        call = f"call {convention}{self.callee.type.result} {encode_name('@', self.callee.symbol)}({passed}) convergent"
         if self.callee.type.result == "void":
             self.lines.append(f"  {call}")
             return self._updated()
@@ -120,8 +120,13 @@ class _Body:
             return value
         return self._value("%result", f"icmp ne {self.callee.type.result} {value}, 0")  # a bool that came as a byte
 
-    def _typed(self) -> Iterator[tuple[Argument, str]]:
-        return zip(self.layout.arguments, self.callee.type.parameters, strict=True)
+    def _typed(self) -> Iterator[tuple[int, tuple[Argument, str]]]:
+        return enumerate(zip(self.layout.arguments, self.callee.type.parameters, strict=True))
+
+    def _extension(self, index: int) -> str:
+        """How a small integer is widened where the call stays one: as the function's own parameter says."""
+        word = self.callee.extensions[index]
+        return f" {word}" if word else ""
 
     def _argument(self, argument: Argument, kind: str) -> str:
         if argument.value is not None:

@@ -37,4 +37,5 @@ def main() -> None:
     sys.stdout.write(llvm.translate_to_asm(*arguments))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -21,6 +21,7 @@ STATUS, WORKSPACE = 1, 2
 _WORKERS = threading.local()
 # Entries that have run. A failure's texts and a workspace that a thread keeps point into their code.
 _LOADED: dict[Path, LoadedObject] = {}
+_LOADING = threading.Lock()
 
 
 class _Call(ctypes.Structure):
@@ -202,8 +203,9 @@ def _worker() -> _Worker:
 
 
 def _address(compiled: CompiledFragment, entry: str) -> int:
-    loaded = _LOADED.get(compiled.path)
-    if loaded is None:
-        image = assemble(link_host_code(compiled.text, entry=entry))
-        loaded = _LOADED[compiled.path] = load_object(image, entry)
+    with _LOADING:  # a second object of the same fragment would take the place of the one that runs
+        loaded = _LOADED.get(compiled.path)
+        if loaded is None:
+            image = assemble(link_host_code(compiled.text, entry=entry))
+            loaded = _LOADED[compiled.path] = load_object(image, entry)
     return loaded.address
