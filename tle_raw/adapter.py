@@ -20,6 +20,7 @@ class Declaration:
 
     ``signature`` is None for FlagTree's untyped stubs (``def edsl(*args, **kwargs): ...``).
     ``place`` is the stub's line; relative ``file=`` paths are resolved against ``folder``.
+    ``wrapped`` is the dialect's own object, for an :class:`ObjectAdapter`.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Declaration:
     options: Mapping[str, Any]
     place: Place
     folder: Path
+    wrapped: Any = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Source:
 
     ``text`` is the fragment's code, read anew each time; ``place`` is where its first line stands;
     ``settings`` holds everything else that can change the code (flags, defines, symbol, block), sorted.
-    ``data`` is the adapter's own and takes no part in equality.
+    ``signature`` is set where the source itself tells it. ``data`` is the adapter's own and takes no part in equality.
     """
 
     dialect: str
@@ -45,6 +47,7 @@ class Source:
     place: Place
     settings: tuple[tuple[str, str], ...] = ()
     data: Any = field(default=None, compare=False, repr=False)
+    signature: Signature | None = None
 
 
 @dataclass(frozen=True)
@@ -98,3 +101,42 @@ class Adapter(Protocol):
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The function that the author is expected to write, in the dialect's own language."""
+
+
+@runtime_checkable
+class ObjectAdapter(Adapter, Protocol):
+    """A dialect whose fragments are objects of its own, such as a TileLang PrimFunc, instead of typed stubs."""
+
+    def wraps(self, candidate: object) -> bool:
+        """Whether ``fragment(candidate)`` is for this dialect. It imports nothing."""
+
+    def name_of(self, candidate: Any) -> str:
+        """The fragment's name."""
+
+    def place_of(self, candidate: Any) -> Place | None:
+        """Where the object is written, as far as it tells."""
+
+
+@runtime_checkable
+class TracingAdapter(Adapter, Protocol):
+    """A dialect with tile semantics: a region becomes Triton IR where it is called, and never meets the linker.
+
+    ``routes`` names the ways that the dialect has: ``("traced",)``, or ``("traced", "linked")``.
+    """
+
+    routes: tuple[str, ...]
+
+    def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
+        """Write the region with Triton's semantic object, a compilation's or the interpreter's.
+
+        ``values`` are Triton's values of the parameters that the call passes. The results are those that the signature
+        returns, in its order. What cannot be expressed raises UntraceableError; what was written by then is dropped.
+        """
+
+
+@runtime_checkable
+class KernelAdapter(Adapter, Protocol):
+    """A dialect whose fragments are whole kernels: they know their grid."""
+
+    def as_kernel(self, fragment: Any, source: Source) -> Any:
+        """A launchable kernel that is just the fragment."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import Declaration
+from tle_raw.adapter import Adapter, Declaration, ObjectAdapter
 from tle_raw.errors import DialectError, Place, SignatureError, TLEError
 from tle_raw.fragments import Fragment, declare
-from tle_raw.registry import find_adapter
+from tle_raw.registry import adapter_names, find_adapter
 from tle_raw.signature import Signature, signature_of
 
 SUFFIXES = {".cu": "cuda", ".cuh": "cuda", ".ll": "llvm", ".bc": "llvm"}
@@ -47,8 +48,11 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
             f"dialect takes the dialect's name, got {name!r}", hint='write @tle_raw.dialect("cuda", file=...)'
         )
     local_names = sys._getframe(1).f_locals
+    here = _line_of(sys._getframe(1))
 
     def declare_stub(stub: Callable[..., Any]) -> Fragment:
+        if name in adapter_names() and isinstance(find_adapter(name), ObjectAdapter):
+            return _declare_object(find_adapter(name), stub, None, options, inline, here)
         if isinstance(stub, Fragment) or not inspect.isfunction(stub):
             raise DialectError(f"@dialect decorates a function whose body is `...`, got {stub!r}")
         place = _stub_place(stub)
@@ -66,7 +70,7 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
 
 
 def fragment(
-    source: str | Path,
+    source: Any,
     *,
     signature: Signature | Callable[..., Any] | None = None,
     dialect: str | None = None,
@@ -77,7 +81,7 @@ def fragment(
 
     Parameters
     ----------
-    source : a path of a file, or source text.
+    source : a path of a file, source text, or an object of a dialect that has such: a TileLang PrimFunc.
     signature : a typed stub function, or a :class:`Signature`.
     dialect : the dialect; by default it follows from the file's suffix (``.cu``, ``.cuh``: "cuda"; ``.ll``, ``.bc``:
         "llvm").
@@ -88,7 +92,9 @@ def fragment(
     DialectError : the dialect does not follow from ``source``. SignatureError : there is no signature.
     """
     caller = sys._getframe(1)
-    place = Place(caller.f_code.co_filename, caller.f_lineno)
+    place = _line_of(caller)
+    if not isinstance(source, (str, Path)):
+        return _declare_object(_adapter_of(source, dialect), source, signature, options, inline, place)
     if signature is None:
         raise SignatureError("a fragment needs a typed signature", hint="pass signature=<a typed stub function>")
     if not isinstance(signature, Signature):
@@ -102,6 +108,34 @@ def fragment(
     options = {("file" if is_path else "source"): source, **options}
     declaration = Declaration(signature.name, signature, options, place, _folder(place))
     return declare(find_adapter(name), declaration, inline)
+
+
+def _declare_object(
+    adapter: Adapter, wrapped: Any, signature: Any, options: dict[str, Any], inline: bool, here: Place
+) -> Fragment:
+    """A fragment of a dialect's own object, at its own line where it tells one."""
+    assert isinstance(adapter, ObjectAdapter)
+    if not adapter.wraps(wrapped) and not inspect.isfunction(wrapped):
+        raise DialectError(f"dialect {adapter.name!r} cannot take {wrapped!r}").at(source=here)
+    place = adapter.place_of(wrapped) or here
+    declaration = Declaration(adapter.name_of(wrapped), signature, dict(options), place, _folder(place), wrapped)
+    return declare(adapter, declaration, inline)
+
+
+def _adapter_of(wrapped: Any, dialect: str | None) -> Adapter:
+    for name in [dialect] if dialect else adapter_names():
+        adapter = find_adapter(name)
+        if isinstance(adapter, ObjectAdapter) and adapter.wraps(wrapped):
+            return adapter
+    raise DialectError(
+        f"which dialect {type(wrapped).__name__} belongs to cannot be told",
+        hint="fragments are made of paths, of source text, and of the objects of an installed dialect",
+    )
+
+
+def _line_of(frame: Any) -> Place:
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    return Place(file, line, 0, linecache.getline(file, line).rstrip())
 
 
 def _signature(stub: Callable[..., Any], local_names: dict[str, Any]) -> Signature | None:

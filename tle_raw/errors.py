@@ -199,6 +199,10 @@ class UnsupportedFeatureError(LinkError):
     """A language feature that cannot work inside a Triton kernel: `extern __shared__`, dynamic parallelism."""
 
 
+class UntraceableError(TLEError):
+    """A construct of a fragment's language that Triton's own operations cannot express."""
+
+
 class VerificationError(TLEError):
     """The finished kernel does not hold what was promised: a call is left, or there are several entries."""
 

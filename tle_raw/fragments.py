@@ -10,11 +10,11 @@ from weakref import WeakValueDictionary
 
 from triton.runtime.jit import ConstexprFunction
 
-from tle_raw.adapter import Adapter, Declaration, Source
+from tle_raw.adapter import Adapter, Declaration, KernelAdapter, Source, TracingAdapter
 from tle_raw.binding import bind_names
 from tle_raw.bound import BoundSignature
 from tle_raw.compilation import CompiledFragment, compile_source, compiler_identity
-from tle_raw.errors import Place, RegionError, TLEError
+from tle_raw.errors import DialectError, Place, RegionError, TLEError
 from tle_raw.identity import digest, package_identity
 from tle_raw.knobs import knobs
 from tle_raw.signature import Signature
@@ -61,10 +61,10 @@ class Fragment(ConstexprFunction):
         self._key: str | None = None
         self._lock = threading.RLock()
         self.inline = inline
-        self.signature = declaration.signature
+        self.signature = declaration.signature or self._source.signature
         self.__name__ = self.__qualname__ = self._fn_name = declaration.name
         self.__module__ = "tle_raw.fragments"
-        self.__doc__ = f"{adapter.name} fragment {declaration.signature or declaration.name}"
+        self.__doc__ = f"{adapter.name} fragment {self.signature or declaration.name}"
         self.__globals__: dict[str, Any] = {}
         self.used_global_vals: dict = {}
         self.hash = None
@@ -91,6 +91,17 @@ class Fragment(ConstexprFunction):
         return tuple(block) if block else None
 
     @property
+    def route(self) -> str | None:
+        """The way that the user asked for: ``traced`` or ``linked``; None leaves it to the dialect."""
+        return self._declaration.options.get("route")
+
+    @property
+    def routes(self) -> tuple[str, ...]:
+        """The ways that a call may take, the first choice first."""
+        ways = self._adapter.routes if isinstance(self._adapter, TracingAdapter) else ("linked",)
+        return (self.route,) if self.route else ways
+
+    @property
     def place(self) -> Place:
         """The line of the stub."""
         return self._declaration.place
@@ -113,6 +124,20 @@ class Fragment(ConstexprFunction):
         """
         bound = bind_names(self._typed_signature(), bindings)
         return self.compile_bound(bound, parse_target(target or knobs.target or "cuda:90"))
+
+    def as_kernel(self) -> Any:
+        """A kernel that is just this fragment over the grid that its source states; call it with arrays.
+
+        Raises
+        ------
+        DialectError : fragments of this dialect are functions, without a grid of their own.
+        """
+        if not isinstance(self._adapter, KernelAdapter):
+            raise DialectError(
+                f"a {self.dialect} fragment is a function: it has no grid of its own",
+                hint="call it in a @triton.jit kernel",
+            ).at(fragment=self.name, source=self.place)
+        return self._adapter.as_kernel(self, self._source)
 
     def __repr__(self) -> str:
         return f"<tle_raw {self.dialect} fragment {self.signature or self.name}>"
@@ -168,6 +193,11 @@ class Fragment(ConstexprFunction):
                 return False
             old, self._key = self._key, self._compute_key()
             return self._key != old
+
+    def trace(self, bound: BoundSignature, values: dict[str, Any], semantic: Any) -> list[Any]:
+        """Write one region into the kernel that is being traced, or run it in Triton's interpreter."""
+        assert isinstance(self._adapter, TracingAdapter)
+        return self._adapter.trace(self._source, bound, values, semantic)
 
     def compile_bound(self, bound: BoundSignature, target: Target) -> CompiledFragment:
         """Compile for one region."""

@@ -27,6 +27,7 @@ from tle_raw.fragments import Fragment
 from tle_raw.frontends.raw.emit import emit_element, emit_region
 from tle_raw.frontends.raw.interpret import in_interpreter, interpret_region, interpreted_call_site
 from tle_raw.frontends.raw.ports import RegionRecord
+from tle_raw.frontends.raw.trace import interpret_traced, trace_region
 from tle_raw.frontends.raw.values import describe
 from tle_raw.signature import Signature, Tile
 
@@ -61,10 +62,15 @@ def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: A
     try:
         if semantic is None:
             bound, values = bind_call()
+            if "traced" in fragment.routes:
+                return interpret_traced(fragment, bound, values)
             return interpret_region(fragment, bound, values)
         check_joined()
         _check_language(semantic)
         bound, values = bind_call()
+        traced = trace_region(fragment, bound, values, semantic, site)
+        if traced is not None:
+            return traced
         record = RegionRecord(fragment.identity, bound)
         if bound.is_elementwise:
             return [emit_element(record, values, semantic)]

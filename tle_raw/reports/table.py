@@ -58,6 +58,8 @@ def _known(value: int | None, unknown: str = "?") -> str:
 
 
 def _became(region: RegionReport) -> str:
+    if region.route == "traced":
+        return "traced"
     if region.threads and not region.inlined:
         return f"a team of {region.threads} threads"
     became = "inlined" if region.inlined else "called"

@@ -22,7 +22,7 @@ from triton._C.libtriton import ir, passes
 
 from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import TLEError
-from tle_raw.flir import hooks
+from tle_raw.flir import hooks, traced_regions
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_regions import check_compiled, check_launch, check_not_specialised, check_warps
@@ -56,6 +56,7 @@ class _Module:
 
 def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None:
     """Wrap the stages of one compilation."""
+    traced_regions.forget()
     module = _Module()
     for name, wrap in (("ttgir", _ttgir), ("llir", _llir), ("ptx", _ptx)):
         if name in stages:
@@ -65,6 +66,7 @@ def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None
 def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
     def ttgir(source, metadata):
         hooks.leave()
+        traced_regions.describe(metadata)
         if not holds_ports(source.str_nodebug()):
             return stock(source, metadata)
         _convert(source, options, capability)

@@ -13,7 +13,7 @@ from triton._C.libtriton import ir, passes
 from triton.backends.compiler import Language
 
 from tle_raw.errors import LaunchError, Row, ToolchainError
-from tle_raw.flir import hooks
+from tle_raw.flir import hooks, traced_regions
 from tle_raw.flir.print_after import print_after
 from tle_raw.identity import digest, package_identity
 from tle_raw.linker.elf import undefined_symbols
@@ -33,6 +33,7 @@ def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any
     """Fill Triton's dictionary of stages, and let its inspection hook see it."""
     if language is not Language.TRITON:
         raise LaunchError("Gluon kernels are written for one GPU's layouts: they cannot run on the CPU")
+    traced_regions.forget()
     _check_arch(options.arch)
     if triton_knobs.compilation.store_binary_only:
         raise LaunchError("Triton stores no binaries but those of GPUs while TRITON_STORE_BINARY_ONLY is set")
@@ -47,6 +48,7 @@ def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any
 def ttir(module: Any, metadata: dict[str, Any], options: Any) -> Any:
     """Triton's own passes, to a module of plain pointers."""
     hooks.leave()
+    traced_regions.describe(metadata)
     manager = ir.pass_manager(module.context)
     manager.enable_debug()
     passes.common.add_inliner(manager)

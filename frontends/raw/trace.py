@@ -1,0 +1,80 @@
+"""Regions of dialects with tile semantics: they become Triton IR where they are called."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import Place, UntraceableError
+from tle_raw.flir.traced_regions import TracedRegion, remember
+from tle_raw.fragments import Fragment
+
+
+def trace_region(
+    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Any, site: Place | None
+) -> list[core.tensor] | None:
+    """The results of a region that was traced; None when it is to be linked, because it cannot be traced.
+
+    Raises
+    ------
+    UntraceableError : the region cannot be traced, and there is no other way.
+    """
+    if "traced" not in fragment.routes:
+        return None
+    values = {name: _tensor(value, semantic) for name, value in values.items()}
+    started = time.perf_counter()
+    if "linked" in fragment.routes and not _can_trace(fragment, bound, values, semantic):
+        return None
+    with _same_place(semantic.builder):
+        results = fragment.trace(bound, values, semantic)
+    if site is not None:
+        seconds = time.perf_counter() - started
+        parameters = tuple(str(p) for p in bound.parameters)
+        place = (site.file, site.line, site.column, site.text)
+        remember(TracedRegion(fragment.name, *place, parameters, fragment.dialect, seconds))
+    return results
+
+
+def interpret_traced(fragment: Fragment, bound: BoundSignature, values: dict[str, Any]) -> list[core.tensor]:
+    """The results of a region that runs at once, on the arrays of Triton's interpreter."""
+    from triton.runtime.interpreter import interpreter_semantic
+
+    return fragment.trace(bound, {n: _tensor(v, interpreter_semantic) for n, v in values.items()}, interpreter_semantic)
+
+
+def _can_trace(fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Any) -> bool:
+    """Trace into a block that is thrown away: a region that fails half way must leave nothing behind."""
+    builder = semantic.builder
+    with _same_place(builder):
+        here = builder.get_insertion_point()
+        block = builder.create_block()
+        try:
+            builder.set_insertion_point_to_start(block)
+            fragment.trace(bound, values, semantic)
+        except UntraceableError:
+            return False
+        finally:
+            builder.restore_insertion_point(here)
+            block.erase()
+    return True
+
+
+@contextmanager
+def _same_place(builder: Any) -> Iterator[None]:
+    """The builder's location stays the call's: Triton gives it to every operation of the region."""
+    location = builder.get_loc()
+    try:
+        yield
+    finally:
+        builder.set_loc(location)
+
+
+def _tensor(value: Any, semantic: Any) -> Any:
+    """Constants stay constants: the dialect gives them the parameter's dtype."""
+    value = core._unwrap_if_constexpr(value)
+    return value if isinstance(value, (core.tensor, bool, int, float)) else semantic.to_tensor(value)
