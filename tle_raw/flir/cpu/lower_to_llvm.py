@@ -7,6 +7,7 @@ from typing import Any
 from tle_raw.errors import CompilationFailed
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.block_matmul import block_matmul
+from tle_raw.flir.cpu.common_divisor import multiply_by_reciprocals
 from tle_raw.flir.cpu.math_functions import expand_math
 from tle_raw.flir.cpu.place_buffers import place_buffers
 from tle_raw.flir.cpu.vectorise import vectorise
@@ -14,6 +15,8 @@ from tle_raw.flir.cpu.vectorise import vectorise
 # bf16 has no arithmetic on most hosts: it is done in f32 and rounded back, operation by operation.
 _EMULATE_SMALL_FLOATS = "func.func(arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32})"
 _EXPAND_ARITHMETIC = "arith-expand{include-bf16=true include-min-max-f=false}"
+# Divisions of vectors as wide as these take four times as long as the operations that can take their place.
+_DIVIDES_SLOWLY = 64
 # Strided metadata is expanded before the affine maps that it makes are lowered.
 _TO_LLVM_DIALECT = """
     func.func(convert-linalg-to-loops),
@@ -53,6 +56,8 @@ def _lower(module: Any, vector_bytes: int, fma: bool, metadata: dict[str, Any] |
     with module.context, mlir().Location.unknown():
         block_matmul(module, vector_bytes=vector_bytes)
         vectorise(module, vector_bytes=vector_bytes)
+        if fma and vector_bytes >= _DIVIDES_SLOWLY:
+            multiply_by_reciprocals(module)
         scratch_bytes = place_buffers(module)
         expand_math(module, fma=fma)
         run_passes(module, _EMULATE_SMALL_FLOATS)
