@@ -56,7 +56,7 @@ class CudaAdapter:
         # Not the folder: what is read through it, `files` says, and a filled cache serves a checkout anywhere.
         settings = dict(options.settings(), line_info=str(knobs.line_info))
         data = (options, declaration.folder.absolute())
-        return Source(self.name, declaration.name, symbol, text, place, tuple(sorted(settings.items())), data)
+        return Source(self.name, declaration.name, symbol, text, place, tuple(sorted(settings.items())), data=data)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The source file and the user's headers that it includes, sorted."""

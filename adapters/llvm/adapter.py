@@ -45,7 +45,7 @@ class LlvmAdapter:
             raise FragmentSourceError("the source is empty")
         symbol = options.symbol or _default_symbol(declaration.name, text)
         settings = (("file", str(options.file or "")), ("symbol", options.symbol or ""))
-        return Source(self.name, declaration.name, symbol, text, place, settings, options)
+        return Source(self.name, declaration.name, symbol, text, place, settings, data=options)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The source file; LLVM IR includes nothing."""

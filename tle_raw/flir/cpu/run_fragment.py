@@ -144,7 +144,7 @@ def _bits(value: Any, dtype: DType) -> Any:
     if array.dtype == kind:
         return array
     if dtype.name == "i1":
-        return (array != 0).astype(kind)
+        return np.asarray(array != 0, kind)
     same_bits = array.dtype.itemsize == kind.itemsize and (dtype.name in ("bf16",) or dtype.name.startswith("f8"))
     return np.ascontiguousarray(array).view(kind).reshape(array.shape) if same_bits else array.astype(kind)
 
