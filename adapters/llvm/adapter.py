@@ -15,6 +15,7 @@ from tle_raw.adapters.llvm.options import Options, read_options
 from tle_raw.adapters.llvm.prototype import prototype_text
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import CompilationFailed, FragmentSourceError, Place
+from tle_raw.linker.llvm_text import UnreadableIRError
 from tle_raw.signature import Signature
 from tle_raw.source_text import near_files, place_of_text
 from tle_raw.target import Target
@@ -91,7 +92,7 @@ def _default_symbol(stub: str, text: str) -> str:
     """A text that cannot be read is reported when it is compiled, with its line."""
     try:
         return default_symbol(stub, read(text, Place("", 0)))
-    except CompilationFailed:
+    except (CompilationFailed, UnreadableIRError):
         return stub
 
 

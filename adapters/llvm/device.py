@@ -10,8 +10,8 @@ from tle_raw.adapters.llvm.callee import Callee, find_callee
 from tle_raw.adapters.llvm.check import check_code, verify
 from tle_raw.adapters.llvm.entry import entry_text, thread_text, with_functions
 from tle_raw.adapters.llvm.forms import Layout, find_layout
-from tle_raw.adapters.llvm.layout import check_target
-from tle_raw.adapters.llvm.lines import read
+from tle_raw.adapters.llvm.layout import check_intrinsics, check_target
+from tle_raw.adapters.llvm.lines import read, unreadable
 from tle_raw.adapters.llvm.mismatch import mismatch
 from tle_raw.bound import BoundSignature
 from tle_raw.compilation import older_llvm
@@ -20,8 +20,9 @@ from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
 from tle_raw.identity import entry_name
 from tle_raw.linker.clang import find_clang
 from tle_raw.linker.device_code import optimise_for_device
-from tle_raw.linker.llvm_text import Module
+from tle_raw.linker.llvm_text import Module, UnreadableIRError
 from tle_raw.linker.normalise import normalise
+from tle_raw.linker.shared_memory import static_shared
 from tle_raw.linker.symbols import refuse_unlinkable
 from tle_raw.linker.unresolved import check_resolved
 from tle_raw.target import Target
@@ -71,6 +72,8 @@ def compile_device_ir(ir: DeviceIR, name: str, bound: BoundSignature, target: Ta
         raise DialectError(f"LLVM IR is compiled for cuda targets and for cpu, not for {target}")
     try:
         return _compile(ir, name, bound, target)
+    except UnreadableIRError as error:
+        raise unreadable(ir.text, ir.place, error).at(fragment=name) from None
     except TLEError as error:
         raise error.at(fragment=name, source=ir.place) from None
 
@@ -82,6 +85,7 @@ def _compile(ir: DeviceIR, name: str, bound: BoundSignature, target: Target) -> 
         verify(ir.text, ir.place)
     refuse_unlinkable(module)
     callee = find_callee(module, ir.symbol, ir.place)
+    check_intrinsics(module, callee.symbol, ir.place)
     layout = find_layout(bound, callee.type)
     if layout is None:
         raise mismatch(bound, callee)
@@ -91,6 +95,7 @@ def _compile(ir: DeviceIR, name: str, bound: BoundSignature, target: Target) -> 
     write = thread_text if team and not bound.is_elementwise else entry_text
     entry = entry_name(name, [ir.text, ir.symbol, bound.to_json(), str(team)])
     text = with_functions(ir.text, module, write(entry, bound, callee, layout))
+    static_shared(text, entry)  # refuses what has no size; the sizes are asked for when it is linked
     check_resolved(text, entry)
     output = CompilerOutput(text, entry, ir.files, ir.seconds, ir.compiler, ir.command)
     return _team(output, bound, callee) if team else output

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from tle_raw.adapters.llvm.lines import place_at
-from tle_raw.errors import Context, LinkError, Place, Row
+from tle_raw.errors import Context, LinkError, Place, Row, UnsupportedFeatureError
 from tle_raw.linker.llvm_text import Entity, Module
+from tle_raw.linker.references import reachable, references
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # Types and their ABI alignments in bits, which are the same in every LLVM's layout of this target.
@@ -15,6 +16,8 @@ _ALIGNMENTS = {
     "f": {16: 16, 32: 32, 64: 64, 128: 128},
     "v": {16: 16, 32: 32, 64: 64, 128: 128},
 }
+_OTHERS = "aarch64 amdgcn arm bpf dx hexagon loongarch mips ppc r600 riscv s390 spv ve wasm x86 xcore"
+_OTHER_PROCESSORS = tuple(f"llvm.{name}." for name in _OTHERS.split())
 # Address spaces whose pointers some layouts shorten: shared, constant, local, and the tensor memory of newer GPUs.
 _SHORT = (3, 4, 5, 6, 7, 101)
 
@@ -44,6 +47,23 @@ def check_target(module: Module, start: Place) -> None:
                     start,
                     ", ".join(wrong),
                 )
+
+
+def check_intrinsics(module: Module, symbol: str, start: Place) -> None:
+    """The function reaches no other processor's instructions. LLVM ends its process over them.
+
+    Raises
+    ------
+    UnsupportedFeatureError : it does; the error names the first.
+    """
+    reached = reachable(references(module), [symbol])
+    for entity in module.of_kind("declare"):
+        if entity.name in reached and entity.name.startswith(_OTHER_PROCESSORS):
+            raise UnsupportedFeatureError(
+                f"`{entity.name}` is an instruction of another processor",
+                hint="intrinsics of NVIDIA's GPUs are called llvm.nvvm.…",
+                context=Context(source=place_at(module.text, start, entity.start)),
+            )
 
 
 def _fits(part: str) -> bool:

@@ -35,12 +35,15 @@ def read(text: str, start: Place) -> Module:
     try:
         return read_module(text)
     except UnreadableIRError as error:
-        found = error.context.source
-        place = place_in(text, start, found.line, found.column) if found else start
-        what = re.sub(r"^cannot read the LLVM IR at line \d+: ", "", error.message)
-        raise CompilationFailed(
-            f"the LLVM IR cannot be read: {what}", hint=error.hint, context=Context(source=place)
-        ) from None
+        raise unreadable(text, start, error) from None
+
+
+def unreadable(text: str, start: Place, error: UnreadableIRError) -> CompilationFailed:
+    """The linker's refusal of ``text``, at the user's line."""
+    found = error.context.source
+    place = place_in(text, start, found.line, found.column) if found else start
+    what = re.sub(r"^cannot read the LLVM IR at line \d+: ", "", error.message)
+    return CompilationFailed(f"the LLVM IR cannot be read: {what}", hint=error.hint, context=Context(source=place))
 
 
 def refusal(text: str, start: Place, said: str) -> CompilationFailed:
