@@ -20,16 +20,19 @@ _EXP2_TAIL = {32: coefficients.EXP2_F32, 64: coefficients.EXP2_F64}
 
 def exp(x: Lanes) -> Lanes:
     lowest, highest = _EXP_BOUNDS[x.width]
-    k, r = reduced(smaller(larger(x, lowest), highest))
-    return scaled(1.0 + fma(r * r, polynomial(r, _EXP_TAIL[x.width]), r), k)
+    k, r = reduced(smaller(larger(x, lowest), highest), _twice_the_bias(x))
+    tail = _EXP_TAIL[x.width]
+    if x.fused:
+        return scaled(polynomial(r, (1.0, 1.0, *tail)), k)
+    # The product with r would be rounded by itself, close to one.
+    return scaled(1.0 + fma(r * r, polynomial(r, tail), r), k)
 
 
 def exp2(x: Lanes) -> Lanes:
     lowest, highest = _EXP2_BOUNDS[x.width]
     x = smaller(larger(x, lowest), highest)
-    whole, k = nearest_whole(x)
-    r = x - whole
-    return scaled(fma(r, polynomial(r, _EXP2_TAIL[x.width]), 1.0), k)
+    whole, k = nearest_whole(x, _twice_the_bias(x))
+    return scaled(polynomial(x - whole, (1.0, *_EXP2_TAIL[x.width])), k)
 
 
 def expm1(x: Lanes) -> Lanes:
@@ -63,25 +66,34 @@ def exp2_in_f64(x: Lanes) -> Lanes:
     return (1.0 + fma(r * r, polynomial(r, coefficients.EXP_SHORT), r)) * power_of_two(k)
 
 
-def reduced(x: Lanes) -> tuple[Lanes, Lanes]:
-    """k and r of x = k * ln 2 + r, |r| <= ln(2) / 2."""
-    whole, k = nearest_whole(x * LOG2_E)
+def reduced(x: Lanes, offset: int = 0) -> tuple[Lanes, Lanes]:
+    """k + offset and r of x = k * ln 2 + r, |r| <= ln(2) / 2."""
+    whole, k = nearest_whole(x * LOG2_E, offset)
     r = fma(-whole, _LN2_HIGH[x.width], x)
     return k, fma(-whole, _LN2_LOW[x.width], r)
 
 
-def nearest_whole(x: Lanes) -> tuple[Lanes, Lanes]:
-    """The nearest whole number, as a float and as an integer of the same width; |x| must be far below 2**22.
+def nearest_whole(x: Lanes, offset: int = 0) -> tuple[Lanes, Lanes]:
+    """The nearest whole number, as a float, and as an integer of the same width plus ``offset``.
 
-    Adding 1.5 * 2**(bits of the mantissa) leaves no bits below one, and the whole number in the low bits.
+    Adding 1.5 * 2**(bits of the mantissa) leaves no bits below one, and the whole number in the low bits; |x| must be
+    far below 2**22. With an offset the integer's high bits are left as they are: only its lowest 9 (of 64: 12) count.
     """
     mantissa, _ = FORMATS[x.width]
-    shifter = x.constant(1.5 * 2.0**mantissa)
+    shifter = x.constant(1.5 * 2.0**mantissa + offset)
     shifted = x + shifter
-    return shifted - shifter, shifted.bits - shifter.bits
+    return shifted - shifter, shifted.bits if offset else shifted.bits - shifter.bits
+
+
+def _twice_the_bias(x: Lanes) -> int:
+    return 2 * FORMATS[x.width][1]
 
 
 def scaled(p: Lanes, k: Lanes) -> Lanes:
-    """p * 2**k in two steps: k may lie outside the exponents of normal numbers."""
-    half = k >> 1
-    return p * power_of_two(half) * power_of_two(k - half)
+    """p * 2**(k - 2 * bias) in two steps, because k may lie outside the exponents of normal numbers.
+
+    Both halves of k are biased exponents; what stands above k's low bits is shifted out.
+    """
+    mantissa, _ = FORMATS[p.width]
+    half = k.logical_shift_right(1)
+    return p * (half << mantissa).as_float * ((k - half) << mantissa).as_float
