@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -20,6 +20,7 @@ class Declaration:
 
     ``signature`` is None for FlagTree's untyped stubs (``def edsl(*args, **kwargs): ...``).
     ``place`` is the stub's line; relative ``file=`` paths are resolved against ``folder``.
+    ``function`` is the decorated Python function.
     ``wrapped`` is the dialect's own object, for an :class:`ObjectAdapter`.
     """
 
@@ -28,6 +29,7 @@ class Declaration:
     options: Mapping[str, Any]
     place: Place
     folder: Path
+    function: Callable[..., Any] | None = None
     wrapped: Any = None
 
 
@@ -79,6 +81,17 @@ class CompilerOutput:
     dynamic_shared: int = 0
     block: tuple[int, ...] = ()
     route: str = ""
+
+
+@runtime_checkable
+class SelfDescribing(Protocol):
+    """An adapter whose sources tell their own name and signature, as an MLIR module does."""
+
+    def takes(self, source: object) -> bool:
+        """Whether ``fragment(source)`` is for this dialect: text, bytes, or an object. It imports nothing."""
+
+    def complete(self, declaration: Declaration) -> Declaration:
+        """The declaration with the name, and where it has none with the signature, that its source tells."""
 
 
 @runtime_checkable

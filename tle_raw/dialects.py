@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import Adapter, Declaration, ObjectAdapter
+from tle_raw.adapter import Adapter, Declaration, ObjectAdapter, SelfDescribing
 from tle_raw.errors import DialectError, Place, SignatureError, TLEError
 from tle_raw.fragments import Fragment, declare
 from tle_raw.registry import adapter_names, find_adapter
 from tle_raw.signature import Signature, signature_of
 
-SUFFIXES = {".cu": "cuda", ".cuh": "cuda", ".ll": "llvm", ".bc": "llvm"}
+SUFFIXES = {".cu": "cuda", ".cuh": "cuda", ".ll": "llvm", ".bc": "llvm", ".mlir": "mlir", ".mlirbc": "mlir"}
 
 
 def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Fragment]:
@@ -23,10 +23,11 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
 
     Parameters
     ----------
-    name : the dialect: "cuda" or "llvm".
+    name : the dialect: "cuda", "llvm" or "mlir".
     inline : False keeps the fragment a called function instead of inlining it.
     options : the dialect's own. For "cuda": ``file=`` or ``source=`` (the code), ``symbol=`` (the function, default
-        the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``. FlagTree's
+        the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``. For "mlir": ``file=``,
+        ``source=`` or ``module=``, or none of them over a function whose body is the code. FlagTree's
         ``extern_func_name=`` means ``symbol=``.
 
     Returns
@@ -59,7 +60,7 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
         try:
             adapter = find_adapter(name)
             declaration = Declaration(
-                stub.__name__, _signature(stub, local_names), dict(options), place, _folder(place)
+                stub.__name__, _signature(stub, local_names), dict(options), place, _folder(place), function=stub
             )
             return declare(adapter, declaration, inline)
         except TLEError as e:
@@ -81,10 +82,12 @@ def fragment(
 
     Parameters
     ----------
-    source : a path of a file, source text, or an object of a dialect that has such: a TileLang PrimFunc.
-    signature : a typed stub function, or a :class:`Signature`.
+    source : a path of a file, source text, or an object of a dialect that has such: a TileLang PrimFunc, a module or
+        an operation of any MLIR binding, MLIR bytecode.
+    signature : a typed stub function, or a :class:`Signature`; an MLIR function's own type tells it where it is not
+        given.
     dialect : the dialect; by default it follows from the file's suffix (``.cu``, ``.cuh``: "cuda"; ``.ll``, ``.bc``:
-        "llvm").
+        "llvm"; ``.mlir``, ``.mlirbc``: "mlir"), or from the object or the text.
     inline, options : as for :func:`tle_raw.dialect`.
 
     Raises
@@ -93,13 +96,16 @@ def fragment(
     """
     caller = sys._getframe(1)
     place = _line_of(caller)
+    if signature is not None and not isinstance(signature, Signature):
+        signature = signature_of(signature, caller.f_locals)
+    telling = _self_describing(source, dialect)
+    if telling is not None:
+        return _declare_source(telling, source, signature, options, inline, place)
     if not isinstance(source, (str, Path)):
         return _declare_object(_adapter_of(source, dialect), source, signature, options, inline, place)
     if signature is None:
         raise SignatureError("a fragment needs a typed signature", hint="pass signature=<a typed stub function>")
-    if not isinstance(signature, Signature):
-        signature = signature_of(signature, caller.f_locals)
-    is_path = isinstance(source, Path) or ("\n" not in str(source) and Path(str(source)).suffix != "")
+    is_path = _is_path(source)
     name = dialect or (SUFFIXES.get(Path(source).suffix) if is_path else None)
     if name is None:
         raise DialectError(
@@ -108,6 +114,38 @@ def fragment(
     options = {("file" if is_path else "source"): source, **options}
     declaration = Declaration(signature.name, signature, options, place, _folder(place))
     return declare(find_adapter(name), declaration, inline)
+
+
+def _is_path(source: object) -> bool:
+    return isinstance(source, Path) or (
+        isinstance(source, str) and "\n" not in source and Path(source).suffix.strip(".").isalnum()
+    )
+
+
+def _self_describing(source: object, dialect: str | None) -> Adapter | None:
+    """The adapter that reads names and signatures out of such a source."""
+    named = dialect or (SUFFIXES.get(Path(source).suffix) if _is_path(source) else None)  # type: ignore[arg-type]
+    if named is None and _is_path(source):
+        return None
+    for name in [named] if named else adapter_names():
+        adapter = find_adapter(name)
+        if isinstance(adapter, SelfDescribing) and (named or adapter.takes(source)):
+            return adapter
+    return None
+
+
+def _declare_source(
+    adapter: Adapter, source: Any, signature: Any, options: dict[str, Any], inline: bool, place: Place
+) -> Fragment:
+    """A fragment whose name, and maybe whose signature, its source tells."""
+    assert isinstance(adapter, SelfDescribing)
+    kind = "file" if _is_path(source) else "source" if isinstance(source, (str, bytes)) else "module"
+    declaration = Declaration("", signature, {kind: source, **options}, place, _folder(place))
+    try:
+        return declare(adapter, adapter.complete(declaration), inline)
+    except TLEError as e:
+        e.at(source=place)
+        raise
 
 
 def _declare_object(

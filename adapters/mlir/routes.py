@@ -66,6 +66,14 @@ def lower_here(text: str, symbol: str, target: Target, route: str | None = None)
     return lower(text, symbol, device.arch, binding), binding.root
 
 
+def identity() -> str:
+    """One line that names everything that could lower a module here."""
+    import triton
+
+    bindings = ", ".join(f"{b.package} {b.version}" for b in installed()) or "no other MLIR bindings"
+    return f"MLIR of Triton {triton.__version__}, {bindings}"
+
+
 def compiler(route: str) -> str:
     """One line that names who lowers on this route."""
     import triton

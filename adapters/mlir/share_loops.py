@@ -139,7 +139,7 @@ def _deal_loop(loop: Any, binding: Binding) -> None:
     new = build.loop(build.thread(), total, build.threads())
     inside = IndexBuilder(binding, before=list(new.regions[0].blocks[0].operations)[-1])
     rest = next(iter(new.regions[0].blocks[0].arguments))
-    places = []
+    places: list[Any] = []
     for index in reversed(range(rank)):
         digit = rest if index == 0 else inside.remainder(rest, counts[index])
         places.insert(0, inside.add(lower[index], inside.mul(digit, step[index])))

@@ -45,7 +45,24 @@ def _lower(request: dict[str, Any]) -> dict[str, Any]:
     return {"llvm_ir": llvm_ir, "route": route}
 
 
-_TASKS = {"lower": _lower}
+def _print(request: dict[str, Any]) -> dict[str, Any]:
+    """Text of bytecode, by whoever can read it."""
+    import base64
+
+    from tle_raw.adapters.mlir import libtriton
+    from tle_raw.adapters.mlir.bindings import installed
+
+    data = base64.b64decode(request["bytecode"])
+    for binding in installed():
+        try:
+            with binding.ir.Context():
+                return {"text": binding.ir.Module.parse(data).operation.get_asm(print_generic_op_form=True)}
+        except Exception as error:  # the next one may be able to
+            print(error, file=sys.stderr)
+    return {"text": libtriton.generic(libtriton.parse(data, libtriton.new_context()))}
+
+
+_TASKS = {"lower": _lower, "print": _print}
 
 if __name__ == "__main__":
     main()

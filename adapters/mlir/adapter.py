@@ -1,0 +1,222 @@
+"""The MLIR dialect: from a module, or a function written in Python, to LLVM IR with one entry function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tle_raw.adapter import CompilerOutput, Declaration, Source
+from tle_raw.adapters.llvm.device import DeviceIR, compile_device_ir
+from tle_raw.adapters.mlir.check_types import check_types
+from tle_raw.adapters.mlir.describe import Finding, describe
+from tle_raw.adapters.mlir.functions import Function, functions
+from tle_raw.adapters.mlir.infer_signature import infer_signature
+from tle_raw.adapters.mlir.lower import lower
+from tle_raw.adapters.mlir.options import Options, read_options
+from tle_raw.adapters.mlir.prototype import prototype_text
+from tle_raw.adapters.mlir.read_module import BYTECODE, ModuleText, is_module, read_module
+from tle_raw.adapters.mlir.reshape_block import reshape_block
+from tle_raw.adapters.mlir.routes import identity
+from tle_raw.adapters.mlir.symbols import choose_function, default_symbol
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
+from tle_raw.signature import Signature
+from tle_raw.source_text import near_files, place_of_text
+from tle_raw.target import Target
+
+SUFFIXES = (".mlir", ".mlirbc")
+
+
+@dataclass(frozen=True)
+class ModuleSource:
+    """What a source from a module remembers: its options, and who printed it."""
+
+    options: Options
+    producer: str
+
+
+class MlirAdapter:
+    """``dialect("mlir", file=… | source=… | module=…, symbol=, block=)``, or over a function with a body."""
+
+    name = "mlir"
+
+    def read(self, declaration: Declaration) -> Source:
+        """Validate the options and read the module, or the Python function, anew.
+
+        Raises
+        ------
+        DialectError : an option is unknown or wrong, or nothing or two things give the code.
+        FragmentSourceError : the source is missing, empty, or nothing that can be read.
+        """
+        options = read_options(declaration.options, declaration.folder)
+        if _is_written_in_python(declaration, options):
+            from tle_raw.adapters.mlir.edsl import read_function
+
+            return read_function(declaration)
+        found, place = _read(options, declaration.place)
+        if not found.text.strip():
+            raise FragmentSourceError("the source is empty")
+        name = declaration.name or (declaration.signature.name if declaration.signature else "")
+        symbol = options.symbol or default_symbol(name, functions(found.text))
+        data = ModuleSource(options, found.producer)
+        return Source(self.name, name or symbol, symbol, found.text, place, options.settings(), data)
+
+    def takes(self, source: object) -> bool:
+        """Whether ``fragment(source)`` is MLIR: a module of any binding, bytecode, or text with MLIR functions."""
+        if isinstance(source, (bytes, bytearray)):
+            return bytes(source).startswith(BYTECODE)
+        return bool(functions(source)) if isinstance(source, str) else is_module(source)
+
+    def complete(self, declaration: Declaration) -> Declaration:
+        """Take the name from the function, and where the declaration has none the signature from its type.
+
+        Raises
+        ------
+        SymbolError : the function is missing, private or ambiguous. SignatureError : a type cannot cross.
+        """
+        source = self.read(declaration)
+        given = declaration.signature
+        if given is not None:
+            return replace(declaration, name=given.name)
+        function = _function(source)
+        try:
+            return replace(declaration, name=function.name, signature=infer_signature(function))
+        except TLEError as error:
+            raise error.at(fragment=function.name, source=_line(source, function.line)) from None
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The module's file; MLIR includes nothing."""
+        if not isinstance(source.data, ModuleSource):
+            return ()
+        file = source.data.options.file
+        return (file,) if file else ()
+
+    def compiler_identity(self) -> str:
+        """Who lowers: Triton's own MLIR, and the bindings that are installed."""
+        return identity()
+
+    def describe(self) -> tuple[Finding, ...]:
+        """What this machine has, for ``tle-raw doctor``."""
+        return describe()
+
+    def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        """Lower for one call and one target, and add the entry.
+
+        Raises
+        ------
+        SymbolError : the function is missing, private, a kernel, or ambiguous.
+        SignatureMismatchError : it does not take what the signature passes.
+        CompilationFailed : MLIR refuses the module, crashes or takes too long.
+        UnsupportedFeatureError : memory or loops that cannot work in a region.
+        ToolchainError : the module needs bindings that are not installed.
+        """
+        if target.backend not in ("cuda", "cpu"):
+            raise DialectError(f"the mlir dialect compiles for cuda targets and for cpu, not for {target}")
+        if isinstance(source.data, ModuleSource):
+            return _compile_module(source, source.data, bound, target)
+        return _compile_python(source, bound, target)
+
+    def prototype(self, source: Source | None, signature: Signature) -> str:
+        """The MLIR function that the author is expected to write."""
+        if source is not None and not isinstance(source.data, ModuleSource):
+            from tle_raw.adapters.mlir.edsl import prototype
+
+            return prototype(source, signature)
+        return prototype_text(source.symbol if source else signature.name, signature)
+
+
+def _is_written_in_python(declaration: Declaration, options: Options) -> bool:
+    """Whether the code is the decorated function's own body."""
+    if declaration.function is None:
+        return False
+    from tle_raw.adapters.mlir.edsl.source import has_body
+
+    written = has_body(declaration.function)
+    if written and options.has_source:
+        raise DialectError(
+            f"`{declaration.name}` has a body, and its code is given beside it",
+            hint="write `...` as its body, or take the option away",
+        )
+    return written
+
+
+def _read(options: Options, declared: Place) -> tuple[ModuleText, Place]:
+    if options.file:
+        return _read_file(options.file), Place(str(options.file), 1)
+    if options.source is not None:
+        found = read_module(options.source)
+        place = place_of_text(found.text, declared) if isinstance(options.source, str) else _printed(found)
+        return found, place
+    if options.module is None:
+        raise DialectError(
+            "the mlir dialect takes file=, source= or module=, or a function with a body",
+            hint='write file="scale.mlir", or write the code as the function\'s body',
+        )
+    found = read_module(options.module)
+    return found, _printed(found)
+
+
+def _printed(found: ModuleText) -> Place:
+    """Lines of a module that stands in no file are counted in its printed text."""
+    return Place(f"<module of {found.producer or 'bytecode'}>", 1)
+
+
+def _read_file(path: Path) -> ModuleText:
+    try:
+        return read_module(path.read_bytes())
+    except FileNotFoundError:
+        raise FragmentSourceError(
+            f"the source file {path} does not exist", hint=near_files(path, SUFFIXES, "MLIR")
+        ) from None
+    except OSError as error:
+        raise FragmentSourceError(f"the source file {path} cannot be read: {error.strerror}") from error
+
+
+def _function(source: Source) -> Function:
+    return choose_function(source.symbol, functions(source.text), source.place, source.text)
+
+
+def _line(source: Source, line: int, column: int = 0) -> Place:
+    """A line of the source's text where the user has it."""
+    lines = source.text.splitlines()
+    shown = lines[line - 1] if 0 < line <= len(lines) else ""
+    return Place(source.place.file, source.place.line + line - 1, column, shown.replace("\t", " "))
+
+
+def _compile_module(source: Source, module: ModuleSource, bound: BoundSignature, target: Target) -> CompilerOutput:
+    function = _function(source)
+    place = _line(source, function.line)
+    check_types(function, bound, place)
+    try:
+        lowered = lower(source.text, function.path, target=target)
+    except TLEError as error:
+        raise _at_users_line(error, source, module.producer) from None
+    ir = DeviceIR(
+        reshape_block(lowered.llvm_ir, module.options.block),
+        function.name,
+        place,
+        lowered.compiler,
+        lowered.seconds,
+        (module.options.file,) if module.options.file else (),
+        is_valid=True,
+    )
+    output = compile_device_ir(ir, source.name, bound, target)
+    return replace(output, route=lowered.route, block=module.options.block)
+
+
+def _compile_python(source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+    from tle_raw.adapters.mlir.edsl import build
+
+    built = build(source, bound, target)
+    lowered = lower(built.text, built.symbol, target=target, trusted=True, route=built.route)
+    ir = DeviceIR(lowered.llvm_ir, built.symbol, source.place, lowered.compiler, lowered.seconds, is_valid=True)
+    return replace(compile_device_ir(ir, source.name, bound, target), route=lowered.route)
+
+
+def _at_users_line(error: TLEError, source: Source, producer: str) -> TLEError:
+    found = error.context.source
+    place = _line(source, found.line, found.column) if found is not None else source.place
+    error.context = replace(error.context, source=place)
+    if producer and not error.hint:
+        error.hint = f"the module was printed by {producer}; {identity()} reads it"
+    return error

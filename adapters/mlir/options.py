@@ -1,0 +1,82 @@
+"""Checks what the user wrote in ``dialect("mlir", …)``."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tle_raw.errors import DialectError
+
+NAMES = ("file", "source", "module", "symbol", "block")
+SOURCES = ("file", "source", "module")
+ALIASES = {"extern_func_name": "symbol"}  # FlagTree's name
+IGNORED = ("inline",)  # the hub's own
+
+
+@dataclass(frozen=True)
+class Options:
+    """At most one of ``file``, an absolute path, ``source`` and ``module`` is set; none for a Python function."""
+
+    file: Path | None = None
+    source: str | bytes | None = None
+    module: Any = None
+    symbol: str | None = None
+    block: tuple[int, ...] = ()
+
+    @property
+    def has_source(self) -> bool:
+        return self.file is not None or self.source is not None or self.module is not None
+
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """What can change the code beside the text."""
+        return (("block", json.dumps(self.block)), ("file", str(self.file or "")), ("symbol", self.symbol or ""))
+
+
+def read_options(options: Mapping[str, Any], folder: Path) -> Options:
+    """Validate the options of a declaration.
+
+    Raises
+    ------
+    DialectError : an option is unknown or has a value of the wrong type, or several give the code.
+    """
+    given = {ALIASES.get(name, name): value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in (*NAMES, *IGNORED):
+            near = difflib.get_close_matches(name, [*NAMES, *ALIASES])
+            raise DialectError(
+                f"the mlir dialect takes no option `{name}`",
+                hint=f"did you mean {' or '.join(near)}?" if near else "it takes " + ", ".join(NAMES),
+            )
+    sources = [name for name in SOURCES if name in given]
+    if len(sources) > 1:
+        raise DialectError(f"{sources[0]}= and {sources[1]}= both give the code", hint="give one of them")
+    if not isinstance(given.get("source", ""), (str, bytes)):
+        raise DialectError(f"source= takes text or bytecode, got {given['source']!r}", hint="a module is module=")
+    if not isinstance(given.get("symbol", ""), str):
+        raise DialectError(f"symbol= takes a function's name, got {given['symbol']!r}")
+    file = given.get("file")
+    if file is not None and (not isinstance(file, (str, os.PathLike)) or not os.fspath(file)):
+        raise DialectError(f"file= takes a path, got {file!r}")
+    return Options(
+        _absolute(file, folder) if file is not None else None,
+        given.get("source"),
+        given.get("module"),
+        given.get("symbol", "").strip().removeprefix("@") or None,
+        _block(given.get("block", ())),
+    )
+
+
+def _absolute(file: str | os.PathLike[str], folder: Path) -> Path:
+    return Path(os.path.normpath(folder.absolute() / Path(os.fsdecode(file)).expanduser()))
+
+
+def _block(value: object) -> tuple[int, ...]:
+    sizes = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    if len(sizes) > 3 or not all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in sizes):
+        raise DialectError(f"block= takes one to three sizes, got {value!r}", hint="write block=(16, 16)")
+    return sizes

@@ -1,0 +1,76 @@
+"""Writes the MLIR function that a signature asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tle_raw.dtypes import DTYPES, DType
+from tle_raw.mlir_types import element_type
+from tle_raw.signature import IN, Const, Element, Parameter, Pointer, Scalar, Signature, Tile
+
+_WORDS = {"In": "read", "Out": "written", "InOut": "read and written"}
+
+
+def prototype_text(symbol: str, signature: Signature) -> str:
+    """A definition that fits; a dtype that each call binds is shown as f32."""
+    return "\n".join(_lines(symbol.rpartition("::")[2], signature)) + "\n"
+
+
+def _lines(symbol: str, signature: Signature) -> Iterator[str]:
+    names = [n for n in (getattr(p.type, "dtype", None) for p in signature.parameters) if isinstance(n, str)]
+    for name in dict.fromkeys(names):
+        yield f"// {name} is shown as f32: a function has one type"
+    for parameter in signature.parameters:
+        note = _note(parameter)
+        if note:
+            yield f"// {parameter.name}: {note}"
+    taken = ", ".join(f"%{p.name}: {_type(p)}" for p in signature.parameters)
+    result = f" -> {_value(signature.result)}" if signature.result else ""
+    yield f"func.func @{symbol}({taken}){result} {{"
+    if signature.result:
+        dtype = signature.result.dtype
+        is_float = isinstance(dtype, str) or not dtype.is_integer
+        yield f"  %result = arith.constant {'0.0' if is_float else '0'} : {_value(signature.result)}"
+        yield f"  return %result : {_value(signature.result)}"
+    else:
+        yield "  return"
+    yield "}"
+
+
+def _type(parameter: Parameter) -> str:
+    type_ = parameter.type
+    spelling = getattr(type_, "spelling", "")
+    if spelling:
+        return spelling
+    if isinstance(type_, Tile):
+        dims = "".join(f"{dim if isinstance(dim, int) else '?'}x" for dim in type_.dims)
+        return f"memref<{dims}{element_type(_dtype(type_.dtype))}, 3>"
+    if isinstance(type_, Pointer):
+        return "!llvm.ptr<1>"
+    if isinstance(type_, Const):
+        return "i32"
+    if isinstance(type_, Element) and parameter.effect != IN:
+        return "!llvm.ptr"
+    return _value(type_)
+
+
+def _value(type_: object) -> str:
+    if isinstance(type_, Scalar) and type_.spelling:
+        return type_.spelling
+    return element_type(_dtype(type_.dtype))  # type: ignore[attr-defined]
+
+
+def _dtype(dtype: DType | str) -> DType:
+    return DTYPES["f32"] if isinstance(dtype, str) else dtype
+
+
+def _note(parameter: Parameter) -> str:
+    type_ = parameter.type
+    if isinstance(type_, Tile):
+        shape = " x ".join(map(str, type_.dims))
+        return f"{shape} elements in shared memory, row-major, {_WORDS[parameter.effect]} by the whole block"
+    if isinstance(type_, Pointer):
+        return f"{type_.dtype} in global memory"
+    if isinstance(type_, Element):
+        return "one element; the function is called once for each"
+    return "an integer that is known at compile time; may be left out" if isinstance(type_, Const) else ""
