@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cuda import CudaAdapter
-from tle_raw.bound import CONST, BoundParameter, BoundSignature
+from tle_raw.bound import CONST, TILE, BoundParameter, BoundSignature
 from tle_raw.dtypes import DTYPES, DType
 from tle_raw.errors import Place
+from tle_raw.mlir_types import memref_type
 from tle_raw.target import parse_target
 
 _RESULTS: dict[object, object] = {}
@@ -37,7 +39,10 @@ class Cuda:
     def bound(self, parameters=(), result=None, names=None, style="typed", name="f") -> BoundSignature:
         values = tuple((n, DTYPES[v] if isinstance(v, str) else v) for n, v in (names or {}).items())
         result_type: DType | None = DTYPES[result] if result else None
-        return BoundSignature(name, tuple(map(parameter, parameters)), result_type, values, style)
+        bound = tuple(map(parameter, parameters))
+        if style == "memref":
+            bound = tuple(replace(p, spelling=memref_type(p.dtype, p.dims)) if p.kind == TILE else p for p in bound)
+        return BoundSignature(name, bound, result_type, values)
 
     def read(self, name="f", folder=None, place=None, **options) -> Source:
         folder = Path(folder) if folder else Path(__file__).parent
