@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from tle_raw.errors import KnobError, Row
+from tle_raw.flir.passes import pass_names
 
 PREFIX = "TLE_RAW_"
 # Called after Python has changed a setting: what depends on one looks by itself whether it is concerned.
@@ -231,7 +232,7 @@ class Knobs(Group):
     watch_files = Knob(switch, True, "see edits of fragment files within a running process")
     line_info = Knob(switch, True, "keep the fragment's source lines for profilers and debuggers")
     verify = Knob(switch, True, "check the finished kernel: one entry, no call left")
-    print_after = Knob(text, "", "print the module after this FLIR pass, or after `all` of them")
+    print_after = Knob(pass_names, "", "print kernels after these FLIR passes; `tle-raw inspect --passes` lists them")
     debug = Knob(switch, False, "kernels on the CPU check what they do: array bounds, barriers, tiles never written")
     target = Knob[str | None](
         text, None, "target of compilations that name none, such as cuda:90; cpu launches kernels there", optional=True

@@ -215,7 +215,7 @@ def test_modules_are_shown_after_each_pass(monkeypatch, capsys):
     monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
     compiled(address_free_loop, VECTOR | {"n": "i32"})
     shown = capsys.readouterr().err
-    for name in ("replace-ports", "insert-barriers", "link"):
+    for name in ("replace-ports", "insert-barriers", "link-fragments"):
         assert f"// ----- tle_raw after {name} -----" in shown
 
 

@@ -1,13 +1,15 @@
-"""``tle-raw inspect``: what a fragment compiles to, or what became of the regions of a cached kernel."""
+"""``tle-raw inspect``: what a fragment compiles to, what became of the regions of a cached kernel, what FLIR is."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tle_raw.cli.kernels import is_kernel_folder, kernels_of
 from tle_raw.cli.load import HOW, fragments_of
 from tle_raw.cli.table import bytes_text, columns
+from tle_raw.flir import passes
 from tle_raw.knobs import knobs
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser("inspect", help="compile a fragment, or take a cached kernel, and print what it is")
     parser.add_argument(
         "where",
+        nargs="?",
         metavar="FILE.py[:fragment] | FOLDER | HASH",
         help=f"{HOW}; or a kernel's folder in Triton's cache, or its hash",
     )
@@ -32,11 +35,34 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="a value for a name of the signature: -D M=64 -D T=f16",
     )
     parser.add_argument("--llvm", action="store_true", help="print the LLVM IR, too")
-    parser.set_defaults(run=run)
+    parser.add_argument("--passes", action="store_true", help="list the passes that TLE_RAW_PRINT_AFTER takes")
+    parser.add_argument("--dialect", action="store_true", help="print the documentation of the TLE dialect")
+    parser.set_defaults(run=run, parser=parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.passes or arguments.dialect:
+        print("\n".join([*(_passes() if arguments.passes else ()), *(_dialect() if arguments.dialect else ())]))
+        return 0
+    if arguments.where is None:
+        arguments.parser.error("a file, a folder or a hash is needed, or --passes or --dialect")
     return _kernels(arguments.where) if is_kernel_folder(arguments.where) else _fragments(arguments)
+
+
+def _passes() -> Iterator[str]:
+    for title, names in (
+        ("Kernels with regions, all targets", passes.VIEW),
+        ("Kernels with regions, cuda", passes.NVIDIA),
+        ("All kernels, cpu", passes.CPU),
+    ):
+        yield f"{title}:"
+        yield from columns(list(names.items()))
+
+
+def _dialect() -> Iterator[str]:
+    from tle_raw.flir.dialect.document import document
+
+    yield document()
 
 
 def _kernels(where: str) -> int:

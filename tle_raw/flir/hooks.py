@@ -8,6 +8,7 @@ from typing import Any
 from triton import knobs
 
 from tle_raw.errors import RegionError
+from tle_raw.flir.view import add_view
 
 _STATE = threading.local()
 _INSTALL_LOCK = threading.Lock()
@@ -27,12 +28,12 @@ class StagesHook:
             return self.earlier() if self.earlier is not None else self.no_key
         if self.earlier is not None:
             self.earlier(backend, stages, options, language, capability)
-        _STATE.target = OTHER
+        _STATE.target, _STATE.stages = OTHER, None
         if capability is not None:
             from tle_raw.flir.nvidia.pipeline import join_stages
 
             join_stages(stages, options, capability)
-            join("cuda")
+            join("cuda", stages)
         return None
 
 
@@ -45,7 +46,7 @@ def install() -> None:
 
 
 def check_joined() -> None:
-    """Called while a region is traced: the stages of this compilation must be ours.
+    """Called while a region is traced: the stages of this compilation must be ours. They get one that shows regions.
 
     Raises
     ------
@@ -53,6 +54,9 @@ def check_joined() -> None:
         put back for the next compilation.
     """
     target = joined_target()
+    stages = getattr(_STATE, "stages", None)
+    if target and target != OTHER and stages is not None:
+        add_view(stages)
     if target == OTHER:
         raise RegionError(
             "regions work on NVIDIA GPUs and on CPUs in this release, and this kernel is compiled for another backend"
@@ -67,9 +71,9 @@ def check_joined() -> None:
     )
 
 
-def join(target: str) -> None:
-    """This thread compiles with stages that know regions, for ``cuda`` or ``cpu``."""
-    _STATE.target = target
+def join(target: str, stages: dict[str, Any]) -> None:
+    """This thread compiles with ``stages``, which know regions, for ``cuda`` or ``cpu``."""
+    _STATE.target, _STATE.stages = target, stages
 
 
 def joined_target() -> str:
@@ -79,4 +83,4 @@ def joined_target() -> str:
 
 def leave() -> None:
     """The stages of this thread's compilation are done."""
-    _STATE.target = ""
+    _STATE.target, _STATE.stages = "", None

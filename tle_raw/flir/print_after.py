@@ -3,12 +3,47 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
+from tle_raw.flir.passes import ALL, NAMES
 from tle_raw.knobs import knobs
 
 
-def print_after(name: str, text: str) -> None:
-    """Write ``text`` to standard error when the knob names this pass."""
+def print_after(name: str, text: str | Callable[[], str]) -> None:
+    """Write ``text``, or what it gives, to standard error when the knob names this pass."""
+    assert name in NAMES
     wanted = knobs.print_after
-    if wanted and (wanted == "all" or name in wanted.split(",")):
-        print(f"// ----- tle_raw after {name} -----\n{text}", file=sys.stderr)
+    if wanted and not {ALL, name}.isdisjoint(wanted.split(",")):
+        print(f"// ----- tle_raw after {name} -----\n{text if isinstance(text, str) else text()}", file=sys.stderr)
+
+
+def print_module_after(name: str, module: Any) -> None:
+    """The same for a module of the MLIR bindings, which is printed with its locations."""
+    print_after(name, lambda: with_locations(module))
+
+
+class Located(str):
+    """A module's text as it is stored, which also remembers the text with locations."""
+
+    with_locations: str
+
+
+def text_of(module: Any) -> str:
+    """A module's text without locations; when passes are printed, the next stage gets them all the same."""
+    text = str(module)
+    if not knobs.print_after:
+        return text
+    located = Located(text)
+    located.with_locations = with_locations(module)
+    return located
+
+
+def located(text: str) -> str:
+    """The text with locations where they are remembered."""
+    return text.with_locations if isinstance(text, Located) else text
+
+
+def with_locations(module: Any) -> str:
+    """A module's text, its locations as aliases at the end."""
+    return str(module.operation.get_asm(enable_debug_info=True, pretty_debug_info=False, assume_verified=True))

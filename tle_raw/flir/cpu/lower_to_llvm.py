@@ -11,6 +11,7 @@ from tle_raw.flir.cpu.common_divisor import multiply_by_reciprocals
 from tle_raw.flir.cpu.math_functions import expand_math
 from tle_raw.flir.cpu.place_buffers import place_buffers
 from tle_raw.flir.cpu.vectorise import vectorise
+from tle_raw.flir.print_after import print_after, print_module_after
 
 # bf16 has no arithmetic on most hosts: it is done in f32 and rounded back, operation by operation.
 _EMULATE_SMALL_FLOATS = "func.func(arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32})"
@@ -55,16 +56,26 @@ def _lower(module: Any, vector_bytes: int, fma: bool, metadata: dict[str, Any] |
 
     with module.context, mlir().Location.unknown():
         block_matmul(module, vector_bytes=vector_bytes)
+        print_module_after("block-matmul", module)
         vectorise(module, vector_bytes=vector_bytes)
+        print_module_after("vectorise", module)
         if fma and vector_bytes >= _DIVIDES_SLOWLY:
             multiply_by_reciprocals(module)
+        print_module_after("multiply-by-reciprocals", module)
         scratch_bytes = place_buffers(module)
+        print_module_after("place-buffers", module)
         expand_math(module, fma=fma)
+        print_module_after("expand-math", module)
         run_passes(module, _EMULATE_SMALL_FLOATS)
+        print_module_after("emulate-small-floats", module)
         keep_rounding(module)
+        print_module_after("keep-rounding", module)
         run_passes(module, _EXPAND_ARITHMETIC)
+        print_module_after("expand-arithmetic", module)
         run_passes(module, _TO_LLVM_DIALECT)
+        print_module_after("convert-to-llvm", module)
         text = llvm.translate_module_to_llvmir(module.operation)
+        print_after("translate-to-llvmir", text)
     if metadata is not None:
         metadata["scratch_bytes"] = scratch_bytes
     return text

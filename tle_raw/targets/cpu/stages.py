@@ -14,7 +14,7 @@ from triton.backends.compiler import Language
 
 from tle_raw.errors import LaunchError, Row, ToolchainError
 from tle_raw.flir import hooks, traced_regions
-from tle_raw.flir.print_after import print_after
+from tle_raw.flir.print_after import located, print_after
 from tle_raw.identity import digest, package_identity
 from tle_raw.linker.elf import undefined_symbols
 from tle_raw.linker.host_code import Library, assemble, link_host_code
@@ -42,7 +42,7 @@ def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any
     inspect = triton_knobs.runtime.add_stages_inspection_hook
     if inspect is not None:
         inspect(backend, stages, options, language, None)
-    hooks.join("cpu")
+    hooks.join("cpu", stages)
 
 
 def ttir(module: Any, metadata: dict[str, Any], options: Any) -> Any:
@@ -63,6 +63,7 @@ def ttir(module: Any, metadata: dict[str, Any], options: Any) -> Any:
     passes.common.add_symbol_dce(manager)
     passes.ttir.add_loop_unroll(manager)
     manager.run(module, "make_ttir")
+    print_after("simplify-ttir", module.str)
     return module
 
 
@@ -75,9 +76,7 @@ def linalg(module: Any, metadata: dict[str, Any], options: Any) -> str:
     metadata.setdefault("scratch_bytes", 0)
     metadata.setdefault("checks", [])
     metadata.setdefault("libraries", [])
-    text = convert(module, metadata, options)
-    print_after("linalg", text)
-    return text
+    return convert(module, metadata, options)
 
 
 def llvmir(text: str, metadata: dict[str, Any], options: Any) -> str:
@@ -85,9 +84,7 @@ def llvmir(text: str, metadata: dict[str, Any], options: Any) -> str:
     from tle_raw.flir.cpu.lower_to_llvm import lower_to_llvm
 
     cpu = host_cpu()
-    lowered = lower_to_llvm(text, vector_bytes=cpu.vector_bytes, fma=cpu.fma, metadata=metadata)
-    print_after("llvmir", lowered)
-    return lowered
+    return lower_to_llvm(located(text), vector_bytes=cpu.vector_bytes, fma=cpu.fma, metadata=metadata)
 
 
 def asm(text: str, metadata: dict[str, Any], options: Any) -> str:

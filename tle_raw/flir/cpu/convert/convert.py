@@ -27,6 +27,7 @@ from tle_raw.flir.cpu.convert.launch import add_launch
 from tle_raw.flir.cpu.convert.plan import analyse
 from tle_raw.flir.cpu.convert.regions import Regions
 from tle_raw.flir.cpu.read_ttir import read_ttir
+from tle_raw.flir.print_after import print_module_after, text_of
 
 
 def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
@@ -39,6 +40,7 @@ def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
     LoweringError : the kernel uses what CPUs have no lowering for; the error names it and the kernel's line.
     """
     source = read_ttir(module)
+    print_module_after("read-ttir", source)
     ir = mlir()
     with source.context, ir.Location.unknown():
         _structure(source)
@@ -52,8 +54,11 @@ def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
         regions.describe(metadata)
         metadata["checks"] = _convert_function(new, entry, functions, regions, options)
         if metadata["checks"]:
-            new = _with_helpers(new, checks.FUNCTIONS + (checks.INSIDE if debug else ""))
-        return str(_cleaned(new))
+            _add_helpers(new, checks.FUNCTIONS + (checks.INSIDE if debug else ""))
+        print_module_after("convert-to-linalg", new)
+        _clean(new)
+        print_module_after("clean", new)
+        return text_of(new)
 
 
 def _name(function: Any) -> str:
@@ -71,6 +76,7 @@ def _structure(source: Any) -> None:
     for view in source.body.operations:
         if len(view.operation.regions[0].blocks) > 1:
             PassManager.parse("builtin.module(func.func(lift-cf-to-scf,canonicalize))").run(source.operation)
+            print_module_after("structure-control-flow", source)
             return
 
 
@@ -115,18 +121,16 @@ def _convert_function(
     return kernel.checks
 
 
-def _with_helpers(module: Any, functions: str) -> Any:
-    """The module with more functions, given as text."""
-    # Calls of functions that are not there yet do not verify, which would print the generic form.
-    text = module.operation.get_asm(assume_verified=True).rstrip()
-    assert text.endswith("}")
-    return mlir().Module.parse(text[:-1] + functions + "}")
+def _add_helpers(module: Any, functions: str) -> None:
+    """Put more functions, given as text, into the module."""
+    parsed = mlir().Module.parse(functions)
+    for function in parsed.body.operations:
+        module.body.append(function.operation.clone())
 
 
-def _cleaned(module: Any) -> Any:
+def _clean(module: Any) -> None:
     """Verify what was made; equal address arithmetic is written once."""
     from torch_mlir.passmanager import PassManager
 
     module.operation.verify()
     PassManager.parse("builtin.module(canonicalize,cse)").run(module.operation)
-    return module

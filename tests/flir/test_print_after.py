@@ -1,0 +1,155 @@
+"""``TLE_RAW_PRINT_AFTER``: the module after each pass of FLIR, under names that stay."""
+
+import re
+
+import pytest
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+import tle_raw
+from tests.support import compile_kernel
+from tle_raw import InOut, Tile
+from tle_raw.cli import main
+from tle_raw.errors import KnobError
+from tle_raw.flir import passes
+
+SOURCE = """
+#include <tle_raw/tile.h>
+template <int M> __device__ void turned(tle::tile<float, M> t) {
+  __shared__ float last;
+  if (threadIdx.x == 0) last = t[M - 1];
+  __syncthreads();
+  for (int i = threadIdx.x; i < M; i += blockDim.x) t[i] -= last;
+}
+"""
+
+
+@tle_raw.dialect("cuda", source=SOURCE)
+def turned(t: InOut[Tile["f32", "M"]]): ...
+
+
+@triton.jit
+def everything(x, o, n, B: tl.constexpr):
+    """A loop whose barriers come late, shared memory of both kinds, an early return, a product."""
+    if n < 0:
+        return
+    i = tl.arange(0, B)
+    square = tl.load(x + i[:, None] * B + i[None, :])
+    tl.store(o + i[:, None] * B + i[None, :], tl.dot(square, square, input_precision="ieee"))
+    for k in range(n):
+        tl.store(o + k * B + i, tl.exp(turned(tl.load(x + k * B + i))))
+
+
+@triton.jit
+def plain(x, o, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(o + i, tl.load(x + i, i < n, 0))
+
+
+NAMES = {"cuda": [*passes.VIEW, *passes.NVIDIA], "cpu": [*passes.CPU, *passes.VIEW]}
+TEXT = {"link-fragments", "align-shared-memory", "translate-to-llvmir"}  # LLVM IR, the rest is MLIR
+
+
+def compile_for(target, kernel=everything):
+    types = {"x": "*fp32", "o": "*fp32", "n": "i32"}
+    if target == "cuda":
+        return compile_kernel(kernel, types, {"B": 64})
+    source = ASTSource(kernel, {**types, "B": "constexpr"}, {"B": 64})
+    return triton.compile(source, target=GPUTarget("cpu", 0, 32))
+
+
+@pytest.fixture
+def shown(monkeypatch, capsys):
+    """The texts that a compilation shows, by the pass."""
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+
+    def shown(target, wanted, kernel=everything):
+        monkeypatch.setenv("TLE_RAW_PRINT_AFTER", wanted)
+        kernel = compile_for(target, kernel)
+        pieces = re.split(r"^// ----- tle_raw after (.*) -----\n", capsys.readouterr().err, flags=re.MULTILINE)
+        return dict(zip(pieces[1::2], pieces[2::2])), kernel
+
+    return shown
+
+
+@pytest.mark.parametrize("target", NAMES)
+def test_all_shows_every_pass_in_order(shown, target):
+    texts, kernel = shown(target, "all")
+    listed = list(passes.NVIDIA if target == "cuda" else passes.CPU)
+    assert [name for name in texts if name not in passes.VIEW] == listed
+    assert set(texts) == set(NAMES[target])
+    assert texts["show-regions"].strip() == kernel.asm["tle"].strip()
+
+
+@pytest.mark.parametrize("target", NAMES)
+def test_modules_are_whole_and_have_the_users_lines(shown, target):
+    texts, _ = shown(target, "all")
+    for name, text in texts.items():
+        if name in TEXT:
+            assert re.search(r"^define .*@everything\(", text, re.MULTILINE)
+        else:
+            assert f'"{__file__}":' in text and re.search(
+                r"^(builtin\.)?module|^\"builtin.module\"", text, re.MULTILINE
+            )
+
+
+@pytest.mark.parametrize(("target", "name"), [(target, name) for target, names in NAMES.items() for name in names])
+def test_one_pass_is_shown_alone(shown, target, name):
+    assert list(shown(target, name)[0]) == [name]
+
+
+def test_upstream_reads_what_is_shown(shown):
+    ir = pytest.importorskip("torch_mlir.ir")
+    texts, _ = shown("cpu", "all")
+    for name, text in texts.items():
+        if name not in {*TEXT, *passes.VIEW, "simplify-ttir"}:
+            with ir.Context() as context, ir.Location.unknown():
+                context.allow_unregistered_dialects = True
+                assert ir.Module.parse(text).operation.verify(), name
+
+
+@pytest.mark.parametrize("target", NAMES)
+def test_showing_changes_no_code(shown, target):
+    _, shown_kernel = shown(target, "all")
+    _, silent = shown(target, "")
+    for name in ("ptx",) if target == "cuda" else ("linalg", "llvmir", "asm"):
+        assert shown_kernel.asm[name] == silent.asm[name]
+
+
+def test_several_names_and_spaces_are_taken(shown):
+    texts, _ = shown("cpu", " vectorise , place-buffers,vectorise")
+    assert list(texts) == ["vectorise", "place-buffers"]
+
+
+def test_plain_kernels_show_nothing_on_a_gpu_and_the_cpus_passes_on_the_cpu(shown):
+    assert shown("cuda", "all", plain)[0] == {}
+    assert set(shown("cpu", "all", plain)[0]) == set(passes.CPU) - {"structure-control-flow"}
+
+
+@pytest.mark.parametrize("wrong", ["vectorize", "all,nothing", "replace-ports,", ","])
+def test_an_unknown_name_is_an_error_that_names_the_known_ones(monkeypatch, wrong):
+    with pytest.raises(KnobError, match=r"insert-barriers.*expand-math"):
+        tle_raw.knobs.print_after = wrong
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    monkeypatch.setenv("TLE_RAW_PRINT_AFTER", wrong)
+    with pytest.raises(KnobError, match="TLE_RAW_PRINT_AFTER"):
+        compile_for("cpu", plain)
+
+
+def test_the_command_line_lists_the_passes(capsys):
+    assert main(["inspect", "--passes"]) == 0
+    words = capsys.readouterr().out.split()
+    assert set(passes.NAMES) <= set(words)
+
+
+def test_the_command_line_documents_the_dialect(capsys):
+    assert main(["inspect", "--dialect"]) == 0
+    assert "## `tle.dsl_region`" in capsys.readouterr().out
+
+
+def test_the_command_line_wants_something_to_inspect(capsys):
+    with pytest.raises(SystemExit) as e:
+        main(["inspect"])
+    assert e.value.code == 2
