@@ -1,0 +1,162 @@
+"""From a PrimFunc to LLVM IR text: lower, rewrite, compile by clang."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from tle_raw.adapter import CompilerOutput, Source
+from tle_raw.adapters.cuda.command import command_line
+from tle_raw.adapters.cuda.options import read_options
+from tle_raw.adapters.cuda.toolchain import Toolchain, find_toolchain
+from tle_raw.adapters.tilelang.installed import RANGE, installed_version
+from tle_raw.adapters.tilelang.linked.device_function import device_function
+from tle_raw.adapters.tilelang.linked.explain import explain
+from tle_raw.adapters.tilelang.linked.lower import Lowered, lower
+from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import DialectError, TLEError, ToolchainError
+from tle_raw.linker.run_compiler import run_compiler
+from tle_raw.linker.wheels import package_folder
+from tle_raw.target import Target
+
+# What nvcc means by --use_fast_math, as far as clang can do it before Triton's own code generation.
+_FAST_MATH = ("-fgpu-flush-denormals-to-zero", "-fgpu-approx-transcendentals")
+# Accumulators live in registers only where the loops over them are unrolled, as nvcc does. Loops over k are longer.
+_UNROLL = ("-mllvm", "-unroll-threshold=1500")
+
+
+class Linkable(Protocol):
+    """What ``Source.data`` must offer.
+
+    Attributes
+    ----------
+    prim_func : the PrimFunc. The signature's parameters have its buffers', scalars' and dynamic dims' own names.
+    places : where each block index comes from, by its tag: ``{"blockIdx.x": 0, "blockIdx.y": "row"}`` is the first
+        program id, and a parameter of the signature.
+    pass_configs : TileLang's pass configuration.
+    """
+
+    @property
+    def prim_func(self) -> Any: ...
+
+    @property
+    def places(self) -> Mapping[str, int | str]: ...
+
+    @property
+    def pass_configs(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class LinkedUnit:
+    """The text that clang compiles, with what TileLang told of it."""
+
+    unit: Unit
+    lowered: Lowered
+
+
+def compiler_identity() -> str:
+    """One line that names TileLang, clang and their headers by version.
+
+    Raises
+    ------
+    ToolchainError : one of them is missing.
+    """
+    _headers()
+    return f"TileLang {installed_version()}, {find_toolchain().identity()}"
+
+
+def linked_unit(source: Source, bound: BoundSignature, arch: str) -> LinkedUnit:
+    """The C++ text for one call and one architecture."""
+    data: Linkable = source.data
+    lowered = lower(data.prim_func, arch, data.pass_configs)
+    function = device_function(lowered.text, lowered.kernel)
+    return LinkedUnit(write_unit(source.name, lowered, function, bound, data.places, [arch]), lowered)
+
+
+def compile_linked(source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+    """Compile for one call and one target.
+
+    Raises
+    ------
+    ToolchainError : TileLang, clang or a header is missing.
+    CompilationFailed : TileLang refused the PrimFunc, or clang what TileLang wrote.
+    UnsupportedFeatureError : the kernel needs a launch of its own kind.
+    SignatureMismatchError : the kernel takes what the signature does not pass.
+    """
+    if target.backend != "cuda":
+        raise DialectError(
+            f"TileLang's own lowering makes code for NVIDIA GPUs, not for {target}",
+            hint="the traced route runs on the CPU too",
+        )
+    try:
+        return _compile(source, bound, target)
+    except TLEError as error:
+        raise error.at(fragment=source.name, source=source.place) from None
+
+
+def _compile(source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+    from tle_raw.knobs import knobs
+
+    toolchain, headers = find_toolchain(), _headers()
+    linked = linked_unit(source, bound, target.arch)
+    command = _command(toolchain, headers, source, target.arch)
+    run = run_compiler(command, linked.unit.text, knobs.compile_timeout)
+    if run.returncode != 0:
+        raise explain(run, toolchain, headers, target.arch, knobs.compile_timeout)
+    own = (*toolchain.folders, *headers)
+    return CompilerOutput(
+        run.text,
+        linked.unit.entry,
+        tuple(sorted({file for file in run.files if not any(_within(file, folder) for folder in own)})),
+        run.seconds,
+        compiler_identity(),
+        run.command,
+        dynamic_shared=linked.unit.shared,
+        block=linked.lowered.block,
+        route="linked",
+    )
+
+
+def _command(toolchain: Toolchain, headers: tuple[Path, ...], source: Source, arch: str) -> tuple[str, ...]:
+    data: Linkable = source.data
+    settings = {str(getattr(key, "value", key)): value for key, value in data.pass_configs.items()}
+    flags: list[str] = ["-std=c++20", "-w", *_UNROLL]
+    for header in headers:
+        flags += ["-isystem", str(header)]
+    # The headers choose what a compiler can do by nvcc's version, which clang does not tell.
+    major, _, minor = toolchain.toolkit_version.partition(".")
+    flags += [f"-D__CUDACC_VER_MAJOR__={major}", f"-D__CUDACC_VER_MINOR__={minor}"]
+    flags += [f"-D__CUDA_ARCH_LIST__={''.join(filter(str.isdecimal, arch))}0"]
+    flags += _FAST_MATH if settings.get("tl.enable_fast_math") else ()
+    flags += _users(settings.get("tl.device_compile_flags") or ())
+    folder = Path(source.place.file).parent
+    options = read_options({"source": "", "flags": flags}, folder)
+    from tle_raw.knobs import knobs
+
+    return command_line(toolchain, options, arch, folder, bool(knobs.line_info))
+
+
+def _users(flags: Any) -> list[str]:
+    """The user's own flags for nvcc; those for ptxas have no meaning before Triton's own."""
+    words = shlex.split(flags) if isinstance(flags, str) else [w for flag in flags for w in shlex.split(str(flag))]
+    return [word for word in words if not word.startswith(("--ptxas-options", "-Xptxas", "-lineinfo"))]
+
+
+def _headers() -> tuple[Path, ...]:
+    """TileLang's own headers and CUTLASS's, inside its wheel."""
+    folder = package_folder("tilelang")
+    if folder is None:
+        raise ToolchainError("TileLang is not installed", hint=f"pip install '{RANGE}'")
+    found = (folder / "src", folder / "3rdparty" / "cutlass" / "include")
+    for header in found:
+        if not header.is_dir():
+            raise ToolchainError(f"TileLang's wheel lacks its headers in {header}", hint=f"pip install '{RANGE}'")
+    return found
+
+
+def _within(file: Path, folder: Path) -> bool:
+    return str(file).startswith("<") or file.is_relative_to(folder) or file.resolve().is_relative_to(folder.resolve())

@@ -1,0 +1,231 @@
+"""Turns the ``__global__`` function of TileLang's text into a device function, by its tokens.
+
+Block indices, the grid and the dynamic shared memory come in as parameters. The text is edited where it must be and
+stays TileLang's otherwise: its lines, its comments and its ``#line`` directives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from tle_raw.adapters.cuda.declarations import Function, functions
+from tle_raw.adapters.cuda.tokens import Token, tokenize
+from tle_raw.errors import UnsupportedFeatureError
+
+# Names of the parameters that the rewritten function takes after its own.
+BLOCK, GRID, SHARED = "tle_raw_block", "tle_raw_grid", "tle_raw_shared"
+PARAMETERS = f"const uint3 {BLOCK}, const dim3 {GRID}, unsigned char* {SHARED}"
+
+# TileLang's functions that read the launch's own block index, and ours that are given it.
+_SWIZZLES = {
+    "rasterization2DRow": "tle::tilelang::row_panels",
+    "rasterization2DColumn": "tle::tilelang::column_panels",
+}
+_REGISTER_BUDGETS = ("warpgroup_reg_alloc", "warpgroup_reg_dealloc")
+# What needs a launch of its own kind, by the word that tells of it.
+_REFUSED = {
+    "CUtensorMap": "a TMA descriptor (explicit T.tma_copy or im2col)",
+    "__cluster_dims__": "a thread block cluster",
+    "rasterization2DRowWithCluster": "a thread block cluster",
+    "rasterization2DColumnWithCluster": "a thread block cluster",
+    "cluster_sync": "a thread block cluster",
+    "this_grid": "a cooperative launch (T.sync_grid)",
+    "this_cluster": "a thread block cluster",
+    "cudaGridDependencySynchronize": "programmatic dependent launch (T.pdl_sync)",
+    "cudaTriggerProgrammaticLaunchCompletion": "programmatic dependent launch (T.pdl_trigger)",
+    "__nv_switch_core_start": "a kernel graph",
+}
+
+
+@dataclass(frozen=True)
+class DeviceFunction:
+    """``text`` defines ``name``, a device function of the kernel's own parameters and then ``PARAMETERS``.
+
+    ``uses_grid`` : the body asks how many blocks there are. ``uses_shared`` : it has dynamic shared memory.
+    """
+
+    text: str
+    name: str
+    parameters: tuple[str, ...]
+    uses_grid: bool
+    uses_shared: bool
+
+
+@dataclass(frozen=True)
+class _Edit:
+    start: int
+    end: int
+    text: str
+
+
+def device_function(text: str, kernel: str) -> DeviceFunction:
+    """Rewrite the one kernel of a text.
+
+    Raises
+    ------
+    UnsupportedFeatureError : it holds something that only a launch can give, or a form that is not known.
+    """
+    tokens = tokenize(text)
+    definition = _definition(text, kernel)
+    offsets = _Offsets(text)
+    edits = [_Edit(*offsets.span(part), "") for part in _forward_declarations(tokens, kernel)]
+    start, opening, closing = _parts(tokens, definition)
+    body = tokens[opening + 1 : closing]
+    for token in tokens[start:closing]:
+        if token.text in _REFUSED:
+            raise UnsupportedFeatureError(
+                f"the TileLang kernel needs {_REFUSED[token.text]}, and a region is launched by Triton",
+                hint="leave that construct out, or launch the kernel with TileLang",
+            )
+    header = ", ".join([*_parameter_texts(text, offsets, tokens[start:opening]), PARAMETERS])
+    edits.append(
+        _Edit(
+            offsets.start(tokens[start]),
+            offsets.end(tokens[opening]),
+            f"static __device__ __attribute__((always_inline)) void {kernel}({header}) {{ "
+            f"const uint3 blockIdx = {BLOCK}; const dim3 gridDim = {GRID}; {{",
+        )
+    )
+    edits.append(_Edit(offsets.start(tokens[closing]), offsets.end(tokens[closing]), "}}"))
+    inside = list(_edits_of_body(body, offsets))
+    words = {token.text for token in body}
+    return DeviceFunction(
+        _apply(text, [*edits, *(edit for edit, _ in inside)]),
+        kernel,
+        tuple(parameter.type for parameter in definition.parameters),
+        uses_grid="gridDim" in words or any(swizzles for _, swizzles in inside),
+        uses_shared="__shared__" in words and any(SHARED in edit.text for edit, _ in inside),
+    )
+
+
+def _definition(text: str, kernel: str) -> Function:
+    kernels = [f for f in functions(text) if f.is_kernel and f.is_definition]
+    found = [f for f in kernels if f.name == kernel]
+    if len(kernels) != 1 or not found:
+        names = ", ".join(f.name for f in kernels) or "none"
+        raise UnsupportedFeatureError(f"TileLang's text was expected to define the kernel `{kernel}` only, got {names}")
+    return found[0]
+
+
+def _statements(tokens: Sequence[Token]) -> Iterator[tuple[int, int, int]]:
+    """(first, opening brace or -1, last) of each statement at file level; a namespace is one."""
+    first, depth, opening = 0, 0, -1
+    for index, token in enumerate(tokens):
+        if token.text == "{":
+            opening = index if depth == 0 else opening
+            depth += 1
+        elif token.text == "}":
+            depth -= 1
+        if depth == 0 and token.text in (";", "}"):
+            yield first, opening, index
+            first, opening = index + 1, -1
+
+
+def _forward_declarations(tokens: Sequence[Token], kernel: str) -> Iterator[list[Token]]:
+    for first, opening, last in _statements(tokens):
+        texts = [token.text for token in tokens[first:last]]
+        if opening < 0 and "__global__" in texts and kernel in texts:
+            yield [tokens[first], tokens[last]]
+
+
+def _parts(tokens: Sequence[Token], definition: Function) -> tuple[int, int, int]:
+    """Indices of the header's first token, of the body's brace and of its end."""
+    place = (definition.line, definition.column)
+    for first, opening, last in _statements(tokens):
+        if opening >= 0 and any((t.line, t.column) == place for t in tokens[first:opening]):
+            return first, opening, last
+    raise UnsupportedFeatureError(f"TileLang's kernel `{definition.name}` has a form that this release does not know")
+
+
+def _parameter_texts(text: str, offsets: _Offsets, header: Sequence[Token]) -> list[str]:
+    """The parameter list as written: what stands in the header's last parentheses."""
+    depth, opening = 0, 0
+    for index in reversed(range(len(header))):
+        depth += (header[index].text == ")") - (header[index].text == "(")
+        if header[index].text == "(" and depth == 0:
+            opening = index
+            break
+    inside = text[offsets.end(header[opening]) : offsets.start(header[-1])].strip()
+    return [inside] if inside else []
+
+
+def _edits_of_body(body: Sequence[Token], offsets: _Offsets) -> Iterator[tuple[_Edit, bool]]:
+    """Edits, each with whether it asks for the grid."""
+    for index, token in enumerate(body):
+        if token.text == "extern":
+            yield _shared_memory(body, index, offsets), False
+        elif token.text in _SWIZZLES:
+            yield _swizzle(body, index, offsets), True
+        elif token.text in _REGISTER_BUDGETS:
+            # Warps may give each other registers only in a kernel that was compiled for it, which Triton's is not.
+            yield _Edit(*offsets.span(_call(body, index)), "(void)0"), False
+
+
+def _shared_memory(body: Sequence[Token], index: int, offsets: _Offsets) -> _Edit:
+    """``extern __shared__ __align__(1024) uchar name[];`` becomes a pointer to the memory that comes in."""
+    end = next((i for i in range(index, len(body)) if body[i].text == ";"), len(body))
+    texts = [token.text for token in body[index:end]]
+    rest = texts[2:]
+    if rest[:2] == ["__align__", "("] and ")" in rest:
+        rest = rest[rest.index(")") + 1 :]
+    *type_, name, opening, closing = rest if len(rest) >= 4 else ["", "", "", ""]
+    if texts[1:2] != ["__shared__"] or (opening, closing) != ("[", "]") or not type_:
+        raise _unknown(body[index:end])
+    spelled = " ".join(type_)
+    return _Edit(offsets.start(body[index]), offsets.end(body[end]), f"{spelled}* const {name} = ({spelled}*){SHARED};")
+
+
+def _swizzle(body: Sequence[Token], index: int, offsets: _Offsets) -> _Edit:
+    """``tl::rasterization2DRow<8>()`` gets the block and the grid that come in."""
+    call = _call(body, index)
+    texts = [token.text for token in call]
+    angle = texts.index("<") if "<" in texts else len(texts)
+    if texts[angle + 2 :] != [">", "(", ")"]:
+        raise _unknown(call)
+    text = f"{_SWIZZLES[body[index].text]}<{texts[angle + 1]}>({BLOCK}, {GRID})"
+    return _Edit(offsets.start(call[0]), offsets.end(call[-1]), text)
+
+
+def _call(body: Sequence[Token], index: int) -> list[Token]:
+    """The tokens of a call, from its namespace to its closing parenthesis."""
+    first = index
+    while first >= 2 and body[first - 1].text == "::":
+        first -= 2
+    depth = 0
+    for last in range(index, len(body)):
+        depth += (body[last].text == "(") - (body[last].text == ")")
+        if body[last].text == ")" and depth == 0:
+            return list(body[first : last + 1])
+    raise _unknown(body[first : index + 1])
+
+
+def _unknown(tokens: Sequence[Token]) -> UnsupportedFeatureError:
+    text = " ".join(token.text for token in tokens)[:200]
+    return UnsupportedFeatureError(
+        f"TileLang wrote `{text}`, a form that this release does not know",
+        hint="report this with the PrimFunc and the version of TileLang",
+    )
+
+
+class _Offsets:
+    """Where tokens stand in the text."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+
+    def start(self, token: Token) -> int:
+        return self._lines[token.line - 1] + token.column - 1
+
+    def end(self, token: Token) -> int:
+        return self.start(token) + len(token.text)
+
+    def span(self, tokens: Sequence[Token]) -> tuple[int, int]:
+        return self.start(tokens[0]), self.end(tokens[-1])
+
+
+def _apply(text: str, edits: Sequence[_Edit]) -> str:
+    for edit in sorted(edits, key=lambda e: e.start, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text

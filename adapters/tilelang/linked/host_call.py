@@ -1,0 +1,148 @@
+"""Reads from TileLang's host function what it passes to the kernel, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tle_raw.adapters.tilelang.linked.c_expressions import c_expression
+from tle_raw.errors import UnsupportedFeatureError
+
+# Kinds of an argument: a buffer's memory, a scalar of the PrimFunc's, a dim or a stride of a buffer.
+DATA, SCALAR, DIM, STRIDE = "data", "scalar", "dim", "stride"
+
+# Fields of a packed argument that tvm_struct_get reads, by TVM's own numbers.
+_DATA, _SHAPE, _STRIDES, _VALUE = 1, 2, 3, 15
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a parameter of the kernel gets. ``name`` is the PrimFunc's own name of the buffer, scalar or dim."""
+
+    kind: str
+    name: str
+    dtype: str
+
+
+@dataclass(frozen=True)
+class HostCall:
+    """``extents`` maps ``blockIdx.x``, … to C++ text over ``k0``, ``k1``, …, the arguments by position."""
+
+    arguments: tuple[Argument, ...]
+    extents: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where a variable of the host function comes from: the n-th parameter, and which part of it."""
+
+    part: int
+    parameter: int
+    index: int = -1
+
+
+def read_host_call(host: Any, prim_func: Any, kernel: str, function: Any, launch: tuple[str, ...]) -> HostCall:
+    """Follow the host function's variables from the packed arguments to the kernel's call.
+
+    Raises
+    ------
+    UnsupportedFeatureError : the host computes something for the kernel that a region cannot compute.
+    """
+    from tvm import tirx
+
+    (caller,) = host.functions.values()
+    reader = _Reader(caller.params[1], prim_func)
+    tirx.stmt_functor.post_order_visit(caller.body, reader.visit)
+    found = [call for call in reader.calls if str(call.args[0].value) == kernel]
+    if len(found) != 1:
+        raise UnsupportedFeatureError(f"TileLang's host code calls `{kernel}` {len(found)} times, and a region is one")
+    values = list(found[0].args)[1:]
+    count = len(function.params)
+    arguments = [reader.argument(value, str(p.dtype)) for value, p in zip(values[:count], function.params)]
+    positions = {value: i for i, value in enumerate(values[:count])}
+    extents = dict(zip(launch, values[count:]))
+    for variable in _variables(extents.values()):
+        if variable not in positions and reader.origin(variable):
+            positions[variable] = len(arguments)
+            arguments.append(reader.argument(variable, str(variable.dtype)))
+    names = {variable: f"k{i}" for variable, i in positions.items()}
+    texts = {axis: c_expression(extent, names) for axis, extent in extents.items() if axis.startswith("blockIdx")}
+    return HostCall(tuple(arguments), texts)
+
+
+def _variables(expressions: Any) -> list[Any]:
+    from tvm import tirx
+
+    found: list[Any] = []
+    for expression in expressions:
+        tirx.stmt_functor.post_order_visit(
+            expression, lambda node: found.append(node) if isinstance(node, tirx.Var) else None
+        )
+    return found
+
+
+@dataclass
+class _Reader:
+    packed: Any
+    prim_func: Any
+    origins: dict[Any, _Origin] = field(default_factory=dict)
+    calls: list[Any] = field(default_factory=list)
+
+    def visit(self, node: Any) -> None:
+        from tvm import tirx
+
+        if isinstance(node, tirx.Bind):
+            origin = next(self._origins_in(node.value), None)
+            if origin is not None:
+                self.origins[node.var] = origin
+        elif isinstance(node, tirx.Call) and node.op.name == "tirx.tvm_call_packed":
+            self.calls.append(node)
+
+    def origin(self, variable: Any) -> _Origin | None:
+        return self.origins.get(variable)
+
+    def _origins_in(self, value: Any) -> Iterator[_Origin]:
+        """What a bound value reads: a packed argument, a part of a tensor, or a variable known already."""
+        from tvm import tirx
+
+        nodes: list[Any] = []
+        tirx.stmt_functor.post_order_visit(value, nodes.append)
+        for node in nodes:
+            if isinstance(node, tirx.BufferLoad):
+                whole = self.origins.get(node.buffer.data)
+                if whole and whole.part in (_SHAPE, _STRIDES):
+                    yield _Origin(whole.part, whole.parameter, int(node.indices[0]))
+        for node in nodes:
+            if isinstance(node, tirx.Call) and node.op.name == "tirx.tvm_struct_get":
+                base, index, part = node.args[0], int(node.args[1]), int(node.args[2])
+                if part == _VALUE and base.same_as(self.packed):
+                    yield _Origin(_VALUE, index)
+                elif part in (_DATA, _SHAPE, _STRIDES) and base in self.origins:
+                    yield _Origin(part, self.origins[base].parameter)
+        if isinstance(value, tirx.Var) and value in self.origins:
+            yield self.origins[value]
+
+    def argument(self, value: Any, dtype: str) -> Argument:
+        """One argument of the kernel's call."""
+        origin = self.origins.get(value)
+        if origin is None:
+            raise UnsupportedFeatureError(
+                f"TileLang's host code makes `{value}` for the kernel, which a region cannot: it is no parameter",
+                hint="TMA descriptors belong to a launch; write the copy as T.copy, which is lowered without them",
+            )
+        parameter = self.prim_func.params[origin.parameter]
+        buffer = self.prim_func.buffer_map.get(parameter)
+        if origin.part == _SHAPE:
+            return Argument(DIM, _name(buffer.shape[origin.index]), dtype)
+        if origin.part == _STRIDES:
+            return Argument(STRIDE, _name(buffer.strides[origin.index]), dtype)
+        if buffer is not None:
+            return Argument(DATA, str(buffer.name), str(buffer.dtype))
+        if dtype == "handle":
+            return Argument(DATA, str(parameter.name), dtype)
+        return Argument(SCALAR, str(parameter.name), dtype)
+
+
+def _name(expression: Any) -> str:
+    return str(getattr(expression, "name", expression))

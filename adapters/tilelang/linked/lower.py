@@ -1,0 +1,134 @@
+"""TileLang's own lowering of one PrimFunc to CUDA C++ text; it needs no GPU and no CUDA compiler."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tle_raw.adapters.tilelang.installed import load_tilelang
+from tle_raw.adapters.tilelang.linked.host_call import Argument, read_host_call
+from tle_raw.errors import CompilationFailed, Context, Place, UnsupportedFeatureError
+
+# Descriptors are made by a launch and extra warps are started by one; the lines let errors name the user's own.
+SETTINGS = {
+    "tl.disable_warp_specialized": True,
+    "tl.disable_tma_lower": True,
+    "tl.emit_line_directives": True,
+}
+# What a launch must do for the kernel, by the attribute under which TileLang asks for it.
+_LAUNCHES = {
+    "cluster_dims": "thread block clusters (T.Kernel's cluster_dims=)",
+    "use_cooperative_groups": "a cooperative launch (T.sync_grid)",
+    "has_cuda_pdl_sync": "programmatic dependent launch (T.pdl_sync)",
+    "has_cuda_pdl_trigger": "programmatic dependent launch (T.pdl_trigger)",
+}
+_MARKER = re.compile(r"^\s*--> (?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?\s*$", re.MULTILINE)
+_LOG_LINES = 30
+_LOWERING = threading.Lock()  # TileLang's passes keep state of their own in the process
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """What TileLang made of a PrimFunc.
+
+    Attributes
+    ----------
+    text : C++ text with one ``__global__`` function, ``kernel``.
+    arguments : what each of the function's parameters gets, in its own order, which is not the PrimFunc's; behind
+        them what only the grid is computed from.
+    grid : numbers of blocks as C++ text in terms of ``k0``, ``k1``, … the arguments by position; "" where it is no
+        such text.
+    block : threads along x, y, z. ``shared`` : bytes of dynamic shared memory.
+    """
+
+    text: str
+    kernel: str
+    arguments: tuple[Argument, ...]
+    parameters: int
+    grid: tuple[str, str, str]
+    block: tuple[int, int, int]
+    shared: int
+
+    @property
+    def threads(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+def lower(prim_func: Any, arch: str, settings: Mapping[str, Any] | None = None) -> Lowered:
+    """Lower for ``sm_80``, ``sm_90a``, …
+
+    Parameters
+    ----------
+    settings : TileLang's pass configuration, as ``@tilelang.jit(pass_configs=…)`` takes it.
+
+    Raises
+    ------
+    ToolchainError : TileLang is missing, or of a version that this release does not know.
+    CompilationFailed : TileLang refused the PrimFunc; the error names its line.
+    UnsupportedFeatureError : it makes several kernels, or one that only its own launch can start.
+    """
+    tilelang = load_tilelang()
+    configuration = {str(getattr(key, "value", key)): value for key, value in (settings or {}).items()} | SETTINGS
+    with _LOWERING:
+        try:
+            import tvm
+
+            target = tvm.target.Target({"kind": "cuda", "arch": arch})
+            with target, tvm.transform.PassContext(config=configuration):
+                artifact = tilelang.lower(prim_func, target=target)
+        except Exception as error:
+            raise _refused(error) from error
+    return _read(artifact, prim_func)
+
+
+def _refused(error: Exception) -> CompilationFailed:
+    """TileLang's own words, and the line of the kernel's file that it names."""
+    message = str(error).strip()
+    place = None
+    for match in _MARKER.finditer(message):
+        place = Place(match["file"], int(match["line"]), int(match["column"] or 0))
+    words = [line for line in message.splitlines() if line.strip()]
+    told = next((line.strip() for line in reversed(words) if "Error" in line and "-->" not in line), "")
+    shown = told or (words[0].strip() if words else type(error).__name__)
+    return CompilationFailed(
+        f"TileLang refused the PrimFunc: {shown[:300]}",
+        log="\n".join(words[-_LOG_LINES:]),
+        context=Context(source=place),
+    )
+
+
+def _read(artifact: Any, prim_func: Any) -> Lowered:
+    functions = list(artifact.device_mod.functions.values())
+    if len(functions) != 1:
+        raise UnsupportedFeatureError(
+            f"the PrimFunc makes {len(functions)} kernels, and a region is one",
+            hint="write one PrimFunc for each T.Kernel" if functions else "the PrimFunc needs a T.Kernel",
+        )
+    (function,) = functions
+    attributes = {str(key): function.attrs[key] for key in function.attrs.keys()}  # noqa: SIM118 - no mapping
+    for name, kind in _LAUNCHES.items():
+        if name in attributes:
+            raise UnsupportedFeatureError(f"the PrimFunc needs {kind}, and a region is launched by Triton")
+    kernel = str(attributes["global_symbol"])
+    extents = {str(key): extent for key, extent in attributes["thread_extent"].items()}
+    launch = tuple(str(name) for name in attributes.get("tirx.kernel_launch_params", ()))
+    call = read_host_call(artifact.host_mod, prim_func, kernel, function, launch)
+    return Lowered(
+        text=artifact.kernel_source,
+        kernel=kernel,
+        arguments=call.arguments,
+        parameters=len(function.params),
+        grid=tuple(call.extents.get(f"blockIdx.{axis}", "1") for axis in "xyz"),  # type: ignore[arg-type]
+        block=tuple(_constant(extents.get(f"threadIdx.{axis}", 1), "threads=") for axis in "xyz"),  # type: ignore[arg-type]
+        shared=_constant(attributes.get("dyn_shared_memory_buf", 0), "the size of shared memory"),
+    )
+
+
+def _constant(extent: Any, what: str) -> int:
+    value = getattr(extent, "value", extent)
+    if not isinstance(value, int):
+        raise UnsupportedFeatureError(f"{what} must be a constant in a region, not `{extent}`")
+    return value

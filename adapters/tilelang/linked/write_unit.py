@@ -1,0 +1,192 @@
+"""Writes the translation unit of a region: TileLang's device function, and the entry that Triton calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tle_raw.adapters.cuda.wrapper import LABEL, crossing_type
+from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction
+from tle_raw.adapters.tilelang.linked.host_call import DATA, DIM, SCALAR, STRIDE, Argument
+from tle_raw.adapters.tilelang.linked.lower import Lowered
+from tle_raw.bound import POINTER, BoundParameter, BoundSignature
+from tle_raw.bound import SCALAR as SCALAR_PORT
+from tle_raw.dtypes import DType, parse_dtype
+from tle_raw.errors import Row, SignatureError, SignatureMismatchError, UnsupportedFeatureError
+from tle_raw.identity import entry_name
+
+_WHAT = {DATA: "buffer", SCALAR: "scalar", DIM: "dim", STRIDE: "stride"}
+_INTEGER = DType("i32", 32, "int32", "int", "i32")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """C++ text, the function in it that Triton calls, and the bytes of dynamic shared memory that it takes."""
+
+    text: str
+    entry: str
+    shared: int
+
+
+def write_unit(
+    name: str,
+    lowered: Lowered,
+    function: DeviceFunction,
+    bound: BoundSignature,
+    places: Mapping[str, int | str],
+    content: Iterable[str] = (),
+) -> Unit:
+    """The unit for one call.
+
+    Parameters
+    ----------
+    places : where each block index comes from, by its tag: the axis of a program id, or a parameter of the region.
+
+    Raises
+    ------
+    SignatureMismatchError : the kernel wants what the region's signature does not have, or another dtype.
+    """
+    shared = lowered.shared if function.uses_shared else 0
+    entry = entry_name(name, [function.text, bound.to_json(), repr(sorted(places.items())), *content])
+    lines = [
+        f'#line 1 "{LABEL}"',
+        "#define TLE_RAW_FLAT_BLOCK 1",
+        *_block_lines(lowered.block),
+        function.text,
+        f'\n#line 1 "{LABEL}"',
+        "#include <tle_raw/tilelang.h>",
+        *_entry(entry, lowered, function, bound, places, shared),
+    ]
+    return Unit("\n".join(lines) + "\n", entry, shared)
+
+
+def _block_lines(block: tuple[int, int, int]) -> Iterator[str]:
+    """threadIdx and blockDim of a block of more than one dim, for TileLang's templates too."""
+    if math.prod(block[1:]) == 1:
+        return
+    for axis, extent in zip("XYZ", block):
+        yield f"#define TLE_RAW_BLOCK_{axis} {extent}u"
+    yield "#include <tle_raw/block.h>"
+
+
+def _entry(
+    entry: str,
+    lowered: Lowered,
+    function: DeviceFunction,
+    bound: BoundSignature,
+    places: Mapping[str, int | str],
+    shared: int,
+) -> Iterator[str]:
+    parameters = [f"{_crossing(p)} p{i}" for i, p in enumerate(bound.crossing)] or ["int"]
+    parameters += ["unsigned shared"] if shared else []
+    yield f'extern "C" __attribute__((device)) int {entry}({", ".join(parameters)}) {{'
+    for i, argument in enumerate(lowered.arguments):
+        if i < lowered.parameters or function.uses_grid:
+            yield f"  const {_local(argument, bound)} k{i}{{{_value(argument, bound)}}};"
+    block = ", ".join(_block_index(axis, bound, places) for axis in "xyz")
+    yield f"  const uint3 block = {{{block}}};"
+    yield f"  const dim3 grid({_grid(lowered, function)});"
+    memory = "(unsigned char*)(__attribute__((address_space(3))) unsigned char*)shared" if shared else "nullptr"
+    passed = [f"k{i}" for i in range(lowered.parameters)]
+    yield f"  [[clang::always_inline]] {function.name}({', '.join([*passed, 'block', 'grid', memory])});"
+    yield "  return 0;"
+    yield "}"
+
+
+def _crossing(parameter: BoundParameter) -> str:
+    if parameter.kind == POINTER:
+        return "void __attribute__((address_space(1)))*"
+    if parameter.kind == SCALAR_PORT and parameter.dtype is not None:
+        return crossing_type(parameter.dtype)
+    raise UnsupportedFeatureError(
+        f"`{parameter.name}` is a {parameter.kind} of the region, and TileLang's own lowering reads global memory only",
+        hint="pass a pointer; tiles= works where the whole PrimFunc takes the traced route",
+    )
+
+
+def _local(argument: Argument, bound: BoundSignature) -> str:
+    """The type of what is passed on: it converts to the type that TileLang wrote."""
+    if argument.kind == DATA:
+        return "tle::tilelang::memory"
+    found = _port(argument, bound)
+    dtype = found.dtype if isinstance(found, BoundParameter) else _of_name(argument.dtype) or _INTEGER
+    assert dtype is not None
+    return f"tle::tilelang::scalar<{crossing_type(dtype)}>"
+
+
+def _value(argument: Argument, bound: BoundSignature) -> str:
+    found = _port(argument, bound)
+    if isinstance(found, int):
+        return str(found)
+    crossed = f"p{bound.crossing.index(found)}"
+    return f"(void*){crossed}" if argument.kind == DATA else crossed
+
+
+def _port(argument: Argument, bound: BoundSignature) -> BoundParameter | int:
+    """The parameter of the region that an argument stands for, or the value of a name that the signature binds."""
+    found = next((p for p in bound.crossing if p.name == argument.name), None)
+    if found is not None:
+        _check(argument, found, bound)
+        return found
+    constant = dict(bound.names).get(argument.name)
+    if isinstance(constant, int) and argument.kind != DATA:
+        return constant
+    if argument.kind in (DIM, STRIDE) and argument.name.isdecimal():
+        return int(argument.name)
+    raise SignatureMismatchError(
+        f"the TileLang kernel takes the {_WHAT[argument.kind]} `{argument.name}`, which the signature does not have",
+        table=[Row(argument.name, f"{_WHAT[argument.kind]} of {argument.dtype}", "no parameter")],
+        hint=f"the signature is {', '.join(map(str, bound.crossing)) or 'empty'}",
+    )
+
+
+def _check(argument: Argument, found: BoundParameter, bound: BoundSignature) -> None:
+    """The kinds are the same, and the dtypes as far as both sides have a name for them."""
+    kind = POINTER if argument.kind == DATA else SCALAR_PORT
+    wanted, got = _of_name(argument.dtype), found.dtype
+    same = wanted is None or got is None or wanted == got
+    if wanted and got and wanted.is_integer and got.is_integer and wanted.bits == got.bits:
+        same = True  # signed or not, the bits are the same
+    if found.kind != kind or not same:
+        expected = f"{kind.capitalize()}[{wanted or argument.dtype}]"
+        raise SignatureMismatchError(
+            f"`{found.name}` is another type in the TileLang kernel",
+            table=[Row(found.name, expected, f"{found.kind.capitalize()}[{got}]")],
+        )
+
+
+def _of_name(dtype: str) -> DType | None:
+    """Our dtype of TileLang's, or None for what only TileLang has: a raw handle, four bits."""
+    try:
+        return parse_dtype({"bool": "i1", "float8_e4m3": "f8e4m3"}.get(dtype, dtype))
+    except SignatureError:
+        return None
+
+
+def _block_index(axis: str, bound: BoundSignature, places: Mapping[str, int | str]) -> str:
+    name = places.get(f"blockIdx.{axis}", "xyz".index(axis))
+    if isinstance(name, int):
+        return f"(unsigned)__nvvm_read_ptx_sreg_ctaid_{'xyz'[name]}()"
+    for i, parameter in enumerate(bound.crossing):
+        if parameter.name == name and parameter.kind == SCALAR_PORT and parameter.dtype and parameter.dtype.is_integer:
+            return f"(unsigned)p{i}"
+    constant = dict(bound.names).get(name)
+    if isinstance(constant, int):
+        return f"{constant}u"
+    raise SignatureMismatchError(
+        f"the block index {axis} is to come from `{name}`, which is no integer of the signature",
+        table=[Row(f"block index {axis}", "Scalar[i32]", name)],
+    )
+
+
+def _grid(lowered: Lowered, function: DeviceFunction) -> str:
+    """The PrimFunc's own grid: Triton's launch may have another."""
+    if not function.uses_grid:
+        return "1, 1, 1"
+    if not all(lowered.grid):
+        raise UnsupportedFeatureError(
+            "the TileLang kernel swizzles its blocks over a grid whose size a region cannot compute",
+            hint="leave T.use_swizzle out",
+        )
+    return ", ".join(f"(unsigned)({extent})" for extent in lowered.grid)
