@@ -66,4 +66,6 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_LATER[name]), name)
         globals()[name] = value
         return value
+    if name == "mlir":  # the language of a dialect, as a module of its own
+        return import_module("tle_raw.mlir")
     raise AttributeError(f"module 'tle_raw' has no attribute {name!r}")
