@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,12 @@ from tle_raw.linker.older_literals import older_literals
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "__nv_"
+# GPUs know one convention. The host's others must not be met: of x86's coldcc, LLVM 22 loses results that are floats.
+_CONVENTION = re.compile(
+    r"^(define (?:\w+ )*?|\s+(?:%\S+ = )?(?:\w+ )?call (?:(?:nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )*)"
+    r"(?:(?!ccc)\w+cc|cc ?\d+|spir_func|ptx_device) ",
+    re.MULTILINE,
+)
 
 
 def parse(llvm: Any, text: str, context: Any) -> Any:
@@ -60,7 +67,7 @@ def optimise_for_device(text: str, entry: str, arch: str) -> str:
         tuning.loop_vectorization = tuning.slp_vectorization = False
         with llvm.create_pass_builder(machine, tuning) as builder, builder.getModulePassManager() as passes:
             passes.run(module, builder)
-        return str(module)
+        return _CONVENTION.sub(r"\1", str(module))
 
 
 def _set_target(module: Any, machine: Any) -> None:

@@ -19,6 +19,10 @@ DEBUG_FLAG = '"Debug Info Version"'
 # inlined into such a kernel ends the process in an assertion of LLVM's DWARF writer, on Triton 3.6 and 3.9.
 EMISSION_KIND = "LineTablesOnly"
 
+# Each stands on a line of its own.
+_RECORD = re.compile(r"^[ \t]*(?:#dbg_\w+\(|(?:tail )?call void @llvm\.dbg\.)[^\n]*\n", re.MULTILINE)
+_RETAINED = re.compile(r", retainedNodes: (?:!\d+|!\{[^}]*\})")
+
 # clang 22 writes these; the LLVM of Triton 3.6 knows none of them, later ones know the older form too.
 NEWER_ATTRIBUTES = frozenset(("nocreateundeforpoison",))
 NEWER_MEMORY = re.compile(r"target_mem\d+")
@@ -39,6 +43,8 @@ def normalise(text: str, keep_debug_info: bool = True, older_llvm: bool = False)
     edits = list(_metadata_edits(module, keep_debug_info))
     for entity in module.of_kind("attributes"):
         edits += _attribute_edits(module.header(entity))
+    if keep_debug_info:
+        edits += _variable_records(module)
     if older_llvm:
         edits += _older_spellings(module)
     if not keep_debug_info:
@@ -56,6 +62,19 @@ def _metadata_edits(module: Module, keep_debug_info: bool) -> Iterator[Edit]:
             yield _flags_edit(module, entity, nodes if keep_debug_info else {})
         elif "DICompileUnit" in module.source(entity):
             yield from _emission_edit(module, entity)
+
+
+def _variable_records(module: Module) -> Iterator[Edit]:
+    """Drop what is known of local variables: LLVM's DWARF writer ends the process over it in line tables."""
+    if "#dbg_" in module.text or "@llvm.dbg." in module.text:
+        for entity in module.of_kind("define"):
+            for match in _RECORD.finditer(module.text, entity.body, entity.end):
+                yield Edit(match.start(), match.end(), "")
+    for entity in module.of_kind("metadata"):
+        if "DISubprogram(" in module.text[entity.start : entity.end]:
+            found = _RETAINED.search(module.text, entity.start, entity.end)
+            if found:
+                yield Edit(found.start(), found.end(), "")
 
 
 def _emission_edit(module: Module, unit: Entity) -> Iterator[Edit]:
