@@ -48,6 +48,8 @@ class MlirAdapter:
         DialectError : an option is unknown or wrong, or nothing or two things give the code.
         FragmentSourceError : the source is missing, empty, or nothing that can be read.
         """
+        from tle_raw.knobs import knobs
+
         options = read_options(declaration.options, declaration.folder)
         if _is_written_in_python(declaration, options):
             from tle_raw.adapters.mlir.edsl import read_function
@@ -59,7 +61,8 @@ class MlirAdapter:
         name = declaration.name or (declaration.signature.name if declaration.signature else "")
         symbol = options.symbol or default_symbol(name, functions(found.text))
         data = ModuleSource(options, found.producer)
-        return Source(self.name, name or symbol, symbol, found.text, place, options.settings(), data)
+        settings = tuple(sorted({**dict(options.settings()), "line_info": str(knobs.line_info)}.items()))
+        return Source(self.name, name or symbol, symbol, found.text, place, settings, data)
 
     def takes(self, source: object) -> bool:
         """Whether ``fragment(source)`` is MLIR: a module of any binding, bytecode, or text with MLIR functions."""
@@ -188,7 +191,7 @@ def _compile_module(source: Source, module: ModuleSource, bound: BoundSignature,
     place = _line(source, function.line)
     check_types(function, bound, place)
     try:
-        lowered = lower(source.text, function.path, target=target)
+        lowered = lower(source.text, function.path, target=target, place=_line_info(source, target))
     except TLEError as error:
         raise _at_users_line(error, source, module.producer) from None
     ir = DeviceIR(
@@ -208,9 +211,17 @@ def _compile_python(source: Source, bound: BoundSignature, target: Target) -> Co
     from tle_raw.adapters.mlir.edsl import build
 
     built = build(source, bound, target)
-    lowered = lower(built.text, built.symbol, target=target, trusted=True, route=built.route)
+    lowered = lower(
+        built.text, built.symbol, target=target, trusted=True, route=built.route, place=_line_info(source, target)
+    )
     ir = DeviceIR(lowered.llvm_ir, built.symbol, source.place, lowered.compiler, lowered.seconds, is_valid=True)
     return replace(compile_device_ir(ir, source.name, bound, target), route=lowered.route)
+
+
+def _line_info(source: Source, target: Target) -> Place | None:
+    """A team's failures tell their lines, whatever the knob says."""
+    wanted = dict(source.settings).get("line_info") != "False" or target.backend == "cpu"
+    return source.place if wanted else None
 
 
 def _at_users_line(error: TLEError, source: Source, producer: str) -> TLEError:

@@ -12,13 +12,16 @@ from typing import Any
 
 import tle_raw.errors as errors
 from tle_raw.adapters.mlir.diagnostics import explain
-from tle_raw.errors import CompilationFailed, Row, TLEError
+from tle_raw.errors import CompilationFailed, Context, Place, Row, TLEError
 from tle_raw.target import Target
 
 
-def lower_in_child(text: str, symbol: str, target: Target, route: str | None) -> tuple[str, str]:
+def lower_in_child(
+    text: str, symbol: str, target: Target, route: str | None, place: Place | None = None
+) -> tuple[str, str]:
     """As ``routes.lower_here``; whatever goes wrong is an error of this package with MLIR's diagnostics."""
     request = {"task": "lower", "text": text, "symbol": symbol, "target": str(target), "route": route}
+    request["place"] = [place.file, place.line] if place else None
     answer = ask(request, text)
     return answer["llvm_ir"], answer["route"]
 
@@ -70,4 +73,5 @@ def _error(found: dict[str, Any], log: str, text: str) -> TLEError:
         return explain(found["message"], f"{found['log']}\n{log}", text, found["hint"])
     kind = getattr(errors, found["kind"])
     table = [Row(*row) for row in found["table"]]
-    return kind(found["message"], table=table, hint=found["hint"], log=found["log"])
+    context = Context(source=Place("", *found["place"])) if found["place"] else Context()
+    return kind(found["message"], table=table, hint=found["hint"], log=found["log"], context=context)

@@ -13,7 +13,8 @@ from tle_raw.errors import UnsupportedFeatureError
 _LINE = re.compile(
     r"^(?P<indent>\s*)(?:(?P<results>%[\w]+(?::\d+)?) = )?"
     r'"(?P<name>(?:math|gpu|cf)\.[\w.]+)"\((?P<operands>[^)]*)\)'
-    r"(?: <\{(?P<properties>.*?)\}>)?(?: \{.*\})? : \((?P<types>.*)\) -> (?P<result_types>.*)$"
+    r"(?: <\{(?P<properties>.*?)\}>)?(?: \{.*\})? : \((?P<types>.*?)\) -> (?P<result_types>.*?)"
+    r"(?P<location> loc\(.*\))?$"
 )
 _HALF = ("f16", "bf16")
 _DIMENSIONS = {"thread_id": "tid", "block_id": "ctaid", "block_dim": "ntid", "grid_dim": "nctaid"}
@@ -32,6 +33,7 @@ class Operation:
     properties: str
     types: tuple[str, ...]
     result_types: tuple[str, ...]
+    location: str = ""
 
     @property
     def fastmath(self) -> str:
@@ -45,6 +47,9 @@ class _Writer:
 
     declared: set[str]
     added: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)  # locations by their alias
+    function: str = ""
+    claimed: list[str] = field(default_factory=list)  # lines for the function's entry: memory is claimed once
     count: int = 0
 
     def name(self) -> str:
@@ -77,11 +82,30 @@ def lower_device_calls(text: str) -> str:
     UnsupportedFeatureError : an operation of math or gpu that is not known here.
     """
     writer = _Writer(set(re.findall(r'sym_name = "((?:[^"\\]|\\.)*)"', text)))
-    lines = [written for line in text.split("\n") for written in _lowered(line, writer)]
+    writer.places.update(re.findall(r"^(#loc\d*) = (loc\(.*\))$", text, re.MULTILINE))
+    lines = list(_all_lowered(text, writer))
     if writer.added:
         top = next(i for i, line in enumerate(lines) if line.startswith('"builtin.module"'))
-        lines[top + 1 : top + 1] = [f"  {line}" for line in writer.added.values()]
+        lines[top + 1 : top + 1] = [f"  {line} loc(unknown)" for line in writer.added.values()]
     return "\n".join(lines)
+
+
+def _all_lowered(text: str, writer: _Writer) -> list[str]:
+    lines: list[str] = []
+    entry = 0
+    for line in text.split("\n"):
+        starts = bool(lines) and '"llvm.func"' in lines[-1] and lines[-1].endswith("({")
+        named = re.search(r'"llvm\.func"\(\).* sym_name = "((?:[^"\\]|\\.)*)"', line)
+        writer.function = named[1] if named else writer.function
+        if starts and not line.lstrip().startswith("^bb"):
+            entry = len(lines)
+        lines += _lowered(line, writer)
+        if starts and line.lstrip().startswith("^bb"):
+            entry = len(lines)
+        lines[entry:entry] = [f"{claim} loc(unknown)" for claim in writer.claimed]
+        entry += len(writer.claimed)
+        writer.claimed.clear()
+    return lines
 
 
 def _lowered(line: str, writer: _Writer) -> Iterator[str]:
@@ -97,7 +121,8 @@ def _lowered(line: str, writer: _Writer) -> Iterator[str]:
     if write is None:
         raise _unknown(operation.name)
     for written in write(operation, writer):
-        yield match["indent"] + written
+        opens = written.endswith("{")
+        yield match["indent"] + written + ("" if opens else match["location"] or "")
 
 
 def _operation(match: re.Match[str]) -> Operation:
@@ -111,6 +136,7 @@ def _operation(match: re.Match[str]) -> Operation:
         match["properties"] or "",
         _types(match["types"]),
         _types(match["result_types"].removeprefix("(").removesuffix(")")),
+        match["location"] or "",
     )
 
 
@@ -290,8 +316,7 @@ def _printf(operation: Operation, writer: _Writer) -> Iterator[str]:
     if values:
         struct = f"!llvm.struct<({', '.join(type_ for _, type_ in values)})>"
         (one, one_line), packed = writer.constant(1, "i64"), writer.name()
-        yield one_line
-        yield f"{packed} = llvm.alloca {one} x {struct} : (i64) -> !llvm.ptr"
+        writer.claimed += [one_line, f"{packed} = llvm.alloca {one} x {struct} : (i64) -> !llvm.ptr"]
         for index, (value, type_) in enumerate(values):
             slot = writer.name()
             yield f"{slot} = llvm.getelementptr {packed}[0, {index}] : (!llvm.ptr) -> !llvm.ptr, {struct}"
@@ -309,15 +334,25 @@ def _assert(operation: Operation, writer: _Writer) -> Iterator[str]:
     yield true_line
     yield f"{failed} = llvm.xor {operation.operands[0]}, {true} : i1"
     yield f"scf.if {failed} {{"
+    found = _line(operation, writer)
     message, message_line = writer.string(match[1] if match else "")
-    unknown, unknown_line = writer.string("(unknown)")
-    (line, line_text), (size, size_text) = writer.constant(0), writer.constant(1, "i64")
-    for text in (message_line, unknown_line, line_text, size_text):
+    file, file_line = writer.string(found[0])
+    function, function_line = writer.string(writer.function)
+    (line, line_text), (size, size_text) = writer.constant(int(found[1])), writer.constant(1, "i64")
+    for text in (message_line, file_line, function_line, line_text, size_text):
         yield f"  {text}"
     types = "!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64"
     writer.declare("__assertfail", f"llvm.func @__assertfail({types})")
-    yield f"  llvm.call @__assertfail({message}, {unknown}, {line}, {unknown}, {size}) : ({types}) -> ()"
+    yield f"  llvm.call @__assertfail({message}, {file}, {line}, {function}, {size}) : ({types}) -> ()"
     yield "}"
+
+
+def _line(operation: Operation, writer: _Writer) -> tuple[str, str]:
+    """File and line of an operation's location."""
+    alias = re.search(r"#loc\d*", operation.location)
+    text = writer.places.get(alias[0], "") if alias else operation.location
+    match = re.search(r'"((?:[^"\\]|\\.)*)":(\d+):\d+', text)
+    return (match[1], match[2]) if match else ("(unknown)", "0")
 
 
 _GPU: dict[str, Callable[[Operation, _Writer], Iterator[str]]] = {

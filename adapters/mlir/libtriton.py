@@ -10,18 +10,21 @@ import tempfile
 from typing import Any
 
 from tle_raw.adapters.mlir.device_calls import lower_device_calls
+from tle_raw.adapters.mlir.locations import with_users_lines
 from tle_raw.adapters.mlir.upstream_functions import as_llvm_functions
+from tle_raw.errors import Place
 
 # Fragments reach the linker as device IR of this kind; Triton replaces both when it links them.
 TRIPLE = "nvptx64-nvidia-cuda"
+LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 # What a module may use for this way alone. Of math and gpu, device_calls knows the operations that it lowers.
 DIALECTS = frozenset(("builtin", "llvm", "arith", "scf", "cf", "math", "gpu", "nvvm", "ub"))
 UNKNOWN = frozenset(("scf.parallel", "scf.reduce", "scf.forall"))
 _SWITCH = "tle_print_generic"
 
 
-def lower(text: str, symbol: str, arch: str) -> str:
-    """LLVM IR text of a module whose operations all are known here.
+def lower(text: str, symbol: str, arch: str, place: Place | None = None) -> str:
+    """LLVM IR text of a module whose operations all are known here; with line numbers where ``place`` is given.
 
     Raises
     ------
@@ -30,9 +33,10 @@ def lower(text: str, symbol: str, arch: str) -> str:
     """
     context = new_context()
     module = parse(as_llvm_functions(text), context)
-    module = parse(lower_device_calls(generic(module)), context)
+    printed = with_users_lines(generic(module), place or Place("(unknown)", 1))
+    module = parse(lower_device_calls(printed), context)
     run_conversions(module, context)
-    return translate(module, arch)
+    return translate(module, arch, line_info=place is not None)
 
 
 def new_context() -> Any:
@@ -66,7 +70,7 @@ def generic(module: Any) -> str:
     from tle_raw.flir.cpu.read_ttir import without_switch
 
     module.set_attr(_SWITCH, ir.builder(module.context).get_unit_attr())
-    return without_switch(module.str_nodebug())
+    return without_switch(module.str())
 
 
 def run_conversions(module: Any, context: Any) -> None:
@@ -87,10 +91,14 @@ def run_conversions(module: Any, context: Any) -> None:
     manager.run(module, "tle_raw")
 
 
-def translate(module: Any, arch: str) -> str:
+def translate(module: Any, arch: str, line_info: bool = False) -> str:
     """LLVM IR text for NVPTX of a module in the llvm and nvvm dialects."""
-    from triton._C.libtriton import llvm
+    from triton._C.libtriton import ir, llvm, passes
 
+    if line_info:
+        manager = ir.pass_manager(module.context)
+        passes.llvmir.add_di_scope(manager)
+        manager.run(module, "tle_raw")
     llvm.init_targets()
     context = llvm.context()
     translated = llvm.to_module(module, context)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tle_raw.adapters.mlir import routes
 from tle_raw.adapters.mlir.child import lower_in_child
+from tle_raw.errors import Place
 from tle_raw.target import Target
 
 
@@ -20,7 +21,15 @@ class Lowered:
     compiler: str
 
 
-def lower(text: str, symbol: str, *, target: Target, trusted: bool = False, route: str | None = None) -> Lowered:
+def lower(
+    text: str,
+    symbol: str,
+    *,
+    target: Target,
+    trusted: bool = False,
+    route: str | None = None,
+    place: Place | None = None,
+) -> Lowered:
     """Lower the module that holds the function ``symbol`` to LLVM IR for NVPTX, readable by the running Triton.
 
     Parameters
@@ -29,6 +38,8 @@ def lower(text: str, symbol: str, *, target: Target, trusted: bool = False, rout
     target : the GPU; for ``cpu`` the code of sm_80, which a team of threads then runs.
     trusted : the text is our own, and is lowered in this process. Other text is lowered in a child process, so that
         an assertion of LLVM ends that one.
+    place : where the text's first line stands: the code then knows its lines, for profilers, failed assertions and the
+        CPU. A text that has locations of its own keeps them.
     route : "libtriton" or a binding's name; None takes libtriton where the operations allow it.
 
     Raises
@@ -41,9 +52,9 @@ def lower(text: str, symbol: str, *, target: Target, trusted: bool = False, rout
     start = time.perf_counter()
     if trusted:
         try:
-            llvm_ir, taken = routes.lower_here(text, symbol, target, route)
+            llvm_ir, taken = routes.lower_here(text, symbol, target, route, place)
         except RuntimeError:  # libtriton: its diagnostics are on stderr, which only a child's can be caught
-            llvm_ir, taken = lower_in_child(text, symbol, target, route)
+            llvm_ir, taken = lower_in_child(text, symbol, target, route, place)
     else:
-        llvm_ir, taken = lower_in_child(text, symbol, target, route)
+        llvm_ir, taken = lower_in_child(text, symbol, target, route, place)
     return Lowered(llvm_ir, taken, time.perf_counter() - start, routes.compiler(taken))

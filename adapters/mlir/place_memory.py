@@ -8,8 +8,9 @@ from typing import Any
 
 from tle_raw.adapters.mlir.bindings import Binding
 from tle_raw.adapters.mlir.build_index import IndexBuilder
+from tle_raw.adapters.mlir.locations import place_of
 from tle_raw.adapters.mlir.memory_roots import memory_space, nested, root
-from tle_raw.errors import UnsupportedFeatureError
+from tle_raw.errors import Context, UnsupportedFeatureError
 
 STACK_BYTES = 16 * 1024  # of one thread, for all that it allocates: more is memory that a block has only once
 SHARED_SPACE = 3
@@ -40,8 +41,8 @@ def _named(function: Any, *names: str) -> list[Any]:
 
 
 def _check_heap(function: Any) -> None:
-    if _named(function, "memref.realloc"):
-        raise _refused("memref.realloc", "a region has no heap")
+    for operation in _named(function, "memref.realloc"):
+        raise _refused("memref.realloc", "a region has no heap", operation)
 
 
 def _place(operation: Any, function: Any, module: Any, binding: Binding) -> int:
@@ -49,23 +50,25 @@ def _place(operation: Any, function: Any, module: Any, binding: Binding) -> int:
     type_ = operation.results[0].type
     name = f"{operation.name} : {type_}"
     if not type_.has_static_shape or len(operation.operands):
-        raise _refused(name, "its size is known at run time only")
+        raise _refused(name, "its size is known at run time only", operation)
     space = memory_space(type_)
     if _outlives(operation, function):
-        raise _refused(name, "it stands in a loop or a branch and is handed out of it")
+        raise _refused(name, "it stands in a loop or a branch and is handed out of it", operation)
     if space == SHARED_SPACE:
         _share(operation, type_, module, binding)
         return 0
     if space not in (0, 5):
-        raise _refused(name, f"memory space {type_.memory_space} is not a thread's")
+        raise _refused(name, f"memory space {type_.memory_space} is not a thread's", operation)
     if operation.name == "memref.alloc" or operation.parent.operation != function:
         _to_entry(operation, function, binding)
     return _bytes(type_)
 
 
-def _refused(what: str, why: str) -> UnsupportedFeatureError:
+def _refused(what: str, why: str, operation: Any = None) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"{what}: {why}", hint="allocate a static size, in memory space 3 for what the block shares"
+        f"{what}: {why}",
+        hint="allocate a static size, in memory space 3 for what the block shares",
+        context=Context(source=place_of(operation) if operation is not None else None),
     )
 
 
@@ -79,7 +82,7 @@ def _share(operation: Any, type_: Any, module: Any, binding: Binding) -> None:
     """A static shared variable; all threads get the same one."""
     ir = binding.ir
     if "strided" in str(type_) or "affine_map" in str(type_):
-        raise _refused(f"{operation.name} : {type_}", "shared memory is row-major")
+        raise _refused(f"{operation.name} : {type_}", "shared memory is row-major", operation)
     taken = {op.operation.attributes["sym_name"].value for op in module.body.operations}
     name = next(n for n in (f"tle_raw_shared_{i}" for i in range(len(taken) + 1)) if n not in taken)
     i64 = ir.IntegerType.get_signless(64)
@@ -119,7 +122,7 @@ def _to_entry(operation: Any, function: Any, binding: Binding) -> None:
 def _drop(operation: Any) -> None:
     owner = root(operation.operands[0]).owner
     if not hasattr(owner, "name") or owner.name not in ("memref.alloc", "memref.alloca"):
-        raise _refused("memref.dealloc", "the memory is not the fragment's own")
+        raise _refused("memref.dealloc", "the memory is not the fragment's own", operation)
     operation.erase()
 
 
@@ -140,4 +143,4 @@ def _check_global(operation: Any) -> None:
     if operation.name == "memref.global" and "3>" in str(operation.attributes["type"]):
         initial = operation.attributes.get("initial_value")
         if initial is None or "dense" in str(initial):
-            raise _refused("memref.global in memory space 3", "shared memory has no initial value")
+            raise _refused("memref.global in memory space 3", "shared memory has no initial value", operation)

@@ -8,7 +8,7 @@ from tle_raw.adapters.mlir.device_calls import SUPPORTED
 from tle_raw.adapters.mlir.functions import functions
 from tle_raw.adapters.mlir.text import operation_names
 from tle_raw.adapters.mlir.upstream_functions import is_plain
-from tle_raw.errors import TLEError, ToolchainError
+from tle_raw.errors import Place, TLEError, ToolchainError
 from tle_raw.target import Target
 
 LIBTRITON = "libtriton"
@@ -48,22 +48,24 @@ def foreign_operation(text: str) -> str:
     return ""
 
 
-def lower_here(text: str, symbol: str, target: Target, route: str | None = None) -> tuple[str, str]:
+def lower_here(
+    text: str, symbol: str, target: Target, route: str | None = None, place: Place | None = None
+) -> tuple[str, str]:
     """LLVM IR and the route that made it. libtriton's diagnostics go to stderr."""
     device = TEAM if target.backend == "cpu" else target
     if route is None:
         route = choose_route(text)
         if route == LIBTRITON and installed():
             try:
-                return libtriton.lower(text, symbol, device.arch), route
+                return libtriton.lower(text, symbol, device.arch, place), route
             except (RuntimeError, TLEError):
                 route = installed()[0].root
     if route == LIBTRITON:
-        return libtriton.lower(text, symbol, device.arch), route
+        return libtriton.lower(text, symbol, device.arch, place), route
     from tle_raw.adapters.mlir.upstream import lower
 
     binding = find_binding(route)
-    return lower(text, symbol, device.arch, binding), binding.root
+    return lower(text, symbol, device.arch, binding, place), binding.root
 
 
 def identity() -> str:

@@ -6,11 +6,14 @@ from typing import Any
 
 from tle_raw.adapters.mlir import libtriton
 from tle_raw.adapters.mlir.bindings import Binding
+from tle_raw.adapters.mlir.locations import place_of, with_users_lines
 from tle_raw.adapters.mlir.memory_roots import nested
+from tle_raw.adapters.mlir.older_spelling import older_spelling
 from tle_raw.adapters.mlir.place_memory import place_memory
 from tle_raw.adapters.mlir.share_loops import share_loops
 from tle_raw.adapters.mlir.unwrap import holding_module
-from tle_raw.errors import CompilationFailed
+from tle_raw.errors import CompilationFailed, Context, Place, UnsupportedFeatureError
+from tle_raw.linker.older_literals import older_literals
 
 _TO_MEMORY = "one-shot-bufferize, convert-bufferization-to-memref"
 # Everything that can be a parallel loop becomes one; each is then given to the threads of the block. Functions are
@@ -20,17 +23,18 @@ _TO_PARALLEL = "convert-linalg-to-parallel-loops, scf-forall-to-parallel, lower-
 # Strided metadata is expanded before the affine maps that it makes are lowered.
 _TO_LLVM_DIALECT = """
     expand-strided-metadata, lower-affine,
-    convert-vector-to-scf, convert-math-to-funcs, convert-scf-to-cf,
+    convert-vector-to-scf, math-expand-ops{ops=clampf}, convert-math-to-funcs, convert-scf-to-cf,
     convert-math-to-nvvm, convert-math-to-llvm, convert-vector-to-llvm,
     finalize-memref-to-llvm, convert-arith-to-llvm, convert-index-to-llvm, convert-ub-to-llvm, convert-func-to-llvm
 """
 # gpu operations, assertions and branches: the pass for GPUs knows them, and works on GPU modules only.
 _TO_NVVM = "gpu.module(convert-gpu-to-nvvm, convert-nvvm-to-llvm, reconcile-unrealized-casts, canonicalize, cse)"
+_CAST = "builtin.unrealized_conversion_cast"
 _WORKGROUP = "#gpu.address_space<workgroup>"
 
 
-def lower(text: str, symbol: str, arch: str, binding: Binding) -> str:
-    """LLVM IR text of the module that holds ``symbol``.
+def lower(text: str, symbol: str, arch: str, binding: Binding, place: Place | None = None) -> str:
+    """LLVM IR text of the module that holds ``symbol``; with line numbers where ``place`` is given.
 
     Raises
     ------
@@ -47,9 +51,13 @@ def lower(text: str, symbol: str, arch: str, binding: Binding) -> str:
         share_loops(module, binding, lambda: run(module, _TO_PARALLEL, binding))
         place_memory(module, binding)
         run(module, _TO_LLVM_DIALECT, binding)
+        _name_assertions(module, binding, place)
         device = _in_gpu_module(module, binding)
         run(device, _TO_NVVM, binding)
-        return _hand_over(_out_of_gpu_module(device, binding), arch, binding)
+        lowered = _out_of_gpu_module(device, binding)
+        _check_lowered(lowered)
+        _claim_on_entry(lowered)
+        return _hand_over(lowered, arch, binding, place)
 
 
 def _has_tensors(module: Any) -> bool:
@@ -98,12 +106,57 @@ def _out_of_gpu_module(device: Any, binding: Binding) -> Any:
     return module
 
 
-def _hand_over(module: Any, arch: str, binding: Binding) -> str:
-    """Generic text survives version skew best; LLVM IR text is the second border."""
+def _check_lowered(module: Any) -> None:
+    """What no pass knows would end the process in the translation."""
+    for operation in nested(module.operation):
+        if operation.name.partition(".")[0] not in ("llvm", "nvvm", "builtin") or operation.name == _CAST:
+            what = f"`{operation.name}`" if operation.name != _CAST else f"the type {operation.results[0].type}"
+            raise UnsupportedFeatureError(
+                f"{what} cannot be lowered for a GPU", context=Context(source=place_of(operation))
+            )
+
+
+def _name_assertions(module: Any, binding: Binding, place: Place | None) -> None:
+    """An assertion that fails tells the file and line of its location."""
+    for operation in [op for op in nested(module.operation) if op.name == "cf.assert"]:
+        found = place_of(operation)
+        if place is not None and found is not None:
+            line = binding.ir.Location.file(place.file, place.line + found.line - 1, found.column)
+            location = binding.ir.Location.name(_function_around(operation), line)
+            attributes = {"msg": operation.attributes["msg"]}
+            new = binding.ir.Operation.create(
+                "cf.assert", operands=list(operation.operands), attributes=attributes, loc=location
+            )
+            binding.ir.InsertionPoint(operation).insert(new)
+            operation.erase()
+
+
+def _function_around(operation: Any) -> str:
+    current = operation.parent
+    while current is not None and not current.operation.name.endswith(".func"):
+        current = current.operation.parent
+    return current.operation.attributes["sym_name"].value if current is not None else "(unknown)"
+
+
+def _claim_on_entry(module: Any) -> None:
+    """Memory of a constant size is claimed once: a claim in a loop would grow the stack with each turn."""
+    for function in module.body.operations:
+        for claim in [op for op in nested(function) if op.name == "llvm.alloca"]:
+            size = claim.operands[0].owner
+            if getattr(size, "name", "") == "llvm.mlir.constant":
+                first = next(iter(function.operation.regions[0].blocks[0].operations)).operation
+                if first != size.operation:
+                    size.operation.move_before(first)
+                claim.move_after(size.operation)
+
+
+def _hand_over(module: Any, arch: str, binding: Binding, place: Place | None) -> str:
+    """Generic text survives version skew best; the second border is LLVM IR text, its literals in every LLVM's form."""
     context = libtriton.new_context()
     try:
-        parsed = libtriton.parse(module.operation.get_asm(print_generic_op_form=True), context)
-        return libtriton.translate(parsed, arch)
+        text = module.operation.get_asm(print_generic_op_form=True, enable_debug_info=place is not None)
+        text = older_spelling(with_users_lines(text, place) if place else text)
+        return libtriton.translate(libtriton.parse(text, context), arch, line_info=place is not None)
     except RuntimeError:
-        text = binding.llvm.translate_module_to_llvmir(module.operation)
-        return f'target triple = "{libtriton.TRIPLE}"\n{text}'
+        text = older_literals(binding.llvm.translate_module_to_llvmir(module.operation))
+        return f'target datalayout = "{libtriton.LAYOUT}"\ntarget triple = "{libtriton.TRIPLE}"\n{text}'

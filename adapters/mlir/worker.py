@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tle_raw.errors import TLEError
+from tle_raw.errors import Place, TLEError
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return _TASKS[request["task"]](request)
     except TLEError as e:
         rows = [[row.what, row.expected, row.got] for row in e.table]
-        return _failure(type(e).__name__, e.message, hint=e.hint, log=e.log, table=rows)
+        return _failure(type(e).__name__, e.message, hint=e.hint, log=e.log, table=rows, place=_place(e))
     except RuntimeError as e:  # libtriton's way to say that its diagnostics are on stderr
         return _failure("MLIR", _MESSAGES.get(str(e), str(e)))
 
@@ -32,8 +32,13 @@ _MESSAGES = {
 }
 
 
-def _failure(kind: str, message: str, *, hint: str = "", log: str = "", table: Any = ()) -> dict[str, Any]:
-    return {"error": {"kind": kind, "message": message, "hint": hint, "log": log, "table": list(table)}}
+def _place(error: TLEError) -> list[int]:
+    source = error.context.source
+    return [source.line, source.column] if source else []
+
+
+def _failure(kind: str, message: str, **rest: Any) -> dict[str, Any]:
+    return {"error": {"kind": kind, "message": message, "hint": "", "log": "", "table": [], "place": [], **rest}}
 
 
 def _lower(request: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +46,8 @@ def _lower(request: dict[str, Any]) -> dict[str, Any]:
     from tle_raw.target import parse_target
 
     target = parse_target(request["target"])
-    llvm_ir, route = lower_here(request["text"], request["symbol"], target, request["route"])
+    place = Place(*request["place"]) if request["place"] else None
+    llvm_ir, route = lower_here(request["text"], request["symbol"], target, request["route"], place)
     return {"llvm_ir": llvm_ir, "route": route}
 
 

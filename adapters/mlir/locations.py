@@ -1,0 +1,24 @@
+"""Locations: the line of the text that an operation came from, and the user's file instead of a temporary one."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from tle_raw.errors import Place
+
+# What the parsers call the text: the bindings say "-", libtriton reads a temporary file.
+_OWN = re.compile(r'"(?:-|[^"\n]*/tle_raw-[^"/\n]*\.mlir)":(\d+):(\d+)')
+
+
+def place_of(operation: Any) -> Place | None:
+    """The first place that the operation's location names, counted in the text that was parsed."""
+    match = _OWN.search(str(operation.location))
+    return Place("", int(match[1]), int(match[2])) if match else None
+
+
+def with_users_lines(text: str, place: Place) -> str:
+    """The same module, whose locations name the file and the lines of the text that starts at ``place``."""
+    file = json.dumps(place.file, ensure_ascii=False)
+    return _OWN.sub(lambda match: f"{file}:{int(match[1]) + place.line - 1}:{match[2]}", text)
