@@ -18,7 +18,7 @@ class Place:
 
     def __str__(self) -> str:
         column = f":{self.column}" if self.column else ""
-        return f"{self.file}:{self.line}{column}"
+        return f"{self.file}:{self.line}{column}" if self.line else self.file  # bitcode has no lines
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ class DeviceIR:
     Attributes
     ----------
     text : defines ``symbol``, with any linkage. It may name its target, nvptx64, or none.
-    place : where the text's first line stands; a line of 0 for what the user has no text of.
+    place : where the text's first line stands. Of text that LLVM printed, and of bitcode (a line of 0), no line is
+        counted: errors name the place itself.
     compiler, seconds, files, command : as in ``CompilerOutput``.
     is_valid : LLVM printed the text, so that its form needs no check.
     is_trusted : nothing in it can stop the code generator; no child process tries it.
@@ -70,22 +71,26 @@ def compile_device_ir(ir: DeviceIR, name: str, bound: BoundSignature, target: Ta
     """
     if target.backend not in ("cuda", "cpu"):
         raise DialectError(f"LLVM IR is compiled for cuda targets and for cpu, not for {target}")
+    start = replace(ir.place, line=0) if ir.is_valid else ir.place
     try:
-        return _compile(ir, name, bound, target)
-    except UnreadableIRError as error:
-        raise unreadable(ir.text, ir.place, error).at(fragment=name) from None
-    except TLEError as error:
-        raise error.at(fragment=name, source=ir.place) from None
+        return _compile(ir, start, name, bound, target)
+    except UnreadableIRError as refusal:
+        error: TLEError = unreadable(ir.text, start, refusal)
+    except TLEError as refusal:
+        error = refusal
+    if error.context.source == start:
+        error.context = replace(error.context, source=ir.place)
+    raise error.at(fragment=name, source=ir.place)
 
 
-def _compile(ir: DeviceIR, name: str, bound: BoundSignature, target: Target) -> CompilerOutput:
-    module = read(ir.text, ir.place)
-    check_target(module, ir.place)
+def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, target: Target) -> CompilerOutput:
+    module = read(ir.text, start)
+    check_target(module, start)
     if not ir.is_valid:
-        verify(ir.text, ir.place)
+        verify(ir.text, start)
     refuse_unlinkable(module)
-    callee = find_callee(module, ir.symbol, ir.place)
-    check_intrinsics(module, callee.symbol, ir.place)
+    callee = find_callee(module, ir.symbol, start)
+    check_intrinsics(module, callee.symbol, start)
     layout = find_layout(bound, callee.type)
     if layout is None:
         raise mismatch(bound, callee)
@@ -98,7 +103,7 @@ def _compile(ir: DeviceIR, name: str, bound: BoundSignature, target: Target) -> 
     static_shared(text, entry)  # refuses what has no size; the sizes are asked for when it is linked
     check_resolved(text, entry)
     output = CompilerOutput(text, entry, ir.files, ir.seconds, ir.compiler, ir.command)
-    return _team(output, bound, callee) if team else output
+    return _team(output, bound, callee.symbol, callee.place if start.line else ir.place) if team else output
 
 
 def _check_code(ir: DeviceIR, module: Module, bound: BoundSignature, callee: Callee, layout: Layout, arch: str) -> None:
@@ -107,10 +112,10 @@ def _check_code(ir: DeviceIR, module: Module, bound: BoundSignature, callee: Cal
     check_code(normalise(text, older_llvm=older_llvm()), PROBE, bound, arch, callee.place)
 
 
-def _team(output: CompilerOutput, bound: BoundSignature, callee: Callee) -> CompilerOutput:
+def _team(output: CompilerOutput, bound: BoundSignature, name: str, place: Place) -> CompilerOutput:
     from tle_raw.knobs import knobs
 
     text = optimise_for_device(output.text, output.entry, TEAM_ARCH)
     clang = find_clang(str(knobs.cuda.clang) if knobs.cuda.clang else None)
-    code = DeviceCode(replace(output, text=text), callee.symbol, callee.place, bool, HINT)
+    code = DeviceCode(replace(output, text=text), name, place, bool, HINT)
     return make_team(code, bound, clang, knobs.debug)
