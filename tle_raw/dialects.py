@@ -156,7 +156,8 @@ def _declare_object(
     if not adapter.wraps(wrapped) and not inspect.isfunction(wrapped):
         raise DialectError(f"dialect {adapter.name!r} cannot take {wrapped!r}").at(source=here)
     place = adapter.place_of(wrapped) or here
-    declaration = Declaration(adapter.name_of(wrapped), signature, dict(options), place, _folder(place), wrapped)
+    folder = _folder(place)
+    declaration = Declaration(adapter.name_of(wrapped), signature, dict(options), place, folder, wrapped=wrapped)
     return declare(adapter, declaration, inline)
 
 
