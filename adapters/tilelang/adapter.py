@@ -1,0 +1,100 @@
+"""The dialect "tilelang": what the hub asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tle_raw.adapter import CompilerOutput, Declaration, Source
+from tle_raw.adapters.tilelang import objects
+from tle_raw.adapters.tilelang.installed import installed_version, load_tilelang
+from tle_raw.adapters.tilelang.named_tiles import NamedTile, find_named_tiles
+from tle_raw.adapters.tilelang.options import Options, block_indices, read_options
+from tle_raw.adapters.tilelang.program import Program, read_program
+from tle_raw.adapters.tilelang.read_signature import read_signature
+from tle_raw.adapters.tilelang.whole_kernel import WholeKernel, make_whole_kernel
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import DialectError, FragmentSourceError, Place
+from tle_raw.signature import Signature
+from tle_raw.target import Target
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A declaration, understood. ``places`` says where each block index comes from, by its tag."""
+
+    program: Program
+    tiles: dict[str, NamedTile]
+    places: dict[str, int | str]
+    options: Options
+
+
+class TileLangAdapter:
+    """TileLang kernels. See :func:`tle_raw.dialect`; the options are those of ``options.Options``."""
+
+    name = "tilelang"
+    routes = ("traced",)
+
+    def wraps(self, candidate: object) -> bool:
+        return objects.is_tilelang_object(candidate)
+
+    def name_of(self, candidate: Any) -> str:
+        return objects.object_name(candidate)
+
+    def place_of(self, candidate: Any) -> Place | None:
+        return objects.object_place(candidate)
+
+    def read(self, declaration: Declaration) -> Source:
+        if declaration.wrapped is None:
+            raise FragmentSourceError(
+                "a TileLang fragment is a PrimFunc, not a file",
+                hint='import the module that holds it and write tle_raw.dialect("tilelang")(its PrimFunc)',
+            )
+        if declaration.signature is not None:
+            raise DialectError("a PrimFunc states its own signature", hint="leave signature= out")
+        options = read_options(declaration.options)
+        load_tilelang()
+        program = read_program(objects.build_prim_func(declaration.wrapped, options.arguments))
+        tiles = find_named_tiles(program, options.tiles)
+        places = block_indices(program, options)
+        text = program.prim_func.script(show_meta=True)
+        return Source(
+            self.name,
+            declaration.name,
+            program.name,
+            text,
+            declaration.place,
+            options.settings,
+            data=Reading(program, tiles, places, options),
+            signature=read_signature(program, tiles, places),
+        )
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The PrimFunc is an object of this process: its text is in the key, and no file is read."""
+        return ()
+
+    def compiler_identity(self) -> str:
+        return f"tilelang {installed_version()}"
+
+    def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
+        from tle_raw.adapters.tilelang.traced import trace_region
+
+        reading = source.data
+        return trace_region(
+            reading.program, reading.tiles, reading.places, reading.options.in_grid, bound, values, semantic
+        )
+
+    def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        raise DialectError(
+            f"the region `{source.name}` is traced into the kernel that calls it: there is nothing to compile alone",
+            hint="compile the kernel, or fragment.as_kernel()",
+        )
+
+    def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:
+        return make_whole_kernel(self, source)
+
+    def prototype(self, source: Source | None, signature: Signature) -> str:
+        """The call that the fragment takes; the text of the PrimFunc stands in ``source``."""
+        return f"{signature}\n" + (f"\n{source.text}" if source is not None else "")

@@ -1,0 +1,103 @@
+"""The options of the dialect, checked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tle_raw.adapters.tilelang.program import Program
+from tle_raw.errors import DialectError, Row
+
+ROUTES = ("traced", "linked")
+_NAMES = ("tiles", "grid", "route", "arguments", "in_grid")
+
+
+@dataclass(frozen=True)
+class Options:
+    """``grid`` maps an axis of ``T.Kernel`` to a program id's axis, or to the name of a parameter of the call.
+
+    ``in_grid`` is the caller's promise that block indices lie inside the PrimFunc's own grid: what its extents prove
+    to be in bounds is not checked then.
+    """
+
+    tiles: tuple[str, ...] = ()
+    grid: Mapping[str, int | str] = field(default_factory=dict)
+    route: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    in_grid: bool = False
+
+    @property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """What can change the code, sorted."""
+        grid = ",".join(f"{k}={v}" for k, v in sorted(self.grid.items()))
+        return (
+            ("grid", grid),
+            ("in_grid", str(self.in_grid)),
+            ("route", self.route or ""),
+            ("tiles", ",".join(self.tiles)),
+        )
+
+
+def read_options(given: Mapping[str, Any]) -> Options:
+    """Check names and kinds.
+
+    Raises
+    ------
+    DialectError : an unknown option, or a value of another kind.
+    """
+    for name in given:
+        if name not in _NAMES:
+            near = difflib.get_close_matches(name, _NAMES, n=1)
+            raise DialectError(
+                f"dialect 'tilelang' has no option `{name}`",
+                hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(_NAMES)}",
+            )
+    tiles = given.get("tiles", ())
+    if isinstance(tiles, str) or not all(isinstance(t, str) for t in tiles):
+        raise _wrong("tiles", "a list of buffers' names", tiles)
+    route = given.get("route")
+    if route not in (None, *ROUTES):
+        raise _wrong("route", "'traced', 'linked' or None", route)
+    grid = given.get("grid") or {}
+    if not isinstance(grid, Mapping) or not all(_is_place(v) for v in grid.values()):
+        raise _wrong("grid", "{'bx': 0, 'by': 'row'}: a program id's axis, or a parameter's name", grid)
+    arguments = given.get("arguments") or {}
+    if not isinstance(arguments, Mapping):
+        raise _wrong("arguments", "a dictionary", arguments)
+    if len(set(tiles)) != len(tuple(tiles)):
+        raise _wrong("tiles", "each name once", tiles)
+    return Options(tuple(tiles), dict(grid), route, dict(arguments), bool(given.get("in_grid", False)))
+
+
+def _is_place(value: Any) -> bool:
+    return (isinstance(value, str) and value.isidentifier()) or (type(value) is int and 0 <= value <= 2)
+
+
+def _wrong(name: str, expected: str, got: Any) -> DialectError:
+    return DialectError(f"the option {name}= has a wrong value", table=[Row(name, expected, repr(got))])
+
+
+def block_indices(program: Program, options: Options) -> dict[str, int | str]:
+    """For each axis of the grid, by its tag: the program id's axis, or the name of the parameter that gives it.
+
+    Raises
+    ------
+    DialectError : ``grid=`` names an axis that the kernel does not have, or a parameter twice.
+    """
+    names = {axis.name: axis for axis in program.grid}
+    unknown = [n for n in options.grid if n not in names]
+    if unknown:
+        raise DialectError(
+            f"grid= names `{unknown[0]}`, which is no block index of `{program.name}`",
+            table=[Row("grid=", f"of {', '.join(names)}", unknown[0])],
+        )
+    places: dict[str, int | str] = {}
+    for number, axis in enumerate(program.grid):
+        places[axis.tag] = options.grid.get(axis.name, number)
+    given = [p for p in places.values() if isinstance(p, str)]
+    taken = [p for p in given if p in program.order or p in program.dims or given.count(p) > 1]
+    if taken:
+        raise DialectError(f"grid= gives the name `{taken[0]}` to a block index, which is taken", hint="choose another")
+    return places

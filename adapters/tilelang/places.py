@@ -1,0 +1,22 @@
+"""The user's line of a TIR statement: TileLang's frontend writes it into the statement's span."""
+
+from __future__ import annotations
+
+import linecache
+from pathlib import Path
+from typing import Any
+
+from tle_raw.adapters.tilelang.installed import load_tilelang
+from tle_raw.errors import Place
+
+
+def place_of(statement: Any) -> Place | None:
+    """None for what TileLang made itself: a macro of its own, a node of the launch."""
+    tilelang = load_tilelang()
+    span = tilelang.ir.get_stmt_span(statement)
+    if span is None:
+        return None
+    file, line = span.source_name.name, span.line
+    if str(Path(file).resolve()).startswith(str(Path(str(tilelang.__file__)).resolve().parent)):
+        return None
+    return Place(file, line, 0, linecache.getline(file, line).rstrip())

@@ -1,0 +1,198 @@
+"""Reads a PrimFunc: its buffers, its scalars, its one ``T.Kernel`` and that kernel's body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tle_raw.adapters.tilelang.places import place_of
+from tle_raw.errors import FragmentSourceError, Row, UnsupportedFeatureError
+
+BLOCK_TAGS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One index of ``T.Kernel(...) as (bx, by)``: its variable and the extent of the grid along it."""
+
+    name: str
+    tag: str
+    variable: Any
+    extent: Any
+
+
+@dataclass(frozen=True)
+class Program:
+    """A PrimFunc taken apart.
+
+    Attributes
+    ----------
+    buffers : the global buffers by name, in the order of the parameters; ``scalars`` the scalar parameters.
+    order : the names of all parameters as the user wrote them.
+    dims : variables in the shapes and strides of the buffers that are no parameters, by name.
+    grid : the axes in the order x, y, z; ``threads`` the block that ``T.Kernel`` asks for.
+    body : the statements inside ``T.Kernel``; ``locals`` the buffers that they allocate.
+    annotations : what the body's block carries: layouts, safe values.
+    """
+
+    name: str
+    prim_func: Any
+    order: tuple[str, ...]
+    buffers: dict[str, Any]
+    scalars: dict[str, Any]
+    dims: dict[str, Any]
+    grid: tuple[Axis, ...]
+    threads: tuple[int, ...]
+    body: Any
+    locals: tuple[Any, ...]
+    annotations: dict[str, Any]
+
+
+def read_program(prim_func: Any) -> Program:
+    """Take a PrimFunc apart.
+
+    Raises
+    ------
+    FragmentSourceError : it holds no ``T.Kernel``, or several. UnsupportedFeatureError : it holds code for the host.
+    """
+    buffers: dict[str, Any] = {}
+    scalars: dict[str, Any] = {}
+    order: list[str] = []
+    for parameter in prim_func.params:
+        buffer = prim_func.buffer_map.get(parameter, None)
+        name = str(buffer.name if buffer is not None else parameter.name)
+        order.append(name)
+        (buffers if buffer is not None else scalars)[name] = buffer if buffer is not None else parameter
+    _check_kernels(prim_func)
+    grid, block = _launch(prim_func.body)
+    annotations = {str(k): v for k, v in dict(block.annotations).items()}
+    threads = tuple(int(n) for n in annotations.get("tl.launch_threads", ()))
+    name = str(prim_func.attrs["global_symbol"]) if "global_symbol" in prim_func.attrs else "main"
+    dims = _dims(buffers.values(), scalars.values())
+    return Program(
+        name,
+        prim_func,
+        tuple(order),
+        buffers,
+        scalars,
+        dims,
+        tuple(grid),
+        threads,
+        block.body,
+        tuple(block.alloc_buffers),
+        annotations,
+    )
+
+
+def _dims(buffers: Any, scalars: Any) -> dict[str, Any]:
+    known = list(scalars)
+    found: dict[str, Any] = {}
+    for buffer in buffers:
+        for extent in (*buffer.shape, *buffer.strides):
+            for variable in variables_of(extent):
+                if not any(variable.same_as(k) for k in (*known, *found.values())):
+                    found[str(variable.name)] = variable
+    return found
+
+
+def variables_of(expression: Any) -> list[Any]:
+    """The variables that an expression reads."""
+    from tvm.tirx import Var
+    from tvm.tirx.stmt_functor import post_order_visit
+
+    if isinstance(expression, int):
+        return []
+    found: list[Any] = []
+    post_order_visit(expression, lambda node: found.append(node) if isinstance(node, Var) else None)
+    return found
+
+
+def _check_kernels(prim_func: Any) -> None:
+    kernels = [n for n in _nodes(prim_func.body) if _tag(n) == BLOCK_TAGS[0]]
+    if not kernels:
+        raise FragmentSourceError(
+            "the PrimFunc holds no T.Kernel, so nothing of it runs on a device",
+            table=[Row("T.Kernel", "1", "0")],
+            hint="put the body under `with T.Kernel(..., threads=128) as bx:`",
+        )
+    if len(kernels) > 1:
+        error = FragmentSourceError(
+            "the PrimFunc holds several T.Kernels: they are launches of their own",
+            table=[Row("T.Kernel", "1", str(len(kernels)))],
+            hint="make a PrimFunc of each; a Triton kernel calls them one after the other",
+        )
+        error.at(source=place_of(kernels[1]))
+        raise error
+
+
+def _nodes(body: Any) -> list[Any]:
+    from tvm.tirx.stmt_functor import post_order_visit
+
+    found: list[Any] = []
+    post_order_visit(body, found.append)
+    return found
+
+
+def _tag(node: Any) -> str:
+    if type(node).__name__ != "For" or node.thread_binding is None:
+        return ""
+    return str(node.thread_binding.thread_tag)
+
+
+def _launch(body: Any) -> tuple[list[Axis], Any]:
+    """The grid's loops, one in the other, down to the block that holds the kernel's body."""
+    grid: list[Axis] = []
+    node = body
+    while True:
+        kind = type(node).__name__
+        if kind == "SBlockRealize":
+            if str(node.block.name_hint) == "tilelang_root":
+                return grid, node.block
+            node = node.block
+        elif kind == "SBlock":
+            node = node.body
+        elif _tag(node) in BLOCK_TAGS:
+            grid.append(Axis(str(node.loop_var.name), _tag(node), node.loop_var, node.extent))
+            node = node.body
+        elif kind == "SeqStmt":
+            node = _only_kernel(node, bool(grid))
+        elif kind == "AttrStmt":
+            node = node.body
+        else:
+            raise _host_code(node)
+
+
+def _only_kernel(sequence: Any, inside: bool) -> Any:
+    """A launch starts with the thread's indices; before a launch stands nothing."""
+    rest = [s for s in sequence.seq if not _is_thread_index(s)]
+    if len(rest) == 1:
+        return rest[0]
+    outside = next(s for s in rest if type(s).__name__ not in ("SBlockRealize", "For"))
+    raise _host_code(outside) if not inside else FragmentSourceError("the body of T.Kernel cannot be found")
+
+
+def _is_thread_index(statement: Any) -> bool:
+    return type(statement).__name__ == "Bind" and is_call(statement.value, "tl.launch_thread_idx")
+
+
+def is_call(expression: Any, name: str) -> bool:
+    return type(expression).__name__ == "Call" and str(getattr(expression.op, "name", "")) == name
+
+
+def _host_code(statement: Any) -> UnsupportedFeatureError:
+    error = UnsupportedFeatureError(
+        f"the PrimFunc holds code for the host ({type(statement).__name__}) beside its T.Kernel",
+        hint="compute it before the launch and pass it as a scalar",
+    )
+    error.at(source=place_of(statement))
+    return error
+
+
+def statements(node: Any) -> Iterator[Any]:
+    """The statements of a sequence, flat."""
+    if type(node).__name__ == "SeqStmt":
+        for inner in node.seq:
+            yield from statements(inner)
+    else:
+        yield node

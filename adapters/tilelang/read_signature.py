@@ -1,0 +1,69 @@
+"""The typed signature that a PrimFunc states: pointers, scalars, and the tiles that the user named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tle_raw.adapters.tilelang.dtypes import dtype_of
+from tle_raw.adapters.tilelang.named_tiles import NamedTile
+from tle_raw.adapters.tilelang.program import Program
+from tle_raw.adapters.tilelang.regions import constant, is_global
+from tle_raw.errors import SignatureError
+from tle_raw.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature, Tile
+
+
+def read_signature(program: Program, tiles: Mapping[str, NamedTile], places: Mapping[str, int | str]) -> Signature:
+    """The parameters as the PrimFunc has them, then the sizes and strides that its buffers leave open, then the block
+    indices that the caller gives.
+
+    Raises
+    ------
+    SignatureError : a dtype that crosses no border.
+    """
+    written = _written(program.body)
+    parameters = []
+    for name in program.order:
+        if name in tiles:
+            tile = tiles[name]
+            parameters.append(Parameter(name, Tile(dtype_of(tile.buffer.dtype), tile.dims), tile.effect))
+        elif name in program.buffers:
+            buffer = program.buffers[name]
+            effect = INOUT if any(buffer.data.same_as(w) for w in written) else IN
+            parameters.append(Parameter(name, Pointer(dtype_of(buffer.dtype)), effect))
+        else:
+            parameters.append(Parameter(name, _scalar(name, program.scalars[name])))
+    parameters += [Parameter(name, Scalar(dtype_of(v.dtype))) for name, v in program.dims.items()]
+    parameters += [Parameter(p, Scalar(dtype_of("int32"))) for p in places.values() if isinstance(p, str)]
+    return Signature(program.name, tuple(parameters))
+
+
+def _scalar(name: str, variable: Any) -> Scalar | Pointer:
+    if str(variable.dtype) == "handle":
+        raise SignatureError(
+            f"the parameter `{name}` is a bare pointer: nothing says what it points to",
+            hint="declare it as T.Tensor((n,), dtype), with n = T.dynamic('n')",
+        )
+    return Scalar(dtype_of(variable.dtype))
+
+
+def _written(body: Any) -> list[Any]:
+    """The memory of the global buffers that the body may write."""
+    from tvm.tirx.stmt_functor import post_order_visit
+
+    found: list[Any] = []
+
+    def visit(node: Any) -> None:
+        kind = type(node).__name__
+        if kind == "BufferStore" and is_global(node.buffer):
+            found.append(node.buffer.data)
+        elif kind == "Call" and str(node.op.name) == "tl.region" and constant(node.args[1]) != 1:
+            found.append(node.args[0].buffer.data)
+        elif kind == "Call" and "atomic" in str(node.op.name):
+            target = node.args[0]
+            target = target.args[0] if type(target).__name__ == "Call" else target
+            if type(target).__name__ == "BufferLoad":
+                found.append(target.buffer.data)
+
+    post_order_visit(body, visit)
+    return found

@@ -1,0 +1,102 @@
+"""Atomic updates of global memory, of single elements in each lane and of whole tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.tilelang.regions import constant, is_global, is_region, region_of
+from tle_raw.adapters.tilelang.traced import access, boxes, global_memory
+from tle_raw.adapters.tilelang.traced.expressions import evaluate
+from tle_raw.adapters.tilelang.traced.functions import function
+from tle_raw.adapters.tilelang.traced.tracer import Tracer
+from tle_raw.adapters.tilelang.traced.types import padded, shape_of
+
+_ORDERS = {0: "relaxed", 1: "acquire", 2: "acquire", 3: "release", 4: "acq_rel", 5: "acq_rel"}
+
+
+def _update(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tensor, update: Any, order: str) -> Any:
+    """One atomic operation in each lane that exists; what was there before."""
+    if not is_global(buffer) or access.named(tracer, buffer):
+        raise tracer.fail(f"an atomic update of `{buffer.name}`, which is a block tensor here")
+    pointer, inside = global_memory.address(tracer, buffer, indices)
+    inside = tracer.both(inside, tracer.lanes_that_exist())
+    value = tracer.cast(value, pointer.type.scalar.element_ty)
+    # Every lane does its update, also where all of them go to one place.
+    shape = tuple(padded(e) for e in tracer.lanes.extents)
+    if shape:
+        pointer, value = tracer.spread(pointer, shape), tracer.spread(value, shape)
+        inside = None if inside is None else tracer.spread(inside, shape)
+    elif shape_of(value):
+        value = tracer.reshape(value, ())
+    return update(pointer, value, mask=inside, sem=order, _semantic=tracer.semantic)
+
+
+def _target(tracer: Tracer, call: Any) -> Any:
+    target = call.args[0]
+    target = target.args[0] if type(target).__name__ == "Call" else target
+    if type(target).__name__ != "BufferLoad":
+        raise tracer.fail(f"an atomic update at {target}")
+    return target
+
+
+def _element(tracer: Tracer, call: Any, update: Callable) -> core.tensor:
+    target = _target(tracer, call)
+    order = constant(call.args[2]) if len(call.args) > 2 else 0
+    value = evaluate(tracer, call.args[1])
+    return _update(tracer, target.buffer, target.indices, value, update, _ORDERS[order or 0])
+
+
+def add(tracer: Tracer, call: Any) -> core.tensor:
+    return _element(tracer, call, core.atomic_add)
+
+
+def maximum(tracer: Tracer, call: Any) -> core.tensor:
+    return _element(tracer, call, core.atomic_max)
+
+
+def minimum(tracer: Tracer, call: Any) -> core.tensor:
+    return _element(tracer, call, core.atomic_min)
+
+
+@function("tl.atomic_add_ret_elem_op")
+def _add_and_return(tracer: Tracer, call: Any) -> core.tensor:
+    return add(tracer, call)
+
+
+@function("tl.atomic_max_ret_elem_op")
+def _max_and_return(tracer: Tracer, call: Any) -> core.tensor:
+    return maximum(tracer, call)
+
+
+@function("tl.atomic_min_ret_elem_op")
+def _min_and_return(tracer: Tracer, call: Any) -> core.tensor:
+    return minimum(tracer, call)
+
+
+def _tile(tracer: Tracer, call: Any, update: Callable) -> None:
+    """``T.atomic_add(global box, tile)``: the tile's elements one by one."""
+    if not all(is_region(a) for a in call.args[:2]):
+        raise tracer.fail("an atomic update of a tile by something else than a tile")
+    source, target = region_of(call.args[0]), region_of(call.args[1])
+    walked = [[d for d, e in enumerate(boxes.sizes(tracer, box)) if e != 1] for box in (source, target)]
+    extents = [[boxes.sizes(tracer, box)[d] for d in dims] for box, dims in zip((source, target), walked)]
+    if extents[0] != extents[1]:
+        raise tracer.fail(f"an atomic update between boxes of the shapes {extents[0]} and {extents[1]}")
+    with boxes.walking(tracer, extents[0]) as variables:
+        value = access.load(tracer, source.buffer, boxes.indices(source, variables, walked[0]))
+        _update(tracer, target.buffer, boxes.indices(target, variables, walked[1]), value, update, "relaxed")
+
+
+def add_tile(tracer: Tracer, call: Any) -> None:
+    _tile(tracer, call, core.atomic_add)
+
+
+def max_tile(tracer: Tracer, call: Any) -> None:
+    _tile(tracer, call, core.atomic_max)
+
+
+def min_tile(tracer: Tracer, call: Any) -> None:
+    _tile(tracer, call, core.atomic_min)

@@ -1,0 +1,183 @@
+"""TIR's expressions: each is a scalar, or inside parallel loops a block tensor with an axis for each loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.adapters.tilelang.traced import access, integers
+from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
+from tle_raw.adapters.tilelang.traced.tracer import Tracer
+
+_ARITHMETIC = {
+    "Add": lambda s, a, b: s.add(a, b, False),
+    "Sub": lambda s, a, b: s.sub(a, b, False),
+    "Mul": lambda s, a, b: s.mul(a, b, False),
+    "Max": lambda s, a, b: s.maximum(a, b, core.PropagateNan.NONE),
+    "Min": lambda s, a, b: s.minimum(a, b, core.PropagateNan.NONE),
+    "EQ": lambda s, a, b: s.equal(a, b),
+    "NE": lambda s, a, b: s.not_equal(a, b),
+    "LT": lambda s, a, b: s.less_than(a, b),
+    "LE": lambda s, a, b: s.less_equal(a, b),
+    "GT": lambda s, a, b: s.greater_than(a, b),
+    "GE": lambda s, a, b: s.greater_equal(a, b),
+    "And": lambda s, a, b: s.and_(a, b),
+    "Or": lambda s, a, b: s.or_(a, b),
+}
+
+
+def evaluate(tracer: Tracer, expression: Any) -> core.tensor:
+    """The value of an expression."""
+    kind = type(expression).__name__
+    handler = _KINDS.get(kind)
+    if handler is not None:
+        return handler(tracer, expression)
+    if kind in _ARITHMETIC:
+        a, b = evaluate(tracer, expression.a), evaluate(tracer, expression.b)
+        return _ARITHMETIC[kind](tracer.semantic, a, b)
+    raise tracer.fail(f"{kind} ({expression})")
+
+
+def integer(tracer: Tracer, expression: Any) -> core.tensor:
+    """An index, simplified first: constants stay constants, which Triton's alignment analysis lives on."""
+    return evaluate(tracer, tracer.simplify(expression) if not isinstance(expression, int) else _number(expression))
+
+
+def _number(value: int) -> Any:
+    from tvm.tirx import IntImm
+
+    return IntImm("int32", value)
+
+
+def _constant(tracer: Tracer, expression: Any) -> core.tensor:
+    dtype = tracer.dtype(expression.dtype)
+    return tracer.number(bool(expression.value) if dtype.is_int1() else expression.value, dtype)
+
+
+def _float_constant(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.number(float(expression.value), tracer.dtype(expression.dtype))
+
+
+def _variable(tracer: Tracer, expression: Any) -> core.tensor:
+    lane = tracer.lane(expression)
+    if lane is not None:
+        return tracer.cast(lane, tracer.dtype(expression.dtype))
+    if expression in tracer.scalars:
+        return tracer.scalars[expression]
+    if expression in tracer.expressions:
+        return evaluate(tracer, tracer.expressions[expression])
+    raise tracer.fail(
+        f"`{expression.name}` is an index of one thread" if _is_thread(expression) else f"the value of `{expression}`",
+        hint="block tensors belong to all threads of a block: use T.Parallel and tile operations",
+    )
+
+
+def _is_thread(variable: Any) -> bool:
+    return str(variable.name).startswith(("tx", "ty", "tz", "thread"))
+
+
+def _cast(tracer: Tracer, expression: Any) -> core.tensor:
+    value, dtype = evaluate(tracer, expression.value), tracer.dtype(expression.dtype)
+    if dtype.is_int1():
+        return tracer.semantic.not_equal(value, tracer.number(0, value.type.scalar))
+    return tracer.cast(value, dtype)
+
+
+def _not(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.xor_(evaluate(tracer, expression.a), tracer.number(True, core.int1))
+
+
+def _divide(tracer: Tracer, expression: Any) -> core.tensor:
+    """``/`` of TIR: of floats, and of integers towards zero."""
+    a, b = evaluate(tracer, expression.a), evaluate(tracer, expression.b)
+    return tracer.semantic.floordiv(a, b) if a.type.scalar.is_int() else tracer.semantic.truediv(a, b)
+
+
+def _remainder(tracer: Tracer, expression: Any) -> core.tensor:
+    """``%`` of TIR with the sign of the dividend, as C has it."""
+    return tracer.semantic.mod(evaluate(tracer, expression.a), evaluate(tracer, expression.b))
+
+
+def _floor_divide(tracer: Tracer, expression: Any) -> core.tensor:
+    a, b = evaluate(tracer, expression.a), evaluate(tracer, expression.b)
+    return integers.floor_divide(tracer, a, b, *_signs(tracer, expression))
+
+
+def _floor_remainder(tracer: Tracer, expression: Any) -> core.tensor:
+    a, b = evaluate(tracer, expression.a), evaluate(tracer, expression.b)
+    return integers.floor_remainder(tracer, a, b, *_signs(tracer, expression))
+
+
+def _signs(tracer: Tracer, expression: Any) -> tuple[bool, int | None]:
+    """Whether the dividend is known to be no less than zero, and the divisor where it is constant."""
+    if str(expression.dtype).startswith("float"):
+        return False, None
+    dividend, divisor = tracer.simplify(expression.a), tracer.simplify(expression.b)
+    positive = tracer.proves(dividend >= 0) and tracer.proves(divisor > 0)
+    return positive, constant(divisor)
+
+
+def _choose(tracer: Tracer, expression: Any) -> core.tensor:
+    return choose(tracer, expression.condition, expression.true_value, expression.false_value)
+
+
+def choose(tracer: Tracer, condition: Any, yes: Any, no: Any) -> core.tensor:
+    """Both sides are computed; each touches memory only where it is the one that is taken."""
+    held = evaluate(tracer, condition)
+    with tracer.guarded(held if _loads(yes) else None):
+        a = evaluate(tracer, yes)
+    with tracer.guarded(_opposite(tracer, held) if _loads(no) else None):
+        b = evaluate(tracer, no)
+    return tracer.choose(held, a, b)
+
+
+def _opposite(tracer: Tracer, condition: core.tensor) -> core.tensor:
+    return tracer.semantic.xor_(condition, tracer.number(True, core.int1))
+
+
+def _loads(expression: Any) -> bool:
+    from tvm.tirx.stmt_functor import post_order_visit
+
+    found: list[Any] = []
+    post_order_visit(expression, lambda n: found.append(n) if type(n).__name__ == "BufferLoad" else None)
+    return bool(found)
+
+
+def _let(tracer: Tracer, expression: Any) -> core.tensor:
+    tracer.scalars[expression.var] = evaluate(tracer, expression.value)
+    return evaluate(tracer, expression.body)
+
+
+def _load(tracer: Tracer, expression: Any) -> core.tensor:
+    if getattr(expression, "predicate", None) is not None:
+        raise tracer.fail("a load with a predicate of its own")
+    return access.load(tracer, expression.buffer, expression.indices)
+
+
+def _call(tracer: Tracer, expression: Any) -> core.tensor:
+    name = str(getattr(expression.op, "name", expression.op))
+    handler = FUNCTIONS.get(name)
+    if handler is None:
+        raise tracer.fail(f"the function {name}")
+    return handler(tracer, expression)
+
+
+_KINDS: dict[str, Callable[[Tracer, Any], core.tensor]] = {
+    "IntImm": _constant,
+    "FloatImm": _float_constant,
+    "Var": _variable,
+    "SizeVar": _variable,
+    "Cast": _cast,
+    "Not": _not,
+    "Div": _divide,
+    "Mod": _remainder,
+    "FloorDiv": _floor_divide,
+    "FloorMod": _floor_remainder,
+    "Select": _choose,
+    "Let": _let,
+    "BufferLoad": _load,
+    "Call": _call,
+}

@@ -1,0 +1,270 @@
+"""TIR's and TileLang's functions of values: elementary functions, bits, choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.tilelang.traced import libdevice
+from tle_raw.adapters.tilelang.traced.tracer import Tracer
+
+Function = Callable[[Tracer, Any], core.tensor]
+FUNCTIONS: dict[str, Function] = {}
+
+
+def function(*names: str) -> Callable[[Function], Function]:
+    def register(handler: Function) -> Function:
+        for name in names:
+            FUNCTIONS[name] = handler
+        return handler
+
+    return register
+
+
+def arguments(tracer: Tracer, call: Any) -> list[core.tensor]:
+    from tle_raw.adapters.tilelang.traced.expressions import evaluate
+
+    return [evaluate(tracer, a) for a in call.args]
+
+
+def in_float(tracer: Tracer, value: core.tensor, compute: Callable[[core.tensor], core.tensor]) -> core.tensor:
+    """Functions of small floats are computed in float32 and rounded back, as CUDA's own do."""
+    element = value.type.scalar
+    if element.primitive_bitwidth >= 32 and element.is_floating():
+        return compute(value)
+    wide = compute(tracer.cast(value, core.float32))
+    return tracer.cast(wide, element) if element.is_floating() else wide
+
+
+def _builder_function(operation: str) -> Function:
+    def call(tracer: Tracer, expression: Any) -> core.tensor:
+        (value,) = arguments(tracer, expression)
+        create = getattr(tracer.semantic.builder, operation)
+        return in_float(tracer, value, lambda x: core.tensor(create(x.handle), x.type))
+
+    return call
+
+
+for _name, _operation in {
+    "exp": "create_exp",
+    "exp2": "create_exp2",
+    "log": "create_log",
+    "log2": "create_log2",
+    "sqrt": "create_sqrt",
+    "rsqrt": "create_rsqrt",
+    "sin": "create_sin",
+    "cos": "create_cos",
+    "floor": "create_floor",
+    "ceil": "create_ceil",
+    "erf": "create_erf",
+}.items():
+    FUNCTIONS[f"tirx.{_name}"] = _builder_function(_operation)
+for _name, _same in {
+    "__exp": "exp",
+    "__log": "log",
+    "__log2": "log2",
+    "__sin": "sin",
+    "__cos": "cos",
+    "ieee_fsqrt": "sqrt",
+    "ieee_frsqrt": "rsqrt",
+}.items():
+    FUNCTIONS[f"tl.{_name}"] = FUNCTIONS[f"tirx.{_same}"]
+
+
+def _libdevice_function(name: str) -> Function:
+    def call(tracer: Tracer, expression: Any) -> core.tensor:
+        values = arguments(tracer, expression)
+        if len(values) == 1:
+            return in_float(tracer, values[0], lambda x: libdevice.call(tracer, name, [x]))
+        first, second = values
+        return in_float(tracer, first, lambda x: libdevice.call(tracer, name, [x, tracer.cast(second, x.type.scalar)]))
+
+    return call
+
+
+for _name in (*libdevice.UNARY, *libdevice.BINARY):
+    FUNCTIONS[f"tirx.{_name}"] = _libdevice_function(_name)
+FUNCTIONS["tl.__tan"], FUNCTIONS["tl.__log10"] = FUNCTIONS["tirx.tan"], FUNCTIONS["tirx.log10"]
+FUNCTIONS["tl.__exp10"] = FUNCTIONS["tirx.exp10"]
+
+
+@function("tirx.fabs", "tirx.abs")
+def _abs(tracer: Tracer, expression: Any) -> core.tensor:
+    return absolute(tracer, arguments(tracer, expression)[0])
+
+
+def absolute(tracer: Tracer, value: core.tensor) -> core.tensor:
+    builder, element = tracer.semantic.builder, value.type.scalar
+    if element.is_floating():
+        return core.tensor(builder.create_fabs(value.handle), value.type)
+    return value if element.is_int_unsigned() else core.tensor(builder.create_iabs(value.handle), value.type)
+
+
+@function("tirx.sigmoid")
+def _sigmoid(tracer: Tracer, expression: Any) -> core.tensor:
+    (value,) = arguments(tracer, expression)
+    semantic = tracer.semantic
+
+    def compute(x: core.tensor) -> core.tensor:
+        one = tracer.number(1.0, x.type.scalar)
+        power = core.tensor(semantic.builder.create_exp(semantic.minus(x).handle), x.type)
+        return semantic.truediv(one, semantic.add(one, power, False))
+
+    return in_float(tracer, value, compute)
+
+
+@function("tirx.pow", "tl.pow_of_int")
+def _power(tracer: Tracer, expression: Any) -> core.tensor:
+    base, exponent = arguments(tracer, expression)
+    value = getattr(expression.args[1], "value", None)
+    if isinstance(value, (int, float)) and value in (1, 2, 3, 4):
+        result = base
+        for _ in range(int(value) - 1):
+            result = tracer.semantic.mul(result, base, False)
+        return result
+    if not base.type.scalar.is_floating():
+        raise tracer.fail("an integer to a power that is no small constant")
+    return in_float(tracer, base, lambda x: libdevice.call(tracer, "pow", [x, tracer.cast(exponent, x.type.scalar)]))
+
+
+@function("tirx.if_then_else")
+def _if_then_else(tracer: Tracer, expression: Any) -> core.tensor:
+    from tle_raw.adapters.tilelang.traced.expressions import choose
+
+    return choose(tracer, *expression.args)
+
+
+@function("tirx.bitwise_and")
+def _bitwise_and(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.and_(*arguments(tracer, expression))
+
+
+@function("tirx.bitwise_or")
+def _bitwise_or(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.or_(*arguments(tracer, expression))
+
+
+@function("tirx.bitwise_xor")
+def _bitwise_xor(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.xor_(*arguments(tracer, expression))
+
+
+@function("tirx.bitwise_not")
+def _bitwise_not(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.invert(*arguments(tracer, expression))
+
+
+@function("tirx.shift_left")
+def _shift_left(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.shl(*arguments(tracer, expression))
+
+
+@function("tirx.shift_right")
+def _shift_right(tracer: Tracer, expression: Any) -> core.tensor:
+    value, by = arguments(tracer, expression)
+    shift = tracer.semantic.lshr if value.type.scalar.is_int_unsigned() else tracer.semantic.ashr
+    return shift(value, by)
+
+
+@function("tirx.reinterpret")
+def _reinterpret(tracer: Tracer, expression: Any) -> core.tensor:
+    (value,) = arguments(tracer, expression)
+    dtype = tracer.dtype(expression.dtype)
+    if dtype.primitive_bitwidth != value.type.scalar.primitive_bitwidth:
+        raise tracer.fail(f"{value.type.scalar} reinterpreted as {dtype}, which has another width")
+    return tracer.semantic.bitcast(value, dtype)
+
+
+@function("tl.infinity")
+def _infinity(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.number(float("inf"), tracer.dtype(expression.dtype))
+
+
+@function("tirx.fma", "tl.fma", "tl.ieee_fmaf")
+def _fma(tracer: Tracer, expression: Any) -> core.tensor:
+    a, b, c = arguments(tracer, expression)[:3]
+    semantic = tracer.semantic
+    return semantic.add(semantic.mul(a, b, False), c, False)
+
+
+@function("tl.ieee_add")
+def _add(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.add(*_nearest(tracer, expression), False)
+
+
+@function("tl.ieee_sub")
+def _sub(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.sub(*_nearest(tracer, expression), False)
+
+
+@function("tl.ieee_mul", "tl.fmul")
+def _mul(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.mul(*_nearest(tracer, expression), False)
+
+
+@function("tl.ieee_fdiv")
+def _div(tracer: Tracer, expression: Any) -> core.tensor:
+    a, b = _nearest(tracer, expression)
+    return tracer.semantic.fdiv(a, b, True)
+
+
+def _nearest(tracer: Tracer, expression: Any) -> list[core.tensor]:
+    """The operands; the last argument names how to round, and Triton rounds to nearest."""
+    from tle_raw.adapters.tilelang.traced.expressions import evaluate
+
+    mode = str(getattr(expression.args[-1], "value", "rn"))
+    if mode != "rn":
+        raise tracer.fail(f"rounding {mode!r}")
+    return [evaluate(tracer, a) for a in expression.args[:2]]
+
+
+@function("tl.fast_rcp", "tl.ieee_frcp")
+def _reciprocal(tracer: Tracer, expression: Any) -> core.tensor:
+    from tle_raw.adapters.tilelang.traced.expressions import evaluate
+
+    value = evaluate(tracer, expression.args[0])
+    return tracer.semantic.truediv(tracer.number(1.0, value.type.scalar), value)
+
+
+@function("tl.clamp")
+def _clamp(tracer: Tracer, expression: Any) -> core.tensor:
+    value, low, high = arguments(tracer, expression)
+    semantic, ignore = tracer.semantic, core.PropagateNan.NONE
+    return semantic.minimum(semantic.maximum(value, low, ignore), high, ignore)
+
+
+@function("tl.max_nan")
+def _max_nan(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.maximum(*arguments(tracer, expression), core.PropagateNan.ALL)
+
+
+@function("tl.min_nan")
+def _min_nan(tracer: Tracer, expression: Any) -> core.tensor:
+    return tracer.semantic.minimum(*arguments(tracer, expression), core.PropagateNan.ALL)
+
+
+@function("tirx.isnan")
+def _is_nan(tracer: Tracer, expression: Any) -> core.tensor:
+    (value,) = arguments(tracer, expression)
+    return tracer.semantic.not_equal(value, value)
+
+
+@function("tirx.isinf")
+def _is_infinite(tracer: Tracer, expression: Any) -> core.tensor:
+    (value,) = arguments(tracer, expression)
+    size = absolute(tracer, value)
+    return tracer.semantic.equal(size, tracer.number(float("inf"), size.type.scalar))
+
+
+@function("tirx.isfinite")
+def _is_finite(tracer: Tracer, expression: Any) -> core.tensor:
+    (value,) = arguments(tracer, expression)
+    size = absolute(tracer, value)
+    return tracer.semantic.less_than(size, tracer.number(float("inf"), size.type.scalar))
+
+
+@function("tirx.likely", "tl.__ldg")
+def _itself(tracer: Tracer, expression: Any) -> core.tensor:
+    return arguments(tracer, expression)[0]

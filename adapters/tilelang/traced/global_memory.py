@@ -1,0 +1,175 @@
+"""Elements of global memory: addresses, bounds on both sides, loads and stores.
+
+TileLang reads zero beyond a tensor's bounds and writes nothing there. What lies inside for certain is not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.tilelang.regions import constant, linear_form
+from tle_raw.adapters.tilelang.traced.tracer import Tracer
+from tle_raw.adapters.tilelang.traced.types import padded, shape_of
+
+WIDE = 2**31
+
+
+@dataclass
+class _Offset:
+    """Where an element stands: a part that all lanes share, in 64 bits, and a part for each lane."""
+
+    shared: core.tensor | None = None
+    lanes: core.tensor | None = None
+
+
+def load(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> core.tensor:
+    pointer, inside = address(tracer, buffer, indices)
+    other = None
+    if inside is not None:
+        pointer, inside = _alike(tracer, pointer, inside)
+        other = tracer.number(0, pointer.type.scalar.element_ty) if not _is_small(pointer) else 0
+    value = core.load(pointer, mask=inside, other=other, _semantic=tracer.semantic)
+    return _as_bool(tracer, buffer, value)
+
+
+def store(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tensor) -> None:
+    pointer, inside = address(tracer, buffer, indices)
+    inside = tracer.both(inside, tracer.lanes_that_exist())
+    if shape_of(value) and not shape_of(pointer) and any(d != 1 for d in shape_of(value)):
+        raise tracer.fail(f"all lanes write one element of `{buffer.name}`, each another value")
+    _check_one_writer(tracer, buffer, pointer, value)
+    pointer, value = tracer.semantic.broadcast_impl_value(pointer, value) if shape_of(pointer) else (pointer, value)
+    if shape_of(value) and not shape_of(pointer):
+        value = tracer.reshape(value, ())
+    if inside is not None:
+        pointer, inside = _alike(tracer, pointer, inside)
+        value = tracer.spread(value, shape_of(pointer))
+    core.store(pointer, value, mask=inside, _semantic=tracer.semantic)
+
+
+def address(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> tuple[core.tensor, core.tensor | None]:
+    """The pointers, and where they lie inside the buffer and may be followed; None for everywhere."""
+    base = tracer.memory.get(buffer.data)
+    if base is None:
+        raise tracer.fail(f"global memory that is no parameter: `{buffer.name}`")
+    offset, inside = _Offset(), None
+    for index, stride, extent in zip(indices, strides(buffer), buffer.shape):
+        index = tracer.simplify(index)
+        value = _add(tracer, offset, index, stride, _is_large(buffer))
+        inside = tracer.both(inside, _bounds(tracer, index, value, tracer.simplify(extent)))
+    pointer = base
+    if offset.shared is not None:
+        pointer = tracer.semantic.add(pointer, offset.shared, False)
+    if offset.lanes is not None:
+        pointer = tracer.semantic.add(tracer.spread(pointer, shape_of(offset.lanes)), offset.lanes, False)
+        inside = tracer.both(inside, tracer.lanes_that_exist())
+    return pointer, tracer.both(inside, tracer.guard())
+
+
+def strides(buffer: Any) -> list[Any]:
+    """In elements; row-major where the buffer states none."""
+    if len(buffer.strides):
+        return list(buffer.strides)
+    found: list[Any] = [1]
+    for extent in reversed(list(buffer.shape)[1:]):
+        found.insert(0, extent * found[0])
+    return found
+
+
+def _is_large(buffer: Any) -> bool:
+    total = 1
+    for extent in buffer.shape:
+        total *= constant(extent) or 1
+    return total >= WIDE
+
+
+def _add(tracer: Tracer, offset: _Offset, index: Any, stride: Any, large: bool) -> core.tensor:
+    """Add one dim's index to the offset; gives the index itself."""
+    from tle_raw.adapters.tilelang.traced.expressions import integer
+
+    variables = tracer.lanes.variables
+    form = linear_form(index, variables)
+    if form is None:
+        value = integer(tracer, index)
+        wide = large or constant(tracer.simplify(stride)) is None
+        _add_lanes(tracer, offset, _times(tracer, value, stride, core.int64 if wide else value.type.scalar))
+        return value
+    factors, rest = form
+    shared = integer(tracer, rest)
+    if constant(tracer.simplify(rest)) != 0:
+        part = _times(tracer, shared, stride, core.int64)
+        offset.shared = part if offset.shared is None else tracer.semantic.add(offset.shared, part, False)
+    value = shared
+    for variable, factor in factors.items():
+        lane = tracer.cast(tracer.lane(variable), core.int32)
+        if constant(factor) != 1:
+            lane = tracer.semantic.mul(lane, tracer.cast(integer(tracer, factor), core.int32), False)
+        value = tracer.semantic.add(tracer.cast(lane, value.type.scalar), value, False)
+        wide = large and not _fits(tracer, variable, factor, stride)
+        _add_lanes(tracer, offset, _times(tracer, lane, stride, core.int64 if wide else core.int32))
+    return value
+
+
+def _fits(tracer: Tracer, variable: Any, factor: Any, stride: Any) -> bool:
+    """A lane's own part of the offset is no wider than 32 bits."""
+    axis = tracer.lanes.axis(variable)
+    assert axis is not None
+    sizes = [constant(tracer.simplify(n)) for n in (factor, stride)]
+    return None not in sizes and padded(tracer.lanes.extents[axis]) * abs(sizes[0] * sizes[1]) < WIDE  # type: ignore[operator]
+
+
+def _times(tracer: Tracer, value: core.tensor, stride: Any, dtype: core.dtype) -> core.tensor:
+    from tle_raw.adapters.tilelang.traced.expressions import integer
+
+    value = tracer.cast(value, dtype)
+    stride = tracer.simplify(stride)
+    if constant(stride) == 1:
+        return value
+    return tracer.semantic.mul(value, tracer.cast(integer(tracer, stride), dtype), False)
+
+
+def _add_lanes(tracer: Tracer, offset: _Offset, part: core.tensor) -> None:
+    if not shape_of(part):
+        part = tracer.cast(part, core.int64)
+        offset.shared = part if offset.shared is None else tracer.semantic.add(offset.shared, part, False)
+    else:
+        offset.lanes = part if offset.lanes is None else tracer.semantic.add(offset.lanes, part, False)
+
+
+def _bounds(tracer: Tracer, index: Any, value: core.tensor, extent: Any) -> core.tensor | None:
+    """Where ``0 <= index < extent``; None when that holds for certain."""
+    from tle_raw.adapters.tilelang.traced.expressions import integer
+
+    semantic = tracer.semantic
+    low = high = None
+    if not tracer.proves(index >= 0):
+        low = semantic.greater_equal(value, tracer.number(0, value.type.scalar))
+    if not tracer.proves(index < extent):
+        high = semantic.less_than(value, integer(tracer, extent))
+    return tracer.both(low, high)
+
+
+def _alike(tracer: Tracer, a: core.tensor, b: core.tensor) -> tuple[core.tensor, core.tensor]:
+    if not shape_of(a) and not shape_of(b):
+        return a, b
+    return tracer.semantic.broadcast_impl_value(a, b)
+
+
+def _check_one_writer(tracer: Tracer, buffer: Any, pointer: core.tensor, value: core.tensor) -> None:
+    """A value that varies along an axis must go to places that do."""
+    where, what = shape_of(pointer), shape_of(value)
+    if where and any(w == 1 and v != 1 for w, v in zip(where, what)):
+        raise tracer.fail(f"several lanes write one element of `{buffer.name}`, each another value")
+
+
+def _is_small(pointer: core.tensor) -> bool:
+    """Small floats have no constants of their own."""
+    return pointer.type.scalar.element_ty.primitive_bitwidth == 8 and pointer.type.scalar.element_ty.is_floating()
+
+
+def _as_bool(tracer: Tracer, buffer: Any, value: core.tensor) -> core.tensor:
+    return tracer.cast(value, core.int1) if str(buffer.dtype) == "bool" else value

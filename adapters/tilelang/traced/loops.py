@@ -1,0 +1,187 @@
+"""Loops and branches: parallel nests become axes of block tensors, the others Triton's own control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.tilelang.regions import UNROLLED, constant, is_parallel, nest_of, uses
+from tle_raw.adapters.tilelang.traced.block_reads import current
+from tle_raw.adapters.tilelang.traced.effects import Walk, holds
+from tle_raw.adapters.tilelang.traced.expressions import evaluate, integer
+from tle_raw.adapters.tilelang.traced.tracer import Tracer
+
+MOST_UNROLLED = 64
+
+
+def parallel(tracer: Tracer, loop: Any) -> None:
+    """A nest of parallel loops: its statements run once, for all points at the same time."""
+    from tle_raw.adapters.tilelang.traced.statements import run_body
+
+    if tracer.lanes.extents:
+        _inner_parallel(tracer, loop)
+        return
+    nest = list(nest_of(loop))
+    every = [*nest, *_parallel_loops(nest[-1].body)]
+    for each in every:
+        if constant(tracer.simplify(each.min)) != 0:
+            raise tracer.fail("a parallel loop that does not start at 0")
+    extents = [tracer.size(each.extent, f"the loop over `{each.loop_var.name}`") for each in every]
+    with tracer.parallel([each.loop_var for each in every], extents):
+        run_body(tracer, nest[-1].body)
+
+
+def _inner_parallel(tracer: Tracer, loop: Any) -> None:
+    """Its axis is there already: the outermost nest gave one to every parallel loop inside it."""
+    from tle_raw.adapters.tilelang.traced.statements import run_body
+
+    if tracer.lanes.axis(loop.loop_var) is None:
+        raise tracer.fail("a parallel loop inside a loop inside a parallel loop")
+    run_body(tracer, loop.body)
+
+
+def _parallel_loops(body: Any) -> list[Any]:
+    from tvm.tirx.stmt_functor import post_order_visit
+
+    found: list[Any] = []
+    post_order_visit(
+        body, lambda node: found.append(node) if type(node).__name__ == "For" and is_parallel(node) else None
+    )
+    return found
+
+
+def serial(tracer: Tracer, loop: Any) -> None:
+    """A loop that goes in order: unrolled where the source says so, else an scf.for."""
+    from tle_raw.adapters.tilelang.traced.statements import run_body
+
+    low, extent = tracer.simplify(loop.min), tracer.simplify(loop.extent)
+    count, step = constant(extent), constant(getattr(loop, "step", None) or 1)
+    if step != 1:
+        raise tracer.fail("a loop with a step of its own")
+    unroll = int(loop.kind) == UNROLLED and count is not None and count <= MOST_UNROLLED
+    if count is not None and (unroll or count <= 1 or (tracer.lanes.extents and count <= MOST_UNROLLED)):
+        for number in range(count):
+            tracer.expressions[loop.loop_var] = tracer.simplify(low + number)
+            with tracer.before([loop.body] if number + 1 < count else []):
+                run_body(tracer, loop.body)
+        tracer.expressions.pop(loop.loop_var, None)
+        return
+    if uses(extent, tracer.lanes.variables) or uses(low, tracer.lanes.variables):
+        raise tracer.fail("a loop whose bounds differ from lane to lane")
+    first, end = integer(tracer, low), integer(tracer, tracer.simplify(loop.min + loop.extent))
+    dtype = tracer.dtype(loop.loop_var.dtype)
+    stages = constant(loop.annotations["num_stages"]) if "num_stages" in loop.annotations else None
+    tracer.bind_range(loop.loop_var, low, extent)
+
+    def body(index: core.tensor) -> None:
+        tracer.scalars[loop.loop_var] = index
+        run_body(tracer, loop.body)
+
+    def again(carried: list[core.tensor], run: Callable[..., list[core.tensor]]) -> list[core.tensor]:
+        first_value, end_value = tracer.cast(first, dtype), tracer.cast(end, dtype)
+        return tracer.flow.loop(tracer, first_value, end_value, stages or 0, carried, run)
+
+    _carrying(tracer, loop.body, body, again)
+    tracer.scalars.pop(loop.loop_var, None)
+
+
+def repeat(tracer: Tracer, loop: Any) -> None:
+    """``while``: the condition is read anew each time."""
+    from tle_raw.adapters.tilelang.traced.statements import run_body
+
+    if tracer.lanes.extents:
+        raise tracer.fail("a while loop inside a parallel loop")
+    memories = _visible(tracer, loop.body, condition=loop.condition)
+    before = [_value(tracer, m) for m in memories]
+
+    def condition(carried: list[core.tensor]) -> core.tensor:
+        _put_back(tracer, memories, carried)
+        return evaluate(tracer, loop.condition)
+
+    def body(carried: list[core.tensor]) -> list[core.tensor]:
+        _put_back(tracer, memories, carried)
+        with tracer.before([loop.body]):
+            run_body(tracer, loop.body)
+        return [_value(tracer, m) for m in memories]
+
+    after = tracer.flow.repeat(tracer, before, condition, body)
+    _forget_written(tracer, loop.body)
+    _put_back(tracer, memories, after)
+
+
+def branch(tracer: Tracer, statement: Any, held: core.tensor) -> None:
+    """``if`` on a scalar: what either side writes comes out as a value."""
+    from tle_raw.adapters.tilelang.traced.statements import run_body
+
+    written = Walk(tracer.named).block([s for s in (statement.then_case, statement.else_case) if s is not None])
+    seen = _seen_later(tracer)
+    memories = [m for m in written.effects.written if holds(seen, m)]
+    before = dict(tracer.tiles)
+
+    def side(body: Any) -> list[core.tensor]:
+        tracer.tiles = dict(before)
+        if body is not None:
+            run_body(tracer, body)
+        return [_value(tracer, m) for m in memories]
+
+    after = tracer.flow.branch(tracer, held, lambda: side(statement.then_case), lambda: side(statement.else_case))
+    tracer.tiles = dict(before)
+    for memory in written.effects.written:
+        tracer.tiles.pop(memory, None)
+    _put_back(tracer, memories, after)
+
+
+def _carrying(tracer: Tracer, body: Any, run: Callable[[core.tensor], None], loop: Callable) -> None:
+    memories = _visible(tracer, body)
+    before = [_value(tracer, m) for m in memories]
+
+    def once(index: core.tensor, carried: list[core.tensor]) -> list[core.tensor]:
+        _put_back(tracer, memories, carried)
+        with tracer.before([body]):
+            run(index)
+        return [_value(tracer, m) for m in memories]
+
+    after = loop(before, once)
+    _forget_written(tracer, body)
+    _put_back(tracer, memories, after)
+
+
+def _visible(tracer: Tracer, body: Any, condition: Any = None) -> list[Any]:
+    """Memory that the body writes and whose value is seen by its next turn, or after the loop."""
+    walk = Walk(tracer.named)
+    if condition is not None:
+        walk.expression(condition)
+    effects = walk.block([body]).effects
+    later = _seen_later(tracer)
+    return [m for m in effects.written if holds(effects.seen, m) or holds(later, m)]
+
+
+def _seen_later(tracer: Tracer) -> list[Any]:
+    found: list[Any] = [tile.buffer.data for tile in tracer.named.values()]
+    for sequence in tracer.later:
+        found += Walk(tracer.named).block(list(sequence)).effects.seen
+    return found
+
+
+def _value(tracer: Tracer, memory: Any) -> core.tensor:
+    """The present value; zeros where nothing was written yet."""
+    if memory in tracer.tiles:
+        return tracer.tiles[memory]
+    home = next((t.buffer for t in tracer.named.values() if t.buffer.data.same_as(memory)), None)
+    home = home if home is not None else tracer.homes.get(memory)
+    if home is None:
+        raise tracer.fail(f"memory that the kernel does not allocate: `{memory.name}`")
+    return current(tracer, home)
+
+
+def _put_back(tracer: Tracer, memories: list[Any], values: list[core.tensor]) -> None:
+    for memory, value in zip(memories, values):
+        tracer.tiles[memory] = value
+
+
+def _forget_written(tracer: Tracer, body: Any) -> None:
+    """What a loop's body made is gone when the loop ends, unless it was carried out."""
+    for memory in Walk(tracer.named).block([body]).effects.written:
+        tracer.tiles.pop(memory, None)

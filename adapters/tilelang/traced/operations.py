@@ -1,0 +1,26 @@
+"""TileLang's tile operations, by name; each family has its own file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tle_raw.adapters.tilelang.traced import atomics, copies, gemm, reductions
+from tle_raw.adapters.tilelang.traced.tracer import Tracer
+
+OPERATIONS: dict[str, Callable[[Tracer, Any], Any]] = {
+    "tl.tileop.copy": copies.copy,
+    "tl.tileop.async_copy": copies.copy,
+    "tl.tileop.transpose": copies.transpose,
+    "tl.tileop.fill": copies.fill,
+    "tl.tileop.gemm": gemm.gemm,
+    "tl.tileop.reduce": reductions.reduce,
+    "tl.tileop.cumsum": reductions.cumulative_sum,
+    "tl.tileop.cummax": reductions.cumulative_max,
+    "tl.tileop.atomicadd": atomics.add_tile,
+    "tl.tileop.atomicmax": atomics.max_tile,
+    "tl.tileop.atomicmin": atomics.min_tile,
+    "tl.atomic_add_elem_op": atomics.add,
+    "tl.atomic_max_elem_op": atomics.maximum,
+    "tl.atomic_min_elem_op": atomics.minimum,
+}

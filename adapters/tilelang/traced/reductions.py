@@ -1,0 +1,66 @@
+"""``T.reduce_*``, ``T.cumsum`` and ``T.cummax``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.tilelang.regions import constant, region_of
+from tle_raw.adapters.tilelang.traced import boxes
+from tle_raw.adapters.tilelang.traced.flow import combine
+from tle_raw.adapters.tilelang.traced.functions import absolute
+from tle_raw.adapters.tilelang.traced.tracer import Tracer
+from tle_raw.adapters.tilelang.traced.types import padded
+
+_COMBINED = {"abssum": "sum", "absmax": "max"}
+
+
+def reduce(tracer: Tracer, call: Any) -> None:
+    """Along one dim, in the dtype of the result; ``clear=False`` combines with what is there."""
+    source, target = region_of(call.args[0]), region_of(call.args[1])
+    kind, dim = str(call.args[2].value), int(constant(call.args[3]) or 0)
+    extents = boxes.sizes(tracer, source)
+    value = tracer.cast(boxes.read(tracer, source), tracer.dtype(target.buffer.dtype))
+    if kind.startswith("abs"):
+        value = absolute(tracer, value)
+    kind = _COMBINED.get(kind, kind)
+    if kind not in ("sum", "max", "min", "bitand", "bitor", "bitxor"):
+        raise tracer.fail(f"a reduction of the kind {kind!r}")
+    value = boxes.mask_padding(tracer, value, extents, [dim], neutral(kind, value.type.scalar))
+    made = tracer.flow.reduce(tracer, value, dim, kind)
+    shape = [padded(e) for e in boxes.sizes(tracer, target)]
+    made = tracer.reshape(made, shape)
+    if not constant(call.args[4]):
+        made = combine(tracer, kind, boxes.read(tracer, target), made)
+    boxes.write(tracer, target, made)
+
+
+def neutral(kind: str, dtype: core.dtype) -> int | float:
+    """What changes nothing when it is combined."""
+    if kind in ("sum", "bitor", "bitxor"):
+        return 0
+    if kind == "bitand":
+        return -1 if dtype.is_int_signed() else (1 << dtype.primitive_bitwidth) - 1
+    if dtype.is_floating():
+        return float("-inf") if kind == "max" else float("inf")
+    signed, bits = dtype.is_int_signed(), dtype.primitive_bitwidth
+    lowest, highest = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    return lowest if kind == "max" else highest
+
+
+def cumulative_sum(tracer: Tracer, call: Any) -> None:
+    _scan(tracer, call, "sum")
+
+
+def cumulative_max(tracer: Tracer, call: Any) -> None:
+    _scan(tracer, call, "max")
+
+
+def _scan(tracer: Tracer, call: Any, kind: str) -> None:
+    source, target = region_of(call.args[0]), region_of(call.args[1])
+    dim, reverse = int(constant(call.args[2]) or 0), bool(constant(call.args[3]))
+    extents = boxes.sizes(tracer, source)
+    value = tracer.cast(boxes.read(tracer, source), tracer.dtype(target.buffer.dtype))
+    value = boxes.mask_padding(tracer, value, extents, [dim], neutral(kind, value.type.scalar))
+    boxes.write(tracer, target, tracer.flow.scan(tracer, value, dim, kind, reverse))

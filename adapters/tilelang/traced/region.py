@@ -1,0 +1,111 @@
+"""One region: parameters and block indices in, the kernel's body traced, the caller's tiles out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.tilelang.named_tiles import NamedTile
+from tle_raw.adapters.tilelang.places import place_of
+from tle_raw.adapters.tilelang.program import Program
+from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current
+from tle_raw.adapters.tilelang.traced.flow import flow_of
+from tle_raw.adapters.tilelang.traced.statements import run_body
+from tle_raw.adapters.tilelang.traced.tracer import Tracer
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import Place, TLEError, UntraceableError
+from tle_raw.signature import IN
+
+LARGEST = 2**31 - 1
+
+
+def trace_region(
+    program: Program,
+    tiles: Mapping[str, NamedTile],
+    places: Mapping[str, int | str],
+    in_grid: bool,
+    bound: BoundSignature,
+    values: Mapping[str, Any],
+    semantic: Any,
+) -> list[core.tensor]:
+    """Write the region with Triton's semantic object; the tiles that it returns, in the signature's order.
+
+    Raises
+    ------
+    UntraceableError : at the line of the construct that cannot be expressed.
+    """
+    tracer = Tracer(semantic, flow_of(semantic), dict(tiles))
+    tracer.place = _first_place(program)
+    try:
+        _parameters(tracer, program, bound, values)
+        _block_indices(tracer, program, places, in_grid, values)
+        for buffer in program.locals:
+            tracer.homes[buffer.data] = buffer
+        run_body(tracer, program.body)
+        return [_result(tracer, tiles[p.name]) for p in bound.parameters if p.name in tiles and p.effect != IN]
+    except TLEError as e:
+        e.at(source=tracer.place)
+        raise
+    except (AssertionError, ValueError, TypeError, NotImplementedError, AttributeError, KeyError) as e:
+        # Triton's own refusal of an operation: a shape or a dtype that it does not have.
+        error = UntraceableError(f"Triton refuses what stands here: {e}")
+        error.at(source=tracer.place)
+        raise error from e
+
+
+def _first_place(program: Program) -> Place | None:
+    return place_of(program.body)
+
+
+def _parameters(tracer: Tracer, program: Program, bound: BoundSignature, values: Mapping[str, Any]) -> None:
+    dtypes = {p.name: p.dtype for p in bound.parameters}
+    for name, buffer in program.buffers.items():
+        if name in tracer.named:
+            tracer.homes[buffer.data] = buffer
+            if name in values:
+                tracer.tiles[buffer.data] = _whole_tile(tracer, tracer.named[name], values[name])
+        else:
+            tracer.memory[buffer.data] = values[name]
+    for name, variable in {**program.scalars, **program.dims}.items():
+        value = values[name]
+        if not isinstance(value, core.tensor):
+            assert dtypes[name] is not None
+            if isinstance(value, int) and not isinstance(value, bool) and str(variable.dtype).startswith("int"):
+                tracer.expressions[variable] = _constant(variable, value)
+            value = tracer.number(value, tracer.dtype(variable.dtype))
+        tracer.scalars[variable] = value
+        if name in program.dims and variable not in tracer.expressions:
+            tracer.bind_range(variable, 0, LARGEST)
+
+
+def _constant(variable: Any, value: int) -> Any:
+    from tvm.tirx import IntImm
+
+    return IntImm(variable.dtype, value)
+
+
+def _whole_tile(tracer: Tracer, tile: NamedTile, value: core.tensor) -> core.tensor:
+    """The caller's block tensor; one of a single element is a scalar here."""
+    return tracer.reshape(value, block_shape([tile.extents[d] for d in tile.kept]))
+
+
+def _block_indices(
+    tracer: Tracer, program: Program, places: Mapping[str, int | str], in_grid: bool, values: Mapping[str, Any]
+) -> None:
+    for axis in program.grid:
+        place = places[axis.tag]
+        value = values[place] if isinstance(place, str) else tracer.semantic.program_id(place)
+        extent = tracer.simplify(axis.extent) if in_grid else LARGEST
+        if isinstance(value, int):
+            tracer.expressions[axis.variable] = _constant(axis.variable, value)
+            continue
+        tracer.scalars[axis.variable] = tracer.cast(value, tracer.dtype(axis.variable.dtype))
+        # Without the promise an index given by the caller may be anything; a program's own is no less than zero.
+        if isinstance(place, int) or in_grid:
+            tracer.bind_range(axis.variable, 0, extent)
+
+
+def _result(tracer: Tracer, tile: NamedTile) -> core.tensor:
+    return tracer.reshape(current(tracer, tile.buffer), tile.dims)

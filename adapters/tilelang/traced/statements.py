@@ -1,0 +1,162 @@
+"""TIR's statements, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.tilelang.places import place_of
+from tle_raw.adapters.tilelang.program import is_call
+from tle_raw.adapters.tilelang.program import statements as flat
+from tle_raw.adapters.tilelang.regions import constant, is_parallel
+from tle_raw.adapters.tilelang.traced import access, loops
+from tle_raw.adapters.tilelang.traced.expressions import evaluate
+from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
+from tle_raw.adapters.tilelang.traced.operations import OPERATIONS
+from tle_raw.adapters.tilelang.traced.tracer import Tracer
+
+# Advice on layouts, blocks and registers: Triton decides these.
+_ADVICE = ("threadblock_swizzle_pattern", "pragma_", "tl.", "kWarpSpecializationScope_no")
+# What brings a thread's block in step, or tells the compiler something, has no meaning for block tensors.
+_NOTHING = (
+    "tirx.tvm_storage_sync",
+    "tl.sync_warp",
+    "tl.no_set_max_nreg",
+    "tl.set_max_nreg",
+    "tl.annotate_producer_reg_dealloc",
+    "tl.annotate_consumer_reg_alloc",
+    "tl.conflict_hint",
+    "tl.pdl_sync",
+    "tl.pdl_trigger",
+    "tirx.assume",
+)
+
+
+def run(tracer: Tracer, sequence: Sequence[Any]) -> None:
+    """Trace statements one after the other; each knows which come later."""
+    for number, statement in enumerate(sequence):
+        with tracer.before(sequence[number + 1 :]):
+            _run_one(tracer, statement)
+
+
+def run_body(tracer: Tracer, body: Any) -> None:
+    run(tracer, list(flat(body)))
+
+
+def _run_one(tracer: Tracer, statement: Any) -> None:
+    kind = type(statement).__name__
+    handler = _KINDS.get(kind)
+    tracer.place = place_of(statement) or tracer.place
+    if handler is None:
+        raise tracer.fail(f"the statement {kind}")
+    handler(tracer, statement)
+
+
+def _for(tracer: Tracer, loop: Any) -> None:
+    if loop.thread_binding is not None:
+        raise tracer.fail(f"a loop that is bound to {loop.thread_binding.thread_tag}")
+    if is_parallel(loop):
+        loops.parallel(tracer, loop)
+    else:
+        loops.serial(tracer, loop)
+
+
+def _if(tracer: Tracer, statement: Any) -> None:
+    condition = tracer.simplify(statement.condition)
+    known = constant(condition)
+    if known is not None:
+        if known:
+            run_body(tracer, statement.then_case)
+        elif statement.else_case is not None:
+            run_body(tracer, statement.else_case)
+        return
+    held = evaluate(tracer, condition)
+    if held.type.is_block() or tracer.lanes.extents:
+        _in_lanes(tracer, statement, held)
+    else:
+        loops.branch(tracer, statement, held)
+
+
+def _in_lanes(tracer: Tracer, statement: Any, held: core.tensor) -> None:
+    """Inside parallel loops both sides run, each in its own lanes."""
+    with tracer.guarded(held):
+        run_body(tracer, statement.then_case)
+    if statement.else_case is not None:
+        with tracer.guarded(tracer.semantic.xor_(held, tracer.number(True, core.int1))):
+            run_body(tracer, statement.else_case)
+
+
+def _store(tracer: Tracer, statement: Any) -> None:
+    if getattr(statement, "predicate", None) is not None:
+        raise tracer.fail("a store with a predicate of its own")
+    access.store(tracer, statement.buffer, statement.indices, evaluate(tracer, statement.value))
+
+
+def _bind(tracer: Tracer, statement: Any) -> None:
+    """``x = …``: an expression of indices stays one, so that addresses are understood; else a value."""
+    from tvm.tirx.stmt_functor import post_order_visit
+
+    if is_call(statement.value, "tl.launch_thread_idx"):
+        return  # using it is what fails
+    kinds: set[str] = set()
+    post_order_visit(statement.value, lambda node: kinds.add(type(node).__name__))
+    integers = str(statement.var.dtype).startswith(("int", "uint", "bool"))
+    if integers and not kinds & {"BufferLoad", "Call"}:
+        tracer.expressions[statement.var] = tracer.simplify(statement.value)
+    else:
+        tracer.scalars[statement.var] = evaluate(tracer, statement.value)
+        tracer.expressions.pop(statement.var, None)
+
+
+def _evaluate(tracer: Tracer, statement: Any) -> None:
+    value = statement.value
+    if type(value).__name__ != "Call":
+        return
+    name = str(getattr(value.op, "name", value.op))
+    if name in OPERATIONS:
+        OPERATIONS[name](tracer, value)
+    elif name in FUNCTIONS:
+        evaluate(tracer, value)
+    elif name not in _NOTHING:
+        raise tracer.fail(f"the operation {name}", hint=_hint(name))
+
+
+def _hint(name: str) -> str:
+    words = ("mbarrier", "tma", "tcgen05", "wgmma", "ptx", "cluster", "ldmatrix", "call_extern", "warpgroup")
+    return "it belongs to one kind of hardware: the linked route takes it" if any(w in name for w in words) else ""
+
+
+def _attribute(tracer: Tracer, statement: Any) -> None:
+    if not str(statement.attr_key).startswith(_ADVICE):
+        raise tracer.fail(f"the attribute {statement.attr_key}")
+    run_body(tracer, statement.body)
+
+
+def _block(tracer: Tracer, realize: Any) -> None:
+    block = realize.block if type(realize).__name__ == "SBlockRealize" else realize
+    for buffer in block.alloc_buffers:
+        tracer.homes[buffer.data] = buffer
+    run_body(tracer, block.body)
+
+
+def _allocate(tracer: Tracer, statement: Any) -> None:
+    tracer.homes.setdefault(statement.buffer.data, statement.buffer)
+    if hasattr(statement, "body"):
+        run_body(tracer, statement.body)
+
+
+_KINDS: dict[str, Callable[[Tracer, Any], None]] = {
+    "For": _for,
+    "While": lambda tracer, loop: loops.repeat(tracer, loop),
+    "IfThenElse": _if,
+    "BufferStore": _store,
+    "Bind": _bind,
+    "Evaluate": _evaluate,
+    "AttrStmt": _attribute,
+    "SBlock": _block,
+    "SBlockRealize": _block,
+    "AllocBuffer": _allocate,
+    "DeclBuffer": _allocate,
+}

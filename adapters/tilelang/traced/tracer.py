@@ -1,0 +1,221 @@
+"""What a region knows while it is traced: its values, its lanes, its guards, and where it stands in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.tilelang.named_tiles import NamedTile
+from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.adapters.tilelang.traced.flow import Flow
+from tle_raw.adapters.tilelang.traced.types import padded, shape_of, triton_dtype
+from tle_raw.errors import Place, UntraceableError
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The iteration space of a nest of parallel loops: each variable has an axis of the block tensors."""
+
+    variables: tuple[Any, ...] = ()
+    extents: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(map(padded, self.extents))
+
+    def axis(self, variable: Any) -> int | None:
+        return next((a for a, v in enumerate(self.variables) if v.same_as(variable)), None)
+
+
+class Tracer:
+    """One region. Its statements are traced in order; every block tensor is a value that statements replace."""
+
+    def __init__(self, semantic: Any, flow: Flow, tiles: dict[str, NamedTile], target: str = "") -> None:
+        from tvm import arith
+
+        self.semantic, self.flow, self.target = semantic, flow, target
+        self.analyzer = arith.Analyzer()
+        self.named = tiles
+        self.scalars: dict[Any, core.tensor] = {}  # variables that have a run-time value
+        self.expressions: dict[Any, Any] = {}  # variables that stand for an expression or a constant
+        self.memory: dict[Any, core.tensor] = {}  # global buffers, by their memory: the base pointer
+        self.tiles: dict[Any, core.tensor] = {}  # shared buffers and fragments, by their memory
+        self.homes: dict[Any, Any] = {}  # the buffer that allocated a memory: views of it have other shapes
+        self.lanes = Lanes()
+        self.guards: list[core.tensor] = []
+        self.of_lanes: set[Any] = set()  # one-element buffers that hold a value for each lane
+        self.later: list[Sequence[Any]] = []  # statements that run after the present ones
+        self.place: Place | None = None
+
+    # --- failing ------------------------------------------------------------------------------------------------
+
+    def fail(self, message: str, hint: str = "") -> UntraceableError:
+        """The error to raise: what stands here cannot be traced."""
+        error = UntraceableError(f"TileLang's traced route cannot express this: {message}", hint=hint)
+        error.at(source=self.place)
+        return error
+
+    def dtype(self, name: object) -> core.dtype:
+        found = triton_dtype(name)
+        if found is None:
+            raise self.fail(f"values of type {name}")
+        return found
+
+    # --- expressions of TIR -------------------------------------------------------------------------------------
+
+    def simplify(self, expression: Any) -> Any:
+        """With the variables that stand for expressions replaced, simplified by what is known of the rest."""
+        from tvm.tirx.stmt_functor import substitute
+
+        if isinstance(expression, int):
+            return expression
+        if self.expressions:
+            expression = substitute(expression, self.expressions)
+        return self.analyzer.simplify(expression)
+
+    def proves(self, condition: Any) -> bool:
+        """A condition over integers holds for all values that its variables can have."""
+        if isinstance(condition, bool):
+            return condition
+        return bool(self.analyzer.can_prove(condition))
+
+    def size(self, extent: Any, what: str) -> int:
+        found = constant(self.simplify(extent))
+        if found is None:
+            raise self.fail(f"{what} has no constant size: {extent}")
+        return found
+
+    def bind_range(self, variable: Any, low: Any, extent: Any) -> None:
+        from tvm.ir import Range
+
+        self.analyzer.bind(variable, Range.from_min_extent(low, extent), allow_override=True)
+
+    # --- values -------------------------------------------------------------------------------------------------
+
+    def number(self, value: int | float | bool, dtype: core.dtype) -> core.tensor:
+        return self.semantic.scalar_constant(value, dtype)
+
+    def full(self, shape: Sequence[int], value: int | float, dtype: core.dtype) -> core.tensor:
+        if not shape:
+            return self.number(value, dtype)
+        return self.semantic.full(list(shape), value, dtype)
+
+    def positions(self, extent: int, axis: int, rank: int) -> core.tensor:
+        """0, 1, 2, … along one axis of a block tensor; the other axes have size 1."""
+        size = padded(extent)
+        if size == 1:
+            return self.full([1] * rank, 0, core.int32)
+        found = self.semantic.arange(0, size)
+        return self.reshape(found, [size if a == axis else 1 for a in range(rank)])
+
+    def reshape(self, value: core.tensor, shape: Sequence[int]) -> core.tensor:
+        """Also from a scalar to a block of one element, and back."""
+        before = shape_of(value)
+        if before == tuple(shape):
+            return value
+        if not before:
+            return self.semantic.splat(value, list(shape))
+        if not shape:
+            return self.semantic.unsplat(value)
+        if tuple(d for d in before if d != 1) == tuple(d for d in shape if d != 1):
+            return self._with_unit_axes(value, before, list(shape))
+        return self.semantic.reshape(value, list(shape), False)
+
+    def _with_unit_axes(self, value: core.tensor, before: Sequence[int], shape: list[int]) -> core.tensor:
+        """Axes of size 1 are put in without moving anything, where that is all."""
+        if len(before) > len(shape) or any(d == 1 for d in before):
+            return self.semantic.reshape(value, shape, False)
+        for axis, size in enumerate(shape):
+            if size == 1:
+                value = self.semantic.expand_dims(value, axis)
+        return value
+
+    def spread(self, value: core.tensor, shape: Sequence[int]) -> core.tensor:
+        """Broadcast to a shape; the ranks are equal, or the value is a scalar."""
+        if shape_of(value) == tuple(shape):
+            return value
+        if not shape_of(value):
+            return self.semantic.splat(value, list(shape)) if shape else value
+        return self.semantic.broadcast_impl_shape(value, list(shape))
+
+    def permute(self, value: core.tensor, order: Sequence[int]) -> core.tensor:
+        return value if list(order) == list(range(len(order))) else self.semantic.permute(value, tuple(order))
+
+    def cast(self, value: core.tensor, dtype: core.dtype) -> core.tensor:
+        return value if value.type.scalar == dtype else self.semantic.cast(value, dtype)
+
+    def both(self, *conditions: core.tensor | None) -> core.tensor | None:
+        """All of the conditions; None stands for one that always holds."""
+        found = None
+        for condition in conditions:
+            if condition is not None:
+                found = condition if found is None else self.semantic.and_(found, condition)
+        return found
+
+    def choose(self, condition: core.tensor, yes: core.tensor, no: core.tensor) -> core.tensor:
+        return self.semantic.where(condition, yes, no)
+
+    # --- scopes -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def parallel(self, variables: Sequence[Any], extents: Sequence[int]) -> Iterator[None]:
+        """The statements inside run once for each point of the space, all at the same time."""
+        before, self.lanes = self.lanes, Lanes(tuple(variables), tuple(extents))
+        for variable, extent in zip(variables, extents):
+            self.bind_range(variable, 0, extent)
+        try:
+            yield
+        finally:
+            self.lanes = before
+            for memory in self.of_lanes:
+                self.tiles.pop(memory, None)
+            self.of_lanes.clear()
+
+    @contextmanager
+    def guarded(self, condition: core.tensor | None) -> Iterator[None]:
+        """The statements inside touch memory only where the condition holds."""
+        if condition is None:
+            yield
+            return
+        self.guards.append(condition)
+        try:
+            yield
+        finally:
+            self.guards.pop()
+
+    @contextmanager
+    def before(self, later: Sequence[Any]) -> Iterator[None]:
+        """The statements inside run before these."""
+        self.later.append(later)
+        try:
+            yield
+        finally:
+            self.later.pop()
+
+    def guard(self) -> core.tensor | None:
+        """The condition under which memory may be touched here."""
+        return self.both(*self.guards)
+
+    def lanes_that_exist(self) -> core.tensor | None:
+        """Which lanes are points of the space: its block tensors are padded to powers of two."""
+        rank = len(self.lanes.extents)
+        found = None
+        for axis, extent in enumerate(self.lanes.extents):
+            if extent != padded(extent):
+                inside = self.semantic.less_than(self.positions(extent, axis, rank), self.number(extent, core.int32))
+                found = self.both(found, inside)
+        return found
+
+    def lane(self, variable: Any) -> core.tensor | None:
+        """The value of a parallel loop's variable in each lane."""
+        axis = self.lanes.axis(variable)
+        if axis is None:
+            return None
+        return self.positions(self.lanes.extents[axis], axis, len(self.lanes.extents))
+
+
+Handler = Callable[..., Any]
