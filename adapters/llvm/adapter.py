@@ -15,6 +15,7 @@ from tle_raw.adapters.llvm.options import Options, read_options
 from tle_raw.adapters.llvm.prototype import prototype_text
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import CompilationFailed, FragmentSourceError, Place
+from tle_raw.linker.clang import find_clang
 from tle_raw.linker.llvm_text import UnreadableIRError
 from tle_raw.signature import Signature
 from tle_raw.source_text import near_files, place_of_text
@@ -54,8 +55,15 @@ class LlvmAdapter:
         return (options.file,) if options.file else ()
 
     def compiler_identity(self) -> str:
-        """Who reads the text: the LLVM inside Triton, and llvmlite for the CPU."""
-        return f"LLVM of Triton {_version('triton')}, llvmlite {_version('llvmlite')}"
+        """Who reads the text: the LLVM inside Triton, and what checks it before.
+
+        Raises
+        ------
+        ToolchainError : there is neither llvmlite nor clang.
+        """
+        checker = _version("llvmlite")
+        checker = f"llvmlite {checker}" if checker else f"clang {find_clang().version}"
+        return f"LLVM of Triton {_version('triton')}, {checker}"
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
         """Check, and add the entry: see ``device.compile_device_ir``."""
@@ -100,4 +108,4 @@ def _version(distribution: str) -> str:
     try:
         return version(distribution)
     except PackageNotFoundError:
-        return "not installed"
+        return ""
