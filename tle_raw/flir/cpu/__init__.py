@@ -51,7 +51,7 @@ field  meaning
        the error; call it before the workspace or the kernel's code is released
 2      the worker's team workspace: a word that regions of CUDA fragments own (0 at first). Whoever ends the worker
        calls ``run_fragment.release_workspace(word)``
-3      i64 flags, bit 0: ``knobs.debug``
+3      i64 flags, bit 0: ``knobs.debug``, bit 1: store past the caches (``stream_stores``)
 4      pointer to the memory of the arguments, for kernels compiled with ``options.debug_checks``: i64 count, then for
        each pointer argument the i64 addresses where its array starts and ends, compared as unsigned; 0 otherwise
 ====== =======================================================================================================

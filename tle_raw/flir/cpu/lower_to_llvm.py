@@ -10,12 +10,19 @@ from tle_raw.flir.cpu.block_matmul import block_matmul
 from tle_raw.flir.cpu.common_divisor import multiply_by_reciprocals
 from tle_raw.flir.cpu.math_functions import expand_math
 from tle_raw.flir.cpu.place_buffers import place_buffers
+from tle_raw.flir.cpu.prefetch import prefetch_next
+from tle_raw.flir.cpu.stream_stores import stream_stores
 from tle_raw.flir.cpu.vectorise import vectorise
+from tle_raw.flir.cpu.vectorise.operations import walk
 from tle_raw.flir.print_after import print_after, print_module_after
 
 # bf16 has no arithmetic on most hosts: it is done in f32 and rounded back, operation by operation.
 _EMULATE_SMALL_FLOATS = "func.func(arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32})"
 _EXPAND_ARITHMETIC = "arith-expand{include-bf16=true include-min-max-f=false}"
+# Products of tiles.
+_PRODUCTS = ("linalg.matmul", "linalg.batch_matmul")
+# Non-temporal stores of vectors came with AVX.
+_STREAMS = 32
 # Divisions of vectors as wide as these take four times as long as the operations that can take their place.
 _DIVIDES_SLOWLY = 64
 # Strided metadata is expanded before the affine maps that it makes are lowered.
@@ -37,7 +44,8 @@ def lower_to_llvm(module: Any, *, vector_bytes: int, fma: bool = True, metadata:
     module : the text of a module, or a module of the MLIR bindings, which is changed in place.
     vector_bytes : width of the host's vector registers: 64 for AVX-512, 32 for AVX2, 16 otherwise.
     fma : whether the host has fused multiply-add.
-    metadata : receives ``scratch_bytes``, the scratch memory that one worker needs.
+    metadata : receives ``scratch_bytes``, the scratch memory that one worker needs, and ``streamed``, what
+        ``stream_stores`` says.
 
     Raises
     ------
@@ -55,10 +63,15 @@ def _lower(module: Any, vector_bytes: int, fma: bool, metadata: dict[str, Any] |
     from torch_mlir.dialects import llvm
 
     with module.context, mlir().Location.unknown():
+        multiplies = any(op.name in _PRODUCTS for op in walk(module.operation))
         block_matmul(module, vector_bytes=vector_bytes)
         print_module_after("block-matmul", module)
         vectorise(module, vector_bytes=vector_bytes)
         print_module_after("vectorise", module)
+        # A product's programs read the same rows again: what is next is in the cache, and the bandwidth is not.
+        if not multiplies:
+            prefetch_next(module)
+        streamed = stream_stores(module) if vector_bytes >= _STREAMS else None
         if fma and vector_bytes >= _DIVIDES_SLOWLY:
             multiply_by_reciprocals(module)
         print_module_after("multiply-by-reciprocals", module)
@@ -78,6 +91,7 @@ def _lower(module: Any, vector_bytes: int, fma: bool, metadata: dict[str, Any] |
         print_after("translate-to-llvmir", text)
     if metadata is not None:
         metadata["scratch_bytes"] = scratch_bytes
+        metadata["streamed"] = streamed
     return text
 
 

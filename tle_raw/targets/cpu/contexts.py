@@ -10,6 +10,7 @@ from tle_raw.errors import ToolchainError
 SCRATCH, STATUS, TEAM, FLAGS, RANGES = range(5)
 FIELDS = 8
 DEBUG_FLAG = 1
+STREAM_FLAG = 2  # the launch writes more than the caches hold
 # Fields of a status record.
 CODE, PROGRAM, DETAIL = 0, slice(1, 4), slice(4, 8)
 STATUS_FIELDS = 8

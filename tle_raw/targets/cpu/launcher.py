@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
-from tle_raw.targets.cpu.contexts import DEBUG_FLAG, flush_output, load_cffi
+from tle_raw.targets.cpu.caches import last_level_bytes
+from tle_raw.targets.cpu.contexts import DEBUG_FLAG, STREAM_FLAG, flush_output, load_cffi
 from tle_raw.targets.cpu.failures import failure
 from tle_raw.targets.cpu.launch import Launch
 from tle_raw.targets.cpu.pool import pool
@@ -17,6 +18,8 @@ from tle_raw.targets.cpu.slots import Slots
 SIGNATURE = "void(*)(void *, void *, int64_t, int64_t, void *)"
 MOST_PROGRAMS = (1 << 31) - 1  # per dimension: the grid is made of i32
 MOST_IN_ALL = (1 << 63) - 1
+# A launch goes past the caches when its arrays are larger than the last one, and it is known to write this share of it.
+STREAMED_SHARE = 1 / 8
 
 
 class CpuLauncher:
@@ -30,6 +33,8 @@ class CpuLauncher:
         self.flags = DEBUG_FLAG if getattr(metadata, "debug_checks", False) else 0
         self.needs_ranges = bool(self.flags)
         self.prints = getattr(metadata, "prints", False)
+        streamed = getattr(metadata, "streamed", None) or {"arguments": [], "bytes": 0}
+        self.streamed, self.streamed_bytes = streamed["arguments"], streamed["bytes"]
         self._ffi = load_cffi()
         self._functions: dict[int, Any] = {}
         self._seconds_per_program = 0.0
@@ -62,7 +67,8 @@ class CpuLauncher:
         memory = self.slots.memory(arguments) if self.needs_ranges else []
         # How many, then where each array's memory starts and ends.
         ranges = ffi.new("int64_t[]", [len(memory), *(n for _, found in memory for n in found)]) if memory else None
-        launch = Launch(self.kernel, function, ffi.from_buffer(slots), grid, self.scratch_bytes, self.flags, ranges)
+        flags = self.flags | STREAM_FLAG if self._streams(grid, arguments) else self.flags
+        launch = Launch(self.kernel, function, ffi.from_buffer(slots), grid, self.scratch_bytes, flags, ranges)
         if self.prints:
             sys.stdout.flush()
         self._seconds_per_program, failed = pool().run(launch, self._seconds_per_program)
@@ -70,6 +76,13 @@ class CpuLauncher:
             flush_output()  # what C has printed belongs before what Python prints next
         if failed:
             raise failure(failed, self.checks, self.kernel, memory)
+
+    def _streams(self, grid: tuple[int, int, int], arguments: Sequence[Any]) -> bool:
+        """Whether nobody could find in a cache what the launch writes."""
+        written = grid[0] * grid[1] * grid[2] * self.streamed_bytes
+        if not written or written < STREAMED_SHARE * last_level_bytes():
+            return False
+        return all(self.slots.bytes_of(arguments, n) > last_level_bytes() for n in self.streamed)
 
     def _function(self, address: int) -> Any:
         self._functions[address] = made = self._ffi.cast(SIGNATURE, address)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
-from tle_raw.targets.cpu.arrays import Range, address_of, memory_of
+from tle_raw.targets.cpu.arrays import ANYWHERE, Range, address_of, memory_of
 from tle_raw.targets.cpu.descriptors import expand_descriptor, expanded_types, is_descriptor
 
 POINTER, CONSTANT = "*", "constexpr"
@@ -85,6 +85,13 @@ class Slots:
         if self.descriptors:
             arguments = self._expanded(arguments)
         return [(p.name, memory_of(_follow(arguments, p.path))) for p in self.parameters if p.is_pointer]
+
+    def bytes_of(self, arguments: Sequence[Any], number: int) -> int:
+        """Bytes of the array that a pointer parameter gets; 0 where they are not known."""
+        if self.descriptors:
+            arguments = self._expanded(arguments)
+        found = memory_of(_follow(arguments, self.parameters[number].path))
+        return 0 if found == ANYWHERE else found[1] - found[0]
 
     def _expanded(self, arguments: Sequence[Any]) -> list[Any]:
         return [expand_descriptor(a) if i in self.descriptors else a for i, a in enumerate(arguments)]
