@@ -214,8 +214,10 @@ def _compile_python(source: Source, bound: BoundSignature, target: Target) -> Co
     lowered = lower(
         built.text, built.symbol, target=target, trusted=True, route=built.route, place=_line_info(source, target)
     )
-    ir = DeviceIR(lowered.llvm_ir, built.symbol, source.place, lowered.compiler, lowered.seconds, is_valid=True)
-    return replace(compile_device_ir(ir, source.name, bound, target), route=lowered.route)
+    block = source.data.block
+    text = reshape_block(lowered.llvm_ir, block)
+    ir = DeviceIR(text, built.symbol, source.place, lowered.compiler, lowered.seconds, is_valid=True)
+    return replace(compile_device_ir(ir, source.name, bound, target), route=lowered.route, block=block)
 
 
 def _line_info(source: Source, target: Target) -> Place | None:
