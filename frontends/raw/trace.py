@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +15,8 @@ from tle_raw.bound import BoundSignature
 from tle_raw.errors import Place, UntraceableError
 from tle_raw.flir.traced_regions import TracedRegion, remember
 from tle_raw.fragments import Fragment
+
+_LOCATION = re.compile(r'"((?:[^"\\\\]|\\\\.)*)":(\d+):(\d+)')
 
 
 def trace_region(
@@ -32,11 +36,11 @@ def trace_region(
         return None
     with _same_place(semantic.builder):
         results = fragment.trace(bound, values, semantic)
-    if site is not None:
-        seconds = time.perf_counter() - started
-        parameters = tuple(str(p) for p in bound.parameters)
-        place = (site.file, site.line, site.column, site.text)
-        remember(TracedRegion(fragment.name, *place, parameters, fragment.dialect, seconds))
+    site = site or _place(semantic.builder)
+    seconds = time.perf_counter() - started
+    parameters = tuple(str(p) for p in bound.parameters)
+    place = (site.file, site.line, site.column, site.text)
+    remember(TracedRegion(fragment.name, *place, parameters, fragment.dialect, seconds))
     return results
 
 
@@ -62,6 +66,15 @@ def _can_trace(fragment: Fragment, bound: BoundSignature, values: dict[str, Any]
             builder.restore_insertion_point(here)
             block.erase()
     return True
+
+
+def _place(builder: Any) -> Place:
+    """The call's line from the builder: from Triton 3.9 on fragments are not told the generator."""
+    found = _LOCATION.search(str(builder.get_loc()))
+    if found is None:
+        return Place("<kernel>", 0)
+    file, line, column = found[1], int(found[2]), int(found[3])
+    return Place(file, line, column, linecache.getline(file, line).rstrip())
 
 
 @contextmanager

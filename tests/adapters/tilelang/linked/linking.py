@@ -1,0 +1,71 @@
+"""A fragment of a PrimFunc by the linked route alone, whatever route the dialect would choose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tle_raw.adapter import CompilerOutput, Declaration, Source
+from tle_raw.adapters.tilelang.linked import Linkable, compile_linked, compiler_identity, lower
+from tle_raw.adapters.tilelang.linked.host_call import DATA
+from tle_raw.bound import POINTER, SCALAR, BoundParameter, BoundSignature
+from tle_raw.dtypes import parse_dtype
+from tle_raw.errors import Place
+from tle_raw.fragments import Fragment, declare
+from tle_raw.signature import Parameter, Pointer, Scalar, Signature
+from tle_raw.target import Target
+
+
+class LinkedAdapter:
+    """The dialect, for tests: ``prim_func``, ``places`` and ``pass_configs`` are its options."""
+
+    name = "tilelang-linked"
+
+    def read(self, declaration: Declaration) -> Source:
+        data = Linkable(**declaration.options)
+        text = f"{data.prim_func.script()}\n{sorted(data.places.items())}\n{data.pass_configs}"
+        return Source(self.name, declaration.name, declaration.name, text, declaration.place, (), data)
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        return ()
+
+    def compiler_identity(self) -> str:
+        return compiler_identity()
+
+    def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        return compile_linked(source, bound, target)
+
+    def prototype(self, source: Source | None, signature: Signature) -> str:
+        return ""
+
+
+def linked(prim_func: Any, places: dict[str, int | str] | None = None, **pass_configs: Any) -> Fragment:
+    """A fragment whose parameters are in the PrimFunc's order, then its dims, then the block indices that are given."""
+    places = places or {}
+    name = str(prim_func.attrs["global_symbol"])
+    parameters, dims = [], {}
+    for variable in prim_func.params:
+        buffer = prim_func.buffer_map.get(variable)
+        if buffer is None:
+            parameters.append(Parameter(str(variable.name), Scalar[str(variable.dtype)]))
+            continue
+        parameters.append(Parameter(str(buffer.name), Pointer[str(buffer.dtype)], "InOut"))
+        dims |= {str(d.name): d for d in (*buffer.shape, *buffer.strides) if hasattr(d, "name")}
+    parameters += [Parameter(dim, Scalar[str(v.dtype)]) for dim, v in dims.items()]
+    parameters += [Parameter(p, Scalar["i32"]) for p in places.values() if isinstance(p, str)]
+    options = {"prim_func": prim_func, "places": places, "pass_configs": pass_configs}
+    declaration = Declaration(
+        name, Signature(name, tuple(parameters)), options, Place(__file__, 1), Path(__file__).parent
+    )
+    return declare(LinkedAdapter(), declaration)
+
+
+def bound_of(prim_func: Any, arch: str = "sm_90a") -> tuple[Source, BoundSignature]:
+    """What a region of a PrimFunc is bound to, in the kernel's own order."""
+    name = str(prim_func.attrs["global_symbol"])
+    parameters = [
+        BoundParameter(a.name, POINTER if a.kind == DATA else SCALAR, "InOut", parse_dtype(a.dtype))
+        for a in lower(prim_func, arch).arguments
+    ]
+    source = Source("tilelang", name, name, "", Place(__file__, 1), (), Linkable(prim_func))
+    return source, BoundSignature(name, tuple(parameters))
