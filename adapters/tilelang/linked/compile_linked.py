@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tle_raw.adapter import CompilerOutput, Source
 from tle_raw.adapters.cuda.command import command_line
@@ -18,7 +18,7 @@ from tle_raw.adapters.tilelang.linked.explain import explain
 from tle_raw.adapters.tilelang.linked.lower import Lowered, lower
 from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
 from tle_raw.bound import BoundSignature
-from tle_raw.errors import DialectError, TLEError, ToolchainError
+from tle_raw.errors import DialectError, Place, TLEError, ToolchainError
 from tle_raw.linker.run_compiler import run_compiler
 from tle_raw.linker.wheels import package_folder
 from tle_raw.target import Target
@@ -29,8 +29,9 @@ _FAST_MATH = ("-fgpu-flush-denormals-to-zero", "-fgpu-approx-transcendentals")
 _UNROLL = ("-mllvm", "-unroll-threshold=1500")
 
 
-class Linkable(Protocol):
-    """What ``Source.data`` must offer.
+@dataclass(frozen=True)
+class Linkable:
+    """What there is to link.
 
     Attributes
     ----------
@@ -40,14 +41,9 @@ class Linkable(Protocol):
     pass_configs : TileLang's pass configuration.
     """
 
-    @property
-    def prim_func(self) -> Any: ...
-
-    @property
-    def places(self) -> Mapping[str, int | str]: ...
-
-    @property
-    def pass_configs(self) -> Mapping[str, Any]: ...
+    prim_func: Any
+    places: Mapping[str, int | str] = field(default_factory=dict)
+    pass_configs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,16 +65,17 @@ def compiler_identity() -> str:
     return f"TileLang {installed_version()}, {find_toolchain().identity()}"
 
 
-def linked_unit(source: Source, bound: BoundSignature, arch: str) -> LinkedUnit:
+def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
     """The C++ text for one call and one architecture."""
-    data: Linkable = source.data
-    lowered = lower(data.prim_func, arch, data.pass_configs)
+    lowered = lower(linkable.prim_func, arch, linkable.pass_configs)
     function = device_function(lowered.text, lowered.kernel)
-    return LinkedUnit(write_unit(source.name, lowered, function, bound, data.places, [arch]), lowered)
+    return LinkedUnit(write_unit(source.name, lowered, function, bound, linkable.places, [arch]), lowered)
 
 
-def compile_linked(source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
-    """Compile for one call and one target.
+def compile_linked(
+    source: Source, bound: BoundSignature, target: Target, linkable: Linkable | None = None
+) -> CompilerOutput:
+    """Compile for one call and one target. ``linkable`` is ``source.data`` where it is not given.
 
     Raises
     ------
@@ -93,17 +90,17 @@ def compile_linked(source: Source, bound: BoundSignature, target: Target) -> Com
             hint="the traced route runs on the CPU too",
         )
     try:
-        return _compile(source, bound, target)
+        return _compile(source, linkable or source.data, bound, target)
     except TLEError as error:
         raise error.at(fragment=source.name, source=source.place) from None
 
 
-def _compile(source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: Target) -> CompilerOutput:
     from tle_raw.knobs import knobs
 
     toolchain, headers = find_toolchain(), _headers()
-    linked = linked_unit(source, bound, target.arch)
-    command = _command(toolchain, headers, source, target.arch)
+    linked = linked_unit(source, linkable, bound, target.arch)
+    command = _command(toolchain, headers, source.place, linkable, target.arch)
     run = run_compiler(command, linked.unit.text, knobs.compile_timeout)
     if run.returncode != 0:
         raise explain(run, toolchain, headers, target.arch, knobs.compile_timeout)
@@ -121,9 +118,12 @@ def _compile(source: Source, bound: BoundSignature, target: Target) -> CompilerO
     )
 
 
-def _command(toolchain: Toolchain, headers: tuple[Path, ...], source: Source, arch: str) -> tuple[str, ...]:
-    data: Linkable = source.data
-    settings = {str(getattr(key, "value", key)): value for key, value in data.pass_configs.items()}
+def _command(
+    toolchain: Toolchain, headers: tuple[Path, ...], place: Place, linkable: Linkable, arch: str
+) -> tuple[str, ...]:
+    from tle_raw.knobs import knobs
+
+    settings = {str(getattr(key, "value", key)): value for key, value in linkable.pass_configs.items()}
     flags: list[str] = ["-std=c++20", "-w", *_UNROLL]
     for header in headers:
         flags += ["-isystem", str(header)]
@@ -133,10 +133,8 @@ def _command(toolchain: Toolchain, headers: tuple[Path, ...], source: Source, ar
     flags += [f"-D__CUDA_ARCH_LIST__={''.join(filter(str.isdecimal, arch))}0"]
     flags += _FAST_MATH if settings.get("tl.enable_fast_math") else ()
     flags += _users(settings.get("tl.device_compile_flags") or ())
-    folder = Path(source.place.file).parent
+    folder = Path(place.file).parent
     options = read_options({"source": "", "flags": flags}, folder)
-    from tle_raw.knobs import knobs
-
     return command_line(toolchain, options, arch, folder, bool(knobs.line_info))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import threading
 from collections.abc import Mapping
@@ -9,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.adapters.tilelang.installed import load_tilelang
+from tle_raw.adapters.tilelang.linked.constant_waits import constant_waits
 from tle_raw.adapters.tilelang.linked.host_call import Argument, read_host_call
-from tle_raw.errors import CompilationFailed, Context, Place, UnsupportedFeatureError
+from tle_raw.errors import CompilationFailed, Context, Place, TLEError, UnsupportedFeatureError
 
 # Descriptors are made by a launch and extra warps are started by one; the lines let errors name the user's own.
 SETTINGS = {
@@ -70,18 +72,39 @@ def lower(prim_func: Any, arch: str, settings: Mapping[str, Any] | None = None) 
     CompilationFailed : TileLang refused the PrimFunc; the error names its line.
     UnsupportedFeatureError : it makes several kernels, or one that only its own launch can start.
     """
-    tilelang = load_tilelang()
+    load_tilelang()
     configuration = {str(getattr(key, "value", key)): value for key, value in (settings or {}).items()} | SETTINGS
     with _LOWERING:
         try:
-            import tvm
-
-            target = tvm.target.Target({"kind": "cuda", "arch": arch})
-            with target, tvm.transform.PassContext(config=configuration):
-                artifact = tilelang.lower(prim_func, target=target)
+            host, device, text = _run(prim_func, arch, configuration)
+        except TLEError:
+            raise
         except Exception as error:
             raise _refused(error) from error
-    return _read(artifact, prim_func)
+        return _read(host, device, text, prim_func)
+
+
+def _run(prim_func: Any, arch: str, configuration: Mapping[str, Any]) -> tuple[Any, Any, str]:
+    """The steps of ``tilelang.lower``, with a look at the device's module between its passes and its printer."""
+    import tvm
+
+    steps = importlib.import_module("tilelang.engine.lower")  # the package has a function of that name
+    target = tvm.target.Target({"kind": "cuda", "arch": arch})
+    with target, tvm.transform.PassContext(config=dict(configuration)):
+        context = steps.create_backend_context(target, None, "auto")
+        host, device, *_ = steps.lower_to_host_device_ir(prim_func, context)
+        _check_one(device)
+        device = constant_waits(device)
+        return host, device, str(steps.device_codegen_without_compile(device, context).inspect_source())
+
+
+def _check_one(device: Any) -> None:
+    count = len(device.functions)
+    if count != 1:
+        raise UnsupportedFeatureError(
+            f"the PrimFunc makes {count} kernels, and a region is one",
+            hint="write one PrimFunc for each T.Kernel" if count else "the PrimFunc needs a T.Kernel",
+        )
 
 
 def _refused(error: Exception) -> CompilationFailed:
@@ -100,14 +123,8 @@ def _refused(error: Exception) -> CompilationFailed:
     )
 
 
-def _read(artifact: Any, prim_func: Any) -> Lowered:
-    functions = list(artifact.device_mod.functions.values())
-    if len(functions) != 1:
-        raise UnsupportedFeatureError(
-            f"the PrimFunc makes {len(functions)} kernels, and a region is one",
-            hint="write one PrimFunc for each T.Kernel" if functions else "the PrimFunc needs a T.Kernel",
-        )
-    (function,) = functions
+def _read(host: Any, device: Any, text: str, prim_func: Any) -> Lowered:
+    (function,) = device.functions.values()
     attributes = {str(key): function.attrs[key] for key in function.attrs.keys()}  # noqa: SIM118 - no mapping
     for name, kind in _LAUNCHES.items():
         if name in attributes:
@@ -115,9 +132,9 @@ def _read(artifact: Any, prim_func: Any) -> Lowered:
     kernel = str(attributes["global_symbol"])
     extents = {str(key): extent for key, extent in attributes["thread_extent"].items()}
     launch = tuple(str(name) for name in attributes.get("tirx.kernel_launch_params", ()))
-    call = read_host_call(artifact.host_mod, prim_func, kernel, function, launch)
+    call = read_host_call(host, prim_func, kernel, function, launch)
     return Lowered(
-        text=artifact.kernel_source,
+        text=text,
         kernel=kernel,
         arguments=call.arguments,
         parameters=len(function.params),

@@ -53,9 +53,10 @@ def write_unit(
         f'#line 1 "{LABEL}"',
         "#define TLE_RAW_FLAT_BLOCK 1",
         *_block_lines(lowered.block),
+        "#include <tle_raw/packed_floats.h>",
+        "#include <tle_raw/tilelang.h>",
         function.text,
         f'\n#line 1 "{LABEL}"',
-        "#include <tle_raw/tilelang.h>",
         *_entry(entry, lowered, function, bound, places, shared),
     ]
     return Unit("\n".join(lines) + "\n", entry, shared)

@@ -60,7 +60,20 @@ def compare(tmp_path_factory):
     library = tmp_path_factory.mktemp("swizzle") / "swizzle.so"
     source = library.with_suffix(".cpp")
     source.write_text(CODE.format(theirs=theirs.replace("#pragma once", ""), ours=ours))
-    command = [sys.executable, "-m", "ziglang", "c++", "-std=c++20", "-O1", "-w", "-fPIC", "-shared"]
+    command = [
+        sys.executable,
+        "-m",
+        "ziglang",
+        "cc",
+        "-x",
+        "c++",
+        "-std=c++20",
+        "-O1",
+        "-w",
+        "-fPIC",
+        "-shared",
+        "-nostdlib",
+    ]
     built = subprocess.run([*command, str(source), "-o", str(library)], capture_output=True, text=True, timeout=120)
     assert built.returncode == 0, built.stderr
     return ctypes.CDLL(str(library)).compare
