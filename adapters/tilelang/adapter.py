@@ -9,7 +9,9 @@ from typing import Any
 
 from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.tilelang import objects
-from tle_raw.adapters.tilelang.installed import installed_version, load_tilelang
+from tle_raw.adapters.tilelang.installed import load_tilelang
+from tle_raw.adapters.tilelang.linked import Linkable, compile_linked, compiler_identity
+from tle_raw.adapters.tilelang.linked.pass_configs import pass_configs_of
 from tle_raw.adapters.tilelang.named_tiles import NamedTile, find_named_tiles
 from tle_raw.adapters.tilelang.options import Options, block_indices, read_options
 from tle_raw.adapters.tilelang.program import Program, read_program
@@ -29,13 +31,14 @@ class Reading:
     tiles: dict[str, NamedTile]
     places: dict[str, int | str]
     options: Options
+    linkable: Linkable
 
 
 class TileLangAdapter:
     """TileLang kernels. See :func:`tle_raw.dialect`; the options are those of ``options.Options``."""
 
     name = "tilelang"
-    routes = ("traced",)
+    routes = ("traced", "linked")
 
     def wraps(self, candidate: object) -> bool:
         return objects.is_tilelang_object(candidate)
@@ -59,6 +62,7 @@ class TileLangAdapter:
         program = read_program(objects.build_prim_func(declaration.wrapped, options.arguments))
         tiles = find_named_tiles(program, options.tiles)
         places = block_indices(program, options)
+        linkable = Linkable(program.prim_func, places, pass_configs_of(declaration.wrapped, program.prim_func))
         text = program.prim_func.script(show_meta=True)
         return Source(
             self.name,
@@ -66,8 +70,8 @@ class TileLangAdapter:
             program.name,
             text,
             declaration.place,
-            options.settings,
-            data=Reading(program, tiles, places, options),
+            (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items())))),
+            data=Reading(program, tiles, places, options, linkable),
             signature=read_signature(program, tiles, places),
         )
 
@@ -76,7 +80,7 @@ class TileLangAdapter:
         return ()
 
     def compiler_identity(self) -> str:
-        return f"tilelang {installed_version()}"
+        return compiler_identity()
 
     def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
         from tle_raw.adapters.tilelang.traced import trace_region
@@ -87,10 +91,7 @@ class TileLangAdapter:
         )
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
-        raise DialectError(
-            f"the region `{source.name}` is traced into the kernel that calls it: there is nothing to compile alone",
-            hint="compile the kernel, or fragment.as_kernel()",
-        )
+        return compile_linked(source, bound, target, source.data.linkable)
 
     def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:
         return make_whole_kernel(self, source)
