@@ -1,5 +1,6 @@
-"""Two switches of the GPU tests, by environment variables that are not settings of tle_raw.
+"""Three switches of the GPU tests, by environment variables that are not settings of tle_raw.
 
+TLE_GPU_TESTS_ON=cpu       no device: everything runs on the CPU backend, which must give the same numbers
 GPU_TESTS_COMPILE_ONLY=1   no device: every launch compiles for cuda:90, nothing runs, no numbers are compared
 GPU_TESTS_CACHE=FOLDER     compiled fragments are kept in FOLDER, for a machine without a CUDA compiler
 """
@@ -10,7 +11,7 @@ import os
 
 import pytest
 
-from tests.gpu.device import COMPILE_ONLY
+from tests.gpu.device import COMPILE_ONLY, ON_CPU
 
 
 @pytest.hookimpl(trylast=True)  # the conftest above names a folder of the session
@@ -25,8 +26,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Without a device the conftest above skips these tests; compiling only, they run all the same."""
-    for item in items if COMPILE_ONLY else ():
+    """Without a device the conftest above skips these tests; compiling only or on the CPU they run all the same."""
+    for item in items if COMPILE_ONLY or ON_CPU else ():
         item.own_markers[:] = [m for m in item.own_markers if not _means_no_device(m)]
 
 

@@ -1,4 +1,4 @@
-"""Where the GPU tests run, and how they compare: on the device, or compiling only (see conftest.py)."""
+"""Where the GPU tests run, and how they compare: on the device, on the CPU, or compiling only (see conftest.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import torch
 
 # Set: launches compile for cuda:90 and run nothing, numbers are not compared. For machines without a GPU.
 COMPILE_ONLY = bool(os.environ.get("GPU_TESTS_COMPILE_ONLY"))
-DEVICE = "cpu" if COMPILE_ONLY else "cuda"
+# "cpu": the same tests on tensors of the host, through the CPU backend.
+ON_CPU = not COMPILE_ONLY and os.environ.get("TLE_GPU_TESTS_ON") == "cpu"
+DEVICE = "cpu" if COMPILE_ONLY or ON_CPU else "cuda"
 
 # Our names, torch's dtypes. Floats first differ in what a comparison may forgive.
 FLOATS = {
@@ -62,15 +64,15 @@ def poisoned(like: torch.Tensor, shape: tuple[int, ...] | None = None) -> torch.
 
 
 def bits(tensor: torch.Tensor) -> np.ndarray:
-    """The elements' bits on the host."""
-    same = tensor.detach().contiguous().cpu()
+    """The elements' bits as they are now, on the host."""
+    same = tensor.detach().contiguous().cpu().clone()
     same = same.to(torch.uint8) if same.dtype == torch.bool else same.view(_BITS[same.element_size()])
     return same.numpy().view(_BYTES[same.element_size()])
 
 
 def numbers(tensor: torch.Tensor) -> np.ndarray:
-    """The elements as float64 on the host."""
-    return tensor.detach().cpu().to(torch.float64).numpy()
+    """The elements as they are now, as float64 on the host."""
+    return tensor.detach().cpu().to(torch.float64, copy=True).numpy()
 
 
 def integers(tensor: torch.Tensor) -> np.ndarray:
@@ -104,3 +106,4 @@ def check_norm(got: torch.Tensor, expected: np.ndarray, most: float) -> None:
 
 
 needs_device = pytest.mark.skipif(COMPILE_ONLY, reason="needs a device to run on, compiling tells nothing")
+needs_gpu = pytest.mark.skipif(ON_CPU, reason="is about GPUs")

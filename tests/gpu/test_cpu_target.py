@@ -7,7 +7,9 @@ from importlib.util import find_spec
 import pytest
 import triton
 
-pytestmark = pytest.mark.gpu
+from tests.gpu.device import needs_gpu
+
+pytestmark = [pytest.mark.gpu, needs_gpu]
 
 NEEDED = ("torch_mlir", "llvmlite", "cffi")
 BOTH = """
