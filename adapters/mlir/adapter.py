@@ -36,7 +36,7 @@ class ModuleSource:
 
 
 class MlirAdapter:
-    """``dialect("mlir", file=… | source=… | module=…, symbol=, block=)``, or over a function with a body."""
+    """``dialect("mlir", file=… | source=… | module=…, symbol=, block=, route=)``, or over a function with a body."""
 
     name = "mlir"
 
@@ -191,7 +191,13 @@ def _compile_module(source: Source, module: ModuleSource, bound: BoundSignature,
     place = _line(source, function.line)
     check_types(function, bound, place)
     try:
-        lowered = lower(source.text, function.path, target=target, place=_line_info(source, target))
+        lowered = lower(
+            source.text,
+            function.path,
+            target=target,
+            route=module.options.route,
+            place=_line_info(source, target),
+        )
     except TLEError as error:
         raise _at_users_line(error, source, module.producer) from None
     ir = DeviceIR(
@@ -210,7 +216,7 @@ def _compile_module(source: Source, module: ModuleSource, bound: BoundSignature,
 def _compile_python(source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
     from tle_raw.adapters.mlir.edsl import build
 
-    built = build(source, bound, target)
+    built = build(source, bound, target, source.data.route)
     lowered = lower(
         built.text, built.symbol, target=target, trusted=True, route=built.route, place=_line_info(source, target)
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from tle_raw.errors import DialectError
 
-NAMES = ("file", "source", "module", "symbol", "block")
+NAMES = ("file", "source", "module", "symbol", "block", "route")
 SOURCES = ("file", "source", "module")
 ALIASES = {"extern_func_name": "symbol"}  # FlagTree's name
 IGNORED = ("inline",)  # the hub's own
@@ -27,6 +27,7 @@ class Options:
     module: Any = None
     symbol: str | None = None
     block: tuple[int, ...] = ()
+    route: str | None = None
 
     @property
     def has_source(self) -> bool:
@@ -34,7 +35,12 @@ class Options:
 
     def settings(self) -> tuple[tuple[str, str], ...]:
         """What can change the code beside the text."""
-        return (("block", json.dumps(self.block)), ("file", str(self.file or "")), ("symbol", self.symbol or ""))
+        return (
+            ("block", json.dumps(self.block)),
+            ("file", str(self.file or "")),
+            ("route", self.route or ""),
+            ("symbol", self.symbol or ""),
+        )
 
 
 def read_options(options: Mapping[str, Any], folder: Path) -> Options:
@@ -68,11 +74,18 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
         given.get("module"),
         given.get("symbol", "").strip().removeprefix("@") or None,
         _block(given.get("block", ())),
+        _route(given.get("route")),
     )
 
 
 def _absolute(file: str | os.PathLike[str], folder: Path) -> Path:
     return Path(os.path.normpath(folder.absolute() / Path(os.fsdecode(file)).expanduser()))
+
+
+def _route(value: object) -> str | None:
+    if value is not None and (not isinstance(value, str) or not value):
+        raise DialectError(f'route= takes "libtriton" or the name of MLIR bindings, got {value!r}')
+    return value
 
 
 def _block(value: object) -> tuple[int, ...]:

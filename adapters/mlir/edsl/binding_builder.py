@@ -34,12 +34,15 @@ class BindingBuilder:
         self._stack.close()
 
     def _push(self, block: Any) -> None:
+        """The point, and a location for what the dialects' builders make there by themselves."""
         point = self.ir.InsertionPoint(block)
         point.__enter__()
-        self._points.append(point)
+        self._location.__enter__()
+        self._points.append((point, self._location))
 
     def _pop(self) -> None:
-        self._points.pop().__exit__(None, None, None)
+        for manager in reversed(self._points.pop()):
+            manager.__exit__(None, None, None)
 
     @property
     def current(self) -> Any:
@@ -91,6 +94,11 @@ class BindingBuilder:
     def move_to(self, block: Any) -> None:
         self._pop()
         self._push(block)
+
+    @contextmanager
+    def at_start(self, block: Any) -> Iterator[None]:
+        with self.ir.InsertionPoint.at_block_begin(block):
+            yield
 
     def at_top(self):
         return self.inside(self._module.body)

@@ -50,6 +50,9 @@ class Builder(Protocol):
     ) -> Sequence[Handle]:
         """Append an operation; its results."""
 
+    def at_start(self, block: BlockHandle) -> AbstractContextManager[None]:
+        """Operations go to the beginning of this block, in their order."""
+
     def at_top(self) -> AbstractContextManager[None]:
         """Operations go to the module itself."""
 

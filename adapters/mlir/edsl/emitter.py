@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import struct
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tle_raw.adapters.mlir.edsl.builder import Builder
 from tle_raw.adapters.mlir.edsl.source import Code
 from tle_raw.adapters.mlir.edsl.types import (
+    BF16,
     BOOL,
     F32,
+    F64,
+    I16,
     I32,
     I64,
     INDEX,
@@ -42,6 +45,7 @@ class Emitter:
         self._strings: dict[bytes, str] = {}
         self._shared: dict[tuple, str] = {}
         self._counter = 0
+        self.entry: Any = None  # the first block of the fragment
 
     # --- places and errors -------------------------------------------------------------------------------------
 
@@ -202,7 +206,28 @@ class Emitter:
     def _convert_float(self, value: Value, source: Number, type_: Number) -> Value:
         if source.bits == type_.bits:  # f16 and bf16
             return self.convert(self.convert(value, F32), type_)
+        if source is BF16:  # the upper half of an f32; LLVM 22 fails on `copysign` of an extended bf16
+            half = self.op("arith.extui", (self.op("arith.bitcast", (value,), I16),), I32)
+            bits = self.op("arith.shli", (half, self.constant(16, I32)), I32)
+            return self.convert(self.op("arith.bitcast", (bits,), F32), type_)
+        if source is F64 and type_ is BF16:
+            return self.op("arith.truncf", (self._rounded_to_odd(value),), type_)
         return self.op("arith.extf" if source.bits < type_.bits else "arith.truncf", (value,), type_)
+
+    def _rounded_to_odd(self, value: Value) -> Value:
+        """An f64 as an f32 whose last bit says whether something was cut off, so that rounding again is right.
+
+        Not every target has an operation from f64 to bf16.
+        """
+        near = self.op("arith.truncf", (value,), F32)
+        back = self.op("arith.extf", (near,), F64)
+        inexact = self.op("arith.cmpf", (back, value), BOOL, {"predicate": "6 : i64"})  # one: false for a NaN
+        sizes = [self.op("llvm.intr.fabs", (v,), F64) for v in (back, value)]
+        larger = self.op("arith.cmpf", sizes, BOOL, {"predicate": "2 : i64"})
+        bits = self.op("arith.bitcast", (near,), I32)
+        cut = self.op("arith.subi", (bits, self.op("arith.extui", (larger,), I32)), I32)
+        odd = self.op("arith.ori", (cut, self.constant(1, I32)), I32)
+        return self.select(inexact, self.op("arith.bitcast", (odd,), F32), near)
 
     def _convert_vector(self, value: Value, type_: Number) -> Value:
         source = value.type
@@ -271,6 +296,12 @@ class Emitter:
                     self.builder.create("llvm.return", (nothing,))
                 self.builder.create("llvm.mlir.global", (), (), attributes, (region,))
         return self.op("llvm.mlir.addressof", (), tile, {"global_name": f"@{symbol}"})
+
+    def buffer(self, type_: str) -> Value:
+        """Memory of the thread for one value of an MLIR type; claimed once, also for a place in a loop."""
+        with self.builder.at_start(self.entry):
+            one = self.constant(1, I32)
+            return self.op("llvm.alloca", (one,), Pointer(None, 0), {"elem_type": type_})
 
     def string(self, text: str) -> Value:
         """The address of a string that ends with a zero."""

@@ -32,7 +32,8 @@ class PythonSource:
     code: Code
     codes: Mapping[int, Code]
     binding: str
-    block: tuple[int, ...] | None
+    block: tuple[int, ...]
+    route: str | None
 
 
 @dataclass
@@ -67,10 +68,11 @@ def read_function(declaration: Declaration) -> Source:
     symbol = declaration.options.get("symbol") or declaration.options.get("extern_func_name") or function.__name__
     settings = {
         "block": str(block),
+        "route": str(declaration.options.get("route")),
         "binding": f"{binding} {_version(binding)}".strip(),
         **{f"constant {name}": value for name, value in gathered.constants.items()},
     }
-    data = PythonSource(code, gathered.codes, binding, tuple(block) if block else None)
+    data = PythonSource(code, gathered.codes, binding, tuple(block or ()), declaration.options.get("route"))
     return Source(
         "mlir",
         declaration.name,

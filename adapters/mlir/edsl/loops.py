@@ -123,10 +123,13 @@ class Loops(Statements):
                 if self._settle(node, carried, frame.environment):
                     continue
                 values = carried.values(emit, frame.environment)
-                emit.do("scf.condition", (condition, *values))
-            body = builder.block(regions[1], carried.types)
+                named = self._named_in_test(node, carried)
+                emit.do("scf.condition", (condition, *values, *named.values()))
+            types = [*carried.types, *(v.type.mlir for v in named.values())]
+            body = builder.block(regions[1], types)
             with builder.inside(body):
                 self._enter(frame.environment, carried, body)
+                frame.environment.update(self._rest(named, builder.arguments(body)))
                 self.run(node.body)
                 emit.node = node
                 if self._settle(node, carried, frame.environment):
@@ -134,8 +137,20 @@ class Loops(Statements):
                 emit.do("scf.yield", carried.values(emit, frame.environment))
             break
         initial = carried.values(emit, before)
-        results = builder.create("scf.while", [v.handle for v in initial], carried.types, None, regions)
+        results = builder.create("scf.while", [v.handle for v in initial], types, None, regions)
         self._after(node, before, carried, self._leaves(carried, results))
+        frame.environment.update(self._rest(named, results))
+
+    def _named_in_test(self, node: ast.While, carried: Carried) -> dict[str, Value]:
+        """What only the condition names, by ``:=``: it has a value after the loop too."""
+        names = [n.target.id for n in ast.walk(node.test) if isinstance(n, ast.NamedExpr)]
+        found = {name: self.frame.environment.get(name) for name in names if name not in carried.forms}
+        return {name: value for name, value in found.items() if isinstance(value, Value)}
+
+    def _rest(self, named: dict[str, Value], handles: Any) -> dict[str, Value]:
+        """The last of the handles, for those names."""
+        first = len(handles) - len(named)
+        return {name: Value(h, v.type) for (name, v), h in zip(named.items(), list(handles)[first:])}
 
     def _never_runs(self, node: ast.While) -> bool:
         """``while False``."""
@@ -176,12 +191,18 @@ class Loops(Statements):
         self._enter(before, carried, header)
         leaving = head()
         loop = self._body(node)
-        for back in loop.continues:
-            with builder.inside(back.block):
-                self._settle(node, carried, back.environment)
-                self._br(header, carried.values(emit, back.environment))
-        emit.node = node
+        if self._latch(node, carried, loop):
+            self._br(header, carried.values(emit, frame.environment))
         self.join([*([leaving] if leaving else []), *loop.breaks])
+
+    def _latch(self, node: ast.For | ast.While, carried: Carried, loop: Loop) -> bool:
+        """Go where all paths to the next round meet; False where there is none."""
+        for back in loop.continues:
+            self._settle(node, carried, back.environment)
+            with self.emit.builder.inside(back.block):
+                carried.bind(back.environment, iter(carried.values(self.emit, back.environment)))
+        self.join(loop.continues)
+        return self.frame.alive
 
     def _body(self, node: ast.For | ast.While) -> Loop:
         """Read the body; the end of the body is one more of its continues."""
@@ -384,10 +405,7 @@ class Loops(Statements):
         carried.bind(frame.environment, self._leaves(carried, arguments))
         leaving = head()
         loop = self._body(node)
-        for back in loop.continues:
-            with builder.inside(back.block):
-                self._settle(node, carried, back.environment)
-                following = emit.op("arith.addi", (counters[-1], counted.step), counter_type)
-                self._br(header, [following, *carried.values(emit, back.environment)])
-        emit.node = node
+        if self._latch(node, carried, loop):
+            following = emit.op("arith.addi", (counters[-1], counted.step), counter_type)
+            self._br(header, [following, *carried.values(emit, frame.environment)])
         self.join([leaving, *loop.breaks])

@@ -48,7 +48,7 @@ def apply(emit: Emitter, name: str, arguments: Sequence[object]) -> Any:
         return _each_lane(emit, name, arguments)
     numbers = [emit.number(a, f"the argument of {name}") if isinstance(a, Value) else a for a in arguments]
     type_ = _type(emit, name, [n.type for n in numbers if isinstance(n, Value)])  # type: ignore[misc]
-    inner = F32 if type_.bits < 32 and name not in ("fabs", "copysign") else type_
+    inner = F32 if type_.bits < 32 else type_
     values = [emit.convert(n, inner) for n in numbers]
     if name in TESTS:
         return _test(emit, name, values[0], inner)

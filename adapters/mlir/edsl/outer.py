@@ -85,7 +85,7 @@ class BindingObject:
         with _errors(emit, f"{self.__name__}.{name}"):
             found = getattr(self.object, name, MISSING)
         if found is MISSING:
-            near = [n for n in dir(self.object) if not n.startswith("_") and n.startswith(name[:4])]
+            near = [n for n in dir(self.object) if not n.startswith("_") and n.startswith(name[:3])]
             emit.fail(f"`{self.__name__}` has no `{name}`", hint=f"it has {', '.join(near[:4])}" if near else "")
         return wrapped(emit, found)
 
@@ -100,7 +100,16 @@ class BindingObject:
         given = [unwrapped(emit, a, indexing) for a in args]
         named = {key: unwrapped(emit, a, indexing) for key, a in keywords.items()}
         with _errors(emit, self.__name__), emit.builder.location:  # type: ignore[attr-defined]
-            return wrapped(emit, self.object(*given, **named))
+            return wrapped(emit, self._call(emit, given, named))
+
+    def _call(self, emit: Emitter, args: list[Any], keywords: dict[str, Any]) -> Any:
+        """Some bindings infer a type that others, and FlagTree's programs, name first."""
+        try:
+            return self.object(*args, **keywords)
+        except TypeError:
+            if not args or not isinstance(args[0], emit.builder.ir.Type):  # type: ignore[attr-defined]
+                raise
+            return self.object(*args[1:], **keywords)
 
     def enter(self, emit: Emitter) -> Any:
         with _errors(emit, self.__name__):
@@ -111,6 +120,9 @@ class BindingObject:
             self.object.__exit__(None, None, None)
 
 
+_END = object()
+
+
 class BindingIterator:
     """``scf.for_(…)``: a loop whose body is read while the binding's generator stands inside of it."""
 
@@ -118,9 +130,12 @@ class BindingIterator:
         self.generator = generator
 
     def items(self, emit: Emitter) -> Iterator[Any]:
-        with _errors(emit, "the loop"):
-            for item in self.generator:
-                yield wrapped(emit, item)
+        while True:
+            with _errors(emit, "the loop"):
+                item = next(self.generator, _END)
+            if item is _END:
+                return
+            yield wrapped(emit, item)
 
 
 @contextmanager

@@ -117,8 +117,7 @@ def _vprintf(emit: Emitter, text: str, values: list[Value]) -> None:
     buffer: Any
     if values:
         struct = f"!llvm.struct<({', '.join(v.type.mlir.replace('!llvm.', '') for v in values)})>"
-        one = emit.constant(1, I32)
-        buffer = emit.op("llvm.alloca", (one,), pointer, {"elem_type": struct})
+        buffer = emit.buffer(struct)
         for index, value in enumerate(values):
             attributes = {"elem_type": struct, "rawConstantIndices": f"array<i32: 0, {index}>"}
             slot = emit.op("llvm.getelementptr", (buffer,), pointer, attributes)

@@ -49,7 +49,7 @@ class Reader(Calls):
         emit.node = self.code.tree
         crossing = [(p, _type(p)) for p in bound.crossing]
         region = builder.region()
-        entry = builder.block(region, [t.mlir for _, t in crossing])
+        entry = emit.entry = builder.block(region, [t.mlir for _, t in crossing])
         values = {p.name: Value(h, t) for (p, t), h in zip(crossing, builder.arguments(entry))}
         environment: dict[str, Any] = {
             name: Undefined(name, emit.place, "it is Out: nothing was passed") if self._is_output(name) else value

@@ -73,6 +73,13 @@ class TextBuilder:
     def move_to(self, block: Block) -> None:
         self.current = block
 
+    @contextmanager
+    def at_start(self, block: Block) -> Iterator[None]:
+        first = Block(())
+        with self.inside(first):
+            yield
+        block.operations[:0] = first.operations
+
     def at_top(self):
         return self.inside(self._top)
 
