@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     for title, checks in (
         ("Python and Triton", [python(), *triton(), gpu()]),
         ("CUDA fragments", list(cuda_toolchain())),
+        ("MLIR fragments", list(mlir_routes())),
         ("CPU target", list(cpu_target())),
         ("Dialects", list(dialects())),
         ("Cache", [cache()]),
@@ -133,6 +134,16 @@ def cuda_toolchain() -> Iterator[Check]:
         mark = MISSING if finding.install else OK
         # Only fragments that include certain headers need CCCL.
         yield Check(mark, finding.what, finding.found, finding.where, finding.install, finding.what != "CCCL")
+
+
+def mlir_routes() -> Iterator[Check]:
+    """Who lowers which MLIR: Triton's own alone, or bindings that bring the rest."""
+    from tle_raw.adapters.mlir.describe import describe
+
+    for finding in describe():
+        yield Check(
+            MISSING if finding.install else OK, finding.what, finding.found, finding.where, finding.install, needed=False
+        )
 
 
 def cpu_target() -> Iterator[Check]:
