@@ -87,7 +87,7 @@ class _Search:
     def expression(self, root: Any) -> None:
         from tvm.tirx.stmt_functor import post_order_visit
 
-        in_regions = []
+        in_regions: list[Any] = []
 
         def region(node: Any) -> None:
             if type(node).__name__ == "Call" and str(node.op.name) == "tl.region":
@@ -98,12 +98,12 @@ class _Search:
                     if access == 3:
                         self.note(box.origin, box.extents, False)
 
-        def load(node: Any) -> None:
-            if type(node).__name__ == "BufferLoad" and not any(node.same_as(r) for r in in_regions):
-                self.touch(node.buffer, node.indices, writes=False)
-
+        loads: list[Any] = []
         post_order_visit(root, region)
-        post_order_visit(root, load)
+        post_order_visit(root, lambda node: loads.append(node) if type(node).__name__ == "BufferLoad" else None)
+        for load in loads:
+            if not any(load.same_as(r) for r in in_regions):
+                self.touch(load.buffer, load.indices, writes=False)
 
     def touch(self, buffer: Any, indices: Sequence[Any], writes: bool) -> None:
         """An element in a parallel nest: all of its iterations together touch a box."""

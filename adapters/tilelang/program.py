@@ -9,6 +9,11 @@ from typing import Any
 from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.errors import FragmentSourceError, Row, UnsupportedFeatureError
 
+_FOREIGN = {
+    "AMD GPUs": ("tl.tvm_mfma", "tl.tvm_rdna", "tl.ds_read_tr", "tirx.hip."),
+    "Apple GPUs": ("tl.cooperative_tensor", "tirx.metal.", "tirx.simdgroup", "tirx.make_filled_simdgroup"),
+    "Ascend processors": ("tl.ascend_", "tl.simd.", "tl.tileop.ascend"),
+}
 BLOCK_TAGS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
 
 
@@ -65,6 +70,7 @@ def read_program(prim_func: Any) -> Program:
         order.append(name)
         (buffers if buffer is not None else scalars)[name] = buffer if buffer is not None else parameter
     _check_kernels(prim_func)
+    _check_hardware(prim_func)
     grid, block = _launch(prim_func.body)
     annotations = {str(k): v for k, v in dict(block.annotations).items()}
     threads = tuple(int(n) for n in annotations.get("tl.launch_threads", ()))
@@ -124,6 +130,22 @@ def _check_kernels(prim_func: Any) -> None:
         )
         error.at(source=place_of(kernels[1]))
         raise error
+
+
+def _check_hardware(prim_func: Any) -> None:
+    """Operations of other makers' processors have no meaning on any target of ours."""
+    for node in _nodes(prim_func.body):
+        if not hasattr(node, "value") or type(node).__name__ not in ("Evaluate", "BufferStore", "Bind"):
+            continue
+        for call in (n for n in _nodes(node.value) if type(n).__name__ == "Call"):
+            name = str(getattr(call.op, "name", ""))
+            maker = next((m for m, starts in _FOREIGN.items() if name.startswith(starts)), None)
+            if maker is not None:
+                error = UnsupportedFeatureError(
+                    f"the operation {name} belongs to {maker}", hint="kernels for NVIDIA GPUs become regions"
+                )
+                error.at(source=place_of(node))
+                raise error
 
 
 def _nodes(body: Any) -> list[Any]:

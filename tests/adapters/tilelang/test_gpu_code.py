@@ -1,4 +1,4 @@
-"""Traced kernels become one entry of machine code without calls, with the tensor core's instructions where a gemm is."""
+"""Traced kernels become one entry of machine code, without calls, and with the tensor cores' own instructions."""
 
 from __future__ import annotations
 
