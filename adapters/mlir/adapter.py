@@ -234,8 +234,9 @@ def _line_info(source: Source, target: Target) -> Place | None:
 
 def _at_users_line(error: TLEError, source: Source, producer: str) -> TLEError:
     found = error.context.source
-    place = _line(source, found.line, found.column) if found is not None else source.place
-    error.context = replace(error.context, source=place)
+    if found is None or not found.file:
+        place = _line(source, found.line, found.column) if found is not None else source.place
+        error.context = replace(error.context, source=place)
     if producer and not error.hint:
         error.hint = f"the module was printed by {producer}; {identity()} reads it"
     return error

@@ -70,14 +70,18 @@ class IndexBuilder:
         return self.make("memref.dim", [memref, self.constant(dimension)], [self.index])
 
     def thread(self) -> Any:
-        """The number of this thread in its block, whose threads Triton lays out along x."""
-        return self._register("gpu.thread_id")
+        """The number of this thread in its block, along all axes: Triton's have x alone, `block=` gives more."""
+        x, y, z = (self._register("gpu.thread_id", axis) for axis in "xyz")
+        wide, high = (self._register("gpu.block_dim", axis) for axis in "xy")
+        return self.add(x, self.mul(wide, self.add(y, self.mul(high, z))))
 
     def threads(self) -> Any:
-        return self._register("gpu.block_dim")
+        x, y, z = (self._register("gpu.block_dim", axis) for axis in "xyz")
+        return self.mul(x, self.mul(y, z))
 
-    def _register(self, name: str) -> Any:
-        return self.make(name, [], [self.index], {"dimension": self.ir.Attribute.parse("#gpu<dim x>", self.context)})
+    def _register(self, name: str, axis: str) -> Any:
+        dimension = self.ir.Attribute.parse(f"#gpu<dim {axis}>", self.context)
+        return self.make(name, [], [self.index], {"dimension": dimension})
 
     def loop(self, lower: Any, upper: Any, step: Any) -> Any:
         """An empty scf.for."""

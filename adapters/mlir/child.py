@@ -16,11 +16,9 @@ from tle_raw.errors import CompilationFailed, Context, Place, Row, TLEError
 from tle_raw.target import Target
 
 
-def lower_in_child(
-    text: str, symbol: str, target: Target, route: str | None, place: Place | None = None
-) -> tuple[str, str]:
+def lower_in_child(text: str, target: Target, route: str | None, place: Place | None = None) -> tuple[str, str]:
     """As ``routes.lower_here``; whatever goes wrong is an error of this package with MLIR's diagnostics."""
-    request: dict[str, Any] = {"task": "lower", "text": text, "symbol": symbol, "target": str(target), "route": route}
+    request: dict[str, Any] = {"task": "lower", "text": text, "target": str(target), "route": route}
     request["place"] = [place.file, place.line] if place else None
     answer = ask(request, text)
     return answer["llvm_ir"], answer["route"]

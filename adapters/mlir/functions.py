@@ -14,7 +14,7 @@ MODULES = frozenset(("builtin.module", "module", "gpu.module"))
 
 @dataclass(frozen=True)
 class Function:
-    """One function. ``modules`` names what it stands in, outermost first; ``start`` and ``line`` are its place."""
+    """One function. ``modules`` names what it stands in, outermost first; ``start`` to ``end`` is its text."""
 
     container: str
     name: str
@@ -26,6 +26,7 @@ class Function:
     is_declaration: bool
     modules: tuple[str, ...]
     start: int
+    end: int
     line: int
 
     @property
@@ -46,13 +47,13 @@ def functions(text: str) -> tuple[Function, ...]:
     """All functions, nested modules' too, in the order of the text."""
     tokens = tokenize(text)
     aliases = dict(_aliases(text, tokens))
-    scopes = _scopes(tokens)
+    nesting = scopes(tokens)
     found = []
     for index, token in enumerate(tokens):
         if token.kind == "word" and token.text in FUNCTIONS and _begins(tokens, index):
-            function = _custom(text, tokens, index, _modules(scopes, token.start))
+            function = _custom(text, tokens, index, _modules(nesting, token.start))
         elif token.kind == "string" and token.text[1:-1] in FUNCTIONS and _next(tokens, index) == "(":
-            function = _generic(text, tokens, index, _modules(scopes, token.start))
+            function = _generic(text, tokens, index, _modules(nesting, token.start))
         else:
             continue
         if function is not None:
@@ -88,20 +89,41 @@ def _type_end(tokens: Sequence[Token], index: int) -> int:
 # --- nesting ----------------------------------------------------------------------------------------------------
 
 
-def _scopes(tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
-    """Where each module's body starts and ends, and the module's name."""
+@dataclass(frozen=True)
+class Scope:
+    """A module operation: where it stands, and where its body does, braces included."""
+
+    name: str
+    start: int
+    end: int
+    open: int
+    close: int
+
+
+def scopes(tokens: Sequence[Token]) -> list[Scope]:
+    """All modules of a text, those inside others too."""
     found = []
     for index, token in enumerate(tokens):
         if token.kind == "word" and token.text in MODULES and _begins(tokens, index):
-            name = next_symbol(tokens, index + 1)
             body = _body(tokens, index + 1)
             if body is not None:
-                found.append((tokens[body].start, tokens[closing(tokens, body)].end, name))
+                end = closing(tokens, body)
+                name = next_symbol(tokens, index + 1)
+                found.append(Scope(name, token.start, tokens[end].end, tokens[body].start, tokens[end].end))
         elif token.kind == "string" and token.text[1:-1] in MODULES and _next(tokens, index) == "(":
-            end = _operation_end(tokens, index)
-            attributes = _attributes(tokens, index, end)
-            found.append((token.start, tokens[end].end, unquoted(_string(attributes.get("sym_name", ())))))
+            found += _generic_scope(tokens, index)
     return found
+
+
+def _generic_scope(tokens: Sequence[Token], index: int) -> Iterator[Scope]:
+    end = _operation_end(tokens, index)
+    name = unquoted(_string(_attributes(tokens, index, end).get("sym_name", ())))
+    last = _last(tokens, end)
+    for at in range(index, end):
+        if tokens[at].text == "(" and _next(tokens, at) == "{":
+            close = closing(tokens, at + 1)
+            yield Scope(name, tokens[index].start, tokens[last].end, tokens[at + 1].start, tokens[close].end)
+            return
 
 
 def next_symbol(tokens: Sequence[Token], index: int) -> str:
@@ -125,8 +147,8 @@ def _body(tokens: Sequence[Token], index: int) -> int | None:
     return None
 
 
-def _modules(scopes: Sequence[tuple[int, int, str]], position: int) -> tuple[str, ...]:
-    return tuple(name for start, end, name in scopes if start < position < end)
+def _modules(found: Sequence[Scope], position: int) -> tuple[str, ...]:
+    return tuple(scope.name for scope in found if scope.open < position < scope.close)
 
 
 # --- custom form ------------------------------------------------------------------------------------------------
@@ -144,6 +166,7 @@ def _custom(text: str, tokens: Sequence[Token], index: int, modules: tuple[str, 
     parameters = [_parameter(text, part) for part in split(tokens[at + 2 : close])]
     results, after = _results(text, tokens, close + 1)
     rest, body = _rest(tokens, after)
+    last = closing(tokens, after + len(rest)) if body else after + len(rest) - 1
     return Function(
         tokens[index].text,
         unquoted(tokens[at].text),
@@ -155,6 +178,7 @@ def _custom(text: str, tokens: Sequence[Token], index: int, modules: tuple[str, 
         not body,
         modules,
         tokens[index].start,
+        tokens[last].end,
         line_of(text, tokens[index].start),
     )
 
@@ -162,8 +186,7 @@ def _custom(text: str, tokens: Sequence[Token], index: int, modules: tuple[str, 
 def _says_private(tokens: Sequence[Token]) -> bool:
     """``attributes {sym_visibility = "private"}``, which the conversion to llvm.func leaves behind."""
     return any(
-        token.text == "sym_visibility" and _next(tokens, index, 2) in ('"private"', '"nested"')
-        for index, token in enumerate(tokens)
+        token.text == "sym_visibility" and _next(tokens, index, 2) == '"private"' for index, token in enumerate(tokens)
     )
 
 
@@ -220,14 +243,20 @@ def _generic(text: str, tokens: Sequence[Token], index: int, modules: tuple[str,
         parameters,
         results,
         _block_names(tokens, index, end, len(parameters)),
-        _string(attributes.get("sym_visibility", ())) in ('"private"', '"nested"')
+        _string(attributes.get("sym_visibility", ())) == '"private"'
         or bool(re.search(r"<\s*(internal|private)\s*>", linkage)),
         any(key in attributes for key in ("gpu.kernel", "nvvm.kernel", "kernel")),
         not _has_body(tokens, index, end),
         modules,
         tokens[index].start,
+        tokens[_last(tokens, end)].end,
         line_of(text, tokens[index].start),
     )
+
+
+def _last(tokens: Sequence[Token], end: int) -> int:
+    """The end of a generic operation's type, `() -> ()`."""
+    return min(end + 6, len(tokens) - 1) if _next(tokens, end) == ":" else end
 
 
 def _string(tokens: Sequence[Token]) -> str:

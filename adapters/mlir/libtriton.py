@@ -23,8 +23,8 @@ UNKNOWN = frozenset(("scf.parallel", "scf.reduce", "scf.forall"))
 _SWITCH = "tle_print_generic"
 
 
-def lower(text: str, symbol: str, arch: str, place: Place | None = None) -> str:
-    """LLVM IR text of a module whose operations all are known here; with line numbers where ``place`` is given.
+def lower(text: str, arch: str, place: Place | None = None) -> str:
+    """LLVM IR text of a flat module whose operations all are known here; with line numbers where ``place`` is given.
 
     Raises
     ------

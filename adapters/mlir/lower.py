@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from tle_raw.adapters.mlir import routes
 from tle_raw.adapters.mlir.child import lower_in_child
-from tle_raw.errors import Place
+from tle_raw.adapters.mlir.functions import functions
+from tle_raw.adapters.mlir.symbols import choose_function
+from tle_raw.adapters.mlir.text import line_of, operation_names
+from tle_raw.adapters.mlir.unwrap import unwrap
+from tle_raw.errors import Context, Place, UnsupportedFeatureError
 from tle_raw.target import Target
 
 
@@ -52,9 +56,29 @@ def lower(
     start = time.perf_counter()
     if trusted:
         try:
-            llvm_ir, taken = routes.lower_here(text, symbol, target, route, place)
+            llvm_ir, taken = routes.lower_here(text, target, route, place)
         except RuntimeError:  # libtriton: its diagnostics are on stderr, which only a child's can be caught
-            llvm_ir, taken = lower_in_child(text, symbol, target, route, place)
+            llvm_ir, taken = lower_in_child(text, target, route, place)
     else:
-        llvm_ir, taken = lower_in_child(text, symbol, target, route, place)
+        _refuse_hosts_operations(text)
+        function = choose_function(symbol, functions(text), Place("", 1), text)
+        llvm_ir, taken = lower_in_child(unwrap(text, function), target, route, place)
     return Lowered(llvm_ir, taken, time.perf_counter() - start, routes.compiler(taken))
+
+
+# What only a kernel launch, or a host, could do.
+_HOSTS = frozenset(
+    f"gpu.{name}"
+    for name in (
+        "alloc", "dealloc", "dynamic_shared_memory", "host_register", "launch", "launch_func", "memcpy", "memset",
+        "wait",
+    )
+)  # fmt: skip
+
+
+def _refuse_hosts_operations(text: str) -> None:
+    for name, position in operation_names(text).items():
+        if name in _HOSTS:
+            place = Place("", line_of(text, position))
+            what = "shared memory is static in a region" if "shared" in name else "a region runs inside a kernel"
+            raise UnsupportedFeatureError(f"`{name}` cannot work here: {what}", context=Context(source=place))

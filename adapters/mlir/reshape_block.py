@@ -1,4 +1,4 @@
-"""Gives code that was written for a block of two or three dimensions its own thread index and block size."""
+"""Gives code its own thread index and block size: those of the shape it was written for, or of Triton's blocks."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ _AXES = "xyz"
 
 
 def reshape_block(llvm_ir: str, block: Sequence[int]) -> str:
-    """The same module, in which thread indices are those of a block of this shape; Triton's blocks have one axis."""
-    if not block:
-        return llvm_ir
-    sizes = [*block, 1, 1][:3]
+    """The same module, in which thread indices are those of a block of this shape.
+
+    Without a shape the block is Triton's: its threads lie along x, and there is one of the other axes.
+    """
     module = read_module(llvm_ir)
+    names = {f"{kind}{axis}" for kind in (_THREAD, _BLOCK) for axis in (_AXES if block else "yz")}
     edits, used = [], set()
     for entity in module.entities:
-        if entity.kind == "declare" and entity.name.startswith((_THREAD, _BLOCK)):
+        if entity.kind == "declare" and entity.name in names:
             edits.append(Edit(entity.start, entity.end, ""))
         elif entity.kind == "define":
             for name, start, end in global_names(llvm_ir, entity.start, entity.end):
-                if name.startswith((_THREAD, _BLOCK)):
+                if name in names:
                     used.add(name)
                     edits.append(Edit(start, end, f"@{_own(name)}"))
     if not edits:
         return llvm_ir
-    definitions = [_definition(name, sizes) for name in sorted(used)]
-    needed = f"declare i32 @{_THREAD}x()\n" if any(name.startswith(_THREAD) for name in used) else ""
+    definitions = [_definition(name, block) for name in sorted(used)]
+    needed = f"declare i32 @{_THREAD}x()\n" if block and any(name.startswith(_THREAD) for name in used) else ""
     return apply_edits(llvm_ir, edits) + "\n" + needed + "".join(definitions)
 
 
@@ -38,11 +39,12 @@ def _own(name: str) -> str:
     return f"tle_raw_{'thread' if name.startswith(_THREAD) else 'block'}_{name[-1]}"
 
 
-def _definition(name: str, sizes: Sequence[int]) -> str:
-    axis = _AXES.index(name[-1])
+def _definition(name: str, block: Sequence[int]) -> str:
+    axis, is_thread = _AXES.index(name[-1]), name.startswith(_THREAD)
+    sizes = [*block, 1, 1, 1][:3]
     head = f"define internal i32 @{_own(name)}() alwaysinline {{\n"
-    if name.startswith(_BLOCK):
-        return f"{head}  ret i32 {sizes[axis]}\n}}\n"
+    if sizes[axis] == 1 or not is_thread:
+        return f"{head}  ret i32 {0 if is_thread else sizes[axis]}\n}}\n"
     before = math.prod(sizes[:axis])
     return (
         f"{head}  %t = call i32 @{_THREAD}x()\n  %q = udiv i32 %t, {before}\n"

@@ -6,9 +6,9 @@ from tle_raw.adapters.mlir import libtriton
 from tle_raw.adapters.mlir.bindings import find_binding, installed
 from tle_raw.adapters.mlir.device_calls import SUPPORTED
 from tle_raw.adapters.mlir.functions import functions
-from tle_raw.adapters.mlir.text import line_of, operation_names
+from tle_raw.adapters.mlir.text import operation_names
 from tle_raw.adapters.mlir.upstream_functions import is_plain
-from tle_raw.errors import Context, Place, TLEError, ToolchainError, UnsupportedFeatureError
+from tle_raw.errors import Place, TLEError, ToolchainError
 from tle_raw.target import Target
 
 LIBTRITON = "libtriton"
@@ -48,43 +48,22 @@ def foreign_operation(text: str) -> str:
     return ""
 
 
-def lower_here(
-    text: str, symbol: str, target: Target, route: str | None = None, place: Place | None = None
-) -> tuple[str, str]:
+def lower_here(text: str, target: Target, route: str | None = None, place: Place | None = None) -> tuple[str, str]:
     """LLVM IR and the route that made it. libtriton's diagnostics go to stderr."""
     device = TEAM if target.backend == "cpu" else target
-    _refuse_hosts_operations(text)
     if route is None:
         route = choose_route(text)
         if route == LIBTRITON and installed():
             try:
-                return libtriton.lower(text, symbol, device.arch, place), route
+                return libtriton.lower(text, device.arch, place), route
             except (RuntimeError, TLEError):
                 route = installed()[0].root
     if route == LIBTRITON:
-        return libtriton.lower(text, symbol, device.arch, place), route
+        return libtriton.lower(text, device.arch, place), route
     from tle_raw.adapters.mlir.upstream import lower
 
     binding = find_binding(route)
-    return lower(text, symbol, device.arch, binding, place), binding.root
-
-
-# What only a kernel launch, or a host, could do.
-_HOSTS = frozenset(
-    f"gpu.{name}"
-    for name in (
-        "alloc", "dealloc", "dynamic_shared_memory", "host_register", "launch", "launch_func", "memcpy", "memset",
-        "wait",
-    )
-)  # fmt: skip
-
-
-def _refuse_hosts_operations(text: str) -> None:
-    for name, position in operation_names(text).items():
-        if name in _HOSTS:
-            place = Place("", line_of(text, position))
-            what = "shared memory is static in a region" if "shared" in name else "a region runs inside a kernel"
-            raise UnsupportedFeatureError(f"`{name}` cannot work here: {what}", context=Context(source=place))
+    return lower(text, device.arch, binding, place), binding.root
 
 
 def identity() -> str:

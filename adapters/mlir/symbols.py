@@ -43,6 +43,10 @@ def choose_function(symbol: str, known: Sequence[Function], place: Place, text: 
             hint="take `kernel` from it; a kernel cannot be called from inside another kernel",
             context=context,
         )
+    if function.container == "gpu.func":
+        raise SymbolError(
+            f"`{symbol}` is a gpu.func", hint="a fragment calls a func.func or an llvm.func", context=context
+        )
     if function.is_declaration:
         raise SymbolError(f"`{symbol}` is only declared: it has no body", hint=_listed(known), context=context)
     if function.is_private:

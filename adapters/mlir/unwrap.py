@@ -1,34 +1,48 @@
-"""Takes the module that holds a function out of the modules around it."""
+"""Takes the module that holds a function out of the modules around it, without moving a line."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
 
-from tle_raw.adapters.mlir.bindings import Binding
+from tle_raw.adapters.mlir.functions import Function, functions, scopes
+from tle_raw.adapters.mlir.text import tokenize
 
-
-def holding_module(module: Any, symbol: str, binding: Binding) -> Any:
-    """A flat module with the function and its neighbours, visible to the linker, without a host's attributes."""
-    name, path = symbol.rpartition("::")[2], symbol.split("::")[:-1]
-    block = _find(module.operation, name, path) or module.body
-    flat = binding.ir.Module.create()
-    for operation in list(block.operations):
-        if operation.name in ("builtin.module", "gpu.module"):
-            continue
-        operation.detach_from_parent()
-        flat.body.append(operation)
-    return flat
+_ALIAS = re.compile(r"^[ \t]*[!#][\w$.-]+[ \t]*=.*$", re.MULTILINE)
 
 
-def _find(module: Any, name: str, path: list[str]) -> Any:
-    for block in module.regions[0].blocks:
-        for operation in block.operations:
-            inner = operation.operation
-            label = inner.attributes["sym_name"].value if "sym_name" in inner.attributes else ""
-            if inner.name.endswith(".func") and label == name and not path:
-                return block
-            if inner.name in ("builtin.module", "gpu.module"):
-                found = _find(inner, name, path[1:] if path and path[0] == label else path)
-                if found is not None:
-                    return found
-    return None
+def unwrap(text: str, function: Function) -> str:
+    """The innermost module around the function, alone and without attributes; all else becomes blank.
+
+    A host's data layout, a GPU module's targets and other modules' functions are of no use in a kernel. What a
+    function refers to stands in its own module, by MLIR's rules. Aliases of types and attributes stay.
+    """
+    found = scopes(tokenize(text))
+    around = [scope for scope in found if scope.open < function.start < scope.close]
+    holder = max(around, key=lambda scope: scope.open, default=None)
+    # kernels stand in GPU modules only
+    kernels = [f for f in functions(text) if f.container == "gpu.func"]
+    spans = [(s.start, s.end) for s in (*found, *kernels) if not s.start <= function.start < s.end]
+    if holder is None:
+        return _blanked(text, spans)
+    flat = _blanked(text, [span for span in spans if holder.open < span[0] < holder.close])
+    before, body, after = flat[: holder.open], flat[holder.open : holder.close], flat[holder.close :]
+    return _aliases_of(before) + "module " + body + _aliases_of(after)
+
+
+def _blanked(text: str, spans: list[tuple[int, int]]) -> str:
+    for start, end in spans:
+        text = text[:start] + _blank(text[start:end]) + text[end:]
+    return text
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _aliases_of(text: str) -> str:
+    """Blank but for the lines that define aliases."""
+    parts, last = [], 0
+    for match in _ALIAS.finditer(text):
+        parts += [_blank(text[last : match.start()]), match[0]]
+        last = match.end()
+    return "".join([*parts, _blank(text[last:])])

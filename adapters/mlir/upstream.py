@@ -11,7 +11,6 @@ from tle_raw.adapters.mlir.memory_roots import nested
 from tle_raw.adapters.mlir.older_spelling import older_spelling
 from tle_raw.adapters.mlir.place_memory import place_memory
 from tle_raw.adapters.mlir.share_loops import share_loops
-from tle_raw.adapters.mlir.unwrap import holding_module
 from tle_raw.errors import CompilationFailed, Context, Place, UnsupportedFeatureError
 from tle_raw.linker.older_literals import older_literals
 
@@ -33,8 +32,8 @@ _CAST = "builtin.unrealized_conversion_cast"
 _WORKGROUP = "#gpu.address_space<workgroup>"
 
 
-def lower(text: str, symbol: str, arch: str, binding: Binding, place: Place | None = None) -> str:
-    """LLVM IR text of the module that holds ``symbol``; with line numbers where ``place`` is given.
+def lower(text: str, arch: str, binding: Binding, place: Place | None = None) -> str:
+    """LLVM IR text of a flat module; with line numbers where ``place`` is given.
 
     Raises
     ------
@@ -44,7 +43,7 @@ def lower(text: str, symbol: str, arch: str, binding: Binding, place: Place | No
     ir = binding.ir
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = False
-        module = holding_module(_parse(text, binding), symbol, binding)
+        module = _parse(text, binding)
         if _has_tensors(module):
             run(module, _TO_MEMORY, binding)
         run(module, _TO_LOOPS, binding)

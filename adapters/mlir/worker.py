@@ -47,7 +47,7 @@ def _lower(request: dict[str, Any]) -> dict[str, Any]:
 
     target = parse_target(request["target"])
     place = Place(*request["place"]) if request["place"] else None
-    llvm_ir, route = lower_here(request["text"], request["symbol"], target, request["route"], place)
+    llvm_ir, route = lower_here(request["text"], target, request["route"], place)
     return {"llvm_ir": llvm_ir, "route": route}
 
 
