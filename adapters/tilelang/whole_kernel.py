@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ class WholeKernel:
 
     def __init__(self, kernel: Any, program: Program) -> None:
         self.kernel, self._program = kernel, program
-        warps = max(1, (program.threads[0] if program.threads else 4 * WARP) // WARP)
+        warps = max(1, (math.prod(program.threads) if program.threads else 4 * WARP) // WARP)
         self.num_warps = 1 << (warps.bit_length() - 1)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:

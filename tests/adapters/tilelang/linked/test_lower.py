@@ -150,3 +150,8 @@ def test_a_tile_is_refused():
         tile = BoundParameter("t", "tile", "In", parse_dtype("f32"), (64,))
         signature = bound(*POINTERS, ("alpha", "scalar", "f32"), ("n", "scalar", "i32"))
         unit(BoundSignature("axpy", (*signature.parameters, tile)))
+
+
+def test_outputs_that_the_host_would_make_are_arguments():
+    made = kernels.axpy().with_attr("tilelang_callee_allocated_outputs", 1).with_attr("tilelang_out_idx", [-1])
+    assert ("data", "Y") in names(lower(made, "sm_80"))
