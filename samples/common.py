@@ -114,22 +114,30 @@ def load(folder: str) -> ModuleType:
     return module
 
 
-def main(title: str, compile_for: Callable[[str], Iterable[Any]], check: Callable[[], Checks]) -> int:
-    """Run a sample: its checks, on the CPU its compilation for a GPU, too. Returns the exit code."""
+def main(
+    title: str,
+    compile_for: Callable[[str], Iterable[Any]],
+    check: Callable[[], Checks],
+    runtime: Sequence[str] = (),
+) -> int:
+    """Run a sample: its checks, on the CPU its compilation for a GPU, too. Returns the exit code.
+
+    ``runtime`` are functions of the GPU's own runtime that the sample is about, and calls.
+    """
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--compile-only", action="store_true", help="launch nothing")
     parser.add_argument("--target", default="cuda:90", help="what to compile for (%(default)s)")
     options = parser.parse_args()
     print(title)
     if options.compile_only or not has_torch():
-        good = show_compiled(compile_for(options.target))
+        good = show_compiled(compile_for(options.target), runtime)
         why = "as asked" if options.compile_only else "torch is not installed"
         print(f"\nCompiled only: {why}. NO NUMBERS WERE CHECKED.")
         return 0 if good else 1
-    good = show_checked(check())
+    good = show_checked(check(), runtime)
     if on_cpu():
         print(f"\nThe same compiled for {options.target}:")
-        good &= show_compiled(compile_for(options.target))
+        good &= show_compiled(compile_for(options.target), runtime)
     print(f"\n{verdict(good)}")
     return 0 if good else 1
 
@@ -138,24 +146,24 @@ def verdict(good: bool) -> str:
     return "PASS" if good else "FAIL"
 
 
-def show_compiled(kernels: Iterable[Any]) -> bool:
+def show_compiled(kernels: Iterable[Any], runtime: Sequence[str] = ()) -> bool:
     """Print the report of each kernel; False where one is not what tle_raw promises."""
     good = True
     for kernel in kernels:  # all of them, also after one that is wrong
-        good &= show_report(kernel)
+        good &= show_report(kernel, runtime)
     return good
 
 
-def show_checked(checks: Checks) -> bool:
+def show_checked(checks: Checks, runtime: Sequence[str] = ()) -> bool:
     """Print each comparison as it comes, then the report of each kernel; False where anything is wrong."""
     print(f"on {device_name()}, Triton {triton.__version__}, random data\n")
     kernels: dict[str, Any] = {}
     good = True
     for kernel, comparison in checks:
         print(f"  {comparison}", flush=True)
-        good &= comparison.is_right and is_one_kernel(kernel)
+        good &= comparison.is_right and is_one_kernel(kernel, runtime)
         kernels[kernel.metadata.name] = kernel  # the last of each: sizes are in rising order of interest
-    return show_compiled(kernels.values()) and good and bool(kernels)
+    return show_compiled(kernels.values(), runtime) and good and bool(kernels)
 
 
 def device_name() -> str:
@@ -164,14 +172,19 @@ def device_name() -> str:
     return "the CPU" if on_cpu() else torch.cuda.get_device_name()
 
 
-def show_report(kernel: Any) -> bool:
+def show_report(kernel: Any, runtime: Sequence[str] = ()) -> bool:
     """Print what became of the regions of a kernel; False where it is not what tle_raw promises."""
     print(f"\n{tle_raw.report(kernel)}")
-    return is_one_kernel(kernel)
+    return is_one_kernel(kernel, runtime)
 
 
-def is_one_kernel(kernel: Any) -> bool:
-    """One entry point, every region inlined or, on the CPU, run by its team; no call left, nothing spilled."""
+def is_one_kernel(kernel: Any, runtime: Sequence[str] = ()) -> bool:
+    """One entry point, every region inlined or, on the CPU, run by its team; no call left, nothing spilled.
+
+    Around calls of the ``runtime`` registers are saved; what else is called is wrong there too.
+    """
     report = tle_raw.report(kernel)
+    if runtime:
+        return report.one_kernel and all(any(name in call for name in runtime) for call in report.ptx_calls)
     inlined = all(region.inlined or region.threads for region in report.regions)
     return report.one_kernel and inlined and not report.ptx_calls and not report.sass_calls and not report.spills

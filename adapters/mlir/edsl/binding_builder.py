@@ -19,6 +19,7 @@ class BindingBuilder:
         self._types: dict[str, Any] = {}
         self._attributes: dict[str, Any] = {}
         self._location: Any = None
+        self._locations: dict[tuple[str, int, int], Any] = {}
 
     def __enter__(self) -> BindingBuilder:
         self._stack.enter_context(self.context)
@@ -53,8 +54,11 @@ class BindingBuilder:
         """For the builders of the dialects, which take the current location."""
         return self._location
 
-    def locate(self, file: str, line: int, column: int) -> None:
-        self._location = self.ir.Location.file(file, line, column, self.context)
+    def locate(self, location: tuple[str, int, int]) -> None:
+        found = self._locations.get(location)
+        if found is None:
+            found = self._locations[location] = self.ir.Location.file(*location, self.context)
+        self._location = found
 
     def type(self, text: str) -> Any:
         found = self._types.get(text)

@@ -17,8 +17,8 @@ class Builder(Protocol):
 
     route: str
 
-    def locate(self, file: str, line: int, column: int) -> None:
-        """Where the operations that follow come from."""
+    def locate(self, location: tuple[str, int, int]) -> None:
+        """Where the operations that follow come from: file, line, column."""
 
     def region(self) -> RegionHandle:
         """A region that belongs to no operation yet; it is dropped when ``create`` never gets it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import inspect
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -78,7 +79,7 @@ class Calls(Loops):
             return self._inline(function, args, keywords)
         known = self._known(called)
         if known is not None:
-            self._check_arguments(inspect.signature(known), called.__name__, args, keywords)
+            self._check_arguments(_signature(known), called.__name__, args, keywords)
             return known(*args, **keywords)
         if getattr(called, "__module__", "") in ("math", "cmath") and not keywords:
             return self._math(called, args)
@@ -101,6 +102,8 @@ class Calls(Loops):
     def _check_arguments(
         self, signature: inspect.Signature, name: str, args: Sequence[Any], keywords: Mapping[str, Any]
     ) -> None:
+        if not keywords and _takes(signature, len(args)):
+            return
         try:
             signature.bind(*args, **keywords)
         except TypeError as error:
@@ -236,7 +239,7 @@ class Calls(Loops):
     def _bind(
         self, code: Code, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
     ) -> dict[str, Any]:
-        signature = inspect.signature(function)
+        signature = _signature(function)
         if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):
             self.emit.fail(f"`{function.__name__}` takes * or **: a function of the mlir dialect names each parameter")
         self._check_arguments(signature, function.__name__, args, keywords)
@@ -343,6 +346,21 @@ def make_range(emit: Any, bounds: tuple[Any, ...], unrolled: bool) -> Range:
     if isinstance(step, int) and step == 0:
         emit.fail("the step of a range cannot be 0")
     return Range(start, stop, step, unrolled)
+
+
+@functools.lru_cache(maxsize=512)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+@functools.lru_cache(maxsize=4096)
+def _takes(signature: inspect.Signature, count: int) -> bool:
+    """Whether so many positional arguments, and nothing else, fit."""
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
 
 
 def _static_lookup(code: Code, node: ast.expr) -> Any:

@@ -56,7 +56,7 @@ class Emitter:
     @node.setter
     def node(self, node: ast.AST) -> None:
         self._node = node
-        self.builder.locate(self.code.file, node.lineno + self.code.offset, self.code.column(node))  # type: ignore[attr-defined]
+        self.builder.locate(self.code.location(node))
 
     @property
     def place(self) -> Place:

@@ -124,7 +124,7 @@ class Expressions:
             found = getattr(base, name, MISSING)
             if found is MISSING:
                 return self.emit.fail(f"{describe(base)} has no attribute `{name}`")
-            return outer_value(self.emit, ast.unparse(node), found)
+            return outer_value(self.emit, name, found)
         if isinstance(base, Number) and name in ("bits", "itemsize", "name"):
             return getattr(base, name)
         return self.emit.fail(f"{describe(base)} has no attribute `{name}`")

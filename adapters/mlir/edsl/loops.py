@@ -56,13 +56,7 @@ class Loops(Statements):
         return Carried.of(names, environment)
 
     def _assigned(self, node: ast.For | ast.While) -> list[str]:
-        parts: list[ast.AST] = [*node.body, node.target if isinstance(node, ast.For) else node.test]
-        found: dict[str, None] = {}
-        for part in parts:
-            for child in ast.walk(part):
-                if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
-                    found[child.id] = None
-        return list(found)
+        return list(self.frame.code.facts.stores[node])
 
     def _settle(self, node: ast.For | ast.While, carried: Carried, environment: Environment) -> bool:
         """Whether the loop must be read again, with the types that it gave to what began as literals."""

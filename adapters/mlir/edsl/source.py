@@ -35,6 +35,21 @@ class Code:
     def text(self) -> str:
         return "".join(self.lines)
 
+    @cached_property
+    def facts(self) -> Facts:
+        return Facts(self.tree)
+
+    def location(self, node: ast.AST) -> tuple[str, int, int]:
+        """File, line and column of a node."""
+        found = self._locations.get(node)
+        if found is None:
+            found = self._locations[node] = (self.file, node.lineno + self.offset, self.column(node))  # type: ignore[attr-defined]
+        return found
+
+    @cached_property
+    def _locations(self) -> dict[ast.AST, tuple[str, int, int]]:
+        return {}
+
     def column(self, node: ast.AST) -> int:
         """The column of a node, counted from 1 in characters."""
         offset = node.col_offset  # type: ignore[attr-defined]
@@ -61,9 +76,7 @@ class Code:
     @cached_property
     def locals(self) -> frozenset[str]:
         """The names that the function assigns, its parameters included."""
-        names = {a.arg for a in _all_arguments(self.tree.args)}
-        names.update(n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        return frozenset(names)
+        return frozenset((*(a.arg for a in _all_arguments(self.tree.args)), *self.facts.assigned))
 
     @cached_property
     def body(self) -> list[ast.stmt]:
@@ -79,6 +92,61 @@ class Code:
         if name not in self.names:
             self.names[name] = _outer(self.function, name)
         return self.names[name]
+
+
+class Facts:
+    """What one look at a syntax tree tells: the names that are assigned, and which statements jump.
+
+    ``stores`` are the names that a loop assigns, ``jumping`` the statements with a break, a continue or a return in
+    them, ``paths`` the dotted names that are read.
+    """
+
+    def __init__(self, tree: ast.FunctionDef) -> None:
+        self.stores: dict[ast.AST, dict[str, None]] = {}
+        self.jumping: set[ast.AST] = set()
+        self.paths: dict[tuple[str, ...], None] = {}
+        self.assigned: dict[str, None] = {}
+        for statement in tree.body:
+            self._visit(statement, self.assigned)
+
+    def _visit(self, node: ast.AST, stores: dict[str, None]) -> bool:
+        """Whether a jump is in the node; its names go to ``stores``."""
+        kind = type(node)
+        if kind is ast.Name or kind is ast.Attribute:
+            return self._visit_name(node, stores)  # type: ignore[arg-type]
+        if kind is ast.Constant:
+            return False
+        is_loop = kind is ast.For or kind is ast.While
+        own: dict[str, None] = {} if is_loop else stores
+        jumps = kind is ast.Return or kind is ast.Break or kind is ast.Continue
+        for name in node._fields:
+            value = getattr(node, name)
+            if isinstance(value, ast.AST):
+                jumps |= self._visit(value, own)
+            elif isinstance(value, list):
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        jumps |= self._visit(item, own)
+        if is_loop:
+            self.stores[node] = own
+            stores.update(own)
+        if jumps:
+            self.jumping.add(node)
+        return jumps
+
+    def _visit_name(self, node: ast.Name | ast.Attribute, stores: dict[str, None]) -> bool:
+        path: list[str] = []
+        inner: ast.expr = node
+        while isinstance(inner, ast.Attribute):
+            path.append(inner.attr)
+            inner = inner.value
+        if not isinstance(inner, ast.Name):
+            return self._visit(inner, stores)
+        if isinstance(inner.ctx, ast.Store):
+            stores[inner.id] = None
+        else:
+            self.paths[(inner.id, *reversed(path))] = None
+        return False
 
 
 def _all_arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
@@ -144,35 +212,20 @@ def _is_ellipsis(statement: ast.stmt) -> bool:
 
 def outer_paths(code: Code) -> Iterator[tuple[str, Any]]:
     """Every dotted name that the function takes from around it, with what it means now."""
-    seen: set[str] = set()
-    inner: set[int] = set()
-    for node in (n for statement in code.tree.body for n in ast.walk(statement)):
-        if id(node) in inner or not isinstance(node, (ast.Name, ast.Attribute)):
+    for first, *rest in code.facts.paths:
+        if first in code.locals:
             continue
-        path = _path(node, inner)
-        if path is None or path[0] in code.locals or ".".join(path) in seen:
-            continue
-        seen.add(".".join(path))
-        value = code.lookup(path[0])
-        yield path[0], value
-        for depth, attribute in enumerate(path[1:], 2):
+        value = code.lookup(first)
+        yield first, value
+        path = first
+        for attribute in rest:
             if value is MISSING:
                 break
             value = getattr(value, attribute, MISSING) if not _has_descriptors(value) else MISSING
-            yield ".".join(path[:depth]), value
+            path = f"{path}.{attribute}"
+            yield path, value
 
 
 def _has_descriptors(value: Any) -> bool:
     """Reading an attribute of these could run anything; of modules, classes and plain data it cannot."""
     return not isinstance(value, (ModuleType, type)) and hasattr(type(value), "__getattr__")
-
-
-def _path(node: ast.expr, inner: set[int]) -> list[str] | None:
-    names: list[str] = []
-    while isinstance(node, ast.Attribute):
-        names.append(node.attr)
-        inner.add(id(node.value))
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    return [node.id, *reversed(names)]

@@ -44,7 +44,6 @@ class Statements(Expressions):
     def __init__(self) -> None:
         super().__init__()
         self._runners: dict[type, Callable[[Any], None]] = {}
-        self._jumps: dict[int, bool] = {}
 
     def run(self, statements: Sequence[ast.stmt]) -> None:
         """The statements in order; what stands behind a return, a break or a continue is not reached."""
@@ -161,11 +160,7 @@ class Statements(Expressions):
 
     def jumps(self, node: ast.stmt) -> bool:
         """Whether the statement holds a break, a continue or a return: then it is made of blocks, not of regions."""
-        known = self._jumps.get(id(node))
-        if known is None:
-            known = any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in ast.walk(node))
-            self._jumps[id(node)] = known
-        return known
+        return node in self.frame.code.facts.jumping
 
     def _run_if(self, node: ast.If) -> None:
         test = self.read(node.test)

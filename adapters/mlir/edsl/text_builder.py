@@ -48,8 +48,8 @@ class TextBuilder:
         self.current = self._top
         self._location = ("", 0, 0)
 
-    def locate(self, file: str, line: int, column: int) -> None:
-        self._location = (file, line, column)
+    def locate(self, location: tuple[str, int, int]) -> None:
+        self._location = location
 
     def region(self) -> list[Block]:
         return []

@@ -1,0 +1,61 @@
+"""The programs of samples/mlir_edsl: their numbers on the CPU, and one kernel for GPUs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import tle_raw
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+FILES = sorted((SAMPLES / "mlir_edsl").glob("[0-9][0-9]_*.py"))
+RUNTIME = {"04_hello_world": ("vprintf",), "06_assertion": ("__assertfail",)}
+
+
+@pytest.fixture(scope="module", params=FILES, ids=lambda file: file.stem)
+def program(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
+    path = list(sys.path)
+    spec = importlib.util.spec_from_file_location(f"mlir_edsl_{request.param.stem}", request.param)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    sys.path[:] = path
+
+
+def test_there_are_six_programs():
+    assert [file.stem[:2] for file in FILES] == ["01", "02", "03", "04", "05", "06"]
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90", "cuda:100"])
+def test_a_program_is_one_kernel(program: ModuleType, target: str):
+    runtime = RUNTIME.get(Path(program.__file__ or "").stem, ())
+    (kernel,) = program.compile_for(target)
+    report = tle_raw.report(kernel)
+    assert report.one_kernel and report.regions[0].inlined
+    called = {name for name in runtime for call in report.ptx_calls if name in call}
+    assert len(report.ptx_calls) == len(called) == len(runtime)
+    assert runtime or report.spills == 0
+
+
+def test_the_numbers_of_a_program_are_right_on_the_cpu(program: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("torch")
+    monkeypatch.setenv("TLE_RAW_TARGET", "cpu")  # also for the process that the sixth one starts
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        checked = list(program.check())
+    assert checked and [str(comparison) for _, comparison in checked if not comparison.is_right] == []
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_program_runs_on_a_gpu(file: Path):
+    output = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=240, env=os.environ)
+    assert output.returncode == 0 and output.stdout.splitlines()[-1] == "PASS", output.stdout + output.stderr
