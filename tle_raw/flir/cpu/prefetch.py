@@ -65,10 +65,8 @@ class _Pass:
         return sum(_FUNCTION if op.name.startswith("math.") else _WORK.get(op.name, 1) for op in operations)
 
     def covers(self, other: _Pass) -> bool:
-        """Whether both walk over the same ranges."""
-        return len(self.loops) == len(other.loops) and all(
-            _same(a, b) for x, y in zip(self.loops, other.loops) for a, b in zip(_bounds(x), _bounds(y))
-        )
+        """Whether both walk over the same ranges, but for a first step that a reduction takes by itself."""
+        return len(self.loops) == len(other.loops) and all(map(_similar, self.loops, other.loops))
 
 
 class _Kernel:
@@ -270,6 +268,18 @@ def _constant(value: Any) -> int | None:
 
 def _same(a: Any, b: Any) -> bool:
     return bool(a == b) or (a.type == b.type and _constant(a) is not None and _constant(a) == _constant(b))
+
+
+def _similar(a: Any, b: Any) -> bool:
+    (first, *rest), (other, *others) = _bounds(a), _bounds(b)
+    return all(map(_same, rest, others)) and (_same(first, other) or _a_step_apart(first, other, rest[1]))
+
+
+def _a_step_apart(first: Any, other: Any, step: Any) -> bool:
+    start, other_start, width = map(_constant, (first, other, step))
+    if start is None or other_start is None or width is None:
+        return False
+    return abs(start - other_start) <= width
 
 
 def _trips(loop: Any) -> int | None:

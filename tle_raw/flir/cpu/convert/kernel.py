@@ -48,6 +48,7 @@ class Kernel:
         self.regions: Any = None  # the module's regions of fragments
         self.num_warps = 4  # what a fragment's team is made of
         self.functions: dict[str, Any] = {}  # of Triton's module, by name: what calls may name
+        self.awaiting: dict[Buffer, Tile] = {}  # what the next reduction stores
         self.carried: dict[Any, Any] = {}  # block of a loop -> what it carries
         self._declared: set[str] = set()
         self._strings: dict[str, str] = {}
@@ -75,8 +76,16 @@ class Kernel:
     def set(self, value: Any, became: Any) -> None:
         """Remember what a value became; a tile that the plan wants stored is stored now."""
         if isinstance(became, Tile) and value in self.plan.stored:
-            became = self.stored(became)
+            became = self._awaiting(became) if value in self.plan.reduced else self.stored(became)
         self.values[value] = became
+
+    def _awaiting(self, tile: Tile) -> Buffer:
+        """A buffer that the reduction which comes next fills with the tile, in its own pass."""
+        if isinstance(tile, Buffer):
+            return tile
+        buffer = self.allocate(tile.shape, tile.element)
+        self.awaiting[buffer] = tile
+        return buffer
 
     # --- buffers --------------------------------------------------------------------------------------------------
 

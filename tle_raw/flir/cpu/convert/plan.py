@@ -15,6 +15,8 @@ from tle_raw.flir.cpu.convert import lazy, types
 _LOAD, _FUNCTION, _DIVISION, _STORED = 100, 20, 5, 1
 STORE_WHEN_SHARED = 12
 STORE_WHEN_BROADCAST = 20
+REDUCED_LANES = 64  # a reduction's pass takes so many elements at a time
+_INDEX_DIVISIONS = {"arith.divsi", "arith.divui", "arith.remsi", "arith.remui"}
 _FUNCTIONS_THAT_ARE_CHEAP = {"math.absf", "math.absi", "math.fma", "math.copysign", "math.sqrt"}
 
 
@@ -24,11 +26,13 @@ class Plan:
     def __init__(self) -> None:
         self.stored: set[Any] = set()  # values of tiles that are stored where they are defined
         self.sinks: dict[Any, set[Any]] = {}  # value -> (operation) of every sink that it reaches
+        self.reduced: set[Any] = set()  # stored values that may be stored by the reduction that comes next
 
     def add(self, other: Plan) -> None:
         """Join the plan of a function that this one calls."""
         self.stored |= other.stored
         self.sinks.update(other.sinks)
+        self.reduced |= other.reduced
 
 
 def analyse(function: Any) -> Plan:
@@ -49,6 +53,7 @@ def analyse(function: Any) -> Plan:
                 for argument in block.arguments:
                     if types.is_tile(argument.type):
                         plan.sinks[argument] = _sinks(argument, plan)
+    plan.reduced = {value for value in plan.stored if _is_reduced_next(value, plan)}
     return plan
 
 
@@ -111,6 +116,43 @@ def _is_stored(
     if again and cost[result] >= STORE_WHEN_SHARED:
         return True
     return cost[result] >= STORE_WHEN_BROADCAST and _is_broadcast(result)
+
+
+def _is_reduced_next(value: Any, plan: Plan) -> bool:
+    """Whether the next work is a reduction of this tile along its last axis: one pass can store it and reduce it."""
+    op = value.owner.operation
+    if len(op.results) != 1 or types.is_pointer(types.element_of(value.type)) or _divides(value, plan):
+        return False
+    operations = [view.operation for view in op.block.operations]
+    for following in operations[operations.index(op) + 1 :]:
+        if following.name == "tt.reduce":
+            shape = types.shape_of(value.type)
+            is_last = following.attributes["axis"].value == len(shape) - 1 and shape[-1] >= REDUCED_LANES
+            return is_last and list(following.operands) == [value]
+        # Only what makes no work of its own may stand in between.
+        waits = lazy.is_lazy(following) and not any(result in plan.stored for result in following.results)
+        if not waits and not _is_scalar_arithmetic(following):
+            return False
+    return False
+
+
+def _is_scalar_arithmetic(op: Any) -> bool:
+    known = op.name.startswith(("arith.", "math.")) or op.name in ("tt.addptr", "tt.get_program_id")
+    return known and not any(types.is_tile(value.type) for value in (*op.results, *op.operands))
+
+
+def _divides(value: Any, plan: Plan) -> bool:
+    """Whether indices are divided: what is known of them is tested once in front of a pass, which a reduction cuts."""
+    waiting, seen = [value], set()
+    while waiting:
+        op = lazy.definition(waiting.pop())
+        if op is None or op in seen or not lazy.is_lazy(op):
+            continue
+        seen.add(op)
+        if op.name in _INDEX_DIVISIONS:
+            return True
+        waiting += [o for o in op.operands if types.is_tile(o.type) and (o not in plan.stored)]
+    return False
 
 
 def _is_broadcast(result: Any) -> bool:

@@ -13,9 +13,10 @@ from typing import Any
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, scalars, tiles, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
+from tle_raw.flir.cpu.convert.plan import REDUCED_LANES
 from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Index, Tile
 
-LANES = 64
+LANES = REDUCED_LANES
 
 
 class Combination:
@@ -149,14 +150,24 @@ def _reduce_slices(
 
 
 def _reduce_last(kernel: Kernel, sources: Sequence[Tile], results: Sequence[Buffer], combine: Combination) -> None:
-    """The last axis in lanes, row by row."""
+    """The last axis in lanes, row by row. A source that waits for it is stored on the way."""
     *rows, size = sources[0].shape
+    waiting = {source: kernel.awaiting.pop(source, None) for source in sources if isinstance(source, Buffer)}
+
+    def element(body: Body, source: Tile, at: Index) -> Any:
+        tile = waiting.get(source) if isinstance(source, Buffer) else None
+        if not isinstance(source, Buffer) or tile is None:
+            return body.element(source, at)
+        value = body.element(tile, at)
+        source.store(types.to_memory(value), at)
+        return value
+
     lanes = min(LANES, size)
     partial = [kernel.allocate((lanes,), element) for element in combine.elements]
     with loops(rows) as row:
 
         def first(body: Body, index: Index) -> list[Any]:
-            return [types.to_memory(body.element(s, (*row, *index))) for s in sources]
+            return [types.to_memory(element(body, s, (*row, *index))) for s in sources]
 
         kernel.for_each((lanes,), first, partial)
         if size > lanes:
@@ -165,7 +176,7 @@ def _reduce_last(kernel: Kernel, sources: Sequence[Tile], results: Sequence[Buff
                 def following(body: Body, index: Index) -> list[Any]:
                     at = (*row, tiles.add(start, index[0]))
                     so_far = [body.element(p, index) for p in partial]
-                    return [types.to_memory(v) for v in combine(so_far, [body.element(s, at) for s in sources])]
+                    return [types.to_memory(v) for v in combine(so_far, [element(body, s, at) for s in sources])]
 
                 kernel.for_each((lanes,), following, partial)
         for value, result in zip(_join_lanes(partial, lanes, combine), results):
