@@ -81,8 +81,9 @@ def _type_end(tokens: Sequence[Token], index: int) -> int:
     """One past the type that starts at ``index``: a name, and what stands in brackets right behind it."""
     if index >= len(tokens):
         return index
-    if tokens[index].text == "(":
-        return closing(tokens, index) + 1
+    if tokens[index].text == "(":  # a function's type
+        end = closing(tokens, index) + 1
+        return _type_end(tokens, end + 1) if end < len(tokens) and tokens[end].text == "->" else end
     return closing(tokens, index + 1) + 1 if _next(tokens, index) == "<" else index + 1
 
 
@@ -201,9 +202,10 @@ def _parameter(text: str, tokens: Sequence[Token]) -> tuple[str, str]:
 def _results(text: str, tokens: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
     if index >= len(tokens) or tokens[index].text != "->":
         return (), index
-    end = _type_end(tokens, index + 1)
     if _next(tokens, index) != "(":
+        end = _type_end(tokens, index + 1)
         return (spelling(text, tokens[index + 1 : end]),), end
+    end = closing(tokens, index + 1) + 1
     parts = split(tokens[index + 2 : end - 1])
     return tuple(_parameter(text, part)[1] for part in parts), end
 

@@ -21,7 +21,8 @@ def unwrap(text: str, function: Function) -> str:
     holder = max(around, key=lambda scope: scope.open, default=None)
     # kernels stand in GPU modules only
     kernels = [f for f in functions(text) if f.container == "gpu.func"]
-    spans = [(s.start, s.end) for s in (*found, *kernels) if not s.start <= function.start < s.end]
+    others = [*((s.start, s.end) for s in found), *((f.start, f.end) for f in kernels)]
+    spans = [span for span in others if not span[0] <= function.start < span[1]]
     if holder is None:
         return _blanked(text, spans)
     flat = _blanked(text, [span for span in spans if holder.open < span[0] < holder.close])
