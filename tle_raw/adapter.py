@@ -132,12 +132,10 @@ class ObjectAdapter(Adapter, Protocol):
 
 @runtime_checkable
 class TracingAdapter(Adapter, Protocol):
-    """A dialect with tile semantics: a region becomes Triton IR where it is called, and never meets the linker.
+    """A dialect with tile semantics: a region becomes Triton IR where it is called, and never meets the linker."""
 
-    ``routes`` names the ways that the dialect has: ``("traced",)``, or ``("traced", "linked")``.
-    """
-
-    routes: tuple[str, ...]
+    def routes(self, source: Source, backend: str) -> tuple[str, ...]:
+        """The ways that a region may take on ``cuda`` or ``cpu``, the first choice first: "traced", "linked"."""
 
     def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
         """Write the region with Triton's semantic object, a compilation's or the interpreter's.

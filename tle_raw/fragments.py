@@ -90,16 +90,11 @@ class Fragment(ConstexprFunction):
         block = self._declaration.options.get("block")
         return tuple(block) if block else None
 
-    @property
-    def route(self) -> str | None:
-        """The way that the user asked for: ``traced`` or ``linked``; None leaves it to the dialect."""
-        return self._declaration.options.get("route")
-
-    @property
-    def routes(self) -> tuple[str, ...]:
-        """The ways that a call may take, the first choice first."""
-        ways = self._adapter.routes if isinstance(self._adapter, TracingAdapter) else ("linked",)
-        return (self.route,) if self.route else ways
+    def routes(self, backend: str) -> tuple[str, ...]:
+        """The ways that a call may take on ``cuda`` or ``cpu``, the first choice first."""
+        if isinstance(self._adapter, TracingAdapter):
+            return self._adapter.routes(self._source, backend)
+        return ("linked",)
 
     @property
     def place(self) -> Place:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.tilelang import objects
-from tle_raw.adapters.tilelang.installed import load_tilelang
+from tle_raw.adapters.tilelang.installed import installed_version, load_tilelang
 from tle_raw.adapters.tilelang.linked import Linkable, compile_linked, compiler_identity
 from tle_raw.adapters.tilelang.linked.pass_configs import pass_configs_of
 from tle_raw.adapters.tilelang.named_tiles import NamedTile, find_named_tiles
@@ -18,7 +18,7 @@ from tle_raw.adapters.tilelang.program import Program, read_program
 from tle_raw.adapters.tilelang.read_signature import read_signature
 from tle_raw.adapters.tilelang.whole_kernel import WholeKernel, make_whole_kernel
 from tle_raw.bound import BoundSignature
-from tle_raw.errors import DialectError, FragmentSourceError, Place
+from tle_raw.errors import DialectError, FragmentSourceError, Place, ToolchainError
 from tle_raw.signature import Signature
 from tle_raw.target import Target
 
@@ -38,7 +38,13 @@ class TileLangAdapter:
     """TileLang kernels. See :func:`tle_raw.dialect`; the options are those of ``options.Options``."""
 
     name = "tilelang"
-    routes = ("traced", "linked")
+
+    def routes(self, source: Source, backend: str) -> tuple[str, ...]:
+        """Traced where that reaches. TileLang's own lowering is for NVIDIA GPUs, and knows global memory only."""
+        options = source.data.options
+        if options.route:
+            return (options.route,)
+        return ("traced", "linked") if backend == "cuda" and not options.tiles else ("traced",)
 
     def wraps(self, candidate: object) -> bool:
         return objects.is_tilelang_object(candidate)
@@ -62,7 +68,8 @@ class TileLangAdapter:
         program = read_program(objects.build_prim_func(declaration.wrapped, options.arguments))
         tiles = find_named_tiles(program, options.tiles)
         places = block_indices(program, options)
-        linkable = Linkable(program.prim_func, places, pass_configs_of(declaration.wrapped, program.prim_func))
+        configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
+        linkable = Linkable(program.prim_func, places, configs)
         text = program.prim_func.script(show_meta=True)
         return Source(
             self.name,
@@ -80,7 +87,11 @@ class TileLangAdapter:
         return ()
 
     def compiler_identity(self) -> str:
-        return compiler_identity()
+        """Of all that either route uses; a machine without clang still traces."""
+        try:
+            return compiler_identity()
+        except ToolchainError:
+            return f"TileLang {installed_version()}"
 
     def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
         from tle_raw.adapters.tilelang.traced import trace_region
@@ -91,6 +102,12 @@ class TileLangAdapter:
         )
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        """The linked route."""
+        if source.data.options.route == "traced":
+            raise DialectError(
+                f"the region `{source.name}` is traced into its kernel: there is nothing to compile alone",
+                hint="compile the kernel, or fragment.as_kernel()",
+            )
         return compile_linked(source, bound, target, source.data.linkable)
 
     def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:

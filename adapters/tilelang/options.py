@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, Row
 
 ROUTES = ("traced", "linked")
-_NAMES = ("tiles", "grid", "route", "arguments", "in_grid")
+_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs")
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Options:
     """``grid`` maps an axis of ``T.Kernel`` to a program id's axis, or to the name of a parameter of the call.
 
     ``in_grid`` is the caller's promise that block indices lie inside the PrimFunc's own grid: what its extents prove
-    to be in bounds is not checked then.
+    to be in bounds is not checked then. ``pass_configs`` is TileLang's own configuration, for the linked route.
     """
 
     tiles: tuple[str, ...] = ()
@@ -27,6 +27,7 @@ class Options:
     route: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     in_grid: bool = False
+    pass_configs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
@@ -68,7 +69,11 @@ def read_options(given: Mapping[str, Any]) -> Options:
         raise _wrong("arguments", "a dictionary", arguments)
     if len(set(tiles)) != len(tuple(tiles)):
         raise _wrong("tiles", "each name once", tiles)
-    return Options(tuple(tiles), dict(grid), route, dict(arguments), bool(given.get("in_grid", False)))
+    configs = given.get("pass_configs") or {}
+    if not isinstance(configs, Mapping):
+        raise _wrong("pass_configs", "a dictionary", configs)
+    configs = {str(getattr(key, "value", key)): value for key, value in configs.items()}
+    return Options(tuple(tiles), dict(grid), route, dict(arguments), bool(given.get("in_grid", False)), configs)
 
 
 def _is_place(value: Any) -> bool:

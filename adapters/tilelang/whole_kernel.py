@@ -92,7 +92,7 @@ def make_whole_kernel(adapter: Adapter, source: Source) -> WholeKernel:
             "a whole kernel has no caller that could give it tiles or block indices",
             hint="declare the PrimFunc once more without tiles= and grid=, and take as_kernel() of that",
         ).at(fragment=source.name, source=source.place)
-    options = {"in_grid": True, "route": reading.options.route}
+    options = {"in_grid": True, "route": reading.options.route, "pass_configs": reading.linkable.pass_configs}
     folder = _folder(source.place)
     program = reading.program
     declaration = Declaration(source.name, None, options, source.place, folder, wrapped=program.prim_func)

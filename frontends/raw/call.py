@@ -62,7 +62,7 @@ def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: A
     try:
         if semantic is None:
             bound, values = bind_call()
-            if "traced" in fragment.routes:
+            if "traced" in fragment.routes("cpu"):
                 return interpret_traced(fragment, bound, values)
             return interpret_region(fragment, bound, values)
         check_joined()

@@ -12,8 +12,9 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.bound import BoundSignature
-from tle_raw.errors import Place, UntraceableError
-from tle_raw.flir.traced_regions import TracedRegion, remember
+from tle_raw.errors import Place, TLEError, UntraceableError
+from tle_raw.flir.hooks import joined_target
+from tle_raw.flir.traced_regions import TracedRegion, remember, remember_untraced
 from tle_raw.fragments import Fragment
 
 _LOCATION = re.compile(r'"((?:[^"\\\\]|\\\\.)*)":(\d+):(\d+)')
@@ -28,15 +29,22 @@ def trace_region(
     ------
     UntraceableError : the region cannot be traced, and there is no other way.
     """
-    if "traced" not in fragment.routes:
+    routes = fragment.routes(joined_target())
+    if "traced" not in routes:
         return None
     values = {name: _tensor(value, semantic) for name, value in values.items()}
-    started = time.perf_counter()
-    if "linked" in fragment.routes and not _can_trace(fragment, bound, values, semantic):
-        return None
-    with _same_place(semantic.builder):
-        results = fragment.trace(bound, values, semantic)
-    site = site or _place(semantic.builder)
+    started, site = time.perf_counter(), site or _place(semantic.builder)
+    if "linked" in routes:
+        reason = _obstacle(fragment, bound, values, semantic)
+        if reason is not None:
+            remember_untraced(fragment.name, site, reason)
+            return None
+    try:
+        with _same_place(semantic.builder):
+            results = fragment.trace(bound, values, semantic)
+    except TLEError as e:
+        e.at(call_site=site)
+        raise
     seconds = time.perf_counter() - started
     parameters = tuple(str(p) for p in bound.parameters)
     place = (site.file, site.line, site.column, site.text)
@@ -51,7 +59,9 @@ def interpret_traced(fragment: Fragment, bound: BoundSignature, values: dict[str
     return fragment.trace(bound, {n: _tensor(v, interpreter_semantic) for n, v in values.items()}, interpreter_semantic)
 
 
-def _can_trace(fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Any) -> bool:
+def _obstacle(
+    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Any
+) -> UntraceableError | None:
     """Trace into a block that is thrown away: a region that fails half way must leave nothing behind."""
     builder = semantic.builder
     with _same_place(builder):
@@ -60,12 +70,12 @@ def _can_trace(fragment: Fragment, bound: BoundSignature, values: dict[str, Any]
         try:
             builder.set_insertion_point_to_start(block)
             fragment.trace(bound, values, semantic)
-        except UntraceableError:
-            return False
+        except UntraceableError as e:
+            return e
         finally:
             builder.restore_insertion_point(here)
             block.erase()
-    return True
+    return None
 
 
 def _place(builder: Any) -> Place:

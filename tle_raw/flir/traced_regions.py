@@ -1,6 +1,7 @@
 """Regions that became Triton IR at their call: what a thread's compilation tells of them in its report.
 
-Nothing of them is left to see in the kernel, so they are written down while it is traced.
+Nothing of them is left to see in the kernel, so they are written down while it is traced. So is why another region was
+not traced.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import threading
 from dataclasses import asdict, dataclass
 from typing import Any
 
-KEY = "tle_raw_traced"
+from tle_raw.errors import Place, UntraceableError
+
+KEY, UNTRACED = "tle_raw_traced", "tle_raw_untraced"
 _STATE = threading.local()
 
 
@@ -29,18 +32,29 @@ class TracedRegion:
 
 def forget() -> None:
     """A compilation begins in this thread."""
-    _STATE.regions = {}
+    _STATE.traced, _STATE.untraced = {}, {}
 
 
 def remember(region: TracedRegion) -> None:
     """The kernel that is being traced holds this region. A function that is traced twice tells of it once."""
-    regions = _STATE.__dict__.setdefault("regions", {})
-    regions.setdefault((region.name, region.file, region.line, region.column), region)
+    _found("traced").setdefault((region.name, region.file, region.line, region.column), region)
+
+
+def remember_untraced(name: str, site: Place, reason: UntraceableError) -> None:
+    """Why a call of a fragment is linked, though its dialect would rather trace it."""
+    where = reason.context.source
+    text = f"{reason.message} ({where})" if where else reason.message
+    _found("untraced")[name, site.file, site.line] = text
 
 
 def describe(metadata: dict[str, Any]) -> None:
-    """Write the regions of this thread's compilation into its metadata, which Triton stores beside the kernel."""
-    regions = _STATE.__dict__.get("regions", {})
-    if regions:
-        metadata[KEY] = [asdict(region) for region in regions.values()]
+    """Write what this thread's compilation knows into its metadata, which Triton stores beside the kernel."""
+    if _found("traced"):
+        metadata[KEY] = [asdict(region) for region in _found("traced").values()]
+    if _found("untraced"):
+        metadata[UNTRACED] = [[*call, reason] for call, reason in _found("untraced").items()]
     forget()
+
+
+def _found(kind: str) -> dict:
+    return _STATE.__dict__.setdefault(kind, {})

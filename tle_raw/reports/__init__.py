@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.errors import ReportError
-from tle_raw.flir.traced_regions import KEY
+from tle_raw.flir.traced_regions import KEY, UNTRACED
 from tle_raw.reports.link_report import LinkReport, RegionReport
 from tle_raw.reports.traced import with_traced
 
@@ -35,4 +35,4 @@ def report(kernel: Any) -> LinkReport:
         from tle_raw.reports.cpu import read_kernel
     else:
         from tle_raw.reports.gpu import read_kernel
-    return with_traced(read_kernel(kernel.asm, metadata, record or NO_LINKED), traced)
+    return with_traced(read_kernel(kernel.asm, metadata, record or NO_LINKED), traced, getattr(metadata, UNTRACED, ()))

@@ -23,7 +23,7 @@ class RegionReport:
     lines : first and last lines, in PTX or assembly, of the region's pieces.
     static_shared : bytes of the fragment's own ``__shared__`` variables, once for the whole kernel.
     dynamic_shared : bytes that the fragment asked for beside them; Triton counts them among its own.
-    route : the way that the source took, where its dialect has several.
+    route : the way that the source took, where its dialect has several; ``reason`` why it is no better one.
     seconds, cache_hit : the foreign compiler's time, and whether the fragment came from the cache.
     """
 
@@ -42,6 +42,7 @@ class RegionReport:
     threads: int = 0
     dynamic_shared: int = 0
     route: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ def _table(regions: Sequence[RegionReport], on_cpu: bool) -> Iterator[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+    yield from (f"  `{r.name}` is linked: {r.reason}" for r in regions if r.reason)
     yield from dict.fromkeys(f"  compiled by {_short(r.compiler)}" for r in regions)
 
 

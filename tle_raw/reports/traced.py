@@ -11,11 +11,13 @@ from tle_raw.linker.ptx import read_ptx
 from tle_raw.reports.link_report import LinkReport, RegionReport
 
 
-def with_traced(report: LinkReport, traced: Sequence[dict[str, Any]]) -> LinkReport:
-    """The report with its traced regions after the linked ones."""
-    if not traced:
+def with_traced(report: LinkReport, traced: Sequence[dict[str, Any]], untraced: Sequence[Sequence[Any]]) -> LinkReport:
+    """The report with its traced regions after the linked ones, and with the reasons why those are linked."""
+    if not traced and not untraced:
         return report
-    return replace(report, regions=(*report.regions, *(_region(region, report.ptx) for region in traced)))
+    reasons = {(name, file, line): reason for name, file, line, reason in untraced}
+    linked = (replace(r, reason=reasons.get((r.name, r.call_site.file, r.call_site.line), "")) for r in report.regions)
+    return replace(report, regions=(*linked, *(_region(region, report.ptx) for region in traced)))
 
 
 def _region(region: dict[str, Any], ptx: str) -> RegionReport:

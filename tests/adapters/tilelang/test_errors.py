@@ -8,6 +8,7 @@ import pytest
 import tilelang.language as T
 import torch
 import triton
+from tilelang.language.builtin import ds_read_tr16_b64
 
 import tle_raw
 from tests.adapters.tilelang import kernels
@@ -287,11 +288,11 @@ def test_operations_for_amd_only():
         with T.Kernel(1, threads=64) as _:
             a = T.alloc_shared((64, 64), "float16")
             T.copy(A, a)
-            T.evaluate(T.call_intrin("float16x4", "tl.ds_read_tr16_b64", a[0, 0]))
+            pair = ds_read_tr16_b64(a[0, 0])  # noqa: F841
 
     with pytest.raises(UnsupportedFeatureError, match="ds_read_tr16_b64 belongs to AMD GPUs") as caught:
         tle_raw.fragment(amd)
-    assert caught.value.context.source.line == line_of('"tl.ds_read_tr16_b64", a[0, 0]')
+    assert caught.value.context.source.line == line_of("pair = ds_read_tr16_b64(a[0, 0])")
 
 
 def test_every_error_is_one_of_ours():

@@ -1,0 +1,100 @@
+"""The route of a region: traced where that reaches, else linked; the report says which, and why."""
+
+import pytest
+import tilelang.language as T
+
+import tle_raw
+from tests.adapters.tilelang import kernels
+from tests.adapters.tilelang.conftest import compile_for_gpu
+from tle_raw.errors import DialectError, UntraceableError
+
+
+def by_threads():
+    """Written for the threads of a block: block tensors cannot say it."""
+
+    @T.prim_func
+    def by_threads(A: T.Tensor((1024,), "float32"), B: T.Tensor((1024,), "float32")):
+        with T.Kernel(8, threads=128) as bx:
+            tx = T.get_thread_binding()
+            B[bx * 128 + tx] = A[bx * 128 + tx] * 2.0
+
+    return by_threads
+
+
+def test_what_cannot_be_traced_is_linked_and_the_report_says_why():
+    report = tle_raw.report(compile_for_gpu(tle_raw.fragment(by_threads())))
+    (region,) = report.regions
+    assert region.route == "linked" and region.inlined and report.one_kernel
+    assert "`tx` is an index of one thread" in region.reason and "test_routes.py" in region.reason
+    assert "is linked: TileLang's traced route cannot express this" in str(report)
+
+
+def test_nothing_of_a_failed_trace_is_left():
+    @T.prim_func
+    def half_way(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            for i in T.Parallel(128):
+                B[i] = A[i] + 41.0
+            tx = T.get_thread_binding()
+            B[tx] = B[tx] + 1.0
+
+    text = compile_for_gpu(tle_raw.fragment(half_way)).asm["ttir"]
+    assert "4.1" not in text and "tt.load" not in text and "tt.store" not in text
+
+
+@pytest.mark.parametrize("route", ["traced", "linked"])
+def test_a_route_can_be_forced(route):
+    report = tle_raw.report(compile_for_gpu(tle_raw.fragment(kernels.add(1024, 1024), route=route)))
+    assert [r.route for r in report.regions] == [route] and report.one_kernel
+    assert report.regions[0].reason == ""
+
+
+def test_the_traced_route_alone_fails_where_it_does_not_reach():
+    with pytest.raises(Exception, match="an index of one thread"):
+        compile_for_gpu(tle_raw.fragment(by_threads(), route="traced"))
+
+
+def test_tiles_of_the_caller_are_traced_or_refused():
+    @T.prim_func
+    def threads_and_tiles(A: T.Tensor((1024,), "float32"), B: T.Tensor((1024,), "float32")):
+        with T.Kernel(8, threads=128) as bx:
+            tx = T.get_thread_binding()
+            for i in T.Parallel(128):
+                B[bx * 128 + i] = A[bx * 128 + i] + tx
+
+    fragment = tle_raw.fragment(threads_and_tiles, tiles=["A"])
+    with pytest.raises(UntraceableError, match="an index of one thread"):
+        _trace_alone(fragment)
+
+
+def _trace_alone(fragment):
+    import triton
+    import triton.language as tl
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    @triton.jit
+    def kernel(b):
+        fragment(tl.full((128,), 1.0, tl.float32), b)
+
+    try:
+        triton.compile(ASTSource(kernel, {"b": "*fp32"}), target=GPUTarget("cuda", 90, 32))
+    except Exception as e:
+        found = e
+        while found is not None and not isinstance(found, UntraceableError):
+            found = found.__cause__ or found.__context__
+        raise found or e from None
+
+
+def test_on_the_cpu_there_is_the_traced_route_only():
+    import torch
+
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        with pytest.raises(Exception, match="an index of one thread"):
+            tle_raw.fragment(by_threads()).as_kernel()(torch.zeros(1024), torch.zeros(1024))
+
+
+def test_a_traced_region_has_nothing_to_compile_alone():
+    with pytest.raises(DialectError, match="is traced into its kernel"):
+        tle_raw.fragment(kernels.add(), route="traced").compile("cuda:90")
