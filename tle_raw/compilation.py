@@ -93,8 +93,8 @@ def compile_source(
 ) -> CompiledFragment:
     """Compile, check and prepare ``source`` for one binding and target, or take it from the cache.
 
-    ``compiler`` is what ``compiler_identity`` told when the fragment's key was made. Where it told of none, an entry
-    that any compiler made of the same sources is taken.
+    ``compiler`` is what ``compiler_identity`` told when the fragment's key was made. Where it told of none, or a tool
+    turns out to be missing, an entry that any compiler made of the same sources is taken.
     """
     content = digest(
         package_identity(),
@@ -126,7 +126,14 @@ def _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, t
         entry = store.load(taken) if _caching() else None
         if entry is not None and _same_files(entry.meta["missed"]):
             return _compiled(entry, bound, target, inline, cache_hit=True)
-        output, module = _compile(adapter, source, bound, target, inline)
+        try:
+            output, module = _compile(adapter, source, bound, target, inline)
+        except ToolchainError:
+            # A tool that only this source needs is missing: what any compiler made of it will do here too.
+            entry = store.load(_any_compiler(key)) if _caching() else None
+            if entry is None or not _same_files(entry.meta["missed"]):
+                raise
+            return _compiled(entry, bound, target, inline, cache_hit=True)
         meta = _meta(source, output, module, files)
         entry = store.save(key, module.text, meta)
         store.save(_any_compiler(key), module.text, meta)
