@@ -1,6 +1,7 @@
 """TileLang regions in Triton's interpreter; the kernels stand in interpreted.py."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
