@@ -7,7 +7,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.tilelang.regions import constant, linear_form
+from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import bits_of, padded, shape_of
 
@@ -76,7 +76,7 @@ def _plan(tracer: Tracer, indices: Sequence[Any], shape: Sequence[int]) -> list[
     """For each dim the lanes' axis that walks it and where that starts; None where an index is more than that."""
     plan: list[tuple[int | None, Any]] = []
     for index in indices:
-        form = linear_form(index, tracer.lanes.variables)
+        form = tracer.form(index)
         if form is None or len(form[0]) > 1 or any(constant(f) != 1 for f in form[0].values()):
             return None
         axis = next((tracer.lanes.axis(v) for v in form[0]), None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.tilelang.regions import constant, linear_form
+from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current, extents_of, take
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of
@@ -91,7 +91,7 @@ def _alike(tracer: Tracer, a: core.tensor, b: core.tensor) -> tuple[core.tensor,
 
 def _step(tracer: Tracer, buffer: Any, index: Any) -> tuple[int | None, Any, int]:
     """The lanes' axis that walks a dim, where it starts and by how much it goes on."""
-    form = linear_form(index, tracer.lanes.variables)
+    form = tracer.form(index)
     factors = {} if form is None else form[0]
     numbers = [constant(f) for f in factors.values()]
     if form is None or len(factors) > 1 or any(n is None or n < 1 for n in numbers):

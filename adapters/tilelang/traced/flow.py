@@ -69,6 +69,7 @@ class CompiledFlow:
         builder.set_insertion_point_to_start(block)
         inside = [core.tensor(block.arg(i + 1), v.type) for i, v in enumerate(carried)]
         results = body(core.tensor(loop.get_induction_var(), low.type), inside)
+        _check_same(tracer, carried, results)
         if carried:
             builder.create_yield_op([v.handle for v in results])
         _back(builder, place, location)
@@ -87,6 +88,7 @@ class CompiledFlow:
         after = builder.create_block_with_parent(loop.get_after(), types)
         builder.set_insertion_point_to_start(after)
         results = body([core.tensor(after.arg(i), v.type) for i, v in enumerate(carried)])
+        _check_same(tracer, carried, results)
         builder.create_yield_op([v.handle for v in results])
         _back(builder, place, location)
         return [core.tensor(loop.get_result(i), v.type) for i, v in enumerate(carried)]
@@ -101,6 +103,7 @@ class CompiledFlow:
             values.append(side())
             blocks.append(block)
         _back(builder, place, location)
+        _check_same(tracer, values[0], values[1])
         types = [v.handle.get_type() for v in values[0]]
         branch = builder.create_if_op(types, condition.handle, True)
         for block, target, results in zip(blocks, (branch.get_then_block(), branch.get_else_block()), values):
@@ -132,6 +135,13 @@ class CompiledFlow:
             _back(builder, place, location)
 
         return fill
+
+
+def _check_same(tracer: Any, before: Values, after: Values) -> None:
+    """MLIR would end the process at a value that changes its type."""
+    for a, b in zip(before, after):
+        if a.type != b.type:
+            raise tracer.fail(f"a value that is {a.type} before and {b.type} after")
 
 
 def _back(builder: Any, place: Any, location: Any) -> None:

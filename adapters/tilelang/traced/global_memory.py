@@ -11,7 +11,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.tilelang.regions import constant, linear_form
+from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of
 
@@ -31,7 +31,7 @@ def load(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> core.tensor:
     other = None
     if inside is not None:
         pointer, inside = _alike(tracer, pointer, inside)
-        other = tracer.number(0, pointer.type.scalar.element_ty) if not _is_small(pointer) else 0
+        other = _beyond(tracer, buffer, pointer.type.scalar.element_ty)
     value = core.load(pointer, mask=inside, other=other, _semantic=tracer.semantic)
     return _as_bool(tracer, buffer, value)
 
@@ -91,8 +91,7 @@ def _add(tracer: Tracer, offset: _Offset, index: Any, stride: Any, large: bool) 
     """Add one dim's index to the offset; gives the index itself."""
     from tle_raw.adapters.tilelang.traced.expressions import integer
 
-    variables = tracer.lanes.variables
-    form = linear_form(index, variables)
+    form = tracer.form(index)
     if form is None:
         value = integer(tracer, index)
         wide = large or constant(tracer.simplify(stride)) is None
@@ -166,9 +165,17 @@ def _check_one_writer(tracer: Tracer, buffer: Any, pointer: core.tensor, value: 
         raise tracer.fail(f"several lanes write one element of `{buffer.name}`, each another value")
 
 
-def _is_small(pointer: core.tensor) -> bool:
-    """Small floats have no constants of their own."""
-    return pointer.type.scalar.element_ty.primitive_bitwidth == 8 and pointer.type.scalar.element_ty.is_floating()
+def _beyond(tracer: Tracer, buffer: Any, element: core.dtype) -> Any:
+    """What is read beyond the bounds: zero, or what ``T.annotate_safe_value`` says."""
+    from tle_raw.adapters.tilelang.traced.expressions import evaluate
+
+    safe = tracer.safe.get(buffer.data)
+    if isinstance(safe, (int, float)):
+        return tracer.number(safe, element)
+    if safe is not None:
+        return tracer.cast(evaluate(tracer, safe), element)
+    is_small = element.primitive_bitwidth == 8 and element.is_floating()  # which has no constants of its own
+    return 0 if is_small else tracer.number(0, element)
 
 
 def _as_bool(tracer: Tracer, buffer: Any, value: core.tensor) -> core.tensor:

@@ -12,6 +12,7 @@ from tle_raw.adapters.tilelang.traced.block_reads import current
 from tle_raw.adapters.tilelang.traced.effects import Walk, holds
 from tle_raw.adapters.tilelang.traced.expressions import evaluate, integer
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
+from tle_raw.adapters.tilelang.traced.types import shape_of
 
 MOST_UNROLLED = 64
 
@@ -166,7 +167,19 @@ def _seen_later(tracer: Tracer) -> list[Any]:
 
 
 def _value(tracer: Tracer, memory: Any) -> core.tensor:
-    """The present value; zeros where nothing was written yet."""
+    """The present value; zeros where nothing was written yet. Inside parallel loops one element may differ by lane."""
+    found = _present(tracer, memory)
+    home = tracer.homes.get(memory)
+    if tracer.lanes.extents and home is not None and str(home.scope()) in ("local", "local.var"):
+        shape = tracer.lanes.shape
+        if shape_of(current(tracer, home)) == () or memory in tracer.of_lanes:
+            tracer.of_lanes.add(memory)
+            found = found if shape_of(found) else tracer.reshape(found, [1] * len(shape))
+            tracer.tiles[memory] = found = tracer.spread(found, shape)
+    return found
+
+
+def _present(tracer: Tracer, memory: Any) -> core.tensor:
     if memory in tracer.tiles:
         return tracer.tiles[memory]
     home = next((t.buffer for t in tracer.named.values() if t.buffer.data.same_as(memory)), None)

@@ -43,6 +43,7 @@ def trace_region(
         _block_indices(tracer, program, places, in_grid, values)
         for buffer in program.locals:
             tracer.homes[buffer.data] = buffer
+        tracer.safe = dict(program.annotations.get("safe_value_map", {}))
         run_body(tracer, program.body)
         return [_result(tracer, tiles[p.name]) for p in bound.parameters if p.name in tiles and p.effect != IN]
     except TLEError as e:

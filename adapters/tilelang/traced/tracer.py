@@ -10,7 +10,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
-from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.adapters.tilelang.regions import constant, linear_form
 from tle_raw.adapters.tilelang.traced.flow import Flow
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of, triton_dtype
 from tle_raw.errors import Place, UntraceableError
@@ -49,6 +49,7 @@ class Tracer:
         self.guards: list[core.tensor] = []
         self.of_lanes: set[Any] = set()  # one-element buffers that hold a value for each lane
         self.later: list[Sequence[Any]] = []  # statements that run after the present ones
+        self.safe: dict[Any, Any] = {}  # what is read beyond the bounds of a global buffer, where that is not zero
         self.place: Place | None = None
 
     # --- failing ------------------------------------------------------------------------------------------------
@@ -76,6 +77,30 @@ class Tracer:
         if self.expressions:
             expression = substitute(expression, self.expressions)
         return self.analyzer.simplify(expression)
+
+    def form(self, expression: Any) -> tuple[dict[Any, Any], Any] | None:
+        """An index as factors of the lanes' variables plus a rest that all lanes share; None where it is none."""
+        found = linear_form(expression, self.lanes.variables)
+        if found is None or self.varies(found[1]) or any(self.varies(f) for f in found[0].values()):
+            return None
+        return found
+
+    def varies(self, expression: Any) -> bool:
+        """Whether an expression reads a value that differs from lane to lane under a name of its own."""
+        from tvm.tirx.stmt_functor import post_order_visit
+
+        if isinstance(expression, int) or not self.lanes.extents:
+            return False
+        found: list[Any] = []
+
+        def visit(node: Any) -> None:
+            kind = type(node).__name__
+            named = kind in ("Var", "SizeVar") and node in self.scalars and self.scalars[node].type.is_block()
+            if named or (kind == "BufferLoad" and node.buffer.data in self.of_lanes):
+                found.append(node)
+
+        post_order_visit(expression, visit)
+        return bool(found)
 
     def proves(self, condition: Any) -> bool:
         """A condition over integers holds for all values that its variables can have."""

@@ -397,6 +397,58 @@ def test_loops_inside_lanes_and_values_of_lanes():
     agree(y, x.double().clamp(min=0).sum(1), 1e-6)
 
 
+def test_long_loops_inside_lanes():
+    @T.prim_func
+    def lanes(X: T.Tensor((40, 200), "float32"), n: T.int32, Y: T.Tensor((40,), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            total = T.alloc_local((1,), "float32")
+            for i in T.Parallel(40):
+                total[0] = 0.0
+                for k in T.serial(n):
+                    total[0] += X[i, k]
+                Y[i] = total[0]
+
+    for n in (0, 1, 200):
+        x, y = random(40, 200), torch.ones(40)
+        run(lanes, x, n, y)
+        agree(y + 1, x.double()[:, :n].sum(1) + 1, 1e-5)
+
+
+def test_indices_under_a_name_that_differ_by_lane():
+    @T.prim_func
+    def named(X: T.Tensor((50, 32), "float32"), at: T.Tensor((20,), "int32"), Y: T.Tensor((20, 32), "float32"),
+              Z: T.Tensor((20, 32), "float32"), W: T.Tensor((20, 32), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=64) as _:
+            x = T.alloc_shared((50, 32), "float32")
+            row = T.alloc_var("int32")
+            T.copy(X, x)
+            for i, j in T.Parallel(20, 32):
+                place = at[i]
+                Y[i, j] = X[place, j]
+                Z[i, j] = x[place, j]
+                row = at[i] + 1
+                W[i, j] = X[row, j]
+
+    x, at = random(50, 32), integers(0, 49, 20)
+    y, z, w = torch.zeros(20, 32), torch.zeros(20, 32), torch.zeros(20, 32)
+    run(named, x, at, y, z, w)
+    assert torch.equal(y, x[at.long()]) and torch.equal(z, x[at.long()]) and torch.equal(w, x[at.long() + 1])
+
+
+def test_what_is_read_beyond_the_bounds_may_be_chosen():
+    @T.prim_func
+    def safe(X: T.Tensor((50,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            x = T.alloc_fragment((64,), "float32")
+            T.annotate_safe_value({X: -7.0})
+            T.copy(X[0:64], x)
+            T.copy(x, Y)
+
+    x, y = random(50), torch.zeros(64)
+    run(safe, x, y)
+    assert torch.equal(y[:50], x) and (y[50:] == -7).all()
+
+
 def test_guards_keep_what_is_outside_of_them():
     @T.prim_func
     def guards(X: T.Tensor((50,), "float32"), Y: T.Tensor((50,), "float32"), low: T.int32, high: T.int32):

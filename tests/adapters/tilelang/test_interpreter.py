@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 FILE = Path(__file__).with_name("interpreted.py")
-NAMES = [
-    line.split("(")[0].removeprefix("def ") for line in FILE.read_text().splitlines() if line.startswith("def test_")
-]
+NAMES = re.findall(r"^def (test_\w+)", FILE.read_text(), re.M)
 
 
 @pytest.fixture(scope="module")
