@@ -111,8 +111,9 @@ def _all_lowered(text: str, writer: _Writer) -> list[str]:
 def _lowered(line: str, writer: _Writer) -> Iterator[str]:
     match = _LINE.match(line)
     if match is None or match["name"] in _LEFT:
-        if re.match(r'\s*(?:%[\w:]+ = )?"gpu\.', line) and '"gpu.module"' not in line:
-            raise _unknown(re.search(r'"([\w.]+)"', line)[1])  # type: ignore[index]
+        unknown = re.match(r'\s*(?:%[\w:]+ = )?"((?:gpu|math)\.[\w.]+)"', line)
+        if unknown and unknown[1] != "gpu.module":
+            raise _unknown(unknown[1])
         yield line
         return
     operation = _operation(match)

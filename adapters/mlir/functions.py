@@ -194,6 +194,8 @@ def _says_private(tokens: Sequence[Token]) -> bool:
 def _parameter(text: str, tokens: Sequence[Token]) -> tuple[str, str]:
     """``%x: f32 {llvm.noalias} loc("f")`` is ("x", "f32"); a declaration has types only."""
     name = ""
+    if not tokens:
+        return "", ""
     if tokens[0].kind == "value" and len(tokens) > 2 and tokens[1].text == ":":
         name, tokens = tokens[0].text[1:], tokens[2:]
     return name, spelling(text, tokens[: _type_end(tokens, 0)])

@@ -3,7 +3,8 @@
 All threads of a block run a region. What a thread computes for itself, each does alone; a parallel loop that writes
 memory of the block (a tile, global memory, memory space 3) is one loop of the whole block: its iterations are dealt
 out to the threads, with a barrier before and after. So all threads must reach it, as they must reach a barrier.
-A parallel loop that writes only what the thread allocated for itself stays a loop of each thread.
+A parallel loop that writes only what the thread allocated for itself stays a loop of each thread; so does one whose
+place depends on the thread, inside a loop over the thread's rows or on a view that starts at its index.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tle_raw.adapters.mlir.bindings import Binding
 from tle_raw.adapters.mlir.build_index import IndexBuilder
 from tle_raw.adapters.mlir.locations import place_of
 from tle_raw.adapters.mlir.memory_roots import PRIVATE, SHARED, kind, nested, written
+from tle_raw.adapters.mlir.thread_dependence import depends_on_thread
 from tle_raw.errors import Context, UnsupportedFeatureError
 
 _LOOPS = frozenset(("scf.parallel", "scf.forall", "affine.parallel"))
@@ -28,9 +30,12 @@ def share_loops(module: Any, binding: Binding, to_parallel: Callable[[], None]) 
     ------
     UnsupportedFeatureError : a loop that writes both kinds of memory, or that gives a value and writes memory.
     """
+    for copy in [op for op in nested(module.operation) if op.name == "memref.copy"]:
+        _copy_loop(copy, binding)
     found = [operation for function in module.body.operations for operation in _outermost(function.operation)]
     for operation in found:
-        _mark(operation, binding)
+        if not depends_on_thread(operation):
+            _mark(operation, binding)
     _check_calls(module)
     if found:
         to_parallel()
@@ -43,7 +48,7 @@ def is_collective(operation: Any) -> bool:
     """Whether the block does an operation together."""
     name = operation.name
     has_memory = name.startswith("linalg.") and name not in ("linalg.yield", "linalg.index")
-    return name in _LOOPS or name == "memref.copy" or has_memory
+    return name in _LOOPS or has_memory
 
 
 def _outermost(operation: Any) -> list[Any]:
@@ -62,8 +67,6 @@ def _outermost(operation: Any) -> list[Any]:
 def _mark(operation: Any, binding: Binding) -> None:
     """Put a loop of one iteration around what is shared, for the passes lose attributes of what is inside."""
     kinds = written(operation)
-    if operation.name == "memref.copy":
-        operation = _copy_loop(operation, binding)
     if SHARED not in kinds:
         return
     if PRIVATE in kinds:
@@ -84,7 +87,7 @@ def _mark(operation: Any, binding: Binding) -> None:
     operation.move_before(list(mark.regions[0].blocks[0].operations)[-1])
 
 
-def _copy_loop(copy: Any, binding: Binding) -> Any:
+def _copy_loop(copy: Any, binding: Binding) -> None:
     """A copy as a parallel loop."""
     build = IndexBuilder(binding, before=copy)
     source, target = copy.operands
@@ -96,7 +99,6 @@ def _copy_loop(copy: Any, binding: Binding) -> Any:
     value = inside.make("memref.load", [source, *places], [source.type.element_type])
     inside.make("memref.store", [value, target, *places], [])
     copy.erase()
-    return loop
 
 
 def _deal_out(mark: Any, binding: Binding) -> None:

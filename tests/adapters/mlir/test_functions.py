@@ -5,6 +5,7 @@ import pytest
 from tests.adapters.mlir import producers
 from tle_raw.adapters.mlir.functions import functions
 from tle_raw.adapters.mlir.text import operation_names
+from tle_raw.adapters.mlir.unwrap import unwrap
 
 pytestmark = pytest.mark.one_triton
 
@@ -93,6 +94,17 @@ def test_attributes_behind_the_region():
 def test_broken_text_is_no_crash(text):
     assert functions(text) == () or functions(text)[0].name == "f"
     assert isinstance(operation_names(text), dict)
+
+
+@pytest.mark.parametrize("generic", [True, False])
+def test_text_with_a_piece_missing_is_no_crash(generic):
+    """Whatever is left of a module, its lines stay where they are and nothing is raised."""
+    text = producers.torch_mlir(parsable()).operation.get_asm(print_generic_op_form=generic)
+    for start in range(0, len(text), 19):
+        broken = text[:start] + text[start + 1 + start % 11 :]
+        operation_names(broken)
+        for function in functions(broken):
+            assert unwrap(broken, function).count("\n") == broken.count("\n")
 
 
 def test_operation_names():

@@ -239,6 +239,58 @@ func.func @f(%a: memref<64xf32, 3>) {
     check(run, text, [5 * a.astype(np.float64)], a=a)
 
 
+ROWS = """
+func.func @f(%a: memref<64x8xf32, 3>, %b: memref<64x8xf32, 3>) {
+  %one = arith.constant 1 : index
+  %rows = arith.constant 64 : index
+  %thread = gpu.thread_id x
+  %threads = gpu.block_dim x
+  scf.for %i = %thread to %rows step %threads {
+    %from = memref.subview %a[%i, 0] [1, 8] [1, 1] : memref<64x8xf32, 3> to memref<8xf32, strided<[1], offset: ?>, 3>
+    %to = memref.subview %b[%i, 0] [1, 8] [1, 1] : memref<64x8xf32, 3> to memref<8xf32, strided<[1], offset: ?>, 3>
+    memref.copy %from, %to : memref<8xf32, strided<[1], offset: ?>, 3> to memref<8xf32, strided<[1], offset: ?>, 3>
+    linalg.exp ins(%to : memref<8xf32, strided<[1], offset: ?>, 3>)
+      outs(%to : memref<8xf32, strided<[1], offset: ?>, 3>)
+  }
+  return
+}"""
+
+
+def test_a_loop_over_a_threads_own_rows_is_each_threads(run):
+    """Threads take different turns, so there must be no barrier in it."""
+    a = random(64, 8)
+    compiled = check(run, ROWS, [a, np.exp(a.astype(np.float64))], a=a, b=np.zeros_like(a))
+    assert not compiled.uses_barrier
+
+
+def test_a_view_at_the_threads_index_is_each_threads(run):
+    a = random(256, 2)
+    text = """
+func.func @f(%a: memref<256x2xf32, 3>) {
+  %i = gpu.thread_id x
+  %row = memref.subview %a[%i, 0] [1, 2] [1, 1] : memref<256x2xf32, 3> to memref<2xf32, strided<[1], offset: ?>, 3>
+  linalg.exp ins(%row : memref<2xf32, strided<[1], offset: ?>, 3>)
+    outs(%row : memref<2xf32, strided<[1], offset: ?>, 3>)
+  return
+}"""
+    check(run, text, [np.exp(a.astype(np.float64))], threads=(8,), a=a)
+
+
+def test_a_loop_in_a_branch_that_all_threads_take_is_shared(run):
+    a = random(64)
+    text = """
+func.func @f(%a: memref<64xf32, 3>, %n: i32) {
+  %zero = arith.constant 0 : i32
+  %taken = arith.cmpi sgt, %n, %zero : i32
+  scf.if %taken {
+    linalg.exp ins(%a : memref<64xf32, 3>) outs(%a : memref<64xf32, 3>)
+  }
+  return
+}"""
+    assert check(run, text, [np.exp(a.astype(np.float64))], a=a, n=1).uses_barrier
+    check(run, text, [a], a=a, n=0)
+
+
 def test_a_loop_that_only_gives_a_value_is_each_threads(run):
     a = random(64)
     text = """
