@@ -92,7 +92,7 @@ def device() -> Any:
 
 
 def on_cpu() -> bool:
-    return device().type == "cpu"
+    return triton.runtime.driver.active.get_current_target().backend == "cpu"
 
 
 def sizes(gpu: Sequence[Any], cpu: Sequence[Any]) -> Sequence[Any]:
@@ -169,7 +169,9 @@ def show_checked(checks: Checks, runtime: Sequence[str] = ()) -> bool:
 def device_name() -> str:
     import torch
 
-    return "the CPU" if on_cpu() else torch.cuda.get_device_name()
+    if on_cpu():
+        return "the CPU"
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "no device"
 
 
 def show_report(kernel: Any, runtime: Sequence[str] = ()) -> bool:

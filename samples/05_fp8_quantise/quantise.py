@@ -53,7 +53,7 @@ def launch(x):
     groups = triton.cdiv(cols, GROUP)
     q = torch.empty(rows, cols, device=x.device, dtype=torch.float8_e4m3fn)
     scales = torch.empty(rows, groups, device=x.device)
-    has_fp8 = common.on_cpu() or torch.cuda.get_device_capability() >= (8, 9)
+    has_fp8 = common.on_cpu() or triton.runtime.driver.active.get_current_target().arch >= 89
     grid = (triton.cdiv(rows, BLOCKS["M"]), triton.cdiv(cols, BLOCKS["N"]))
     compiled = quantise_groups[grid](x, q if has_fp8 else q.view(torch.uint8), scales, rows, cols, groups, **BLOCKS)
     return compiled, q, scales

@@ -1,11 +1,18 @@
 """Launches that compile for cuda:90 and run nothing: what a machine without a GPU can check of a GPU program.
 
 ``install()`` gives Triton a driver that says it is an H200 and whose launches do nothing. Everything up to the cubin
-is real: tracing, regions, the foreign compiler, ptxas, the caches.
+is real: tracing, regions, the foreign compiler, ptxas, the caches. A sample runs so as well, with the sizes of a GPU;
+its numbers are nothing, and are not looked at:
+
+    python -m samples.benchmarks.compile_only samples/01_vector_add/vector_add.py
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import runpy
+import sys
 from typing import Any
 
 import torch
@@ -80,3 +87,18 @@ class CompileOnlyDriver:
 def install() -> None:
     """Make it Triton's driver for the rest of the process."""
     triton.runtime.driver.set_active(CompileOnlyDriver())
+
+
+def run(script: str) -> None:
+    """Let a program run to its end, whatever it finds out about its numbers."""
+    install()
+    sys.argv = [script]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        runpy.run_path(script, run_name="__main__")
+    if "FAIL" not in said.getvalue() and "PASS" not in said.getvalue():
+        sys.exit(f"{script} did not come to its end:\n{said.getvalue()}")
+
+
+if __name__ == "__main__":
+    run(sys.argv[1])

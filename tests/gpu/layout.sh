@@ -37,6 +37,14 @@ unpack_carried() {
   fi
 }
 
+# Every sample that runs on a GPU; what starts with no digit is a part of one, or for the CPU alone.
+list_samples() {
+  local sample
+  for sample in samples/[0-9]*/*.py samples/[0-9]*.py samples/*_edsl/[0-9]*.py; do
+    [ -f "$sample" ] && printf '%s\n' "$sample"
+  done
+}
+
 # A Triton that was carried comes before the installed one.
 use_triton() {
   local path=$folder/site
