@@ -242,7 +242,7 @@ def inner_function(n: Scalar["i32"]):
 
 
 def imports(n: Scalar["i32"]):
-    pass  # @ 5 `import` is not supported
+    import os  # noqa: F401 # @ 5 `import` is not supported
 
 
 def comprehension(n: Scalar["i32"]) -> Scalar["i32"]:
@@ -320,8 +320,7 @@ def read_output(x: Element["f32"], y: Out[Element["f32"]]):
 
 
 def wide_line(n: Scalar["i32"]):
-    naïve = "äöü"
-    n = naïve + n  # @ 24 `+` is not defined for these
+    mlir.printf("äöü %d\n", undefined)  # @ 29 the name `undefined` is not defined
 
 
 CASES = [f for f in list(globals().values()) if callable(f) and hasattr(f, "__code__") and f.__annotations__]
