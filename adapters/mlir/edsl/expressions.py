@@ -9,11 +9,12 @@ from types import ModuleType
 from typing import Any
 
 from tle_raw.adapters.mlir.edsl import memory
+from tle_raw.adapters.mlir.edsl.binding_builder import BindingBuilder
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.frames import Frame
 from tle_raw.adapters.mlir.edsl.merging import as_type, filled, merge, phis
 from tle_raw.adapters.mlir.edsl.operators import SYMBOLS, binary, unary
-from tle_raw.adapters.mlir.edsl.outer import BindingObject, outer_value
+from tle_raw.adapters.mlir.edsl.outer import BindingObject, outer_value, wrapped
 from tle_raw.adapters.mlir.edsl.source import MISSING
 from tle_raw.adapters.mlir.edsl.types import BOOL, INDEX, Number, Pointer, Tile, Vector
 from tle_raw.adapters.mlir.edsl.values import Conflict, StaticList, Undefined, Value, describe, is_literal
@@ -150,12 +151,9 @@ class Expressions:
             return type_.element
         if name in ("to", "bitcast"):
             return Method(name, value)
-        if name in ("type", "owner") and not isinstance(type_, (Number, Tile)):
-            return self.binding_attribute(value, name)
+        if name in ("type", "owner") and isinstance(self.emit.builder, BindingBuilder):
+            return wrapped(self.emit, getattr(value.handle, name))
         return self.emit.fail(f"a {describe(value)} has no attribute `{name}`")
-
-    def binding_attribute(self, value: Value, name: str) -> Any:
-        raise NotImplementedError
 
     def _tuple(self, node: ast.Tuple) -> tuple:
         return tuple(self._items(node.elts))

@@ -159,5 +159,9 @@ def read_into(
 ) -> float:
     """Build the module; the seconds that it took."""
     start = time.perf_counter()
-    Reader(builder, code, bound, target, codes).read_function(symbol)
+    reader = Reader(builder, code, bound, target, codes)
+    try:
+        reader.read_function(symbol)
+    except RecursionError:
+        reader.emit.fail("the function is nested too deeply", hint="split long expressions and deep nests of calls")
     return time.perf_counter() - start

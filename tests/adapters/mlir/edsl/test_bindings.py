@@ -138,6 +138,17 @@ def test_flagtrees_spelling_of_types(run):
     np.testing.assert_allclose(got, x.astype("f8") + p, rtol=1e-6)
 
 
+def test_the_type_of_a_value_is_an_object_of_the_binding(run):
+    def f(p: Pointer["f32"], o: InOut[Pointer["f32"]]):
+        if mlir.thread_id() == 0:
+            value = p[0]
+            o[0] = arith.mulf(value, arith.constant(value.type, 4.0))
+
+    o = np.zeros(1, "f4")
+    run(f, p=np.full(1, 2.5, "f4"), o=o)
+    assert o[0] == 10
+
+
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 

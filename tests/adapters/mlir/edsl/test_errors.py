@@ -414,3 +414,24 @@ def test_the_error_reaches_the_caller_of_compile():
     fragment = tle_raw.dialect("mlir")(undefined_name)
     with pytest.raises(CompilationFailed, match="the name `undefined` is not defined"):
         fragment.compile("cuda:90")
+
+
+def test_a_nest_that_is_too_deep_is_refused(refusal, tmp_path):
+    file = tmp_path / "deep.py"
+    file.write_text("def f(x):\n    return " + "x + (" * 150 + "x" + ")" * 150 + "\n")
+    scope: dict = {}
+    exec(compile(file.read_text(), str(file), "exec"), scope)
+    deep = mlir.function(scope["f"])
+
+    def g(x: Scalar["f32"]) -> Scalar["f32"]:
+        return deep(x)
+
+    import sys
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(300)
+    try:
+        error = refusal(g)
+    finally:
+        sys.setrecursionlimit(limit)
+    assert "nested too deeply" in error.message
