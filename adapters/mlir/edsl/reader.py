@@ -164,4 +164,6 @@ def read_into(
         reader.read_function(symbol)
     except RecursionError:
         reader.emit.fail("the function is nested too deeply", hint="split long expressions and deep nests of calls")
+    except (OverflowError, ValueError) as error:  # of Python, about a constant: int(nan), float(10**400)
+        reader.emit.fail(f"a constant cannot be computed: {error}")
     return time.perf_counter() - start

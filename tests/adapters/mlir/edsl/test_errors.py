@@ -323,6 +323,14 @@ def wide_line(n: Scalar["i32"]):
     mlir.printf("äöü %d\n", undefined)  # @ 29 the name `undefined` is not defined
 
 
+def immense(n: Scalar["i32"]) -> Scalar["f32"]:
+    return mlir.f32(10**400)  # @ 12 a constant cannot be computed
+
+
+def no_integer(n: Scalar["i32"]) -> Scalar["i32"]:
+    return mlir.i32(math.nan)  # @ 12 a constant cannot be computed
+
+
 CASES = [f for f in list(globals().values()) if callable(f) and hasattr(f, "__code__") and f.__annotations__]
 NAMES = {"M": 8, "K": 2}
 
