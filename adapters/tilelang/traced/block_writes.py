@@ -21,7 +21,7 @@ def write(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tenso
         _write_one(tracer, buffer, value, guard)
         return
     indices = [tracer.simplify(i) for i in indices]
-    steps = [_step(tracer, buffer, index) for index in indices]
+    steps = [step(tracer, buffer, index) for index in indices]
     walked = [axis for axis, _, _ in steps if axis is not None]
     if len(walked) != len(set(walked)):
         raise tracer.fail(f"`{buffer.name}` is written along its diagonal")
@@ -89,7 +89,7 @@ def _alike(tracer: Tracer, a: core.tensor, b: core.tensor) -> tuple[core.tensor,
     return tracer.semantic.broadcast_impl_value(a, b)
 
 
-def _step(tracer: Tracer, buffer: Any, index: Any) -> tuple[int | None, Any, int]:
+def step(tracer: Tracer, buffer: Any, index: Any) -> tuple[int | None, Any, int]:
     """The lanes' axis that walks a dim, where it starts and by how much it goes on."""
     form = tracer.form(index)
     factors = {} if form is None else form[0]

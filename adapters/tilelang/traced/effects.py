@@ -87,6 +87,8 @@ class Walk:
             self._tile_operation(root)
             return
         self._loads(root)
+        if type(root).__name__ == "Call" and str(root.op.name) == "tl.reducer_update":
+            self.effects.write(root.args[0].buffer.data, whole=False)
 
     def _tile_operation(self, call: Any) -> None:
         regions = [a for a in call.args if type(a).__name__ == "Call" and str(a.op.name) == "tl.region"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tle_raw.adapters.tilelang.traced import atomics, copies, gemm, reductions
+from tle_raw.adapters.tilelang.traced import atomics, copies, gemm, reducers, reductions
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 OPERATIONS: dict[str, Callable[[Tracer, Any], Any]] = {
@@ -17,6 +17,10 @@ OPERATIONS: dict[str, Callable[[Tracer, Any], Any]] = {
     "tl.tileop.reduce": reductions.reduce,
     "tl.tileop.cumsum": reductions.cumulative_sum,
     "tl.tileop.cummax": reductions.cumulative_max,
+    "tl.tileop.reducer_init": reducers.start,
+    "tl.reducer_update": reducers.update,
+    "tl.tileop.finalize_reducer": reducers.finish,
+    "tl.tileop.finalize_reducer_v2": reducers.finish,
     "tl.tileop.atomicadd": atomics.add_tile,
     "tl.tileop.atomicmax": atomics.max_tile,
     "tl.tileop.atomicmin": atomics.min_tile,

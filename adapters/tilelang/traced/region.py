@@ -12,6 +12,7 @@ from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current
 from tle_raw.adapters.tilelang.traced.flow import flow_of
+from tle_raw.adapters.tilelang.traced.reducers import kinds_of
 from tle_raw.adapters.tilelang.traced.statements import run_body
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.bound import BoundSignature
@@ -43,6 +44,7 @@ def trace_region(
         _block_indices(tracer, program, places, in_grid, values)
         for buffer in program.locals:
             tracer.homes[buffer.data] = buffer
+        tracer.reducers = kinds_of(program.annotations)
         tracer.safe = dict(program.annotations.get("safe_value_map", {}))
         run_body(tracer, program.body)
         return [_result(tracer, tiles[p.name]) for p in bound.parameters if p.name in tiles and p.effect != IN]

@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import is_call
 from tle_raw.adapters.tilelang.program import statements as flat
 from tle_raw.adapters.tilelang.regions import constant, is_parallel
-from tle_raw.adapters.tilelang.traced import access, loops
+from tle_raw.adapters.tilelang.traced import access, loops, reducers
 from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
 from tle_raw.adapters.tilelang.traced.operations import OPERATIONS
@@ -91,6 +91,9 @@ def _in_lanes(tracer: Tracer, statement: Any, held: core.tensor) -> None:
 def _store(tracer: Tracer, statement: Any) -> None:
     if getattr(statement, "predicate", None) is not None:
         raise tracer.fail("a store with a predicate of its own")
+    if reducers.updates(tracer, statement):
+        reducers.update_by_store(tracer, statement)
+        return
     access.store(tracer, statement.buffer, statement.indices, evaluate(tracer, statement.value))
 
 

@@ -50,6 +50,7 @@ class Tracer:
         self.of_lanes: set[Any] = set()  # one-element buffers that hold a value for each lane
         self.later: list[Sequence[Any]] = []  # statements that run after the present ones
         self.safe: dict[Any, Any] = {}  # what is read beyond the bounds of a global buffer, where that is not zero
+        self.reducers: dict[Any, str] = {}  # memory that parallel loops combine into, by what
         self.place: Place | None = None
 
     # --- failing ------------------------------------------------------------------------------------------------

@@ -517,6 +517,59 @@ def test_a_loop_with_a_step():
     assert y.tolist() == [k if k % 3 == 1 else -1 for k in range(20)]
 
 
+# reducers
+
+
+@pytest.mark.parametrize("kind", ["sum", "max", "min"])
+@pytest.mark.parametrize(("m", "n"), [(64, 128), (20, 33)])
+def test_reducers(kind, m, n):
+    @T.prim_func
+    def reducers(X: T.Tensor((3, m, n), "float32"), Y: T.Tensor((m,), "float32"), Z: T.Tensor((1,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            rows = T.alloc_reducer((m,), "float32", op=kind)
+            whole = T.alloc_reducer((1,), "float32", op=kind)
+            y = T.alloc_fragment((m,), "float32")
+            z = T.alloc_fragment((1,), "float32")
+            T.reducer_init(rows)
+            T.reducer_init(whole, 5.0)
+            for k in T.serial(3):
+                for i, j in T.Parallel(m, n):
+                    T.reducer_update(rows[i], X[k, i, j] * 2.0)
+                    if j > 2:
+                        T.reducer_update(whole[0], X[k, i, j])
+            T.finalize_reducer(rows, y)
+            T.finalize_reducer(whole, z)
+            T.copy(y, Y)
+            T.copy(z, Z)
+
+    x = random(3, m, n) - 3
+    y, z = torch.zeros(m), torch.zeros(1)
+    run(reducers, x, y, z)
+    double = x.double()
+    rows = {"sum": lambda t: t.sum((0, 2)), "max": lambda t: t.amax((0, 2)), "min": lambda t: t.amin((0, 2))}[kind]
+    some = double[:, :, 3:].flatten()
+    one = torch.cat([some, torch.tensor([5.0]).double()])
+    agree(y, rows(double * 2), 1e-5)
+    agree(z, {"sum": one.sum(), "max": one.max(), "min": one.min()}[kind], 1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:alloc_reducer:DeprecationWarning")
+def test_reducers_of_the_older_form():
+    @T.prim_func
+    def older(X: T.Tensor((64, 128), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            rows = T.alloc_reducer((64,), "float32", op="sum", replication="all")
+            T.clear(rows)
+            for i, j in T.Parallel(64, 128):
+                rows[i] += X[i, j] * X[i, j]
+            T.finalize_reducer(rows)
+            T.copy(rows, Y)
+
+    x, y = random(64, 128), torch.zeros(64)
+    run(older, x, y)
+    agree(y, x.double().pow(2).sum(1), 1e-6)
+
+
 # atomic updates
 
 
