@@ -11,7 +11,12 @@ Values = list[core.tensor]
 
 
 class Flow(Protocol):
-    """Values that change inside a construct are carried: they go in as a list and come out as a list."""
+    """Values that change inside a construct are carried: they go in as a list and come out as a list.
+
+    ``goes_on`` says whether tracing may go on after something that cannot be traced.
+    """
+
+    goes_on: bool
 
     def loop(
         self,
@@ -57,6 +62,8 @@ def combine(tracer: Any, kind: str, a: core.tensor, b: core.tensor) -> core.tens
 
 class CompiledFlow:
     """Operations of the scf dialect, written with Triton's builder."""
+
+    goes_on = True
 
     def loop(self, tracer, low, high, stages, carried, body) -> Values:
         builder = tracer.semantic.builder
@@ -151,6 +158,8 @@ def _back(builder: Any, place: Any, location: Any) -> None:
 
 class InterpretedFlow:
     """Triton's interpreter runs operations at once, on NumPy arrays: control flow is Python's own."""
+
+    goes_on = False
 
     def loop(self, tracer, low, high, stages, carried, body) -> Values:
         for i in range(_integer(low), _integer(high)):

@@ -16,7 +16,7 @@ from tle_raw.adapters.tilelang.traced.reducers import kinds_of
 from tle_raw.adapters.tilelang.traced.statements import run_body
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.bound import BoundSignature
-from tle_raw.errors import Place, TLEError, UntraceableError
+from tle_raw.errors import Place, TLEError
 from tle_raw.signature import IN
 
 LARGEST = 2**31 - 1
@@ -35,7 +35,7 @@ def trace_region(
 
     Raises
     ------
-    UntraceableError : at the line of the construct that cannot be expressed.
+    UntraceableError : at the line of the first construct that cannot be expressed; its log tells of the others.
     """
     tracer = Tracer(semantic, flow_of(semantic), dict(tiles))
     tracer.place = _first_place(program)
@@ -47,15 +47,11 @@ def trace_region(
         tracer.reducers = kinds_of(program.annotations)
         tracer.safe = dict(program.annotations.get("safe_value_map", {}))
         run_body(tracer, program.body)
+        tracer.raise_obstacles()
         return [_result(tracer, tiles[p.name]) for p in bound.parameters if p.name in tiles and p.effect != IN]
     except TLEError as e:
         e.at(source=tracer.place)
         raise
-    except (AssertionError, ValueError, TypeError, NotImplementedError, AttributeError, KeyError) as e:
-        # Triton's own refusal of an operation: a shape or a dtype that it does not have.
-        error = UntraceableError(f"Triton refuses what stands here: {e}")
-        error.at(source=tracer.place)
-        raise error from e
 
 
 def _first_place(program: Program) -> Place | None:

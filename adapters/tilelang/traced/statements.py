@@ -16,6 +16,7 @@ from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
 from tle_raw.adapters.tilelang.traced.operations import OPERATIONS
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
+from tle_raw.errors import TLEError, UntraceableError
 
 # Advice on layouts, blocks and registers: Triton decides these.
 _ADVICE = ("threadblock_swizzle_pattern", "pragma_", "tl.", "kWarpSpecializationScope_no")
@@ -49,9 +50,20 @@ def _run_one(tracer: Tracer, statement: Any) -> None:
     kind = type(statement).__name__
     handler = _KINDS.get(kind)
     tracer.place = place_of(statement) or tracer.place
-    if handler is None:
-        raise tracer.fail(f"the statement {kind}")
-    handler(tracer, statement)
+    try:
+        if handler is None:
+            raise tracer.fail(f"the statement {kind}")
+        handler(tracer, statement)
+    except UntraceableError as e:
+        tracer.meet(e)
+    except TLEError:
+        raise
+    except Exception as e:  # Triton's own refusal of an operation: a shape or a dtype that it does not have
+        words = f"Triton refuses what stands here: {e or type(e).__name__}"
+        refused = UntraceableError(words)
+        refused.at(source=tracer.place)
+        refused.__cause__ = e
+        tracer.meet(refused)
 
 
 def _for(tracer: Tracer, loop: Any) -> None:
@@ -108,9 +120,14 @@ def _bind(tracer: Tracer, statement: Any) -> None:
     integers = str(statement.var.dtype).startswith(("int", "uint", "bool"))
     if integers and not kinds & {"BufferLoad", "Call"}:
         tracer.expressions[statement.var] = tracer.simplify(statement.value)
-    else:
+        return
+    tracer.expressions.pop(statement.var, None)
+    try:
         tracer.scalars[statement.var] = evaluate(tracer, statement.value)
-        tracer.expressions.pop(statement.var, None)
+    except UntraceableError:
+        # Its uses are no obstacles of their own.
+        tracer.scalars[statement.var] = tracer.number(0, tracer.dtype(statement.var.dtype))
+        raise
 
 
 def _evaluate(tracer: Tracer, statement: Any) -> None:

@@ -15,6 +15,9 @@ from tle_raw.adapters.tilelang.traced.flow import Flow
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of, triton_dtype
 from tle_raw.errors import Place, UntraceableError
 
+REFUSAL = "TileLang's traced route cannot express this: "
+MOST_TOLD = 20
+
 
 @dataclass(frozen=True)
 class Lanes:
@@ -51,15 +54,32 @@ class Tracer:
         self.later: list[Sequence[Any]] = []  # statements that run after the present ones
         self.safe: dict[Any, Any] = {}  # what is read beyond the bounds of a global buffer, where that is not zero
         self.reducers: dict[Any, str] = {}  # memory that parallel loops combine into, by what
+        self.obstacles: list[UntraceableError] = []
         self.place: Place | None = None
 
     # --- failing ------------------------------------------------------------------------------------------------
 
     def fail(self, message: str, hint: str = "") -> UntraceableError:
         """The error to raise: what stands here cannot be traced."""
-        error = UntraceableError(f"TileLang's traced route cannot express this: {message}", hint=hint)
+        error = UntraceableError(f"{REFUSAL}{message}", hint=hint)
         error.at(source=self.place)
         return error
+
+    def meet(self, obstacle: UntraceableError) -> None:
+        """Something that cannot be traced. A compilation goes on, to tell of all of them; the interpreter has no way
+        back from what it did.
+        """
+        if not self.flow.goes_on:
+            raise obstacle
+        self.obstacles.append(obstacle)
+
+    def raise_obstacles(self) -> None:
+        if not self.obstacles:
+            return
+        first, *rest = self.obstacles
+        lines = dict.fromkeys(f"{e.context.source}: {e.message.removeprefix(REFUSAL)}" for e in rest)
+        first.log = "\n".join(list(lines)[:MOST_TOLD])
+        raise first
 
     def dtype(self, name: object) -> core.dtype:
         found = triton_dtype(name)

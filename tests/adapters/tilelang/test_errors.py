@@ -260,6 +260,25 @@ def test_code_in_another_language():
     untraceable(external, 'A[i] = T.call_extern("float32", "sinf", A[i])', "call_extern")
 
 
+def test_all_obstacles_are_told_line_by_line():
+    @T.prim_func
+    def obstacles(A: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            ready = T.alloc_barrier(1)
+            T.mbarrier_wait_parity(ready[0], 0)
+            for i in T.Parallel(64):
+                A[i] = T.call_extern("float32", "tanf", A[i])  # the second
+            for k in T.serial(4):
+                found = T.call_extern("float32", "cosf", A[k])  # the third
+                A[k] = found + 1.0
+
+    with pytest.raises(Exception, match="mbarrier_wait_parity") as caught:
+        compile_for_gpu(tle_raw.fragment(obstacles, route="traced"))
+    for number in ("second", "third"):
+        assert f"  | {__file__}:{line_of(f'# the {number}')}: the function tirx.call_extern" in str(caught.value)
+    assert str(caught.value).count("  | ") == 2
+
+
 def test_several_lanes_that_write_one_element():
     @T.prim_func
     def race(A: T.Tensor((64,), "float32"), B: T.Tensor((1,), "float32")):
