@@ -65,13 +65,14 @@ pack_triton39() {
   bash "${PACK_TRITON:?name the script that packs a Triton wheel}" 3.9.0 3.12 .carry/triton39/triton-3.9.0.tar.xz
 }
 
-# The bindings are one wheel for Python 3.12 and later; cffi is on the machine.
+# The bindings are one wheel for Python 3.12 and later; kernels on the CPU are launched through cffi.
 pack_mlir() {
   local work
   work=$(mktemp -d)
   "$python" -m pip download -q --no-deps --python-version 3.12 --only-binary=:all: -d "$work" \
-    "$(sed -n 's/^cpu = .*"\(torch-mlir==[^"]*\)".*/\1/p' pyproject.toml)"
-  "$python" -m zipfile -e "$work"/*.whl "$work/unpacked"
+    "$(sed -n 's/^cpu = .*"\(torch-mlir==[^"]*\)".*/\1/p' pyproject.toml)" \
+    "$(sed -n 's/^cpu = .*"\(cffi[^"]*\)".*/\1/p' pyproject.toml)" pycparser
+  for wheel in "$work"/*.whl; do "$python" -m zipfile -e "$wheel" "$work/unpacked"; done
   rm -f "$work/unpacked/torch_mlir/_mlir_libs/torch-mlir-opt"
   strip --strip-all "$work"/unpacked/torch_mlir/_mlir_libs/*.so 2>/dev/null || true
   mkdir -p .carry/mlir
@@ -97,8 +98,25 @@ pack_cache() {
   done
   touch "$cache/complete" # the tests then fail where they would skip for want of a tool
   cd - >/dev/null
+  pack_plugins
   mkdir -p .carry/cache
-  tar -C "$folder" -cf - "cache-$triton" | xz -T0 -6 >".carry/cache/cache-$triton.tar.xz"
+  tar -C "$folder" -cf - "cache-$triton" plugins | xz -T0 -6 >".carry/cache/cache-$triton.tar.xz"
+}
+
+# What lets pytest use all cores, for a machine that has pytest alone.
+pack_plugins() {
+  rm -rf "$folder/plugins"
+  "$python" - "$folder/plugins" <<'PY'
+import importlib.metadata as metadata, shutil, sys
+from pathlib import Path
+
+for name in ("pytest-xdist", "execnet"):
+    for file in metadata.files(name):
+        if ".." not in file.parts and file.suffix != ".pyc":
+            target = Path(sys.argv[1]) / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file.locate(), target)
+PY
 }
 
 for part in "${@:-tools}"; do
