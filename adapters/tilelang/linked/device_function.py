@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from tle_raw.adapters.cuda.declarations import Function, functions
 from tle_raw.adapters.cuda.tokens import Token, tokenize
+from tle_raw.adapters.tilelang.linked.loops import loop_pragmas
 from tle_raw.errors import UnsupportedFeatureError
 
 # Names of the parameters that the rewritten function takes after its own.
@@ -90,6 +91,9 @@ def device_function(text: str, kernel: str) -> DeviceFunction:
     )
     edits.append(_Edit(offsets.start(tokens[closing]), offsets.end(tokens[closing]), "}}"))
     inside = list(_edits_of_body(body, offsets))
+    ends = [offsets.end(tokens[opening]), *(offsets.end(token) for token in body)]
+    lead = [text[end : offsets.start(token)] for end, token in zip(ends, body)]
+    edits += [_Edit(offsets.start(loop), offsets.start(loop), pragma) for loop, pragma in loop_pragmas(body, lead)]
     words = {token.text for token in body}
     return DeviceFunction(
         _apply(text, [*edits, *(edit for edit, _ in inside)]),

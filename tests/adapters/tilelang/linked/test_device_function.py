@@ -105,3 +105,21 @@ def test_two_kernels_are_refused():
 def test_names_in_strings_and_comments_are_no_names():
     found = rewritten('  // tl::rasterization2DRow<4>() CUtensorMap\n  const char* s = "this_grid CUtensorMap";')
     assert "tl::rasterization2DRow<4>() CUtensorMap" in found.text
+
+
+def test_short_loops_are_unrolled_and_pipelines_are_not():
+    found = rewritten(
+        """
+  for (int i = 0; i < 4; ++i) { C[i] = 0; }
+  #pragma unroll
+  for (int j = 0; j < 8; ++j) { C[j] = 1; }
+  for (int k = 0; k < 4; ++k) {
+    tl::cp_async_wait<1>();
+    for (int m = 0; m < 3; ++m) { C[m] += 1; }
+  }
+  for (int n = 0; n < 30; ++n) { C[n] = 2; }
+"""
+    ).text
+    assert '_Pragma("unroll") for (int i = 0' in found and '_Pragma("unroll") for (int m = 0' in found
+    assert '_Pragma("nounroll") for (int k = 0' in found
+    assert "#pragma unroll\n  for (int j = 0" in found and "\n  for (int n = 0" in found

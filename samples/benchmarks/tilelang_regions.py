@@ -1,0 +1,182 @@
+"""A TileLang kernel as a region of a Triton kernel, against TileLang alone: same PrimFunc, grid, block and inputs.
+
+TileLang alone is compiled by nvcc with TileLang's own settings: TMA, and warps of their own that load, where it likes.
+Needs TileLang; the regions need no clang where a cache of compiled fragments is filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import compile_only
+import measure
+import torch
+import triton
+from tilelang_kernels import attention, dequantise_gemm, gemm
+
+import tle_raw
+
+BUFFERS = 4
+GOAL = 1.05
+SIDES = ("linked", "traced", "alone")
+
+
+@dataclass
+class Case:
+    """``region``, ``traced`` and ``alone`` write one buffer set's output; ``expected`` is its reference."""
+
+    name: str
+    prim_func: Any
+    grid: tuple[int, ...]
+    warps: int
+    inputs: list[tuple[torch.Tensor, ...]]
+    outputs: dict[str, list[torch.Tensor]]
+    expected: Callable[[int], torch.Tensor]
+
+    def region(self, route: str) -> Callable[[int], Any]:
+        """The region in a Triton kernel that is nothing else."""
+        kernel = tle_raw.fragment(self.prim_func, route=route).as_kernel().kernel
+
+        def launch(b: int) -> Any:
+            return kernel[self.grid](*self.inputs[b], self.outputs[route][b], num_warps=self.warps)
+
+        return launch
+
+    def alone(self) -> Callable[[int], Any]:
+        import tilelang
+
+        compiled = tilelang.compile(self.prim_func)
+        return lambda b: compiled(*self.inputs[b], self.outputs["alone"][b])
+
+
+def sets(shape: tuple[int, ...], device: str, factor: float = 1.0) -> list[torch.Tensor]:
+    return [(torch.randn(shape, device=device) * factor).half() for _ in range(BUFFERS)]
+
+
+def empties(shape: tuple[int, ...], device: str) -> dict[str, list[torch.Tensor]]:
+    return {side: [torch.empty(shape, dtype=torch.float16, device=device) for _ in range(BUFFERS)] for side in SIDES}
+
+
+def gemm_case(size: int, device: str) -> Case:
+    tile = (128, 256, 64)
+    a, b = sets((size, size), device), sets((size, size), device)
+    return Case(
+        f"GEMM {size}x{size}x{size} f16",
+        gemm(size, size, size, tile, threads=256),
+        (triton.cdiv(size, tile[1]), triton.cdiv(size, tile[0])),
+        8,
+        list(zip(a, b)),
+        empties((size, size), device),
+        lambda i: a[i].double() @ b[i].double(),
+    )
+
+
+def dequantise_case(size: int, device: str) -> Case:
+    rows, tile = min(size, 1024), (128, 128, 64)
+    a = sets((rows, size), device)
+    packed = [torch.randint(0, 256, (size, size // 2), device=device).to(torch.uint8) for _ in range(BUFFERS)]
+
+    def expected(i: int) -> torch.Tensor:
+        numbers = torch.stack([packed[i] & 15, packed[i] >> 4], dim=2).reshape(size, size).double() - 8
+        return a[i].double() @ numbers.T
+
+    return Case(
+        f"int4 GEMM {rows}x{size}x{size} f16",
+        dequantise_gemm(rows, size, size, tile),
+        (triton.cdiv(size, tile[1]), triton.cdiv(rows, tile[0])),
+        4,
+        list(zip(a, packed)),
+        empties((rows, size), device),
+        expected,
+    )
+
+
+def attention_case(length: int, device: str, causal: bool) -> Case:
+    batch, heads, dim, tile = 4, 16, 128, (128, 128)
+    shape = (batch, length, heads, dim)
+    q, k, v = (sets(shape, device, 0.5) for _ in range(3))
+
+    def expected(i: int) -> torch.Tensor:
+        query, key, value = (x[i].double().transpose(1, 2) for x in (q, k, v))
+        found = torch.empty_like(query)
+        for b in range(batch):  # all at once would not fit in memory as float64
+            scores = query[b] @ key[b].transpose(1, 2) / dim**0.5
+            if causal:
+                scores.masked_fill_(~torch.ones(length, length, device=device).tril().bool(), float("-inf"))
+            found[b] = torch.softmax(scores, dim=-1) @ value[b]
+        return found.transpose(1, 2)
+
+    return Case(
+        f"attention {batch}x{heads}x{length}x{dim} f16{', causal' if causal else ''}",
+        attention(batch, heads, length, dim, causal, tile, threads=256),
+        (triton.cdiv(length, tile[0]), heads, batch),
+        8,
+        list(zip(q, k, v)),
+        empties(shape, device),
+        expected,
+    )
+
+
+def cases(device: str, small: bool) -> list[Callable[[], Case]]:
+    size, length = (512, 512) if small else (8192, 4096)
+    return [
+        lambda: gemm_case(size, device),
+        lambda: gemm_case(size // 2, device),
+        lambda: dequantise_case(size, device),
+        lambda: attention_case(length, device, causal=False),
+        lambda: attention_case(length, device, causal=True),
+    ]
+
+
+def main() -> None:
+    options = measure.arguments(__doc__.splitlines()[0])
+    torch.manual_seed(0)
+    if options.compile_only:
+        compile_only.install()
+        for make_case in cases("cpu", small=True):
+            case = make_case()
+            print(f"{case.name}\n{tle_raw.report(case.region('linked')(0))}", flush=True)
+        for make_case in cases("meta", small=False):  # these shapes go into the cache; their arrays are never made
+            tle_raw.report(compile_only_region(make_case()))
+        return
+    rows = []
+    for make_case in cases("cuda", small=options.quick):
+        case = make_case()
+        launches = {"linked": case.region("linked"), "alone": case.alone()}
+        found = tle_raw.report(launches["linked"](0))
+        note = f"{found.registers} registers, {found.stack} bytes of stack, {found.dynamic_shared} shared"
+        try:
+            launches["traced"] = case.region("traced")
+            launches["traced"](0)
+        except Exception as error:  # a kernel that cannot be traced, or not compiled, is told and left out
+            note += f"; traced: {type(error).__name__}"
+            del launches["traced"]
+        for b in range(BUFFERS):
+            for side, launch in launches.items():
+                launch(b)
+                torch.cuda.synchronize()
+                measure.check(f"{case.name}, {side}", case.outputs[side][b], case.expected(b), 5e-3)
+        times, noise = measure.compare(launches, BUFFERS, options.quick)
+        sides = {f"{side} ms": time for side, time in times.items()}
+        ratio = times["linked"] / times["alone"]
+        rows.append(measure.Row(f"{case.name}, linked", ratio, "x", GOAL, False, sides, noise, note))
+        if "traced" in times:
+            rows.append(measure.Row(f"{case.name}, traced", times["traced"] / times["alone"], "x", None, noise=noise))
+        print(rows[-1].line(), flush=True)
+        del case, launches
+        torch.cuda.empty_cache()
+    measure.report("TileLang region against TileLang alone", rows, options)
+
+
+def compile_only_region(case: Case) -> Any:
+    """Compile a case whose arrays are too large for the machine that fills the cache."""
+    stand_ins = [tuple(torch.empty(16, dtype=x.dtype) for x in inputs) for inputs in case.inputs]
+    outputs = {side: [torch.empty(16, dtype=x.dtype) for x in group] for side, group in case.outputs.items()}
+    small = Case(case.name, case.prim_func, case.grid, case.warps, stand_ins, outputs, case.expected)
+    return small.region("linked")(0)
+
+
+if __name__ == "__main__":
+    main()
