@@ -56,6 +56,7 @@ def address(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> tuple[core.t
     base = tracer.memory.get(buffer.data)
     if base is None:
         raise tracer.fail(f"global memory that is no parameter: `{buffer.name}`")
+    base = _pointer_to(tracer, base, tracer.dtype(buffer.dtype))
     offset, inside = _Offset(), None
     for index, stride, extent in zip(indices, strides(buffer), buffer.shape):
         index = tracer.simplify(index)
@@ -68,6 +69,13 @@ def address(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> tuple[core.t
         pointer = tracer.semantic.add(tracer.spread(pointer, shape_of(offset.lanes)), offset.lanes, False)
         inside = tracer.both(inside, tracer.lanes_that_exist())
     return pointer, tracer.both(inside, tracer.guard())
+
+
+def _pointer_to(tracer: Tracer, base: core.tensor, element: core.dtype) -> core.tensor:
+    """A view of a buffer may have elements of another dtype."""
+    if base.type.element_ty == element:
+        return base
+    return tracer.semantic.cast(base, core.pointer_type(element, base.type.address_space))
 
 
 def strides(buffer: Any) -> list[Any]:

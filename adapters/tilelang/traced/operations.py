@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tle_raw.adapters.tilelang.traced import atomics, copies, gemm, reducers, reductions
+from tle_raw.adapters.tilelang.traced import atomics, copies, gemm, im2col, reducers, reductions
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 OPERATIONS: dict[str, Callable[[Tracer, Any], Any]] = {
@@ -13,6 +13,8 @@ OPERATIONS: dict[str, Callable[[Tracer, Any], Any]] = {
     "tl.tileop.async_copy": copies.copy,
     "tl.tileop.transpose": copies.transpose,
     "tl.tileop.fill": copies.fill,
+    "tl.tileop.im2col": im2col.im2col,
+    "tl.tileop.c2d_im2col": im2col.im2col,
     "tl.tileop.gemm": gemm.gemm,
     "tl.tileop.reduce": reductions.reduce,
     "tl.tileop.cumsum": reductions.cumulative_sum,

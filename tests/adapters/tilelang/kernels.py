@@ -478,6 +478,35 @@ def convolution(batch=2, height=9, width=11, channels=16, filters=32, size=3, bm
     return convolution
 
 
+def convolution_by_im2col(
+    batch=2, height=9, width=11, channels=16, filters=32, size=3, stride=2, dilation=1, edge=1, bm=32, bn=32, bk=32
+):
+    """With TileLang's own im2col, and flat views of the filters and of the result."""
+    high, wide = ((n + 2 * edge - dilation * (size - 1) - 1) // stride + 1 for n in (height, width))
+    pixels, depth = batch * high * wide, size * size * channels
+
+    @T.prim_func
+    def convolution_by_im2col(
+        X: T.Tensor((batch, height, width, channels), "float16"),
+        W: T.Tensor((size, size, channels, filters), "float16"),
+        Y: T.Tensor((batch, high, wide, filters), "float32"),
+    ):
+        with T.Kernel(T.ceildiv(filters, bn), T.ceildiv(pixels, bm), threads=128) as (bx, by):
+            x = T.alloc_shared((bm, bk), "float16")
+            w = T.alloc_shared((bk, bn), "float16")
+            y = T.alloc_fragment((bm, bn), "float32")
+            flat_w = T.Tensor((depth, filters), "float16", W.data)
+            flat_y = T.Tensor((pixels, filters), "float32", Y.data)
+            T.clear(y)
+            for step in T.Pipelined(T.ceildiv(depth, bk), num_stages=2):
+                T.im2col(X, x, by, step, size, stride, dilation, edge)
+                T.copy(flat_w[step * bk, bx * bn], w)
+                T.gemm(x, w, y)
+            T.copy(y, flat_y[by * bm, bx * bn])
+
+    return convolution_by_im2col
+
+
 def top_k(m=20, n=64, k=4, bm=4):
     """The k largest of each row and where they stand, one after the other."""
 

@@ -28,6 +28,7 @@ KERNELS = {
     "rms_norm": (kernels.rms_norm, ""),
     "layer_norm": (kernels.layer_norm, ""),
     "convolution": (kernels.convolution, "mma"),
+    "convolution_by_im2col": (kernels.convolution_by_im2col, "mma"),
     "top_k": (kernels.top_k, ""),
     "linear_attention": (kernels.linear_attention, "mma"),
     "selective_scan": (kernels.selective_scan, ""),

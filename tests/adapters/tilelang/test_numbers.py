@@ -197,6 +197,19 @@ def test_convolution():
     agree(y, expected.permute(0, 2, 3, 1), 1e-6)
 
 
+@pytest.mark.parametrize(
+    ("size", "stride", "dilation", "edge"), [(3, 1, 1, 1), (3, 2, 1, 1), (3, 1, 2, 0), (1, 1, 1, 0)]
+)
+def test_convolution_by_im2col(size, stride, dilation, edge):
+    x, w = random(2, 9, 11, 16, dtype="float16", seed=1), random(size, size, 16, 32, dtype="float16", seed=2)
+    expected = torch.nn.functional.conv2d(
+        x.double().permute(0, 3, 1, 2), w.double().permute(3, 2, 0, 1), stride=stride, dilation=dilation, padding=edge
+    ).permute(0, 2, 3, 1)
+    y = torch.zeros(expected.shape)
+    run(kernels.convolution_by_im2col(size=size, stride=stride, dilation=dilation, edge=edge), x, w, y)
+    agree(y, expected, 1e-6)
+
+
 def test_top_k():
     x = random(20, 64, seed=1)
     values, places = torch.zeros(20, 4), torch.zeros(20, 4, dtype=torch.int32)
