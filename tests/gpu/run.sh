@@ -58,6 +58,7 @@ part_setup() { timed doctor 60 "$out/doctor-$triton.txt" "$python" -m tle_raw do
 
 part_tests() {
   local options=(-q -m gpu --durations=10)
+  "$python" -c 'import xdist' 2>/dev/null || export PYTHONPATH=$PYTHONPATH:$folder/plugins
   "$python" -c 'import xdist' 2>/dev/null && options+=(-n "${JOBS:-8}")
   "$python" -c 'import pytest_timeout' 2>/dev/null && options+=(--timeout 150)
   timed "tests/gpu" "${TESTS_LIMIT:-300}" "$out/tests-$triton.txt" \
