@@ -7,7 +7,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.dtypes import dtype_of
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
-from tle_raw.adapters.tilelang.program import Program
+from tle_raw.adapters.tilelang.program import Program, is_call
 from tle_raw.adapters.tilelang.regions import constant, is_global
 from tle_raw.errors import SignatureError
 from tle_raw.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature, Tile
@@ -21,7 +21,7 @@ def read_signature(program: Program, tiles: Mapping[str, NamedTile], places: Map
     ------
     SignatureError : a dtype that crosses no border.
     """
-    written = _written(program.body)
+    written = written_memory(program.body)
     parameters = []
     for name in program.order:
         if name in tiles:
@@ -47,7 +47,26 @@ def _scalar(name: str, variable: Any) -> Scalar | Pointer:
     return Scalar(dtype_of(variable.dtype))
 
 
-def _written(body: Any) -> list[Any]:
+def is_read_again(body: Any) -> bool:
+    """Whether the body reads global memory that it writes: then the order of its threads matters."""
+    from tvm.tirx.stmt_functor import post_order_visit
+
+    written = written_memory(body)
+    targets: list[Any] = []
+    loads: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if type(node).__name__ == "BufferLoad":
+            loads.append(node)
+        elif is_call(node, "tl.access_ptr") or (is_call(node, "tl.region") and constant(node.args[1]) == 2):
+            targets.append(node.args[0])
+
+    post_order_visit(body, visit)
+    reads = [load for load in loads if not any(load.same_as(t) for t in targets)]
+    return any(load.buffer.data.same_as(memory) for load in reads for memory in written)
+
+
+def written_memory(body: Any) -> list[Any]:
     """The memory of the global buffers that the body may write."""
     from tvm.tirx.stmt_functor import post_order_visit
 

@@ -10,6 +10,7 @@ from triton.language import core
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import Program
+from tle_raw.adapters.tilelang.read_signature import is_read_again
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current
 from tle_raw.adapters.tilelang.traced.flow import flow_of
 from tle_raw.adapters.tilelang.traced.reducers import kinds_of
@@ -44,6 +45,7 @@ def trace_region(
         _block_indices(tracer, program, places, in_grid, values)
         for buffer in program.locals:
             tracer.homes[buffer.data] = buffer
+        tracer.reads_again = is_read_again(program.body)
         tracer.reducers = kinds_of(program.annotations)
         tracer.safe = dict(program.annotations.get("safe_value_map", {}))
         run_body(tracer, program.body)

@@ -20,10 +20,10 @@ from tle_raw.errors import TLEError, UntraceableError
 
 # Advice on layouts, blocks and registers: Triton decides these.
 _ADVICE = ("threadblock_swizzle_pattern", "pragma_", "tl.", "kWarpSpecializationScope_no")
-# What brings a thread's block in step, or tells the compiler something, has no meaning for block tensors.
+# Block tensors are in step by themselves; only global memory that is written and read again needs a barrier.
+_BARRIERS = ("tirx.tvm_storage_sync", "tl.sync_warp")
+# What tells TileLang's compiler something.
 _NOTHING = (
-    "tirx.tvm_storage_sync",
-    "tl.sync_warp",
     "tl.no_set_max_nreg",
     "tl.set_max_nreg",
     "tl.annotate_producer_reg_dealloc",
@@ -139,6 +139,9 @@ def _evaluate(tracer: Tracer, statement: Any) -> None:
         OPERATIONS[name](tracer, value)
     elif name in FUNCTIONS:
         evaluate(tracer, value)
+    elif name in _BARRIERS:
+        if tracer.reads_again:
+            tracer.semantic.debug_barrier()
     elif name not in _NOTHING:
         raise tracer.fail(f"the operation {name}", hint=_hint(name))
 

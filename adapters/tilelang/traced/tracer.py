@@ -54,6 +54,7 @@ class Tracer:
         self.later: list[Sequence[Any]] = []  # statements that run after the present ones
         self.safe: dict[Any, Any] = {}  # what is read beyond the bounds of a global buffer, where that is not zero
         self.reducers: dict[Any, str] = {}  # memory that parallel loops combine into, by what
+        self.reads_again = False  # global memory that it wrote
         self.obstacles: list[UntraceableError] = []
         self.place: Place | None = None
 

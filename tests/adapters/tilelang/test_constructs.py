@@ -6,6 +6,7 @@ import tilelang.language as T
 import torch
 
 import tle_raw
+from tests.adapters.tilelang.conftest import compile_for_gpu
 from tests.adapters.tilelang.test_numbers import agree, integers, random, run
 
 pytestmark = pytest.mark.usefixtures("on_cpu")
@@ -600,6 +601,24 @@ def test_an_atomic_update_gives_what_was_there():
     counter, y = torch.zeros(1).int(), torch.zeros(16).int()
     run(tickets, counter, y)
     assert counter.item() == 16 and sorted(y.tolist()) == list(range(1, 17))
+
+
+def test_memory_that_is_written_and_read_again():
+    @T.prim_func
+    def again(X: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=64) as _:
+            for i in T.Parallel(64):
+                X[i] = X[i] + 1
+            T.sync_threads()
+            for i in T.Parallel(64):
+                Y[i] = X[63 - i]
+
+    x, y = integers(-50, 50, 64), torch.zeros(64).int()
+    expected = (x + 1).flip(0)
+    run(again, x, y)
+    assert torch.equal(y, expected)
+    ptx = compile_for_gpu(tle_raw.fragment(again)).asm["ptx"]
+    assert ptx.index("st.global") < ptx.index("bar.sync") < ptx.rindex("ld.global")
 
 
 def test_strided_memory():
