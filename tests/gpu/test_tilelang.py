@@ -33,6 +33,7 @@ dequantise_gemm = linked(kernels.dequantise_gemm())
 attention = linked(kernels.attention())
 causal_attention = linked(kernels.attention(causal=True, dim=128))
 transpose = linked(kernels.transpose())
+convolution = linked(kernels.convolution())
 
 
 @triton.jit
@@ -91,6 +92,11 @@ def with_causal_attention(q, k, v, o):
 @triton.jit
 def with_transpose(x, y):
     transpose(x, y)
+
+
+@triton.jit
+def with_convolution(x, w, y):
+    convolution(x, w, y)
 
 
 @triton.jit
@@ -186,6 +192,15 @@ def test_a_block_of_two_dims():
     y = poisoned(x, (512, 256))
     with_transpose[(16, 32)](x, y, num_warps=8)
     check_close(y, numbers(x).T, 0.0)
+
+
+def test_a_convolution():
+    x, w = halves(2, 16, 16, 64, seed=11), halves(3, 3, 64, 64, seed=12)
+    y = poisoned(x, (2, 16, 16, 64))
+    with_convolution[(1, 8)](x, w, y, num_warps=4)
+    around = np.pad(numbers(x), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    windows = (around[:, i : i + 16, j : j + 16] @ numbers(w)[i, j] for i in range(3) for j in range(3))
+    check_norm(y, sum(windows), 1e-3)
 
 
 def test_regions_and_tritons_own_tiles_in_sequence():

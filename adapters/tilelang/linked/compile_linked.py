@@ -15,6 +15,7 @@ from tle_raw.adapters.cuda.toolchain import Toolchain, find_toolchain
 from tle_raw.adapters.tilelang.installed import RANGE, installed_version
 from tle_raw.adapters.tilelang.linked.device_function import device_function
 from tle_raw.adapters.tilelang.linked.explain import explain
+from tle_raw.adapters.tilelang.linked.host_call import HostValueError
 from tle_raw.adapters.tilelang.linked.lower import Lowered, lower
 from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
 from tle_raw.bound import BoundSignature
@@ -23,6 +24,7 @@ from tle_raw.linker.run_compiler import run_compiler
 from tle_raw.linker.wheels import package_folder
 from tle_raw.target import Target
 
+WITHOUT_TMA = "sm_80"  # the newest architecture whose operations are all those of threads
 # What nvcc means by --use_fast_math, as far as clang can do it before Triton's own code generation.
 _FAST_MATH = ("-fgpu-flush-denormals-to-zero", "-fgpu-approx-transcendentals")
 # Accumulators live in registers only where the loops over them are unrolled, as nvcc does. Loops over k are longer.
@@ -52,6 +54,7 @@ class LinkedUnit:
 
     unit: Unit
     lowered: Lowered
+    route: str
 
 
 def compiler_identity() -> str:
@@ -67,9 +70,23 @@ def compiler_identity() -> str:
 
 def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
     """The C++ text for one call and one architecture."""
-    lowered = lower(linkable.prim_func, arch, linkable.pass_configs)
+    lowered, route = _lower(linkable, arch)
     function = device_function(lowered.text, lowered.kernel)
-    return LinkedUnit(write_unit(source.name, lowered, function, bound, linkable.places, [arch]), lowered)
+    return LinkedUnit(write_unit(source.name, lowered, function, bound, linkable.places, [arch]), lowered, route)
+
+
+def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
+    """Lower for the architecture, or, where that takes TMA descriptors, for one that has none; and the route's name.
+
+    Some operations, such as a convolution's, have no other form from sm_90 on.
+    """
+    try:
+        return lower(linkable.prim_func, arch, linkable.pass_configs), "linked"
+    except HostValueError as error:
+        try:
+            return lower(linkable.prim_func, WITHOUT_TMA, linkable.pass_configs), f"linked, as for {WITHOUT_TMA}"
+        except TLEError:
+            raise error from None
 
 
 def compile_linked(
@@ -114,7 +131,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
         run.command,
         dynamic_shared=linked.unit.shared,
         block=linked.lowered.block,
-        route="linked",
+        route=linked.route,
     )
 
 

@@ -16,6 +16,10 @@ DATA, SCALAR, DIM, STRIDE = "data", "scalar", "dim", "stride"
 _DATA, _SHAPE, _STRIDES, _VALUE = 1, 2, 3, 15
 
 
+class HostValueError(UnsupportedFeatureError):
+    """The kernel takes what the host makes at a launch: a TMA descriptor."""
+
+
 @dataclass(frozen=True)
 class Argument:
     """What a parameter of the kernel gets. ``name`` is the PrimFunc's own name of the buffer, scalar or dim."""
@@ -127,7 +131,7 @@ class _Reader:
         """One argument of the kernel's call."""
         origin = self.origins.get(value)
         if origin is None:
-            raise UnsupportedFeatureError(
+            raise HostValueError(
                 f"TileLang's host code makes `{value}` for the kernel, which a region cannot: it is no parameter",
                 hint="TMA descriptors belong to a launch; write the copy as T.copy, which is lowered without them",
             )

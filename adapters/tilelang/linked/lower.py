@@ -82,7 +82,7 @@ def lower(prim_func: Any, arch: str, settings: Mapping[str, Any] | None = None) 
         except TLEError:
             raise
         except Exception as error:
-            raise _refused(error) from error
+            raise refused(error) from error
         return _read(host, device, text, prim_func)
 
 
@@ -111,7 +111,7 @@ def _check_one(device: Any) -> None:
         )
 
 
-def _refused(error: Exception) -> CompilationFailed:
+def refused(error: Exception) -> CompilationFailed:
     """TileLang's own words, and the line of the kernel's file that it names."""
     message = str(error).strip()
     place = None

@@ -4,7 +4,7 @@ import tilelang.language as T
 
 from samples.benchmarks.tilelang_kernels import attention, dequantise_gemm, gemm
 
-__all__ = ["attention", "axpy", "dequantise_gemm", "gemm", "histogram", "softmax", "transpose"]
+__all__ = ["attention", "axpy", "convolution", "dequantise_gemm", "gemm", "histogram", "softmax", "transpose"]
 
 
 def softmax(M=512, N=1024, rows=4, threads=128):
@@ -61,3 +61,30 @@ def transpose(M=256, N=512, block=(32, 8)):
             Y[bx * bx_threads + tx, by * by_threads + ty] = X[by * by_threads + ty, bx * bx_threads + tx]
 
     return transpose
+
+
+def convolution(N=2, C=64, H=16, W=16, F=64, K=3, tile=(64, 64, 32), threads=128, stages=2):
+    """Stride one, padding one, channels last."""
+    bM, bN, bK = tile
+    rows, depth = N * H * W, K * K * C
+
+    @T.prim_func
+    def convolution(
+        X: T.Tensor((N, H, W, C), "float16"),
+        Kernel: T.Tensor((K, K, C, F), "float16"),
+        Y: T.Tensor((N, H, W, F), "float16"),
+    ):
+        with T.Kernel(T.ceildiv(F, bN), T.ceildiv(rows, bM), threads=threads) as (bx, by):
+            x = T.alloc_shared((bM, bK), "float16")
+            weights = T.alloc_shared((bK, bN), "float16")
+            y = T.alloc_fragment((bM, bN), "float32")
+            flat_weights = T.Tensor((depth, F), "float16", Kernel.data)
+            flat_y = T.Tensor((rows, F), "float16", Y.data)
+            T.clear(y)
+            for k in T.Pipelined(T.ceildiv(depth, bK), num_stages=stages):
+                T.c2d_im2col(X, x, by, k, K, 1, 1, 1)
+                T.copy(flat_weights[k * bK, bx * bN], weights)
+                T.gemm(x, weights, y)
+            T.copy(y, flat_y[by * bM, bx * bN])
+
+    return convolution

@@ -10,9 +10,10 @@ from tests.adapters.tilelang.linked import kernels
 from tests.adapters.tilelang.linked.linking import bound_of
 from tle_raw.adapters.tilelang.linked import Linkable, lower
 from tle_raw.adapters.tilelang.linked.compile_linked import compile_linked, linked_unit
+from tle_raw.adapters.tilelang.linked.lower import refused
 from tle_raw.bound import BoundParameter, BoundSignature
 from tle_raw.dtypes import parse_dtype
-from tle_raw.errors import CompilationFailed, DialectError, SignatureMismatchError, UnsupportedFeatureError
+from tle_raw.errors import CompilationFailed, DialectError, Place, SignatureMismatchError, UnsupportedFeatureError
 from tle_raw.target import Target
 
 pytestmark = pytest.mark.one_triton
@@ -77,7 +78,7 @@ def test_several_kernels_are_refused():
         lower(two, "sm_80")
 
 
-def test_tilelangs_own_refusal_names_the_line():
+def test_tilelangs_own_refusal_is_told():
     @T.prim_func
     def wrong(X: T.Tensor((128, 3), "float32"), Y: T.Tensor((128, 3), "float32")):
         with T.Kernel(1, threads=128) as _:
@@ -86,8 +87,13 @@ def test_tilelangs_own_refusal_names_the_line():
             c = T.alloc_fragment((128, 128), "float32")
             T.gemm(a, b, c)  # no depth of three
 
-    with pytest.raises(CompilationFailed, match="TileLang refused the PrimFunc"):
+    with pytest.raises(CompilationFailed, match="TileLang refused the PrimFunc: Unsupported k_dim 3"):
         lower(wrong, "sm_80")
+
+
+def test_the_line_that_tilelang_names_is_the_errors_place():
+    error = refused(ValueError(f"no layout\nCheck failed: because\n  --> {__file__}:21:5"))
+    assert error.context.source == Place(__file__, 21, 5)
 
 
 def test_the_cpu_is_refused_with_the_other_route():

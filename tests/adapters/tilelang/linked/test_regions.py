@@ -24,6 +24,7 @@ dequantise_gemm = linked(kernels.dequantise_gemm())
 attention = linked(kernels.attention())
 causal_attention = linked(kernels.attention(causal=True, dim=128))
 transpose = linked(kernels.transpose())
+convolution = linked(kernels.convolution())
 
 
 @triton.jit
@@ -81,6 +82,11 @@ def with_causal_attention(a, b, c, d):
 @triton.jit
 def with_transpose(a, b):
     transpose(a, b)
+
+
+@triton.jit
+def with_convolution(a, b, c):
+    convolution(a, b, c)
 
 
 @triton.jit
@@ -169,3 +175,10 @@ def test_the_report_shows_the_kernels_own_lines():
     assert told.regions[0].instructions > 100
     assert "TileLang 0.1" in told.regions[0].compiler
     assert told.regions[0].dynamic_shared == 49152
+
+
+def test_what_takes_descriptors_only_is_lowered_without_them():
+    compiled = compile_kernel(with_convolution, HALVES)
+    told = tle_raw.report(compiled)
+    assert told.one_kernel and told.regions[0].route == "linked, as for sm_80"
+    assert "mma.sync" in compiled.asm["ptx"] and ".local" not in compiled.asm["ptx"]
