@@ -82,7 +82,7 @@ def convolution(N=2, C=64, H=16, W=16, F=64, K=3, tile=(64, 64, 32), threads=128
             flat_y = T.Tensor((rows, F), "float16", Y.data)
             T.clear(y)
             for k in T.Pipelined(T.ceildiv(depth, bK), num_stages=stages):
-                T.c2d_im2col(X, x, by, k, K, 1, 1, 1)
+                T.im2col(X, x, by, k, K, 1, 1, 1)
                 T.copy(flat_weights[k * bK, bx * bN], weights)
                 T.gemm(x, weights, y)
             T.copy(y, flat_y[by * bM, bx * bN])
