@@ -61,8 +61,9 @@ class MlirAdapter:
         name = declaration.name or (declaration.signature.name if declaration.signature else "")
         symbol = options.symbol or default_symbol(name, functions(found.text))
         data = ModuleSource(options, found.producer)
-        settings = tuple(sorted({**dict(options.settings()), "line_info": str(knobs.line_info)}.items()))
-        return Source(self.name, name or symbol, symbol, found.text, place, settings, data)
+        # The code tells its lines: a failed assertion, a debugger, a profiler.
+        settings = dict(options.settings(), line_info=str(knobs.line_info), place=f"{place.file}:{place.line}")
+        return Source(self.name, name or symbol, symbol, found.text, place, tuple(sorted(settings.items())), data)
 
     def takes(self, source: object) -> bool:
         """Whether ``fragment(source)`` is MLIR: a module of any binding, bytecode, or text with MLIR functions."""

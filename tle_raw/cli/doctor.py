@@ -141,9 +141,8 @@ def mlir_routes() -> Iterator[Check]:
     from tle_raw.adapters.mlir.describe import describe
 
     for finding in describe():
-        yield Check(
-            MISSING if finding.install else OK, finding.what, finding.found, finding.where, finding.install, needed=False
-        )
+        state = MISSING if finding.install else OK
+        yield Check(state, finding.what, finding.found, finding.where, finding.install, needed=False)
 
 
 def cpu_target() -> Iterator[Check]:

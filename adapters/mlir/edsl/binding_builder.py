@@ -7,13 +7,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from tle_raw.errors import ToolchainError
+
 
 class BindingBuilder:
-    """A :class:`Builder` over the ``ir`` of a binding. It is a context manager: the binding's context is current."""
+    """A :class:`Builder` over the ``ir`` of a binding. It is a context manager: the binding's context is current.
+
+    Raises
+    ------
+    ToolchainError : the binding is not installed.
+    """
 
     def __init__(self, root: str) -> None:
         self.route = root
-        self.ir: Any = importlib.import_module(f"{root}.ir")
+        try:
+            self.ir: Any = importlib.import_module(f"{root}.ir")
+        except ImportError as error:
+            raise ToolchainError(
+                f"the MLIR bindings {root!r} cannot be imported: {error}", hint="pip install 'tle_raw[mlir]'"
+            ) from error
         self.context = self.ir.Context()
         self._stack = ExitStack()
         self._types: dict[str, Any] = {}

@@ -53,6 +53,8 @@ def read_function(declaration: Declaration) -> Source:
     FragmentSourceError : Python does not have the function's source.
     DialectError : it has no typed signature, or uses two bindings.
     """
+    from tle_raw.knobs import knobs
+
     function = declaration.function
     if function is None:
         raise FragmentSourceError("there is no Python function")
@@ -70,6 +72,9 @@ def read_function(declaration: Declaration) -> Source:
         "block": str(block),
         "route": str(declaration.options.get("route")),
         "binding": f"{binding} {_version(binding)}".strip(),
+        "line_info": str(knobs.line_info),
+        # The code tells its lines: a failed assertion, a debugger, a profiler.
+        "places": " ".join(f"{c.file}:{c.offset}" for c in gathered.codes.values()),
         **{f"constant {name}": value for name, value in gathered.constants.items()},
     }
     data = PythonSource(code, gathered.codes, binding, tuple(block or ()), declaration.options.get("route"))

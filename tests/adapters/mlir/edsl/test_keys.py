@@ -66,3 +66,13 @@ def test_an_edit_of_a_called_function_gives_other_code(declared):
 def test_what_is_defined_later_is_found_when_the_key_is_made(declared):
     fragment = declared(constants="", rest="\nFACTOR = 4.0")
     assert "4.000000e+00" in fragment.compile("cuda:90").path.read_text()
+
+
+def test_a_function_that_moved_tells_its_new_lines(declared):
+    lines = []
+    for above in ("", "\n\n"):
+        moved = declared(constants=f"FACTOR = 2.0{above}")
+        text = moved.compile("cuda:90").text
+        lines.append(moved.place.line)
+        assert f"line: {moved.place.line + 1}," in text
+    assert lines[1] == lines[0] + 2
