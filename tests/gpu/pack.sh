@@ -4,7 +4,7 @@
 #   tests/gpu/pack.sh tools      .carry/tools     zig, clang's and CCCL's headers                            about 44 MB
 #   tests/gpu/pack.sh triton39   .carry/triton39  Triton 3.9.0 for Python 3.12                               about 53 MB
 #   tests/gpu/pack.sh mlir       .carry/mlir      MLIR's bindings for Python 3.12, for modules and the CPU    about 40 MB
-#   tests/gpu/pack.sh tilelang   .carry/tilelang  TileLang for Python 3.12, trimmed                         about 38 MB
+#   tests/gpu/pack.sh tilelang   .carry/tilelang  TileLang for Python 3.12, trimmed                         about 43 MB
 #   tests/gpu/pack.sh cache39    .carry/cache     compiled fragments, for 3.9.0 without zig, torch-mlir       about 2 MB
 #   tests/gpu/pack.sh cache36    .carry/cache     the same for 3.6.0
 #
