@@ -192,15 +192,8 @@ func.func private @negated(%x: f32) -> f32 {
 
 
 @pytest.mark.parametrize("route", ["libtriton", "torch_mlir"])
-def test_branches_and_calls_of_upstream_functions(run, route, monkeypatch):
-    from tle_raw.adapters.mlir import adapter, lower
-
-    def by_route(text, symbol, **rest):
-        return lower.lower(text, symbol, **rest, route=route)
-
-    monkeypatch.setattr(adapter, "lower", by_route)
-    monkeypatch.setenv("TLE_RAW_CACHE_ENABLED", "0")
-    fragment = tle_raw.fragment(BRANCHES + f"// by {route}\n", signature=stub_vector(128))
+def test_branches_and_calls_of_upstream_functions(run, route):
+    fragment = tle_raw.fragment(BRANCHES, signature=stub_vector(128), route=route)
     x = np.random.default_rng(2).uniform(0, 2, 128).astype(np.float32)
     np.testing.assert_array_equal(run(fragment, t=x), np.where(x < 1, -x, x))
 

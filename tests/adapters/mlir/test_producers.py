@@ -125,19 +125,12 @@ def test_what_all_bindings_have_needs_libtriton_alone(make, monkeypatch):
     assert code(by_binding, pointer_kernel) == code(by_text, pointer_kernel)
 
 
-def test_both_ways_give_the_same_ptx(monkeypatch):
-    from tle_raw.adapters.mlir import adapter, lower
-
+def test_both_ways_give_the_same_ptx():
     made = {}
     for route in ("libtriton", "torch_mlir"):
-
-        def by_route(text, symbol, route=route, **rest):
-            return lower.lower(text, symbol, **rest, route=route)
-
-        monkeypatch.setattr(adapter, "lower", by_route)
-        made[route] = code(
-            tle_raw.fragment(f"{COMMON}// by {route}\n", signature=rich_llvm, symbol="f"), pointer_kernel
-        )
+        fragment = tle_raw.fragment(COMMON, signature=rich_llvm, symbol="f", route=route)
+        assert fragment.compile("cuda:90").route == route
+        made[route] = code(fragment, pointer_kernel)
     assert made["libtriton"] == made["torch_mlir"]
 
 
