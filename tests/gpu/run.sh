@@ -110,10 +110,8 @@ part_bench() {
   local name
   rm -f "$folder"/bench-*.json
   for name in region_against_cuda fused_chain launch_overhead import_time compile_time mlir_edsl; do
-    local quick=${QUICK:+--quick}
-    [ "$name" = mlir_edsl ] && quick=
     timed "benchmark $name" "${BENCH_LIMIT:-150}" "$folder/logs/bench-$name.txt" \
-      "$python" "samples/benchmarks/$name.py" --json "$folder/bench-$name.json" $quick
+      "$python" "samples/benchmarks/$name.py" --json "$folder/bench-$name.json" ${QUICK:+--quick}
     cat "$folder/logs/bench-$name.txt"
   done
   "$python" - "$out/benchmarks-$triton.json" "$folder"/bench-*.json <<'PY'
