@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
 from tle_raw.flir.cpu.team import nvvm
 from tle_raw.flir.cpu.team.address_spaces import flatten_address_spaces
+from tle_raw.flir.cpu.team.bfloat import without_bfloat_arithmetic
 from tle_raw.flir.cpu.team.debug_checks import check_accesses
 from tle_raw.flir.cpu.team.instructions import Call, calls
 from tle_raw.flir.cpu.team.ptx import UnknownInstruction, translate
@@ -83,7 +84,7 @@ def to_host(
         module = read_module(text)
     edits = [edit for entity in module.of_kind("define") for edit in _call_edits(module, entity, additions)]
     text = saturate_conversions(apply_edits(text, [*edits, *_dropped_declarations(module)]))
-    text = check_stacks(let_others_run(text))
+    text = check_stacks(let_others_run(without_bfloat_arithmetic(text)))
     text = "\n".join([text, *additions.definitions.values(), ""])
     text = with_declarations(text)
     placed = place_shared_variables(text, entry)
