@@ -191,7 +191,7 @@ def dialects() -> Iterator[Check]:
             yield Check(MISSING, name, "", error.message, error.hint, needed=name == "cuda")
         else:
             yield Check(OK, name)
-    yield Check(ABSENT, "not in this release", ", ".join(PLANNED), needed=False)
+    yield Check(ABSENT, "not in this release", ", ".join(n for n in PLANNED if n not in adapter_names()), needed=False)
 
 
 def cache() -> Check:
