@@ -1,4 +1,4 @@
-"""Where a fragment's text stands: the lines of a ``source=`` string, and the files beside a missing one."""
+"""A fragment's text: the bytes of its file, and the lines of a ``source=`` string."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import linecache
 from collections.abc import Sequence
 from pathlib import Path
 
-from tle_raw.errors import Place
+from tle_raw.errors import FragmentSourceError, Place
 
 
 def place_of_text(text: str, declared: Place) -> Place:
@@ -44,7 +44,24 @@ def _matching_lines(wanted: list[str], python: list[str], start: int) -> int:
     return count
 
 
-def near_files(path: Path, suffixes: Sequence[str], language: str) -> str:
+def read_bytes(path: Path, suffixes: Sequence[str], language: str) -> bytes:
+    """The content of a fragment's file; where it is missing, the error names those of that language beside it.
+
+    Raises
+    ------
+    FragmentSourceError : the file is missing or cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise FragmentSourceError(
+            f"the source file {path} does not exist", hint=_near_files(path, suffixes, language)
+        ) from None
+    except OSError as error:
+        raise FragmentSourceError(f"the source file {path} cannot be read: {error.strerror}") from error
+
+
+def _near_files(path: Path, suffixes: Sequence[str], language: str) -> str:
     """A hint for a file that is missing: what its folder holds instead."""
     if not path.parent.is_dir():
         return f"the folder {path.parent} does not exist either"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import json
 import os
@@ -11,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tle_raw.dialect_options import absolute_path, known_options, wrong_type
 from tle_raw.errors import DialectError
 
 NAMES = ("file", "source", "symbol", "include_dirs", "defines", "flags", "block")
 ALIASES = {"extern_func_name": "symbol"}  # FlagTree's name
-IGNORED = ("inline",)  # the hub's own
 
 # Flags that would change what the adapter itself decides, and what to write instead.
 _REFUSED = {
@@ -107,31 +106,22 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
     ------
     DialectError : an option is unknown, has a value of the wrong type, or breaks the adapter.
     """
-    given: dict[str, Any] = {}
-    for name, value in options.items():
-        known = ALIASES.get(name, name)
-        if known in IGNORED:
-            continue
-        if known not in NAMES:
-            near = difflib.get_close_matches(name, [*NAMES, *ALIASES])
-            raise DialectError(
-                f"the cuda dialect takes no option `{name}`",
-                hint=f"did you mean {' or '.join(near)}?" if near else "it takes " + ", ".join(NAMES),
-            )
-        if value is not None:
-            given[known] = value
+    given = known_options("cuda", options, NAMES, ALIASES)
     if ("file" in given) == ("source" in given):
         both = "both" if "file" in given else "neither"
         raise DialectError(f"the cuda dialect takes file= or source=, got {both}", hint='write file="scale.cu"')
     for name in ("source", "symbol"):
         if not isinstance(given.get(name, ""), str):
-            raise _wrong_type(name, "text", given[name])
+            raise wrong_type(name, "text", given[name])
     flags, defines, includes = _flags(_items("flags", given.get("flags", ())), folder)
     return Options(
-        _path("file", given["file"], folder) if "file" in given else None,
+        absolute_path("file", given["file"], folder) if "file" in given else None,
         given.get("source"),
         given.get("symbol", "").strip() or None,
-        tuple(_path("include_dirs", item, folder) for item in _items("include_dirs", given.get("include_dirs", ()))),
+        tuple(
+            absolute_path("include_dirs", item, folder)
+            for item in _items("include_dirs", given.get("include_dirs", ()))
+        ),
         (*_defines(given.get("defines", ())), *defines),
         flags,
         includes,
@@ -139,22 +129,12 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
     )
 
 
-def _wrong_type(name: str, expected: str, value: object) -> DialectError:
-    return DialectError(f"{name}= takes {expected}, got {value!r}")
-
-
 def _items(name: str, value: object) -> Iterable[Any]:
     if isinstance(value, (str, os.PathLike)):
         return (value,)
     if not isinstance(value, (list, tuple)):
-        raise _wrong_type(name, "a list", value)
+        raise wrong_type(name, "a list", value)
     return value
-
-
-def _path(name: str, value: object, folder: Path) -> Path:
-    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
-        raise _wrong_type(name, "a path", value)
-    return Path(os.path.normpath(folder.absolute() / Path(value).expanduser()))
 
 
 def _defines(value: object) -> tuple[str, ...]:
@@ -164,16 +144,16 @@ def _defines(value: object) -> tuple[str, ...]:
     defines = tuple(_items("defines", value))
     for define in defines:
         if not isinstance(define, str):
-            raise _wrong_type("defines", 'a dict, or a list of texts such as "K=4"', value)
+            raise wrong_type("defines", 'a dict, or a list of texts such as "K=4"', value)
     return defines
 
 
 def _block(value: object) -> tuple[int, ...]:
     block = (value,) if isinstance(value, int) else value
     if not isinstance(block, (list, tuple)) or len(block) > 3:
-        raise _wrong_type("block", "one to three positive integers", value)
+        raise wrong_type("block", "one to three positive integers", value)
     if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in block):
-        raise _wrong_type("block", "one to three positive integers", value)
+        raise wrong_type("block", "one to three positive integers", value)
     return tuple(block)
 
 
@@ -186,14 +166,14 @@ def _flags(flags: Iterable[Any], folder: Path) -> tuple[tuple[str, ...], tuple[s
     while rest:
         flag = rest.pop(0)
         if not isinstance(flag, str) or not flag.strip():
-            raise _wrong_type("flags", "a list of texts", flag)
+            raise wrong_type("flags", "a list of texts", flag)
         _check(flag)
         option = next((o for o in _INCLUDE_FLAGS if flag.startswith(o) and not flag.startswith("-include-pch")), None)
         if option:
             value = flag[len(option) :] or (rest.pop(0) if rest else "")
             if not isinstance(value, str) or not value:
                 raise DialectError(f"the flag {flag!r} lacks its path")
-            path = _path("flags", value, folder)
+            path = absolute_path("flags", value, folder)
             if option == "-include":
                 includes.append(path)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tle_raw.errors import FragmentSourceError
-from tle_raw.source_text import near_files
+from tle_raw.source_text import read_bytes
 
 SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
 
@@ -17,14 +17,7 @@ def read_file(path: Path) -> str:
     ------
     FragmentSourceError : the file is missing or cannot be read.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise FragmentSourceError(
-            f"the source file {path} does not exist", hint=near_files(path, SUFFIXES, "CUDA")
-        ) from None
-    except OSError as error:
-        raise FragmentSourceError(f"the source file {path} cannot be read: {error.strerror}") from error
+    data = read_bytes(path, SUFFIXES, "CUDA")
     if '"' in str(path) or "\n" in str(path):
         raise FragmentSourceError(f"the source file {path!s} has a name that no #include can spell")
     return decode(data)

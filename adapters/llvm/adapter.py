@@ -18,7 +18,7 @@ from tle_raw.errors import CompilationFailed, FragmentSourceError, Place
 from tle_raw.linker.clang import find_clang
 from tle_raw.linker.llvm_text import UnreadableIRError
 from tle_raw.signature import Signature
-from tle_raw.source_text import near_files, place_of_text
+from tle_raw.source_text import place_of_text, read_bytes
 from tle_raw.target import Target
 
 SUFFIXES = (".ll", ".bc")
@@ -78,14 +78,7 @@ class LlvmAdapter:
 
 
 def _read_file(path: Path) -> tuple[str, Place]:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise FragmentSourceError(
-            f"the source file {path} does not exist", hint=near_files(path, SUFFIXES, "LLVM IR")
-        ) from None
-    except OSError as error:
-        raise FragmentSourceError(f"the source file {path} cannot be read: {error.strerror}") from error
+    data = read_bytes(path, SUFFIXES, "LLVM IR")
     if is_bitcode(data):
         return disassemble(data), Place(str(path), 0)
     try:

@@ -21,7 +21,7 @@ from tle_raw.adapters.mlir.symbols import choose_function, default_symbol
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
 from tle_raw.signature import Signature
-from tle_raw.source_text import near_files, place_of_text
+from tle_raw.source_text import place_of_text, read_bytes
 from tle_raw.target import Target
 
 SUFFIXES = (".mlir", ".mlirbc")
@@ -146,7 +146,7 @@ def _is_written_in_python(declaration: Declaration, options: Options) -> bool:
 
 def _read(options: Options, declared: Place) -> tuple[ModuleText, Place]:
     if options.file:
-        return _read_file(options.file), Place(str(options.file), 1)
+        return read_module(read_bytes(options.file, SUFFIXES, "MLIR")), Place(str(options.file), 1)
     if options.source is not None:
         found = read_module(options.source)
         place = place_of_text(found.text, declared) if isinstance(options.source, str) else _printed(found)
@@ -163,17 +163,6 @@ def _read(options: Options, declared: Place) -> tuple[ModuleText, Place]:
 def _printed(found: ModuleText) -> Place:
     """Lines of a module that stands in no file are counted in its printed text."""
     return Place(f"<module of {found.producer or 'bytecode'}>", 1)
-
-
-def _read_file(path: Path) -> ModuleText:
-    try:
-        return read_module(path.read_bytes())
-    except FileNotFoundError:
-        raise FragmentSourceError(
-            f"the source file {path} does not exist", hint=near_files(path, SUFFIXES, "MLIR")
-        ) from None
-    except OSError as error:
-        raise FragmentSourceError(f"the source file {path} cannot be read: {error.strerror}") from error
 
 
 def _function(source: Source) -> Function:

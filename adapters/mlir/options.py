@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tle_raw.dialect_options import absolute_path, known_options
 from tle_raw.errors import DialectError
 
 NAMES = ("file", "source", "module", "symbol", "block", "route")
 SOURCES = ("file", "source", "module")
 ALIASES = {"extern_func_name": "symbol"}  # FlagTree's name
-IGNORED = ("inline",)  # the hub's own
 
 
 @dataclass(frozen=True)
@@ -50,14 +48,8 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
     ------
     DialectError : an option is unknown or has a value of the wrong type, or several give the code.
     """
-    given = {ALIASES.get(name, name): value for name, value in options.items() if value is not None}
-    for name in given:
-        if name not in (*NAMES, *IGNORED):
-            near = difflib.get_close_matches(name, [*NAMES, *ALIASES])
-            raise DialectError(
-                f"the mlir dialect takes no option `{name}`",
-                hint=f"did you mean {' or '.join(near)}?" if near else "it takes " + ", ".join(NAMES),
-            )
+    wanted = {name: value for name, value in options.items() if value is not None}
+    given = known_options("mlir", wanted, NAMES, ALIASES)
     sources = [name for name in SOURCES if name in given]
     if len(sources) > 1:
         raise DialectError(f"{sources[0]}= and {sources[1]}= both give the code", hint="give one of them")
@@ -65,21 +57,14 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
         raise DialectError(f"source= takes text or bytecode, got {given['source']!r}", hint="a module is module=")
     if not isinstance(given.get("symbol", ""), str):
         raise DialectError(f"symbol= takes a function's name, got {given['symbol']!r}")
-    file = given.get("file")
-    if file is not None and (not isinstance(file, (str, os.PathLike)) or not os.fspath(file)):
-        raise DialectError(f"file= takes a path, got {file!r}")
     return Options(
-        _absolute(file, folder) if file is not None else None,
+        absolute_path("file", given["file"], folder) if "file" in given else None,
         given.get("source"),
         given.get("module"),
         given.get("symbol", "").strip().removeprefix("@") or None,
         _block(given.get("block", ())),
         _route(given.get("route")),
     )
-
-
-def _absolute(file: str | os.PathLike[str], folder: Path) -> Path:
-    return Path(os.path.normpath(folder.absolute() / Path(os.fsdecode(file)).expanduser()))
 
 
 def _route(value: object) -> str | None:
