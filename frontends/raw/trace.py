@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,10 +12,9 @@ from triton.language import core
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import Place, TLEError, UntraceableError
 from tle_raw.flir.hooks import joined_target
+from tle_raw.flir.nvidia.locations import first_place
 from tle_raw.flir.traced_regions import TracedRegion, remember, remember_untraced
 from tle_raw.fragments import Fragment
-
-_LOCATION = re.compile(r'"((?:[^"\\\\]|\\\\.)*)":(\d+):(\d+)')
 
 
 def trace_region(
@@ -33,7 +30,8 @@ def trace_region(
     if "traced" not in routes:
         return None
     values = {name: _tensor(value, semantic) for name, value in values.items()}
-    started, site = time.perf_counter(), site or _place(semantic.builder)
+    # From Triton 3.9 on fragments are not told the generator: the builder knows the call's line.
+    started, site = time.perf_counter(), site or first_place(str(semantic.builder.get_loc()))
     if "linked" in routes:
         reason = _obstacle(fragment, bound, values, semantic)
         if reason is not None:
@@ -76,15 +74,6 @@ def _obstacle(
             builder.restore_insertion_point(here)
             block.erase()
     return None
-
-
-def _place(builder: Any) -> Place:
-    """The call's line from the builder: from Triton 3.9 on fragments are not told the generator."""
-    found = _LOCATION.search(str(builder.get_loc()))
-    if found is None:
-        return Place("<kernel>", 0)
-    file, line, column = found[1], int(found[2]), int(found[3])
-    return Place(file, line, column, linecache.getline(file, line).rstrip())
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import re
 from tle_raw.errors import Place
 
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
-_FILE = re.compile(r'^"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_FILE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _REFERENCE = re.compile(r"#loc\d*")
 _DEEPEST = 32  # aliases of aliases; more is a cycle
 
@@ -26,10 +26,20 @@ class Locations:
         for _ in range(_DEEPEST):
             found = _FILE.match(text)
             if found:
-                file, line = found[1], int(found[2])
-                return Place(file, line, int(found[3]), linecache.getline(file, line).rstrip())
+                return _place(found)
             reference = _REFERENCE.search(text)
             if not reference or reference[0] not in self._aliases:
                 break
             text = self._aliases[reference[0]]
         return Place("<kernel>", 0)
+
+
+def first_place(location: str) -> Place:
+    """The first file that a location without aliases names."""
+    found = _FILE.search(location)
+    return _place(found) if found else Place("<kernel>", 0)
+
+
+def _place(found: re.Match[str]) -> Place:
+    file, line = found[1], int(found[2])
+    return Place(file, line, int(found[3]), linecache.getline(file, line).rstrip())
