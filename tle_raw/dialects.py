@@ -14,6 +14,7 @@ from tle_raw.errors import DialectError, Place, SignatureError, TLEError
 from tle_raw.fragments import Fragment, declare
 from tle_raw.registry import adapter_names, find_adapter
 from tle_raw.signature import Signature, signature_of
+from tle_raw.source_text import is_path
 
 SUFFIXES = {".cu": "cuda", ".cuh": "cuda", ".ll": "llvm", ".bc": "llvm", ".mlir": "mlir", ".mlirbc": "mlir"}
 
@@ -106,27 +107,20 @@ def fragment(
         return _declare_object(_adapter_of(source, dialect), source, signature, options, inline, place)
     if signature is None:
         raise SignatureError("a fragment needs a typed signature", hint="pass signature=<a typed stub function>")
-    is_path = _is_path(source)
-    name = dialect or (SUFFIXES.get(Path(source).suffix) if is_path else None)
+    name = dialect or (SUFFIXES.get(Path(source).suffix) if is_path(source) else None)
     if name is None:
         raise DialectError(
             f"which dialect {str(source)[:40]!r} is written in cannot be told", hint='pass dialect="cuda"'
         )
-    options = {("file" if is_path else "source"): source, **options}
+    options = {("file" if is_path(source) else "source"): source, **options}
     declaration = Declaration(signature.name, signature, options, place, _folder(place))
     return declare(find_adapter(name), declaration, inline)
 
 
-def _is_path(source: object) -> bool:
-    return isinstance(source, Path) or (
-        isinstance(source, str) and "\n" not in source and Path(source).suffix.strip(".").isalnum()
-    )
-
-
 def _self_describing(source: object, dialect: str | None) -> Adapter | None:
     """The adapter that reads names and signatures out of such a source."""
-    named = dialect or (SUFFIXES.get(Path(source).suffix) if _is_path(source) else None)  # type: ignore[arg-type]
-    if named is None and _is_path(source):
+    named = dialect or (SUFFIXES.get(Path(source).suffix) if is_path(source) else None)  # type: ignore[arg-type]
+    if named is None and is_path(source):
         return None
     for name in [named] if named else adapter_names():
         adapter = find_adapter(name)
@@ -140,7 +134,7 @@ def _declare_source(
 ) -> Fragment:
     """A fragment whose name, and maybe whose signature, its source tells."""
     assert isinstance(adapter, SelfDescribing)
-    kind = "file" if _is_path(source) else "source" if isinstance(source, (str, bytes)) else "module"
+    kind = "file" if is_path(source) else "source" if isinstance(source, (str, bytes)) else "module"
     declaration = Declaration("", signature, {kind: source, **options}, place, _folder(place))
     try:
         return declare(adapter, adapter.complete(declaration), inline)

@@ -9,6 +9,13 @@ from pathlib import Path
 from tle_raw.errors import FragmentSourceError, Place
 
 
+def is_path(source: object) -> bool:
+    """Whether a source names a file; text of code has lines or no suffix."""
+    return isinstance(source, Path) or (
+        isinstance(source, str) and "\n" not in source and Path(source).suffix.strip(".").isalnum()
+    )
+
+
 def place_of_text(text: str, declared: Place) -> Place:
     """Where the first line of a ``source=`` string stands in the Python file that holds it.
 
