@@ -122,7 +122,7 @@ for name in ("pytest-xdist", "execnet"):
 PY
 }
 
-# Without the sources of its C++ parts, what is for other hardware, and symbols; nvcc there compiles TileLang's own side.
+# Without the sources of its C++ parts, what is for other hardware, and symbols. TileLang alone is compiled by nvcc there, against its headers.
 pack_tilelang() {
   local work library
   work=$(mktemp -d)
@@ -132,7 +132,7 @@ pack_tilelang() {
   for library in "$work"/wheels/*.whl; do "$python" -m zipfile -e "$library" "$work/unpacked"; done
   (
     cd "$work/unpacked"
-    rm -rf tilelang/3rdparty/tvm/{src,include,3rdparty} tilelang/src/{ascend,rocm,metal,webgpu} z3/include bin
+    rm -rf tilelang/3rdparty/tvm/{src,3rdparty} tilelang/src/{ascend,rocm,metal,webgpu} z3/include bin
     find . -name '*.so*' -exec strip --strip-unneeded {} + 2>/dev/null || true
     for library in z3/lib/libz3.so.*; do ln -sf "${library##*/}" z3/lib/libz3.so; done # the wheel has it twice
   )
