@@ -200,7 +200,15 @@ class UnsupportedFeatureError(LinkError):
 
 
 class UntraceableError(TLEError):
-    """A construct of a fragment's language that Triton's own operations cannot express."""
+    """A construct of a fragment's language that Triton's own operations cannot express.
+
+    ``others`` are those that stand behind it, in order; ``log`` tells of them in words.
+    """
+
+    others: tuple[UntraceableError, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (*super().__reduce__(), {"others": self.others})
 
 
 class VerificationError(TLEError):

@@ -14,6 +14,7 @@ from tle_raw.adapters.tilelang.regions import constant, is_parallel
 from tle_raw.adapters.tilelang.traced import access, loops, reducers
 from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
+from tle_raw.adapters.tilelang.traced.look_behind import look_behind
 from tle_raw.adapters.tilelang.traced.operations import OPERATIONS
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.errors import TLEError, UntraceableError
@@ -43,6 +44,7 @@ def run(tracer: Tracer, sequence: Sequence[Any]) -> None:
 
 
 def run_body(tracer: Tracer, body: Any) -> None:
+    tracer.entered.add(body)
     run(tracer, list(flat(body)))
 
 
@@ -56,6 +58,7 @@ def _run_one(tracer: Tracer, statement: Any) -> None:
         handler(tracer, statement)
     except UntraceableError as e:
         tracer.meet(e)
+        look_behind(tracer, statement)
     except TLEError:
         raise
     except Exception as e:  # Triton's own refusal of an operation: a shape or a dtype that it does not have
@@ -64,6 +67,7 @@ def _run_one(tracer: Tracer, statement: Any) -> None:
         refused.at(source=tracer.place)
         refused.__cause__ = e
         tracer.meet(refused)
+        look_behind(tracer, statement)
 
 
 def _for(tracer: Tracer, loop: Any) -> None:

@@ -56,6 +56,7 @@ class Tracer:
         self.reducers: dict[Any, str] = {}  # memory that parallel loops combine into, by what
         self.reads_again = False  # global memory that it wrote
         self.obstacles: list[UntraceableError] = []
+        self.entered: set[Any] = set()  # bodies of statements that were traced, for what goes on after an obstacle
         self.place: Place | None = None
 
     # --- failing ------------------------------------------------------------------------------------------------
@@ -77,9 +78,10 @@ class Tracer:
     def raise_obstacles(self) -> None:
         if not self.obstacles:
             return
-        first, *rest = self.obstacles
-        lines = dict.fromkeys(f"{e.context.source}: {e.message.removeprefix(REFUSAL)}" for e in rest)
-        first.log = "\n".join(list(lines)[:MOST_TOLD])
+        told = {f"{e.context.source}: {e.message.removeprefix(REFUSAL)}": e for e in reversed(self.obstacles)}
+        (_, first), *rest = reversed(told.items())
+        first.others = tuple(e for _, e in rest)
+        first.log = "\n".join(line for line, _ in rest[:MOST_TOLD])
         raise first
 
     def dtype(self, name: object) -> core.dtype:
