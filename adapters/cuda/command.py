@@ -26,6 +26,7 @@ def command_line(
     if toolchain.cccl:
         command += ["-isystem", str(toolchain.cccl)]
     command += toolchain.host.options
+    command += ["-include", "tle_raw/vector_atomics.h"]  # behind clang's own headers, in front of all others
     # the first define: CUDA 13.5 headers use a macro that clang's wrapper does not know
     command += ["-D_NV_RSQRT_SPECIFIER=", "-Wno-unknown-cuda-version", "-Wno-invalid-specialization"]
     command += ["-fno-caret-diagnostics", "-fno-color-diagnostics", "-fmessage-length=0", "-std=c++17", "-O3"]

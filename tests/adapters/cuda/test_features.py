@@ -55,6 +55,21 @@ def test_a_feature_compiles(cuda, entry_type, name):
     assert entry_type(cuda.compile(SAMPLES[name], ("v: scalar f32",), result="f32")) == ("float", ("float",))
 
 
+@pytest.mark.parametrize(
+    "function, scope", [("atomicAdd", ""), ("atomicAdd_block", ".cta"), ("atomicAdd_system", ".sys")]
+)
+def test_an_atomic_addition_of_several_floats_is_done_also_when_its_result_is_not_used(cuda, function, scope):
+    text = f"""
+    __device__ void f(float* p) {{
+      {function}(reinterpret_cast<float2*>(p), make_float2(1, 2));
+      {function}(reinterpret_cast<float4*>(p), make_float4(1, 2, 3, 4));
+    }}"""
+    found = re.findall(
+        r"asm sideeffect \"atom(\S*)\.add\.(v\d)\.f32 .*~{memory}", cuda.compile(text, ("p: pointer f32",)).text
+    )
+    assert set(found) == {(scope, "v2"), (scope, "v4")}
+
+
 def test_libdevice_leaves_no_undefined_function(cuda):
     text = cuda.compile(SAMPLES["libdevice"], ("v: scalar f32",), result="f32").text
     declared = re.findall(r"^declare .*@([\w.]+)\(", text, re.M)
