@@ -21,7 +21,7 @@ class Declaration:
     ``signature`` is None for FlagTree's untyped stubs (``def edsl(*args, **kwargs): ...``).
     ``place`` is the stub's line; relative ``file=`` paths are resolved against ``folder``.
     ``function`` is the decorated Python function.
-    ``wrapped`` is the dialect's own object, for an :class:`ObjectAdapter`.
+    ``wrapped`` is what a :class:`SelfDescribing` adapter took: an object of its language, text, bytes or a path.
     """
 
     name: str
@@ -84,17 +84,6 @@ class CompilerOutput:
 
 
 @runtime_checkable
-class SelfDescribing(Protocol):
-    """An adapter whose sources tell their own name and signature, as an MLIR module does."""
-
-    def takes(self, source: object) -> bool:
-        """Whether ``fragment(source)`` is for this dialect: text, bytes, or an object. It imports nothing."""
-
-    def complete(self, declaration: Declaration) -> Declaration:
-        """The declaration with the name, and where it has none with the signature, that its source tells."""
-
-
-@runtime_checkable
 class Adapter(Protocol):
     """One foreign language. Found by the registry under the entry-point group ``tle_raw.adapters``."""
 
@@ -117,17 +106,18 @@ class Adapter(Protocol):
 
 
 @runtime_checkable
-class ObjectAdapter(Adapter, Protocol):
-    """A dialect whose fragments are objects of its own, such as a TileLang PrimFunc, instead of typed stubs."""
+class SelfDescribing(Adapter, Protocol):
+    """A dialect whose sources tell what they are: a TileLang PrimFunc, an MLIR module. They need no typed stub."""
 
-    def wraps(self, candidate: object) -> bool:
-        """Whether ``fragment(candidate)`` is for this dialect. It imports nothing."""
+    def takes(self, source: object, named: bool) -> bool:
+        """Whether ``fragment(source)`` or ``dialect(…)(source)`` is for this dialect. It imports nothing.
 
-    def name_of(self, candidate: Any) -> str:
-        """The fragment's name."""
+        ``named``: the user named the dialect, or the file's suffix does. What other dialects could take as well, such
+        as a plain Python function, is taken then only.
+        """
 
-    def place_of(self, candidate: Any) -> Place | None:
-        """Where the object is written, as far as it tells."""
+    def complete(self, declaration: Declaration) -> Declaration:
+        """The declaration with what ``wrapped`` tells of itself: name, line, and the signature where it has none."""
 
 
 @runtime_checkable

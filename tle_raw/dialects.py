@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import Adapter, Declaration, ObjectAdapter, SelfDescribing
+from tle_raw.adapter import Declaration, SelfDescribing
 from tle_raw.errors import DialectError, Place, SignatureError, TLEError
 from tle_raw.fragments import Fragment, declare
 from tle_raw.registry import adapter_names, find_adapter
@@ -54,10 +54,11 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
     here = _line_of(sys._getframe(1))
 
     def declare_stub(stub: Callable[..., Any]) -> Fragment:
-        if name in adapter_names() and isinstance(find_adapter(name), ObjectAdapter):
-            return _declare_object(find_adapter(name), stub, None, options, inline, here)
+        telling = _self_describing(stub, name) if name in adapter_names() else None
+        if telling is not None:
+            return _declare_telling(telling, stub, None, options, inline, here)
         if isinstance(stub, Fragment) or not inspect.isfunction(stub):
-            raise DialectError(f"@dialect decorates a function whose body is `...`, got {stub!r}")
+            raise DialectError(f"dialect {name!r} decorates a function, and cannot take {stub!r}").at(source=here)
         place = _stub_place(stub)
         try:
             adapter = find_adapter(name)
@@ -100,14 +101,14 @@ def fragment(
     place = _line_of(caller)
     if signature is not None and not isinstance(signature, Signature):
         signature = signature_of(signature, caller.f_locals)
-    telling = _self_describing(source, dialect)
+    name = dialect or _named_by_suffix(source)
+    telling = _self_describing(source, name)
     if telling is not None:
-        return _declare_source(telling, source, signature, options, inline, place)
+        return _declare_telling(telling, source, signature, options, inline, place)
     if not isinstance(source, (str, Path)):
-        return _declare_object(_adapter_of(source, dialect), source, signature, options, inline, place)
+        raise _nobody_takes(source, name).at(source=place)
     if signature is None:
         raise SignatureError("a fragment needs a typed signature", hint="pass signature=<a typed stub function>")
-    name = dialect or (SUFFIXES.get(Path(source).suffix) if is_path(source) else None)
     if name is None:
         raise DialectError(
             f"which dialect {str(source)[:40]!r} is written in cannot be told", hint='pass dialect="cuda"'
@@ -117,25 +118,26 @@ def fragment(
     return declare(find_adapter(name), declaration, inline)
 
 
-def _self_describing(source: object, dialect: str | None) -> Adapter | None:
-    """The adapter that reads names and signatures out of such a source."""
-    named = dialect or (SUFFIXES.get(Path(source).suffix) if is_path(source) else None)  # type: ignore[arg-type]
-    if named is None and is_path(source):
+def _named_by_suffix(source: object) -> str | None:
+    return SUFFIXES.get(Path(source).suffix) if is_path(source) else None  # type: ignore[arg-type]
+
+
+def _self_describing(source: object, name: str | None) -> SelfDescribing | None:
+    """The adapter that takes such a source as it is: the named one, or whichever knows it."""
+    if name is None and is_path(source):
         return None
-    for name in [named] if named else adapter_names():
-        adapter = find_adapter(name)
-        if isinstance(adapter, SelfDescribing) and (named or adapter.takes(source)):
+    for each in [name] if name else adapter_names():
+        adapter = find_adapter(each)
+        if isinstance(adapter, SelfDescribing) and adapter.takes(source, name is not None):
             return adapter
     return None
 
 
-def _declare_source(
-    adapter: Adapter, source: Any, signature: Any, options: dict[str, Any], inline: bool, place: Place
+def _declare_telling(
+    adapter: SelfDescribing, source: Any, signature: Any, options: dict[str, Any], inline: bool, place: Place
 ) -> Fragment:
-    """A fragment whose name, and maybe whose signature, its source tells."""
-    assert isinstance(adapter, SelfDescribing)
-    kind = "file" if is_path(source) else "source" if isinstance(source, (str, bytes)) else "module"
-    declaration = Declaration("", signature, {kind: source, **options}, place, _folder(place))
+    """A fragment whose source tells its name, and maybe its signature and its line."""
+    declaration = Declaration("", signature, dict(options), place, _folder(place), wrapped=source)
     try:
         return declare(adapter, adapter.complete(declaration), inline)
     except TLEError as e:
@@ -143,26 +145,11 @@ def _declare_source(
         raise
 
 
-def _declare_object(
-    adapter: Adapter, wrapped: Any, signature: Any, options: dict[str, Any], inline: bool, here: Place
-) -> Fragment:
-    """A fragment of a dialect's own object, at its own line where it tells one."""
-    assert isinstance(adapter, ObjectAdapter)
-    if not adapter.wraps(wrapped) and not inspect.isfunction(wrapped):
-        raise DialectError(f"dialect {adapter.name!r} cannot take {wrapped!r}").at(source=here)
-    place = adapter.place_of(wrapped) or here
-    folder = _folder(place)
-    declaration = Declaration(adapter.name_of(wrapped), signature, dict(options), place, folder, wrapped=wrapped)
-    return declare(adapter, declaration, inline)
-
-
-def _adapter_of(wrapped: Any, dialect: str | None) -> Adapter:
-    for name in [dialect] if dialect else adapter_names():
-        adapter = find_adapter(name)
-        if isinstance(adapter, ObjectAdapter) and adapter.wraps(wrapped):
-            return adapter
-    raise DialectError(
-        f"which dialect {type(wrapped).__name__} belongs to cannot be told",
+def _nobody_takes(source: Any, name: str | None) -> DialectError:
+    if name is not None:
+        return DialectError(f"dialect {name!r} cannot take {source!r}")
+    return DialectError(
+        f"which dialect {type(source).__name__} belongs to cannot be told",
         hint="fragments are made of paths, of source text, and of the objects of an installed dialect",
     )
 

@@ -21,7 +21,7 @@ from tle_raw.adapters.mlir.symbols import choose_function, default_symbol
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
 from tle_raw.signature import Signature
-from tle_raw.source_text import place_of_text, read_bytes
+from tle_raw.source_text import is_path, place_of_text, read_bytes
 from tle_raw.target import Target
 
 SUFFIXES = (".mlir", ".mlirbc")
@@ -65,11 +65,13 @@ class MlirAdapter:
         settings = dict(options.settings(), line_info=str(knobs.line_info), place=f"{place.file}:{place.line}")
         return Source(self.name, name or symbol, symbol, found.text, place, tuple(sorted(settings.items())), data)
 
-    def takes(self, source: object) -> bool:
+    def takes(self, source: object, named: bool) -> bool:
         """Whether ``fragment(source)`` is MLIR: a module of any binding, bytecode, or text with MLIR functions."""
         if isinstance(source, (bytes, bytearray)):
-            return bytes(source).startswith(BYTECODE)
-        return bool(functions(source)) if isinstance(source, str) else is_module(source)
+            return named or bytes(source).startswith(BYTECODE)
+        if isinstance(source, (str, Path)):
+            return named or (isinstance(source, str) and bool(functions(source)))
+        return is_module(source) or (named and not callable(source))
 
     def complete(self, declaration: Declaration) -> Declaration:
         """Take the name from the function, and where the declaration has none the signature from its type.
@@ -78,6 +80,7 @@ class MlirAdapter:
         ------
         SymbolError : the function is missing, private or ambiguous. SignatureError : a type cannot cross.
         """
+        declaration = _with_option(declaration)
         source = self.read(declaration)
         given = declaration.signature
         if given is not None:
@@ -127,6 +130,13 @@ class MlirAdapter:
 
             return prototype(source, signature)
         return prototype_text(source.symbol if source else signature.name, signature)
+
+
+def _with_option(declaration: Declaration) -> Declaration:
+    """What was given to ``fragment``, as the option that means it: its file is read anew when it changes."""
+    given = declaration.wrapped
+    kind = "file" if is_path(given) else "source" if isinstance(given, (str, bytes)) else "module"
+    return replace(declaration, options={kind: given, **declaration.options}, wrapped=None)
 
 
 def _is_written_in_python(declaration: Declaration, options: Options) -> bool:

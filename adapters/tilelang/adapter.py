@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tle_raw.adapters.tilelang.program import Program, read_program
 from tle_raw.adapters.tilelang.read_signature import read_signature
 from tle_raw.adapters.tilelang.whole_kernel import WholeKernel, make_whole_kernel
 from tle_raw.bound import BoundSignature
-from tle_raw.errors import DialectError, FragmentSourceError, Place, ToolchainError
+from tle_raw.errors import DialectError, FragmentSourceError, ToolchainError
 from tle_raw.signature import Signature
 from tle_raw.target import Target
 
@@ -46,14 +47,16 @@ class TileLangAdapter:
             return (options.route,)
         return ("traced", "linked") if backend == "cuda" and not options.tiles else ("traced",)
 
-    def wraps(self, candidate: object) -> bool:
-        return objects.is_tilelang_object(candidate)
+    def takes(self, source: object, named: bool) -> bool:
+        """PrimFuncs and what holds one; a plain function may build one, where the user says so."""
+        return objects.is_tilelang_object(source) or (named and inspect.isfunction(source))
 
-    def name_of(self, candidate: Any) -> str:
-        return objects.object_name(candidate)
-
-    def place_of(self, candidate: Any) -> Place | None:
-        return objects.object_place(candidate)
+    def complete(self, declaration: Declaration) -> Declaration:
+        """With the kernel's name and line; its signature is the PrimFunc's, which is read when it is built."""
+        wrapped = declaration.wrapped
+        return replace(
+            declaration, name=objects.object_name(wrapped), place=objects.object_place(wrapped) or declaration.place
+        )
 
     def read(self, declaration: Declaration) -> Source:
         if declaration.wrapped is None:

@@ -114,7 +114,7 @@ def test_the_route_is_told():
     adapter = MlirAdapter()
     routes = []
     for text in (SCALE.format("2.0"), SCALE.format("2.0").replace("%k =", "%m = memref.alloca() : memref<1xf32> %k =")):
-        declared = Declaration("", None, {"source": text}, Place("x.py", 1), Path("."))
+        declared = Declaration("", None, {}, Place("x.py", 1), Path("."), wrapped=text)
         declaration = adapter.complete(declared)
         bound = bind_names(declaration.signature, {})
         output = adapter.compile(adapter.read(declaration), bound, parse_target("cuda:90"))
