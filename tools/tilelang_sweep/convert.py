@@ -1,0 +1,66 @@
+"""A PrimFunc as a kernel of its own, compiled ahead of time, and what there is to tell of it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from tilelang_sweep.results import COMPILED, Tried
+
+
+def try_kernel(kernel: Any, route: str | None, capability: int) -> None:
+    """Compile a stand-in's PrimFunc and fill its record."""
+    import tle_raw
+
+    tried = kernel.tried
+    tried.capability, start = capability, time.perf_counter()
+    try:
+        options = {"route": route} if route else {}
+        fragment = tle_raw.fragment(kernel.prim_func, pass_configs=kernel.pass_configs, **options)
+        told_of(tried, _compiled(fragment, capability))
+    except Exception as error:
+        failed_with(tried, error)
+        tried.route = route or ""
+    tried.seconds = round(time.perf_counter() - start, 2)
+
+
+def told_of(tried: Tried, kernel: Any) -> None:
+    """What a compiled kernel's report says."""
+    import tle_raw
+
+    tried.outcome = COMPILED
+    if getattr(kernel, "asm", None) is None or "cubin" not in kernel.asm:
+        tried.route = "traced"  # the CPU has no other
+        return
+    told = tle_raw.report(kernel)
+    tried.route = told.regions[0].route or "traced"
+    tried.registers, tried.stack, tried.spills = told.registers, told.stack, told.spills
+    tried.shared = told.dynamic_shared or 0
+
+
+def failed_with(tried: Tried, error: BaseException) -> None:
+    """The error of ours that stands behind others."""
+    import tle_raw
+
+    while error.__cause__ is not None and not isinstance(error, tle_raw.TLEError):
+        error = error.__cause__
+    tried.outcome = type(error).__name__
+    tried.message = str(getattr(error, "message", error)).split("\n")[0][:300]
+
+
+def _compiled(fragment: Any, capability: int) -> Any:
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    whole = fragment.as_kernel()
+    signature, attributes = {}, {}
+    for number, parameter in enumerate(fragment.signature.parameters):
+        dtype = parameter.type.dtype
+        spelled = dtype.name if dtype.is_integer else dtype.triton
+        is_pointer = parameter.type.kind == "pointer"
+        signature[parameter.name] = f"*{spelled}" if is_pointer else spelled
+        if is_pointer:
+            attributes[(number,)] = [["tt.divisibility", 16]]
+    source = ASTSource(whole.kernel, signature, attrs=attributes)
+    return triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": whole.num_warps})

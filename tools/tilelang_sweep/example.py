@@ -1,0 +1,180 @@
+"""One example in a process of its own: the script runs as it is, with our kernels in the place of TileLang's."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import signal
+import sys
+import types
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tilelang_sweep.checks import read_script
+from tilelang_sweep.compare import agrees_with_tilelang
+from tilelang_sweep.convert import try_kernel
+from tilelang_sweep.machine import Missing, without_gpu
+from tilelang_sweep.results import NEWER, Tried
+from tilelang_sweep.stand_in import Session, Taken
+
+MARK = "SWEEP "
+MOST_MISSING = 8
+SMALL = {  # options of the scripts that say how large their arrays are, and what is enough on a CPU
+    "batch": 1, "b": 1, "m": 256, "n": 256, "k": 256, "seq_len": 256, "seqlen": 256, "n_ctx": 256, "N_CTX": 256,
+    "kv_seqlen": 256, "seq_kv": 256, "seq_q": 256, "s": 256, "S": 256, "SKV": 512, "skv": 512, "kv_ctx": 512,
+    "M": 256, "N": 256, "K": 256, "H": 64, "W": 64, "max_cache_seqlen": 512, "num_tokens": 64, "tokens": 64,
+}  # fmt: skip
+
+
+class TimeIsUp(BaseException):
+    """The limit of the script's own process."""
+
+
+def try_script(script: Path, options: argparse.Namespace) -> None:
+    """Say what became of each kernel of the script."""
+    os.environ["TILELANG_DISABLE_CACHE"] = "1"  # what is compiled here is no kernel of TileLang's
+    sys.dont_write_bytecode = True
+    capability = max(options.capability, 100) if NEWER.search(str(script)) else options.capability
+    has_gpu = options.run and _has_gpu()
+    session = Session(options.run, has_gpu, options.route)
+    if not has_gpu:
+        without_gpu(capability)
+    session.install()
+    if options.run:
+        session.checks.watch(script.parent)
+    sys.argv = [str(script), *(_small_options(script) if options.run and not has_gpu else [])]
+    sys.path[0:0] = [str(script.parent)]
+    os.chdir(script.parent)
+    signal.signal(signal.SIGALRM, _time_is_up)
+    signal.alarm(int(options.limit))
+    error = _run(script, session, options.run)
+    signal.alarm(int(options.limit))
+    try:
+        if options.run:
+            _judge(session, error)
+        else:
+            for kernel in session.kernels[: options.most]:
+                try_kernel(kernel, options.route, capability)
+                say(kernel.tried)
+    except TimeIsUp:
+        error = error or TimeIsUp(f"longer than {options.limit:g} seconds")
+    for kernel in session.kernels if options.run else []:
+        say(kernel.tried)
+    if not session.kernels:
+        say(Tried("", "", "script", message=_words(error) if error else "it compiles nothing"))
+
+
+def say(tried: Tried) -> None:
+    print(f"\n{MARK}{json.dumps(asdict(tried))}", flush=True)
+
+
+def _time_is_up(*_: Any) -> None:
+    raise TimeIsUp("longer than the limit")
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _run(script: Path, session: Session, launches: bool) -> BaseException | None:
+    """Without launches tensors hold nothing, so that no reference costs time; some scripts need their values."""
+    if launches:
+        import tle_raw
+
+        if not session.alone:
+            tle_raw.knobs.target = "cpu"
+        return _run_with_missing(script)
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    session.checks.accept_everything()
+    item = torch.Tensor.item
+    torch.Tensor.item = lambda self: 0  # type: ignore[assignment,method-assign]
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        error = _run_with_missing(script)
+    torch.Tensor.item = item  # type: ignore[method-assign]
+    if session.kernels and not isinstance(error, TimeIsUp) and "Dynamic" not in type(error).__name__:
+        return error
+    return _run_with_missing(script) if error is not None else None
+
+
+def _run_with_missing(script: Path) -> BaseException | None:
+    """Run it; once more for each package that is not there."""
+    missing = Missing()
+    for _ in range(MOST_MISSING):
+        try:
+            _execute(script)
+        except ModuleNotFoundError as error:
+            name = (error.name or "").split(".")[0]
+            if not name or name in missing.names:
+                return error
+            missing.names.append(name)
+            continue
+        except SystemExit as error:
+            return None if not error.code else error
+        except BaseException as error:  # a script may do anything, and what it gave until then counts
+            return error
+        return None
+    return ModuleNotFoundError(f"it needs {', '.join(missing.names)}")
+
+
+def _execute(script: Path) -> None:
+    module = types.ModuleType("__main__")
+    module.__file__ = str(script)
+    sys.modules["__main__"] = module
+    exec(read_script(script.read_bytes(), str(script)), module.__dict__)
+
+
+def _small_options(script: Path) -> list[str]:
+    """The script's own options for the sizes of its arrays, where it has them."""
+    found = []
+    for node in ast.walk(ast.parse(script.read_bytes())):
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "add_argument":
+            continue
+        names = [a.value for a in node.args if isinstance(a, ast.Constant) and str(a.value).startswith("--")]
+        given = {k.arg: k.value for k in node.keywords}
+        default = given.get("default")
+        for name in names:
+            small = SMALL.get(name.lstrip("-"))
+            if small and isinstance(default, ast.Constant) and isinstance(default.value, int) and default.value > small:
+                found += [name, str(small)]
+    return found
+
+
+def _judge(session: Session, error: BaseException | None) -> None:
+    """What each kernel's numbers are worth, from what its script said at its end."""
+    checks = session.checks
+    wrong = checks.failed or (_words(error) if isinstance(error, AssertionError) else "")
+    for kernel in session.kernels:
+        tried = kernel.tried
+        if not tried.outcome:
+            tried.outcome, tried.numbers, tried.message = "not launched", "failed", _words(error)
+        if tried.numbers != "ran":
+            continue
+        if checks.made and not wrong and not isinstance(error, Exception | Taken | TimeIsUp):
+            tried.numbers, tried.checked_by = "right", "its script"
+            continue
+        if session.alone and kernel.before is not None:
+            tried.numbers, tried.message = agrees_with_tilelang(kernel)
+            tried.checked_by = "TileLang alone"
+            tried.message = f"{tried.message}; its script: {wrong}" if wrong else tried.message
+        elif wrong:
+            tried.numbers, tried.checked_by, tried.message = "wrong", "its script", wrong
+        elif error is None:
+            tried.numbers = "not checked"
+        else:
+            tried.message = _words(error)
+
+
+def _words(error: BaseException | None) -> str:
+    if error is None:
+        return "its script never launches it"
+    if isinstance(error, Taken):
+        return "a kernel before it does not run here"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines)[:200]}"

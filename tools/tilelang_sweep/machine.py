@@ -1,0 +1,85 @@
+"""What an example finds: a GPU that is there, or tensors on the CPU in its place; and packages that are missing."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+import types
+from typing import Any
+
+
+def without_gpu(capability: int) -> None:
+    """Let torch make its tensors on the CPU, and tell of a device of that capability."""
+    import torch
+
+    def is_cuda(value: Any) -> bool:
+        return isinstance(value, (str, torch.device)) and "cuda" in str(value)
+
+    def on_cpu(function: Any) -> Any:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            if is_cuda(keywords.get("device", "")) or isinstance(keywords.get("device"), int):
+                keywords["device"] = "cpu"
+            return function(*("cpu" if is_cuda(a) else a for a in arguments), **keywords)
+
+        return call
+
+    kinds = "randn rand zeros ones empty full arange tensor randint randperm eye linspace"
+    likes = "zeros_like ones_like empty_like full_like randn_like rand_like randint_like"
+    for name in f"{kinds} {likes}".split():
+        setattr(torch, name, on_cpu(getattr(torch, name)))
+    for name in ("to", "new_zeros", "new_empty", "new_ones", "new_full", "new_tensor"):
+        setattr(torch.Tensor, name, on_cpu(getattr(torch.Tensor, name)))
+    torch.nn.Module.to = on_cpu(torch.nn.Module.to)  # type: ignore[method-assign]
+    torch.set_default_device = on_cpu(torch.set_default_device)
+
+    class Generator(torch.Generator):
+        def __new__(cls, device: Any = None) -> Any:
+            return super().__new__(cls)
+
+    torch.Generator = Generator  # type: ignore[misc]
+    torch.Tensor.cuda = lambda self, *_, **__: self  # type: ignore[assignment,method-assign]
+    torch.nn.Module.cuda = lambda self, *_, **__: self  # type: ignore[assignment,method-assign]
+    torch.Tensor.is_cuda = property(lambda self: True)  # type: ignore[assignment,misc]
+    properties = {"name": "no GPU", "major": capability // 10, "minor": capability % 10, "multi_processor_count": 132}
+    properties |= {"total_memory": 1 << 37, "shared_memory_per_block_optin": 232448, "L2_cache_size": 50 << 20}
+    stands_in = type("Properties", (), properties)
+    facts: dict[str, Any] = {
+        "is_available": True, "current_device": 0, "device_count": 1, "get_device_name": "no GPU",
+        "get_device_capability": divmod(capability, 10), "get_device_properties": stands_in,
+        "synchronize": None, "set_device": None, "manual_seed": None, "manual_seed_all": None, "empty_cache": None,
+    }  # fmt: skip
+    for name, value in facts.items():
+        setattr(torch.cuda, name, lambda *_, value=value, **__: value)
+
+
+class Missing(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Packages that an example imports for something else than its kernels: what they give fails when it is used."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        sys.meta_path.append(self)
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if name.split(".")[0] in self.names:
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        return _Absent(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """There is nothing to run."""
+
+
+class _Absent(types.ModuleType):
+    __path__: list[str] = []  # noqa: RUF012 - what makes it a package
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def gone(*_: Any, **__: Any) -> Any:
+            raise ImportError(f"{self.__name__} is not installed")
+
+        return gone
