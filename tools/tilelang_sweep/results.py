@@ -23,8 +23,8 @@ class Tried:
     Attributes
     ----------
     outcome : ``compiled``, or the name of the error.
-    numbers : of a run: ``right`` and ``wrong`` by the script's own check or against TileLang alone; ``not checked`` when
-        there was neither; ``ran`` when the script ended before its check; ``failed`` when the kernel did not run.
+    numbers : of a run: ``right`` and ``wrong`` by the script's own check or against TileLang alone; ``not checked``
+        when there was neither; ``ran`` when the script ended before its check; ``failed`` when the kernel did not run.
     stack : bytes of local memory of a thread.
     """
 

@@ -1,4 +1,4 @@
-"""What an example holds in the place of TileLang's compiled kernel: it launches ours, or only says what it would give."""
+"""What an example holds in the place of TileLang's compiled kernel: it launches ours, or only makes the outputs."""
 
 from __future__ import annotations
 
