@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
+import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,14 +102,47 @@ def sizes(gpu: Sequence[Any], cpu: Sequence[Any]) -> Sequence[Any]:
     return cpu if on_cpu() else gpu
 
 
+def can_compare() -> bool:
+    """Whether kernels that nvcc compiles can stand beside ours: here is a GPU, nvcc, and no TLE_SAMPLES_COMPARE=0."""
+    import torch
+    from torch.utils.cpp_extension import CUDA_HOME
+
+    wanted = os.environ.get("TLE_SAMPLES_COMPARE") != "0"
+    return wanted and torch.cuda.is_available() and not on_cpu() and CUDA_HOME is not None
+
+
+def show_times(sides: Mapping[str, Callable[[], Any]], launches: int = 20) -> None:
+    """Print the median time of each side on the GPU. An impression: ``benchmarks/`` measures."""
+    import torch
+
+    for name, side in sides.items():
+        times = []
+        for _ in range(launches):
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            start.record()
+            side()
+            end.record()
+            end.synchronize()
+            times.append(start.elapsed_time(end))
+        print(f"  time   {name:36}  {1000 * statistics.median(times):.0f} µs", flush=True)
+
+
 def has_torch() -> bool:
     return importlib.util.find_spec("torch") is not None
 
 
-def load(folder: str) -> ModuleType:
-    """Import the sample in ``samples/<folder>``; a folder that starts with a digit is no package."""
-    (file,) = (Path(__file__).parent / folder).glob("*.py")
-    spec = importlib.util.spec_from_file_location(f"sample_{folder}", file)
+def require(package: str, extra: str) -> None:
+    """End a sample whose package is missing, and say what to install: a sample that did not run is no success."""
+    if importlib.util.find_spec(package) is None:
+        raise SystemExit(f"this sample needs {package}: pip install 'tle_raw[{extra}]'")
+
+
+def load(path: str) -> ModuleType:
+    """Import the sample in the folder ``samples/<path>``, or that file; what starts with a digit is no package."""
+    file = Path(__file__).parent / path
+    if file.is_dir():
+        (file,) = file.glob("*.py")
+    spec = importlib.util.spec_from_file_location(f"sample_{path.removesuffix('.py').replace('/', '_')}", file)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -157,12 +192,13 @@ def show_compiled(kernels: Iterable[Any], runtime: Sequence[str] = ()) -> bool:
 def show_checked(checks: Checks, runtime: Sequence[str] = ()) -> bool:
     """Print each comparison as it comes, then the report of each kernel; False where anything is wrong."""
     print(f"on {device_name()}, Triton {triton.__version__}, random data\n")
-    kernels: dict[str, Any] = {}
+    kernels: dict[tuple[str, ...], Any] = {}
     good = True
     for kernel, comparison in checks:
         print(f"  {comparison}", flush=True)
         good &= comparison.is_right and is_one_kernel(kernel, runtime)
-        kernels[kernel.metadata.name] = kernel  # the last of each: sizes are in rising order of interest
+        routes = [region.route for region in tle_raw.report(kernel).regions]
+        kernels[kernel.metadata.name, *routes] = kernel  # the last of each: sizes are in rising order of interest
     return show_compiled(kernels.values(), runtime) and good and bool(kernels)
 
 

@@ -117,3 +117,69 @@ def attention(batch=2, heads=4, length=512, dim=64, causal=False, tile=(64, 64),
             T.copy(out, Out[bz, bx * bM : (bx + 1) * bM, by, :])
 
     return attention
+
+
+def mla_decode(batch=2, heads=64, length=256, dim=128, extra=32, kv_heads=1, tile=(64, 64), threads=256, stages=2):
+    """One query of each head against latent keys that are the values too; ``extra`` dims carry the positions."""
+    bM, bN = tile
+    group = heads // kv_heads
+    bM = min(bM, group)
+    scale = (1.0 / (dim + extra)) ** 0.5 * 1.44269504
+
+    @T.prim_func
+    def mla_decode(
+        Q: T.Tensor((batch, heads, dim), "float16"), Q_pe: T.Tensor((batch, heads, extra), "float16"),
+        KV: T.Tensor((batch, length, kv_heads, dim), "float16"),
+        K_pe: T.Tensor((batch, length, kv_heads, extra), "float16"),
+        Out: T.Tensor((batch, heads, dim), "float16"),
+    ):  # fmt: skip
+        with T.Kernel(heads // bM, batch, threads=threads) as (bx, by):
+            Q_shared = T.alloc_shared((bM, dim), "float16")
+            Q_pe_shared = T.alloc_shared((bM, extra), "float16")
+            KV_shared = T.alloc_shared((bN, dim), "float16")
+            K_pe_shared = T.alloc_shared((bN, extra), "float16")
+            weights = T.alloc_shared((bM, bN), "float16")
+            scores = T.alloc_fragment((bM, bN), "float32")
+            out = T.alloc_fragment((bM, dim), "float32")
+            top = T.alloc_fragment((bM,), "float32")
+            before = T.alloc_fragment((bM,), "float32")
+            rescale = T.alloc_fragment((bM,), "float32")
+            row = T.alloc_fragment((bM,), "float32")
+            total = T.alloc_fragment((bM,), "float32")
+            head = bx * bM // group
+            T.use_swizzle(10)
+            T.copy(Q[by, bx * bM : (bx + 1) * bM, :], Q_shared)
+            T.copy(Q_pe[by, bx * bM : (bx + 1) * bM, :], Q_pe_shared)
+            T.fill(out, 0)
+            T.fill(total, 0)
+            T.fill(top, -T.infinity("float32"))
+            for k in T.Pipelined(T.ceildiv(length, bN), num_stages=stages):
+                T.copy(KV[by, k * bN : (k + 1) * bN, head, :], KV_shared)
+                T.copy(K_pe[by, k * bN : (k + 1) * bN, head, :], K_pe_shared)
+                T.clear(scores)
+                T.gemm(Q_shared, KV_shared, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullCol)
+                T.gemm(Q_pe_shared, K_pe_shared, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullCol)
+                if length % bN:
+                    for i, j in T.Parallel(bM, bN):
+                        scores[i, j] = T.if_then_else(k * bN + j < length, scores[i, j], -T.infinity("float32"))
+                T.copy(top, before)
+                T.fill(top, -T.infinity("float32"))
+                T.reduce_max(scores, top, dim=1, clear=False)
+                for i in T.Parallel(bM):
+                    top[i] = T.max(top[i], before[i])
+                for i in T.Parallel(bM):
+                    rescale[i] = T.exp2(before[i] * scale - top[i] * scale)
+                for i, j in T.Parallel(bM, bN):
+                    scores[i, j] = T.exp2(scores[i, j] * scale - top[i] * scale)
+                T.reduce_sum(scores, row, dim=1)
+                T.copy(scores, weights)
+                for i in T.Parallel(bM):
+                    total[i] = total[i] * rescale[i] + row[i]
+                for i, j in T.Parallel(bM, dim):
+                    out[i, j] *= rescale[i]
+                T.gemm(weights, KV_shared, out, policy=T.GemmWarpPolicy.FullCol)
+            for i, j in T.Parallel(bM, dim):
+                out[i, j] /= total[i]
+            T.copy(out, Out[by, bx * bM : (bx + 1) * bM, :])
+
+    return mla_decode

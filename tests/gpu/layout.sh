@@ -40,10 +40,20 @@ unpack_carried() {
 # Every sample that runs on a GPU; what starts with no digit is a part of one, or for the CPU alone.
 list_samples() {
   local sample
-  for sample in samples/[0-9]*/*.py samples/[0-9]*.py samples/*_edsl/[0-9]*.py; do
+  for sample in samples/[0-9]*/*.py samples/[0-9]*.py samples/*_edsl/[0-9]*.py $(tilelang_samples); do
     [ -f "$sample" ] && printf '%s\n' "$sample"
   done
 }
+
+tilelang_samples() {
+  if has_tilelang; then
+    echo samples/tilelang_in_triton/[0-9]*.py
+  else
+    echo "samples/tilelang_in_triton is left out: $python cannot import TileLang" >&2
+  fi
+}
+
+has_tilelang() { "$python" -c 'import tilelang' >/dev/null 2>&1; }
 
 # A Triton that was carried comes before the installed one.
 use_triton() {

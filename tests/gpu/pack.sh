@@ -95,7 +95,7 @@ pack_cache() {
     timeout 300 "$python" -m samples.benchmarks.compile_only "$script" || echo "$script failed"
   done
   local scripts=(region_against_cuda fused_chain launch_overhead compile_time)
-  "$python" -c 'import tilelang' 2>/dev/null && scripts+=(tilelang_regions)
+  has_tilelang && scripts+=(tilelang_regions)
   for script in "${scripts[@]}"; do
     "$python" "samples/benchmarks/$script.py" --compile-only --quick >/dev/null || echo "$script failed"
   done

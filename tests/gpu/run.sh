@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # Everything that a GPU machine without a network can tell about one Triton version:
 #
-#   bash tests/gpu/run.sh 3.6.0|3.9.0 [setup] [tests] [samples] [sanitizer] [bench]      (all when no part is named)
+#   bash tests/gpu/run.sh 3.6.0|3.9.0 [setup] [tests] [samples] [sanitizer] [bench] [tilelang]   (all when none is named)
 #
 # What the machine lacks was put into .carry/ by tests/gpu/pack.sh. The checkout and what was carried are copied to
 # $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
 # .carry/tools, then a call with .carry/mlir or .carry/triton39, works while the machine stays warm. A cache that
 # pack.sh filled (.carry/cache, 2 MB) does without both: one call is enough, and needs no compiler and no MLIR there.
 # Logs and figures go to $OUT (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own
-# time limit; all of them end within ten minutes on one H200. The exit status is 1 when a part failed.
+# time limit; all but `tilelang` end within ten minutes on one H200. The exit status is 1 when a part failed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 source tests/gpu/layout.sh
 triton=${1:?"which Triton: 3.6.0 or 3.9.0"}
 shift
-parts=${*:-setup tests samples sanitizer bench}
+parts=${*:-setup tests samples sanitizer bench tilelang}
 out=${OUT:-$folder/out}
 python=${PYTHON:-python3}
 mkdir -p "$out" "$folder/logs"
@@ -79,6 +79,7 @@ part_sanitizer() {
     for sample in "${existing[@]}"; do
       (
         quiet=()
+        export TLE_SAMPLES_COMPARE=0 # with kernels of others, which are not ours to check
         if [ $tool = memcheck ]; then
           export PYTORCH_NO_CUDA_MEMORY_CACHING=1
           # Triton 3.9's launcher asks the driver for a shared-memory mode that it may refuse, for any kernel of more
@@ -107,14 +108,27 @@ part_sanitizer() {
 }
 
 part_bench() {
+  measure benchmarks region_against_cuda fused_chain launch_overhead import_time compile_time mlir_edsl
+}
+
+# A part of its own: TileLang's side is compiled by nvcc, kernel by kernel.
+part_tilelang() {
+  if has_tilelang; then
+    BENCH_LIMIT=${BENCH_LIMIT:-300} measure tilelang tilelang_regions
+  else
+    row "benchmark tilelang_regions" skipped "TileLang was not carried, and is not installed"
+  fi
+}
+
+measure() { # the name of the file of figures, benchmarks
   local name
   rm -f "$folder"/bench-*.json
-  for name in region_against_cuda fused_chain launch_overhead import_time compile_time mlir_edsl; do
+  for name in "${@:2}"; do
     timed "benchmark $name" "${BENCH_LIMIT:-150}" "$folder/logs/bench-$name.txt" \
       "$python" "samples/benchmarks/$name.py" --json "$folder/bench-$name.json" ${QUICK:+--quick}
     cat "$folder/logs/bench-$name.txt"
   done
-  "$python" - "$out/benchmarks-$triton.json" "$folder"/bench-*.json <<'PY'
+  "$python" - "$out/$1-$triton.json" "$folder"/bench-*.json <<'PY'
 import json, sys
 from pathlib import Path
 found = [json.loads(Path(p).read_text()) for p in sys.argv[2:] if Path(p).is_file()]
