@@ -24,8 +24,14 @@ def _update(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.ten
     pointer, inside = global_memory.address(tracer, buffer, indices)
     inside = tracer.both(inside, tracer.lanes_that_exist())
     value = tracer.cast(value, pointer.type.scalar.element_ty)
-    # Every lane does its update, also where all of them go to one place.
+    # Every lane does its update, also where all of them go to one place; outside of parallel loops every thread does.
     shape = tuple(padded(e) for e in tracer.lanes.extents)
+    if not shape and tracer.active != 1:
+        shape = (padded(tracer.active),)
+        value = tracer.reshape(value, ())
+        inside = tracer.both(inside, _threads_that_run(tracer))
+        inside = inside if inside is None or shape_of(inside) else tracer.reshape(inside, (1,))
+        pointer, value = tracer.reshape(pointer, (1,)), tracer.reshape(value, (1,))
     if shape:
         pointer, value = tracer.spread(pointer, shape), tracer.spread(value, shape)
         inside = None if inside is None else tracer.spread(inside, shape)
@@ -34,12 +40,28 @@ def _update(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.ten
     return update(pointer, value, mask=inside, sem=order, _semantic=tracer.semantic)
 
 
+def _threads_that_run(tracer: Tracer) -> core.tensor | None:
+    if tracer.active == padded(tracer.active):
+        return None
+    number = tracer.number(tracer.active, core.int32)
+    return tracer.semantic.less_than(tracer.positions(tracer.active, 0, 1), number)
+
+
 def _target(tracer: Tracer, call: Any) -> Any:
     target = call.args[0]
     target = target.args[0] if type(target).__name__ == "Call" else target
     if type(target).__name__ != "BufferLoad":
         raise tracer.fail(f"an atomic update at {target}")
     return target
+
+
+def _alone(tracer: Tracer) -> None:
+    """What was there before is another value for each thread."""
+    if not tracer.lanes.extents and tracer.active != 1:
+        raise tracer.fail(
+            f"an atomic update whose result each of {tracer.active} threads has",
+            hint="write it in T.Parallel, or under `if T.get_thread_binding() == 0`",
+        )
 
 
 def _element(tracer: Tracer, call: Any, update: Callable) -> core.tensor:
@@ -53,6 +75,27 @@ def add(tracer: Tracer, call: Any) -> core.tensor:
     return _element(tracer, call, core.atomic_add)
 
 
+def add_two(tracer: Tracer, call: Any) -> None:
+    _neighbours(tracer, call, 2)
+
+
+def add_four(tracer: Tracer, call: Any) -> None:
+    _neighbours(tracer, call, 4)
+
+
+def _neighbours(tracer: Tracer, call: Any, count: int) -> None:
+    """``T.atomic_addx2`` and ``T.atomic_addx4``: elements side by side, each of which is an update of its own."""
+    target, source = (argument.args[0] for argument in call.args[:2])
+    for number in range(count):
+        value = access.load(tracer, source.buffer, _shifted(source, number))
+        _update(tracer, target.buffer, _shifted(target, number), value, core.atomic_add, _ORDERS[0])
+
+
+def _shifted(element: Any, by: int) -> list[Any]:
+    *first, last = element.indices
+    return [*first, last + by]
+
+
 def maximum(tracer: Tracer, call: Any) -> core.tensor:
     return _element(tracer, call, core.atomic_max)
 
@@ -63,16 +106,19 @@ def minimum(tracer: Tracer, call: Any) -> core.tensor:
 
 @function("tl.atomic_add_ret_elem_op")
 def _add_and_return(tracer: Tracer, call: Any) -> core.tensor:
+    _alone(tracer)
     return add(tracer, call)
 
 
 @function("tl.atomic_max_ret_elem_op")
 def _max_and_return(tracer: Tracer, call: Any) -> core.tensor:
+    _alone(tracer)
     return maximum(tracer, call)
 
 
 @function("tl.atomic_min_ret_elem_op")
 def _min_and_return(tracer: Tracer, call: Any) -> core.tensor:
+    _alone(tracer)
     return minimum(tracer, call)
 
 

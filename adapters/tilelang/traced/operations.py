@@ -27,6 +27,8 @@ OPERATIONS: dict[str, Callable[[Tracer, Any], Any]] = {
     "tl.tileop.atomicmax": atomics.max_tile,
     "tl.tileop.atomicmin": atomics.min_tile,
     "tl.atomic_add_elem_op": atomics.add,
+    "tl.atomic_addx2_elem_op": atomics.add_two,
+    "tl.atomic_addx4_elem_op": atomics.add_four,
     "tl.atomic_max_elem_op": atomics.maximum,
     "tl.atomic_min_elem_op": atomics.minimum,
 }

@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import is_call
 from tle_raw.adapters.tilelang.program import statements as flat
 from tle_raw.adapters.tilelang.regions import constant, is_parallel
-from tle_raw.adapters.tilelang.traced import access, loops, reducers
+from tle_raw.adapters.tilelang.traced import access, loops, reducers, threads
 from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
 from tle_raw.adapters.tilelang.traced.look_behind import look_behind
@@ -88,11 +88,32 @@ def _if(tracer: Tracer, statement: Any) -> None:
         elif statement.else_case is not None:
             run_body(tracer, statement.else_case)
         return
+    if not tracer.lanes.extents and _by_threads(tracer, statement, condition):
+        return
     held = evaluate(tracer, condition)
     if held.type.is_block() or tracer.lanes.extents:
         _in_lanes(tracer, statement, held)
     else:
         loops.branch(tracer, statement, held)
+
+
+def _by_threads(tracer: Tracer, statement: Any, condition: Any) -> bool:
+    """A branch that only the thread's index decides: each side is run by so many threads."""
+    from tvm.tirx import Not
+
+    count = threads.takers(tracer, condition)
+    if count is None:
+        return False
+    sides = (condition, count, statement.then_case), (Not(condition), tracer.active - count, statement.else_case)
+    for held, number, body in sides:
+        if body is None or number == 0:
+            continue
+        if number == tracer.active:
+            run_body(tracer, body)
+        else:
+            with threads.some_threads(tracer, held, number, body):
+                run_body(tracer, body)
+    return True
 
 
 def _in_lanes(tracer: Tracer, statement: Any, held: core.tensor) -> None:

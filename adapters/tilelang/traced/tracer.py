@@ -55,6 +55,9 @@ class Tracer:
         self.safe: dict[Any, Any] = {}  # what is read beyond the bounds of a global buffer, where that is not zero
         self.reducers: dict[Any, str] = {}  # memory that parallel loops combine into, by what
         self.reads_again = False  # global memory that it wrote
+        self.threads: dict[Any, int] = {}  # a thread's indices, and how many threads there are along each
+        self.thread_conditions: list[Any] = []  # on these, which hold for those that run the present statements,
+        self.active = 1  # and how many they are
         self.obstacles: list[UntraceableError] = []
         self.entered: set[Any] = set()  # bodies of statements that were traced, for what goes on after an obstacle
         self.place: Place | None = None
