@@ -41,11 +41,11 @@ class TileLangAdapter:
     name = "tilelang"
 
     def routes(self, source: Source, backend: str) -> tuple[str, ...]:
-        """Traced where that reaches. TileLang's own lowering is for NVIDIA GPUs, and knows global memory only."""
+        """Traced where that reaches. TileLang's own lowering is for NVIDIA GPUs."""
         options = source.data.options
         if options.route:
             return (options.route,)
-        return ("traced", "linked") if backend == "cuda" and not options.tiles else ("traced",)
+        return ("traced", "linked") if backend == "cuda" else ("traced",)
 
     def takes(self, source: object, named: bool) -> bool:
         """PrimFuncs and what holds one; a plain function may build one, where the user says so."""
@@ -72,7 +72,7 @@ class TileLangAdapter:
         tiles = find_named_tiles(program, options.tiles)
         places = block_indices(program, options)
         configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
-        linkable = Linkable(program.prim_func, places, configs)
+        linkable = Linkable(program.prim_func, places, configs, tiles)
         text = program.prim_func.script(show_meta=True)
         return Source(
             self.name,

@@ -18,17 +18,27 @@ from tle_raw.signature import IN, INOUT, OUT
 
 @dataclass(frozen=True)
 class NamedTile:
-    """``origin`` and ``extents`` say which piece; ``kept`` are the dims along which it is a block tensor."""
+    """``origin`` and ``extents`` say which piece; ``kept`` are the dims along which it is a block tensor.
+
+    ``is_certain`` : some write of the piece is under no guard. ``place`` is that of its first use.
+    """
 
     name: str
     buffer: Any
     origin: tuple[Any, ...]
     extents: tuple[int, ...]
     effect: str
+    is_certain: bool = False
+    place: Place | None = None
 
     @property
     def kept(self) -> tuple[int, ...]:
         return tuple(d for d, extent in enumerate(self.extents) if extent != 1) or (len(self.extents) - 1,)
+
+    @property
+    def is_written_whole(self) -> bool:
+        """No element of the block tensor is left as it was; those beyond the extents are."""
+        return self.is_certain and self.dims == tuple(self.extents[d] for d in self.kept)
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -43,6 +53,7 @@ class _Touch:
     writes: bool
     loops: tuple[Any, ...]
     place: Place | None
+    certain: bool
 
 
 @dataclass
@@ -54,6 +65,7 @@ class _Search:
     parallel: list[Any] = field(default_factory=list)
     found: list[_Touch] = field(default_factory=list)
     place: Place | None = None
+    branches: int = 0
 
     def visit(self, node: Any) -> None:
         kind = type(node).__name__
@@ -71,9 +83,11 @@ class _Search:
             self.expression(node.value)
         elif kind == "IfThenElse":
             self.expression(node.condition)
+            self.branches += 1
             self.visit(node.then_case)
             if node.else_case is not None:
                 self.visit(node.else_case)
+            self.branches -= 1
         elif kind == "While":
             self.expression(node.condition)
             self.serial.append(None)
@@ -93,7 +107,7 @@ class _Search:
             if type(node).__name__ == "Call" and str(node.op.name) == "tl.region":
                 box, access = region_of(node), constant(node.args[1])
                 in_regions.append(node.args[0])
-                if box.buffer.same_as(self.buffer):
+                if self.is_it(box.buffer):
                     self.note(box.origin, box.extents, access != 1)
                     if access == 3:
                         self.note(box.origin, box.extents, False)
@@ -105,9 +119,20 @@ class _Search:
             if not any(load.same_as(r) for r in in_regions):
                 self.touch(load.buffer, load.indices, writes=False)
 
+    def is_it(self, buffer: Any) -> bool:
+        """Whether a buffer is the one looked for; a view of its memory is not, and has no place in a tile."""
+        if buffer.same_as(self.buffer):
+            return True
+        if buffer.data.same_as(self.buffer.data):
+            raise SignatureError(
+                f"the buffer `{self.buffer.name}` of tiles= is touched through the view `{buffer.name}` of its memory",
+                hint="leave it out of tiles=, so that it stays a pointer",
+            ).at(source=self.place)
+        return False
+
     def touch(self, buffer: Any, indices: Sequence[Any], writes: bool) -> None:
         """An element in a parallel nest: all of its iterations together touch a box."""
-        if not buffer.same_as(self.buffer):
+        if not self.is_it(buffer):
             return
         variables = [loop.loop_var for loop in self.parallel]
         origin, extents = [], []
@@ -126,7 +151,9 @@ class _Search:
 
     def note(self, origin: Sequence[Any], extents: Sequence[Any], writes: bool) -> None:
         loops = tuple(loop for loop in self.serial if loop is None or constant(loop.extent) != 1)
-        self.found.append(_Touch(tuple(origin), tuple(extents), writes, loops, self.place))
+        runs = all(loop is not None and (constant(loop.extent) or 0) > 0 for loop in loops)
+        certain = runs and not self.branches
+        self.found.append(_Touch(tuple(origin), tuple(extents), writes, loops, self.place, certain))
 
 
 def find_named_tiles(program: Program, names: Sequence[str]) -> dict[str, NamedTile]:
@@ -159,7 +186,9 @@ def _find(program: Program, name: str) -> NamedTile:
         _check_same(name, first, touch)
     reads, writes = any(not t.writes for t in search.found), any(t.writes for t in search.found)
     effect = INOUT if reads and writes else OUT if writes else IN
-    return NamedTile(name, search.buffer, first.origin, tuple(e for e in extents if e is not None), effect)
+    is_certain = any(t.writes and t.certain for t in search.found)
+    known = tuple(e for e in extents if e is not None)
+    return NamedTile(name, search.buffer, first.origin, known, effect, is_certain, first.place)
 
 
 def _check_same(name: str, first: _Touch, touch: _Touch) -> None:

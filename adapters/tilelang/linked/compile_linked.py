@@ -16,12 +16,15 @@ from tle_raw.adapters.tilelang.installed import RANGE, installed_version
 from tle_raw.adapters.tilelang.linked.device_function import device_function
 from tle_raw.adapters.tilelang.linked.explain import explain
 from tle_raw.adapters.tilelang.linked.host_call import HostValueError
-from tle_raw.adapters.tilelang.linked.lower import Lowered, lower
+from tle_raw.adapters.tilelang.linked.lower import Lowered
+from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
 from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
+from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, Place, TLEError, ToolchainError
 from tle_raw.linker.run_compiler import run_compiler
 from tle_raw.linker.wheels import package_folder
+from tle_raw.signature import OUT
 from tle_raw.target import Target
 
 WITHOUT_TMA = "sm_80"  # the newest architecture whose operations are all those of threads
@@ -40,12 +43,13 @@ class Linkable:
     prim_func : the PrimFunc. The signature's parameters have its buffers', scalars' and dynamic dims' own names.
     places : where each block index comes from, by its tag: ``{"blockIdx.x": 0, "blockIdx.y": "row"}`` is the first
         program id, and a parameter of the signature.
-    pass_configs : TileLang's pass configuration.
+    pass_configs : TileLang's pass configuration. ``tiles`` : the buffers that are tiles of the caller, by name.
     """
 
     prim_func: Any
     places: Mapping[str, int | str] = field(default_factory=dict)
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
+    tiles: Mapping[str, NamedTile] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,9 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
     """The C++ text for one call and one architecture."""
     lowered, route = _lower(linkable, arch)
     function = device_function(lowered.text, lowered.kernel)
-    return LinkedUnit(write_unit(source.name, lowered, function, bound, linkable.places, [arch]), lowered, route)
+    tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
+    unit = write_unit(source.name, lowered, function, bound, linkable.places, [arch], tiles)
+    return LinkedUnit(unit, lowered, route)
 
 
 def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
@@ -81,10 +87,11 @@ def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
     Some operations, such as a convolution's, have no other form from sm_90 on.
     """
     try:
-        return lower(linkable.prim_func, arch, linkable.pass_configs), "linked"
+        return lower_with_tiles(linkable.prim_func, linkable.tiles, arch, linkable.pass_configs), "linked"
     except HostValueError as error:
         try:
-            return lower(linkable.prim_func, WITHOUT_TMA, linkable.pass_configs), f"linked, as for {WITHOUT_TMA}"
+            lowered = lower_with_tiles(linkable.prim_func, linkable.tiles, WITHOUT_TMA, linkable.pass_configs)
+            return lowered, f"linked, as for {WITHOUT_TMA}"
         except TLEError:
             raise error from None
 

@@ -12,6 +12,7 @@ from typing import Any
 from tle_raw.adapters.tilelang.installed import load_tilelang
 from tle_raw.adapters.tilelang.linked.constant_waits import constant_waits
 from tle_raw.adapters.tilelang.linked.host_call import Argument, read_host_call
+from tle_raw.adapters.tilelang.linked.tile_memory import taken_addresses
 from tle_raw.errors import CompilationFailed, Context, Place, TLEError, UnsupportedFeatureError
 
 # Descriptors are made by a launch and extra warps are started by one; the lines let errors name the user's own.
@@ -46,6 +47,7 @@ class Lowered:
     grid : numbers of blocks as C++ text in terms of ``k0``, ``k1``, … the arguments by position; "" where it is no
         such text.
     block : threads along x, y, z. ``shared`` : bytes of dynamic shared memory.
+    addressed : the names of the buffers that the kernel touches otherwise than by loads and stores of elements.
     """
 
     text: str
@@ -55,6 +57,7 @@ class Lowered:
     grid: tuple[str, str, str]
     block: tuple[int, int, int]
     shared: int
+    addressed: frozenset[str] = frozenset()
 
     @property
     def threads(self) -> int:
@@ -145,6 +148,7 @@ def _read(host: Any, device: Any, text: str, prim_func: Any) -> Lowered:
         grid=tuple(call.extents.get(f"blockIdx.{axis}", "1") for axis in "xyz"),  # type: ignore[arg-type]
         block=tuple(_constant(extents.get(f"threadIdx.{axis}", 1), "threads=") for axis in "xyz"),  # type: ignore[arg-type]
         shared=_constant(attributes.get("dyn_shared_memory_buf", 0), "the size of shared memory"),
+        addressed=frozenset(call.arguments[position].name for position in taken_addresses(function)),
     )
 
 

@@ -10,13 +10,15 @@ from tle_raw.adapters.cuda.wrapper import LABEL, crossing_type
 from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction
 from tle_raw.adapters.tilelang.linked.host_call import DATA, DIM, SCALAR, STRIDE, Argument
 from tle_raw.adapters.tilelang.linked.lower import Lowered
-from tle_raw.bound import POINTER, BoundParameter, BoundSignature
+from tle_raw.bound import POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.bound import SCALAR as SCALAR_PORT
 from tle_raw.dtypes import DType, parse_dtype
 from tle_raw.errors import Row, SignatureError, SignatureMismatchError, UnsupportedFeatureError
 from tle_raw.identity import entry_name
 
 _WHAT = {DATA: "buffer", SCALAR: "scalar", DIM: "dim", STRIDE: "stride"}
+# The address of a tile in shared memory, from the number under which it crosses.
+_SHARED = "(__attribute__((address_space(3))) void*)"
 _INTEGER = DType("i32", 32, "int32", "int", "i32")
 
 
@@ -36,19 +38,21 @@ def write_unit(
     bound: BoundSignature,
     places: Mapping[str, int | str],
     content: Iterable[str] = (),
+    tiles: Mapping[str, bool] | None = None,
 ) -> Unit:
     """The unit for one call.
 
     Parameters
     ----------
     places : where each block index comes from, by its tag: the axis of a program id, or a parameter of the region.
+    tiles : the buffers that are tiles, and which of them start as zeros, because the kernel may not write all of it.
 
     Raises
     ------
     SignatureMismatchError : the kernel wants what the region's signature does not have, or another dtype.
     """
     shared = lowered.shared if function.uses_shared else 0
-    entry = entry_name(name, [function.text, bound.to_json(), repr(sorted(places.items())), *content])
+    entry = entry_name(name, [function.text, bound.to_json(), repr(sorted(places.items())), repr(tiles), *content])
     lines = [
         f'#line 1 "{LABEL}"',
         "#define TLE_RAW_FLAT_BLOCK 1",
@@ -57,7 +61,7 @@ def write_unit(
         "#include <tle_raw/tilelang.h>",
         function.text,
         f'\n#line 1 "{LABEL}"',
-        *_entry(entry, lowered, function, bound, places, shared),
+        *_entry(entry, lowered, function, bound, places, shared, tiles or {}),
     ]
     return Unit("\n".join(lines) + "\n", entry, shared)
 
@@ -78,10 +82,12 @@ def _entry(
     bound: BoundSignature,
     places: Mapping[str, int | str],
     shared: int,
+    tiles: Mapping[str, bool],
 ) -> Iterator[str]:
-    parameters = [f"{_crossing(p)} p{i}" for i, p in enumerate(bound.crossing)] or ["int"]
+    parameters = [f"{_crossing(p, tiles)} p{i}" for i, p in enumerate(bound.crossing)] or ["int"]
     parameters += ["unsigned shared"] if shared else []
     yield f'extern "C" __attribute__((device)) int {entry}({", ".join(parameters)}) {{'
+    yield from _clear(lowered, bound, tiles)
     for i, argument in enumerate(lowered.arguments):
         if i < lowered.parameters or function.uses_grid:
             yield f"  const {_local(argument, bound)} k{i}{{{_value(argument, bound)}}};"
@@ -95,14 +101,26 @@ def _entry(
     yield "}"
 
 
-def _crossing(parameter: BoundParameter) -> str:
+def _clear(lowered: Lowered, bound: BoundSignature, tiles: Mapping[str, bool]) -> Iterator[str]:
+    """Zeros for the elements of a result that the kernel does not write."""
+    for i, parameter in enumerate(bound.crossing):
+        if parameter.kind == TILE and tiles[parameter.name] and parameter.dtype is not None:
+            size = parameter.size * max(8, parameter.dtype.bits) // 8
+            own = "__nvvm_read_ptx_sreg_tid_x()"
+            yield f"  tle::tilelang::clear<{size}, {math.prod(lowered.block)}>((void*){_SHARED}p{i}, {own});"
+    if any(tiles.values()):
+        yield "  __syncthreads();"
+
+
+def _crossing(parameter: BoundParameter, tiles: Mapping[str, bool]) -> str:
     if parameter.kind == POINTER:
         return "void __attribute__((address_space(1)))*"
+    if parameter.kind == TILE and parameter.name in tiles:
+        return "unsigned"
     if parameter.kind == SCALAR_PORT and parameter.dtype is not None:
         return crossing_type(parameter.dtype)
     raise UnsupportedFeatureError(
-        f"`{parameter.name}` is a {parameter.kind} of the region, and TileLang's own lowering reads global memory only",
-        hint="pass a pointer; tiles= works where the whole PrimFunc takes the traced route",
+        f"`{parameter.name}` is a {parameter.kind} of the region, and no buffer of tiles= has that name",
     )
 
 
@@ -121,6 +139,8 @@ def _value(argument: Argument, bound: BoundSignature) -> str:
     if isinstance(found, int):
         return str(found)
     crossed = f"p{bound.crossing.index(found)}"
+    if found.kind == TILE:
+        return f"(void*){_SHARED}{crossed}"
     return f"(void*){crossed}" if argument.kind == DATA else crossed
 
 
@@ -144,7 +164,7 @@ def _port(argument: Argument, bound: BoundSignature) -> BoundParameter | int:
 
 def _check(argument: Argument, found: BoundParameter, bound: BoundSignature) -> None:
     """The kinds are the same, and the dtypes as far as both sides have a name for them."""
-    kind = POINTER if argument.kind == DATA else SCALAR_PORT
+    kind = SCALAR_PORT if argument.kind != DATA else TILE if found.kind == TILE else POINTER
     wanted, got = _of_name(argument.dtype), found.dtype
     same = wanted is None or got is None or wanted == got
     if wanted and got and wanted.is_integer and got.is_integer and wanted.bits == got.bits:

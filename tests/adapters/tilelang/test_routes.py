@@ -6,6 +6,7 @@ import tilelang.language as T
 import tle_raw
 from tests.adapters.tilelang import kernels
 from tests.adapters.tilelang.conftest import compile_for_gpu
+from tests.adapters.tilelang.linked.kernels import threads_and_tiles
 from tle_raw.errors import DialectError, UntraceableError
 
 
@@ -54,15 +55,9 @@ def test_the_traced_route_alone_fails_where_it_does_not_reach():
         compile_for_gpu(tle_raw.fragment(by_threads(), route="traced"))
 
 
-def test_tiles_of_the_caller_are_traced_or_refused():
-    @T.prim_func
-    def threads_and_tiles(A: T.Tensor((1024,), "float32"), B: T.Tensor((1024,), "float32")):
-        with T.Kernel(8, threads=128) as bx:
-            tx = T.get_thread_binding()
-            for i in T.Parallel(128):
-                B[bx * 128 + i] = A[bx * 128 + i] + tx
-
-    fragment = tle_raw.fragment(threads_and_tiles, tiles=["A"])
+def test_tiles_of_the_caller_may_be_forced_to_be_traced():
+    """By default they are linked, as tests/adapters/tilelang/linked/test_tiles.py shows."""
+    fragment = tle_raw.fragment(threads_and_tiles(), tiles=["A"], route="traced")
     with pytest.raises(UntraceableError, match="an index of one thread"):
         _trace_alone(fragment)
 

@@ -26,6 +26,15 @@ struct memory {
   template <class U> __attribute__((device)) __attribute__((always_inline)) operator U*() const { return (U*)data; }
 };
 
+// Zeros in `Size` bytes of shared memory, which `Threads` threads write together.
+template <unsigned Size, unsigned Threads> TLE_RAW_INLINE void clear(void* data, unsigned thread) {
+  if constexpr (Size % 4 == 0) {
+    for (unsigned i = thread; i < Size / 4; i += Threads) ((unsigned*)data)[i] = 0;
+  } else {
+    for (unsigned i = thread; i < Size; i += Threads) ((unsigned char*)data)[i] = 0;
+  }
+}
+
 // Blocks are numbered row by row. They walk through panels of `Rows` rows each, column by column inside a panel, every
 // second panel from right to left, so that neighbours in time are neighbours in memory.
 template <unsigned Rows> TLE_RAW_INLINE dim3 row_panels(uint3 block, dim3 grid) {

@@ -88,3 +88,92 @@ def convolution(N=2, C=64, H=16, W=16, F=64, K=3, tile=(64, 64, 32), threads=128
             T.copy(y, flat_y[by * bM, bx * bN])
 
     return convolution
+
+
+def tile_product(rows=1024, stages=2):
+    """A pipeline that copies a piece which does not move, by a copy and by a loop."""
+
+    @T.prim_func
+    def tile_product(
+        X: T.Tensor((rows, 64), "float16"), W: T.Tensor((64, 64), "float16"), Y: T.Tensor((rows, 64), "float16")
+    ):
+        with T.Kernel(rows // 64, threads=128) as bx:
+            x = T.alloc_shared((64, 64), "float16")
+            w = T.alloc_shared((64, 64), "float16")
+            y = T.alloc_fragment((64, 64), "float32")
+            T.clear(y)
+            for _ in T.Pipelined(4, num_stages=stages):
+                T.copy(X[bx * 64, 0], x)
+                for i, j in T.Parallel(64, 64):
+                    w[i, j] = W[i, j]
+                T.gemm(x, w, y)
+            T.copy(y, Y[bx * 64, 0])
+
+    return tile_product
+
+
+def scale_columns(rows=256, width=48, block=8):
+    """Rows whose length is no power of two."""
+
+    @T.prim_func
+    def scale_columns(
+        X: T.Tensor((rows, width), "float16"), W: T.Tensor((width,), "float32"), Y: T.Tensor((rows, width), "float16")
+    ):
+        with T.Kernel(rows // block, threads=128) as bx:
+            x = T.alloc_fragment((block, width), "float32")
+            T.copy(X[bx * block, 0], x)
+            for i, j in T.Parallel(block, width):
+                Y[bx * block + i, j] = x[i, j] * W[j]
+
+    return scale_columns
+
+
+def accumulate():
+    @T.prim_func
+    def accumulate(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
+        with T.Kernel(2, 4, threads=128) as (bx, by):
+            for i, j in T.Parallel(16, 32):
+                Y[by * 16 + i, bx * 32 + j] += X[by * 16 + i, bx * 32 + j]
+
+    return accumulate
+
+
+def guarded_copy():
+    """Writes only what lies below ``n``, which no buffer but the tiles tells."""
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def guarded_copy(X: T.Tensor((n,), "float32"), Y: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, 128), threads=128) as bx:
+            for i in T.Parallel(128):
+                if bx * 128 + i < n:
+                    Y[bx * 128 + i] = X[bx * 128 + i] * 3.0
+
+    return guarded_copy
+
+
+def heads():
+    """One head of one batch: two dims of four are walked."""
+    m = T.dynamic("m")
+
+    @T.prim_func
+    def heads(Q: T.Tensor((2, m, 4, 64), "float16"), O: T.Tensor((2, m, 4, 64), "float16")):  # noqa: E741
+        with T.Kernel(T.ceildiv(m, 64), 4, 2, threads=128) as (bx, by, bz):
+            q = T.alloc_shared((64, 64), "float16")
+            T.copy(Q[bz, bx * 64 : (bx + 1) * 64, by, :], q)
+            T.copy(q, O[bz, bx * 64 : (bx + 1) * 64, by, :])
+
+    return heads
+
+
+def threads_and_tiles():
+    """Written for the threads of a block, which block tensors cannot say."""
+
+    @T.prim_func
+    def threads_and_tiles(A: T.Tensor((1024,), "float32"), B: T.Tensor((1024,), "float32")):
+        with T.Kernel(8, threads=128) as bx:
+            tx = T.get_thread_binding()
+            for i in T.Parallel(128):
+                B[bx * 128 + i] = A[bx * 128 + i] + tx
+
+    return threads_and_tiles

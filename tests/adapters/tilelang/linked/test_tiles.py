@@ -1,0 +1,195 @@
+"""Buffers of tiles= by the linked route: the caller's block tensor takes the place of a piece of global memory."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import tilelang.language as T
+import triton
+import triton.language as tl
+
+import tle_raw
+from tests.adapters.tilelang.linked import kernels
+from tests.support import cause_of, compile_kernel, ptx_calls
+from tle_raw.errors import SignatureError, UnsupportedFeatureError
+
+
+def linked(prim_func, *tiles, **grid):
+    return tle_raw.fragment(prim_func, tiles=list(tiles), route="linked", grid=grid)
+
+
+softmax = linked(kernels.softmax(N=64), "X", "Y")
+product = linked(kernels.gemm(), "C", bx="column", by="row")
+through_shared = linked(kernels.tile_product(), "X", "Y")
+scaled = linked(kernels.scale_columns(), "X", "Y")
+accumulated = linked(kernels.accumulate(), "Y")
+guarded = linked(kernels.guarded_copy(), "X", "Y")
+picked = linked(kernels.heads(), "Q", "O")
+by_threads = tle_raw.fragment(kernels.threads_and_tiles(), tiles=["A", "B"])
+
+
+@triton.jit
+def with_softmax(x, y):
+    at = tl.program_id(0) * 256 + tl.arange(0, 4)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(y + at, softmax(tl.load(x + at) * 2) + 1.0)
+
+
+@triton.jit
+def with_product(a, b, c):
+    for number in range(tl.program_id(0), 16, tl.num_programs(0)):
+        tile = product(a, b, number % 4, number // 4).to(tl.float32)
+        rows = (number // 4) * 128 + tl.arange(0, 128)[:, None]
+        tl.store(c + rows * 512 + (number % 4) * 128 + tl.arange(0, 128)[None, :], tile * 2)
+
+
+@triton.jit
+def with_shared(x, w, y):
+    at = tl.program_id(0) * 4096 + tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(y + at, through_shared(tl.load(x + at), w))
+
+
+@triton.jit
+def with_scaled(x, w, y):
+    column = tl.arange(0, 64)[None, :]
+    at = (tl.program_id(0) * 8 + tl.arange(0, 8)[:, None]) * 48 + column
+    tl.store(y + at, scaled(tl.load(x + at, mask=column < 48), w), mask=column < 48)
+
+
+@triton.jit
+def with_accumulated(x, y):
+    at = (tl.program_id(1) * 16 + tl.arange(0, 16)[:, None]) * 64 + tl.program_id(0) * 32 + tl.arange(0, 32)[None, :]
+    tl.store(y + at, accumulated(x, tl.load(y + at)))
+
+
+@triton.jit
+def with_guarded(x, y, n):
+    at = tl.program_id(0) * 128 + tl.arange(0, 128)
+    tl.store(y + at, guarded(tl.load(x + at), n))
+
+
+@triton.jit
+def with_picked(q, o, m):
+    at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(o + at, picked(tl.load(q + at), m))
+
+
+@triton.jit
+def with_threads(a, b):
+    at = tl.program_id(0) * 128 + tl.arange(0, 128)
+    tl.store(b + at, by_threads(tl.load(a + at)))
+
+
+FLOATS, HALVES = dict.fromkeys("xy", "*fp32"), dict.fromkeys("xwy", "*fp16")
+CASES = {
+    "softmax": (with_softmax, FLOATS),
+    "product": (with_product, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}),
+    "through shared memory": (with_shared, HALVES),
+    "a padded tile": (with_scaled, {**HALVES, "w": "*fp32"}),
+    "read and written": (with_accumulated, FLOATS),
+    "guarded": (with_guarded, {**FLOATS, "n": "i32"}),
+    "a slice of four dims": (with_picked, {"q": "*fp16", "o": "*fp16", "m": "i32"}),
+    "by threads": (with_threads, {"a": "*fp32", "b": "*fp32"}),
+}
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("case", CASES)
+def test_one_kernel_whose_tiles_stay_in_shared_memory(case, capability):
+    kernel, signature = CASES[case]
+    compiled = compile_kernel(kernel, signature, capability=capability)
+    told, ptx = tle_raw.report(compiled), compiled.asm["ptx"]
+    assert told.one_kernel and not ptx_calls(compiled) and compiled.asm["cubin"]
+    assert [(region.route, region.inlined) for region in told.regions] == [("linked", True)]
+    assert "ld.shared" in ptx and "st.shared" in ptx
+    assert not re.search(r"\b(ld|st)\.(b|f|v|u|s)\d", ptx), "an access whose memory LLVM does not know"
+    assert ".local" not in ptx and told.stack in (0, None)
+
+
+@pytest.mark.parametrize("case, copies", [("softmax", 0), ("through shared memory", 0), ("product", 1)])
+def test_a_tile_is_never_read_as_global_memory(case, copies):
+    """The tile's own values come by Triton's loads; of the region, only what stays a pointer is loaded."""
+    ptx = compile_kernel(*CASES[case]).asm["ptx"]
+    assert ("cp.async" in ptx) == bool(copies) and "ld.global.nc" not in ptx
+    of_region = [line for line in ptx.splitlines() if "ld.global" in line and "[ %" not in line]
+    assert bool(of_region) == (case == "through shared memory"), of_region
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_routes_have_one_signature(case):
+    linked_ones = (softmax, product, through_shared, scaled, accumulated, guarded, picked, by_threads)
+    fragment = dict(zip(CASES, linked_ones))[case]
+    effects = {"X": "In", "Y": "Out", "C": "Out", "Q": "In", "O": "Out", "A": "In", "B": "Out"}
+    if fragment is accumulated:
+        effects["Y"] = "InOut"
+    for parameter in fragment.signature.parameters:
+        if parameter.type.kind == "tile":
+            assert parameter.effect == effects[parameter.name]
+
+
+def test_what_cannot_be_traced_is_linked_with_its_tiles():
+    (region,) = tle_raw.report(compile_kernel(*CASES["by threads"])).regions
+    assert region.route == "linked" and "an index of one thread" in region.reason
+
+
+def test_elements_that_a_guard_keeps_from_being_written_start_as_zeros():
+    zeros = "store i32 0, ptr"
+    assert zeros in guarded.compile("cuda:90").text and zeros in scaled.compile("cuda:90").text
+    assert zeros not in accumulated.compile("cuda:90").text and zeros not in softmax.compile("cuda:90").text
+
+
+def line_of(text: str) -> int:
+    """The one line of this file that holds a text, but for this call's own."""
+    lines = Path(__file__).read_text().splitlines()
+    (found,) = [n for n, line in enumerate(lines, 1) if text in line and "line_of(" not in line]
+    return found
+
+
+def refused(prim_func, words, line, *tiles):
+    fragment = linked(prim_func, *tiles)
+
+    @triton.jit
+    def kernel(b):
+        fragment(tl.full((128,), 1.0, tl.float32), b)
+
+    with pytest.raises(Exception, match=words) as caught:
+        compile_kernel(kernel, {"b": "*fp32"})
+    error = cause_of(caught.value)
+    assert isinstance(error, UnsupportedFeatureError) and error.context.source.line == line
+
+
+def test_an_address_of_a_tile_is_refused():
+    @T.prim_func
+    def addressed(A: T.Tensor((1024,), "float32"), B: T.Tensor((1024,), "float32")):
+        with T.Kernel(8, threads=128) as bx:
+            for i in T.Parallel(128):
+                B[bx * 128 + i] = T.call_extern("float32", "__ldcg", T.address_of(A[bx * 128 + i]))
+
+    refused(addressed, "takes its address", line_of("__ldcg"), "A")
+
+
+def test_an_asynchronous_copy_of_a_tile_is_refused():
+    @T.prim_func
+    def copied(A: T.Tensor((1024,), "float32"), B: T.Tensor((1024,), "float32")):
+        with T.Kernel(8, threads=128) as bx:
+            a = T.alloc_shared((128,), "float32")
+            T.async_copy(A[bx * 128 : bx * 128 + 128], a)  # in the background
+            T.ptx_wait_group(0)
+            T.sync_threads()
+            T.copy(a, B[bx * 128])
+
+    refused(copied, "takes its address", line_of("# in the background"), "A")
+
+
+def test_a_view_of_a_tiles_memory_is_refused():
+    @T.prim_func
+    def viewed(A: T.Tensor((8, 128), "float32"), B: T.Tensor((1024,), "float32")):
+        with T.Kernel(8, threads=128) as bx:
+            flat = T.Tensor((1024,), "float32", A.data)
+            for i in T.Parallel(128):
+                B[bx * 128 + i] = flat[bx * 128 + i]  # by its memory
+
+    with pytest.raises(SignatureError, match="through the view `flat`") as caught:
+        linked(viewed, "A")
+    assert caught.value.context.source.line == line_of("# by its memory")
