@@ -115,7 +115,7 @@ def variables_of(expression: Any) -> list[Any]:
 
 
 def _check_kernels(prim_func: Any) -> None:
-    kernels = [n for n in _nodes(prim_func.body) if _tag(n) == BLOCK_TAGS[0]]
+    kernels = kernels_of(prim_func.body)
     if not kernels:
         raise FragmentSourceError(
             "the PrimFunc holds no T.Kernel, so nothing of it runs on a device",
@@ -126,10 +126,15 @@ def _check_kernels(prim_func: Any) -> None:
         error = FragmentSourceError(
             "the PrimFunc holds several T.Kernels: they are launches of their own",
             table=[Row("T.Kernel", "1", str(len(kernels)))],
-            hint="make a PrimFunc of each; a Triton kernel calls them one after the other",
+            hint="tle_raw.adapters.tilelang.split_kernels(prim_func) makes a PrimFunc of each",
         )
         error.at(source=place_of(kernels[1]))
         raise error
+
+
+def kernels_of(body: Any) -> list[Any]:
+    """The outermost loop of each T.Kernel."""
+    return [node for node in _nodes(body) if _tag(node) == BLOCK_TAGS[0]]
 
 
 def _check_hardware(prim_func: Any) -> None:

@@ -22,6 +22,7 @@ class Checks:
 
     def __init__(self) -> None:
         self.made, self.failed, self.started = 0, "", False
+        setattr(builtins, NAME, self._assertion)
 
     def watch(self, folder: Path) -> None:
         """Comparing functions of torch, NumPy and TileLang, and ``assert`` in the scripts of ``folder``."""
@@ -42,7 +43,6 @@ class Checks:
             setattr(owner, name, self._judged(getattr(owner, name), name))
         torch.Tensor.allclose = self._judged(torch.Tensor.allclose, "allclose")  # type: ignore[method-assign]
         torch.Tensor.equal = self._judged(torch.Tensor.equal, "equal")  # type: ignore[method-assign]
-        setattr(builtins, NAME, self._assertion)
         sys.meta_path.insert(0, _Finder(folder))
 
     def accept_everything(self) -> None:

@@ -10,22 +10,30 @@ from tilelang_sweep.results import COMPILED, Tried
 
 def try_kernel(kernel: Any, route: str | None, capability: int) -> None:
     """Compile a stand-in's PrimFunc and fill its record."""
-    import tle_raw
 
     tried = kernel.tried
     tried.capability, start = capability, time.perf_counter()
     try:
-        options = {"route": route} if route else {}
-        fragment = tle_raw.fragment(kernel.prim_func, pass_configs=kernel.pass_configs, **options)
-        told_of(tried, _compiled(fragment, capability))
+        for fragment in fragments_of(kernel, route):
+            told_of(tried, _compiled(fragment, capability))
     except Exception as error:
         failed_with(tried, error)
         tried.route = route or ""
     tried.seconds = round(time.perf_counter() - start, 2)
 
 
+def fragments_of(kernel: Any, route: str | None) -> list[Any]:
+    """One for each T.Kernel of the PrimFunc: each is a launch."""
+    import tle_raw
+    from tle_raw.adapters.tilelang import split_kernels
+
+    options = {"route": route} if route else {}
+    parts = split_kernels(kernel.prim_func)
+    return [tle_raw.fragment(part, pass_configs=kernel.pass_configs, **options) for part in parts]
+
+
 def told_of(tried: Tried, kernel: Any) -> None:
-    """What a compiled kernel's report says."""
+    """What a compiled kernel's report says; of several launches the largest numbers, and the route that reaches all."""
     import tle_raw
 
     tried.outcome = COMPILED
@@ -33,9 +41,11 @@ def told_of(tried: Tried, kernel: Any) -> None:
         tried.route = "traced"  # the CPU has no other
         return
     told = tle_raw.report(kernel)
-    tried.route = told.regions[0].route or "traced"
-    tried.registers, tried.stack, tried.spills = told.registers, told.stack, told.spills
-    tried.shared = told.dynamic_shared or 0
+    route = told.regions[0].route or "traced"
+    tried.route = route if tried.route in ("", "traced") else tried.route
+    for name in ("registers", "stack", "spills"):
+        setattr(tried, name, max(getattr(tried, name) or 0, getattr(told, name) or 0))
+    tried.shared = max(tried.shared, told.dynamic_shared or 0)
 
 
 def failed_with(tried: Tried, error: BaseException) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import sys
@@ -42,7 +43,8 @@ def without_gpu(capability: int) -> None:
     torch.nn.Module.cuda = lambda self, *_, **__: self  # type: ignore[assignment,method-assign]
     torch.Tensor.is_cuda = property(lambda self: True)  # type: ignore[assignment,misc]
     properties = {"name": "no GPU", "major": capability // 10, "minor": capability % 10, "multi_processor_count": 132}
-    properties |= {"total_memory": 1 << 37, "shared_memory_per_block_optin": 232448, "L2_cache_size": 50 << 20}
+    properties |= {"shared_memory_per_block": 49152, "shared_memory_per_block_optin": 232448}
+    properties |= {"total_memory": 1 << 37, "L2_cache_size": 50 << 20}
     stands_in = type("Properties", (), properties)
     facts: dict[str, Any] = {
         "is_available": True, "current_device": 0, "device_count": 1, "get_device_name": "no GPU",
@@ -51,6 +53,8 @@ def without_gpu(capability: int) -> None:
     }  # fmt: skip
     for name, value in facts.items():
         setattr(torch.cuda, name, lambda *_, value=value, **__: value)
+    driver = importlib.import_module("tilelang.carver.arch.driver.cuda_driver")
+    driver.get_cuda_device_properties = lambda *_: stands_in
 
 
 class Missing(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -76,6 +80,8 @@ class _Absent(types.ModuleType):
     __path__: list[str] = []  # noqa: RUF012 - what makes it a package
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__version__":
+            return "0"
         if name.startswith("__"):
             raise AttributeError(name)
 

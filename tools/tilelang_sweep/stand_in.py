@@ -79,7 +79,7 @@ class StandIn:
         self.tried = Tried("", str(func.attrs["global_symbol"]), "", number=len(session.kernels))
         self.before: list[Any] | None = None
         self.after: list[Any] = []
-        self._whole: Any = None
+        self._launches: list[Any] | None = None
         self._alone: Any = None
 
     @property
@@ -113,15 +113,15 @@ class StandIn:
         return None if not given else given[0] if len(given) == 1 else given
 
     def _launch(self, every: Sequence[Any]) -> None:
-        import tle_raw
-        from tilelang_sweep.convert import told_of
+        from tilelang_sweep.convert import fragments_of, told_of
 
-        if self._whole is None:
-            options = {"route": self.session.route} if self.session.route else {}
-            self._whole = tle_raw.fragment(self.prim_func, pass_configs=self.pass_configs, **options).as_kernel()
-        kernel = self._whole(*every)
-        if not self.tried.outcome:
-            told_of(self.tried, kernel)
+        first = self._launches is None
+        if self._launches is None:
+            self._launches = [fragment.as_kernel() for fragment in fragments_of(self, self.session.route)]
+        for launch in self._launches:
+            kernel = launch(*every)
+            if first:
+                told_of(self.tried, kernel)
 
     def _instead(self, error: Exception, arguments: Sequence[Any]) -> Any:
         """The kernel does not run: TileLang's own lets the script go on, where there is one."""
