@@ -31,9 +31,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from tilelang_sweep.results import OTHER_HARDWARE, Tried, print_table, table, write_json
+from tilelang_sweep.results import MARK, OTHER_HARDWARE, Tried, print_table, table, write_json
 
-MARK = "SWEEP "
 SKIPPED = ("test_", "regression_", "conftest", "setup")  # they run the scripts beside them
 AFTER_LIMIT = 20  # seconds in which a script's process says what it has
 
@@ -124,7 +123,8 @@ def run_script(script: Path, folder: Path, options: argparse.Namespace, left: fl
         trouble = f"longer than {limit:.0f} seconds"
     name = str(script.relative_to(folder))
     lines = [json.loads(line[len(MARK) :]) for line in said.splitlines() if line.startswith(MARK)]
-    found = [Tried(**{**line, "script": name}) for line in lines]
+    last = {line["number"]: Tried(**{**line, "script": name}) for line in lines}
+    found = [last[number] for number in sorted(last)]
     if trouble and not found:
         found.append(Tried(name, "", "script", message=trouble))
     return found

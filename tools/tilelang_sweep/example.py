@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
 import os
 import resource
 import signal
 import sys
 import types
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +16,9 @@ from tilelang_sweep.checks import read_script
 from tilelang_sweep.compare import agrees_with_tilelang
 from tilelang_sweep.convert import try_kernel
 from tilelang_sweep.machine import Missing, without_gpu
-from tilelang_sweep.results import NEWER, Tried
+from tilelang_sweep.results import NEWER, Tried, say
 from tilelang_sweep.stand_in import Session, Taken
 
-MARK = "SWEEP "
 MOST_MISSING = 8
 MEMORY = 12 << 30  # bytes of address space, where a script computes its inputs on the CPU
 SMALL = {  # options of the scripts that say how large their arrays are, and what is enough on a CPU
@@ -67,10 +64,6 @@ def try_script(script: Path, options: argparse.Namespace) -> None:
         say(kernel.tried)
     if not session.kernels:
         say(Tried("", "", "script", message=_words(error) if error else "it compiles nothing"))
-
-
-def say(tried: Tried) -> None:
-    print(f"\n{MARK}{json.dumps(asdict(tried))}", flush=True)
 
 
 def _time_is_up(*_: Any) -> None:
@@ -163,10 +156,7 @@ def _judge(session: Session, error: BaseException | None) -> None:
         tried = kernel.tried
         if not tried.outcome:
             tried.outcome, tried.numbers, tried.message = "not launched", "failed", _words(error)
-        if tried.numbers != "ran":
-            continue
-        if checks.made and not wrong and not isinstance(error, Exception | Taken | TimeIsUp):
-            tried.numbers, tried.checked_by = "right", "its script"
+        if tried.numbers not in ("ran", "right") or (tried.numbers == "right" and not wrong):
             continue
         if session.alone and kernel.before is not None:
             tried.numbers, tried.message = agrees_with_tilelang(kernel)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+MARK = "SWEEP "
 COMPILED = "compiled"
 NUMBERS = ("right", "wrong", "not checked", "ran", "failed")
 OTHER_HARDWARE = ("amd", "aws", "ascend", "metal")
@@ -42,6 +43,11 @@ class Tried:
     checked_by: str = ""
     number: int = 0
     capability: int = 0
+
+
+def say(tried: Tried) -> None:
+    """From a script's own process to the sweep; what is said last of a kernel counts."""
+    print(f"\n{MARK}{json.dumps(asdict(tried))}", flush=True)
 
 
 def table(found: Sequence[Tried], scripts: int) -> dict[str, Any]:

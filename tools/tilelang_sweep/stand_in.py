@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilelang_sweep.checks import Checks
-from tilelang_sweep.results import Tried
+from tilelang_sweep.results import Tried, say
 
 LARGEST_COPY = 2 << 30  # bytes of one kernel's arguments that are kept for a comparison
 
@@ -22,9 +22,16 @@ class Session:
     def __init__(self, launches: bool, alone: bool, route: str | None) -> None:
         self.launches, self.alone, self.route = launches, alone, route
         self.kernels: list[StandIn] = []
-        self.checks = Checks()
+        self.checks = Checks(self._held)
         self._original: Any = None
         self._in_original = False
+
+    def _held(self) -> None:
+        """A check of the script holds: what ran until now is right."""
+        for kernel in self.kernels:
+            if kernel.tried.numbers == "ran":
+                kernel.tried.numbers, kernel.tried.checked_by = "right", "its script"
+                say(kernel.tried)
 
     def install(self) -> None:
         """Every way into TileLang's compiler ends at its kernel class."""
@@ -108,7 +115,7 @@ class StandIn:
             if first:
                 self.tried.numbers = "ran"
                 self.after = _copies(every) or []
-            self.session.checks.started = True
+                say(self.tried)
         given = [every[i] for i in self.results]
         return None if not given else given[0] if len(given) == 1 else given
 
@@ -129,6 +136,7 @@ class StandIn:
 
         failed_with(self.tried, error)
         self.tried.numbers = "failed"
+        say(self.tried)
         if not self.session.alone or "CUDA error" in str(error):
             raise Taken from error
         self._alone = self.session.compile_alone(self)
