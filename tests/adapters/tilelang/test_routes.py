@@ -6,7 +6,7 @@ import tilelang.language as T
 import tle_raw
 from tests.adapters.tilelang import kernels
 from tests.adapters.tilelang.conftest import compile_for_gpu
-from tests.adapters.tilelang.linked.kernels import threads_and_tiles
+from tests.adapters.tilelang.linked.kernels import foreign_call
 from tle_raw.errors import DialectError, UntraceableError
 
 
@@ -57,8 +57,8 @@ def test_the_traced_route_alone_fails_where_it_does_not_reach():
 
 def test_tiles_of_the_caller_may_be_forced_to_be_traced():
     """By default they are linked, as tests/adapters/tilelang/linked/test_tiles.py shows."""
-    fragment = tle_raw.fragment(threads_and_tiles(), tiles=["A"], route="traced")
-    with pytest.raises(UntraceableError, match="an index of one thread"):
+    fragment = tle_raw.fragment(foreign_call(), tiles=["A"], route="traced")
+    with pytest.raises(UntraceableError, match="call_extern"):
         _trace_alone(fragment)
 
 

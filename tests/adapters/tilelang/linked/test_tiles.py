@@ -11,86 +11,20 @@ import triton
 import triton.language as tl
 
 import tle_raw
-from tests.adapters.tilelang.linked import kernels
+from tests.adapters.tilelang.linked import tile_regions as regions
 from tests.support import cause_of, compile_kernel, ptx_calls
 from tle_raw.errors import SignatureError, UnsupportedFeatureError
 
-
-def linked(prim_func, *tiles, **grid):
-    return tle_raw.fragment(prim_func, tiles=list(tiles), route="linked", grid=grid)
-
-
-softmax = linked(kernels.softmax(N=64), "X", "Y")
-product = linked(kernels.gemm(), "C", bx="column", by="row")
-through_shared = linked(kernels.tile_product(), "X", "Y")
-scaled = linked(kernels.scale_columns(), "X", "Y")
-accumulated = linked(kernels.accumulate(), "Y")
-guarded = linked(kernels.guarded_copy(), "X", "Y")
-picked = linked(kernels.heads(), "Q", "O")
-by_threads = tle_raw.fragment(kernels.threads_and_tiles(), tiles=["A", "B"])
-
-
-@triton.jit
-def with_softmax(x, y):
-    at = tl.program_id(0) * 256 + tl.arange(0, 4)[:, None] * 64 + tl.arange(0, 64)[None, :]
-    tl.store(y + at, softmax(tl.load(x + at) * 2) + 1.0)
-
-
-@triton.jit
-def with_product(a, b, c):
-    for number in range(tl.program_id(0), 16, tl.num_programs(0)):
-        tile = product(a, b, number % 4, number // 4).to(tl.float32)
-        rows = (number // 4) * 128 + tl.arange(0, 128)[:, None]
-        tl.store(c + rows * 512 + (number % 4) * 128 + tl.arange(0, 128)[None, :], tile * 2)
-
-
-@triton.jit
-def with_shared(x, w, y):
-    at = tl.program_id(0) * 4096 + tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
-    tl.store(y + at, through_shared(tl.load(x + at), w))
-
-
-@triton.jit
-def with_scaled(x, w, y):
-    column = tl.arange(0, 64)[None, :]
-    at = (tl.program_id(0) * 8 + tl.arange(0, 8)[:, None]) * 48 + column
-    tl.store(y + at, scaled(tl.load(x + at, mask=column < 48), w), mask=column < 48)
-
-
-@triton.jit
-def with_accumulated(x, y):
-    at = (tl.program_id(1) * 16 + tl.arange(0, 16)[:, None]) * 64 + tl.program_id(0) * 32 + tl.arange(0, 32)[None, :]
-    tl.store(y + at, accumulated(x, tl.load(y + at)))
-
-
-@triton.jit
-def with_guarded(x, y, n):
-    at = tl.program_id(0) * 128 + tl.arange(0, 128)
-    tl.store(y + at, guarded(tl.load(x + at), n))
-
-
-@triton.jit
-def with_picked(q, o, m):
-    at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
-    tl.store(o + at, picked(tl.load(q + at), m))
-
-
-@triton.jit
-def with_threads(a, b):
-    at = tl.program_id(0) * 128 + tl.arange(0, 128)
-    tl.store(b + at, by_threads(tl.load(a + at)))
-
-
 FLOATS, HALVES = dict.fromkeys("xy", "*fp32"), dict.fromkeys("xwy", "*fp16")
 CASES = {
-    "softmax": (with_softmax, FLOATS),
-    "product": (with_product, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}),
-    "through shared memory": (with_shared, HALVES),
-    "a padded tile": (with_scaled, {**HALVES, "w": "*fp32"}),
-    "read and written": (with_accumulated, FLOATS),
-    "guarded": (with_guarded, {**FLOATS, "n": "i32"}),
-    "a slice of four dims": (with_picked, {"q": "*fp16", "o": "*fp16", "m": "i32"}),
-    "by threads": (with_threads, {"a": "*fp32", "b": "*fp32"}),
+    "softmax": (regions.with_softmax, FLOATS),
+    "product": (regions.with_product, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}),
+    "through shared memory": (regions.with_shared, HALVES),
+    "a padded tile": (regions.with_scaled, {**HALVES, "w": "*fp32"}),
+    "read and written": (regions.with_accumulated, FLOATS),
+    "guarded": (regions.with_guarded, {**FLOATS, "n": "i32"}),
+    "a slice of four dims": (regions.with_picked, {"q": "*fp16", "o": "*fp16", "m": "i32"}),
+    "a foreign call": (regions.with_call, {"a": "*fp32", "b": "*fp32"}),
 }
 
 
@@ -118,10 +52,10 @@ def test_a_tile_is_never_read_as_global_memory(case, copies):
 
 @pytest.mark.parametrize("case", CASES)
 def test_both_routes_have_one_signature(case):
-    linked_ones = (softmax, product, through_shared, scaled, accumulated, guarded, picked, by_threads)
-    fragment = dict(zip(CASES, linked_ones))[case]
+    names = "softmax product through_shared scaled accumulated guarded picked called"
+    fragment = getattr(regions, dict(zip(CASES, names.split()))[case])
     effects = {"X": "In", "Y": "Out", "C": "Out", "Q": "In", "O": "Out", "A": "In", "B": "Out"}
-    if fragment is accumulated:
+    if fragment is regions.accumulated:
         effects["Y"] = "InOut"
     for parameter in fragment.signature.parameters:
         if parameter.type.kind == "tile":
@@ -129,14 +63,17 @@ def test_both_routes_have_one_signature(case):
 
 
 def test_what_cannot_be_traced_is_linked_with_its_tiles():
-    (region,) = tle_raw.report(compile_kernel(*CASES["by threads"])).regions
-    assert region.route == "linked" and "an index of one thread" in region.reason
+    (region,) = tle_raw.report(compile_kernel(*CASES["a foreign call"])).regions
+    assert region.route == "linked" and "call_extern" in region.reason
 
 
 def test_elements_that_a_guard_keeps_from_being_written_start_as_zeros():
     zeros = "store i32 0, ptr"
-    assert zeros in guarded.compile("cuda:90").text and zeros in scaled.compile("cuda:90").text
-    assert zeros not in accumulated.compile("cuda:90").text and zeros not in softmax.compile("cuda:90").text
+    assert zeros in regions.guarded.compile("cuda:90").text and zeros in regions.scaled.compile("cuda:90").text
+    assert (
+        zeros not in regions.accumulated.compile("cuda:90").text
+        and zeros not in regions.softmax.compile("cuda:90").text
+    )
 
 
 def line_of(text: str) -> int:
@@ -147,7 +84,7 @@ def line_of(text: str) -> int:
 
 
 def refused(prim_func, words, line, *tiles):
-    fragment = linked(prim_func, *tiles)
+    fragment = regions.linked(prim_func, *tiles)
 
     @triton.jit
     def kernel(b):
@@ -191,5 +128,5 @@ def test_a_view_of_a_tiles_memory_is_refused():
                 B[bx * 128 + i] = flat[bx * 128 + i]  # by its memory
 
     with pytest.raises(SignatureError, match="through the view `flat`") as caught:
-        linked(viewed, "A")
+        regions.linked(viewed, "A")
     assert caught.value.context.source.line == line_of("# by its memory")
