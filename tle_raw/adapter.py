@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import Place
 from tle_raw.linker.shared_memory import SharedVariable
+from tle_raw.porting import Answer, PortRequest
 from tle_raw.signature import Signature
 from tle_raw.target import Target
 
@@ -132,6 +133,20 @@ class TracingAdapter(Adapter, Protocol):
 
         ``values`` are Triton's values of the parameters that the call passes. The results are those that the signature
         returns, in its order. What cannot be expressed raises UntraceableError; what was written by then is dropped.
+        """
+
+
+@runtime_checkable
+class PortingAdapter(Adapter, Protocol):
+    """A dialect whose files can be turned into Triton files that call their programs as regions: ``tle-raw port``."""
+
+    def can_port(self, text: str) -> bool:
+        """Whether a Python file with this text is for this dialect. It imports nothing."""
+
+    def port(self, request: PortRequest) -> Iterator[Answer]:
+        """Run the file and say what it holds, one program after the other, then the Triton file.
+
+        It runs in a process of its own, which a crash or the time limit may end; a TLEError ends it, too.
         """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tle_raw.adapters.tilelang.read_signature import read_signature
 from tle_raw.adapters.tilelang.whole_kernel import WholeKernel, make_whole_kernel
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, ToolchainError
+from tle_raw.porting import Answer, PortRequest
 from tle_raw.signature import Signature
 from tle_raw.target import Target
 
@@ -115,6 +116,16 @@ class TileLangAdapter:
 
     def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:
         return make_whole_kernel(self, source)
+
+    def can_port(self, text: str) -> bool:
+        from tle_raw.adapters.tilelang.port.port_script import is_tilelang_script
+
+        return is_tilelang_script(text)
+
+    def port(self, request: PortRequest) -> Iterator[Answer]:
+        from tle_raw.adapters.tilelang.port.port_script import port_script
+
+        return port_script(request)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The call that the fragment takes; the text of the PrimFunc stands in ``source``."""

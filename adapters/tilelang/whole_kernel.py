@@ -25,10 +25,11 @@ class WholeKernel:
     ----------
     kernel : the ``@triton.jit`` function; it takes the arguments, then the sizes and strides that are left open.
     num_warps : as many as the threads that ``T.Kernel`` asks for.
+    program, pass_configs : the PrimFunc, and TileLang's own configuration for it.
     """
 
-    def __init__(self, kernel: Any, program: Program) -> None:
-        self.kernel, self._program = kernel, program
+    def __init__(self, kernel: Any, program: Program, pass_configs: Mapping[str, Any]) -> None:
+        self.kernel, self.program, self.pass_configs = kernel, program, pass_configs
         warps = max(1, (math.prod(program.threads) if program.threads else 4 * WARP) // WARP)
         self.num_warps = 1 << (warps.bit_length() - 1)
 
@@ -41,7 +42,7 @@ class WholeKernel:
     def grid(self, *arguments: Any) -> tuple[int, ...]:
         """How many programs the PrimFunc wants for these arguments."""
         known = self._known(arguments, self.sizes(*arguments))
-        return tuple(_value(axis.extent, known) for axis in self._program.grid)
+        return tuple(_value(axis.extent, known) for axis in self.program.grid)
 
     def sizes(self, *arguments: Any) -> dict[str, int]:
         """The sizes and strides that the PrimFunc leaves open, read from the arrays.
@@ -50,7 +51,7 @@ class WholeKernel:
         ------
         ArgumentCountError, ArgumentTypeError, ShapeError : an array does not fit its buffer.
         """
-        program = self._program
+        program = self.program
         if len(arguments) != len(program.order):
             raise ArgumentCountError(
                 f"`{program.name}` takes {len(program.order)} arguments, got {len(arguments)}",
@@ -71,9 +72,9 @@ class WholeKernel:
         return {name: found[name] for name in program.dims}
 
     def _known(self, arguments: Sequence[Any], dims: Mapping[str, int]) -> dict[Any, int]:
-        given = dict(zip(self._program.order, arguments))
-        known = {variable: dims[name] for name, variable in self._program.dims.items()}
-        known |= {v: given[n] for n, v in self._program.scalars.items() if isinstance(given[n], int)}
+        given = dict(zip(self.program.order, arguments))
+        known = {variable: dims[name] for name, variable in self.program.dims.items()}
+        known |= {v: given[n] for n, v in self.program.scalars.items() if isinstance(given[n], int)}
         return known
 
 
@@ -97,7 +98,7 @@ def make_whole_kernel(adapter: Adapter, source: Source) -> WholeKernel:
     program = reading.program
     declaration = Declaration(source.name, None, options, source.place, folder, wrapped=program.prim_func)
     fragment = declare(adapter, declaration)
-    return WholeKernel(_kernel_of(program, fragment), program)
+    return WholeKernel(_kernel_of(program, fragment), program, reading.linkable.pass_configs)
 
 
 def _folder(place: Place) -> Any:

@@ -38,11 +38,10 @@ def test_each_obstacle_of_a_line_and_of_a_body_that_was_not_reached():
                 A[i] = T.call_extern("float32", "tanf", A[i]) * T.ldexp(A[i], 2)  # two of them
             for i in T.Parallel(n):  # open
                 A[i] = T.call_extern("float32", "tanf", A[i])  # inside the open loop
-            tx = T.get_thread_binding()
-            if tx > 3:  # of one thread
-                A[5] = T.call_extern("float32", "tanf", A[1])  # under the thread's condition
+            if T.call_extern("int32", "first", A[0]) > 3:  # a choice
+                A[5] = T.call_extern("float32", "tanf", A[1])  # under the choice
             while T.call_extern("int32", "go_on", A[1]) > 3:  # a condition
-                A[tx] = 1.0  # in the loop
+                A[3] = T.ldexp(A[3], 2)  # in the loop
                 A[5] = 2.0
                 for i in T.Parallel(64):
                     A[i] = T.call_extern("float32", "tanf", A[i])  # deep in the loop
@@ -54,10 +53,10 @@ def test_each_obstacle_of_a_line_and_of_a_body_that_was_not_reached():
         ("two of them", "the function tirx.ldexp"),
         ("open", "n"),
         ("inside the open loop", function),
-        ("of one thread", "`tx` is an index of one thread"),
-        ("under the thread's condition", function),
+        ("a choice", function),
+        ("under the choice", function),
         ("a condition", function),
-        ("in the loop", "`tx` is an index of one thread"),
+        ("in the loop", "the function tirx.ldexp"),
         ("deep in the loop", function),
     ]
     assert str(error).count("  | ") == 8

@@ -1,0 +1,153 @@
+"""What in a script is a PrimFunc, or gives one: by name, in the order of the script."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tle_raw.adapters.tilelang import objects
+from tle_raw.adapters.tilelang.port.load_script import Script
+from tle_raw.errors import DialectError, Place
+from tle_raw.porting import PortRequest, Skipped
+
+PRIM_FUNC, JIT, KERNEL, BUILDER = "PrimFunc", "jit", "kernel", "builder"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """``path`` is the object's Python expression inside the module; ``arguments`` are those that build it."""
+
+    name: str
+    path: str
+    kind: str
+    value: Any
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Place | None:
+        return objects.object_place(inspect.unwrap(self.value) if callable(self.value) else self.value)
+
+
+def find_candidates(script: Script, request: PortRequest) -> Iterator[Candidate | Skipped]:
+    """PrimFuncs, kernels, ``@tilelang.jit`` functions, and functions that hold a PrimFunc.
+
+    Raises
+    ------
+    DialectError : the name that is asked for, or an argument that is given, is none of the script's.
+    """
+    functions = {node.name: node for node in script.tree.body if isinstance(node, ast.FunctionDef)}
+    held = {name: value for name, value in vars(script.module).items() if _kind(script, functions, name, value)}
+    if request.name:
+        held = {request.name: _named(script, request.name)}
+    _check_arguments(held, functions, request)
+    built = {_builder_of(kernel) for kernel in script.compiled}
+    for name, value in held.items():
+        kind = _kind(script, functions, name, value) or BUILDER
+        path = f"{name}.jit_impl" if hasattr(value, "jit_impl") else name
+        value = getattr(value, "jit_impl", value)
+        if kind in (PRIM_FUNC, KERNEL):
+            yield Candidate(name, path, kind, value)
+            continue
+        given, missing = _arguments(name, value, functions.get(name), request.arguments)
+        if not missing:
+            yield Candidate(name, path, kind, value, given)
+        elif name not in built:  # the script itself has called it
+            wanted = " ".join(f"{name}:{parameter}=…" for parameter in missing)
+            reason = f"it builds a kernel from {', '.join(missing)}"
+            yield Skipped(name, reason, Candidate(name, path, kind, value).place, f"--arguments {wanted}")
+
+
+def _kind(script: Script, functions: Mapping[str, ast.FunctionDef], name: str, value: Any) -> str:
+    """What an object is; "" for what has nothing to do with kernels."""
+    if objects.is_tilelang_object(value):
+        if type(value).__name__ == "PrimFunc":
+            return PRIM_FUNC
+        if type(value).__name__ == "JITKernel":
+            return KERNEL
+        return JIT if hasattr(value, "get_tir") or hasattr(value, "jit_impl") else ""
+    own = _is_function(value) and value.__module__ == script.module.__name__ and name in functions
+    return BUILDER if own and _holds_prim_func(functions[name]) else ""
+
+
+def _is_function(value: Any) -> bool:
+    """Also one that a decorator such as ``functools.cache`` wraps."""
+    return callable(value) and inspect.isfunction(inspect.unwrap(value))
+
+
+def _holds_prim_func(function: ast.FunctionDef) -> bool:
+    """A function inside is decorated with ``prim_func``, under whatever name of its module, and something returned."""
+    inner = [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef) and node is not function]
+    decorated = any(_last_name(decorator) == "prim_func" for node in inner for decorator in node.decorator_list)
+    return decorated and any(isinstance(node, ast.Return) and node.value for node in _own_nodes(function))
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Without those of functions inside."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            yield child
+            yield from _own_nodes(child)
+
+
+def _last_name(decorator: ast.expr) -> str:
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _named(script: Script, name: str) -> Any:
+    value = vars(script.module).get(name)
+    if value is None or not (objects.is_tilelang_object(value) or _is_function(value)):
+        raise DialectError(f"{script.module.__file__} holds no kernel, and no function, called `{name}`")
+    return value
+
+
+def _builder_of(kernel: Any) -> str:
+    """The function of the module in which a captured kernel's PrimFunc was written."""
+    function = objects.python_function(kernel)
+    return function.__qualname__.split(".")[0] if function is not None else ""
+
+
+def _arguments(
+    name: str, value: Any, written: ast.FunctionDef | None, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Those that this function takes of what the user gives, and those that it lacks."""
+    needed, known = _parameters(value, written)
+    mine = {n.removeprefix(f"{name}:"): v for n, v in sorted(given.items()) if n.startswith(f"{name}:")}
+    every = {n: v for n, v in given.items() if ":" not in n and n in known}
+    arguments = {**every, **mine}
+    return arguments, [parameter for parameter in needed if parameter not in arguments]
+
+
+def _parameters(value: Any, written: ast.FunctionDef | None) -> tuple[list[str], list[str]]:
+    """Parameters that have no default, and all; an eager kernel's tensors are none, its ``T.const`` names are."""
+    function = objects.python_function(value) or value
+    tensors = set(getattr(getattr(value, "func", None), "tensor_args", None) or ())
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in tensors]
+    consts = _constants(written) if written is not None else []
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind in plain]
+    return [*needed, *consts], [*(p.name for p in parameters), *consts]
+
+
+def _constants(function: ast.FunctionDef) -> list[str]:
+    """``M, N = T.const("M N")``: sizes that a call's tensors would give."""
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _last_name(node) == "const"]
+    words = [a.value for call in calls for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return [name for word in words for name in word.replace(",", " ").split()]
+
+
+def _check_arguments(held: Mapping[str, Any], functions: Mapping[str, ast.FunctionDef], request: PortRequest) -> None:
+    builders = {
+        name: _parameters(getattr(value, "jit_impl", value), functions.get(name))[1]
+        for name, value in held.items()
+        if _is_function(value) or hasattr(value, "get_tir") or hasattr(value, "jit_impl")
+    }
+    for argument in request.arguments:
+        function, colon, parameter = argument.rpartition(":")
+        taking = [name for name, parameters in builders.items() if parameter in parameters]
+        if not taking or (colon and function not in taking):
+            told = "; ".join(f"{name}({', '.join(parameters)})" for name, parameters in builders.items())
+            raise DialectError(f"no function takes --arguments {argument}", hint=f"there is {told or 'none'}")

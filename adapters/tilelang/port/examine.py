@@ -1,0 +1,153 @@
+"""One PrimFunc: what it is, the routes that it takes, and all that stands in the way of a better one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tle_raw
+from tle_raw.adapters.tilelang.linked.lowered_away import lowered_away
+from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT, Candidate
+from tle_raw.adapters.tilelang.port.capture import Launched, captured
+from tle_raw.adapters.tilelang.port.compile_ahead import compile_ahead
+from tle_raw.adapters.tilelang.program import Program
+from tle_raw.adapters.tilelang.traced.tracer import REFUSAL
+from tle_raw.errors import FragmentSourceError, TLEError, ToolchainError, UntraceableError
+from tle_raw.porting import Obstacle, Ported, Way
+from tle_raw.signature import INOUT, Signature
+from tle_raw.target import Target
+
+TRACED, LINKED = "traced", "linked"
+
+
+@dataclass(frozen=True)
+class Examined:
+    """``fragment`` is None where there is none; ``route`` is set where the first choice is not the one that works."""
+
+    candidate: Candidate
+    ported: Ported
+    fragment: Any = None
+    program: Program | None = None
+    num_warps: int = 4
+    route: str = ""
+
+    @property
+    def runs_on_cpu(self) -> bool:
+        return any(way.target == "cpu" and way.route for way in self.ported.ways)
+
+
+def built(candidate: Candidate) -> Any:
+    """What ``tle_raw.fragment`` takes: a builder is called, with its kernels taken and not compiled."""
+    if candidate.kind != BUILDER:
+        return candidate.value
+    try:
+        with captured():
+            return candidate.value(**candidate.arguments)
+    except Launched:
+        raise FragmentSourceError(f"`{candidate.name}` runs a kernel, instead of giving one").at(
+            source=candidate.place
+        ) from None
+    except TLEError:
+        raise
+    except Exception as error:
+        raise FragmentSourceError(f"`{candidate.name}` fails: {type(error).__name__}: {error}").at(
+            source=candidate.place
+        ) from error
+
+
+def examine(candidate: Candidate, source: Any, target: Target) -> Examined:
+    """``source`` is what the candidate was built to."""
+    options: dict[str, Any] = {"in_grid": True}
+    if candidate.kind == JIT:
+        options["arguments"] = dict(candidate.arguments)
+    try:
+        fragment = tle_raw.fragment(source, **options)
+        whole = fragment.as_kernel()
+    except TLEError as error:
+        return Examined(candidate, Ported(candidate.name, candidate.name, candidate.place, (), (), (told(error),)))
+    gpu, obstacles, works = _on_gpu(source, options, whole, target)
+    cpu = _on_cpu(source, options) if gpu.route == TRACED else Way("cpu", "", ("only traced regions run there",))
+    assert fragment.signature is not None  # a PrimFunc states its own
+    facts = tuple(_facts(whole.program, fragment.signature, whole.num_warps))
+    ported = Ported(candidate.name, whole.program.name, fragment.place, facts, (gpu, cpu), tuple(obstacles))
+    return Examined(candidate, ported, fragment, whole.program, whole.num_warps, works)
+
+
+def _on_gpu(source: Any, options: dict[str, Any], whole: Any, target: Target) -> tuple[Way, list[Obstacle], str]:
+    """The way, what stands in the way, and the route to name where the first choice fails after it was traced."""
+    try:
+        compiled = compile_ahead(tle_raw.fragment(source, **options, route=TRACED), target.backend, target.capability)
+        return Way(str(target), TRACED, tuple(_cost(compiled))), [], ""
+    except Exception as error:
+        cause = _cause(error)
+    obstacles = [told(each) for each in (cause, *getattr(cause, "others", ()))]
+    works = "" if isinstance(cause, UntraceableError) else LINKED
+    try:
+        compiled = compile_ahead(tle_raw.fragment(source, **options, route=LINKED), target.backend, target.capability)
+        facts = _cost(compiled)
+    except Exception as error:
+        cause = _cause(error)
+        if not isinstance(cause, ToolchainError):
+            return Way(str(target), ""), [*obstacles, told(cause, "linked: ")], ""
+        facts = [f"not compiled here: {cause.message}{f' ({cause.hint})' * bool(cause.hint)}"]
+    return Way(str(target), LINKED, (*facts, *_lost(whole, target))), obstacles, works
+
+
+def _lost(whole: Any, target: Target) -> tuple[str, ...]:
+    program = whole.program
+    try:
+        return lowered_away(program.prim_func, math.prod(program.threads or (128,)), target.arch, whole.pass_configs)
+    except Exception:  # TileLang alone does not lower it: then nothing of it is lost
+        return ()
+
+
+def _on_cpu(source: Any, options: dict[str, Any]) -> Way:
+    try:
+        compile_ahead(tle_raw.fragment(source, **options, route=TRACED), "cpu", 0)
+    except Exception as error:
+        cause = _cause(error)
+        return Way("cpu", "", (cause.message, *([f"hint: {cause.hint}"] if cause.hint else ())))
+    return Way("cpu", TRACED)
+
+
+def _cause(error: BaseException) -> TLEError:
+    """Triton wraps what happens while it reads a kernel."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, TLEError):
+        found = found.__cause__ or found.__context__
+    if found is not None:
+        return found
+    words = str(error).strip().splitlines()
+    return TLEError(f"Triton refuses it: {type(error).__name__}: {words[0] if words else ''}")
+
+
+def told(error: TLEError, start: str = "") -> Obstacle:
+    """An error as an obstacle at its own line of the script."""
+    rows = [f"{row.what}: {row.expected} is expected, not {row.got}" for row in error.table if row.differs]
+    message = "; ".join([start + error.message.removeprefix(REFUSAL), *rows])
+    place = error.context.source
+    return Obstacle(message, place if place and place.line else None, error.hint)
+
+
+def _cost(compiled: Any) -> list[str]:
+    report = tle_raw.report(compiled)
+    facts = [f"{report.dynamic_shared + report.static_shared} bytes of shared memory"]
+    if report.registers is not None:
+        facts.insert(0, f"{report.registers} registers, {report.spills or 0} spills")
+    return facts
+
+
+def _facts(program: Program, signature: Signature, num_warps: int) -> Iterator[tuple[str, str]]:
+    extents = " x ".join(str(axis.extent) for axis in program.grid)
+    threads = math.prod(program.threads) if program.threads else 128
+    yield "T.Kernel", f"{extents} ({', '.join(a.name for a in program.grid)}), {threads} threads: num_warps={num_warps}"
+    for parameter in signature.parameters:
+        kind: Any = parameter.type  # a pointer or a scalar
+        dtype, name = kind.dtype, parameter.name
+        if name in program.buffers:
+            shape = ", ".join(str(extent) for extent in program.buffers[name].shape)
+            yield name, f"{dtype}[{shape}]{', written' if parameter.effect == INOUT else ''}"
+        else:
+            yield name, f"{dtype}{', a size that is left open' if name in program.dims else ''}"

@@ -1,0 +1,222 @@
+"""Writes the Triton file: for each PrimFunc a region, a kernel around it, its launch, and a check of its numbers."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT
+from tle_raw.adapters.tilelang.port.compile_ahead import triton_types
+from tle_raw.adapters.tilelang.port.examine import Examined
+from tle_raw.adapters.tilelang.port.inputs import input_lines
+from tle_raw.adapters.tilelang.port.python_text import broken, dictionary, expression, literal, tuple_text
+from tle_raw.errors import FragmentSourceError
+from tle_raw.porting import PortRequest
+from tle_raw.signature import INOUT
+from tle_raw.target import Target
+
+MODULE = "source"  # what the script is called in the file
+_TAKEN = {MODULE, "check", "device", "grid", "load_script", "run_alone", "sys", "tl", "tle_raw", "torch", "triton"}
+
+
+def write_triton(request: PortRequest, examined: Sequence[Examined], is_plain: bool, target: Target) -> str:
+    """The text of the file. ``is_plain`` says that importing the script neither compiles nor runs anything."""
+    lines = [*_head(request, examined, is_plain, target)]
+    for each in examined:
+        lines += ["", "", *_Section(each, target).lines()]
+    return "\n".join([*lines, "", "", *_check(), "", "", *_main(examined, target)]) + "\n"
+
+
+def _head(request: PortRequest, examined: Sequence[Examined], is_plain: bool, target: Target) -> Iterator[str]:
+    file = request.file
+    yield f'"""The TileLang kernels of {_words(file.name)} as regions of Triton kernels.'
+    yield ""
+    for each in examined:
+        on_cpu = ", runs on the CPU too" if each.runs_on_cpu else ""
+        yield f"{each.ported.name}: {each.ported.route} on {target}{on_cpu}."
+    yield '"""'
+    yield ""
+    beside = file.parent == request.output.parent and file.stem.isidentifier() and not keyword.iskeyword(file.stem)
+    is_import = is_plain and beside
+    if not is_import:
+        yield from ("from pathlib import Path", "")
+    yield from ("import torch", "import triton")
+    if any(not each.runs_on_cpu for each in examined):
+        yield from ("from triton.backends.compiler import GPUTarget", "from triton.compiler import ASTSource")
+    yield from ("", "import tle_raw")
+    names = ", ".join([*(["load_script"] if not is_import else []), "run_alone"])
+    yield f"from tle_raw.adapters.tilelang.port import {names}"
+    if is_import:
+        yield from ("", f"import {file.stem} as {MODULE}")
+        return
+    way = os.path.relpath(file, request.output.parent)
+    yield ""
+    if not is_plain:
+        yield "# Not a plain import: the script compiles or runs kernels, or needs a GPU, when it is imported."
+    yield from broken(f"{MODULE} = load_script(", [f"Path(__file__).parent / {literal(way)}"], ")")
+
+
+def _words(text: str) -> str:
+    return text.replace("\\", "").replace('"', "")
+
+
+class _Section:
+    """The lines of one PrimFunc."""
+
+    def __init__(self, examined: Examined, target: Target) -> None:
+        assert examined.program is not None
+        self.examined, self.target, self.program = examined, target, examined.program
+        self.name = examined.ported.name
+        self.parameters = [p.name for p in examined.fragment.signature.parameters]
+        own = {f"{self.name}_{part}" for part in ("region", "kernel", "arguments", "inputs")} | _TAKEN
+        self.spelled = _spelled(self.parameters, own)
+        self.order = [self.spelled[name] for name in self.program.order]
+        self.dims = {name: _place_of_dim(self.program, variable) for name, variable in self.program.dims.items()}
+
+    def lines(self) -> list[str]:
+        compiling = [] if self.examined.runs_on_cpu else ["", "", *self._compiling()]
+        parts = (self._region(), self._kernel(), self._launch(), self._inputs())
+        return [line for number, part in enumerate(parts) for line in (["", ""] * bool(number) + part)] + compiling
+
+    def _region(self) -> list[str]:
+        candidate, lines = self.examined.candidate, []
+        source, options = f"{MODULE}.{candidate.path}", ["in_grid=True"]
+        if candidate.arguments:
+            values = {name: literal(value) for name, value in candidate.arguments.items()}
+            lines += dictionary(f"{self.name}_arguments", {n: v for n, v in values.items() if v is not None})
+        if candidate.kind == JIT and candidate.arguments:
+            options.insert(0, f"arguments={self.name}_arguments")
+        elif candidate.kind == BUILDER:
+            source += f"(**{self.name}_arguments)" if candidate.arguments else "()"
+        if self.examined.route:
+            options.append(f'route="{self.examined.route}"')
+        lines += [
+            "# in_grid: the kernel is launched over the PrimFunc's own grid. Leave it out when you launch another."
+        ]
+        return [*lines, *broken(f"{self.name}_region = tle_raw.fragment(", [source, *options], ")")]
+
+    def _kernel(self) -> list[str]:
+        names = [self.spelled[name] for name in self.parameters]
+        return [
+            "@triton.jit",
+            *broken(f"def {self.name}_kernel(", names, "):"),
+            "    # Triton code before the region stands here.",
+            *broken(f"{self.name}_region(", names, ")", 4),
+            "    # Triton code after it stands here; tl.debug_barrier() first, where it reads what the region wrote.",
+        ]
+
+    def _launch(self) -> list[str]:
+        grid = [expression(axis.extent, self._name_of) for axis in self.program.grid]
+        known = [extent for extent in grid if extent is not None]
+        lines = [f"    {self.spelled[name]} = {place}" for name, place in self.dims.items() if place]
+        if len(known) == len(grid):
+            lines.append(f"    grid = {tuple_text(known)}")
+        else:
+            lines += broken(f"grid = {self.name}_region.as_kernel().grid(", self.order, ")", 4)
+        dims = [self.spelled[name] for name in self.program.dims]
+        passed = [*self.order, *dims, f"num_warps={self.examined.num_warps}"]
+        return [
+            *broken(f"def run_{self.name}(", [*self.order, *self._open()], "):"),
+            *lines,
+            *broken(f"return {self.name}_kernel[grid](", passed, ")", 4),
+        ]
+
+    def _inputs(self) -> list[str]:
+        lines = input_lines(self.program, self.examined.fragment.signature, self.spelled)
+        returned = [*self.order, *self._open()]
+        one = f"{returned[0]}," if len(returned) == 1 else ", ".join(returned)
+        last = [f"    return {one}"] if len(one) < 100 else broken("return (", returned, ")", 4)
+        return [f"def {self.name}_inputs(device):", *lines, *last]
+
+    def _compiling(self) -> list[str]:
+        types = {self.spelled[n]: f'"{t}"' for n, t in triton_types(self.examined.fragment.signature).items()}
+        return [
+            f"def compile_{self.name}():",
+            '    """For a GPU that need not be there."""',
+            *(f"    {line}" for line in dictionary("types", types)),
+            f'    target = GPUTarget("cuda", {self.target.capability}, 32)',
+            *broken(
+                "return triton.compile(",
+                [
+                    f"ASTSource({self.name}_kernel, types)",
+                    "target=target",
+                    f'options={{"num_warps": {self.examined.num_warps}}}',
+                ],
+                ")",
+                4,
+            ),
+        ]
+
+    def _open(self) -> list[str]:
+        """Sizes that no buffer tells."""
+        return [self.spelled[name] for name, place in self.dims.items() if not place]
+
+    def _name_of(self, variable: Any) -> str | None:
+        known = {**self.program.scalars, **self.program.dims}
+        return next((self.spelled[name] for name, v in known.items() if v.same_as(variable)), None)
+
+
+def _spelled(names: Sequence[str], taken: set[str]) -> Mapping[str, str]:
+    """Each name as an identifier of its own that means nothing else in the file."""
+    found: dict[str, str] = {}
+    for name in names:
+        word = re.sub(r"\W", "_", name)
+        word = word if word.isidentifier() and not keyword.iskeyword(word) else f"{word}_"
+        while word in taken or word in found.values():
+            word += "_"
+        found[name] = word
+    return found
+
+
+def _place_of_dim(program: Any, variable: Any) -> str:
+    """Which tensor has an open size or stride as its own."""
+    for name, buffer in program.buffers.items():
+        for number, extent in enumerate(buffer.shape):
+            if variable.same_as(extent):
+                return f"{name}.shape[{number}]"
+        for number, stride in enumerate(buffer.strides):
+            if variable.same_as(stride):
+                return f"{name}.stride({number})"
+    return ""
+
+
+def _check() -> list[str]:
+    return '''def check(name, region, run, arguments, written):
+    """Runs a kernel, and compares what it wrote with what the PrimFunc writes by itself."""
+    expected = [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments]
+    who = run_alone(region, *expected)
+    print(tle_raw.report(run(*arguments)))
+    for number in written:
+        got, wanted = arguments[number].double(), expected[number].double()
+        torch.testing.assert_close(got, wanted, rtol=1e-2, atol=1e-2, equal_nan=True)
+    print(f"{name} computes what {who} does")'''.splitlines()
+
+
+def _main(examined: Sequence[Examined], target: Target) -> Iterator[str]:
+    yield 'if __name__ == "__main__":'
+    yield "    device = triton.runtime.driver.active.get_active_torch_device()  # the GPU, or else the CPU"
+    for each in examined:
+        assert each.program is not None
+        name, effects = each.ported.name, {p.name: p.effect for p in each.fragment.signature.parameters}
+        written = [str(n) for n, parameter in enumerate(each.program.order) if effects[parameter] == INOUT]
+        items = [f'"{name}"', f"{name}_region", f"run_{name}", f"{name}_inputs(device)", f"[{', '.join(written)}]"]
+        is_open = not all(_place_of_dim(each.program, v) for v in each.program.dims.values())
+        if each.runs_on_cpu and not is_open:
+            yield from broken("check(", items, ")", 4)
+        elif is_open:
+            yield f"    print(tle_raw.report(run_{name}(*{name}_inputs(device))))"
+        else:
+            yield '    if device.type == "cuda":'
+            yield from broken("check(", items, ")", 8)
+            yield "    else:  # it is linked, which is for GPUs only"
+            yield f"        print(tle_raw.report(compile_{name}()))"
+
+
+def check_arguments(examined: Examined) -> None:
+    """Refuse arguments that no text can say."""
+    for name, value in examined.candidate.arguments.items():
+        if literal(value) is None:
+            raise FragmentSourceError(f"the argument {name}={value!r} cannot be written into a file")

@@ -1,0 +1,110 @@
+"""Ports a file in a process of its own: whatever the file does, the tool lives on and tells of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tle_raw.adapter import PortingAdapter
+from tle_raw.errors import DialectError, FragmentSourceError, TLEError
+from tle_raw.porting import Ported, PortRequest, Skipped, TritonFile
+from tle_raw.registry import adapter_names, find_adapter
+
+_LOG_LINES = 12
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that was said. ``text`` is "" and ``error`` is set where it ended before its end."""
+
+    ported: tuple[Ported, ...]
+    skipped: tuple[Skipped, ...]
+    text: str
+    error: TLEError | None
+
+
+def porting_dialect(file: Path, named: str = "") -> str:
+    """The dialect that a file is to be ported from.
+
+    Raises
+    ------
+    FragmentSourceError : there is no such file. DialectError : no dialect ports it.
+    """
+    if not file.is_file():
+        raise FragmentSourceError(f"no such file: {file}")
+    adapters = {name: find_adapter(name) for name in ([named] if named else adapter_names())}
+    porting = {name: a for name, a in adapters.items() if isinstance(a, PortingAdapter)}
+    if named:
+        if not porting:
+            raise DialectError(f"files of dialect {named!r} cannot be ported")
+        return named
+    text = file.read_text(encoding="utf-8", errors="replace")
+    found = [name for name, adapter in porting.items() if adapter.can_port(text)]
+    if len(found) != 1:
+        raise DialectError(
+            f"{file} {'is of several dialects' if found else 'imports no language that can be ported'}",
+            hint=f"name it: --dialect {'|'.join(found or porting)}",
+        )
+    return found[0]
+
+
+def port(dialect: str, request: PortRequest, limit: float) -> Outcome:
+    """Run the file, look at its programs, and write their Triton file, within ``limit`` seconds."""
+    with tempfile.TemporaryDirectory(prefix="tle-raw-port-") as folder:
+        question, answers, log = (Path(folder, name) for name in ("question", "answers", "log"))
+        question.write_bytes(pickle.dumps((dialect, request)))
+        answers.touch()
+        status = _run([sys.executable, "-P", "-m", "tle_raw.porting.child", str(question), str(answers)], log, limit)
+        said = list(_read(answers))
+        failed = _failure(status, limit, request, log)
+    errors = [answer for answer in said if isinstance(answer, TLEError)]
+    return Outcome(
+        tuple(a for a in said if isinstance(a, Ported)),
+        tuple(a for a in said if isinstance(a, Skipped)),
+        next((a.text for a in said if isinstance(a, TritonFile)), ""),
+        next(iter(errors), failed),
+    )
+
+
+def _run(command: list[str], log: Path, limit: float) -> int | None:
+    """The exit status; None when the time was over. What the file starts ends with it."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            return process.wait(limit)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _read(answers: Path) -> Iterator[Any]:
+    with answers.open("rb") as file:
+        while True:
+            try:
+                yield pickle.load(file)
+            except (EOFError, pickle.UnpicklingError):  # the last one may be half written
+                return
+
+
+def _failure(status: int | None, limit: float, request: PortRequest, log: Path) -> TLEError | None:
+    if status == 0:
+        return None
+    if status is None:
+        return FragmentSourceError(f"{request.file} did not end within {limit:g} seconds", hint="--limit SECONDS")
+    how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+    tail = log.read_text(errors="replace").splitlines()[-_LOG_LINES:]
+    return FragmentSourceError(f"the process that ran {request.file} died: {how}", log="\n".join(tail))
