@@ -1,4 +1,4 @@
-"""TileLang kernels by the linked route: right numbers, alone, in sequence, on tiles that the caller chooses."""
+"""TileLang kernels: each kind by each route; the linked route alone, in sequence, on tiles that the caller chooses."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import triton
 import triton.language as tl
 
 import tle_raw
-from tests.gpu.device import DEVICE, check_close, check_integers, check_norm, numbers, poisoned
+from tests.gpu.device import COMPILE_ONLY, DEVICE, check_close, check_integers, check_norm, numbers, poisoned
 
 pytest.importorskip("tilelang")
 
+from tests.adapters.tilelang.kinds import KINDS, ROUTES, differences
 from tests.adapters.tilelang.linked import kernels
 
 pytestmark = pytest.mark.gpu
@@ -109,6 +110,16 @@ def in_sequence(a, b, c, x, y, scale, N: tl.constexpr):
     gemm(a, b, c)
     tl.store(y + number * N + i, tl.cumsum(before, 0) * scale)
     gemm(a, b, c)
+
+
+@pytest.mark.parametrize("kind, route", ROUTES)
+def test_each_kind_of_kernel(kind, route):
+    case = KINDS[kind]()
+    arguments = tuple(x.to(DEVICE) if isinstance(x, torch.Tensor) else x for x in case.arguments)
+    compiled = tle_raw.fragment(case.prim_func, route=route).as_kernel()(*arguments)
+    report = tle_raw.report(compiled)
+    assert report.one_kernel and report.regions[0].route.startswith(route)
+    assert COMPILE_ONLY or differences(case, arguments) == []
 
 
 def halves(*shape: int, seed: int = 0, factor: float = 1.0) -> torch.Tensor:
