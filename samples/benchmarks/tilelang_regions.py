@@ -1,22 +1,28 @@
 """A TileLang kernel as a region of a Triton kernel, against TileLang alone: same PrimFunc, grid, block and inputs.
 
 TileLang alone is compiled by nvcc with TileLang's own settings: TMA, and warps of their own that load, where it likes.
+The last row is a sample that calls two TileLang kernels in one launch, against the two launches of TileLang alone.
 Needs TileLang; the regions need no clang where a cache of compiled fragments is filled.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import compile_only
 import measure
 import torch
 import triton
-from tilelang_kernels import attention, dequantise_gemm, gemm
+from tilelang_kernels import attention, dequantise_gemm, gemm, mla_decode
 
 import tle_raw
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import common
 
 BUFFERS = 4
 GOAL = 1.05
@@ -119,15 +125,82 @@ def attention_case(length: int, device: str, causal: bool) -> Case:
     )
 
 
+def mla_case(batch: int, length: int, device: str) -> Case:
+    """Heads, dims and tiles are those of DeepSeek's models, and of TileLang's own example."""
+    heads, dim, extra, tile = 128, 512, 64, (64, 64)
+    q, q_pe = sets((batch, heads, dim), device), sets((batch, heads, extra), device)
+    kv, k_pe = sets((batch, length, 1, dim), device), sets((batch, length, 1, extra), device)
+
+    def expected(i: int) -> torch.Tensor:
+        found = torch.empty_like(q[i], dtype=torch.float64)
+        for b in range(batch):  # all at once would not fit in memory as float64
+            keys, positions = kv[i][b, :, 0].double(), k_pe[i][b, :, 0].double()
+            scores = (q[i][b].double() @ keys.T + q_pe[i][b].double() @ positions.T) / (dim + extra) ** 0.5
+            found[b] = torch.softmax(scores, dim=-1) @ keys
+        return found
+
+    return Case(
+        f"MLA decode {batch}x{heads}, {length} keys of {dim}+{extra} f16",
+        mla_decode(batch, heads, length, dim, extra, 1, tile, threads=256),
+        (heads // tile[0], batch),
+        8,
+        list(zip(q, q_pe, kv, k_pe)),
+        empties((batch, heads, dim), device),
+        expected,
+    )
+
+
 def cases(device: str, small: bool) -> list[Callable[[], Case]]:
     size, length = (512, 512) if small else (8192, 4096)
+    batch, keys = (4, 256) if small else (128, 8192)
     return [
         lambda: gemm_case(size, device),
         lambda: gemm_case(size // 2, device),
         lambda: dequantise_case(size, device),
         lambda: attention_case(length, device, causal=False),
         lambda: attention_case(length, device, causal=True),
+        lambda: mla_case(batch, keys, device),
     ]
+
+
+class Router:
+    """The sample: two TileLang kernels and Triton code in one launch."""
+
+    def __init__(self, tokens: int, device: str) -> None:
+        self.sample = common.load("tilelang_in_triton/03_router.py")
+        self.tokens = tokens
+        dim, experts, chosen = self.sample.DIM, self.sample.EXPERTS, self.sample.CHOSEN
+        self.x, self.w = sets((tokens, dim), device), (torch.randn(dim, experts, device=device) / dim**0.5).half()
+        self.bias = torch.randn(experts, device=device)
+        self.scores = torch.empty(tokens, experts, device=device)
+        self.values = [torch.empty(tokens, chosen, device=device) for _ in range(BUFFERS)]
+        self.places = [torch.empty(tokens, chosen, device=device, dtype=torch.int32) for _ in range(BUFFERS)]
+
+    def one(self, b: int) -> Any:
+        return self.sample.launch(self.x[b], self.w, self.bias, self.values[b], self.places[b])
+
+    def two(self) -> Callable[[int], Any]:
+        launches = self.sample.tilelang_alone()
+        return lambda b: launches(self.x[b], self.w, self.scores, self.values[b], self.places[b])
+
+    def best(self, b: int, bias: torch.Tensor | float) -> torch.Tensor:
+        scores = self.x[b].double() @ self.w.double() + bias
+        return scores.topk(self.sample.CHOSEN).values
+
+    def row(self, quick: bool) -> measure.Row:
+        launches = {"one launch": self.one, "two launches": self.two()}
+        report = tle_raw.report(self.one(0))
+        torch.cuda.synchronize()
+        measure.check("router, weights", self.values[0], self.best(0, self.bias.double()).softmax(1), 1e-4)
+        launches["two launches"](0)
+        torch.cuda.synchronize()
+        measure.check("router by TileLang alone, scores", self.values[0], self.best(0, 0.0), 1e-4)
+        times, noise = measure.compare(launches, BUFFERS, quick)
+        ratio = times["two launches"] / times["one launch"]
+        sides = {f"{side} ms": time for side, time in times.items()}
+        note = f"{report.registers} registers; the two do neither the bias nor the weights"
+        name = f"router, {self.tokens} tokens: TileLang's two launches over one"
+        return measure.Row(name, ratio, "x", 1.0, True, sides, noise, note)
 
 
 def main() -> None:
@@ -140,6 +213,7 @@ def main() -> None:
             print(f"{case.name}\n{tle_raw.report(case.region('linked')(0))}", flush=True)
         for make_case in cases("meta", small=False):  # these shapes go into the cache; their arrays are never made
             tle_raw.report(compile_only_region(make_case()))
+        print(tle_raw.report(Router(64, "cpu").one(0)))
         return
     rows = []
     for make_case in cases("cuda", small=options.quick):
@@ -167,6 +241,7 @@ def main() -> None:
         print(rows[-1].line(), flush=True)
         del case, launches
         torch.cuda.empty_cache()
+    rows.append(Router(4096 if options.quick else 65536, "cuda").row(options.quick))
     measure.report("TileLang region against TileLang alone", rows, options)
 
 
