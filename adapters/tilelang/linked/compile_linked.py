@@ -13,6 +13,7 @@ from tle_raw.adapters.cuda.command import command_line
 from tle_raw.adapters.cuda.options import read_options
 from tle_raw.adapters.cuda.toolchain import Toolchain, find_toolchain
 from tle_raw.adapters.tilelang.installed import RANGE, installed_version
+from tle_raw.adapters.tilelang.linked.curand import curand_folders, curand_version
 from tle_raw.adapters.tilelang.linked.device_function import device_function
 from tle_raw.adapters.tilelang.linked.explain import explain
 from tle_raw.adapters.tilelang.linked.host_call import HostValueError
@@ -69,7 +70,8 @@ def compiler_identity() -> str:
     ToolchainError : one of them is missing.
     """
     _headers()
-    return f"TileLang {installed_version()}, {find_toolchain().identity()}"
+    curand = curand_version()
+    return f"TileLang {installed_version()}, {find_toolchain().identity()}" + (f", {curand}" if curand else "")
 
 
 def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
@@ -124,6 +126,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
 
     toolchain, headers = find_toolchain(), _headers()
     linked = linked_unit(source, linkable, bound, target.arch)
+    headers += curand_folders(linked.unit.text, toolchain.toolkit.root)
     command = _command(toolchain, headers, source.place, linkable, target.arch)
     run = run_compiler(command, linked.unit.text, knobs.compile_timeout)
     if run.returncode != 0:

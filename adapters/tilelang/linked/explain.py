@@ -10,13 +10,14 @@ from tle_raw.adapters.cuda.diagnostics import Diagnostic, Location, crashed, fir
 from tle_raw.adapters.cuda.explain import belongs_to
 from tle_raw.adapters.cuda.toolchain import Toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL
+from tle_raw.adapters.tilelang.linked.curand import INSTALL as CURAND
 from tle_raw.errors import CompilationFailed, Context, Place, TLEError, ToolchainError
 from tle_raw.linker.run_compiler import Run
 
 _LOG_LINES = 40
 # Headers of packages of their own, by how they begin.
 _PACKAGES = (
-    ("curand", "T.rng_* needs cuRAND's headers: install a CUDA toolkit and set knobs.cuda.toolkit"),
+    ("curand", f"T.rng_* needs cuRAND: {CURAND}"),
     ("nv/", "pip install nvidia-cuda-cccl  (or: pip install 'tle_raw[cuda]')"),
     ("cuda/", "pip install nvidia-cuda-cccl  (or: pip install 'tle_raw[cuda]')"),
 )
