@@ -636,3 +636,21 @@ def test_strided_memory():
     assert [p.name for p in fragment.signature.parameters] == ["X", "Y", "s"]
     fragment.as_kernel()(x, y)
     assert torch.equal(y, x)
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_eight_bit_floats_are_zero_beyond_the_bounds(dtype):
+    @T.prim_func
+    def rows(X: T.Tensor((33, 40), dtype), Y: T.Tensor((48, 64), "float32")):
+        with T.Kernel(3, threads=64) as bx:
+            tile = T.alloc_shared((16, 64), dtype)
+            T.copy(X[bx * 16, 0], tile)
+            for i, j in T.Parallel(16, 64):
+                Y[bx * 16 + i, j] = T.cast(tile[i, j], "float32") + 1.0
+
+    x, y = random(33, 40).to(getattr(torch, dtype)), torch.zeros(48, 64)
+    run(rows, x, y)
+    expected = torch.ones(48, 64)
+    expected[:33, :40] += x.float()
+    assert torch.equal(y, expected)
+    assert compile_for_gpu(tle_raw.fragment(rows, route="traced")).asm["cubin"]
