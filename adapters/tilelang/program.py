@@ -123,13 +123,14 @@ def _check_kernels(prim_func: Any) -> None:
             hint="put the body under `with T.Kernel(..., threads=128) as bx:`",
         )
     if len(kernels) > 1:
+        places = [place_of(kernel) for kernel in kernels]
+        lines = " and ".join(str(place.line) for place in places if place is not None)
         error = FragmentSourceError(
             "the PrimFunc holds several T.Kernels: they are launches of their own",
-            table=[Row("T.Kernel", "1", str(len(kernels)))],
+            table=[Row("T.Kernel", "1", f"{len(kernels)}" + (f", in lines {lines}" if lines else ""))],
             hint="tle_raw.adapters.tilelang.split_kernels(prim_func) makes a PrimFunc of each",
         )
-        error.at(source=place_of(kernels[1]))
-        raise error
+        raise error.at(source=places[1])
 
 
 def kernels_of(body: Any) -> list[Any]:

@@ -21,6 +21,7 @@ from tle_raw.errors import (
     CompilationFailed,
     DialectError,
     FragmentSourceError,
+    RegionError,
     ShapeError,
     SignatureError,
     TLEError,
@@ -71,31 +72,37 @@ def test_a_fragment_of_another_version_is_refused(monkeypatch):
         tle_raw.fragment(prim_func)
 
 
-def test_no_kernel():
+@pytest.mark.parametrize("route", [None, "traced", "linked"])
+def test_no_kernel(route):
     @T.prim_func
     def nothing(A: T.Tensor((8,), "float32")):
         A[0] = 1.0
 
-    with pytest.raises(FragmentSourceError, match="holds no T"):
-        tle_raw.fragment(nothing)
+    with pytest.raises(FragmentSourceError, match="holds no T") as caught:
+        tle_raw.fragment(nothing, route=route)
+    assert caught.value.context.source.line == line_of("def nothing(")
 
 
-def test_several_kernels():
+@pytest.mark.parametrize("route", [None, "traced", "linked"])
+def test_several_kernels(route):
     @T.prim_func
     def two(A: T.Tensor((64,), "float32")):
-        with T.Kernel(1, threads=64) as _:
+        with T.Kernel(1, threads=64) as _:  # one launch
             for i in T.Parallel(64):
                 A[i] = 1.0
-        with T.Kernel(2, threads=64) as _:
+        with T.Kernel(2, threads=64) as _:  # another launch
             for i in T.Parallel(64):
                 A[i] = 2.0
 
     with pytest.raises(FragmentSourceError, match="several T") as caught:
-        tle_raw.fragment(two)
-    assert "2" in str(caught.value)
+        tle_raw.fragment(two, route=route)
+    first, second = line_of("# one launch"), line_of("# another launch")
+    assert caught.value.context.source.line == second
+    assert caught.value.table[0].got == f"2, in lines {first} and {second}"
 
 
-def test_code_for_the_host():
+@pytest.mark.parametrize("route", [None, "traced", "linked"])
+def test_code_for_the_host(route):
     @T.prim_func
     def host(A: T.Tensor((64,), "float32"), n: T.int32):
         A[0] = 3.0  # on the host
@@ -104,8 +111,42 @@ def test_code_for_the_host():
                 A[i] = 1.0
 
     with pytest.raises(UnsupportedFeatureError, match="code for the host") as caught:
-        tle_raw.fragment(host)
+        tle_raw.fragment(host, route=route)
     assert caught.value.context.source.line == line_of("A[0] = 3.0  # on the host")
+
+
+@pytest.mark.parametrize("threads, hint", [(64, "num_warps=2"), (96, "a block must be 32, 64")])
+def test_threads_that_are_not_those_of_the_launch(threads, hint):
+    @T.prim_func
+    def of_threads(A: T.Tensor((96,), "float32")):
+        with T.Kernel(1, threads=threads) as _:
+            for i in T.Parallel(96):
+                A[i] = 1.0
+
+    with pytest.raises(RegionError, match="a block of another size") as caught:
+        compile_for_gpu(tle_raw.fragment(of_threads, route="linked"), num_warps=4)
+    assert hint in caught.value.hint and caught.value.context.source.line == line_of("def of_threads(")
+
+
+def test_a_launch_that_only_tilelang_makes():
+    @T.prim_func
+    def clustered(A: T.Tensor((128,), "float32")):
+        with T.Kernel(2, threads=128, cluster_dims=(2, 1, 1)) as bx:
+            for i in T.Parallel(64):
+                A[bx * 64 + i] = 1.0
+
+    @T.prim_func
+    def synchronised(A: T.Tensor((128,), "float32")):
+        with T.Kernel(2, threads=128) as bx:
+            for i in T.Parallel(64):
+                A[bx * 64 + i] = 1.0
+            T.sync_grid()
+
+    for prim_func, words in ((clustered, "thread block clusters"), (synchronised, "a cooperative launch")):
+        with pytest.raises(UnsupportedFeatureError, match=words) as caught:
+            compile_for_gpu(tle_raw.fragment(prim_func, route="linked"))
+        name = prim_func.attrs["global_symbol"]
+        assert caught.value.context.source.line == line_of(f"def {name}(")
 
 
 def test_what_is_no_prim_func():
@@ -301,7 +342,8 @@ def test_loops_that_break():
     untraceable(broken, "break  # out of the loop", "break")
 
 
-def test_operations_for_amd_only():
+@pytest.mark.parametrize("route", [None, "traced", "linked"])
+def test_operations_for_amd_only(route):
     @T.prim_func
     def amd(A: T.Tensor((64, 64), "float16")):
         with T.Kernel(1, threads=64) as _:
@@ -310,7 +352,7 @@ def test_operations_for_amd_only():
             pair = ds_read_tr16_b64(a[0, 0])  # noqa: F841
 
     with pytest.raises(UnsupportedFeatureError, match="ds_read_tr16_b64 belongs to AMD GPUs") as caught:
-        tle_raw.fragment(amd)
+        tle_raw.fragment(amd, route=route)
     assert caught.value.context.source.line == line_of("pair = ds_read_tr16_b64(a[0, 0])")
 
 

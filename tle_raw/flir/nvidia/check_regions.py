@@ -8,7 +8,7 @@ from typing import Any
 from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.read_ports import Region
-from tle_raw.fragments import Fragment
+from tle_raw.fragments import Fragment, fragment_by_identity
 
 WARP = 32
 
@@ -41,7 +41,8 @@ def check_compiled(region: Region, fragment: CompiledFragment, options: Any) -> 
     try:
         _check_block(fragment.block, options)
     except RegionError as e:
-        raise e.at(fragment=region.record.bound.name, call_site=region.record.call_site) from None
+        place = fragment_by_identity(region.record.fragment).place
+        raise e.at(fragment=region.record.bound.name, source=place, call_site=region.record.call_site) from None
 
 
 def _check_block(block: tuple[int, ...] | None, options: Any) -> None:

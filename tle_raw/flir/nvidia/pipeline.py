@@ -165,8 +165,9 @@ def _parse(text: str, context: Any) -> Any:
 
 
 def _check(region: Region, options: Any) -> None:
+    fragment = fragment_by_identity(region.record.fragment)
     try:
-        check_launch(region, fragment_by_identity(region.record.fragment), options)
+        check_launch(region, fragment, options)
     except TLEError as e:
-        e.at(fragment=region.record.bound.name, call_site=region.record.call_site)
+        e.at(fragment=region.record.bound.name, source=fragment.place, call_site=region.record.call_site)
         raise
