@@ -140,6 +140,7 @@ def gemm_stream_k(m=64, n=96, k=128, bm=32, bn=32, bk=32, programs=5):
                     T.copy(B[(at % depth + i) * bk, tile % columns * bn], b)
                     T.gemm(a, b, c)
                 T.atomic_add(C[tile // columns * bm, tile % columns * bn], c)
+                T.sync_threads()  # TileLang puts none between the last product and the next copies of a `while`
                 at = end
 
     return gemm_stream_k
