@@ -14,7 +14,8 @@ from tle_raw.adapters.tilelang.port.capture import Launched, captured
 from tle_raw.adapters.tilelang.port.compile_ahead import compile_ahead
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.traced.tracer import REFUSAL
-from tle_raw.errors import FragmentSourceError, TLEError, ToolchainError, UntraceableError
+from tle_raw.errors import FragmentSourceError, Row, SharedMemoryError, TLEError, ToolchainError, UntraceableError
+from tle_raw.flir.nvidia.shared_memory_limit import LIMITS
 from tle_raw.porting import Obstacle, Ported, Way
 from tle_raw.signature import INOUT, Signature
 from tle_raw.target import Target
@@ -79,14 +80,14 @@ def _on_gpu(source: Any, options: dict[str, Any], whole: Any, target: Target) ->
     """The way, what stands in the way, and the route to name where the first choice fails after it was traced."""
     try:
         compiled = compile_ahead(tle_raw.fragment(source, **options, route=TRACED), target.backend, target.capability)
-        return Way(str(target), TRACED, tuple(_cost(compiled))), [], ""
+        return Way(str(target), TRACED, tuple(_cost(compiled, target))), [], ""
     except Exception as error:
         cause = _cause(error)
     obstacles = [told(each) for each in (cause, *getattr(cause, "others", ()))]
     works = "" if isinstance(cause, UntraceableError) else LINKED
     try:
         compiled = compile_ahead(tle_raw.fragment(source, **options, route=LINKED), target.backend, target.capability)
-        facts = _cost(compiled)
+        facts = _cost(compiled, target)
     except Exception as error:
         cause = _cause(error)
         if not isinstance(cause, ToolchainError):
@@ -131,9 +132,17 @@ def told(error: TLEError, start: str = "") -> Obstacle:
     return Obstacle(message, place if place and place.line else None, error.hint)
 
 
-def _cost(compiled: Any) -> list[str]:
+def _cost(compiled: Any, target: Target) -> list[str]:
+    """Registers and shared memory; that a block has so much is found by a launch otherwise."""
     report = tle_raw.report(compiled)
-    facts = [f"{report.dynamic_shared + report.static_shared} bytes of shared memory"]
+    shared, limit = report.dynamic_shared + report.static_shared, LIMITS.get(target.capability)
+    if limit is not None and shared > limit:
+        raise SharedMemoryError(
+            f"the kernel needs more shared memory than a block of sm_{target.capability} has, in bytes",
+            table=[Row("shared memory", f"at most {limit}", str(shared))],
+            hint="make the tiles smaller, or num_stages",
+        )
+    facts = [f"{shared} bytes of shared memory"]
     if report.registers is not None:
         facts.insert(0, f"{report.registers} registers, {report.spills or 0} spills")
     return facts

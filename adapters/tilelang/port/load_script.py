@@ -9,7 +9,9 @@ import linecache
 import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
@@ -65,13 +67,14 @@ def run_script(path: Path, capability: int = 90) -> Script:
     module = _module(path)
     linecache.checkcache(str(path))
     left_out: list[LeftOut] = []
-    with captured(capability) as taken:
+    with captured(capability) as taken, _arguments([str(path)]):
         for code in _statements(tree, path):
             try:
                 exec(code, vars(module))
             except Launched as stop:
                 left_out.append(LeftOut(_line(path, stop.__traceback__), "it runs a kernel"))
-            except SystemExit:
+            except SystemExit as stop:
+                left_out.append(LeftOut(_line(path, stop.__traceback__), f"it exits ({stop.code}), and what follows"))
                 break
             except Exception as error:
                 if not left_out:
@@ -82,10 +85,20 @@ def run_script(path: Path, capability: int = 90) -> Script:
     return Script(module, tree, tuple(taken.kernels), tuple(left_out), is_plain)
 
 
+@contextmanager
+def _arguments(words: list[str]) -> Iterator[None]:
+    """A script that reads its command line gets none."""
+    before, sys.argv = sys.argv, words
+    try:
+        yield
+    finally:
+        sys.argv = before
+
+
 def _module(path: Path) -> ModuleType:
     name = path.stem if path.stem not in sys.modules else f"{path.stem}_script"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None  # a path that ends in .py has one
+    spec = importlib.util.spec_from_file_location(name, path, loader=SourceFileLoader(name, str(path)))
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look there
     if str(path.parent) not in sys.path:

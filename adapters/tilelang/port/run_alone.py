@@ -8,22 +8,33 @@ from tle_raw.adapters.tilelang.installed import load_tilelang
 from tle_raw.adapters.tilelang.linked.lower import _HOST_ALLOCATES
 
 
-def run_alone(fragment: Any, *arguments: Any) -> str:
-    """Run the PrimFunc on arrays, which it changes in place; says who ran it.
+def run_alone(fragment: Any, *arguments: Any) -> tuple[list[Any], str]:
+    """Run the PrimFunc on copies of torch's tensors: they come back as it left them, with a word on who ran it.
 
     On a GPU it is TileLang itself, where its own compilation works; else the region as a kernel of its own.
     """
     whole, reason = fragment.as_kernel(), ""
-    if any(getattr(a, "is_cuda", False) for a in arguments):
+    copies = [_copy(a) for a in arguments]
+    if any(getattr(a, "is_cuda", False) for a in copies):
         try:
             kernel = _compiled_by_tilelang(whole)
         except Exception as error:  # no nvcc, or a kernel that it refuses
-            reason = f", as TileLang itself cannot compile here: {str(error).strip().splitlines()[0][:200]}"
+            words = str(error).strip().splitlines() or [type(error).__name__]
+            reason = f" (TileLang itself cannot compile here: {words[0][:200]})"
         else:
-            kernel(*arguments)
-            return "TileLang"
-    whole(*arguments)
-    return f"the region alone{reason}"
+            kernel(*copies)
+            return copies, "TileLang"
+    whole(*copies)
+    return copies, f"the region alone{reason}"
+
+
+def _copy(value: Any) -> Any:
+    """With the same strides, which a clone of a tensor with gaps would not have."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device).copy_(value)
 
 
 def _compiled_by_tilelang(whole: Any) -> Any:

@@ -19,7 +19,8 @@ from tle_raw.signature import INOUT
 from tle_raw.target import Target
 
 MODULE = "source"  # what the script is called in the file
-_TAKEN = {MODULE, "check", "device", "grid", "load_script", "run_alone", "sys", "tl", "tle_raw", "torch", "triton"}
+_TAKEN = {MODULE, "check", "device", "grid", "load_script", "max", "min", "run_alone"}
+_TAKEN |= {"tl", "tle_raw", "torch", "triton"}
 
 
 def write_triton(request: PortRequest, examined: Sequence[Examined], is_plain: bool, target: Target) -> str:
@@ -186,8 +187,7 @@ def _place_of_dim(program: Any, variable: Any) -> str:
 def _check() -> list[str]:
     return '''def check(name, region, run, arguments, written):
     """Runs a kernel, and compares what it wrote with what the PrimFunc writes by itself."""
-    expected = [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments]
-    who = run_alone(region, *expected)
+    expected, who = run_alone(region, *arguments)
     print(tle_raw.report(run(*arguments)))
     for number in written:
         got, wanted = arguments[number].double(), expected[number].double()
@@ -197,6 +197,7 @@ def _check() -> list[str]:
 
 def _main(examined: Sequence[Examined], target: Target) -> Iterator[str]:
     yield 'if __name__ == "__main__":'
+    yield "    tle_raw.knobs.cpu.progress = 10.0  # seconds between the lines that a long launch on the CPU prints"
     yield "    device = triton.runtime.driver.active.get_active_torch_device()  # the GPU, or else the CPU"
     for each in examined:
         assert each.program is not None

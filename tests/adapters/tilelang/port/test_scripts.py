@@ -1,6 +1,9 @@
 """Scripts of all kinds: what of them is found, what is left out, and the errors of those that fail."""
 
 import importlib
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -216,3 +219,61 @@ def test_a_kernel_of_a_loaded_script_becomes_a_region(tmp_path, tidy):
         a = torch.zeros(64)
         tle_raw.fragment(load_script(file).kernel).as_kernel()(a)
     assert (a == 1).all()
+
+
+def test_a_script_that_reads_its_command_line_and_exits(answers):
+    said = answers(FILL + "\nimport argparse\nargparse.ArgumentParser().parse_args()\nimport sys\nsys.exit(3)\nx = 1\n")
+    assert [p.name for p in of(Ported, said)] == ["fill"]
+    (skipped,) = of(Skipped, said)
+    assert skipped.place.text == "sys.exit(3)" and skipped.reason == "it exits (3), and what follows"
+
+
+def test_tiles_that_no_block_has_the_memory_for(answers):
+    (gemm,) = of(
+        Ported,
+        answers(
+            """
+@T.prim_func
+def gemm(A: T.Tensor((256, 1024), "float16"), B: T.Tensor((1024, 256), "float16"), C: T.Tensor((256, 256), "float16")):
+    with T.Kernel(1, threads=256) as _:
+        a, b = T.alloc_shared((256, 128), "float16"), T.alloc_shared((128, 256), "float16")
+        c = T.alloc_fragment((256, 256), "float32")
+        T.clear(c)
+        for k in T.Pipelined(8, num_stages=3):
+            T.copy(A[0, k * 128], a)
+            T.copy(B[k * 128, 0], b)
+            T.gemm(a, b, c)
+        T.copy(c, C)
+"""
+        ),
+    )
+    assert gemm.route == "" and all("at most 232448 is expected" in o.message for o in gemm.obstacles)
+
+
+def test_strides_open_sizes_and_names_that_python_keeps(answers, tmp_path):
+    said = answers(
+        """
+rows = T.dynamic("rows")
+step = T.dynamic("step")
+
+
+@T.prim_func
+def strided(
+    X: T.StridedTensor((rows, 48), (step, 1), "float32"), Y: T.StridedTensor((rows, 48), (64, 1), "bfloat16"),
+    torch: T.int32, device: T.float32,
+):
+    with T.Kernel(T.ceildiv(rows, 16), threads=64) as bx:
+        for i, j in T.Parallel(16, 48):
+            Y[bx * 16 + i, j] = T.cast(X[bx * 16 + i, j] * device, "bfloat16") + T.cast(torch, "bfloat16")
+"""
+    )
+    (strided,) = of(Ported, said)
+    assert [w.route for w in strided.ways] == ["traced", "traced"]
+    text = said[-1].text
+    assert "step = X.stride(0)" in text and "torch.empty_strided((rows, 48), (64, 1), dtype=torch.bfloat16" in text
+    assert "def run_strided(X, Y, torch_, device_):" in text
+    file = tmp_path / "out.py"
+    file.write_text(text)
+    environment = {**os.environ, "TLE_RAW_TARGET": "cpu"}
+    done = subprocess.run([sys.executable, file], env=environment, capture_output=True, text=True)
+    assert "strided computes what the region alone does" in done.stdout, done.stderr
