@@ -15,7 +15,7 @@ from typing import Any
 from tilelang_sweep.checks import read_script
 from tilelang_sweep.compare import agrees_with_tilelang
 from tilelang_sweep.convert import try_kernel
-from tilelang_sweep.machine import Missing, without_gpu
+from tilelang_sweep.machine import Missing, without_gpu, without_triton
 from tilelang_sweep.results import NEWER, Tried, say
 from tilelang_sweep.stand_in import Session, Taken
 
@@ -23,7 +23,8 @@ MOST_MISSING = 8
 MEMORY = 12 << 30  # bytes of address space, where a script computes its inputs on the CPU
 SMALL = {  # options of the scripts that say how large their arrays are, and what is enough on a CPU
     "batch": 1, "b": 1, "m": 256, "n": 256, "k": 256, "seq_len": 256, "seqlen": 256, "n_ctx": 256, "N_CTX": 256,
-    "kv_seqlen": 256, "seq_kv": 256, "seq_q": 256, "s": 256, "S": 256, "SKV": 512, "skv": 512, "kv_ctx": 512,
+    "kv_seqlen": 256, "seq_kv": 256, "seq_q": 256, "q_seqlen": 256, "k_seqlen": 256,
+    "s": 256, "S": 256, "SKV": 512, "skv": 512, "kv_ctx": 512,
     "M": 256, "N": 256, "K": 256, "H": 64, "W": 64, "max_cache_seqlen": 512, "num_tokens": 64, "tokens": 64,
 }  # fmt: skip
 
@@ -41,6 +42,8 @@ def try_script(script: Path, options: argparse.Namespace) -> None:
     session = Session(options.run, has_gpu, options.route)
     if not has_gpu:
         without_gpu(capability)
+    if not options.run:
+        without_triton(capability)
     session.install()
     if options.run:
         session.checks.watch(script.parent)

@@ -55,6 +55,28 @@ def without_gpu(capability: int) -> None:
         setattr(torch.cuda, name, lambda *_, value=value, **__: value)
     driver = importlib.import_module("tilelang.carver.arch.driver.cuda_driver")
     driver.get_cuda_device_properties = lambda *_: stands_in
+    compiler = importlib.import_module("tilelang.contrib.nvcc")
+    compiler.get_target_compute_version = lambda *_: f"{capability // 10}.{capability % 10}"
+
+
+def without_triton(capability: int) -> None:
+    """Triton kernels, which scripts have as references, do nothing; what asks for the device is told of it."""
+    import torch
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    target = GPUTarget("cuda", capability, 32)
+    properties = {"multiprocessor_count": 132, "max_shared_mem": 232448, "warpSize": 32, "max_num_regs": 65536}
+    driver = types.SimpleNamespace(
+        get_current_target=lambda: target,
+        get_current_device=lambda: 0,
+        get_active_torch_device=lambda: torch.device("cpu"),
+        get_device_interface=lambda: torch.cuda,
+        utils=types.SimpleNamespace(get_device_properties=lambda _: properties),
+    )
+    triton.runtime.driver.set_active(driver)
+    for kind in (triton.runtime.JITFunction, triton.runtime.Autotuner, triton.runtime.Heuristics):
+        kind.run = lambda *_, **__: None
 
 
 class Missing(importlib.abc.MetaPathFinder, importlib.abc.Loader):

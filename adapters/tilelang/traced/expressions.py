@@ -69,14 +69,11 @@ def _variable(tracer: Tracer, expression: Any) -> core.tensor:
         return tracer.scalars[expression]
     if expression in tracer.expressions:
         return evaluate(tracer, tracer.expressions[expression])
+    is_thread = expression in tracer.threads or str(expression.name).startswith("thread")
     raise tracer.fail(
-        f"`{expression.name}` is an index of one thread" if _is_thread(expression) else f"the value of `{expression}`",
+        f"`{expression.name}` is an index of one thread" if is_thread else f"the value of `{expression}`",
         hint="block tensors belong to all threads of a block: use T.Parallel and tile operations",
     )
-
-
-def _is_thread(variable: Any) -> bool:
-    return str(variable.name).startswith(("tx", "ty", "tz", "thread"))
 
 
 def _cast(tracer: Tracer, expression: Any) -> core.tensor:

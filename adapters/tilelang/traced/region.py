@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current
 from tle_raw.adapters.tilelang.traced.flow import flow_of
 from tle_raw.adapters.tilelang.traced.reducers import kinds_of
 from tle_raw.adapters.tilelang.traced.statements import run_body
-from tle_raw.adapters.tilelang.traced.threads import thread_indices
+from tle_raw.adapters.tilelang.traced.threads import bind_thread_indices
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import Place, TLEError
@@ -48,8 +47,7 @@ def trace_region(
         for buffer in program.locals:
             tracer.homes[buffer.data] = buffer
         tracer.reads_again = is_read_again(program.body)
-        tracer.threads = thread_indices(program)
-        tracer.active = math.prod(tracer.threads.values())
+        bind_thread_indices(tracer, program)
         tracer.reducers = kinds_of(program.annotations)
         tracer.safe = dict(program.annotations.get("safe_value_map", {}))
         run_body(tracer, program.body)

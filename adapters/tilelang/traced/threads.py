@@ -8,6 +8,7 @@ registers may be seen behind it.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,19 +22,24 @@ DEFAULT = (128, 1, 1)
 OF_ONE_THREAD = ("local", "local.var", "local.fragment")
 
 
-def thread_indices(program: Program) -> dict[Any, int]:
-    """The variables that hold a thread's index, and how many threads there are along each."""
+def bind_thread_indices(tracer: Tracer, program: Program) -> None:
+    """Tell the tracer which variables hold a thread's index: one for each axis of the block, and other names of it."""
     from tvm.tirx.stmt_functor import post_order_visit
 
     sizes = (*(program.threads or DEFAULT), 1, 1)
-    found: dict[Any, int] = {}
+    first: dict[int, Any] = {}
 
     def visit(node: Any) -> None:
         if type(node).__name__ == "Bind" and is_call(node.value, "tl.launch_thread_idx"):
-            found[node.var] = sizes[int(constant(node.value.args[0]) or 0)]
+            axis = int(constant(node.value.args[0]) or 0)
+            if axis in first:
+                tracer.expressions[node.var] = first[axis]
+            else:
+                first[axis] = node.var
 
     post_order_visit(program.prim_func.body, visit)
-    return found
+    tracer.threads = {variable: sizes[axis] for axis, variable in first.items()}
+    tracer.active = math.prod(sizes)
 
 
 def takers(tracer: Tracer, condition: Any) -> int | None:

@@ -160,3 +160,23 @@ def traced(prim_func):
         while not isinstance(error, UntraceableError):
             error = error.__cause__ or error.__context__
         raise error from None
+
+
+def test_the_index_of_a_thread_has_several_names_and_axes():
+    @T.prim_func
+    def corners(A: T.Tensor((3,), "float32"), B: T.Tensor((4,), "float32")):
+        with T.Kernel(3, threads=(8, 4)) as bx:
+            row, column = T.get_thread_binding(1), T.get_thread_binding(0)
+            if row == 1:
+                T.atomic_add(B[0], A[bx])
+            if column < 3 and row < 2:
+                T.atomic_add(B[1], A[bx])
+            if T.get_thread_binding(0) == column:
+                T.atomic_add(B[2], A[bx])
+            if T.get_thread_binding(0) != column:
+                T.atomic_add(B[3], A[bx])
+
+    a, b = random(3), torch.zeros(4)
+    run(corners, a, b)
+    times = torch.tensor([8, 6, 32, 0]).double()
+    torch.testing.assert_close(b.double(), times * a.double().sum(), rtol=1e-5, atol=1e-5)
