@@ -10,6 +10,7 @@ from tle_raw.linker.abi import check_entry
 from tle_raw.linker.functions import read_function
 from tle_raw.linker.llvm_text import Module, Token, read_module, tokenize
 from tle_raw.linker.normalise import normalise
+from tle_raw.linker.pack_halves import pack_halves
 from tle_raw.linker.references import reachable, recursive, references
 from tle_raw.linker.shared_memory import SharedVariable, static_shared
 from tle_raw.linker.symbols import privatise, refuse_unlinkable
@@ -74,7 +75,7 @@ def prepare(
     check_resolved(text, entry)
     graph = references(module)
     reached = reachable(graph, [entry])
-    linkable = normalise(text, keep_debug_info=keep_debug_info, older_llvm=older_llvm)
+    linkable = pack_halves(normalise(text, keep_debug_info=keep_debug_info, older_llvm=older_llvm))
     return LinkableModule(
         text=privatise(linkable, entry, inline),
         entry=entry,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -64,7 +64,8 @@ class CompilerOutput:
     ``dynamic_shared`` asks for so many bytes of shared memory beside the static variables: their address, aligned to
     1024, comes as an i32 after the entry's other parameters. Regions that follow one another share the memory.
     ``block`` is the shape of the block that the code was compiled for, where it matters. ``route`` names the way that
-    the source took, where its dialect has several.
+    the source took, where its dialect has several. ``register_limit`` is the most registers that a thread may have when
+    the kernel starts, for code in which warps hand registers to each other; 0 for none.
 
     For the CPU, ``text`` is a module for the host, whole but for the C library; ``static_shared`` and ``uses_barrier``
     tell what can no longer be read from it.
@@ -82,6 +83,7 @@ class CompilerOutput:
     dynamic_shared: int = 0
     block: tuple[int, ...] = ()
     route: str = ""
+    register_limit: int = 0
 
 
 @runtime_checkable
@@ -156,3 +158,11 @@ class KernelAdapter(Adapter, Protocol):
 
     def as_kernel(self, fragment: Any, source: Source) -> Any:
         """A launchable kernel that is just the fragment."""
+
+
+@runtime_checkable
+class DescriptorAdapter(Adapter, Protocol):
+    """A dialect whose fragments may take TMA descriptors, which the host makes for the arrays of a launch."""
+
+    def descriptors(self, source: Source, arguments: Sequence[Any], target: Target) -> Any:
+        """The descriptors for the fragment's own arguments, in memory that a kernel can be given."""

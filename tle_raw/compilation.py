@@ -31,6 +31,7 @@ class CompiledFragment:
     dynamic_shared : bytes whose address the entry takes after its other parameters; 0 for none.
     block : the block that the code was compiled for, or ().
     route : the way that the source took, where its dialect has several.
+    register_limit : the most registers of a thread when the kernel starts, or 0 where nothing asks for a limit.
     uses_barrier : the code holds a block barrier of its own.
     seconds : the foreign compiler's time when it ran; ``cache_hit`` says that it did not run now.
     missed : (path, digest) of files that were read but that only the compiler itself could name.
@@ -55,6 +56,7 @@ class CompiledFragment:
     dynamic_shared: int = 0
     block: tuple[int, ...] = ()
     route: str = ""
+    register_limit: int = 0
 
     @property
     def text(self) -> str:
@@ -178,6 +180,7 @@ def _meta(source: Source, output: CompilerOutput, module: LinkableModule, files)
         "dynamic_shared": output.dynamic_shared,
         "block": list(output.block),
         "route": output.route,
+        "register_limit": output.register_limit,
         "instructions": module.instructions,
         "kept_calls": list(module.kept_calls),
         "compiler": output.compiler,
@@ -212,6 +215,7 @@ def _compiled(entry, bound: BoundSignature, target: Target, inline: bool, cache_
         dynamic_shared=meta["dynamic_shared"],
         block=tuple(meta["block"]),
         route=meta["route"],
+        register_limit=meta["register_limit"],
     )
 
 

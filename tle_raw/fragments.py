@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from triton.runtime.jit import ConstexprFunction
 
-from tle_raw.adapter import Adapter, Declaration, KernelAdapter, Source, TracingAdapter
+from tle_raw.adapter import Adapter, Declaration, DescriptorAdapter, KernelAdapter, Source, TracingAdapter
 from tle_raw.binding import bind_names
 from tle_raw.bound import BoundSignature
 from tle_raw.compilation import CompiledFragment, compile_source, compiler_identity
@@ -18,7 +18,7 @@ from tle_raw.errors import DialectError, Place, RegionError, TLEError
 from tle_raw.identity import digest, package_identity
 from tle_raw.knobs import knobs
 from tle_raw.signature import Signature
-from tle_raw.target import Target, parse_target
+from tle_raw.target import Target, current_target, parse_target
 
 _FRAGMENTS: WeakValueDictionary[str, Fragment] = WeakValueDictionary()
 
@@ -133,6 +133,26 @@ class Fragment(ConstexprFunction):
                 hint="call it in a @triton.jit kernel",
             ).at(fragment=self.name, source=self.place)
         return self._adapter.as_kernel(self, self._source)
+
+    def descriptors(self, *arguments: Any) -> Any:
+        """The TMA descriptors that a launch passes to this fragment, for the arrays that it passes as well.
+
+        They are kept: the same arrays get the same memory, and a CUDA graph may hold it.
+
+        Parameters
+        ----------
+        arguments : arrays and scalars as the fragment's own source takes them.
+
+        Raises
+        ------
+        DialectError : the fragment takes none. ShapeError, ArgumentTypeError : an array does not fit.
+        LaunchError : TMA cannot copy from or to an array.
+        """
+        if not isinstance(self._adapter, DescriptorAdapter):
+            raise DialectError(f"a {self.dialect} fragment takes no TMA descriptors").at(
+                fragment=self.name, source=self.place
+            )
+        return self._adapter.descriptors(self._source, arguments, current_target())
 
     def __repr__(self) -> str:
         return f"<tle_raw {self.dialect} fragment {self.signature or self.name}>"

@@ -39,3 +39,16 @@ def parse_target(text: str | Target) -> Target:
     if re.fullmatch(r"[a-z_]\w*", text):
         return Target(text)
     raise DialectError(f"unknown target {text!r}", hint="targets are written cuda:80, cuda:90, cuda:100 or cpu")
+
+
+def current_target() -> Target:
+    """Where the next launch runs; on a machine without a GPU, what ``knobs.target`` says, or ``cuda:90``."""
+    import triton
+
+    from tle_raw.knobs import knobs
+
+    try:
+        current = triton.runtime.driver.active.get_current_target()
+    except RuntimeError:
+        return parse_target(knobs.target or "cuda:90")
+    return Target(str(current.backend), current.arch if isinstance(current.arch, int) else 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.tilelang import objects
 from tle_raw.adapters.tilelang.installed import installed_version, load_tilelang
+from tle_raw.adapters.tilelang.launch_descriptors import LaunchDescriptors
 from tle_raw.adapters.tilelang.linked import Linkable, compile_linked, compiler_identity
 from tle_raw.adapters.tilelang.linked.pass_configs import pass_configs_of
 from tle_raw.adapters.tilelang.named_tiles import NamedTile, find_named_tiles
@@ -73,7 +74,7 @@ class TileLangAdapter:
         tiles = find_named_tiles(program, options.tiles)
         places = block_indices(program, options)
         configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
-        linkable = Linkable(program.prim_func, places, configs, tiles)
+        linkable = Linkable(program.prim_func, places, configs, tiles, bool(options.tma))
         text = program.prim_func.script(show_meta=True)
         return Source(
             self.name,
@@ -83,7 +84,7 @@ class TileLangAdapter:
             declaration.place,
             (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items())))),
             data=Reading(program, tiles, places, options, linkable),
-            signature=read_signature(program, tiles, places),
+            signature=read_signature(program, tiles, places, bool(options.tma)),
         )
 
     def files(self, source: Source) -> tuple[Path, ...]:
@@ -113,6 +114,14 @@ class TileLangAdapter:
                 hint="compile the kernel, or fragment.as_kernel()",
             )
         return compile_linked(source, bound, target, source.data.linkable)
+
+    def descriptors(self, source: Source, arguments: Sequence[Any], target: Target) -> Any:
+        reading = source.data
+        if not reading.options.tma:
+            raise DialectError(
+                f"the fragment `{source.name}` takes no TMA descriptors", hint="declare it with tma=True"
+            ).at(fragment=source.name, source=source.place)
+        return LaunchDescriptors(reading.program, reading.linkable).make(arguments, target)
 
     def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:
         return make_whole_kernel(self, source)

@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, Row
 
 ROUTES = ("traced", "linked")
-_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs")
+_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma")
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Options:
 
     ``in_grid`` is the caller's promise that block indices lie inside the PrimFunc's own grid: what its extents prove
     to be in bounds is not checked then. ``pass_configs`` is TileLang's own configuration, for the linked route.
+    ``tma`` says that the call passes TMA descriptors, made by ``fragment.descriptors(...)``: the linked route then
+    leaves TMA and warps that only load as TileLang has them. By default ``as_kernel()`` does so by itself.
     """
 
     tiles: tuple[str, ...] = ()
@@ -28,6 +30,7 @@ class Options:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     in_grid: bool = False
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
+    tma: bool | None = None
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
@@ -38,6 +41,7 @@ class Options:
             ("in_grid", str(self.in_grid)),
             ("route", self.route or ""),
             ("tiles", ",".join(self.tiles)),
+            ("tma", str(self.tma)),
         )
 
 
@@ -73,7 +77,12 @@ def read_options(given: Mapping[str, Any]) -> Options:
     if not isinstance(configs, Mapping):
         raise _wrong("pass_configs", "a dictionary", configs)
     configs = {str(getattr(key, "value", key)): value for key, value in configs.items()}
-    return Options(tuple(tiles), dict(grid), route, dict(arguments), bool(given.get("in_grid", False)), configs)
+    in_grid, tma = given.get("in_grid", False), given.get("tma")
+    if not isinstance(in_grid, bool):
+        raise _wrong("in_grid", "True or False", in_grid)
+    if tma not in (None, True, False):
+        raise _wrong("tma", "True, False or None", tma)
+    return Options(tuple(tiles), dict(grid), route, dict(arguments), in_grid, configs, tma)
 
 
 def _is_place(value: Any) -> bool:

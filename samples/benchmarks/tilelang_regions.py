@@ -43,12 +43,8 @@ class Case:
 
     def region(self, route: str) -> Callable[[int], Any]:
         """The region in a Triton kernel that is nothing else."""
-        kernel = tle_raw.fragment(self.prim_func, route=route).as_kernel().kernel
-
-        def launch(b: int) -> Any:
-            return kernel[self.grid](*self.inputs[b], self.outputs[route][b], num_warps=self.warps)
-
-        return launch
+        kernel = tle_raw.fragment(self.prim_func, route=route).as_kernel()
+        return lambda b: kernel(*self.inputs[b], self.outputs[route][b])
 
     def alone(self) -> Callable[[int], Any]:
         import tilelang

@@ -15,7 +15,7 @@ def try_kernel(kernel: Any, route: str | None, capability: int) -> None:
     tried.capability, start = capability, time.perf_counter()
     try:
         for fragment in fragments_of(kernel, route):
-            told_of(tried, _compiled(fragment, capability))
+            told_of(tried, fragment.as_kernel().compile(f"cuda:{capability}"))
     except Exception as error:
         failed_with(tried, error)
         tried.route = route or ""
@@ -56,21 +56,3 @@ def failed_with(tried: Tried, error: BaseException) -> None:
         error = error.__cause__
     tried.outcome = type(error).__name__
     tried.message = str(getattr(error, "message", error)).split("\n")[0][:300]
-
-
-def _compiled(fragment: Any, capability: int) -> Any:
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
-    whole = fragment.as_kernel()
-    signature, attributes = {}, {}
-    for number, parameter in enumerate(fragment.signature.parameters):
-        dtype = parameter.type.dtype
-        spelled = dtype.name if dtype.is_integer else dtype.triton
-        is_pointer = parameter.type.kind == "pointer"
-        signature[parameter.name] = f"*{spelled}" if is_pointer else spelled
-        if is_pointer:
-            attributes[(number,)] = [["tt.divisibility", 16]]
-    source = ASTSource(whole.kernel, signature, attrs=attributes)
-    return triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": whole.num_warps})

@@ -1,12 +1,23 @@
 """The linked route: TileLang's own CUDA text, as a device function that clang compiles and Triton inlines.
 
-It takes whatever TileLang lowers. TMA loads and warp specialisation are lowered away: their descriptors and their
-threads belong to a launch, and the launch is Triton's.
+It takes whatever TileLang lowers. TMA and warp specialisation need descriptors and threads of the launch: where a
+caller passes none they are lowered away.
 """
 
 from tle_raw.adapters.tilelang.linked.compile_linked import Linkable, compile_linked, compiler_identity
 from tle_raw.adapters.tilelang.linked.lower import Lowered, lower
+from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
+from tle_raw.adapters.tilelang.linked.write_unit import launched_threads
 
 ROUTE = "linked"
 
-__all__ = ["ROUTE", "Linkable", "Lowered", "compile_linked", "compiler_identity", "lower"]
+__all__ = [
+    "ROUTE",
+    "Linkable",
+    "Lowered",
+    "compile_linked",
+    "compiler_identity",
+    "launched_threads",
+    "lower",
+    "lower_with_tiles",
+]

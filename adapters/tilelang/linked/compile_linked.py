@@ -19,7 +19,7 @@ from tle_raw.adapters.tilelang.linked.explain import explain
 from tle_raw.adapters.tilelang.linked.host_call import HostValueError
 from tle_raw.adapters.tilelang.linked.lower import Lowered
 from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
-from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
+from tle_raw.adapters.tilelang.linked.write_unit import Unit, launched_threads, write_unit
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, Place, TLEError, ToolchainError
@@ -45,12 +45,14 @@ class Linkable:
     places : where each block index comes from, by its tag: ``{"blockIdx.x": 0, "blockIdx.y": "row"}`` is the first
         program id, and a parameter of the signature.
     pass_configs : TileLang's pass configuration. ``tiles`` : the buffers that are tiles of the caller, by name.
+    tma : the caller passes TMA descriptors, and has the warps that TileLang wants: nothing is lowered away.
     """
 
     prim_func: Any
     places: Mapping[str, int | str] = field(default_factory=dict)
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
     tiles: Mapping[str, NamedTile] = field(default_factory=dict)
+    tma: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def compiler_identity() -> str:
 def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
     """The C++ text for one call and one architecture."""
     lowered, route = _lower(linkable, arch)
-    function = device_function(lowered.text, lowered.kernel)
+    function = device_function(lowered.text, lowered.kernel, lowered.threads, launched_threads(lowered.threads))
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
     unit = write_unit(source.name, lowered, function, bound, linkable.places, [arch], tiles)
     return LinkedUnit(unit, lowered, route)
@@ -89,7 +91,15 @@ def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
     Some operations, such as a convolution's, have no other form from sm_90 on.
     """
     try:
-        return lower_with_tiles(linkable.prim_func, linkable.tiles, arch, linkable.pass_configs), "linked"
+        lowered = lower_with_tiles(linkable.prim_func, linkable.tiles, arch, linkable.pass_configs, linkable.tma)
+        if not lowered.descriptors:
+            return lowered, "linked"
+        if linkable.tma:
+            return lowered, "linked, with TMA"
+        raise HostValueError(
+            f"the TileLang kernel takes {len(lowered.descriptors)} TMA descriptors, which are made at its launch",
+            hint="declare the fragment with tma=True and pass fragment.descriptors(...) as its argument `tma`",
+        )
     except HostValueError as error:
         try:
             lowered = lower_with_tiles(linkable.prim_func, linkable.tiles, WITHOUT_TMA, linkable.pass_configs)
@@ -140,9 +150,15 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
         compiler_identity(),
         run.command,
         dynamic_shared=linked.unit.shared,
-        block=linked.lowered.block,
+        block=_block(linked.lowered),
+        register_limit=linked.unit.registers,
         route=linked.route,
     )
+
+
+def _block(lowered: Lowered) -> tuple[int, ...]:
+    launched = launched_threads(lowered.threads)
+    return lowered.block if launched == lowered.threads else (launched,)
 
 
 def _command(

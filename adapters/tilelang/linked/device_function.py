@@ -6,6 +6,7 @@ stays TileLang's otherwise: its lines, its comments and its ``#line`` directives
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -13,21 +14,23 @@ from itertools import accumulate
 from tle_raw.adapters.cuda.declarations import Function, functions
 from tle_raw.adapters.cuda.tokens import Token, tokenize
 from tle_raw.adapters.tilelang.linked.loops import loop_pragmas
+from tle_raw.adapters.tilelang.linked.register_budgets import GIVE, TAKE, Budgets, fit_budgets
 from tle_raw.errors import UnsupportedFeatureError
 
 # Names of the parameters that the rewritten function takes after its own.
-BLOCK, GRID, SHARED = "tle_raw_block", "tle_raw_grid", "tle_raw_shared"
-PARAMETERS = f"const uint3 {BLOCK}, const dim3 {GRID}, unsigned char* {SHARED}"
+BLOCK, GRID, SHARED, REGISTERS = "tle_raw_block", "tle_raw_grid", "tle_raw_shared", "tle_raw_registers"
+PARAMETERS = f"const uint3 {BLOCK}, const dim3 {GRID}, unsigned char* {SHARED}, unsigned& {REGISTERS}"
 
 # TileLang's functions that read the launch's own block index, and ours that are given it.
 _SWIZZLES = {
     "rasterization2DRow": "tle::tilelang::row_panels",
     "rasterization2DColumn": "tle::tilelang::column_panels",
 }
-_REGISTER_BUDGETS = ("warpgroup_reg_alloc", "warpgroup_reg_dealloc")
+_CHANGES = {GIVE: "give_registers", TAKE: "take_registers"}
+# TileLang passes a descriptor by value, which only a launch can; a region gets the address of one.
+_BY_VALUE = re.compile(r"__grid_constant__\s+const\s+CUtensorMap\s+(\w+)")
 # What needs a launch of its own kind, by the word that tells of it.
 _REFUSED = {
-    "CUtensorMap": "a TMA descriptor (explicit T.tma_copy or im2col)",
     "__cluster_dims__": "a thread block cluster",
     "rasterization2DRowWithCluster": "a thread block cluster",
     "rasterization2DColumnWithCluster": "a thread block cluster",
@@ -45,6 +48,7 @@ class DeviceFunction:
     """``text`` defines ``name``, a device function of the kernel's own parameters and then ``PARAMETERS``.
 
     ``uses_grid`` : the body asks how many blocks there are. ``uses_shared`` : it has dynamic shared memory.
+    ``stores_by_tma`` : it writes global memory by TMA. ``budgets`` : the registers that its warps hand to each other.
     """
 
     text: str
@@ -52,6 +56,8 @@ class DeviceFunction:
     parameters: tuple[str, ...]
     uses_grid: bool
     uses_shared: bool
+    stores_by_tma: bool = False
+    budgets: Budgets | None = None
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,8 @@ class _Edit:
     text: str
 
 
-def device_function(text: str, kernel: str) -> DeviceFunction:
-    """Rewrite the one kernel of a text.
+def device_function(text: str, kernel: str, threads: int = 0, block: int = 0) -> DeviceFunction:
+    """Rewrite the one kernel of a text, which has ``threads`` threads, for a launch of ``block``.
 
     Raises
     ------
@@ -80,6 +86,7 @@ def device_function(text: str, kernel: str) -> DeviceFunction:
                 f"the TileLang kernel needs {_REFUSED[token.text]}, and a region is launched by Triton",
                 hint="leave that construct out, or launch the kernel with TileLang",
             )
+    budgets = _budgets(body, threads, block) if block else None
     header = ", ".join([*_parameter_texts(text, offsets, tokens[start:opening]), PARAMETERS])
     edits.append(
         _Edit(
@@ -89,8 +96,8 @@ def device_function(text: str, kernel: str) -> DeviceFunction:
             f"const uint3 blockIdx = {BLOCK}; const dim3 gridDim = {GRID}; {{",
         )
     )
-    edits.append(_Edit(offsets.start(tokens[closing]), offsets.end(tokens[closing]), "}}"))
-    inside = list(_edits_of_body(body, offsets))
+    edits.append(_Edit(offsets.start(tokens[closing]), offsets.end(tokens[closing]), f"{_epilogue(body)}}}}}"))
+    inside = list(_edits_of_body(body, offsets, budgets))
     ends = [offsets.end(tokens[opening]), *(offsets.end(token) for token in body)]
     lead = [text[end : offsets.start(token)] for end, token in zip(ends, body)]
     edits += [_Edit(offsets.start(loop), offsets.start(loop), pragma) for loop, pragma in loop_pragmas(body, lead)]
@@ -101,6 +108,8 @@ def device_function(text: str, kernel: str) -> DeviceFunction:
         tuple(parameter.type for parameter in definition.parameters),
         uses_grid="gridDim" in words or any(swizzles for _, swizzles in inside),
         uses_shared="__shared__" in words and any(SHARED in edit.text for edit, _ in inside),
+        stores_by_tma=any(word.startswith("tma_store") for word in words),
+        budgets=budgets,
     )
 
 
@@ -152,19 +161,54 @@ def _parameter_texts(text: str, offsets: _Offsets, header: Sequence[Token]) -> l
             opening = index
             break
     inside = text[offsets.end(header[opening]) : offsets.start(header[-1])].strip()
-    return [inside] if inside else []
+    return [_BY_VALUE.sub(r"const CUtensorMap& \1", inside)] if inside else []
 
 
-def _edits_of_body(body: Sequence[Token], offsets: _Offsets) -> Iterator[tuple[_Edit, bool]]:
+def _edits_of_body(body: Sequence[Token], offsets: _Offsets, budgets: Budgets | None) -> Iterator[tuple[_Edit, bool]]:
     """Edits, each with whether it asks for the grid."""
     for index, token in enumerate(body):
         if token.text == "extern":
             yield _shared_memory(body, index, offsets), False
         elif token.text in _SWIZZLES:
             yield _swizzle(body, index, offsets), True
-        elif token.text in _REGISTER_BUDGETS:
-            # Warps may give each other registers only in a kernel that was compiled for it, which Triton's is not.
-            yield _Edit(*offsets.span(_call(body, index)), "(void)0"), False
+        elif token.text in (GIVE, TAKE):
+            call = _call(body, index)
+            number = _number(call)
+            change = f"tle::tilelang::{_CHANGES[token.text]}<{budgets.fitted[number]}>({REGISTERS})" if budgets else ""
+            yield _Edit(*offsets.span(call), change or "(void)0"), False
+
+
+def _budgets(body: Sequence[Token], threads: int, block: int) -> Budgets | None:
+    found: dict[str, list[int]] = {GIVE: [], TAKE: []}
+    for index, token in enumerate(body):
+        if token.text in found:
+            found[token.text].append(_number(_call(body, index)))
+    return fit_budgets(found[GIVE], found[TAKE], threads, block)
+
+
+def _number(call: Sequence[Token]) -> int:
+    """The one template argument of a call."""
+    texts = [token.text for token in call]
+    angle = texts.index("<") if "<" in texts else len(texts)
+    if texts[angle + 2 : angle + 3] != [">"] or not texts[angle + 1].isdecimal():
+        raise _unknown(call)
+    return int(texts[angle + 1])
+
+
+def _epilogue(body: Sequence[Token]) -> str:
+    """Ends the life of barriers in shared memory: a region may run again, and its memory has other uses then."""
+    texts = [token.text for token in body]
+    if "return" in texts:
+        return ""  # some threads may be gone; TileLang's own initialisation writes over what is left
+    lines = []
+    for index, text in enumerate(texts):
+        if (
+            text == "uint64_t"
+            and texts[index + 2 : index + 3] == ["["]
+            and "__shared__" in texts[max(0, index - 8) : index]
+        ):
+            lines.append(f"tle::tilelang::end_barriers({texts[index + 1]}, {texts[index + 3]});")
+    return " ".join(["__syncthreads();", *lines]) if lines else ""
 
 
 def _shared_memory(body: Sequence[Token], index: int, offsets: _Offsets) -> _Edit:

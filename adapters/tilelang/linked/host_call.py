@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tle_raw.adapters.tilelang.linked.c_expressions import c_expression
+from tle_raw.adapters.tilelang.linked.descriptors import Descriptor, read_descriptors
 from tle_raw.errors import UnsupportedFeatureError
 
-# Kinds of an argument: a buffer's memory, a scalar of the PrimFunc's, a dim or a stride of a buffer.
-DATA, SCALAR, DIM, STRIDE = "data", "scalar", "dim", "stride"
+# Kinds of an argument: a buffer's memory, a scalar of the PrimFunc's, a dim or a stride of a buffer, a TMA descriptor.
+DATA, SCALAR, DIM, STRIDE, DESCRIPTOR = "data", "scalar", "dim", "stride", "descriptor"
 
 # Fields of a packed argument that tvm_struct_get reads, by TVM's own numbers.
 _DATA, _SHAPE, _STRIDES, _VALUE = 1, 2, 3, 15
 
 
 class HostValueError(UnsupportedFeatureError):
-    """The kernel takes what the host makes at a launch: a TMA descriptor."""
+    """The kernel takes what the host makes at a launch."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,14 @@ class Argument:
 
 @dataclass(frozen=True)
 class HostCall:
-    """``extents`` maps ``blockIdx.x``, … to C++ text over ``k0``, ``k1``, …, the arguments by position."""
+    """``extents`` maps ``blockIdx.x``, … to C++ text over ``k0``, ``k1``, …, the arguments by position.
+
+    ``descriptors`` are the TMA descriptors among the arguments, in the order of TileLang's own list.
+    """
 
     arguments: tuple[Argument, ...]
     extents: dict[str, str]
+    descriptors: tuple[Descriptor, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ def read_host_call(host: Any, prim_func: Any, kernel: str, function: Any, launch
     found = [call for call in reader.calls if str(call.args[0].value) == kernel]
     if len(found) != 1:
         raise UnsupportedFeatureError(f"TileLang's host code calls `{kernel}` {len(found)} times, and a region is one")
+    reader.descriptors = read_descriptors(caller, reader.name_of)
     values = list(found[0].args)[1:]
     count = len(function.params)
     arguments = [reader.argument(value, str(p.dtype)) for value, p in zip(values[:count], function.params)]
@@ -72,7 +78,7 @@ def read_host_call(host: Any, prim_func: Any, kernel: str, function: Any, launch
             arguments.append(reader.argument(variable, str(variable.dtype)))
     names = {variable: f"k{i}" for variable, i in positions.items()}
     texts = {axis: c_expression(extent, names) for axis, extent in extents.items() if axis.startswith("blockIdx")}
-    return HostCall(tuple(arguments), texts)
+    return HostCall(tuple(arguments), texts, reader.descriptors)
 
 
 def _variables(expressions: Any) -> list[Any]:
@@ -92,6 +98,7 @@ class _Reader:
     prim_func: Any
     origins: dict[Any, _Origin] = field(default_factory=dict)
     calls: list[Any] = field(default_factory=list)
+    descriptors: tuple[Descriptor, ...] = ()
 
     def visit(self, node: Any) -> None:
         from tvm import tirx
@@ -127,13 +134,18 @@ class _Reader:
         if isinstance(value, tirx.Var) and value in self.origins:
             yield self.origins[value]
 
+    def name_of(self, variable: Any) -> str:
+        """The PrimFunc's own name of what a variable of the host's holds."""
+        return self.argument(variable, str(variable.dtype)).name
+
     def argument(self, value: Any, dtype: str) -> Argument:
         """One argument of the kernel's call."""
         origin = self.origins.get(value)
         if origin is None:
+            if any(d.name == str(value) for d in self.descriptors):
+                return Argument(DESCRIPTOR, str(value), dtype)
             raise HostValueError(
-                f"TileLang's host code makes `{value}` for the kernel, which a region cannot: it is no parameter",
-                hint="TMA descriptors belong to a launch; write the copy as T.copy, which is lowered without them",
+                f"TileLang's host code makes `{value}` for the kernel, which a region cannot: it is no parameter"
             )
         parameter = self.prim_func.params[origin.parameter]
         buffer = self.prim_func.buffer_map.get(parameter)

@@ -11,16 +11,15 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.installed import load_tilelang
 from tle_raw.adapters.tilelang.linked.constant_waits import constant_waits
+from tle_raw.adapters.tilelang.linked.descriptors import Descriptor
 from tle_raw.adapters.tilelang.linked.host_call import Argument, read_host_call
 from tle_raw.adapters.tilelang.linked.tile_memory import taken_addresses
 from tle_raw.errors import CompilationFailed, Context, Place, TLEError, UnsupportedFeatureError
 
-# Descriptors are made by a launch and extra warps are started by one; the lines let errors name the user's own.
-SETTINGS = {
-    "tl.disable_warp_specialized": True,
-    "tl.disable_tma_lower": True,
-    "tl.emit_line_directives": True,
-}
+# The lines let errors name the user's own.
+SETTINGS = {"tl.emit_line_directives": True}
+# Descriptors are made by a launch, and extra warps are started by one: only a caller that does both leaves these out.
+WITHOUT_TMA = {"tl.disable_warp_specialized": True, "tl.disable_tma_lower": True}
 # Outputs that the host function would make itself; a region gets them like any other buffer.
 _HOST_ALLOCATES = ("tilelang_callee_allocated_outputs", "tilelang_out_idx")
 # What a launch must do for the kernel, by the attribute under which TileLang asks for it.
@@ -48,6 +47,7 @@ class Lowered:
         such text.
     block : threads along x, y, z. ``shared`` : bytes of dynamic shared memory.
     addressed : the names of the buffers that the kernel touches otherwise than by loads and stores of elements.
+    descriptors : the TMA descriptors among the arguments.
     """
 
     text: str
@@ -58,18 +58,20 @@ class Lowered:
     block: tuple[int, int, int]
     shared: int
     addressed: frozenset[str] = frozenset()
+    descriptors: tuple[Descriptor, ...] = ()
 
     @property
     def threads(self) -> int:
         return self.block[0] * self.block[1] * self.block[2]
 
 
-def lower(prim_func: Any, arch: str, settings: Mapping[str, Any] | None = None) -> Lowered:
+def lower(prim_func: Any, arch: str, settings: Mapping[str, Any] | None = None, tma: bool = False) -> Lowered:
     """Lower for ``sm_80``, ``sm_90a``, …
 
     Parameters
     ----------
     settings : TileLang's pass configuration, as ``@tilelang.jit(pass_configs=…)`` takes it.
+    tma : leave TMA and warps that only load where TileLang puts them by itself.
 
     Raises
     ------
@@ -79,6 +81,7 @@ def lower(prim_func: Any, arch: str, settings: Mapping[str, Any] | None = None) 
     """
     load_tilelang()
     configuration = {str(getattr(key, "value", key)): value for key, value in (settings or {}).items()} | SETTINGS
+    configuration |= {} if tma else WITHOUT_TMA
     with _LOWERING:
         try:
             host, device, text = _run(prim_func, arch, configuration)
@@ -149,6 +152,7 @@ def _read(host: Any, device: Any, text: str, prim_func: Any) -> Lowered:
         block=tuple(_constant(extents.get(f"threadIdx.{axis}", 1), "threads=") for axis in "xyz"),  # type: ignore[arg-type]
         shared=_constant(attributes.get("dyn_shared_memory_buf", 0), "the size of shared memory"),
         addressed=frozenset(call.arguments[position].name for position in taken_addresses(function)),
+        descriptors=call.descriptors,
     )
 
 

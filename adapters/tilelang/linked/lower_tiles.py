@@ -12,7 +12,11 @@ from tle_raw.errors import UnsupportedFeatureError
 
 
 def lower_with_tiles(
-    prim_func: Any, tiles: Mapping[str, NamedTile], arch: str, settings: Mapping[str, Any] | None = None
+    prim_func: Any,
+    tiles: Mapping[str, NamedTile],
+    arch: str,
+    settings: Mapping[str, Any] | None = None,
+    tma: bool = False,
 ) -> Lowered:
     """Like ``lower``; ``tiles`` are the named buffers.
 
@@ -21,11 +25,11 @@ def lower_with_tiles(
     UnsupportedFeatureError : an operation on a named buffer is one of global memory only.
     """
     if not tiles:
-        return lower(prim_func, arch, settings)
+        return lower(prim_func, arch, settings, tma)
     moved = with_tile_memory(prim_func, tiles)
-    found = lower(moved, arch, {**(settings or {}), **NO_WIDE})
+    found = lower(moved, arch, {**(settings or {}), **NO_WIDE}, tma)
     if not found.addressed.isdisjoint(tiles):  # TileLang copies in the background wherever a pipeline lets it
-        found = lower(moved, arch, {**(settings or {}), **NO_WIDE, **NO_ASYNC})
+        found = lower(moved, arch, {**(settings or {}), **NO_WIDE, **NO_ASYNC}, tma)
     for name in sorted(found.addressed.intersection(tiles)):
         raise UnsupportedFeatureError(
             f"`{name}` of tiles= is a tile in shared memory, and the kernel takes its address as one of global memory",

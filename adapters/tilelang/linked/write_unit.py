@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tle_raw.adapters.cuda.wrapper import LABEL, crossing_type
+from tle_raw.adapters.tilelang.linked.descriptors import BYTES, DESCRIPTORS
 from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction
-from tle_raw.adapters.tilelang.linked.host_call import DATA, DIM, SCALAR, STRIDE, Argument
+from tle_raw.adapters.tilelang.linked.host_call import DATA, DESCRIPTOR, DIM, SCALAR, STRIDE, Argument
 from tle_raw.adapters.tilelang.linked.lower import Lowered
+from tle_raw.adapters.tilelang.linked.register_budgets import FEWEST
 from tle_raw.bound import POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.bound import SCALAR as SCALAR_PORT
 from tle_raw.dtypes import DType, parse_dtype
 from tle_raw.errors import Row, SignatureError, SignatureMismatchError, UnsupportedFeatureError
 from tle_raw.identity import entry_name
 
-_WHAT = {DATA: "buffer", SCALAR: "scalar", DIM: "dim", STRIDE: "stride"}
+_WHAT = {DATA: "buffer", SCALAR: "scalar", DIM: "dim", STRIDE: "stride", DESCRIPTOR: "TMA descriptor"}
 # The address of a tile in shared memory, from the number under which it crosses.
 _SHARED = "(__attribute__((address_space(3))) void*)"
 _INTEGER = DType("i32", 32, "int32", "int", "i32")
@@ -24,11 +26,16 @@ _INTEGER = DType("i32", 32, "int32", "int", "i32")
 
 @dataclass(frozen=True)
 class Unit:
-    """C++ text, the function in it that Triton calls, and the bytes of dynamic shared memory that it takes."""
+    """C++ text, the function in it that Triton calls, and what it needs of the launch.
+
+    ``shared`` is bytes of dynamic shared memory. ``registers`` is the most that a thread may have at the launch, where
+    warps hand registers to each other; else 0.
+    """
 
     text: str
     entry: str
     shared: int
+    registers: int = 0
 
 
 def write_unit(
@@ -59,11 +66,24 @@ def write_unit(
         *_block_lines(lowered.block),
         "#include <tle_raw/packed_floats.h>",
         "#include <tle_raw/tilelang.h>",
+        "#include <tle_raw/tilelang_warps.h>",
+        *_barrier_lines(lowered),
         function.text,
         f'\n#line 1 "{LABEL}"',
         *_entry(entry, lowered, function, bound, places, shared, tiles or {}),
     ]
-    return Unit("\n".join(lines) + "\n", entry, shared)
+    return Unit("\n".join(lines) + "\n", entry, shared, function.budgets.launch if function.budgets else 0)
+
+
+def launched_threads(threads: int) -> int:
+    """The block that Triton launches for so many threads: it knows powers of two only, and the rest stands idle."""
+    return max(32, 1 << (threads - 1).bit_length())
+
+
+def _barrier_lines(lowered: Lowered) -> Iterator[str]:
+    """Idle warps take no part in the barriers of TileLang's threads, its templates' included."""
+    if lowered.threads != launched_threads(lowered.threads):
+        yield f"#define __syncthreads() tle::tilelang::wait_for_threads<{lowered.threads}>()"
 
 
 def _block_lines(block: tuple[int, int, int]) -> Iterator[str]:
@@ -90,26 +110,47 @@ def _entry(
     yield from _clear(lowered, bound, tiles)
     for i, argument in enumerate(lowered.arguments):
         if i < lowered.parameters or function.uses_grid:
-            yield f"  const {_local(argument, bound)} k{i}{{{_value(argument, bound)}}};"
+            yield f"  const {_local(argument, bound)} k{i}{{{_value(argument, bound, lowered)}}};"
     block = ", ".join(_block_index(axis, bound, places) for axis in "xyz")
     yield f"  const uint3 block = {{{block}}};"
     yield f"  const dim3 grid({_grid(lowered, function)});"
     memory = "(unsigned char*)(__attribute__((address_space(3))) unsigned char*)shared" if shared else "nullptr"
     passed = [f"k{i}" for i in range(lowered.parameters)]
-    yield f"  [[clang::always_inline]] {function.name}({', '.join([*passed, 'block', 'grid', memory])});"
+    call = f"[[clang::always_inline]] {function.name}({', '.join([*passed, 'block', 'grid', memory, 'registers'])});"
+    yield from _run(call, lowered, function)
     yield "  return 0;"
     yield "}"
+
+
+def _run(call: str, lowered: Lowered, function: DeviceFunction) -> Iterator[str]:
+    """The call, by those threads that TileLang has, in the launch's own terms."""
+    copies = any(a.kind == DESCRIPTOR for a in lowered.arguments) or function.stores_by_tma
+    budgets = function.budgets
+    yield f"  unsigned registers = {budgets.launch if budgets else 0};"
+    if copies:
+        yield "  tle::tilelang::order_with_bulk_copies();"
+    if lowered.threads == launched_threads(lowered.threads):
+        yield f"  {call}"
+    else:
+        yield f"  if (threadIdx.x < {lowered.threads}u) {{ {call} }}"
+        if budgets:
+            yield f"  else tle::tilelang::give_registers<{FEWEST}>(registers);"
+    if function.stores_by_tma:
+        yield "  tle::tilelang::finish_bulk_stores();"
+        yield "  tle::tilelang::order_with_bulk_copies();"
+    if budgets:
+        yield f"  tle::tilelang::return_registers<{budgets.launch}>(registers);"
 
 
 def _clear(lowered: Lowered, bound: BoundSignature, tiles: Mapping[str, bool]) -> Iterator[str]:
     """Zeros for the elements of a result that the kernel does not write."""
     for i, parameter in enumerate(bound.crossing):
         if parameter.kind == TILE and tiles[parameter.name] and parameter.dtype is not None:
-            size = parameter.size * max(8, parameter.dtype.bits) // 8
+            size, threads = parameter.size * max(8, parameter.dtype.bits) // 8, launched_threads(lowered.threads)
             own = "__nvvm_read_ptx_sreg_tid_x()"
-            yield f"  tle::tilelang::clear<{size}, {math.prod(lowered.block)}>((void*){_SHARED}p{i}, {own});"
+            yield f"  tle::tilelang::clear<{size}, {threads}>((void*){_SHARED}p{i}, {own});"
     if any(tiles.values()):
-        yield "  __syncthreads();"
+        yield "  tle::tilelang::wait_for_block();"
 
 
 def _crossing(parameter: BoundParameter, tiles: Mapping[str, bool]) -> str:
@@ -128,13 +169,18 @@ def _local(argument: Argument, bound: BoundSignature) -> str:
     """The type of what is passed on: it converts to the type that TileLang wrote."""
     if argument.kind == DATA:
         return "tle::tilelang::memory"
+    if argument.kind == DESCRIPTOR:
+        return "CUtensorMap&"
     found = _port(argument, bound)
     dtype = found.dtype if isinstance(found, BoundParameter) else _of_name(argument.dtype) or _INTEGER
     assert dtype is not None
     return f"tle::tilelang::scalar<{crossing_type(dtype)}>"
 
 
-def _value(argument: Argument, bound: BoundSignature) -> str:
+def _value(argument: Argument, bound: BoundSignature, lowered: Lowered) -> str:
+    if argument.kind == DESCRIPTOR:
+        number = next(i for i, d in enumerate(lowered.descriptors) if d.name == argument.name)
+        return f"*(const CUtensorMap*)((const char*)p{_descriptors(bound)} + {number * BYTES})"
     found = _port(argument, bound)
     if isinstance(found, int):
         return str(found)
@@ -142,6 +188,17 @@ def _value(argument: Argument, bound: BoundSignature) -> str:
     if found.kind == TILE:
         return f"(void*){_SHARED}{crossed}"
     return f"(void*){crossed}" if argument.kind == DATA else crossed
+
+
+def _descriptors(bound: BoundSignature) -> int:
+    """Where the address of the descriptors comes in."""
+    for i, parameter in enumerate(bound.crossing):
+        if parameter.name == DESCRIPTORS:
+            return i
+    raise SignatureMismatchError(
+        "the TileLang kernel takes TMA descriptors, and the signature has none",
+        table=[Row(DESCRIPTORS, "Pointer[u8]", "no parameter")],
+    )
 
 
 def _port(argument: Argument, bound: BoundSignature) -> BoundParameter | int:

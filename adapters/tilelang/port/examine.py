@@ -11,7 +11,6 @@ import tle_raw
 from tle_raw.adapters.tilelang.linked.lowered_away import lowered_away
 from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT, Candidate
 from tle_raw.adapters.tilelang.port.capture import Launched, captured
-from tle_raw.adapters.tilelang.port.compile_ahead import compile_ahead
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.traced.tracer import REFUSAL
 from tle_raw.errors import FragmentSourceError, Row, SharedMemoryError, TLEError, ToolchainError, UntraceableError
@@ -79,14 +78,14 @@ def examine(candidate: Candidate, source: Any, target: Target) -> Examined:
 def _on_gpu(source: Any, options: dict[str, Any], whole: Any, target: Target) -> tuple[Way, list[Obstacle], str]:
     """The way, what stands in the way, and the route to name where the first choice fails after it was traced."""
     try:
-        compiled = compile_ahead(tle_raw.fragment(source, **options, route=TRACED), target.backend, target.capability)
+        compiled = tle_raw.fragment(source, **options, route=TRACED).as_kernel().compile(target)
         return Way(str(target), TRACED, tuple(_cost(compiled, target))), [], ""
     except Exception as error:
         cause = _cause(error)
     obstacles = [told(each) for each in (cause, *getattr(cause, "others", ()))]
     works = "" if isinstance(cause, UntraceableError) else LINKED
     try:
-        compiled = compile_ahead(tle_raw.fragment(source, **options, route=LINKED), target.backend, target.capability)
+        compiled = tle_raw.fragment(source, **options, route=LINKED, tma=False).as_kernel().compile(target)
         facts = _cost(compiled, target)
     except Exception as error:
         cause = _cause(error)
@@ -106,7 +105,7 @@ def _lost(whole: Any, target: Target) -> tuple[str, ...]:
 
 def _on_cpu(source: Any, options: dict[str, Any]) -> Way:
     try:
-        compile_ahead(tle_raw.fragment(source, **options, route=TRACED), "cpu", 0)
+        tle_raw.fragment(source, **options, route=TRACED).as_kernel().compile("cpu")
     except Exception as error:
         cause = _cause(error)
         return Way("cpu", "", (cause.message, *([f"hint: {cause.hint}"] if cause.hint else ())))

@@ -28,6 +28,7 @@ from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_regions import check_compiled, check_launch, check_not_specialised, check_warps
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
+from tle_raw.flir.nvidia.limit_registers import limit_registers
 from tle_raw.flir.nvidia.mlir_text import value_uses
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import place_buffers
@@ -83,6 +84,7 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
         placements = place_buffers(regions, partial(value_uses, lines))
         pin_barriers(lines, regions, placements)
         text = replace_ports(lines, regions, placements, module.compiled, spelling_of((MAJOR, MINOR)))
+        text = limit_registers(text, module.compiled, options)
         print_after("replace-ports", text)
         result = stock(_parse(text, source.context), metadata)
         if all(placement.pinned for placement in placements):

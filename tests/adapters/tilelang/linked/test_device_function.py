@@ -27,7 +27,8 @@ def test_the_kernel_becomes_a_device_function_and_the_rest_stays():
     assert found.text.count("k_kernel") == 1
     assert (
         "void k_kernel(const half_t* __restrict__ A, float* __restrict__ C, int n, "
-        "const uint3 tle_raw_block, const dim3 tle_raw_grid, unsigned char* tle_raw_shared)"
+        "const uint3 tle_raw_block, const dim3 tle_raw_grid, unsigned char* tle_raw_shared, "
+        "unsigned& tle_raw_registers)"
     ) in found.text
     assert "C[blockIdx.x] = A[0]; /* extern __shared__ in a comment */" in found.text
     assert "__device__ int helper(int a) { return a; }" in found.text
@@ -80,7 +81,6 @@ def test_register_budgets_are_left_out():
 @pytest.mark.parametrize(
     "body, parameters, named",
     [
-        ("", "__grid_constant__ const CUtensorMap A_desc, float* C", "TMA descriptor"),
         ("  cooperative_groups::this_grid().sync();", "float* C", "cooperative launch"),
         ("  tl::cluster_sync();", "float* C", "cluster"),
         ("  const dim3 blockIdx = tl::rasterization2DRowWithCluster<4, 2>();", "float* C", "cluster"),

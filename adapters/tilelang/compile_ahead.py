@@ -1,23 +1,29 @@
-"""A fragment as a kernel of its own, compiled for a target that need not be there."""
+"""A kernel that is one fragment, compiled for a target that need not be there."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tle_raw.signature import Signature
+from tle_raw.target import Target
+
+WARP = 32
 
 
-def compile_ahead(fragment: Any, backend: str, arch: int) -> Any:
+def compile_ahead(kernel: Any, signature: Signature, target: Target, options: Mapping[str, Any]) -> Any:
     """Triton's compiled kernel; its pointers are aligned to 16 bytes, as those of tensors are."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    whole = fragment.as_kernel()
-    types = triton_types(fragment.signature)
+    types = triton_types(signature)
     aligned = {(n,): [["tt.divisibility", 16]] for n, spelled in enumerate(types.values()) if spelled.startswith("*")}
-    source = ASTSource(whole.kernel, types, attrs=aligned)
-    return triton.compile(source, target=GPUTarget(backend, arch, 32), options={"num_warps": whole.num_warps})
+    return triton.compile(
+        ASTSource(kernel, types, attrs=aligned),
+        target=GPUTarget(target.backend, target.capability, WARP),
+        options=dict(options),
+    )
 
 
 def triton_types(signature: Signature) -> dict[str, str]:

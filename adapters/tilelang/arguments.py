@@ -1,0 +1,117 @@
+"""Reads what a launch needs from its arguments: the sizes and strides that the PrimFunc leaves open, and the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tle_raw.adapters.tilelang.dtypes import dtype_of
+from tle_raw.adapters.tilelang.program import Program
+from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.dtypes import parse_dtype
+from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, ShapeError
+
+
+def read_sizes(program: Program, arguments: Sequence[Any], names: Sequence[str] | None = None) -> dict[str, int]:
+    """The sizes and strides that the PrimFunc leaves open, read from the arrays.
+
+    Parameters
+    ----------
+    names : which parameters the arguments are for; all of them by default.
+
+    Raises
+    ------
+    ArgumentCountError, ArgumentTypeError, ShapeError : an array does not fit its buffer.
+    """
+    names = program.order if names is None else names
+    if len(arguments) != len(names):
+        raise ArgumentCountError(
+            f"`{program.name}` takes {len(names)} arguments, got {len(arguments)}",
+            hint=f"they are {', '.join(names)}",
+        ).at(fragment=program.name)
+    given = dict(zip(names, arguments))
+    buffers = {name: buffer for name, buffer in program.buffers.items() if name in given}
+    found: dict[str, int] = {}
+    for name, buffer in buffers.items():
+        _bind_open(program, buffer, given[name], found)
+    missing = [name for name in program.dims if name not in found]
+    if missing:
+        raise ShapeError(
+            f"nothing says what `{missing[0]}` is", hint=f"no buffer has `{missing[0]}` as one of its own sizes"
+        ).at(fragment=program.name)
+    known = _known(program, given, found)
+    for name, buffer in buffers.items():
+        _check_array(program, name, buffer, given[name], known)
+    return {name: found[name] for name in program.dims}
+
+
+def read_grid(program: Program, arguments: Sequence[Any], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """How many programs the PrimFunc wants."""
+    known = _known(program, dict(zip(program.order, arguments)), sizes)
+    return tuple(_value(axis.extent, known) for axis in program.grid)
+
+
+def _known(program: Program, given: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[Any, int]:
+    known = {variable: sizes[name] for name, variable in program.dims.items()}
+    return known | {v: given[n] for n, v in program.scalars.items() if isinstance(given.get(n), int)}
+
+
+def _bind_open(program: Program, buffer: Any, array: Any, found: dict[str, int]) -> None:
+    """A size or a stride that is a variable takes the array's own."""
+    shape, strides = _shape(program, buffer, array)
+    for expression, value in zip((*buffer.shape, *buffer.strides), (*shape, *strides)):
+        name = next((n for n, v in program.dims.items() if v.same_as(expression)), None)
+        if name is not None:
+            found.setdefault(name, value)
+
+
+def _check_array(program: Program, name: str, buffer: Any, array: Any, known: Mapping[Any, int]) -> None:
+    expected, got = dtype_of(buffer.dtype), _dtype(array)
+    if expected != got:
+        raise ArgumentTypeError(
+            f"the array for `{name}` has another dtype", table=[Row(name, str(expected), str(got))]
+        ).at(fragment=program.name)
+    shape, strides = _shape(program, buffer, array)
+    wanted = tuple(_value(e, known) for e in buffer.shape)
+    rows = [Row(f"shape of {name}", str(wanted), str(shape))]
+    from tle_raw.adapters.tilelang.traced.global_memory import strides as strides_of
+
+    steps = tuple(_value(e, known) for e in strides_of(buffer))
+    matters = [d for d, size in enumerate(wanted) if size > 1]  # the stride of a single row is never used
+    rows.append(Row(f"strides of {name}", str(steps), str(strides)))
+    if wanted != shape or any(steps[d] != strides[d] for d in matters):
+        raise ShapeError(f"the array for `{name}` does not fit its buffer", table=rows).at(fragment=program.name)
+
+
+def _shape(program: Program, buffer: Any, array: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides in elements."""
+    if not hasattr(array, "shape") or not hasattr(array, "dtype"):
+        raise ArgumentTypeError(
+            f"`{buffer.name}` is a buffer", table=[Row(str(buffer.name), "an array", type(array).__name__)]
+        ).at(fragment=program.name)
+    shape = tuple(int(n) for n in array.shape)
+    if len(shape) != len(buffer.shape):
+        raise ShapeError(
+            f"the array for `{buffer.name}` has another rank",
+            table=[Row(str(buffer.name), f"rank {len(buffer.shape)}", f"rank {len(shape)}")],
+        ).at(fragment=program.name)
+    strides = array.stride() if callable(getattr(array, "stride", None)) else None
+    if strides is None:
+        strides = [s // array.dtype.itemsize for s in array.strides]
+    return shape, tuple(int(s) for s in strides)
+
+
+def _dtype(array: Any) -> Any:
+    return parse_dtype(str(array.dtype).removeprefix("torch."))
+
+
+def _value(expression: Any, known: Mapping[Any, int]) -> int:
+    from tvm import arith
+    from tvm.tirx.stmt_functor import substitute
+
+    if isinstance(expression, int):
+        return expression
+    found = constant(arith.Analyzer().simplify(substitute(expression, dict(known)))) if known else constant(expression)
+    if found is None:
+        raise ShapeError(f"the size {expression} cannot be computed from the arguments")
+    return found

@@ -1,0 +1,84 @@
+"""The TMA descriptors of one fragment, made for the arrays of a launch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from tle_raw.adapters.tilelang.arguments import read_sizes
+from tle_raw.adapters.tilelang.linked import Linkable, Lowered, lower_with_tiles
+from tle_raw.adapters.tilelang.linked.descriptor_memory import descriptor_memory
+from tle_raw.adapters.tilelang.linked.descriptors import BYTES, Descriptor
+from tle_raw.adapters.tilelang.linked.encode_descriptor import encode
+from tle_raw.adapters.tilelang.program import Program
+from tle_raw.errors import LaunchError, Row
+from tle_raw.target import Target
+
+TMA = 90  # the first capability that has it
+
+
+class LaunchDescriptors:
+    """What ``fragment.descriptors(...)`` asks: the kernel is lowered once for each architecture that it runs on."""
+
+    def __init__(self, program: Program, linkable: Linkable) -> None:
+        self._program, self._linkable = program, linkable
+        self._lowered: dict[str, Lowered] = {}
+        self._fields: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    def lowered(self, arch: str) -> Lowered:
+        """The kernel as TileLang itself would launch it on ``sm_90a``, …"""
+        with self._lock:
+            if arch not in self._lowered:
+                own = self._linkable
+                self._lowered[arch] = lower_with_tiles(own.prim_func, own.tiles, arch, own.pass_configs, tma=True)
+            return self._lowered[arch]
+
+    def make(self, arguments: Sequence[Any], target: Target) -> Any:
+        """The descriptors for these arguments of the PrimFunc, in memory of their arrays' device: an array of bytes.
+
+        Arguments that are tiles of the caller are left out.
+
+        A target without TMA gets zeros that nobody reads, and so does an array that lies on no GPU, since no kernel
+        can be launched with it.
+
+        Raises
+        ------
+        ArgumentCountError, ArgumentTypeError, ShapeError : an argument does not fit the PrimFunc.
+        LaunchError : TMA cannot copy from or to one of the arrays.
+        """
+        import torch
+
+        program = self._program
+        names = [name for name in program.order if name not in self._linkable.tiles]
+        sizes = read_sizes(program, arguments, names)
+        given = dict(zip(names, arguments))
+        arrays = [given[name] for name in names if name in program.buffers]
+        device = _device(program, arrays)
+        has_tma = target.backend == "cuda" and target.capability >= TMA
+        descriptors = self.lowered(target.arch).descriptors if has_tma else ()
+        if device.type != "cuda" or not descriptors:
+            return torch.zeros(max(1, len(descriptors)) * BYTES, dtype=torch.uint8, device=device)
+        scalars = {name: given[name] for name in program.scalars if isinstance(given[name], int)}
+        numbers = (target, *sizes.items(), *scalars.items())
+        key = (id(self), numbers, *(array.data_ptr() for array in arrays))
+        return descriptor_memory(device).find(
+            key, lambda: [self._encode(d, given, sizes | scalars, numbers) for d in descriptors]
+        )
+
+    def _encode(self, descriptor: Descriptor, given: dict[str, Any], known: dict[str, int], numbers: Any) -> bytes:
+        fields = self._fields.get((descriptor.name, numbers))
+        if fields is None:
+            fields = self._fields[descriptor.name, numbers] = descriptor.fields(known)
+        return encode(descriptor.buffer, fields, given[descriptor.buffer].data_ptr())
+
+
+def _device(program: Program, arrays: Sequence[Any]) -> Any:
+    devices = {str(getattr(array, "device", "cpu")): getattr(array, "device", None) for array in arrays}
+    if len(devices) != 1 or None in devices.values():
+        raise LaunchError(
+            f"the arrays of `{program.name}` lie on several devices",
+            table=[Row("device", "one of torch's", ", ".join(devices))],
+        )
+    return next(iter(devices.values()))
