@@ -7,7 +7,7 @@
 # $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
 # .carry/tools, then a call with .carry/mlir or .carry/triton39, works while the machine stays warm. A cache that
 # pack.sh filled (.carry/cache, 2 MB) does without both: one call is enough, and needs no compiler and no MLIR there.
-# Logs and figures go to $OUT (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own
+# TESTS names test files, SAMPLES is a regular expression: only these. Logs and figures go to $OUT (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own
 # time limit; all but `tilelang` end within ten minutes on one H200. The exit status is 1 when a part failed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -52,7 +52,7 @@ print(f"Triton {triton.__version__}, torch {torch.__version__}, Python {sys.vers
 sys.exit(f"this is not Triton {sys.argv[1]}" if triton.__version__ != sys.argv[1] else 0)
 PY
 
-mapfile -t existing < <(list_samples)
+mapfile -t existing < <(list_samples | grep -E "${SAMPLES:-.}")
 
 part_setup() { timed doctor 60 "$out/doctor-$triton.txt" "$python" -m tle_raw doctor; cat "$out/doctor-$triton.txt"; }
 
