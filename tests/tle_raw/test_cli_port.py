@@ -91,15 +91,15 @@ def test_the_text_and_the_exit_code_of_a_kernel_without_a_route(file, capsys):
     file.write_text(
         "import tilelang.language as T\n\n\n"
         "@T.prim_func\n"
-        'def odd(A: T.Tensor((64,), "float32")):\n'
-        "    with T.Kernel(1, threads=96) as _:\n"
+        'def unknown(A: T.Tensor((64,), "float32")):\n'
+        "    with T.Kernel(1, threads=64) as _:\n"
         "        for i in T.Parallel(64):\n"
-        '            A[i] = T.call_extern("float32", "tanf", A[i])\n'
+        '            A[i] = T.call_extern("float32", "no_such", A[i])\n'
     )
     assert run(file) == 1
     told = capsys.readouterr().out
     assert "no Triton file: no kernel has a route" in told and not file.with_name("some_kernels_triton.py").exists()
-    assert "  no route, because of\n" in told and '      A[i] = T.call_extern("float32", "tanf", A[i])\n' in told
+    assert "  no route, because of\n" in told and '      A[i] = T.call_extern("float32", "no_such", A[i])\n' in told
     assert run(file, "--json") == 1
     told = json.loads(capsys.readouterr().out)
     assert told["kernels"][0]["route"] == "" and told["output"] is None

@@ -28,7 +28,7 @@ def lowered_away(prim_func: Any, threads: int, arch: str, settings: Mapping[str,
         host, device, *_ = steps.lower_to_host_device_ir(prim_func, steps.create_backend_context(target, None, "auto"))
     found = []
     if _DESCRIPTOR in host.script():
-        found.append("TileLang's TMA copies become asynchronous copies of threads")
+        found.append("TileLang's TMA copies become asynchronous copies of threads (tma=True keeps them)")
     (function,) = device.functions.values()
     extents = {str(key): extent for key, extent in function.attrs["thread_extent"].items()}
     own = math.prod(int(extents.get(f"threadIdx.{axis}", 1)) for axis in "xyz")
