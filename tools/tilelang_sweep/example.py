@@ -100,7 +100,12 @@ def _run(script: Path, session: Session, launches: bool) -> BaseException | None
         return error
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.argv += _small_options(script)
-    return _run_with_missing(script)
+    earlier = session.kernels[:]
+    session.kernels.clear()
+    error = _run_with_missing(script)
+    if len(session.kernels) < len(earlier):
+        session.kernels[:] = earlier
+    return error
 
 
 def _needs_values(error: BaseException) -> bool:

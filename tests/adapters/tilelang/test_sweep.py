@@ -1,0 +1,101 @@
+"""The sweep over example scripts: numbers that are right, wrong or not checked, and kernels that fail."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).parents[3] / "tools" / "sweep_tilelang.py"
+KERNEL = """
+import argparse
+import tilelang
+import tilelang.language as T
+import torch
+
+
+@tilelang.jit(out_idx=[-1])
+def scaled(rows, columns, factor):
+    @T.prim_func
+    def main(A: T.Tensor((rows, columns), "float32"), B: T.Tensor((rows, columns), "float32")):
+        with T.Kernel(rows, threads=128) as bx:
+            for j in T.Parallel(columns):
+                B[bx, j] = A[bx, j] * factor
+
+    return main
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--m", type=int, default=100000)
+rows = parser.parse_args().m
+kernel = scaled(rows, 77, 2.0)
+"""
+SCRIPTS = {
+    "right.py": KERNEL + 'a = torch.randn(rows, 77, device="cuda")\ntorch.testing.assert_close(kernel(a), a * 2)\n',
+    "profiled.py": KERNEL + "kernel.get_profiler().assert_allclose(lambda a: a * 2)\n",
+    "asserts.py": KERNEL
+    + "a = torch.randn(rows, 77).cuda()\ndifference = (kernel(a) - a * 2).abs().max()\nassert difference < 1e-6\n",
+    "wrong.py": KERNEL + 'a = torch.randn(rows, 77, device="cuda")\nprint(torch.allclose(kernel(a), a * 3))\n',
+    "unchecked.py": KERNEL + 'print(kernel(torch.randn(rows, 77, device="cuda")).shape)\n',
+    "ended.py": KERNEL + 'kernel(torch.randn(rows, 77, device="cuda"))\nraise ValueError("before its check")\n',
+    "refused.py": KERNEL.replace("T.Parallel(columns)", 'T.thread_binding(columns, "threadIdx.x")')
+    + 'kernel(torch.randn(rows, 77, device="cuda"))\n',
+    "imports.py": "import no_such_package\nno_such_package.inputs()\n",
+    "test_right.py": "raise ValueError('not an example')\n",
+}
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """The records of two sweeps over the scripts, by script: compiled for a GPU, and run on the CPU."""
+    folder = tmp_path_factory.mktemp("examples")
+    for name, text in SCRIPTS.items():
+        folder.joinpath(name).write_text(text)
+    found = []
+    for more in ([], ["--run"]):
+        out = folder / "out.json"
+        command = [sys.executable, str(TOOL), str(folder), "--jobs", "2", "--limit", "200", "--json", str(out), *more]
+        environment = {**os.environ, "TRITON_DEFAULT_FP_FUSION": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment)
+        assert done.returncode == 0, done.stderr[-2000:]
+        written = json.loads(out.read_text())
+        found.append({kernel["script"]: kernel for kernel in written["kernels"]} | {"table": written["table"]})
+    return found
+
+
+def test_kernels_are_taken_and_compiled(swept):
+    compiled, _ = swept
+    for name in ("right.py", "wrong.py", "unchecked.py", "ended.py"):
+        assert (compiled[name]["outcome"], compiled[name]["route"]) == ("compiled", "traced"), compiled[name]
+        assert compiled[name]["registers"] > 0 and compiled[name]["numbers"] == ""
+    assert compiled["table"]["CUDA kernels"] == 7 and "test_right.py" not in compiled
+
+
+@pytest.mark.parametrize("name", ["right.py", "profiled.py", "asserts.py"])
+def test_a_check_that_holds(swept, name):
+    _, ran = swept
+    assert (ran[name]["numbers"], ran[name]["checked_by"]) == ("right", "its script"), ran[name]
+
+
+def test_a_check_that_fails_without_an_error(swept):
+    _, ran = swept
+    assert ran["wrong.py"]["numbers"] == "wrong" and "allclose says False" in ran["wrong.py"]["message"]
+
+
+def test_no_check_and_a_script_that_ends_before_it(swept):
+    _, ran = swept
+    assert ran["unchecked.py"]["numbers"] == "not checked"
+    assert ran["ended.py"]["numbers"] == "ran" and "before its check" in ran["ended.py"]["message"]
+
+
+def test_what_is_not_expressed_fails_and_says_why(swept):
+    _, ran = swept
+    assert ran["refused.py"]["numbers"] == "failed" and ran["refused.py"]["outcome"] == "UntraceableError"
+
+
+def test_scripts_without_a_kernel_are_apart(swept):
+    for records in swept:
+        assert "no_such_package is not installed" in records["imports.py"]["message"]
+        assert list(records["table"]["scripts without a kernel"]) == ["imports.py"]
