@@ -8,6 +8,7 @@ from tle_raw.errors import TLEError
 from tle_raw.knobs import knobs
 
 if TYPE_CHECKING:
+    from tle_raw.array_arguments import array
     from tle_raw.dialects import dialect, fragment
     from tle_raw.fragments import Fragment
     from tle_raw.frontends.raw.call import call, call_smem
@@ -33,6 +34,7 @@ __all__ = [
     "TLEError",
     "Target",
     "Tile",
+    "array",
     "call",
     "call_smem",
     "dialect",
@@ -49,6 +51,7 @@ _LATER = {
         "tle_raw.signature",
     ),
     "Target": "tle_raw.target",
+    "array": "tle_raw.array_arguments",
     "dialect": "tle_raw.dialects",
     "fragment": "tle_raw.dialects",
     "Fragment": "tle_raw.fragments",

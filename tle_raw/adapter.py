@@ -139,6 +139,19 @@ class TracingAdapter(Adapter, Protocol):
 
 
 @runtime_checkable
+class CallTypedAdapter(TracingAdapter, Protocol):
+    """A dialect whose functions have no types of their own: the arguments of each call give them."""
+
+    def bind(
+        self, source: Source, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    ) -> tuple[BoundSignature, dict[str, Any]]:
+        """Match the values that a kernel passes, tuples and constants included, with the function's parameters.
+
+        The values come back as ``trace`` wants them; the bound signature says in the report what crossed.
+        """
+
+
+@runtime_checkable
 class PortingAdapter(Adapter, Protocol):
     """A dialect whose files can be turned into Triton files that call their programs as regions: ``tle-raw port``."""
 

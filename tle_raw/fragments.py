@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 from triton.runtime.jit import ConstexprFunction
 
-from tle_raw.adapter import Adapter, Declaration, DescriptorAdapter, KernelAdapter, Source, TracingAdapter
+from tle_raw.adapter import (
+    Adapter,
+    CallTypedAdapter,
+    Declaration,
+    DescriptorAdapter,
+    KernelAdapter,
+    Source,
+    TracingAdapter,
+)
 from tle_raw.binding import bind_names
 from tle_raw.bound import BoundSignature
 from tle_raw.compilation import CompiledFragment, compile_source, compiler_identity
@@ -103,7 +112,8 @@ class Fragment(ConstexprFunction):
 
     def prototype(self) -> str:
         """The function that the fragment's source is expected to define, as text in its own language."""
-        return self._adapter.prototype(self._source, self._typed_signature())
+        signature = Signature(self.name, ()) if self.is_call_typed else self._typed_signature()
+        return self._adapter.prototype(self._source, signature)
 
     def compile(self, target: str | Target | None = None, **bindings: Any) -> CompiledFragment:
         """Compile without a kernel and without a GPU.
@@ -209,6 +219,16 @@ class Fragment(ConstexprFunction):
             old, self._key = self._key, self._compute_key()
             return self._key != old
 
+    @property
+    def is_call_typed(self) -> bool:
+        """Whether the arguments of each call give its types: there is no signature then."""
+        return isinstance(self._adapter, CallTypedAdapter)
+
+    def bind_call(self, args: Sequence[Any], keywords: dict[str, Any]) -> tuple[BoundSignature, dict[str, Any]]:
+        """Type one call by its arguments."""
+        assert isinstance(self._adapter, CallTypedAdapter)
+        return self._adapter.bind(self._source, args, keywords)
+
     def trace(self, bound: BoundSignature, values: dict[str, Any], semantic: Any) -> list[Any]:
         """Write one region into the kernel that is being traced, or run it in Triton's interpreter."""
         assert isinstance(self._adapter, TracingAdapter)
@@ -248,6 +268,11 @@ class Fragment(ConstexprFunction):
         )
 
     def _typed_signature(self) -> Signature:
+        if self.signature is None and self.is_call_typed:
+            raise RegionError(
+                f"the fragment `{self.name}` is typed by each call: there is nothing to compile alone",
+                hint="compile the kernel that calls it",
+            ).at(fragment=self.name, source=self.place)
         if self.signature is None:
             raise RegionError(
                 f"the fragment `{self.name}` has no typed signature: its types are known at a call only",

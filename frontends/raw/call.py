@@ -41,6 +41,8 @@ def call_fragment(
     """
 
     def bind_call() -> tuple[BoundSignature, dict[str, Any]]:
+        if fragment.is_call_typed:
+            return fragment.bind_call(args, keywords)
         if fragment.signature is None:
             raise CallError(
                 f"`{fragment.name}` has no typed signature, so its outputs are not known",

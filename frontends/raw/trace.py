@@ -29,7 +29,7 @@ def trace_region(
     routes = fragment.routes(joined_target())
     if "traced" not in routes:
         return None
-    values = {name: _tensor(value, semantic) for name, value in values.items()}
+    values = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}
     # From Triton 3.9 on fragments are not told the generator: the builder knows the call's line.
     started, site = time.perf_counter(), site or first_place(str(semantic.builder.get_loc()))
     if "linked" in routes:
@@ -54,7 +54,8 @@ def interpret_traced(fragment: Fragment, bound: BoundSignature, values: dict[str
     """The results of a region that runs at once, on the arrays of Triton's interpreter."""
     from triton.runtime.interpreter import interpreter_semantic
 
-    return fragment.trace(bound, {n: _tensor(v, interpreter_semantic) for n, v in values.items()}, interpreter_semantic)
+    plain = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}
+    return fragment.trace(bound, plain, interpreter_semantic)
 
 
 def _obstacle(
@@ -84,9 +85,3 @@ def _same_place(builder: Any) -> Iterator[None]:
         yield
     finally:
         builder.set_loc(location)
-
-
-def _tensor(value: Any, semantic: Any) -> Any:
-    """Constants stay constants: the dialect gives them the parameter's dtype."""
-    value = core._unwrap_if_constexpr(value)
-    return value if isinstance(value, (core.tensor, bool, int, float)) else semantic.to_tensor(value)
