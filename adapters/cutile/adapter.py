@@ -1,0 +1,117 @@
+"""The dialect "cutile": what the hub asks of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from tle_raw.adapter import CompilerOutput, Declaration, Source
+from tle_raw.adapters.cutile import objects
+from tle_raw.adapters.cutile.argument_types import ArgumentType
+from tle_raw.adapters.cutile.installed import installed_version, load_cutile
+from tle_raw.adapters.cutile.options import Options, read_options
+from tle_raw.adapters.cutile.parameters import FunctionParameter, match_arguments, read_parameters
+from tle_raw.adapters.cutile.reachable_source import reachable_source
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import DialectError, FragmentSourceError
+from tle_raw.signature import Signature
+from tle_raw.target import Target
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A declaration, understood."""
+
+    function: FunctionType
+    is_kernel: bool
+    parameters: tuple[FunctionParameter, ...]
+    options: Options
+
+
+@dataclass(frozen=True)
+class CallValues:
+    """What one call passes: types by parameter, values of the flat parameters, and those that the grid names."""
+
+    types: dict[str, ArgumentType]
+    flat: tuple[Any, ...]
+    given: dict[str, Any]
+
+
+class CutileAdapter:
+    """cuTile functions and kernels. See :func:`tle_raw.dialect`; the options are those of ``options.Options``."""
+
+    name = "cutile"
+
+    def routes(self, source: Source, backend: str) -> tuple[str, ...]:
+        """Traced, everywhere: cuTile's own compiler gives a finished binary, and nothing else."""
+        return ("traced",)
+
+    def takes(self, source: object, named: bool) -> bool:
+        """cuTile's kernels and functions; a plain function may be written with cuTile, where the user says so."""
+        return objects.is_cutile_object(source) or (named and inspect.isfunction(source))
+
+    def complete(self, declaration: Declaration) -> Declaration:
+        """With the function's name and line; its types are those of each call."""
+        function = objects.python_function(declaration.wrapped)
+        return replace(declaration, name=function.__name__, place=objects.object_place(function))
+
+    def read(self, declaration: Declaration) -> Source:
+        if declaration.wrapped is None:
+            raise FragmentSourceError(
+                "a cuTile fragment is a Python function, not a file",
+                hint='decorate the function: @tle_raw.dialect("cutile")',
+            )
+        if declaration.signature is not None:
+            raise DialectError("the arguments of a call type a cuTile function", hint="leave signature= out")
+        options = read_options(declaration.options)
+        load_cutile()
+        function = objects.python_function(declaration.wrapped)
+        is_kernel = objects.is_kernel(declaration.wrapped)
+        reading = Reading(function, is_kernel, read_parameters(function, options), options)
+        text = reachable_source(function)
+        settings = (*options.settings, ("kernel", str(is_kernel)))
+        return Source(self.name, declaration.name, function.__name__, text, declaration.place, settings, data=reading)
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The function is an object of this process: its text is in the key, and no file is read."""
+        return ()
+
+    def compiler_identity(self) -> str:
+        return f"cuTile {installed_version()}"
+
+    def bind(
+        self, source: Source, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    ) -> tuple[BoundSignature, dict[str, Any]]:
+        from tle_raw.adapters.cutile.arguments import CallArguments, plain
+
+        reading: Reading = source.data
+        names = reading.options.given_names
+        given = match_arguments(reading.function, names, arguments, keywords)
+        found = CallArguments()
+        for parameter in reading.parameters:
+            found.add(parameter, given[parameter.name], reading.is_kernel)
+        values = CallValues(found.types, tuple(found.values), {name: plain(given[name]) for name in names})
+        return BoundSignature(source.name, tuple(found.bound)), {"call": values}
+
+    def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
+        from tle_raw.adapters.cutile.traced import trace_region
+        from tle_raw.adapters.cutile.typed_ir import type_function
+
+        reading: Reading = source.data
+        call: CallValues = values["call"]
+        typed = type_function(reading.function, call.types)
+        return trace_region(typed, call.flat, call.given, reading.options, source.place, semantic)
+
+    def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        raise DialectError(
+            f"the region `{source.name}` is traced into its kernel: there is nothing to compile alone",
+            hint="compile the kernel that calls it",
+        )
+
+    def prototype(self, source: Source | None, signature: Signature) -> str:
+        """The function itself."""
+        return source.text if source is not None else str(signature)

@@ -1,0 +1,86 @@
+"""The options of the dialect, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tle_raw.adapters.cutile.dtypes import CARRIED
+from tle_raw.dialect_options import known_options, wrong_type
+from tle_raw.errors import DialectError
+
+NAMES = ("grid", "dtypes", "lists", "alone")
+
+
+@dataclass(frozen=True)
+class Options:
+    """``grid`` maps an axis of ``ct.bid`` to an axis of the Triton program, or to the name of an argument of the call;
+    a pair of names gives ``ct.num_blocks`` too.
+
+    ``dtypes`` names the parameters whose elements are of a dtype that Triton does not have, ``lists`` those that are
+    lists of arrays: a tuple of arrays whose index may be known at run time only. ``alone`` is the caller's
+    promise that the Triton code around a region touches none of the memory that the region does.
+    """
+
+    grid: Mapping[int, int | str | tuple[str, str]] = field(default_factory=dict)
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    lists: tuple[str, ...] = ()
+    alone: bool = False
+
+    @property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """What can change the code, sorted."""
+        return (
+            ("alone", str(self.alone)),
+            ("dtypes", str(sorted(self.dtypes.items()))),
+            ("grid", str(sorted(self.grid.items()))),
+            ("lists", ",".join(self.lists)),
+        )
+
+    @property
+    def given_names(self) -> tuple[str, ...]:
+        """The arguments of the call that give block ids and their numbers."""
+        names: list[str] = []
+        for place in self.grid.values():
+            names += [place] if isinstance(place, str) else list(place) if isinstance(place, tuple) else []
+        return tuple(names)
+
+
+def read_options(given: Mapping[str, Any]) -> Options:
+    """Check names and kinds.
+
+    Raises
+    ------
+    DialectError : an unknown option, or a value of another kind.
+    """
+    options = known_options("cutile", given, NAMES, {})
+    grid, dtypes, alone = options.get("grid", {}), options.get("dtypes", {}), options.get("alone", False)
+    if not isinstance(grid, Mapping) or not all(_is_axis(k) and _is_place(v) for k, v in grid.items()):
+        raise wrong_type("grid", "{0: 1, 1: 'row', 2: ('row', 'rows')}: for an axis of ct.bid its place", grid)
+    if not isinstance(dtypes, Mapping) or not all(isinstance(k, str) for k in dtypes):
+        raise wrong_type("dtypes", "{'x_scale': 'float8_e8m0fnu'}: for a parameter its dtype", dtypes)
+    dtypes = {name: str(getattr(dtype, "name", dtype)) for name, dtype in dtypes.items()}
+    unknown = [d for d in dtypes.values() if d not in CARRIED]
+    if unknown:
+        raise DialectError(f"dtypes= cannot give {unknown[0]!r} to a parameter", hint=f"it knows {', '.join(CARRIED)}")
+    lists = options.get("lists", ())
+    if isinstance(lists, str) or not all(isinstance(name, str) for name in lists):
+        raise wrong_type("lists", "['xs']: the names of parameters", lists)
+    if not isinstance(alone, bool):
+        raise wrong_type("alone", "True or False", alone)
+    found = Options(dict(grid), dtypes, tuple(lists), alone)
+    twice = [n for n in found.given_names if found.given_names.count(n) > 1]
+    if twice:
+        raise DialectError(f"grid= uses the name {twice[0]!r} twice")
+    return found
+
+
+def _is_axis(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= 2
+
+
+def _is_place(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return len(value) == 2 and all(isinstance(v, str) and v.isidentifier() for v in value)
+    return _is_axis(value) or (isinstance(value, str) and value.isidentifier())

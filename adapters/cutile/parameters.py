@@ -1,0 +1,84 @@
+"""The parameters of a cuTile function, as its Python signature and cuTile's annotations state them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from tle_raw.adapters.cutile.installed import load_cutile
+from tle_raw.adapters.cutile.options import Options
+from tle_raw.adapters.cutile.places import refused
+from tle_raw.errors import ArgumentCountError, SignatureError
+
+
+@dataclass(frozen=True)
+class FunctionParameter:
+    """``annotation`` is cuTile's reading of the annotation; ``dtype`` and ``is_list`` are what the options say."""
+
+    name: str
+    annotation: Any
+    dtype: str | None = None
+    is_list: bool = False
+
+
+def read_parameters(function: FunctionType, options: Options) -> tuple[FunctionParameter, ...]:
+    """The parameters in order.
+
+    Raises
+    ------
+    SignatureError : a parameter that takes any number of arguments, or an option that names no parameter.
+    CompilationFailed : an annotation that cuTile refuses.
+    """
+    load_cutile()
+    from cuda.tile._annotated_function import get_annotated_function
+
+    try:
+        annotations = get_annotated_function(function).parameter_annotations
+    except Exception as e:  # of the user's own annotations, which are evaluated
+        raise refused(e) from e
+    found = []
+    for parameter, annotation in zip(inspect.signature(function).parameters.values(), annotations):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise SignatureError(
+                f"`{function.__name__}` takes {parameter}: a kernel passes each argument by its place",
+                hint="call it from a function with ordinary parameters, and make that the fragment",
+            )
+        name = parameter.name
+        found.append(FunctionParameter(name, annotation, options.dtypes.get(name), name in options.lists))
+    names = [p.name for p in found]
+    for option, given in (("dtypes", options.dtypes), ("lists", options.lists)):
+        for name in given:
+            if name not in names:
+                raise SignatureError(f"{option}= names `{name}`, which is no parameter of `{function.__name__}`")
+    for name in options.given_names:
+        if name in names:
+            raise SignatureError(f"grid= gives the name `{name}` to a block id, which is taken", hint="choose another")
+    return tuple(found)
+
+
+def match_arguments(
+    function: FunctionType, names: Sequence[str], arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Give each parameter its argument or its default, and each name of the grid its value.
+
+    Raises
+    ------
+    ArgumentCountError : too many, too few, unknown, or one twice.
+    """
+    of_grid = {name: keywords[name] for name in names if name in keywords}
+    missing = [name for name in names if name not in keywords]
+    if missing:
+        raise ArgumentCountError(
+            f"`{function.__name__}` needs the block id `{missing[0]}`", hint=f"pass it by name: {missing[0]}=..."
+        )
+    try:
+        bound = inspect.signature(function).bind(*arguments, **{k: v for k, v in keywords.items() if k not in of_grid})
+    except TypeError as e:
+        raise ArgumentCountError(
+            f"`{function.__name__}`: {e}", hint=f"it takes {inspect.signature(function)}"
+        ) from None
+    bound.apply_defaults()
+    return {**bound.arguments, **of_grid}

@@ -1,0 +1,132 @@
+"""Loops, branches and jumps: cuTile's leave a body anywhere, Triton's only at its end.
+
+A branch that jumps gives what the loop carries; what follows it in the body moves into the branches that do not jump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.cutile.traced.tracer import OPERATIONS, Tracer, operation, results_of
+from tle_raw.adapters.cutile.traced.types import is_token, without_tokens
+from tle_raw.adapters.cutile.traced.values import constant
+from tle_raw.adapters.cutile.typed_ir import END
+
+JUMPS = ("continue", "break")
+MOST_COPIES = 64
+
+Values = list[Any]
+End = Callable[[Values], Values]
+
+
+def run_block(tracer: Tracer, block: Any) -> Values:
+    """A block without jumps; what its end gives."""
+    return _run(tracer, list(block), lambda outputs: outputs, None)
+
+
+def _run(tracer: Tracer, operations: Sequence[Any], end: End, jump: Callable[[str, Values], Values] | None) -> Values:
+    """The operations, then ``end`` with the outputs of the last, or ``jump`` with what a jump carries."""
+    for number, op in enumerate(operations):
+        tracer.stands_at(op)
+        if op.op in JUMPS:
+            assert jump is not None
+            return jump(op.op, [tracer.value(v) for v in without_tokens(op.values)])
+        if op.op == END:
+            return [tracer.values.get(v.name) for v in op.outputs]
+        if op.op == "end_branch":
+            return end([tracer.value(v) for v in without_tokens(op.outputs)])
+        if op.op == "ifelse" and _jumps(op):
+            return _run_jumping_branch(tracer, op, operations[number + 1 :], end, jump)
+        run_operation(tracer, op)
+    return end([])
+
+
+def run_operation(tracer: Tracer, op: Any) -> None:
+    """One operation that goes on to the next."""
+    handler = OPERATIONS.get(op.op)
+    if handler is None:
+        raise tracer.fail(f"cuTile's operation {op.op}")
+    if id(op) in tracer.barriers:
+        tracer.semantic.debug_barrier()
+    try:
+        made = handler(tracer, op)
+    except (AssertionError, TypeError, ValueError) as e:  # what Triton's own checks raise
+        raise tracer.fail(f"cuTile's operation {op.op}: {e}") from e
+    tracer.bind(op.result_vars, results_of(op, made))
+
+
+def _jumps(op: Any) -> bool:
+    return any(inner.op in JUMPS or (inner.op == "ifelse" and _jumps(inner)) for b in op.nested_blocks for inner in b)
+
+
+def _falls_through(block: Any) -> bool:
+    last = block[-1]
+    return last.op not in JUMPS
+
+
+def _run_jumping_branch(tracer: Tracer, op: Any, rest: Sequence[Any], end: End, jump: Any) -> Values:
+    """Both sides give what the loop carries; a side that does not jump runs the rest of the body."""
+    condition = tracer.value(op.cond)
+
+    def side(block: Any) -> Callable[[], Values]:
+        def go_on(outputs: Values) -> Values:
+            tracer.bind(op.result_vars, outputs)
+            return _run(tracer, rest, end, jump)
+
+        return lambda: _run(tracer, list(block), go_on, jump)
+
+    if sum(map(_falls_through, (op.then_block, op.else_block))) > 1:
+        tracer.copies *= 2
+        if tracer.copies > MOST_COPIES:
+            raise tracer.fail("so many branches of which some paths leave the loop and others do not")
+    return tracer.flow.branch(tracer, condition, side(op.then_block), side(op.else_block))
+
+
+@operation("ifelse")
+def branch(tracer: Tracer, op: Any) -> tuple[Any, ...]:
+    condition = tracer.value(op.cond)
+    return tuple(
+        tracer.flow.branch(
+            tracer,
+            condition,
+            lambda: run_block(tracer, op.then_block),
+            lambda: run_block(tracer, op.else_block),
+        )
+    )
+
+
+@operation("loop")
+def loop(tracer: Tracer, op: Any) -> tuple[Any, ...]:
+    """A loop over a range, or one that goes on until it breaks."""
+    kept = [i for i, v in enumerate(op.body_vars) if not is_token(v)]
+    carried = [tracer.value(op.initial_values[i]) for i in kept]
+    inside = [op.body_vars[i] for i in kept]
+    copies, tracer.copies = tracer.copies, 1
+    made = _for(tracer, op, inside, carried) if op.is_for_loop else _while(tracer, op, inside, carried)
+    tracer.copies = copies
+    return tuple(made)
+
+
+def _for(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Values:
+    bounds = [tracer.value(v) for v in (op.start, op.stop, op.step)]
+
+    def body(index: core.tensor, values: Values) -> Values:
+        tracer.values[op.induction_var.name] = index
+        tracer.bind(inside, values)
+        return _run(tracer, list(op.body), lambda outputs: outputs, lambda kind, values: values)
+
+    return tracer.flow.loop(tracer, bounds, carried, body)
+
+
+def _while(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Values:
+    def jump(kind: str, values: Values) -> Values:
+        return [constant(tracer, kind == "continue", core.int1), *values]
+
+    def body(values: Values) -> Values:
+        tracer.bind(inside, values)
+        return _run(tracer, list(op.body), lambda outputs: outputs, jump)
+
+    return tracer.flow.repeat(tracer, carried, body)

@@ -1,0 +1,192 @@
+"""Control flow, reductions and scans: what Triton's compiler and its interpreter do in different ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from triton.language import core
+
+Values = list[core.tensor]
+
+
+class Flow(Protocol):
+    """Values that change inside a construct are carried: they go in as a list and come out as a list."""
+
+    is_compiled: bool
+
+    def loop(self, tracer: Any, bounds: Sequence[core.tensor], carried: Values, body: Callable[..., Values]) -> Values:
+        """``for i in range(*bounds)``; ``body(i, carried)`` gives the carried values anew."""
+
+    def repeat(self, tracer: Any, carried: Values, body: Callable[[Values], Values]) -> Values:
+        """Run ``body(carried)`` until the first value that it gives, an i1, is false; the others are carried."""
+
+    def branch(
+        self, tracer: Any, condition: core.tensor, yes: Callable[[], Values], no: Callable[[], Values]
+    ) -> Values:
+        """``if condition``."""
+
+    def reduce(self, tracer: Any, values: Values, axis: int, combine: Callable[[Values, Values], Values]) -> Values:
+        """Combine along an axis, which goes away."""
+
+    def scan(
+        self, tracer: Any, values: Values, axis: int, combine: Callable[[Values, Values], Values], reverse: bool
+    ) -> Values:
+        """Combine what lies before each element with it."""
+
+
+class CompiledFlow:
+    """Operations of the scf dialect, written with Triton's builder."""
+
+    is_compiled = True
+
+    def loop(self, tracer, bounds, carried, body) -> Values:
+        builder = tracer.builder
+        place, location = builder.get_insertion_point(), builder.get_loc()
+        loop = builder.create_for_op(*(b.handle for b in bounds), [v.handle for v in carried])
+        block = loop.get_body(0)
+        builder.set_insertion_point_to_start(block)
+        inside = [core.tensor(block.arg(i + 1), v.type) for i, v in enumerate(carried)]
+        results = body(core.tensor(loop.get_induction_var(), bounds[0].type), inside)
+        _check_same(tracer, carried, results)
+        if carried:
+            builder.create_yield_op([v.handle for v in results])
+        _back(builder, place, location)
+        return [core.tensor(loop.get_result(i), v.type) for i, v in enumerate(carried)]
+
+    def repeat(self, tracer, carried, body) -> Values:
+        builder = tracer.builder
+        place, location = builder.get_insertion_point(), builder.get_loc()
+        carried = [core.tensor(builder.get_int1(True), core.int1), *carried]
+        types = [v.handle.get_type() for v in carried]
+        loop = builder.create_while_op(types, [v.handle for v in carried])
+        before = builder.create_block_with_parent(loop.get_before(), types)
+        builder.set_insertion_point_to_start(before)
+        arguments = [before.arg(i) for i in range(len(carried))]
+        builder.create_condition_op(arguments[0], arguments)
+        after = builder.create_block_with_parent(loop.get_after(), types)
+        builder.set_insertion_point_to_start(after)
+        results = body([core.tensor(after.arg(i), v.type) for i, v in enumerate(carried)][1:])
+        _check_same(tracer, carried, results)
+        builder.create_yield_op([v.handle for v in results])
+        _back(builder, place, location)
+        return [core.tensor(loop.get_result(i), v.type) for i, v in enumerate(carried)][1:]
+
+    def branch(self, tracer, condition, yes, no) -> Values:
+        builder = tracer.builder
+        place, location = builder.get_insertion_point(), builder.get_loc()
+        blocks, values = [], []
+        for side in (yes, no):
+            block = builder.create_block()
+            builder.set_insertion_point_to_start(block)
+            values.append(side())
+            blocks.append(block)
+        _back(builder, place, location)
+        _check_same(tracer, *values)
+        types = [v.handle.get_type() for v in values[0]]
+        branch = builder.create_if_op(types, condition.handle, True)
+        for block, target, results in zip(blocks, (branch.get_then_block(), branch.get_else_block()), values):
+            block.merge_block_before(target)
+            builder.set_insertion_point_to_end(target)
+            if types:
+                builder.create_yield_op([v.handle for v in results])
+        _back(builder, place, location)
+        return [core.tensor(branch.get_result(i), v.type) for i, v in enumerate(values[0])]
+
+    def reduce(self, tracer, values, axis, combine) -> Values:
+        fill = self._region(tracer, values, combine, "create_reduce_ret")
+        return list(tracer.semantic.reduction(values, axis, fill))
+
+    def scan(self, tracer, values, axis, combine, reverse) -> Values:
+        fill = self._region(tracer, values, combine, "create_scan_ret")
+        return list(tracer.semantic.associative_scan(values, axis, fill, reverse))
+
+    def _region(self, tracer: Any, values: Values, combine: Callable, end: str) -> Callable[[Any], None]:
+        """Its block takes all values of the one side, then all of the other."""
+        builder, elements = tracer.builder, [v.type.scalar for v in values]
+
+        def fill(operation: Any) -> None:
+            place, location = builder.get_insertion_point(), builder.get_loc()
+            types = [e.to_ir(builder) for e in elements] * 2
+            block = builder.create_block_with_parent(operation.get_region(0), types)
+            builder.set_insertion_point_to_start(block)
+            sides = [core.tensor(block.arg(i), e) for i, e in enumerate(elements * 2)]
+            results = combine(sides[: len(values)], sides[len(values) :])
+            getattr(builder, end)(*(r.handle for r in results))
+            _back(builder, place, location)
+
+        return fill
+
+
+def _check_same(tracer: Any, before: Values, after: Values) -> None:
+    """MLIR would end the process at a value that changes its type."""
+    for a, b in zip(before, after, strict=True):
+        if a.type != b.type:
+            raise tracer.fail(f"a value that is {a.type} before and {b.type} after")
+
+
+def _back(builder: Any, place: Any, location: Any) -> None:
+    builder.restore_insertion_point(place)
+    builder.set_loc(location)
+
+
+class InterpretedFlow:
+    """Triton's interpreter runs operations at once, on NumPy arrays: control flow is Python's own."""
+
+    is_compiled = False
+
+    def loop(self, tracer, bounds, carried, body) -> Values:
+        for i in range(*map(_integer, bounds)):
+            carried = body(tracer.semantic.scalar_constant(i, bounds[0].type), carried)
+        return carried
+
+    def repeat(self, tracer, carried, body) -> Values:
+        running = True
+        while running:
+            first, *carried = body(carried)
+            running = bool(_integer(first))
+        return carried
+
+    def branch(self, tracer, condition, yes, no) -> Values:
+        return yes() if _integer(condition) else no()
+
+    def reduce(self, tracer, values, axis, combine) -> Values:
+        return _fold(values, axis, combine)[-1]
+
+    def scan(self, tracer, values, axis, combine, reverse) -> Values:
+        import numpy as np
+
+        shape = values[0].handle.data.shape
+        rest = [s for a, s in enumerate(shape) if a != axis]
+        made = _fold(values, axis, combine, reverse)
+        made = made[::-1] if reverse else made
+        columns = [[step[i].handle.data.reshape(rest) for step in made] for i in range(len(values))]
+        return [_tensor(np.stack(column, axis), v.type.scalar) for column, v in zip(columns, values)]
+
+
+def _integer(value: core.tensor) -> int:
+    return int(value.handle.data.reshape(-1)[0])
+
+
+def _fold(values: Values, axis: int, combine: Callable, reverse: bool = False) -> list[Values]:
+    """Slice by slice with the operations themselves, so that every dtype is treated as the interpreter treats it."""
+    import numpy as np
+
+    count = values[0].handle.data.shape[axis]
+    made: list[Values] = []
+    for i in reversed(range(count)) if reverse else range(count):
+        piece = [_tensor(np.ascontiguousarray(np.take(v.handle.data, i, axis)), v.type.scalar) for v in values]
+        made.append(combine(made[-1], piece) if made else piece)
+    return made
+
+
+def _tensor(array: Any, element: core.dtype) -> core.tensor:
+    from triton.runtime.interpreter import TensorHandle
+
+    if array.ndim == 0:
+        return core.tensor(TensorHandle(array.reshape(1), element), element)
+    return core.tensor(TensorHandle(array, element), core.block_type(element, list(array.shape)))
+
+
+def flow_of(semantic: Any) -> Flow:
+    return InterpretedFlow() if type(semantic.builder).__name__ == "InterpreterBuilder" else CompiledFlow()

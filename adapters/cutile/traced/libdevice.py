@@ -1,0 +1,78 @@
+"""Functions that Triton has no operation of: libdevice's, which both of its targets have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.cutile.traced.tracer import Tracer
+from tle_raw.adapters.cutile.traced.values import like
+
+# Where f32's name differs from "__nv_<name>f": the directed ones carry the width in front.
+_DIRECTED = ("add", "sub", "mul", "div", "sqrt", "fma")
+_NUMPY = {
+    "exp": "exp",
+    "log": "log",
+    "log2": "log2",
+    "sin": "sin",
+    "cos": "cos",
+    "tan": "tan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "tanh": "tanh",
+    "pow": "power",
+    "powi": "power",
+    "atan2": "arctan2",
+    "fmod": "fmod",
+}
+
+
+def call(tracer: Tracer, name: str, operands: Sequence[core.tensor]) -> core.tensor:
+    """The function of f32 or f64 operands; the result has the first one's type."""
+    type_ = operands[0].type
+    if tracer.is_interpreted:
+        return _interpreted(tracer, name, operands)
+    symbol = f"__nv_{name}{'f' if type_.scalar.is_fp32() else ''}"
+    return _extern(tracer, symbol, operands)
+
+
+def call_directed(tracer: Tracer, name: str, direction: str, operands: Sequence[core.tensor]) -> core.tensor:
+    """Arithmetic of f32 or f64 that is rounded in a direction: "rn", "rz", "rd" or "ru"."""
+    assert name in _DIRECTED
+    if tracer.is_interpreted:
+        raise tracer.fail(f"arithmetic rounded by {direction} in the interpreter")
+    single = operands[0].type.scalar.is_fp32()
+    if name == "fma":
+        symbol = f"__nv_fma{'f' if single else ''}_{direction}"
+    else:
+        symbol = f"__nv_{'f' if single else 'd'}{name}_{direction}"
+    return _extern(tracer, symbol, operands)
+
+
+def to_single(tracer: Tracer, value: core.tensor, direction: str) -> core.tensor:
+    """f64 to f32, rounded in a direction."""
+    if tracer.is_interpreted:
+        raise tracer.fail(f"conversions rounded by {direction} in the interpreter")
+    return _extern(tracer, f"__nv_double2float_{direction}", [value], like(value, core.float32))
+
+
+def _extern(
+    tracer: Tracer, symbol: str, operands: Sequence[core.tensor], result: core.dtype | None = None
+) -> core.tensor:
+    type_, builder = result or operands[0].type, tracer.builder
+    handles = [o.handle for o in operands]
+    made = builder.create_extern_elementwise("libdevice", "", symbol, handles, type_.to_ir(builder), True)
+    return core.tensor(made, type_)
+
+
+def _interpreted(tracer: Tracer, name: str, operands: Sequence[core.tensor]) -> core.tensor:
+    import numpy as np
+    from triton.runtime.interpreter import TensorHandle
+
+    arrays: list[Any] = [o.handle.data for o in operands]
+    with np.errstate(all="ignore"):
+        data = getattr(np, _NUMPY[name])(*arrays)
+    scalar = operands[0].type.scalar
+    return core.tensor(TensorHandle(data.astype(arrays[0].dtype), scalar), operands[0].type)

@@ -1,0 +1,180 @@
+"""Where block barriers stand: cuTile orders the memory accesses of a block by tokens, Triton those of a thread only.
+
+An access needs a barrier before it if its token leads back to another one, no barrier stood between them since, and
+one of the two writes. Triton's code around a region counts as one access that writes, before it and after it, unless
+the region is alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tle_raw.adapters.cutile.traced.types import is_token
+
+READS = ("tile_load", "load_pointer")
+WRITES = (
+    "tile_store",
+    "store_pointer",
+    "tile_atomic_rmw",
+    "tile_atomic_cas",
+    "tile_atomic_red_view",
+    "grid_dependency_control_wait",
+    "grid_dependency_control_launch_dependents",
+)
+OUTSIDE = 0  # the number of what stands around the region; its own accesses have the identities of their operations
+
+Accesses = frozenset[int]
+NONE: Accesses = frozenset()
+
+
+@dataclass(frozen=True)
+class Barriers:
+    """``before``: operations, by identity, that a barrier stands before. ``at_end``: one stands behind the region."""
+
+    before: frozenset[int] = NONE
+    at_end: bool = False
+
+
+def operations_behind_barriers(block: Any, alone: bool) -> Barriers:
+    """The fewest barriers that a walk in program order finds: each is put where the first unordered access stands."""
+    before: set[int] = set()
+    sources = _token_sources(block, alone)
+    while True:
+        walk = _Walk(sources, before)
+        pending = walk.block(block, NONE if alone else frozenset({OUTSIDE}))
+        if walk.unordered is None:
+            return Barriers(frozenset(before), not alone and bool(pending - {OUTSIDE}))
+        before.add(walk.unordered)
+
+
+@dataclass
+class _Sources:
+    """For each token the accesses that it leads back to, and which of all accesses write."""
+
+    of_token: dict[str, Accesses] = field(default_factory=dict)
+    writes: set[int] = field(default_factory=set)
+    alone: bool = False
+
+
+def _token_sources(block: Any, alone: bool) -> _Sources:
+    """Loops carry tokens around: repeated until nothing is added."""
+    found = _Sources(alone=alone, writes={OUTSIDE})
+    while _add_sources(block, found, _Jumps()):
+        pass
+    return found
+
+
+@dataclass
+class _Jumps:
+    """What the jumps of the loop around give their tokens to."""
+
+    body: list[Any] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
+    is_for: bool = True
+    branch: list[Any] = field(default_factory=list)
+
+
+def _add_sources(block: Any, found: _Sources, jumps: _Jumps) -> bool:
+    changed = False
+    for op in block:
+        changed |= _add_sources_of(op, found, jumps)
+    return changed
+
+
+def _add_sources_of(op: Any, found: _Sources, jumps: _Jumps) -> bool:
+    if op.op in READS or op.op in WRITES:
+        if op.op in WRITES:
+            found.writes.add(id(op))
+        token = [v for v in op.result_vars if is_token(v)]
+        return bool(token) and _add(found, token[0], _of(found, op.token) | {id(op)})
+    if op.op == "make_token":
+        return _add(found, op.result_var, NONE if found.alone else frozenset({OUTSIDE}))
+    if op.op == "join_tokens":
+        return _add(found, op.result_var, frozenset().union(*(_of(found, t) for t in op.tokens)))
+    if op.op == "tile_printf" and op.token is not None:
+        return _pass_on(found, [v for v in op.result_vars if is_token(v)], [op.token])
+    if op.op == "loop":
+        inner = _Jumps(list(op.body_vars), list(op.result_vars), op.is_for_loop)
+        changed = _pass_on(found, op.body_vars, op.initial_values)
+        if op.is_for_loop:
+            changed |= _pass_on(found, op.result_vars, op.initial_values)
+        return changed | _add_sources(op.body, found, inner)
+    if op.op == "ifelse":
+        inner = _Jumps(jumps.body, jumps.results, jumps.is_for, list(op.result_vars))
+        return _add_sources(op.then_block, found, inner) | _add_sources(op.else_block, found, inner)
+    if op.op == "continue":
+        changed = _pass_on(found, jumps.body, op.values)
+        return changed | (_pass_on(found, jumps.results, op.values) if jumps.is_for else False)
+    if op.op == "break":
+        return _pass_on(found, jumps.results, op.values)
+    if op.op == "end_branch":
+        return _pass_on(found, jumps.branch, op.outputs)
+    return False
+
+
+def _pass_on(found: _Sources, targets: Iterable[Any], values: Iterable[Any]) -> bool:
+    added = [_add(found, t, _of(found, v)) for t, v in zip(targets, values) if is_token(t)]
+    return any(added)
+
+
+def _of(found: _Sources, token: Any) -> Accesses:
+    return NONE if token is None else found.of_token.get(token.name, NONE)
+
+
+def _add(found: _Sources, token: Any, accesses: Accesses) -> bool:
+    before = found.of_token.get(token.name, NONE)
+    found.of_token[token.name] = before | accesses
+    return not accesses <= before
+
+
+class _Walk:
+    """Follows control flow with the accesses since the last barrier, on any path; notes the first unordered one."""
+
+    def __init__(self, sources: _Sources, barriers: set[int]) -> None:
+        self.sources, self.barriers = sources, barriers
+        self.unordered: int | None = None
+        self._continues: Accesses = NONE
+        self._breaks: Accesses = NONE
+
+    def block(self, block: Any, pending: Accesses) -> Accesses:
+        for op in block:
+            pending = self._operation(op, pending)
+        return pending
+
+    def _operation(self, op: Any, pending: Accesses) -> Accesses:
+        if op.op in READS or op.op in WRITES:
+            return self._access(op, pending)
+        if op.op == "loop":
+            return self._loop(op, pending)
+        if op.op == "ifelse":
+            return self.block(op.then_block, pending) | self.block(op.else_block, pending)
+        if op.op == "continue":
+            self._continues |= pending
+        elif op.op == "break":
+            self._breaks |= pending
+        return pending
+
+    def _access(self, op: Any, pending: Accesses) -> Accesses:
+        if id(op) in self.barriers:
+            pending = NONE
+        reached = _of(self.sources, op.token) & pending
+        writes = self.sources.writes
+        if self.unordered is None and any(id(op) in writes or other in writes for other in reached):
+            self.unordered = id(op)
+        return pending | {id(op)}
+
+    def _loop(self, op: Any, pending: Accesses) -> Accesses:
+        outer = self._continues, self._breaks
+        entry = pending
+        while True:
+            self._continues = self._breaks = NONE
+            self.block(op.body, entry)
+            again = entry | self._continues
+            if again == entry:
+                break
+            entry = again
+        left = pending | self._continues if op.is_for_loop else self._breaks
+        self._continues, self._breaks = outer
+        return left

@@ -1,0 +1,32 @@
+"""Gather and scatter: loads and stores at addresses that are computed element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.cutile.traced import accesses
+from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
+
+
+@operation("pointer_offset")
+def move(tracer: Tracer, op: Any) -> core.tensor:
+    pointer, offset = tracer.value(op.pointer), tracer.value(op.offset)
+    return tracer.make("create_addptr", pointer.type, pointer, offset)
+
+
+@operation("load_pointer")
+def load(tracer: Tracer, op: Any) -> core.tensor:
+    return accesses.load(
+        tracer, tracer.value(op.pointer), _optional(tracer, op.mask), _optional(tracer, op.padding_value)
+    )
+
+
+@operation("store_pointer")
+def store(tracer: Tracer, op: Any) -> None:
+    accesses.store(tracer, tracer.value(op.pointer), tracer.value(op.value), _optional(tracer, op.mask))
+
+
+def _optional(tracer: Tracer, variable: Any) -> core.tensor | None:
+    return None if variable is None else tracer.value(variable)

@@ -1,0 +1,48 @@
+"""cuTile's types as Triton's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.adapters.cutile.dtypes import triton_name
+
+
+def triton_dtype(dtype: Any) -> core.dtype | None:
+    """Triton's of cuTile's; None for what Triton has no scalar of. A pointer is one to global memory."""
+    from cuda.tile._datatype import PointerInfo, is_pointer_dtype
+
+    if is_pointer_dtype(dtype):
+        element = triton_dtype(PointerInfo(dtype).pointee_dtype)
+        return None if element is None else core.pointer_type(element)
+    name = triton_name(dtype.name)
+    return None if name is None else core.dtype(name)
+
+
+def block_type(element: core.dtype, shape: Any) -> core.dtype:
+    """A tile of no dims is a scalar."""
+    return core.block_type(element, list(shape)) if shape else element
+
+
+def shape_of(value: core.tensor) -> tuple[int, ...]:
+    """() for a scalar."""
+    if not value.type.is_block():
+        return ()
+    return tuple(int(core._unwrap_if_constexpr(d)) for d in value.type.shape)
+
+
+def is_token(variable: Any) -> bool:
+    """Whether cuTile's variable only orders memory accesses."""
+    from cuda.tile._ir.type import TokenTy
+
+    return isinstance(variable.get_type(), TokenTy)
+
+
+def without_tokens(variables: Any) -> list[Any]:
+    return [v for v in variables if not is_token(v)]
+
+
+def bits_of(width: int, signed: bool = False) -> core.dtype:
+    """The integers of a width."""
+    return core.dtype(f"{'' if signed else 'u'}int{width}")
