@@ -7,15 +7,16 @@ from typing import Any
 
 from tilelang_sweep.results import COMPILED, Tried
 
+SHARED = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}  # bytes that a block can have
+
 
 def try_kernel(kernel: Any, route: str | None, capability: int) -> None:
     """Compile a stand-in's PrimFunc and fill its record."""
-
     tried = kernel.tried
     tried.capability, start = capability, time.perf_counter()
     try:
         for fragment in fragments_of(kernel, route):
-            told_of(tried, fragment.as_kernel().compile(f"cuda:{capability}"))
+            told_of(tried, fragment.as_kernel().compile(f"cuda:{capability}"), capability)
     except Exception as error:
         failed_with(tried, error)
         tried.route = route or ""
@@ -32,7 +33,7 @@ def fragments_of(kernel: Any, route: str | None) -> list[Any]:
     return [tle_raw.fragment(part, pass_configs=kernel.pass_configs, **options) for part in parts]
 
 
-def told_of(tried: Tried, kernel: Any) -> None:
+def told_of(tried: Tried, kernel: Any, capability: int = 0) -> None:
     """What a compiled kernel's report says; of several launches the largest numbers, and the route that reaches all."""
     import tle_raw
 
@@ -46,6 +47,9 @@ def told_of(tried: Tried, kernel: Any) -> None:
     for name in ("registers", "stack", "spills"):
         setattr(tried, name, max(getattr(tried, name) or 0, getattr(told, name) or 0))
     tried.shared = max(tried.shared, told.dynamic_shared or 0)
+    largest = SHARED.get(capability)
+    if largest is not None and tried.shared > largest:
+        raise MemoryError(f"{tried.shared} bytes of shared memory, of which a block has {largest}")
 
 
 def failed_with(tried: Tried, error: BaseException) -> None:
