@@ -25,7 +25,7 @@ SMALL = {  # options of the scripts that say how large their arrays are, and wha
     "batch": 1, "b": 1, "m": 256, "n": 256, "k": 256, "seq_len": 256, "seqlen": 256, "n_ctx": 256, "N_CTX": 256,
     "kv_seqlen": 256, "seq_kv": 256, "seq_q": 256, "q_seqlen": 256, "k_seqlen": 256,
     "s": 256, "S": 256, "SKV": 512, "skv": 512, "kv_ctx": 512,
-    "M": 256, "N": 256, "K": 256, "H": 64, "W": 64, "max_cache_seqlen": 512, "num_tokens": 64, "tokens": 64,
+    "M": 256, "N": 256, "K": 256, "H": 64, "W": 64, "num_tokens": 64, "tokens": 64,
 }  # fmt: skip
 
 
