@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.adapters.tilelang.program import kernels_of
+from tle_raw.adapters.tilelang.regions import is_global
 
 
 def split_kernels(prim_func: Any) -> list[Any]:
-    """PrimFuncs with the same parameters, to be launched one after the other; the PrimFunc itself where it has one.
+    """PrimFuncs to be launched one after the other; the PrimFunc itself where it has one and no memory of its own.
 
-    What stands beside a T.Kernel stays in each of them, and so code for the host is still refused.
+    Their parameters are the PrimFunc's, and behind these the global memory that it makes for itself: what one launch
+    leaves there is what the next one reads. Code for the host stays in each of them, and so it is still refused.
     """
+    prim_func = _with_its_memory(prim_func)
     kernels = kernels_of(prim_func.body)
     if len(kernels) < 2:
         return [prim_func]
@@ -20,6 +23,30 @@ def split_kernels(prim_func: Any) -> list[Any]:
         prim_func.with_body(_with_one(prim_func.body, number)).with_attr("global_symbol", f"{name}_{number}")
         for number in range(len(kernels))
     ]
+
+
+def _with_its_memory(prim_func: Any) -> Any:
+    """Global buffers that the root block allocates become parameters."""
+    from tvm.tirx import PrimFunc, SBlock, SBlockRealize, Var
+
+    realize = prim_func.body
+    root = getattr(realize, "block", None)
+    own = [b for b in root.alloc_buffers if is_global(b)] if root is not None else []
+    if not own or str(root.name_hint) == "tilelang_root":
+        return prim_func
+    kept = [b for b in root.alloc_buffers if not is_global(b)]
+    block = SBlock(
+        root.iter_vars, root.reads, root.writes, root.name_hint, root.body, root.init, kept, root.match_buffers,
+        root.annotations,
+    )  # fmt: skip
+    handles = {Var(f"{buffer.name}_handle", "handle"): buffer for buffer in own}
+    return PrimFunc(
+        [*prim_func.params, *handles],
+        SBlockRealize(realize.iter_values, realize.predicate, block),
+        prim_func.ret_type,
+        {**dict(prim_func.buffer_map), **handles},
+        prim_func.attrs,
+    )
 
 
 def _with_one(body: Any, number: int) -> Any:

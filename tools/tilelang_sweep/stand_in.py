@@ -125,10 +125,26 @@ class StandIn:
         first = self._launches is None
         if self._launches is None:
             self._launches = [fragment.as_kernel() for fragment in fragments_of(self, self.session.route)]
+        memory = self._own_memory(every)
         for launch in self._launches:
-            kernel = launch(*every)
+            kernel = launch(*every, *memory)
             if first:
                 told_of(self.tried, kernel)
+
+    def _own_memory(self, every: Sequence[Any]) -> list[Any]:
+        """Global memory that the PrimFunc makes for itself, which is a parameter of its launches."""
+        import torch
+        from tilelang.engine.param import KernelParam
+
+        from tle_raw.adapters.tilelang import split_kernels
+
+        part = split_kernels(self.prim_func)[0]
+        buffers = [part.buffer_map[p] for p in part.params[len(self.params) :]]
+        known = _known(self.prim_func, every)
+        device = next((a.device for a in every if isinstance(a, torch.Tensor)), None)
+        dtypes = [KernelParam.from_buffer(buffer).torch_dtype() for buffer in buffers]
+        shapes = [[_value(KernelParam.from_buffer(b).shape[d], known) for d in range(len(b.shape))] for b in buffers]
+        return [torch.zeros(shape, dtype=dtype, device=device) for shape, dtype in zip(shapes, dtypes)]
 
     def _instead(self, error: Exception, arguments: Sequence[Any]) -> Any:
         """The kernel does not run: TileLang's own lets the script go on, where there is one."""

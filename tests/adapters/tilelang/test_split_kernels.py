@@ -47,3 +47,27 @@ def test_each_is_a_launch(size):
 def test_a_single_one_stays_as_it_is():
     prim_func = kernels.add()
     assert split_kernels(prim_func) == [prim_func]
+
+
+@pytest.mark.parametrize("size", [33, 64])
+def test_memory_of_its_own_becomes_a_parameter(size):
+    @T.prim_func
+    def steps(A: T.Tensor((size,), "float32"), C: T.Tensor((1,), "float32")):
+        B = T.alloc_global((size,), "float32")
+        with T.Kernel(T.ceildiv(size, 16), threads=32) as bx:
+            for i in T.Parallel(16):
+                if bx * 16 + i < size:
+                    B[bx * 16 + i] = A[bx * 16 + i] * 2
+        with T.Kernel(1, threads=64):
+            values, total = T.alloc_fragment((size,), "float32"), T.alloc_fragment((1,), "float32")
+            T.copy(B, values)
+            T.reduce_sum(values, total)
+            T.copy(total, C)
+
+    a, b, c = random(size), torch.zeros(size), torch.zeros(1)
+    parts = split_kernels(steps)
+    assert [len(part.params) for part in parts] == [3, 3]
+    for part in parts:
+        tle_raw.fragment(part).as_kernel()(a, c, b)
+    assert torch.equal(b, a * 2)
+    agree(c, a.double().sum()[None] * 2, 1e-5)
