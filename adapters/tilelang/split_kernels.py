@@ -30,9 +30,11 @@ def _with_its_memory(prim_func: Any) -> Any:
     from tvm.tirx import PrimFunc, SBlock, SBlockRealize, Var
 
     realize = prim_func.body
-    root = getattr(realize, "block", None)
-    own = [b for b in root.alloc_buffers if is_global(b)] if root is not None else []
-    if not own or str(root.name_hint) == "tilelang_root":
+    root: Any = getattr(realize, "block", None)
+    if root is None or str(root.name_hint) == "tilelang_root":
+        return prim_func
+    own = [b for b in root.alloc_buffers if is_global(b)]
+    if not own:
         return prim_func
     kept = [b for b in root.alloc_buffers if not is_global(b)]
     block = SBlock(
