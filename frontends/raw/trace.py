@@ -15,6 +15,7 @@ from tle_raw.flir.hooks import joined_target
 from tle_raw.flir.nvidia.locations import first_place
 from tle_raw.flir.traced_regions import TracedRegion, remember, remember_untraced
 from tle_raw.fragments import Fragment
+from tle_raw.region_notes import collected
 
 
 def trace_region(
@@ -38,7 +39,7 @@ def trace_region(
             remember_untraced(fragment.name, site, reason)
             return None
     try:
-        with _same_place(semantic.builder):
+        with _same_place(semantic.builder), collected() as notes:
             results = fragment.trace(bound, values, semantic)
     except TLEError as e:
         e.at(call_site=site)
@@ -46,7 +47,7 @@ def trace_region(
     seconds = time.perf_counter() - started
     parameters = tuple(str(p) for p in bound.parameters)
     place = (site.file, site.line, site.column, site.text)
-    remember(TracedRegion(fragment.name, *place, parameters, fragment.dialect, seconds))
+    remember(TracedRegion(fragment.name, *place, parameters, fragment.dialect, seconds, tuple(notes)))
     return results
 
 

@@ -28,6 +28,7 @@ class TracedRegion:
     parameters: tuple[str, ...]
     language: str
     seconds: float
+    notes: tuple[str, ...] = ()
 
 
 def forget() -> None:

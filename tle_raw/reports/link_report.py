@@ -24,6 +24,7 @@ class RegionReport:
     static_shared : bytes of the fragment's own ``__shared__`` variables, once for the whole kernel.
     dynamic_shared : bytes that the fragment asked for beside them; Triton counts them among its own.
     route : the way that the source took, where its dialect has several; ``reason`` why it is no better one.
+    notes : what the dialect says of a traced region, such as hints that have no effect.
     seconds, cache_hit : the foreign compiler's time, and whether the fragment came from the cache.
     """
 
@@ -43,6 +44,7 @@ class RegionReport:
     dynamic_shared: int = 0
     route: str = ""
     reason: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,7 @@ def _table(regions: Sequence[RegionReport], on_cpu: bool) -> Iterator[str]:
     for row in rows:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
     yield from (f"  `{r.name}` is linked: {r.reason}" for r in regions if r.reason)
+    yield from dict.fromkeys(f"  `{r.name}`: {note}" for r in regions for note in r.notes)
     yield from dict.fromkeys(f"  compiled by {_short(r.compiler)}" for r in regions)
 
 

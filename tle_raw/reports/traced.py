@@ -35,6 +35,7 @@ def _region(region: dict[str, Any], ptx: str) -> RegionReport:
         parameters=tuple(region["parameters"]),
         kept_calls=(),
         route="traced",
+        notes=tuple(region.get("notes", ())),
     )
 
 
