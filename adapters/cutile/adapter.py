@@ -12,10 +12,12 @@ from typing import Any
 from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cutile import objects
 from tle_raw.adapters.cutile.argument_types import ArgumentType
+from tle_raw.adapters.cutile.hints import note_dropped_hints, note_kernel_hints
 from tle_raw.adapters.cutile.installed import installed_version, load_cutile
 from tle_raw.adapters.cutile.options import Options, read_options
 from tle_raw.adapters.cutile.parameters import FunctionParameter, match_arguments, read_parameters
 from tle_raw.adapters.cutile.reachable_source import reachable_source
+from tle_raw.adapters.cutile.whole_kernel import WholeKernel, make_whole_kernel
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError
 from tle_raw.signature import Signature
@@ -26,6 +28,7 @@ from tle_raw.target import Target
 class Reading:
     """A declaration, understood."""
 
+    declaration: Declaration
     function: FunctionType
     is_kernel: bool
     parameters: tuple[FunctionParameter, ...]
@@ -71,7 +74,7 @@ class CutileAdapter:
         load_cutile()
         function = objects.python_function(declaration.wrapped)
         is_kernel = objects.is_kernel(declaration.wrapped)
-        reading = Reading(function, is_kernel, read_parameters(function, options), options)
+        reading = Reading(declaration, function, is_kernel, read_parameters(function, options), options)
         text = reachable_source(function)
         settings = (*options.settings, ("kernel", str(is_kernel)))
         return Source(self.name, declaration.name, function.__name__, text, declaration.place, settings, data=reading)
@@ -104,6 +107,8 @@ class CutileAdapter:
         reading: Reading = source.data
         call: CallValues = values["call"]
         typed = type_function(reading.function, call.types)
+        note_dropped_hints(typed.block)
+        note_kernel_hints(reading.declaration.wrapped)
         return trace_region(typed, call.flat, call.given, reading.options, source.place, semantic)
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
@@ -111,6 +116,9 @@ class CutileAdapter:
             f"the region `{source.name}` is traced into its kernel: there is nothing to compile alone",
             hint="compile the kernel that calls it",
         )
+
+    def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:
+        return make_whole_kernel(self, source.data.declaration, source)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The function itself."""

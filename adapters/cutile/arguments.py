@@ -85,7 +85,7 @@ class CallArguments:
     ) -> ArgumentType:
         value = core._unwrap_if_constexpr(value)
         if is_descriptor(value):
-            return self._array(parameter, name, value, value.shape, value.strides, annotation)
+            return self._array(parameter, name, value, items_of(value.shape), items_of(value.strides), annotation)
         items = items_of(value)
         if items is not None and is_array(items):
             return self._array(parameter, name, items[0], items_of(items[1]), items_of(items[2]), annotation)

@@ -23,6 +23,11 @@ class FunctionParameter:
     dtype: str | None = None
     is_list: bool = False
 
+    @property
+    def annotation_is_constant(self) -> bool:
+        """``ct.Constant``; of a tuple, of all its items."""
+        return _is_constant(self.annotation)
+
 
 def read_parameters(function: FunctionType, options: Options) -> tuple[FunctionParameter, ...]:
     """The parameters in order.
@@ -82,3 +87,11 @@ def match_arguments(
         ) from None
     bound.apply_defaults()
     return {**bound.arguments, **of_grid}
+
+
+def _is_constant(annotation: Any) -> bool:
+    if hasattr(annotation, "each"):
+        return _is_constant(annotation.each)
+    if hasattr(annotation, "items"):
+        return all(map(_is_constant, annotation.items))
+    return bool(annotation.constant)

@@ -78,7 +78,7 @@ def _run_jumping_branch(tracer: Tracer, op: Any, rest: Sequence[Any], end: End, 
 
         return lambda: _run(tracer, list(block), go_on, jump)
 
-    if sum(map(_falls_through, (op.then_block, op.else_block))) > 1:
+    if not tracer.is_interpreted and all(map(_falls_through, (op.then_block, op.else_block))):
         tracer.copies *= 2
         if tracer.copies > MOST_COPIES:
             raise tracer.fail("so many branches of which some paths leave the loop and others do not")

@@ -175,7 +175,7 @@ def _fold(values: Values, axis: int, combine: Callable, reverse: bool = False) -
     count = values[0].handle.data.shape[axis]
     made: list[Values] = []
     for i in reversed(range(count)) if reverse else range(count):
-        piece = [_tensor(np.ascontiguousarray(np.take(v.handle.data, i, axis)), v.type.scalar) for v in values]
+        piece = [_tensor(np.array(np.take(v.handle.data, i, axis)), v.type.scalar) for v in values]
         made.append(combine(made[-1], piece) if made else piece)
     return made
 

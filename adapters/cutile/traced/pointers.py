@@ -6,13 +6,15 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.cutile.traced import accesses
+from tle_raw.adapters.cutile.traced import accesses, descriptors
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 
 
 @operation("pointer_offset")
 def move(tracer: Tracer, op: Any) -> core.tensor:
     pointer, offset = tracer.value(op.pointer), tracer.value(op.offset)
+    if not isinstance(pointer, core.tensor):
+        raise descriptors.refuse(tracer)
     return tracer.make("create_addptr", pointer.type, pointer, offset)
 
 

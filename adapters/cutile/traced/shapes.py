@@ -6,6 +6,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.traced import descriptors
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.types import block_type, shape_of
 from tle_raw.adapters.cutile.traced.values import absent, along, cast, choose, constant, positions, reshape, spread
@@ -56,7 +57,10 @@ def count_up(tracer: Tracer, op: Any) -> core.tensor:
 
 @operation("tile_reshape")
 def change_shape(tracer: Tracer, op: Any) -> core.tensor:
-    return reshape(tracer, tracer.value(op.x), op.result_var.get_type().shape)
+    value = tracer.value(op.x)
+    if not isinstance(value, core.tensor):
+        raise descriptors.refuse(tracer)
+    return reshape(tracer, value, op.result_var.get_type().shape)
 
 
 @operation("tile_broadcast")

@@ -67,6 +67,8 @@ class Tracer:
     def _of_type(self, variable: Any, value: core.tensor) -> core.tensor:
         """Triton's types know the sign of integers, its operations do not."""
         wanted = self.type_of(variable)
+        if self.is_interpreted:
+            return core.tensor(value.handle, block_type(wanted.scalar, shape_of(value)))
         if shape_of(value) != tuple(variable.get_type().shape):
             raise self.fail(f"a value of {value.type} where cuTile has {variable.get_type()}")
         return value if value.type == wanted else core.tensor(value.handle, wanted)
@@ -85,7 +87,10 @@ class Tracer:
 
     def make(self, create: str, type_: core.dtype, *operands: core.tensor, **keywords: Any) -> core.tensor:
         """One operation of the builder, by its name there."""
-        return core.tensor(getattr(self.builder, create)(*(o.handle for o in operands), **keywords), type_)
+        made = getattr(self.builder, create)(*(o.handle for o in operands), **keywords)
+        if self.is_interpreted:  # the function of a reduction runs on whole slices there, its constants are scalars
+            type_ = block_type(type_.scalar, next((shape_of(o) for o in operands if o.type.is_block()), ()))
+        return core.tensor(made, type_)
 
     @property
     def is_interpreted(self) -> bool:

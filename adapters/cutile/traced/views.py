@@ -8,7 +8,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.cutile.traced import accesses
+from tle_raw.adapters.cutile.traced import accesses, descriptors
 from tle_raw.adapters.cutile.traced.tracer import Tracer, View, operation
 from tle_raw.adapters.cutile.traced.types import block_type
 from tle_raw.adapters.cutile.traced.values import along, cast, constant, join_conditions, positions, spread
@@ -54,6 +54,8 @@ def steps_of(view: View) -> tuple[int, ...]:
 @operation("tile_load")
 def load(tracer: Tracer, op: Any) -> core.tensor:
     view, index = tracer.value(op.view), [tracer.value(v) for v in op.index]
+    if descriptors.is_of_descriptor(view):
+        return descriptors.load(tracer, op, view, index)
     pointers, inside = elements(tracer, view, index, op.inbounds)
     type_ = tracer.type_of(op.result_vars[0])
     padding = None
@@ -72,6 +74,9 @@ def _padding_value(tracer: Tracer, view: View, type_: core.dtype) -> float:
 @operation("tile_store")
 def store(tracer: Tracer, op: Any) -> None:
     view, index = tracer.value(op.view), [tracer.value(v) for v in op.index]
+    if descriptors.is_of_descriptor(view):
+        descriptors.store(tracer, op, view, index, tracer.value(op.tile))
+        return
     pointers, inside = elements(tracer, view, index, op.inbounds)
     accesses.store(tracer, pointers, tracer.value(op.tile), inside, op.memory_order.name, op.memory_scope.name)
 
@@ -83,6 +88,8 @@ def elements(
 
     Offsets have 64 bits, as cuTile's.
     """
+    if descriptors.is_of_descriptor(view):
+        raise descriptors.refuse(tracer)
     shape = tuple(view.type.tile_shape)
     offsets, inside = None, None
     for axis, dim in enumerate(order_of(view)):

@@ -10,6 +10,8 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
 
 import tle_raw
 from tests.adapters.cutile.arrays import launch
@@ -197,3 +199,44 @@ def test_one_memory_passed_twice():
     y, z = torch.arange(8.0), torch.zeros(8)
     launch(store_twice, (1,), y, z)
     assert torch.equal(z, torch.arange(8.0) + 1) and torch.equal(y, z * 2)
+
+
+@tle_raw.dialect("cutile")
+def scale_tile(X, Y, factor):
+    at = (ct.bid(0), ct.bid(1))
+    x = ct.load(X, at, (16, 32), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(Y, at, x * factor + X.shape[0])
+
+
+@tle_raw.dialect("cutile")
+def gather_first(X, Y, factor):
+    ct.store(Y, (0, 0), ct.full((16, 32), ct.sum(ct.gather(X, (0, ct.arange(4, dtype=ct.int32)))), ct.float32))
+
+
+@tle_raw.dialect("cutile")
+def other_tile(X, Y, factor):
+    ct.store(Y, (0, 0), ct.load(X, (0, 0), (8, 32)) * factor)
+
+
+@triton.jit
+def through_descriptors(f: tl.constexpr, x_ptr, y_ptr, M, N):
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [16, 32])
+    y = tl.make_tensor_descriptor(y_ptr, [M, N], [N, 1], [16, 32])
+    f(x, y, 2.0)
+
+
+def test_arrays_as_tensor_descriptors():
+    x, y = torch.rand(40, 64), torch.zeros(40, 64)
+    through_descriptors[(3, 2)](scale_tile, x, y, 40, 64)
+    torch.testing.assert_close(y, x * 2 + 40)
+    types = {"f": "constexpr", "x_ptr": "*fp32", "y_ptr": "*fp32", "M": "i32", "N": "i32"}
+    source = ASTSource(through_descriptors, types, {"f": scale_tile})
+    ptx = triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]
+    assert "cp.async.bulk.tensor" in ptx
+
+
+@pytest.mark.parametrize(("f", "words"), [(gather_first, "by address"), (other_tile, "another shape")])
+def test_what_tensor_descriptors_cannot_do(f, words):
+    with pytest.raises(Exception, match=words) as caught:
+        through_descriptors[(1,)](f, torch.rand(40, 64), torch.zeros(40, 64), 40, 64)
+    assert cause_of(caught.value).context.source.file == __file__

@@ -1,0 +1,31 @@
+"""Hints of cuTile that have no counterpart here: the report names those that a region gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tle_raw.region_notes import note
+
+OF_ACCESSES = ("latency", "allow_tma")
+OF_KERNELS = ("num_ctas", "occupancy", "num_worker_warps")
+
+
+def note_dropped_hints(block: Any) -> None:
+    """Of loads and stores, in all blocks."""
+    given: dict[str, None] = {}
+    for op in block.traverse():
+        for name in OF_ACCESSES:
+            value = getattr(op, name, None)
+            if value is not None and name in op.attributes:
+                given[f"{name}={value}"] = None
+    if given:
+        note(f"hints of loads and stores without effect: {', '.join(given)}")
+
+
+def note_kernel_hints(kernel: Any) -> None:
+    """Of ``@ct.kernel``, inside of a kernel that has options of its own."""
+    options = getattr(kernel, "_compiler_options", None)
+    given = {name: getattr(options, name, None) for name in OF_KERNELS}
+    texts = [f"{name}={value}" for name, value in given.items() if value is not None]
+    if texts:
+        note(f"hints of the kernel that belong to the launch: {', '.join(texts)}")

@@ -1,0 +1,165 @@
+"""``fragment.as_kernel()``: a ``@ct.kernel`` launched through Triton, with the arguments that ``ct.launch`` takes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import linecache
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from tle_raw.adapter import Adapter, Declaration, Source
+from tle_raw.adapters.cutile.parameters import FunctionParameter
+from tle_raw.array_arguments import array
+from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, Row
+from tle_raw.identity import digest
+
+WARPS = 4  # Triton's own default
+
+
+class WholeKernel:
+    """``whole[grid](*arguments)``, or ``whole.launch(stream, grid, arguments)`` as ``ct.launch`` has it.
+
+    Arrays of torch or NumPy are arrays, lists of them lists, numbers scalars or constants, as the kernel's annotations
+    say. Options such as ``num_warps=`` are Triton's.
+
+    Attributes
+    ----------
+    num_warps : the kernel's own hint ``num_worker_warps`` where that is a number, else Triton's default.
+    """
+
+    def __init__(self, adapter: Adapter, declaration: Declaration, source: Source) -> None:
+        self._adapter, self._declaration, self._source = adapter, declaration, source
+        self._kernels: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+        hint = getattr(getattr(declaration.wrapped, "_compiler_options", None), "num_worker_warps", None)
+        self.num_warps = hint if isinstance(hint, int) else WARPS
+
+    def __getitem__(self, grid: int | Sequence[int]) -> _Launcher:
+        return _Launcher(self, (grid,) if isinstance(grid, int) else tuple(grid))
+
+    def launch(self, stream: Any, grid: Sequence[int], arguments: Sequence[Any], **options: Any) -> Any:
+        """As ``ct.launch(stream, grid, kernel, arguments)``; a stream of torch, or None for the current one."""
+        with _on(stream):
+            return self[grid](*arguments, **options)
+
+    def kernel_for(self, arguments: Sequence[Any]) -> Any:
+        """The Triton kernel for arguments of such kinds; it takes them as ``launch_arguments`` makes them.
+
+        Raises
+        ------
+        ArgumentCountError, ArgumentTypeError : they do not fit the kernel's parameters.
+        """
+        parameters = self._parameters(arguments)
+        kinds = tuple((p.name, _kind(p, a)) for p, a in zip(parameters, arguments))
+        with self._lock:
+            if kinds not in self._kernels:
+                self._kernels[kinds] = self._make(kinds)
+            return self._kernels[kinds]
+
+    def launch_arguments(self, arguments: Sequence[Any]) -> list[Any]:
+        """Arrays with their sizes and strides; everything else as it is."""
+        return [_crossing(p.name, a) for p, a in zip(self._parameters(arguments), arguments)]
+
+    def _parameters(self, arguments: Sequence[Any]) -> tuple[FunctionParameter, ...]:
+        parameters: tuple[FunctionParameter, ...] = self._source.data.parameters
+        if len(arguments) != len(parameters):
+            raise ArgumentCountError(
+                f"`{self._source.name}` takes {len(parameters)} arguments, got {len(arguments)}",
+                hint=f"they are {', '.join(p.name for p in parameters)}",
+            ).at(fragment=self._source.name, source=self._source.place)
+        return parameters
+
+    def _make(self, kinds: Sequence[tuple[str, str]]) -> Any:
+        """Nothing stands around the region: no barriers are due at its border."""
+        from tle_raw.fragments import declare
+
+        lists = tuple(name for name, kind in kinds if kind == "list")
+        options = {**self._declaration.options, "lists": lists, "alone": True}
+        fragment = declare(self._adapter, dataclasses.replace(self._declaration, options=options))
+        return _kernel_of(self._source.name, kinds, fragment)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Launcher:
+    whole: WholeKernel
+    grid: tuple[int, ...]
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        if not 1 <= len(self.grid) <= 3 or not all(isinstance(n, int) and n >= 0 for n in self.grid):
+            raise LaunchError(
+                "a grid is one to three numbers of blocks", table=[Row("grid", "(x, y, z)", str(self.grid))]
+            )
+        options = {"num_warps": self.whole.num_warps, **options}
+        kernel = self.whole.kernel_for(arguments)
+        return kernel[self.grid](*self.whole.launch_arguments(arguments), **options)
+
+
+def make_whole_kernel(adapter: Adapter, declaration: Declaration, source: Source) -> WholeKernel:
+    """Raises
+    ------
+    DialectError : the fragment is no kernel, or block ids come from a caller, which a whole kernel does not have.
+    """
+    reading = source.data
+    if not reading.is_kernel:
+        raise DialectError(
+            f"`{source.name}` is a function: it has no grid of its own", hint="decorate it with @ct.kernel"
+        ).at(fragment=source.name, source=source.place)
+    if reading.options.given_names:
+        raise DialectError(
+            "a whole kernel has no caller that could give it block ids",
+            hint="declare the kernel once more without grid=, and take as_kernel() of that",
+        ).at(fragment=source.name, source=source.place)
+    return WholeKernel(adapter, declaration, source)
+
+
+def _kind(parameter: FunctionParameter, argument: Any) -> str:
+    """How an argument crosses: as a value, a constant, or a list of arrays."""
+    if isinstance(argument, list):
+        if not argument:
+            raise ArgumentTypeError(
+                f"argument `{parameter.name}` is an empty list: nothing says what its arrays are",
+                table=[Row(parameter.name, "arrays", "none")],
+            )
+        return "list"
+    if dataclasses.is_dataclass(argument):
+        raise ArgumentTypeError(
+            f"argument `{parameter.name}` is a dataclass",
+            table=[Row(parameter.name, "an array, a number or a tuple", type(argument).__name__)],
+            hint="pass its fields, as a tuple or one by one",
+        )
+    is_plain = argument is None or isinstance(argument, (bool, int, float, str))
+    return "constant" if parameter.annotation_is_constant or (is_plain and not _is_number(argument)) else "value"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float))
+
+
+def _crossing(name: str, argument: Any) -> Any:
+    if isinstance(argument, (tuple, list)):
+        return tuple(_crossing(name, item) for item in argument)
+    return array(argument) if hasattr(argument, "shape") and hasattr(argument, "dtype") else argument
+
+
+def _kernel_of(name: str, kinds: Sequence[tuple[str, str]], fragment: Any) -> Any:
+    """Triton reads a kernel's source through linecache: there is no file behind this one."""
+    import triton
+
+    called = f"{name}_region"
+    parameters = ", ".join(f"{n}: tl.constexpr" if kind == "constant" else n for n, kind in kinds)
+    text = f"def {name}({parameters}):\n    {called}({', '.join(n for n, _ in kinds)})\n"
+    file = f"<tle_raw {name} {digest(fragment.cache_key, text)[:12]}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {called: fragment, "tl": triton.language, "__name__": "tle_raw.whole_kernels"}
+    exec(compile(text, file, "exec"), scope)
+    return triton.jit(scope[name])
+
+
+def _on(stream: Any) -> Any:
+    if stream is None or not hasattr(stream, "cuda_stream"):
+        return contextlib.nullcontext()
+    import torch
+
+    return torch.cuda.stream(stream)
