@@ -24,13 +24,15 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
 
     Parameters
     ----------
-    name : the dialect: "cuda", "llvm", "mlir" or "tilelang".
+    name : the dialect: "cuda", "cutile", "llvm", "mlir" or "tilelang".
     inline : False keeps the fragment a called function instead of inlining it.
     options : the dialect's own. For "cuda": ``file=`` or ``source=`` (the code), ``symbol=`` (the function, default
         the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``. For "mlir": ``file=``,
         ``source=`` or ``module=``, or none of them over a function whose body is the code. FlagTree's
         ``extern_func_name=`` means ``symbol=``. For "tilelang", over a PrimFunc, a function that builds one or a
         ``@tilelang.jit`` function: ``tiles=``, ``grid=``, ``route=``, ``arguments=``, ``in_grid=``, ``pass_configs=``.
+        For "cutile", over a function written with cuTile or a ``@ct.kernel``: ``grid=``, ``lists=``, ``dtypes=``,
+        ``alone=``.
 
     Returns
     -------
