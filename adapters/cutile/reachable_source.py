@@ -57,12 +57,16 @@ def _describe(name: str, value: Any, seen: dict[int, Any]) -> Iterator[str]:
 
 def _describe_type(name: str, value: type, seen: dict[int, Any]) -> Iterator[str]:
     yield f"{name} is {value.__qualname__}"
-    if dataclasses.is_dataclass(value) and id(value) not in seen:
-        seen[id(value)] = value
-        for member in vars(value).values():
-            if inspect.isfunction(member) and not _is_generated(member):
-                yield from _visit(member, seen)
-        yield str([(f.name, f.type, repr(f.default)) for f in dataclasses.fields(value)])
+    if not dataclasses.is_dataclass(value) or id(value) in seen:
+        return
+    seen[id(value)] = value
+    yield str([(f.name, f.type, repr(f.default)) for f in dataclasses.fields(value)])
+    for kind in value.__mro__[:-1]:
+        for inner, member in vars(kind).items():
+            member = getattr(member, "fget", None) or getattr(member, "__func__", member)
+            if not inner.startswith("__") or inspect.isfunction(member):
+                generated = inspect.isfunction(member) and _is_generated(member)
+                yield from () if generated else _describe(inner, member, seen)
 
 
 def _is_generated(method: FunctionType) -> bool:

@@ -26,8 +26,8 @@ def print_values(tracer: Tracer, op: Any) -> None:
 
 
 def _prefix(text: str) -> str:
-    """One line, as Triton wants it, which puts a space before it and a colon behind."""
-    return " " + " ".join(text.replace("%%", "%").split()).rstrip(":") + ": "
+    """One line, as Triton wants it; it is part of a format there too, and so a percent sign stays two."""
+    return " " + " ".join(text.split()).rstrip(":") + ": "
 
 
 @operation("assert")
