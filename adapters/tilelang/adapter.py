@@ -21,6 +21,7 @@ from tle_raw.adapters.tilelang.read_signature import read_signature
 from tle_raw.adapters.tilelang.whole_kernel import WholeKernel, make_whole_kernel
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, ToolchainError
+from tle_raw.identity import digest
 from tle_raw.porting import Answer, PortRequest
 from tle_raw.signature import Signature
 from tle_raw.target import Target
@@ -35,6 +36,7 @@ class Reading:
     places: dict[str, int | str]
     options: Options
     linkable: Linkable
+    descriptors: LaunchDescriptors
 
 
 class TileLangAdapter:
@@ -74,16 +76,18 @@ class TileLangAdapter:
         tiles = find_named_tiles(program, options.tiles)
         places = block_indices(program, options)
         configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
-        linkable = Linkable(program.prim_func, places, configs, tiles, bool(options.tma))
+        linkable = Linkable(program.prim_func, places, configs, tiles, bool(options.tma), options.exact_block)
         text = program.prim_func.script(show_meta=True)
+        settings = (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items()))))
+        descriptors = LaunchDescriptors(program, linkable, digest(text, settings), declaration.place)
         return Source(
             self.name,
             declaration.name,
             program.name,
             text,
             declaration.place,
-            (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items())))),
-            data=Reading(program, tiles, places, options, linkable),
+            settings,
+            data=Reading(program, tiles, places, options, linkable, descriptors),
             signature=read_signature(program, tiles, places, bool(options.tma)),
         )
 
@@ -121,7 +125,7 @@ class TileLangAdapter:
             raise DialectError(
                 f"the fragment `{source.name}` takes no TMA descriptors", hint="declare it with tma=True"
             ).at(fragment=source.name, source=source.place)
-        return LaunchDescriptors(reading.program, reading.linkable).make(arguments, target)
+        return reading.descriptors.make(arguments, target)
 
     def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:
         return make_whole_kernel(self, source)

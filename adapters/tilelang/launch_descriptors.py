@@ -7,22 +7,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.adapters.tilelang.arguments import read_sizes
-from tle_raw.adapters.tilelang.linked import Linkable, Lowered, lower_with_tiles
+from tle_raw.adapters.tilelang.linked import Linkable, Lowered, lower_for_launch
 from tle_raw.adapters.tilelang.linked.descriptor_memory import descriptor_memory
 from tle_raw.adapters.tilelang.linked.descriptors import BYTES, Descriptor
 from tle_raw.adapters.tilelang.linked.encode_descriptor import encode
 from tle_raw.adapters.tilelang.program import Program
-from tle_raw.errors import LaunchError, Row
+from tle_raw.errors import LaunchError, Place, Row, TLEError
 from tle_raw.target import Target
 
 TMA = 90  # the first capability that has it
 
 
 class LaunchDescriptors:
-    """What ``fragment.descriptors(...)`` asks: the kernel is lowered once for each architecture that it runs on."""
+    """What ``fragment.descriptors(...)`` asks: the kernel is lowered once for each architecture that it runs on.
 
-    def __init__(self, program: Program, linkable: Linkable) -> None:
-        self._program, self._linkable = program, linkable
+    ``identity`` stands for the PrimFunc and its settings: equal ones share their descriptors. ``place`` is its line.
+    """
+
+    def __init__(self, program: Program, linkable: Linkable, identity: str, place: Place) -> None:
+        self._program, self._linkable, self._identity, self._place = program, linkable, identity, place
         self._lowered: dict[str, Lowered] = {}
         self._fields: dict[Any, Any] = {}
         self._lock = threading.Lock()
@@ -32,7 +35,10 @@ class LaunchDescriptors:
         with self._lock:
             if arch not in self._lowered:
                 own = self._linkable
-                self._lowered[arch] = lower_with_tiles(own.prim_func, own.tiles, arch, own.pass_configs, tma=True)
+                try:
+                    self._lowered[arch] = lower_for_launch(own.prim_func, own.tiles, arch, own.pass_configs)
+                except TLEError as error:
+                    raise error.at(fragment=self._program.name, source=error.context.source or self._place) from None
             return self._lowered[arch]
 
     def make(self, arguments: Sequence[Any], target: Target) -> Any:
@@ -62,7 +68,7 @@ class LaunchDescriptors:
             return torch.zeros(max(1, len(descriptors)) * BYTES, dtype=torch.uint8, device=device)
         scalars = {name: given[name] for name in program.scalars if isinstance(given[name], int)}
         numbers = (target, *sizes.items(), *scalars.items())
-        key = (id(self), numbers, *(array.data_ptr() for array in arrays))
+        key = (self._identity, numbers, *(array.data_ptr() for array in arrays))
         return descriptor_memory(device).find(
             key, lambda: [self._encode(d, given, sizes | scalars, numbers) for d in descriptors]
         )

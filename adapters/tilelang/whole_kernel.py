@@ -12,7 +12,7 @@ from typing import Any
 from tle_raw.adapter import Adapter, Declaration, Source
 from tle_raw.adapters.tilelang.arguments import read_grid, read_sizes
 from tle_raw.adapters.tilelang.compile_ahead import WARP, compile_ahead
-from tle_raw.adapters.tilelang.launch_descriptors import TMA, LaunchDescriptors
+from tle_raw.adapters.tilelang.launch_descriptors import TMA
 from tle_raw.adapters.tilelang.linked import launched_threads
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, UntraceableError
@@ -52,7 +52,7 @@ class WholeKernel:
         reading = source.data
         self._adapter, self._source = adapter, source
         self.program, self.pass_configs = reading.program, reading.linkable.pass_configs
-        self._descriptors = LaunchDescriptors(reading.program, reading.linkable)
+        self._descriptors = reading.descriptors
         self._ways: dict[tuple[str, bool, str], Way] = {}
         self.untraceable: UntraceableError | None = None
 
@@ -134,7 +134,7 @@ class WholeKernel:
         source = self._source
         if route == "linked" and not source.data.options.route:
             route = None  # it is linked all the same, and the report says why it could not be traced
-        options = {"in_grid": True, "route": route, "tma": tma, "pass_configs": self.pass_configs}
+        options = {"in_grid": True, "exact_block": True, "route": route, "tma": tma, "pass_configs": self.pass_configs}
         folder, wrapped = Path(source.place.file).parent, self.program.prim_func
         return declare(self._adapter, Declaration(source.name, None, options, source.place, folder, wrapped=wrapped))
 

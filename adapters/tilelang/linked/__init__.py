@@ -6,7 +6,7 @@ caller passes none they are lowered away.
 
 from tle_raw.adapters.tilelang.linked.compile_linked import Linkable, compile_linked, compiler_identity
 from tle_raw.adapters.tilelang.linked.lower import Lowered, lower
-from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
+from tle_raw.adapters.tilelang.linked.lower_for_launch import lower_for_launch
 from tle_raw.adapters.tilelang.linked.write_unit import launched_threads
 
 ROUTE = "linked"
@@ -19,5 +19,5 @@ __all__ = [
     "compiler_identity",
     "launched_threads",
     "lower",
-    "lower_with_tiles",
+    "lower_for_launch",
 ]

@@ -18,11 +18,13 @@ from tle_raw.adapters.tilelang.linked.device_function import device_function
 from tle_raw.adapters.tilelang.linked.explain import explain
 from tle_raw.adapters.tilelang.linked.host_call import HostValueError
 from tle_raw.adapters.tilelang.linked.lower import Lowered
+from tle_raw.adapters.tilelang.linked.lower_for_launch import lower_for_launch
 from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
+from tle_raw.adapters.tilelang.linked.register_budgets import needed_by_products
 from tle_raw.adapters.tilelang.linked.write_unit import Unit, launched_threads, write_unit
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.bound import BoundSignature
-from tle_raw.errors import DialectError, Place, TLEError, ToolchainError
+from tle_raw.errors import DialectError, Place, Row, TLEError, ToolchainError, UnsupportedFeatureError
 from tle_raw.linker.run_compiler import run_compiler
 from tle_raw.linker.wheels import package_folder
 from tle_raw.signature import OUT
@@ -46,6 +48,7 @@ class Linkable:
         program id, and a parameter of the signature.
     pass_configs : TileLang's pass configuration. ``tiles`` : the buffers that are tiles of the caller, by name.
     tma : the caller passes TMA descriptors, and has the warps that TileLang wants: nothing is lowered away.
+    exact_block : the launch has as many threads as the kernel; otherwise the next power of two.
     """
 
     prim_func: Any
@@ -53,6 +56,7 @@ class Linkable:
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
     tiles: Mapping[str, NamedTile] = field(default_factory=dict)
     tma: bool = False
+    exact_block: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,17 @@ def compiler_identity() -> str:
 def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
     """The C++ text for one call and one architecture."""
     lowered, route = _lower(linkable, arch)
-    function = device_function(lowered.text, lowered.kernel, lowered.threads, launched_threads(lowered.threads))
+    launched = lowered.threads if linkable.exact_block else launched_threads(lowered.threads)
+    function = device_function(lowered.text, lowered.kernel, lowered.threads, launched)
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
-    unit = write_unit(source.name, lowered, function, bound, linkable.places, [arch], tiles)
+    needed = needed_by_products(lowered.text) if function.budgets else 0
+    if function.budgets and needed > function.budgets.launch:
+        raise UnsupportedFeatureError(
+            f"the products of `{source.name}` need more registers than a thread has in a block of {launched}",
+            table=[Row("registers of a thread", f"at least {needed}", str(function.budgets.launch))],
+            hint="leave tma= out; or say exact_block=True, in a kernel without block tensors",
+        )
+    unit = write_unit(source.name, lowered, function, bound, linkable.places, [arch], tiles, launched)
     return LinkedUnit(unit, lowered, route)
 
 
@@ -91,7 +103,8 @@ def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
     Some operations, such as a convolution's, have no other form from sm_90 on.
     """
     try:
-        lowered = lower_with_tiles(linkable.prim_func, linkable.tiles, arch, linkable.pass_configs, linkable.tma)
+        form = lower_for_launch if linkable.tma else lower_with_tiles
+        lowered = form(linkable.prim_func, linkable.tiles, arch, linkable.pass_configs)
         if not lowered.descriptors:
             return lowered, "linked"
         if linkable.tma:
@@ -150,15 +163,10 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
         compiler_identity(),
         run.command,
         dynamic_shared=linked.unit.shared,
-        block=_block(linked.lowered),
+        block=linked.lowered.block if linked.unit.threads == linked.lowered.threads else (linked.unit.threads,),
         register_limit=linked.unit.registers,
         route=linked.route,
     )
-
-
-def _block(lowered: Lowered) -> tuple[int, ...]:
-    launched = launched_threads(lowered.threads)
-    return lowered.block if launched == lowered.threads else (launched,)
 
 
 def _command(

@@ -7,6 +7,7 @@ TileLang's own, and what the region took must be given back before Triton's code
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ GIVE, TAKE = "warpgroup_reg_dealloc", "warpgroup_reg_alloc"
 FILE, STEP, FEWEST, MOST = 65536, 8, 24, 240  # registers of a multiprocessor; setmaxnreg's granularity and limits
 _GROUP = 128  # threads that change their number together
 _FREE = 255  # what a thread may have anyway
+# A product of 64 rows by 128 threads, as TileLang's text calls it: its columns are the second number.
+_PRODUCT = re.compile(r"\bwgmma_\w+<[^;]*?\b64, (\d+), \d+,")
+_BESIDE = 26  # registers beside the accumulators, by what ptxas says when it refuses
 
 
 @dataclass(frozen=True)
@@ -41,3 +45,12 @@ def fit_budgets(gives: Sequence[int], takes: Sequence[int], threads: int, block:
     left = FILE - _GROUP * sum(kept[number] for number in gives) - (block - threads) * FEWEST
     share = min(MOST, left // (takers * _GROUP) // STEP * STEP)
     return Budgets(launch, kept | {number: max(launch, min(number, share)) for number in takes})
+
+
+def needed_by_products(text: str) -> int:
+    """The registers that a thread must have at the launch for ptxas to compile the products of a text.
+
+    It counts by what the kernel starts with, whatever the warps take later.
+    """
+    columns = [int(found) for found in _PRODUCT.findall(text)]
+    return max(columns) // 2 + _BESIDE if columns else 0

@@ -29,13 +29,14 @@ class Unit:
     """C++ text, the function in it that Triton calls, and what it needs of the launch.
 
     ``shared`` is bytes of dynamic shared memory. ``registers`` is the most that a thread may have at the launch, where
-    warps hand registers to each other; else 0.
+    warps hand registers to each other; else 0. ``threads`` is the block that it has to be.
     """
 
     text: str
     entry: str
     shared: int
     registers: int = 0
+    threads: int = 0
 
 
 def write_unit(
@@ -46,6 +47,7 @@ def write_unit(
     places: Mapping[str, int | str],
     content: Iterable[str] = (),
     tiles: Mapping[str, bool] | None = None,
+    threads: int = 0,
 ) -> Unit:
     """The unit for one call.
 
@@ -53,12 +55,14 @@ def write_unit(
     ----------
     places : where each block index comes from, by its tag: the axis of a program id, or a parameter of the region.
     tiles : the buffers that are tiles, and which of them start as zeros, because the kernel may not write all of it.
+    threads : how many the launch has, where it is not the next power of two; the kernel's are the first of them.
 
     Raises
     ------
     SignatureMismatchError : the kernel wants what the region's signature does not have, or another dtype.
     """
     shared = lowered.shared if function.uses_shared else 0
+    threads = threads or launched_threads(lowered.threads)
     entry = entry_name(name, [function.text, bound.to_json(), repr(sorted(places.items())), repr(tiles), *content])
     lines = [
         f'#line 1 "{LABEL}"',
@@ -67,12 +71,13 @@ def write_unit(
         "#include <tle_raw/packed_floats.h>",
         "#include <tle_raw/tilelang.h>",
         "#include <tle_raw/tilelang_warps.h>",
-        *_barrier_lines(lowered),
+        *_barrier_lines(lowered, threads),
         function.text,
         f'\n#line 1 "{LABEL}"',
-        *_entry(entry, lowered, function, bound, places, shared, tiles or {}),
+        *_entry(entry, lowered, function, bound, places, shared, tiles or {}, threads),
     ]
-    return Unit("\n".join(lines) + "\n", entry, shared, function.budgets.launch if function.budgets else 0)
+    registers = function.budgets.launch if function.budgets else 0
+    return Unit("\n".join(lines) + "\n", entry, shared, registers, threads)
 
 
 def launched_threads(threads: int) -> int:
@@ -80,9 +85,9 @@ def launched_threads(threads: int) -> int:
     return max(32, 1 << (threads - 1).bit_length())
 
 
-def _barrier_lines(lowered: Lowered) -> Iterator[str]:
+def _barrier_lines(lowered: Lowered, threads: int) -> Iterator[str]:
     """Idle warps take no part in the barriers of TileLang's threads, its templates' included."""
-    if lowered.threads != launched_threads(lowered.threads):
+    if lowered.threads != threads:
         yield f"#define __syncthreads() tle::tilelang::wait_for_threads<{lowered.threads}>()"
 
 
@@ -103,11 +108,12 @@ def _entry(
     places: Mapping[str, int | str],
     shared: int,
     tiles: Mapping[str, bool],
+    threads: int,
 ) -> Iterator[str]:
     parameters = [f"{_crossing(p, tiles)} p{i}" for i, p in enumerate(bound.crossing)] or ["int"]
     parameters += ["unsigned shared"] if shared else []
     yield f'extern "C" __attribute__((device)) int {entry}({", ".join(parameters)}) {{'
-    yield from _clear(lowered, bound, tiles)
+    yield from _clear(bound, tiles, threads)
     for i, argument in enumerate(lowered.arguments):
         if i < lowered.parameters or function.uses_grid:
             yield f"  const {_local(argument, bound)} k{i}{{{_value(argument, bound, lowered)}}};"
@@ -117,19 +123,19 @@ def _entry(
     memory = "(unsigned char*)(__attribute__((address_space(3))) unsigned char*)shared" if shared else "nullptr"
     passed = [f"k{i}" for i in range(lowered.parameters)]
     call = f"[[clang::always_inline]] {function.name}({', '.join([*passed, 'block', 'grid', memory, 'registers'])});"
-    yield from _run(call, lowered, function)
+    yield from _run(call, lowered, function, threads)
     yield "  return 0;"
     yield "}"
 
 
-def _run(call: str, lowered: Lowered, function: DeviceFunction) -> Iterator[str]:
+def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int) -> Iterator[str]:
     """The call, by those threads that TileLang has, in the launch's own terms."""
     copies = any(a.kind == DESCRIPTOR for a in lowered.arguments) or function.stores_by_tma
     budgets = function.budgets
     yield f"  unsigned registers = {budgets.launch if budgets else 0};"
     if copies:
         yield "  tle::tilelang::order_with_bulk_copies();"
-    if lowered.threads == launched_threads(lowered.threads):
+    if lowered.threads == threads:
         yield f"  {call}"
     else:
         yield f"  if (threadIdx.x < {lowered.threads}u) {{ {call} }}"
@@ -142,11 +148,11 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction) -> Iterator[str]
         yield f"  tle::tilelang::return_registers<{budgets.launch}>(registers);"
 
 
-def _clear(lowered: Lowered, bound: BoundSignature, tiles: Mapping[str, bool]) -> Iterator[str]:
+def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int) -> Iterator[str]:
     """Zeros for the elements of a result that the kernel does not write."""
     for i, parameter in enumerate(bound.crossing):
         if parameter.kind == TILE and tiles[parameter.name] and parameter.dtype is not None:
-            size, threads = parameter.size * max(8, parameter.dtype.bits) // 8, launched_threads(lowered.threads)
+            size = parameter.size * max(8, parameter.dtype.bits) // 8
             own = "__nvvm_read_ptx_sreg_tid_x()"
             yield f"  tle::tilelang::clear<{size}, {threads}>((void*){_SHARED}p{i}, {own});"
     if any(tiles.values()):

@@ -115,17 +115,25 @@ def test_code_for_the_host(route):
     assert caught.value.context.source.line == line_of("A[0] = 3.0  # on the host")
 
 
-@pytest.mark.parametrize("threads, hint", [(64, "num_warps=2"), (96, "a block must be 32, 64")])
-def test_threads_that_are_not_those_of_the_launch(threads, hint):
+def of_threads(threads):
     @T.prim_func
     def of_threads(A: T.Tensor((96,), "float32")):
         with T.Kernel(1, threads=threads) as _:
             for i in T.Parallel(96):
                 A[i] = 1.0
 
+    return tle_raw.fragment(of_threads, route="linked")
+
+
+def test_threads_that_are_not_those_of_the_launch():
     with pytest.raises(RegionError, match="a block of another size") as caught:
-        compile_for_gpu(tle_raw.fragment(of_threads, route="linked"), num_warps=4)
-    assert hint in caught.value.hint and caught.value.context.source.line == line_of("def of_threads(")
+        compile_for_gpu(of_threads(64), num_warps=4)
+    assert "num_warps=2" in caught.value.hint
+    assert caught.value.context.source.line == line_of("def of_threads(A")
+
+
+def test_threads_that_no_launch_of_tritons_has_are_those_of_a_kernel_without_tensors():
+    assert ".reqntid 96\n" in compile_for_gpu(of_threads(96)).asm["ptx"]
 
 
 def test_a_launch_that_only_tilelang_makes():

@@ -25,7 +25,14 @@ from tle_raw.errors import TLEError
 from tle_raw.flir import hooks, traced_regions
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.nvidia.check_order import check_order
-from tle_raw.flir.nvidia.check_regions import check_compiled, check_launch, check_not_specialised, check_warps
+from tle_raw.flir.nvidia.check_regions import (
+    WARP,
+    check_compiled,
+    check_launch,
+    check_not_specialised,
+    check_warps,
+)
+from tle_raw.flir.nvidia.exact_block import exact_block, with_block
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
@@ -34,7 +41,7 @@ from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import place_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, read_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
-from tle_raw.flir.nvidia.shared_memory_limit import check_shared_memory, needs_alignment
+from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.print_after import print_after
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.fragments import fragment_by_identity
@@ -53,6 +60,7 @@ class _Module:
 
     regions: list[Region] = field(default_factory=list)
     compiled: list[CompiledFragment] = field(default_factory=list)
+    threads: int = 0  # of the block, where the regions alone decide it
 
 
 def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None:
@@ -79,7 +87,8 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
             _check(region, options)
         check_not_specialised(lines, regions, capability)
         module.compiled = compile_fragments([r.record for r in regions], Target("cuda", capability))
-        for region, fragment in zip(regions, module.compiled):
+        module.threads = exact_block(lines, module.compiled)
+        for region, fragment in zip(regions, () if module.threads else module.compiled):
             check_compiled(region, fragment, options)
         placements = place_buffers(regions, partial(value_uses, lines))
         pin_barriers(lines, regions, placements)
@@ -109,7 +118,11 @@ def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage
             text = _link(stock, _parse(before, source.context), metadata, module, options, False)
         print_after("link-fragments", text)
         check_warps(metadata["num_warps"], module.regions, options)
+        if module.threads:
+            text = with_block(text, module.threads)
+            metadata["num_warps"] = module.threads // WARP
         check_shared_memory(metadata["shared"] or 0, module.compiled, capability)
+        metadata["shared"] = asked_of_driver(metadata["shared"] or 0, module.compiled, capability)
         if needs_alignment(capability, module.compiled):
             text = dynamic_shared_alignment(text)
             print_after("align-shared-memory", text)

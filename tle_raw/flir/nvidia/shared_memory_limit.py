@@ -12,6 +12,7 @@ from tle_raw.linker.shared_memory import DYNAMIC_ALIGNMENT, SharedVariable, shar
 # Most shared memory of one block, in bytes: CUDA C++ Programming Guide, compute capabilities table
 # ("Maximum amount of shared memory per thread block").
 LIMITS = {70: 98304, 75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448}
+WITHOUT_ASKING = 49152  # what every block may have; more is a kernel's own wish ("opt-in")
 LIMITS |= {100: 232448, 101: 232448, 103: 232448, 110: 232448, 120: 101376, 121: 101376}
 
 
@@ -41,8 +42,7 @@ def check_shared_memory(dynamic: int, fragments: Sequence[CompiledFragment], cap
     """
     limit = LIMITS.get(capability)
     variables = static_variables(fragments)
-    alignment = DYNAMIC_ALIGNMENT if dynamic and needs_alignment(capability, fragments) else 1
-    static = shared_bytes((v for _, v in variables), alignment)
+    static = _static_bytes(dynamic, fragments, capability)
     asked = {f.entry: f for f in fragments if f.dynamic_shared}.values()
     if limit is None or not (variables or asked) or dynamic + static <= limit:
         return
@@ -55,3 +55,17 @@ def check_shared_memory(dynamic: int, fragments: Sequence[CompiledFragment], cap
         table=rows,
         hint="make the tiles smaller, or num_stages",
     )
+
+
+def asked_of_driver(dynamic: int, fragments: Sequence[CompiledFragment], capability: int) -> int:
+    """The dynamic bytes that Triton's launcher is told of.
+
+    It asks the driver for more than ``WITHOUT_ASKING`` bytes by the dynamic ones alone; the static ones count too.
+    """
+    total = dynamic + _static_bytes(dynamic, fragments, capability)
+    return max(dynamic, WITHOUT_ASKING + 16) if total > WITHOUT_ASKING else dynamic
+
+
+def _static_bytes(dynamic: int, fragments: Sequence[CompiledFragment], capability: int) -> int:
+    alignment = DYNAMIC_ALIGNMENT if dynamic and needs_alignment(capability, fragments) else 1
+    return shared_bytes((v for _, v in static_variables(fragments)), alignment)

@@ -4,9 +4,13 @@ import re
 
 import pytest
 import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
 
 import tle_raw
-from tests.adapters.tilelang.linked import kernels, tma_kernels
+from tests.adapters.tilelang import kernels as traced_kernels
+from tests.adapters.tilelang.linked import kernels, tma_kernels, tma_regions
 from tle_raw.adapters.tilelang.linked import lower
 from tle_raw.adapters.tilelang.linked.descriptors import BYTES, IM2COL, TILED
 from tle_raw.adapters.tilelang.linked.encode_descriptor import encode
@@ -32,15 +36,37 @@ def test_a_whole_kernel_keeps_tma_and_its_loading_warps():
     assert text.count(".entry") == 1 and "call" not in re.findall(r"^\s+(\w+)", text, re.MULTILINE)
 
 
-def test_a_block_that_is_no_power_of_two_gets_idle_warps():
+def test_a_kernel_without_tensors_has_the_warps_that_tilelang_has():
     kernel = compiled(kernels.gemm(256, 512, 256, (128, 256, 64), threads=256))
-    text = body(kernel)
-    assert ".reqntid 512" in text and ".maxnreg 128" in text
-    assert "setmaxnreg.inc.sync.aligned.u32 232" in text and "setmaxnreg.dec.sync.aligned.u32 24" in text
-    assert "bar.sync \t15, 384" in text.replace("bar.sync 15", "bar.sync \t15")
-    sass = kernel.asm["sass"]
+    text, sass = body(kernel), kernel.asm["sass"]
+    assert kernel.metadata.num_warps == 12 and ".reqntid 384" in text and ".maxnreg 168" in text
+    assert "setmaxnreg.inc.sync.aligned.u32 240" in text and "setmaxnreg.dec.sync.aligned.u32 24" in text
     assert "USETMAXREG" in sass and "HGMMA" in sass and "UTMALDG" in sass
     assert tle_raw.report(kernel).stack == 0
+
+
+def test_among_tensors_the_other_warps_stand_idle():
+    kernel = compile_kernel(tma_regions.persistent_squares, rows=4, columns=3, width=768, num_warps=16)
+    text = body(kernel)
+    assert kernel.metadata.num_warps == 16 and ".reqntid 512" in text and ".maxnreg 128" in text
+    assert "setmaxnreg.inc.sync.aligned.u32 232" in text and re.search(r"bar\.sync\s+15, 384", text)
+    assert tle_raw.report(kernel).stack == 0
+
+
+def test_products_that_do_not_fit_among_idle_warps():
+    fragment = tle_raw.fragment(kernels.gemm(256, 512, 256, (128, 512, 32), threads=256), route="linked", tma=True)
+    with pytest.raises(UnsupportedFeatureError, match="registers") as caught:
+        fragment.compile("cuda:90")
+    assert "154" in str(caught.value) and "128" in str(caught.value)
+    assert tle_raw.report(compiled(kernels.gemm(256, 512, 256, (128, 512, 32), threads=256, stages=2))).registers == 168
+
+
+def compile_kernel(kernel, num_warps, **constants):
+    types = {name: "constexpr" if name in constants else "*fp16" for name in kernel.arg_names}
+    types |= {"tma": "*u8"} | ({"out": "*fp32"} if "out" in types else {})
+    aligned = {(n,): [["tt.divisibility", 16]] for n, name in enumerate(kernel.arg_names) if name not in constants}
+    source = ASTSource(kernel, types, constants, aligned)
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": num_warps})
 
 
 def test_before_hopper_there_is_no_tma_and_no_descriptor():
@@ -108,14 +134,26 @@ def test_what_tma_cannot_copy_is_refused_by_name():
 
 
 def test_the_warps_must_be_those_of_the_lowered_kernel():
-    whole = tle_raw.fragment(kernels.gemm(256, 256, 256, (128, 128, 64)), route="linked").as_kernel()
     with pytest.raises(RegionError, match="another size") as caught:
-        whole.compile("cuda:90", num_warps=4)
-    assert "num_warps=8" in str(caught.value)
-    wide = tle_raw.fragment(kernels.gemm(256, 512, 256, (128, 256, 64), threads=256), route="linked").as_kernel()
+        compile_kernel(tma_regions.persistent_squares, rows=4, columns=3, width=768, num_warps=4)
+    assert "num_warps=16" in str(caught.value)
+    whole = tle_raw.fragment(kernels.gemm(256, 512, 256, (128, 256, 64), threads=256), route="linked").as_kernel()
     with pytest.raises(RegionError, match="registers") as caught:
-        wide.compile("cuda:90", maxnreg=64)
-    assert "128" in str(caught.value)
+        whole.compile("cuda:90", maxnreg=64)
+    assert "168" in str(caught.value)
+
+
+def test_what_tilelang_cannot_specialise_is_lowered_with_less():
+    kernel = compiled(traced_kernels.gemm_stream_k())
+    assert tle_raw.report(kernel).stack == 0 and "mma.sync" in body(kernel)
+
+
+def test_barriers_count_where_a_block_must_ask_for_its_shared_memory():
+    """Triton's launcher asks for more than 48 KiB by the dynamic memory alone; here the barriers make it more."""
+    kernel = compiled(kernels.attention(2, 3, 512, 64, False, (128, 64), 256))
+    found = tle_raw.report(kernel)
+    assert found.regions[0].dynamic_shared == 49152 and found.static_shared > 0
+    assert 49152 < kernel.metadata.shared <= 49152 + 16
 
 
 def test_the_name_of_the_descriptors_is_taken():

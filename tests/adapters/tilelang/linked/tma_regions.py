@@ -48,4 +48,4 @@ def doubled_first(A, twice, B, C, m, n, k, tma, size: tl.constexpr):
         at = (row * 128 + tl.arange(0, 128)[:, None]) * k + start + tl.arange(0, size)[None, :]
         inside = (row * 128 + tl.arange(0, 128)[:, None] < m) & (start + tl.arange(0, size)[None, :] < k)
         tl.store(twice + at, tl.load(A + at, inside, 0) * 2, inside)
-    any_product(twice, B, C, m, n, k, tma)
+    any_product(twice, B, C, m=m, n=n, k=k, tma=tma)

@@ -1,0 +1,35 @@
+"""Kernels without block tensors: they take the block that their regions were compiled for, whatever its size.
+
+Triton lays tensors out over 1, 2, 4, … warps. Where there is none, nothing of a kernel depends on their number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from tle_raw.compilation import CompiledFragment
+from tle_raw.flir.nvidia.check_regions import WARP
+
+_MOST = 1024  # threads of a block
+_TENSOR = re.compile(r"\btensor<")
+_THREADS = re.compile(r'"nvvm\.reqntid"="\d+"')
+
+
+def exact_block(lines: Sequence[str], fragments: Sequence[CompiledFragment]) -> int:
+    """The threads that the regions want, where no launch of Triton's has as many and the kernel has no tensor; else 0.
+
+    A number that Triton can launch is the user's to say, and is held against what the launch says.
+    """
+    wanted = {math.prod(f.block) for f in fragments if f.block}
+    if len(wanted) != 1 or any(_TENSOR.search(line) for line in lines):
+        return 0
+    (threads,) = wanted
+    possible = threads % WARP == 0 and threads <= _MOST
+    return threads if possible and threads & (threads - 1) else 0
+
+
+def with_block(text: str, threads: int) -> str:
+    """The kernel's LLVM IR for a launch of so many threads."""
+    return _THREADS.sub(f'"nvvm.reqntid"="{threads}"', text)
