@@ -97,8 +97,13 @@ def on_cpu() -> bool:
     return triton.runtime.driver.active.get_current_target().backend == "cpu"
 
 
-def sizes(gpu: Sequence[Any], cpu: Sequence[Any]) -> Sequence[Any]:
-    """What to run with: many and large on a GPU, few and small on the CPU, so that a sample takes some seconds."""
+def sizes(gpu: Sequence[Any], cpu: Sequence[Any], watched: Sequence[Any] | None = None) -> Sequence[Any]:
+    """What to run with: many and large on a GPU, few and small on the CPU, so that a sample takes some seconds.
+
+    ``watched`` is for a GPU whose every access a tool looks at, which TLE_SAMPLES_WATCHED=1 says.
+    """
+    if watched is not None and os.environ.get("TLE_SAMPLES_WATCHED") == "1":
+        return watched
     return cpu if on_cpu() else gpu
 
 

@@ -208,45 +208,48 @@ def main() -> None:
             case = make_case()
             print(f"{case.name}\n{tle_raw.report(case.region('linked')(0))}", flush=True)
         for make_case in cases("meta", small=False):  # these shapes go into the cache; their arrays are never made
-            tle_raw.report(compile_only_region(make_case()))
+            tle_raw.fragment(make_case().prim_func, route="linked").as_kernel().compile("cuda:90")
         print(tle_raw.report(Router(64, "cpu").one(0)))
         return
-    rows = []
+    rows, failed = [], []
     for make_case in cases("cuda", small=options.quick):
         case = make_case()
-        launches = {"linked": case.region("linked"), "alone": case.alone()}
-        found = tle_raw.report(launches["linked"](0))
-        note = f"{found.registers} registers, {found.stack} bytes of stack, {found.dynamic_shared} shared"
         try:
-            launches["traced"] = case.region("traced")
-            launches["traced"](0)
-        except Exception as error:  # a kernel that cannot be traced, or not compiled, is told and left out
-            note += f"; traced: {type(error).__name__}"
-            del launches["traced"]
-        for b in range(BUFFERS):
-            for side, launch in launches.items():
-                launch(b)
-                torch.cuda.synchronize()
-                measure.check(f"{case.name}, {side}", case.outputs[side][b], case.expected(b), 5e-3)
-        times, noise = measure.compare(launches, BUFFERS, options.quick)
-        sides = {f"{side} ms": time for side, time in times.items()}
-        ratio = times["linked"] / times["alone"]
-        rows.append(measure.Row(f"{case.name}, linked", ratio, "x", GOAL, False, sides, noise, note))
-        if "traced" in times:
-            rows.append(measure.Row(f"{case.name}, traced", times["traced"] / times["alone"], "x", None, noise=noise))
-        print(rows[-1].line(), flush=True)
-        del case, launches
+            found = rows_of(case, options.quick)
+        except Exception as error:  # the others are measured all the same, and the run fails at its end
+            failed.append(f"{case.name}: {type(error).__name__}: {str(error)[:300]}")
+            continue
+        rows += found
+        print("\n".join(row.line() for row in found), flush=True)
+        del case
         torch.cuda.empty_cache()
     rows.append(Router(4096 if options.quick else 65536, "cuda").row(options.quick))
     measure.report("TileLang region against TileLang alone", rows, options)
+    sys.exit("\n".join(failed))
 
 
-def compile_only_region(case: Case) -> Any:
-    """Compile a case whose arrays are too large for the machine that fills the cache."""
-    stand_ins = [tuple(torch.empty(16, dtype=x.dtype) for x in inputs) for inputs in case.inputs]
-    outputs = {side: [torch.empty(16, dtype=x.dtype) for x in group] for side, group in case.outputs.items()}
-    small = Case(case.name, case.prim_func, case.grid, case.warps, stand_ins, outputs, case.expected)
-    return small.region("linked")(0)
+def rows_of(case: Case, quick: bool) -> list[measure.Row]:
+    launches = {"linked": case.region("linked"), "alone": case.alone()}
+    found = tle_raw.report(launches["linked"](0))
+    note = f"{found.regions[0].route}: {found.registers} registers, {found.stack} bytes of stack"
+    try:
+        launches["traced"] = case.region("traced")
+        launches["traced"](0)
+    except Exception as error:  # a kernel that cannot be traced, or not compiled, is told and left out
+        note += f"; traced: {type(error).__name__}"
+        del launches["traced"]
+    for b in range(BUFFERS):
+        expected = case.expected(b)
+        for side, launch in launches.items():
+            launch(b)
+            torch.cuda.synchronize()
+            measure.check(f"{case.name}, {side}", case.outputs[side][b], expected, 5e-3)
+    times, noise = measure.compare(launches, BUFFERS, quick)
+    sides = {f"{side} ms": time for side, time in times.items()}
+    rows = [measure.Row(f"{case.name}, linked", times["linked"] / times["alone"], "x", GOAL, False, sides, noise, note)]
+    if "traced" in times:
+        rows.append(measure.Row(f"{case.name}, traced", times["traced"] / times["alone"], "x", None, noise=noise))
+    return rows
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def check():
     import torch
 
     device = common.device()
-    for tokens in common.sizes(gpu=(1, 1000, 65536), cpu=(1, 70)):
+    for tokens in common.sizes(gpu=(1, 1000, 65536), cpu=(1, 70), watched=(1, 300)):
         x, bias = torch.randn(tokens, DIM, device=device).half(), torch.randn(EXPERTS, device=device)
         w = (torch.randn(DIM, EXPERTS, device=device) / DIM**0.5).half()
         weights = torch.empty(tokens, CHOSEN, device=device)

@@ -77,7 +77,7 @@ def check():
 
     device = common.device()
     sizes = ((2, 64, 100, 128, 32), (16, 128, 2048, 512, 64))
-    for batch, heads, length, dim, extra in common.sizes(gpu=sizes, cpu=((1, 64, 50, 64, 32),)):
+    for batch, heads, length, dim, extra in common.sizes(gpu=sizes, cpu=((1, 64, 50, 64, 32),), watched=sizes[:1]):
         q, q_pe = (torch.randn(batch, heads, n, device=device).half() for n in (dim, extra))
         kv, k_pe = (torch.randn(batch, length, 1, n, device=device).half() for n in (dim, extra))
         angle = torch.rand(batch, 1, device=device) * 10000 ** -torch.linspace(-1, 1, extra // 2, device=device)

@@ -7,8 +7,9 @@
 # $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
 # .carry/tools, then a call with .carry/mlir or .carry/triton39, works while the machine stays warm. A cache that
 # pack.sh filled (.carry/cache, 2 MB) does without both: one call is enough, and needs no compiler and no MLIR there.
-# TESTS names test files, SAMPLES is a regular expression: only these. Logs and figures go to $OUT (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own
-# time limit; all but `tilelang` end within ten minutes on one H200. The exit status is 1 when a part failed.
+# TESTS names test files, SAMPLES is a regular expression: only these. Logs and figures go to $OUT (default: a folder
+# under $TLE_GPU_FOLDER), a table comes last. Every part has its own time limit; all but `tilelang` end within ten minutes
+# on one H200. The exit status is 1 when a part failed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 source tests/gpu/layout.sh
@@ -79,7 +80,7 @@ part_sanitizer() {
     for sample in "${existing[@]}"; do
       (
         quiet=()
-        export TLE_SAMPLES_COMPARE=0 # with kernels of others, which are not ours to check
+        export TLE_SAMPLES_WATCHED=1 TLE_SAMPLES_COMPARE=0 # kernels of others are not ours to check
         if [ $tool = memcheck ]; then
           export PYTORCH_NO_CUDA_MEMORY_CACHING=1
           # Triton 3.9's launcher asks the driver for a shared-memory mode that it may refuse, for any kernel of more
