@@ -21,7 +21,7 @@ install_checkout() {
 # What pack.sh made, when this call carried it.
 unpack_carried() {
   local name archive
-  for name in tools triton39 cache mlir tilelang; do
+  for name in tools triton39 cache mlir tilelang cutile; do
     for archive in .carry/$name/*.tar.xz; do
       [ -f "$archive" ] || continue
       [ "$(cat "$folder/$name.stamp" 2>/dev/null)" = "$(cksum <"$archive")" ] && continue
@@ -61,6 +61,7 @@ use_triton() {
   [ -d "$folder/tools" ] && path=$path:$folder/tools
   [ -d "$folder/mlir" ] && path=$path:$folder/mlir
   [ -d "$folder/tilelang" ] && path=$path:$folder/tilelang
+  [ -d "$folder/cutile" ] && path=$path:$folder/cutile
   [ "$1" = 3.9.0 ] && [ -d "$folder/triton39" ] && path=$folder/triton39:$path
   export PYTHONPATH=$path
 }

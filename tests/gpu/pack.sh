@@ -5,6 +5,7 @@
 #   tests/gpu/pack.sh triton39   .carry/triton39  Triton 3.9.0 for Python 3.12                               about 53 MB
 #   tests/gpu/pack.sh mlir       .carry/mlir      MLIR's bindings for Python 3.12, for modules and the CPU    about 40 MB
 #   tests/gpu/pack.sh tilelang   .carry/tilelang  TileLang for Python 3.12, trimmed                         about 43 MB
+#   tests/gpu/pack.sh cutile     .carry/cutile    cuTile for Python 3.12                                     about 1 MB
 #   tests/gpu/pack.sh cache39    .carry/cache     compiled fragments, for 3.9.0 without zig, torch-mlir       about 2 MB
 #   tests/gpu/pack.sh cache36    .carry/cache     the same for 3.6.0
 #
@@ -141,12 +142,24 @@ pack_tilelang() {
   rm -rf "$work"
 }
 
+pack_cutile() {
+  local work wheel
+  work=$(mktemp -d)
+  "$python" -m pip download -q --no-deps --python-version 3.12 --only-binary=:all: -d "$work" \
+    "$(sed -n 's/^cutile = \["\(.*\)"\]/\1/p' pyproject.toml)" typing_extensions
+  for wheel in "$work"/*.whl; do "$python" -m zipfile -e "$wheel" "$work/unpacked"; done
+  mkdir -p .carry/cutile
+  tar -C "$work/unpacked" -cf - . | xz -T0 -6 >.carry/cutile/cutile.tar.xz
+  rm -rf "$work"
+}
+
 for part in "${@:-tools}"; do
   case $part in
   tools) pack_tools ;;
   triton39) pack_triton39 ;;
   mlir) pack_mlir ;;
   tilelang) pack_tilelang ;;
+  cutile) pack_cutile ;;
   cache39) pack_cache 3.9.0 ;;
   cache36) pack_cache 3.6.0 ;;
   *) echo "unknown part $part" >&2 && exit 2 ;;

@@ -11,9 +11,23 @@ from triton.compiler import ASTSource
 import tle_raw
 from tests.adapters.cutile import programs
 
+DEVICE = "cpu"  # the GPU tests set it
+
+
+def placed(values):
+    return values.to(DEVICE)
+
 
 def tensor(*shape, dtype=torch.float32, seed=0):
-    return torch.from_numpy(np.random.default_rng(seed).uniform(-1, 1, shape)).to(dtype)
+    return placed(torch.from_numpy(np.random.default_rng(seed).uniform(-1, 1, shape)).to(dtype))
+
+
+def zeros(*shape, dtype=torch.float32):
+    return torch.zeros(*shape, dtype=dtype, device=DEVICE)
+
+
+def full(shape, value, dtype):
+    return torch.full(shape, value, dtype=dtype, device=DEVICE)
 
 
 def launch(kernel, grid, *arguments, **options):
@@ -25,20 +39,20 @@ def close(got, wanted, tolerance=1e-5):
 
 
 def test_vector_add():
-    a, b, c = tensor(1000), tensor(1000, seed=1), torch.zeros(1000)
+    a, b, c = tensor(1000), tensor(1000, seed=1), zeros(1000)
     launch(programs.vector_add, 8, a, b, c, 128)
     assert torch.equal(c, a + b)
 
 
 def test_batched_matmul():
     a, b = tensor(3, 50, 40, dtype=torch.float16), tensor(3, 40, 30, dtype=torch.float16, seed=1)
-    c = torch.zeros(3, 50, 30)
+    c = zeros(3, 50, 30)
     launch(programs.batched_matmul, (3, 2, 1), a, b, c, 32, 32, 16)
     close(c, a.double() @ b.double())
 
 
 def test_persistent_matmul():
-    a, b, c = tensor(100, 70), tensor(70, 90, seed=1), torch.zeros(100, 90)
+    a, b, c = tensor(100, 70), tensor(70, 90, seed=1), zeros(100, 90)
     launch(programs.persistent_matmul, 5, a, b, c, 16, 32, 32, 4)
     close(c, a.double() @ b.double())
 
@@ -46,7 +60,7 @@ def test_persistent_matmul():
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(causal):
     q, k, v = (tensor(2, 70, 32, seed=i) for i in range(3))
-    out = torch.zeros(2, 70, 32)
+    out = zeros(2, 70, 32)
     launch(programs.attention, (3, 2), q, k, v, out, 32**-0.5, 32, 16, 32, causal)
     wanted = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=causal)
     close(out, wanted)
@@ -54,13 +68,13 @@ def test_attention(causal):
 
 def test_layer_norm_and_its_gradients():
     x, w, b, dy = tensor(12, 100), tensor(100, seed=1), tensor(100, seed=2), tensor(12, 100, seed=3)
-    y, mean, rstd = torch.zeros(12, 100), torch.zeros(12), torch.zeros(12)
+    y, mean, rstd = zeros(12, 100), zeros(12), zeros(12)
     launch(programs.layer_norm, 12, x, w, b, y, mean, rstd, 1e-5, 32)
     a, ww, bb = (t.double().requires_grad_() for t in (x, w, b))
     wanted = torch.nn.functional.layer_norm(a, (100,), ww, bb, 1e-5)
     close(y, wanted.detach())
-    dx, dw, db = torch.zeros(12, 100), torch.zeros(4, 100), torch.zeros(4, 100)
-    locks = torch.zeros(4, dtype=torch.int32)
+    dx, dw, db = zeros(12, 100), zeros(4, 100), zeros(4, 100)
+    locks = zeros(4, dtype=torch.int32)
     launch(programs.layer_norm_gradients, 12, dy, x, w, mean, rstd, dx, dw, db, locks, 4, 128)
     wanted.backward(dy.double())
     close(dx, a.grad)
@@ -71,33 +85,33 @@ def test_layer_norm_and_its_gradients():
 def test_mixture_of_experts():
     experts, rows, depth, width, block = 5, 90, 48, 40, 16
     rng = np.random.default_rng(0)
-    chosen = torch.from_numpy(rng.integers(0, experts, rows, dtype="i4"))
-    counts, starts = torch.zeros(experts, dtype=torch.int32), torch.zeros(experts, dtype=torch.int32)
+    chosen = placed(torch.from_numpy(rng.integers(0, experts, rows, dtype="i4")))
+    counts, starts = zeros(experts, dtype=torch.int32), zeros(experts, dtype=torch.int32)
     launch(programs.count_experts, 2, chosen, counts, 64)
     assert torch.equal(counts.long(), torch.bincount(chosen, minlength=experts))
     launch(programs.align_experts, 1, counts, starts, 8, block)
     padded = (counts + block - 1) // block * block
     assert torch.equal(starts, (padded.cumsum(0) - padded).to(torch.int32))
-    order = torch.full((int(padded.sum()),), -1, dtype=torch.int32)
-    expert_of_block = torch.full((len(order) // block + 1,), -1, dtype=torch.int32)
+    order = full((int(padded.sum()),), -1, dtype=torch.int32)
+    expert_of_block = full((len(order) // block + 1,), -1, dtype=torch.int32)
     for e in range(experts):
         mine = torch.nonzero(chosen == e).flatten().to(torch.int32)
         order[starts[e] : starts[e] + len(mine)] = mine
         expert_of_block[starts[e] // block : (starts[e] + padded[e]) // block] = e
-    x, w, y = tensor(rows, depth), tensor(experts, depth, width, seed=1), torch.zeros(rows, width)
+    x, w, y = tensor(rows, depth), tensor(experts, depth, width, seed=1), zeros(rows, width)
     launch(programs.grouped_gemm, (len(expert_of_block), 2), x, order, expert_of_block, w, y, block, 32, 16)
     close(y, torch.einsum("rk,rkn->rn", x.double(), w.double()[chosen.long()]))
 
 
 def test_transpose():
-    x, y = tensor(50, 70), torch.zeros(70, 50)
+    x, y = tensor(50, 70), zeros(70, 50)
     launch(programs.transpose, (2, 5), x, y, 32, 16)
     assert torch.equal(y, x.T)
 
 
 def test_fourier_transform():
     re, im = tensor(3, 64), tensor(3, 64, seed=1)
-    y_re, y_im = torch.zeros(3, 64), torch.zeros(3, 64)
+    y_re, y_im = zeros(3, 64), zeros(3, 64)
     launch(programs.fourier, 3, re, im, y_re, y_im, 64, 6)
     wanted = torch.fft.fft(torch.complex(re.double(), im.double()))
     close(y_re, wanted.real)
@@ -107,8 +121,8 @@ def test_fourier_transform():
 def test_block_scaled_matmul():
     rng = np.random.default_rng(0)
     a, b = tensor(128, 128, dtype=torch.float8_e4m3fn), tensor(128, 128, dtype=torch.float8_e4m3fn, seed=1)
-    sa, sb = (torch.from_numpy(rng.integers(122, 132, s, dtype="u1")) for s in ((128, 4), (4, 128)))
-    c = torch.zeros(128, 128)
+    sa, sb = (placed(torch.from_numpy(rng.integers(122, 132, s, dtype="u1"))) for s in ((128, 4), (4, 128)))
+    c = zeros(128, 128)
     scales = {"SA": "float8_e8m0fnu", "SB": "float8_e8m0fnu"}
     launch(programs.block_scaled_matmul, (1, 1), a, sa, b, sb, c, 128, 128, 64, dtypes=scales)
     x = a.double() * torch.exp2(sa.double() - 127).repeat_interleave(32, 1)
