@@ -19,8 +19,10 @@ def as_type(tracer: Tracer, op: Any) -> core.tensor:
     value, dtype = tracer.value(op.x), tracer.dtype(op.result_var.get_type().dtype)
     source, target = op.x.get_type().dtype.name, op.result_var.get_type().dtype.name
     mode = op.rounding_mode.name if op.rounding_mode is not None else "RN"
-    if "float8_e8m0fnu" in (source, target):
+    if target == "float8_e8m0fnu":
         raise tracer.fail(f"a conversion from {source} to {target}")
+    if source == "float8_e8m0fnu":
+        return _between_floats(tracer, _of_exponent(tracer, value), dtype, mode)
     if "tfloat32" in (source, target):
         return _with_tf32(tracer, value, source, target, mode, dtype)
     if dtype.is_int1():
@@ -30,6 +32,17 @@ def as_type(tracer: Tracer, op: Any) -> core.tensor:
     if value.type.scalar.is_fp8() or dtype.is_fp8():  # Triton has no conversions between them and integers
         value = cast(tracer, value, core.float32)
     return cast(tracer, value, dtype)
+
+
+def _of_exponent(tracer: Tracer, value: core.tensor) -> core.tensor:
+    """The power of two whose exponent a byte holds, as f32; all ones are not a number."""
+    bits = cast(tracer, value, core.uint32)
+    type_, truth = bits.type, like(bits, core.int1)
+    power = tracer.make("create_shl", type_, bits, constant(tracer, 23, type_))
+    smallest = tracer.make("create_icmpEQ", truth, bits, constant(tracer, 0, type_))
+    power = choose(tracer, smallest, constant(tracer, 1 << 22, type_), power)  # 2 ** -127 is subnormal
+    none = tracer.make("create_icmpEQ", truth, bits, constant(tracer, 255, type_))
+    return tracer.semantic.bitcast(choose(tracer, none, constant(tracer, 0x7FC00000, type_), power), core.float32)
 
 
 def _truth(tracer: Tracer, value: core.tensor) -> core.tensor:

@@ -151,6 +151,19 @@ def test_directed_conversions_of_f64():
         assert torch.equal(found, expected)
 
 
+def powers(x):
+    return ct.astype(x, ct.float32), ct.astype(x, ct.float64)
+
+
+def test_scales_are_powers_of_two():
+    x = torch.arange(256, dtype=torch.int32).to(torch.uint8)
+    wanted = np.exp2(np.arange(256) - 127.0)
+    wanted[255] = np.nan
+    single, double = run(powers, x, results=[x.float(), x.double()], dtypes={"x": "float8_e8m0fnu"})
+    np.testing.assert_array_equal(single.double().numpy(), wanted)
+    np.testing.assert_array_equal(double.numpy(), wanted)
+
+
 def same_bits(x):
     packed = ct.pack_to_bytes(x)
     return (
