@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from tle_raw.adapters.cutile.argument_types import (
     TupleType,
 )
 from tle_raw.adapters.cutile.dtypes import cutile_dtype, triton_name
-from tle_raw.adapters.cutile.parameters import FunctionParameter
+from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
 from tle_raw.bound import CONST, POINTER, SCALAR, TILE, BoundParameter
 from tle_raw.dtypes import parse_dtype
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError
@@ -48,33 +48,30 @@ class CallArguments:
         ArgumentTypeError, ShapeError : the value is none that the parameter can take.
         """
         name, annotation = parameter.name, parameter.annotation
-        if parameter.is_list:
-            self.types[name] = self._list(parameter, value)
-        else:
-            self.types[name] = self._argument(parameter, name, value, annotation, is_kernel)
+        self.types[name] = self._argument(parameter, name, value, annotation, is_kernel)
 
-    def _list(self, parameter: FunctionParameter, value: Any) -> ArrayListType:
+    def _list(self, parameter: FunctionParameter, name: str, value: Any, annotation: Any) -> ArrayListType:
         """Arrays of one dtype and rank; any two of them may be the same memory."""
         items = items_of(value)
         given = [items_of(item) or [] for item in items or ()]
         if not given or not all(map(is_array, given)):
             raise ArgumentTypeError(
-                f"argument `{parameter.name}` is a list of arrays",
-                table=[Row(parameter.name, f"({ARRAY}, ...)", f"{len(given)} items" if items else "no tuple")],
+                f"argument `{name}` is a list of arrays",
+                table=[Row(name, f"({ARRAY}, ...)", f"{len(given)} items" if items else "no tuple")],
             )
-        annotation = getattr(parameter.annotation, "list", None)
+        element = getattr(getattr(annotation, "list", None), "element", None)
         before, types = len(self.values), []
         for number, item in enumerate(given):
-            name = f"{parameter.name}[{number}]"
-            element = getattr(annotation, "element", None)
-            types.append(self._array(parameter, name, item[0], items_of(item[1]), items_of(item[2]), element))
+            types.append(
+                self._array(parameter, f"{name}[{number}]", item[0], items_of(item[1]), items_of(item[2]), element)
+            )
         flat, self.values = self.values[before:], self.values[:before]
         if len({(t.dtype, t.rank, t.index_bits) for t in types}) > 1:
             rows = [
                 Row(f"item {i}", f"{types[0].dtype}, rank {types[0].rank}", f"{t.dtype}, rank {t.rank}")
                 for i, t in enumerate(types)
             ]
-            raise ArgumentTypeError(f"the arrays of the list `{parameter.name}` are not alike", table=rows)
+            raise ArgumentTypeError(f"the arrays of the list `{name}` are not alike", table=rows)
         size = 1 + 2 * types[0].rank
         parts = tuple(tuple(flat[i : i + size]) for i in range(0, len(flat), size))
         self.values += [ArrayList(parts), len(parts)]
@@ -84,13 +81,15 @@ class CallArguments:
         self, parameter: FunctionParameter, name: str, value: Any, annotation: Any, is_kernel: bool
     ) -> ArgumentType:
         value = core._unwrap_if_constexpr(value)
+        if name in parameter.lists:
+            return self._list(parameter, name, value, annotation)
         if is_descriptor(value):
             return self._array(parameter, name, value, items_of(value.shape), items_of(value.strides), annotation)
         items = items_of(value)
         if items is not None and is_array(items):
             return self._array(parameter, name, items[0], items_of(items[1]), items_of(items[2]), annotation)
         if items is not None:
-            nodes = _item_annotations(name, annotation, len(items))
+            nodes = item_annotations(name, annotation, len(items))
             parts = [
                 self._argument(parameter, f"{name}[{i}]", item, node, is_kernel)
                 for i, (item, node) in enumerate(zip(items, nodes))
@@ -114,6 +113,9 @@ class CallArguments:
                 hint=f"pass ({name}, (rows, columns), (row_stride, 1)), or a tensor descriptor",
             )
         dtype = _dtype(parameter, name, value.type.scalar)
+        scalar = getattr(annotation, "scalar", None)
+        if scalar is not None:  # ct.ScalarInt64: a smaller number is widened
+            dtype = str(scalar.dtype)
         shape = tuple(int(core._unwrap_if_constexpr(d)) for d in value.type.shape) if value.type.is_block() else ()
         self.values.append(value)
         self.bound.append(
@@ -224,18 +226,6 @@ def _known(name: str, what: str, values: Sequence[Any], dims: Sequence[int]) -> 
                 hint="make it a tl.constexpr",
             )
     return tuple(v if d in wanted else None for d, v in enumerate(values))
-
-
-def _item_annotations(name: str, annotation: Any, count: int) -> Iterator[Any]:
-    kind = getattr(annotation, "KIND", "leaf")
-    if kind == "heterogeneous_tuple":
-        if len(annotation.items) != count:
-            raise ArgumentTypeError(
-                f"argument `{name}` is a tuple of another length",
-                table=[Row(name, f"{len(annotation.items)} items", f"{count} items")],
-            )
-        return iter(annotation.items)
-    return iter([annotation.each if kind == "homogeneous_tuple" else annotation] * count)
 
 
 def _dtype_object(name: str, value: core.dtype) -> Any:

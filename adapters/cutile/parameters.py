@@ -11,22 +11,20 @@ from typing import Any
 from tle_raw.adapters.cutile.installed import load_cutile
 from tle_raw.adapters.cutile.options import Options
 from tle_raw.adapters.cutile.places import refused
-from tle_raw.errors import ArgumentCountError, SignatureError
+from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, SignatureError
 
 
 @dataclass(frozen=True)
 class FunctionParameter:
-    """``annotation`` is cuTile's reading of the annotation; ``dtype`` and ``is_list`` are what the options say."""
+    """``annotation`` is cuTile's reading of the annotation; ``dtype`` and ``lists`` are what the options say.
+
+    ``lists`` holds what is a list of arrays: the parameter's own name, or an item's, such as ``pair[0]``.
+    """
 
     name: str
     annotation: Any
     dtype: str | None = None
-    is_list: bool = False
-
-    @property
-    def annotation_is_constant(self) -> bool:
-        """``ct.Constant``; of a tuple, of all its items."""
-        return _is_constant(self.annotation)
+    lists: tuple[str, ...] = ()
 
 
 def read_parameters(function: FunctionType, options: Options) -> tuple[FunctionParameter, ...]:
@@ -52,11 +50,12 @@ def read_parameters(function: FunctionType, options: Options) -> tuple[FunctionP
                 hint="call it from a function with ordinary parameters, and make that the fragment",
             )
         name = parameter.name
-        found.append(FunctionParameter(name, annotation, options.dtypes.get(name), name in options.lists))
+        lists = tuple(n for n in options.lists if n.partition("[")[0] == name)
+        found.append(FunctionParameter(name, annotation, options.dtypes.get(name), lists))
     names = [p.name for p in found]
     for option, given in (("dtypes", options.dtypes), ("lists", options.lists)):
         for name in given:
-            if name not in names:
+            if name.partition("[")[0] not in names:
                 raise SignatureError(f"{option}= names `{name}`, which is no parameter of `{function.__name__}`")
     for name in options.given_names:
         if name in names:
@@ -89,9 +88,19 @@ def match_arguments(
     return {**bound.arguments, **of_grid}
 
 
-def _is_constant(annotation: Any) -> bool:
-    if hasattr(annotation, "each"):
-        return _is_constant(annotation.each)
-    if hasattr(annotation, "items"):
-        return all(map(_is_constant, annotation.items))
-    return bool(annotation.constant)
+def item_annotations(name: str, annotation: Any, count: int) -> list[Any]:
+    """cuTile's reading of the annotations of a tuple's items.
+
+    Raises
+    ------
+    ArgumentTypeError : the annotation is of a tuple of another length.
+    """
+    kind = getattr(annotation, "KIND", "leaf")
+    if kind == "heterogeneous_tuple":
+        if len(annotation.items) != count:
+            raise ArgumentTypeError(
+                f"argument `{name}` is a tuple of another length",
+                table=[Row(name, f"{len(annotation.items)} items", f"{count} items")],
+            )
+        return list(annotation.items)
+    return [annotation.each if kind == "homogeneous_tuple" else annotation] * count

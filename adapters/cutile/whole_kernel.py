@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.adapter import Adapter, Declaration, Source
-from tle_raw.adapters.cutile.parameters import FunctionParameter
+from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
 from tle_raw.array_arguments import array
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, Row
 from tle_raw.identity import digest
@@ -51,34 +51,33 @@ class WholeKernel:
         ------
         ArgumentCountError, ArgumentTypeError : they do not fit the kernel's parameters.
         """
-        parameters = self._parameters(arguments)
-        kinds = tuple((p.name, _kind(p, a)) for p, a in zip(parameters, arguments))
+        forms = tuple(self._forms(arguments))
         with self._lock:
-            if kinds not in self._kernels:
-                self._kernels[kinds] = self._make(kinds)
-            return self._kernels[kinds]
+            if forms not in self._kernels:
+                self._kernels[forms] = self._make(forms)
+            return self._kernels[forms]
 
     def launch_arguments(self, arguments: Sequence[Any]) -> list[Any]:
-        """Arrays with their sizes and strides; everything else as it is."""
-        return [_crossing(p.name, a) for p, a in zip(self._parameters(arguments), arguments)]
+        """Tuples item by item, arrays with their sizes and strides, everything else as it is."""
+        return [_crossing(leaf) for f, a in zip(self._forms(arguments), arguments) for leaf in _leaves(f, a)]
 
-    def _parameters(self, arguments: Sequence[Any]) -> tuple[FunctionParameter, ...]:
+    def _forms(self, arguments: Sequence[Any]) -> list[Form]:
         parameters: tuple[FunctionParameter, ...] = self._source.data.parameters
         if len(arguments) != len(parameters):
             raise ArgumentCountError(
                 f"`{self._source.name}` takes {len(parameters)} arguments, got {len(arguments)}",
                 hint=f"they are {', '.join(p.name for p in parameters)}",
             ).at(fragment=self._source.name, source=self._source.place)
-        return parameters
+        return [_form(p.name, p.annotation, a) for p, a in zip(parameters, arguments)]
 
-    def _make(self, kinds: Sequence[tuple[str, str]]) -> Any:
+    def _make(self, forms: Sequence[Form]) -> Any:
         """Nothing stands around the region: no barriers are due at its border."""
         from tle_raw.fragments import declare
 
-        lists = tuple(name for name, kind in kinds if kind == "list")
+        lists = tuple(leaf.path for form in forms for leaf in form.leaves if leaf.kind == "list")
         options = {**self._declaration.options, "lists": lists, "alone": True}
         fragment = declare(self._adapter, dataclasses.replace(self._declaration, options=options))
-        return _kernel_of(self._source.name, kinds, fragment)
+        return _kernel_of(self._source.name, forms, fragment)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,42 +113,71 @@ def make_whole_kernel(adapter: Adapter, declaration: Declaration, source: Source
     return WholeKernel(adapter, declaration, source)
 
 
-def _kind(parameter: FunctionParameter, argument: Any) -> str:
-    """How an argument crosses: as a value, a constant, or a list of arrays."""
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """How an argument crosses: as a "value", a "constant", a "list" of arrays, or item by item as a "tuple"."""
+
+    path: str
+    kind: str
+    items: tuple[Form, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Form, ...]:
+        return tuple(leaf for item in self.items for leaf in item.leaves) if self.kind == "tuple" else (self,)
+
+    @property
+    def name(self) -> str:
+        """The parameter of the Triton kernel."""
+        return self.path.replace("[", "__").replace("]", "")
+
+    @property
+    def call(self) -> str:
+        """The argument of the region, in the Triton kernel's words."""
+        return f"({''.join(i.call + ', ' for i in self.items)})" if self.kind == "tuple" else self.name
+
+
+def _form(path: str, annotation: Any, argument: Any) -> Form:
+    if getattr(annotation, "constant", False):
+        return Form(path, "constant")
     if isinstance(argument, list):
         if not argument:
             raise ArgumentTypeError(
-                f"argument `{parameter.name}` is an empty list: nothing says what its arrays are",
-                table=[Row(parameter.name, "arrays", "none")],
+                f"argument `{path}` is an empty list: nothing says what its arrays are",
+                table=[Row(path, "arrays", "none")],
             )
-        return "list"
+        return Form(path, "list")
+    if isinstance(argument, tuple):
+        nodes = item_annotations(path, annotation, len(argument))
+        items = [_form(f"{path}[{i}]", node, item) for i, (node, item) in enumerate(zip(nodes, argument))]
+        return Form(path, "tuple", tuple(items))
     if dataclasses.is_dataclass(argument):
         raise ArgumentTypeError(
-            f"argument `{parameter.name}` is a dataclass",
-            table=[Row(parameter.name, "an array, a number or a tuple", type(argument).__name__)],
+            f"argument `{path}` is a dataclass",
+            table=[Row(path, "an array, a number or a tuple", type(argument).__name__)],
             hint="pass its fields, as a tuple or one by one",
         )
-    is_plain = argument is None or isinstance(argument, (bool, int, float, str))
-    return "constant" if parameter.annotation_is_constant or (is_plain and not _is_number(argument)) else "value"
+    return Form(path, "constant" if argument is None or isinstance(argument, str) else "value")
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (bool, int, float))
+def _leaves(form: Form, argument: Any) -> list[Any]:
+    if form.kind != "tuple":
+        return [argument]
+    return [leaf for f, item in zip(form.items, argument) for leaf in _leaves(f, item)]
 
 
-def _crossing(name: str, argument: Any) -> Any:
+def _crossing(argument: Any) -> Any:
     if isinstance(argument, (tuple, list)):
-        return tuple(_crossing(name, item) for item in argument)
+        return tuple(map(_crossing, argument))
     return array(argument) if hasattr(argument, "shape") and hasattr(argument, "dtype") else argument
 
 
-def _kernel_of(name: str, kinds: Sequence[tuple[str, str]], fragment: Any) -> Any:
+def _kernel_of(name: str, forms: Sequence[Form], fragment: Any) -> Any:
     """Triton reads a kernel's source through linecache: there is no file behind this one."""
     import triton
 
-    called = f"{name}_region"
-    parameters = ", ".join(f"{n}: tl.constexpr" if kind == "constant" else n for n, kind in kinds)
-    text = f"def {name}({parameters}):\n    {called}({', '.join(n for n, _ in kinds)})\n"
+    called, leaves = f"{name}_region", [leaf for form in forms for leaf in form.leaves]
+    parameters = ", ".join(f"{f.name}: tl.constexpr" if f.kind == "constant" else f.name for f in leaves)
+    text = f"def {name}({parameters}):\n    {called}({', '.join(f.call for f in forms)})\n"
     file = f"<tle_raw {name} {digest(fragment.cache_key, text)[:12]}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope: dict[str, Any] = {called: fragment, "tl": triton.language, "__name__": "tle_raw.whole_kernels"}

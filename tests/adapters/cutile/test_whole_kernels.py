@@ -105,3 +105,24 @@ def test_hints_without_effect_are_reported():
     report = tle_raw.report(tle_raw.fragment(hinted).as_kernel()[1](x, y))
     assert "hints of loads and stores without effect: latency=3, allow_tma=False, latency=2" in str(report)
     assert torch.equal(x, y)
+
+
+@ct.kernel
+def of_tuples(cfg: tuple[tuple[ct.Constant[int], int], float], pair, empty, big: ct.ScalarInt64, mixed, Out):
+    (size, shift), factor = cfg
+    x = ct.load(pair[0], (0,), (size,)) * factor + shift + len(empty)
+    if big > 2**33:
+        x = x + pair[1][1]
+    for i in range(len(mixed[0])):
+        x = x + ct.load(mixed[0][i], (0,), (size,))
+    ct.store(Out, (0,), x * mixed[1])
+
+
+@pytest.mark.parametrize("big", [5, 2**40])
+def test_tuples_that_hold_constants_arrays_and_lists(big):
+    x, y, z, out = (torch.rand(16) for _ in range(4))
+    tle_raw.fragment(of_tuples).as_kernel()[1](((16, 3), 0.5), (x, (7, 11)), (), big, ([y, z], 2), out)
+    wanted = (x.double() * 0.5 + 3 + (11 if big > 2**33 else 0) + y + z) * 2
+    torch.testing.assert_close(out.double(), wanted, rtol=1e-5, atol=1e-5)
+    with pytest.raises(ArgumentTypeError, match="of another length"):
+        tle_raw.fragment(of_tuples).as_kernel()[1](((16, 3, 4), 0.5), (x, (7, 11)), (), big, ([y, z], 2), out)
