@@ -55,7 +55,7 @@ def run_operation(tracer: Tracer, op: Any) -> None:
         made = handler(tracer, op)
     except (AssertionError, TypeError, ValueError) as e:  # what Triton's own checks raise
         raise tracer.fail(f"cuTile's operation {op.op}: {e}") from e
-    tracer.bind(op.result_vars, results_of(op, made))
+    tracer.bind(op.result_vars, results_of(made))
 
 
 def _jumps(op: Any) -> bool:

@@ -11,11 +11,12 @@ from tle_raw.adapters.cutile.options import Options
 from tle_raw.adapters.cutile.traced import operations as _all_operations  # noqa: F401  registers them
 from tle_raw.adapters.cutile.traced.control import run_block
 from tle_raw.adapters.cutile.traced.flow import flow_of
-from tle_raw.adapters.cutile.traced.order import operations_behind_barriers
+from tle_raw.adapters.cutile.traced.order import Barriers, operations_behind_barriers
 from tle_raw.adapters.cutile.traced.tracer import Grid, Tracer
 from tle_raw.adapters.cutile.traced.values import constant
 from tle_raw.adapters.cutile.typed_ir import TypedFunction
 from tle_raw.errors import Place, TLEError
+from tle_raw.region_notes import note
 
 
 def trace_region(
@@ -34,7 +35,7 @@ def trace_region(
     ------
     UntraceableError : at the line of what cannot be expressed.
     """
-    order = operations_behind_barriers(typed.block, alone=options.alone)
+    order = _barriers(typed.block, options)
     tracer = Tracer(semantic, flow_of(semantic), barriers=order.before)
     tracer.place = place
     try:
@@ -47,6 +48,17 @@ def trace_region(
     except TLEError as e:
         e.at(source=tracer.place)
         raise
+
+
+def _barriers(block: Any, options: Options) -> Barriers:
+    """What the region needs; the report says what its border costs, which only the caller can save."""
+    order = operations_behind_barriers(block, alone=options.alone)
+    if not options.alone:
+        inside = len(operations_behind_barriers(block, alone=True).before)
+        count = len(order.before) + order.at_end - inside
+        if count:
+            note(f"{count} block barriers order its memory with the code around it; alone=True promises they need not")
+    return order
 
 
 def _parameter(tracer: Tracer, variable: Any, value: Any) -> Any:

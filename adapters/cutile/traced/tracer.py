@@ -10,7 +10,7 @@ from triton.language import core
 
 from tle_raw.adapters.cutile.places import place_of
 from tle_raw.adapters.cutile.traced.flow import Flow
-from tle_raw.adapters.cutile.traced.types import block_type, is_token, shape_of, triton_dtype, without_tokens
+from tle_raw.adapters.cutile.traced.types import block_type, shape_of, triton_dtype, without_tokens
 from tle_raw.errors import Place, UntraceableError
 
 
@@ -112,11 +112,8 @@ def operation(*opcodes: str) -> Callable[[Handler], Handler]:
     return register
 
 
-def results_of(operation_: Any, made: Any) -> list[Any]:
+def results_of(made: Any) -> list[Any]:
     """What a handler gave, for each result that is no token."""
     if made is None:
         return []
     return list(made) if isinstance(made, tuple) else [made]
-
-
-__all__ = ["OPERATIONS", "Grid", "Handler", "Tracer", "View", "is_token", "operation", "results_of"]

@@ -6,6 +6,7 @@ import cuda.tile as ct
 import pytest
 import torch
 
+import tle_raw
 from tests.adapters.cutile.arrays import compile_for_gpu, launch
 
 Int = ct.Constant[int]
@@ -111,3 +112,10 @@ def test_results(name):
         torch.testing.assert_close(y, before)
     else:
         assert torch.all(y == 1)
+
+
+def test_the_report_tells_of_barriers_at_the_border():
+    x, y = torch.rand(128), torch.zeros(128)
+    words = "2 block barriers order its memory with the code around it"
+    assert words in str(tle_raw.report(launch(copies, (1,), x, y, 128)))
+    assert words not in str(tle_raw.report(launch(copies, (1,), x, y, 128, alone=True)))
