@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import cuda.tile as ct
 import numpy as np
 import pytest
@@ -114,6 +116,32 @@ def test_gather_and_scatter_with_indices_outside():
     inside = (i >= 0) & (i < 40) & (j >= 0) & (j < 10) & (j != 5)
     wanted = torch.where(inside, x[i.clip(0, 39).long(), j.clip(0, 9).long()], 7.5)
     assert torch.equal(y, torch.where(i != 2, wanted, -1.0))
+
+
+@ct.kernel
+def ordered(X, Y, ORDER: ct.Constant[int]):
+    if ORDER == 0:
+        x = ct.load(X, (0,), (16,), memory_order=ct.MemoryOrder.ACQUIRE, memory_scope=ct.MemoryScope.SYS)
+        ct.store(Y, (0,), x, memory_order=ct.MemoryOrder.RELEASE, memory_scope=ct.MemoryScope.DEVICE)
+    else:
+        x = ct.load(
+            X, (0,), (16,), padding_mode=ct.PaddingMode.NEG_INF, memory_order=ct.MemoryOrder.RELAXED,
+            memory_scope=ct.MemoryScope.BLOCK,
+        )  # fmt: skip
+        ct.store(Y, (0,), x, memory_order=ct.MemoryOrder.RELAXED, memory_scope=ct.MemoryScope.BLOCK)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int32, torch.int64])
+def test_ordered_loads_and_stores(dtype):
+    x, y = numbers(dtype, 13), torch.zeros(13, dtype=dtype)
+    launch(ordered, (1,), x, y, 0)
+    assert torch.equal(x, y)
+    ptx = compile_for_gpu(ordered, x, y, 0).asm["ptx"]
+    assert re.search(r"acquire\.sys|sys\.acquire", ptx) and re.search(r"release\.gpu|gpu\.release", ptx)
+    if dtype.is_floating_point:
+        y = torch.zeros(16, dtype=dtype)
+        launch(ordered, (1,), x, y, 1)
+        assert torch.equal(y[:13], x) and torch.all(y[13:] == -torch.inf)
 
 
 @ct.kernel
