@@ -1,0 +1,39 @@
+"""Spells zeros that are copied from register to register as the constant, in PTX with warpgroup products.
+
+ptxas leaves the accumulator of a product out where it sees that it is zero. It does not look through a copy: of
+``mov.b32 %r2, %r1`` behind ``mov.b32 %r1, 0`` it makes a move for every accumulator, in every round of a loop.
+"""
+
+from __future__ import annotations
+
+import re
+
+_PRODUCT = "wgmma.mma_async"
+_MOVE = re.compile(r"^\s*mov\.b32\s+(?P<target>%r\d+), (?P<source>%r\d+|0|0f00000000);\s*$")
+_REGISTER = re.compile(r"%r\d+")
+_LABEL = re.compile(r"^\s*(?!\$L__tmp)[$\w]+:")
+_SILENT = ("//", ".loc", "$L__tmp")
+
+
+def zero_accumulators(text: str) -> str:
+    """The PTX with such copies, as far as they follow the zero in a straight line, replaced by zeros."""
+    if _PRODUCT not in text:
+        return text
+    lines = text.split("\n")
+    zeros: set[str] = set()
+    for number, line in enumerate(lines):
+        if not zeros and "mov.b32" not in line:
+            continue
+        if line.lstrip().startswith(_SILENT):
+            continue
+        if _LABEL.match(line):
+            zeros.clear()  # another way may lead here
+        elif move := _MOVE.match(line):
+            target, source = move["target"], move["source"]
+            if source in zeros:
+                lines[number] = line.replace(f" {source};", " 0;")
+            is_zero = source in zeros or not source.startswith("%")
+            (zeros.add if is_zero else zeros.discard)(target)
+        else:
+            zeros.difference_update(_REGISTER.findall(line))  # whatever the line does with it
+    return "\n".join(lines)
