@@ -94,7 +94,7 @@ class CutileAdapter:
         reading: Reading = source.data
         names = reading.options.given_names
         given = match_arguments(reading.function, names, arguments, keywords)
-        found = CallArguments()
+        found = CallArguments(reading.options.alias)
         for parameter in reading.parameters:
             found.add(parameter, given[parameter.name], reading.is_kernel)
         values = CallValues(found.types, tuple(found.values), {name: plain(given[name]) for name in names})

@@ -18,14 +18,14 @@ class TileType:
 class ArrayType:
     """Global memory: a pointer with a shape and strides.
 
-    ``known_shape`` and ``known_strides`` hold the sizes that are known at compile time. Two arrays of the same
-    ``memory`` may be the same; all others do not overlap, as cuTile has it.
+    ``known_shape`` and ``known_strides`` hold the sizes that are known at compile time. Two arrays that have one of
+    their ``memories`` in common may overlap; all others do not, as cuTile has it.
     """
 
     dtype: str
     known_shape: tuple[int | None, ...]
     known_strides: tuple[int | None, ...]
-    memory: str = ""
+    memories: tuple[str, ...] = ()
     index_bits: int = 32
 
     @property
@@ -38,7 +38,6 @@ class ArrayListType:
     """A list of arrays: a pointer to their addresses, shapes and strides as 64-bit words, and its length."""
 
     item: ArrayType
-    memory: str = ""
 
 
 @dataclass(frozen=True)

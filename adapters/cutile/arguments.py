@@ -35,8 +35,12 @@ class ArrayList:
 
 @dataclass
 class CallArguments:
-    """``types`` by parameter; ``values`` of the flat parameters in order: Triton's, and plain numbers."""
+    """``types`` by parameter; ``values`` of the flat parameters in order: Triton's, and plain numbers.
 
+    ``aliases`` are groups of arrays that may overlap.
+    """
+
+    aliases: tuple[tuple[str, ...], ...] = ()
     types: dict[str, ArgumentType] = field(default_factory=dict)
     values: list[Any] = field(default_factory=list)
     bound: list[BoundParameter] = field(default_factory=list)
@@ -75,7 +79,8 @@ class CallArguments:
         size = 1 + 2 * types[0].rank
         parts = tuple(tuple(flat[i : i + size]) for i in range(0, len(flat), size))
         self.values += [ArrayList(parts), len(parts)]
-        return ArrayListType(replace(types[0], memory=""))
+        memories = dict.fromkeys(m for type_ in types for m in type_.memories)
+        return ArrayListType(replace(types[0], memories=tuple(memories)))
 
     def _argument(
         self, parameter: FunctionParameter, name: str, value: Any, annotation: Any, is_kernel: bool
@@ -142,7 +147,8 @@ class CallArguments:
         known_strides = _known(name, "stride", steps, getattr(array, "static_stride_dims", ()))
         self.values += [pointer, *sizes, *steps]
         self.bound.append(BoundParameter(name, POINTER, "InOut", parse_dtype(element.name)))
-        return ArrayType(dtype, known_shape, known_strides, self._memory(pointer), bits)
+        memories = (self._memory(pointer), *(f"alias{i}" for i, names in enumerate(self.aliases) if name in names))
+        return ArrayType(dtype, known_shape, known_strides, memories, bits)
 
     def _memory(self, pointer: Any) -> str:
         """One name for each pointer that is passed: two arrays of one pointer are one memory."""

@@ -10,7 +10,7 @@ from tle_raw.adapters.cutile.dtypes import CARRIED
 from tle_raw.dialect_options import known_options, wrong_type
 from tle_raw.errors import DialectError
 
-NAMES = ("grid", "dtypes", "lists", "alone")
+NAMES = ("grid", "dtypes", "lists", "alias", "alone")
 
 
 @dataclass(frozen=True)
@@ -19,19 +19,22 @@ class Options:
     a pair of names gives ``ct.num_blocks`` too.
 
     ``dtypes`` names the parameters whose elements are of a dtype that Triton does not have, ``lists`` those that are
-    lists of arrays: a tuple of arrays whose index may be known at run time only. ``alone`` is the caller's
+    lists of arrays: a tuple of arrays whose index may be known at run time only. ``alias`` holds groups of parameters
+    that are arrays which may overlap. ``alone`` is the caller's
     promise that the Triton code around a region touches none of the memory that the region does.
     """
 
     grid: Mapping[int, int | str | tuple[str, str]] = field(default_factory=dict)
     dtypes: Mapping[str, str] = field(default_factory=dict)
     lists: tuple[str, ...] = ()
+    alias: tuple[tuple[str, ...], ...] = ()
     alone: bool = False
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
         """What can change the code, sorted."""
         return (
+            ("alias", str(self.alias)),
             ("alone", str(self.alone)),
             ("dtypes", str(sorted(self.dtypes.items()))),
             ("grid", str(sorted(self.grid.items()))),
@@ -67,13 +70,20 @@ def read_options(given: Mapping[str, Any]) -> Options:
     lists = options.get("lists", ())
     if isinstance(lists, str) or not all(isinstance(name, str) for name in lists):
         raise wrong_type("lists", "['xs']: the names of parameters", lists)
+    alias = options.get("alias", ())
+    if isinstance(alias, str) or not all(_is_group(group) for group in alias):
+        raise wrong_type("alias", "[('x', 'y')]: groups of parameters", alias)
     if not isinstance(alone, bool):
         raise wrong_type("alone", "True or False", alone)
-    found = Options(dict(grid), dtypes, tuple(lists), alone)
+    found = Options(dict(grid), dtypes, tuple(lists), tuple(map(tuple, alias)), alone)
     twice = [n for n in found.given_names if found.given_names.count(n) > 1]
     if twice:
         raise DialectError(f"grid= uses the name {twice[0]!r} twice")
     return found
+
+
+def _is_group(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(name, str) for name in value)
 
 
 def _is_axis(value: Any) -> bool:

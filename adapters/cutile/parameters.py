@@ -53,7 +53,11 @@ def read_parameters(function: FunctionType, options: Options) -> tuple[FunctionP
         lists = tuple(n for n in options.lists if n.partition("[")[0] == name)
         found.append(FunctionParameter(name, annotation, options.dtypes.get(name), lists))
     names = [p.name for p in found]
-    for option, given in (("dtypes", options.dtypes), ("lists", options.lists)):
+    for option, given in (
+        ("dtypes", options.dtypes),
+        ("lists", options.lists),
+        ("alias", [name for group in options.alias for name in group]),
+    ):
         for name in given:
             if name.partition("[")[0] not in names:
                 raise SignatureError(f"{option}= names `{name}`, which is no parameter of `{function.__name__}`")

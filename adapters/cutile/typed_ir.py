@@ -99,8 +99,7 @@ def _define(variable: Any, argument: ArgumentType) -> list[tuple[tuple[Any, ...]
         constraint = _array_constraint(argument)
     elif isinstance(argument, ArrayListType):
         variable.set_type(ListTy(_array_type(argument.item, context)))
-        groups = (argument.memory,) if argument.memory else ()
-        constraint = ListConstraint(_array_constraint(argument.item), alias_groups=groups, elements_may_alias=True)
+        constraint = ListConstraint(_array_constraint(argument.item), alias_groups=(), elements_may_alias=True)
     else:
         dtype = getattr(ct, argument.dtype)
         variable.set_type(TileTy(dtype, argument.shape))
@@ -132,7 +131,7 @@ def _array_constraint(argument: ArrayType) -> Any:
         argument.rank,
         index_dtype=ct.int64 if argument.index_bits == 64 else ct.int32,
         stride_lower_bound_incl=0,
-        alias_groups=(argument.memory,) if argument.memory else (),
+        alias_groups=argument.memories,
         may_alias_internally=False,
     )
 

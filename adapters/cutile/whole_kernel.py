@@ -6,10 +6,11 @@ import contextlib
 import dataclasses
 import linecache
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tle_raw.adapter import Adapter, Declaration, Source
+from tle_raw.adapters.cutile.overlap import overlapping
 from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
 from tle_raw.array_arguments import array
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, Row
@@ -52,10 +53,11 @@ class WholeKernel:
         ArgumentCountError, ArgumentTypeError : they do not fit the kernel's parameters.
         """
         forms = tuple(self._forms(arguments))
+        alias = overlapping(dict(_arrays(forms, arguments)))
         with self._lock:
-            if forms not in self._kernels:
-                self._kernels[forms] = self._make(forms)
-            return self._kernels[forms]
+            if (forms, alias) not in self._kernels:
+                self._kernels[forms, alias] = self._make(forms, alias)
+            return self._kernels[forms, alias]
 
     def launch_arguments(self, arguments: Sequence[Any]) -> list[Any]:
         """Tuples item by item, arrays with their sizes and strides, everything else as it is."""
@@ -70,12 +72,12 @@ class WholeKernel:
             ).at(fragment=self._source.name, source=self._source.place)
         return [_form(p.name, p.annotation, a) for p, a in zip(parameters, arguments)]
 
-    def _make(self, forms: Sequence[Form]) -> Any:
+    def _make(self, forms: Sequence[Form], alias: tuple[tuple[str, str], ...]) -> Any:
         """Nothing stands around the region: no barriers are due at its border."""
         from tle_raw.fragments import declare
 
         lists = tuple(leaf.path for form in forms for leaf in form.leaves if leaf.kind == "list")
-        options = {**self._declaration.options, "lists": lists, "alone": True}
+        options = {**self._declaration.options, "lists": lists, "alias": alias, "alone": True}
         fragment = declare(self._adapter, dataclasses.replace(self._declaration, options=options))
         return _kernel_of(self._source.name, forms, fragment)
 
@@ -157,6 +159,16 @@ def _form(path: str, annotation: Any, argument: Any) -> Form:
             hint="pass its fields, as a tuple or one by one",
         )
     return Form(path, "constant" if argument is None or isinstance(argument, str) else "value")
+
+
+def _arrays(forms: Sequence[Form], arguments: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Every array with its path, those of lists too."""
+    for form, argument in zip(forms, arguments):
+        for leaf, value in zip(form.leaves, _leaves(form, argument)):
+            if leaf.kind == "list":
+                yield from ((f"{leaf.path}[{i}]", item) for i, item in enumerate(value))
+            elif hasattr(value, "shape") and hasattr(value, "dtype"):
+                yield leaf.path, value
 
 
 def _leaves(form: Form, argument: Any) -> list[Any]:

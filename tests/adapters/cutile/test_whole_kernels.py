@@ -126,3 +126,37 @@ def test_tuples_that_hold_constants_arrays_and_lists(big):
     torch.testing.assert_close(out.double(), wanted, rtol=1e-5, atol=1e-5)
     with pytest.raises(ArgumentTypeError, match="of another length"):
         tle_raw.fragment(of_tuples).as_kernel()[1](((16, 3, 4), 0.5), (x, (7, 11)), (), big, ([y, z], 2), out)
+
+
+@ct.kernel
+def neighbours(X, Y, T: Int):
+    """Reads what it stores through another name, where the arrays overlap."""
+    ct.store(X, (0,), ct.arange(T, dtype=ct.int32))
+    ct.store(Y, (1,), ct.gather(Y, ct.arange(T, dtype=ct.int32)) + 100)
+
+
+@pytest.mark.parametrize("kind", [torch.Tensor, np.ndarray])
+def test_arrays_that_overlap_are_ordered(kind):
+    whole = tle_raw.fragment(neighbours).as_kernel()
+    memory = torch.zeros(40, dtype=torch.int32)
+    apart = torch.zeros(40, dtype=torch.int32)
+    x, y, z = (a if kind is torch.Tensor else a.numpy() for a in (memory[:16], memory[4:], apart))
+    assert [whole[1](x, other, 16).asm["ttir"].count("barrier") for other in (z, y)] == [1, 2]
+    memory.zero_()
+    whole[1](x, y, 16)
+    wanted = np.zeros(36, int)
+    wanted[:12] = np.arange(4, 16)
+    wanted[16:32] = wanted[:16] + 100
+    assert memory[4:].tolist() == wanted.tolist()
+
+
+def test_groups_of_arrays_that_may_overlap():
+    x = torch.rand(8)
+    with pytest.raises(DialectError, match="alias= takes"):
+        tle_raw.fragment(neighbours, alias="XY")
+    from tests.adapters.cutile.arrays import compile_for_gpu
+
+    def barriers(**options):
+        return compile_for_gpu(neighbours, x.int(), x.int(), 16, alone=True, **options).asm["ttir"].count("barrier")
+
+    assert barriers() == 1 and barriers(alias=[("X", "Y")]) == 2
