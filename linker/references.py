@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from tle_raw.linker.llvm_text import Entity, Module, decode_name
+from tle_raw.linker.llvm_text import Edit, Entity, Module, decode_name
 
 # Strings and comments are matched to be passed over; the names that are left are real ones.
 _GLOBAL_NAME = re.compile(r'(?P<name>@(?:[-a-zA-Z$._0-9]+|"[^"]*"))|[%!$]?"[^"]*"|;[^\n]*')
@@ -55,3 +55,11 @@ def recursive(graph: Mapping[str, Iterable[str]], names: Iterable[str]) -> froze
             del left[name]
         leaves = [name for name in left if not left[name] & left.keys()]
     return frozenset(name for name in left if name in reachable(left, left[name]))
+
+
+def without_notes(module: Module, names: Collection[str]) -> Iterator[Edit]:
+    """Metadata that names functions which are to go: ``!{ptr @k, …}`` becomes ``!{null, …}``."""
+    for entity in module.of_kind("metadata"):
+        for name, start, end in global_names(module.text, entity.start, entity.end):
+            if name in names and module.text.endswith("ptr ", entity.start, start):
+                yield Edit(start - len("ptr "), end, "null")

@@ -27,7 +27,8 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
     name : the dialect: "cuda", "cutile", "llvm", "mlir" or "tilelang".
     inline : False keeps the fragment a called function instead of inlining it.
     options : the dialect's own. For "cuda": ``file=`` or ``source=`` (the code), ``symbol=`` (the function, default
-        the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``. For "mlir": ``file=``,
+        the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``, and for ``__global__``
+        functions ``grid=`` and ``shared=``. For "mlir": ``file=``,
         ``source=`` or ``module=``, or none of them over a function whose body is the code. FlagTree's
         ``extern_func_name=`` means ``symbol=``. For "tilelang", over a PrimFunc, a function that builds one or a
         ``@tilelang.jit`` function: ``tiles=``, ``grid=``, ``route=``, ``arguments=``, ``in_grid=``, ``pass_configs=``.
@@ -89,8 +90,8 @@ def fragment(
     ----------
     source : a path of a file, source text, or an object of a dialect that has such: a TileLang PrimFunc, a module or
         an operation of any MLIR binding, MLIR bytecode.
-    signature : a typed stub function, or a :class:`Signature`; an MLIR function's own type tells it where it is not
-        given.
+    signature : a typed stub function, or a :class:`Signature`; an MLIR function's own type, and the prototype of the
+        CUDA function ``symbol=``, tell it where it is not given.
     dialect : the dialect; by default it follows from the file's suffix (``.cu``, ``.cuh``: "cuda"; ``.ll``, ``.bc``:
         "llvm"; ``.mlir``, ``.mlirbc``: "mlir"), or from the object or the text.
     inline, options : as for :func:`tle_raw.dialect`.
@@ -109,15 +110,30 @@ def fragment(
         return _declare_telling(telling, source, signature, options, inline, place)
     if not isinstance(source, (str, Path)):
         raise _nobody_takes(source, name).at(source=place)
-    if signature is None:
-        raise SignatureError("a fragment needs a typed signature", hint="pass signature=<a typed stub function>")
-    if name is None:
+    if name is None and signature is not None:
         raise DialectError(
             f"which dialect {str(source)[:40]!r} is written in cannot be told", hint='pass dialect="cuda"'
         )
+    symbol = options.get("symbol")
+    if signature is None and (name is None or not isinstance(symbol, str)):
+        raise SignatureError(
+            "a fragment needs a typed signature",
+            hint="pass signature=<a typed stub function>, or, for CUDA, symbol=<the function's name>",
+        )
     options = {("file" if is_path(source) else "source"): source, **options}
-    declaration = Declaration(signature.name, signature, options, place, _folder(place))
-    return declare(find_adapter(name), declaration, inline)
+    called = signature.name if signature is not None else _plain_name(str(symbol))
+    declaration = Declaration(called, signature, options, place, _folder(place), wrapped=source)
+    made = declare(find_adapter(str(name)), declaration, inline)
+    if made.signature is None:
+        raise SignatureError("a fragment needs a typed signature", hint="pass signature=<a typed stub function>").at(
+            fragment=called, source=place
+        )
+    return made
+
+
+def _plain_name(symbol: str) -> str:
+    """``scale`` of ``ns::scale<float, 4>``."""
+    return symbol.partition("<")[0].strip().rpartition("::")[2]
 
 
 def _named_by_suffix(source: object) -> str | None:

@@ -97,7 +97,7 @@ class Fragment(ConstexprFunction):
     def block(self) -> tuple[int, ...] | None:
         """The block shape that the code was written for, or None when any will do."""
         block = self._declaration.options.get("block")
-        return tuple(block) if block else None
+        return ((block,) if isinstance(block, int) else tuple(block)) if block else None
 
     def routes(self, backend: str) -> tuple[str, ...]:
         """The ways that a call may take on ``cuda`` or ``cpu``, the first choice first."""

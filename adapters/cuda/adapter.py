@@ -5,21 +5,33 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapter import CompilerOutput, Declaration, Source
+from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.command import command_line
 from tle_raw.adapters.cuda.declarations import Function, functions
-from tle_raw.adapters.cuda.explain import Attempt, belongs_to, explain, warnings_text, with_text
+from tle_raw.adapters.cuda.explain import Attempt, belongs_to, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.includes import Closure, closure
+from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.options import Options, read_options
 from tle_raw.adapters.cuda.prototype import prototype_text
+from tle_raw.adapters.cuda.prototypes import Prototype
+from tle_raw.adapters.cuda.read_signature import check_prototype, signature_of_prototype
 from tle_raw.adapters.cuda.source import decode, read_file
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, place_of, split_symbol
-from tle_raw.adapters.cuda.toolchain import Finding, describe, find_toolchain
-from tle_raw.adapters.cuda.wrapper import LABEL, Team, Unit, define_lines, line_directive, write_unit
+from tle_raw.adapters.cuda.toolchain import Finding, Toolchain, describe, find_toolchain
+from tle_raw.adapters.cuda.wrapper import (
+    LABEL,
+    Team,
+    Unit,
+    define_lines,
+    line_directive,
+    template_arguments,
+    write_unit,
+)
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
 from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
@@ -28,9 +40,12 @@ from tle_raw.signature import Signature
 from tle_raw.source_text import place_of_text
 from tle_raw.target import Target
 
+# Triton inlines everything that is not __noinline__ anyway; here it is done where the compiler still optimises.
+INLINE_ALL = ("-mllvm", "-inline-threshold=100000")
+
 
 class CudaAdapter:
-    """``dialect("cuda", file=… | source=…, symbol=, include_dirs=, defines=, flags=, block=)``."""
+    """``dialect("cuda", file=… | source=…, symbol=, include_dirs=, defines=, flags=, block=, grid=, shared=)``."""
 
     name = "cuda"
 
@@ -56,7 +71,8 @@ class CudaAdapter:
         # Not the folder: what is read through it, `files` says, and a filled cache serves a checkout anywhere.
         settings = dict(options.settings(), line_info=str(knobs.line_info))
         data = (options, declaration.folder.absolute())
-        return Source(self.name, declaration.name, symbol, text, place, tuple(sorted(settings.items())), data=data)
+        source = Source(self.name, declaration.name, symbol, text, place, tuple(sorted(settings.items())), data=data)
+        return replace(source, signature=_own_signature(source, declaration))
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The source file and the user's headers that it includes, sorted."""
@@ -94,34 +110,51 @@ class CudaAdapter:
         except TLEError as error:
             raise with_text(source, error).at(fragment=source.name) from None
 
-    def _compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+    def _compile(
+        self, source: Source, bound: BoundSignature, target: Target, made_kernel: bool = False
+    ) -> CompilerOutput:
         from tle_raw.knobs import knobs
 
         options, folder = _options(source)
         toolchain = find_toolchain()
         known = _functions(source)
-        callee = choose_function(source.symbol, known)
+        callee = replace(choose_function(source.symbol, known), made_kernel=made_kernel)
+        use = _kernel_use(source, bound, callee, toolchain) if callee.is_kernel else None
+        if use is None and (options.grid or options.shared):
+            raise DialectError(
+                f"grid= and shared= are for __global__ functions, and `{callee.name}` is none",
+                hint="pass block indices and memory as arguments",
+            )
         team = Team(knobs.debug) if target.backend == "cpu" else None
         unit = self._unit(source, bound, callee, team)
         # A team's failures tell their lines, whatever the knob says.
         line_info = dict(source.settings).get("line_info") != "False" or team is not None
         arch = TEAM_ARCH if team else target.arch
         command = command_line(toolchain, options, arch, folder, line_info)
+        command += INLINE_ALL if use else ()
         run = run_compiler(command, unit.text, knobs.compile_timeout)
         attempt = Attempt(source, bound, callee, known, toolchain, arch, run)
+        if is_kernel_after_all(callee, run):
+            return self._compile(source, bound, target, made_kernel=True)
         if run.returncode != 0:
             raise explain(attempt, knobs.compile_timeout)
         if options.file and read_file(options.file) != source.text:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
         files = tuple(sorted({file for file in run.files if not belongs_to(toolchain.folders, file)}))
+        text, shared = run.text, 0
+        if use is not None and team is not None:
+            text = add_thread_entry(text, unit.entry, use)
+        elif use is not None:
+            text, shared = add_entry(text, unit.entry, use)
         output = CompilerOutput(
-            run.text,
+            text,
             unit.entry,
             files,
             run.seconds,
             toolchain.identity(),
             run.command,
             warnings_text(attempt),
+            dynamic_shared=shared,
         )
         return output if team is None else make_team(_device_code(output, attempt), bound, toolchain.clang, team.debug)
 
@@ -131,7 +164,7 @@ class CudaAdapter:
 
     def _unit(self, source: Source, bound: BoundSignature, callee: Callee, team: Team | None = None) -> Unit:
         options, _ = _options(source)
-        headers = [hashlib.sha256(_bytes(path)).hexdigest() for path in _closure(source).files]
+        headers = _header_digests(source)
         line = line_directive(source.place.line, source.place.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(source.name, source.text, line, bound, callee, options, digest, team)
@@ -142,15 +175,47 @@ class CudaAdapter:
         return prototype_text(name, signature)
 
 
+def _own_signature(source: Source, declaration: Declaration) -> Signature | None:
+    """The signature that the function's prototype tells, where the user wrote none.
+
+    A stub of a device function without types is FlagTree's: its calls give the types.
+    """
+    options, _ = _options(source)
+    if declaration.signature is not None:
+        return None
+    callee = choose_function(source.symbol, _functions(source))
+    if declaration.wrapped is None and not callee.is_kernel:
+        return None
+    prototype = _prototype(source, callee)
+    place = place_of(callee.function) if callee.function else source.place
+    return signature_of_prototype(declaration.name, prototype, callee, dict(options.grid), place)
+
+
+def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain: Toolchain) -> KernelUse:
+    """What the region asks of the kernel, checked against the kernel's own prototype."""
+    options, _ = _options(source)
+    explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
+    chosen = replace(callee, arguments=explicit)
+    place = place_of(callee.function) if callee.function else source.place
+    grid, prototype = dict(options.grid), _prototype(source, chosen)
+    use = KernelUse(callee.name, bound, prototype, grid, options.shared, place, _users_files(toolchain.folders))
+    check_prototype(bound, use.passed, use.prototype, callee, place)
+    return use
+
+
 def _device_code(output: CompilerOutput, attempt: Attempt) -> DeviceCode:
     function, folders = attempt.callee.function, attempt.toolchain.folders
     return DeviceCode(
         output,
         attempt.callee.name,
         place_of(function) if function else attempt.source.place,
-        lambda file: bool(file) and file != LABEL and not belongs_to(folders, Path(file)),
+        _users_files(folders),
         hint="write that part in plain CUDA under `#ifdef TLE_RAW_TEAM`, which only the CPU's compilation defines",
     )
+
+
+def _users_files(folders: Sequence[Path]) -> Callable[[str], bool]:
+    return lambda file: bool(file) and file != LABEL and not belongs_to(folders, Path(file))
 
 
 def _options(source: Source) -> tuple[Options, Path]:
@@ -188,6 +253,15 @@ def _bytes(path: Path) -> bytes:
 
 def _stamps(files: set[Path]) -> tuple[tuple[str, int, int], ...]:
     return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(files))
+
+
+def _prototype(source: Source, callee: Callee) -> Prototype:
+    options, folder = _options(source)
+    return prototype_of(source, callee, options, folder, _functions(source), _header_digests(source))
+
+
+def _header_digests(source: Source) -> list[str]:
+    return [hashlib.sha256(_bytes(path)).hexdigest() for path in _closure(source).files]
 
 
 @functools.lru_cache(maxsize=256)

@@ -19,6 +19,7 @@ from tle_raw.adapters.cuda.diagnostics import (
     tidy,
 )
 from tle_raw.adapters.cuda.mismatch import mismatch
+from tle_raw.adapters.cuda.refusals import refused_construct
 from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
 from tle_raw.adapters.cuda.toolchain import Toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL
@@ -69,7 +70,7 @@ def explain(attempt: Attempt, timeout: float) -> TLEError:
     unclosed = _unclosed(attempt, errors)
     if unclosed:
         return unclosed
-    found = _arch(attempt, error) or _missing_header(attempt, error)
+    found = _arch(attempt, error) or _missing_header(attempt, error) or _refused(attempt, error)
     if found is None and error.location and error.location.file == LABEL:
         found = _wrapper_error(attempt, error)
     return found or _compilation_failed(attempt, error, rest)
@@ -135,6 +136,20 @@ def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     return None
 
 
+def _refused(attempt: Attempt, error: Diagnostic) -> TLEError | None:
+    """A construct that only a launch of CUDA's own can have."""
+    place = first_location(error, attempt.is_users)
+    found = refused_construct(error) if place else None
+    return found.at(source=_place(attempt, place)) if found and place else None
+
+
+def is_kernel_after_all(callee: Callee, run: Run) -> bool:
+    """Whether the compiler refused the call because the function is a ``__global__`` one."""
+    name = re.escape(callee.name.rpartition("::")[2])
+    refused = re.compile(rf"{re.escape(LABEL)}:\d+:\d+: error: reference to __global__ function '{name}'")
+    return run.returncode != 0 and refused.search(run.log) is not None
+
+
 def _unclosed(attempt: Attempt, errors: Sequence[Diagnostic]) -> TLEError | None:
     """A bracket of the user's that is still open where the wrapper begins."""
     if errors[0].location is None or errors[0].location.file != LABEL:
@@ -178,8 +193,6 @@ def _wrapper_error(attempt: Attempt, error: Diagnostic) -> TLEError | None:
             hint="write __device__ before it",
             context=Context(source=place_of(function) if function else attempt.source.place),
         )
-    if "__global__" in text or "global function" in text:
-        return SymbolError(f"`{name}` is a __global__ kernel, and a fragment calls a __device__ function")
     function = attempt.callee.function
     return mismatch(attempt.bound, attempt.callee, error, place_of(function) if function else attempt.source.place)
 

@@ -13,7 +13,8 @@ from typing import Any
 from tle_raw.dialect_options import absolute_path, known_options, wrong_type
 from tle_raw.errors import DialectError
 
-NAMES = ("file", "source", "symbol", "include_dirs", "defines", "flags", "block")
+NAMES = ("file", "source", "symbol", "include_dirs", "defines", "flags", "block", "grid", "shared")
+AXES = tuple(f"{variable}.{axis}" for variable in ("blockIdx", "gridDim") for axis in "xyz")
 ALIASES = {"extern_func_name": "symbol"}  # FlagTree's name
 
 # Flags that would change what the adapter itself decides, and what to write instead.
@@ -59,7 +60,11 @@ _INCLUDE_FLAGS = ("-isystem", "-iquote", "-idirafter", "-include", "-imacros", "
 
 @dataclass(frozen=True)
 class Options:
-    """``file`` or ``source`` is set. Paths are absolute, flags are clang's."""
+    """``file`` or ``source`` is set. Paths are absolute, flags are clang's.
+
+    ``grid`` and ``shared`` are for ``__global__`` functions: where a block's index comes from, such as
+    ``("blockIdx.x", "row")``, and the bytes of ``extern __shared__``.
+    """
 
     file: Path | None
     source: str | None
@@ -69,6 +74,8 @@ class Options:
     flags: tuple[str, ...] = ()
     includes: tuple[Path, ...] = ()
     block: tuple[int, ...] = ()
+    grid: tuple[tuple[str, int | str], ...] = ()
+    shared: int = 0
 
     @property
     def search_dirs(self) -> tuple[Path, ...]:
@@ -95,6 +102,8 @@ class Options:
             "flags": json.dumps(self.flags),
             "includes": json.dumps([str(path) for path in self.includes]),
             "block": json.dumps(self.block),
+            "grid": json.dumps(self.grid),
+            "shared": str(self.shared),
         }
         return tuple(sorted(values.items()))
 
@@ -125,7 +134,9 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
         (*_defines(given.get("defines", ())), *defines),
         flags,
         includes,
-        _block(given.get("block", ())),
+        read_block(given.get("block", ())),
+        _grid(given.get("grid", {})),
+        read_shared(given.get("shared", 0)),
     )
 
 
@@ -148,13 +159,36 @@ def _defines(value: object) -> tuple[str, ...]:
     return defines
 
 
-def _block(value: object) -> tuple[int, ...]:
+def read_block(value: object) -> tuple[int, ...]:
+    """The option ``block=``: one to three extents."""
     block = (value,) if isinstance(value, int) else value
     if not isinstance(block, (list, tuple)) or len(block) > 3:
         raise wrong_type("block", "one to three positive integers", value)
     if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in block):
         raise wrong_type("block", "one to three positive integers", value)
     return tuple(block)
+
+
+def read_shared(value: object) -> int:
+    """The option ``shared=``: bytes."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise wrong_type("shared", "a number of bytes", value)
+    return value
+
+
+def _grid(value: object) -> tuple[tuple[str, int | str], ...]:
+    """``{"x": "row"}`` is ``{"blockIdx.x": "row"}``; a number is an axis of the launch, a name a parameter."""
+    if not isinstance(value, Mapping):
+        raise wrong_type("grid", 'a dictionary such as {"blockIdx.x": "row", "blockIdx.y": 0}', value)
+    found: dict[str, int | str] = {}
+    for key, place in value.items():
+        axis = f"blockIdx.{key}" if key in ("x", "y", "z") else key
+        if axis not in AXES:
+            raise wrong_type("grid", f"names of {', '.join(AXES)}", key)
+        if not (isinstance(place, str) and place.isidentifier()) and not (type(place) is int and 0 <= place <= 2):
+            raise wrong_type("grid", "a program id's axis (0, 1, 2) or the name of a parameter", place)
+        found[axis] = place
+    return tuple(sorted(found.items()))
 
 
 def _flags(flags: Iterable[Any], folder: Path) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Path, ...]]:

@@ -18,6 +18,12 @@ class Callee:
     name: str
     arguments: str = ""  # explicit template arguments that the user wrote, such as "float, 4"
     function: Function | None = None
+    made_kernel: bool = False  # the compiler says so: a macro hides the word
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a ``__global__`` function."""
+        return self.made_kernel or (self.function is not None and self.function.is_kernel)
 
     @property
     def is_template(self) -> bool:
@@ -35,6 +41,7 @@ def default_symbol(stub: str, functions: Sequence[Function], text: str) -> str:
     if any(token.text == stub for token in tokenize(text)):
         return stub
     names = {function.qualified for function in functions if function.is_device}
+    names = names or {function.qualified for function in functions if function.is_kernel}
     return names.pop() if len(names) == 1 else stub
 
 
@@ -43,17 +50,10 @@ def choose_function(symbol: str, functions: Sequence[Function]) -> Callee:
 
     Raises
     ------
-    SymbolError : it is a kernel, or it is overloaded.
+    SymbolError : it is overloaded.
     """
     name, arguments = split_symbol(symbol)
     named = [function for function in functions if function.qualified == name]
-    for function in named:
-        if function.is_kernel:
-            raise SymbolError(
-                f"`{name}` is a __global__ kernel, and a fragment calls a __device__ function",
-                hint="make it a __device__ function; a kernel cannot be called from inside another kernel",
-                context=Context(source=place_of(function)),
-            )
     candidates = _distinct(named)
     overloads = [f for f in candidates if not exclusive(f.branches, candidates[0].branches)]
     if len(overloads) > 1:
@@ -82,10 +82,10 @@ def _best(functions: Sequence[Function]) -> Function | None:
 def missing_function(symbol: str, functions: Sequence[Function], source: Place) -> SymbolError:
     """The error for a function that the compiler does not know."""
     name, _ = split_symbol(symbol)
-    known = list(dict.fromkeys(f.qualified for f in functions if f.is_device))
+    known = list(dict.fromkeys(f.qualified for f in functions if f.is_device or f.is_kernel))
     same_name = [qualified for qualified in known if qualified.rpartition("::")[2] == name.rpartition("::")[2]]
     near = same_name or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"the device functions here are {', '.join(known[:5])}" if known else "it has no __device__ function"
+    hint = f"the functions here are {', '.join(known[:5])}" if known else "it has no __device__ or __global__ function"
     if near:
         hint = f"did you mean {' or '.join(near)}? Write symbol={near[0]!r}"
     return SymbolError(f"the source has no function `{name}`", hint=hint, context=Context(source=source))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tle_raw.adapters.cuda.declarations import Function
+from tle_raw.adapters.cuda.kernel_entry import SYMBOL
 from tle_raw.adapters.cuda.options import Options
 from tle_raw.adapters.cuda.ports import Port, local, ports
+from tle_raw.adapters.cuda.prototypes import probe_lines
 from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.dtypes import DType
@@ -52,20 +54,37 @@ def write_unit(
 ) -> Unit:
     """The unit for one call. ``line`` is the ``#line`` of a source string; a file is included.
 
-    With ``team`` the unit is for the CPU. Its entry is then one thread's share, unless the call is elementwise.
+    With ``team`` the unit is for the CPU. Its entry is then one thread's share, unless the call is elementwise. For a
+    ``__global__`` function there is no entry yet: ``kernel_entry`` adds it to what the compiler made.
     """
     entry = entry_name(name, [text, bound.to_json(), *digest, *(team.defines if team else ())])
-    parts = [
-        f'#line 1 "{LABEL}"',
-        *(f"#define {define} 1" for define in (team.defines if team else ())),
-        *_prologue(bound),
-        *_block_lines(options.block),
-        *define_lines(options),
-        f'#include "{options.file}"' if options.file else f"{line}\n{text}",
-        f'\n#line 1 "{LABEL}"',
-        *(_thread(entry, bound, callee) if team and not bound.is_elementwise else _entry(entry, bound, callee)),
-    ]
-    return Unit("\n".join(parts) + "\n", entry)
+    if callee.is_kernel:
+        last: Iterable[str] = _kernel_lines(bound, callee)
+    elif team and not bound.is_elementwise:
+        last = _thread(entry, bound, callee)
+    else:
+        last = _entry(entry, bound, callee)
+    return Unit("\n".join([*_user_lines(text, line, _prologue(bound), options, team), *last]) + "\n", entry)
+
+
+def write_probe(text: str, line: str, callee: Callee, options: Options) -> str:
+    """The unit whose syntax tree tells the function's prototype."""
+    angle = f"<{callee.arguments}>" if callee.arguments else ""
+    probe = probe_lines(f"::{callee.name}{angle}")
+    return "\n".join([*_user_lines(text, line, ["#include <tle_raw/tile.h>"], options), *probe]) + "\n"
+
+
+def _user_lines(
+    text: str, line: str, prologue: Iterable[str], options: Options, team: Team | None = None
+) -> Iterator[str]:
+    yield f'#line 1 "{LABEL}"'
+    yield from (f"#define {define} 1" for define in (team.defines if team else ()))
+    yield from prologue
+    yield from _block_lines(options.block)
+    yield from _grid_lines(dict(options.grid))
+    yield from define_lines(options)
+    yield f'#include "{options.file}"' if options.file else f"{line}\n{text}"
+    yield f'\n#line 1 "{LABEL}"'
 
 
 def line_directive(number: int, file: str) -> str:
@@ -145,6 +164,29 @@ def _block_lines(block: tuple[int, ...]) -> Iterator[str]:
     for axis, extent in zip("XYZ", (*block, 1, 1), strict=False):
         yield f"#define TLE_RAW_BLOCK_{axis} {extent}u"
     yield "#include <tle_raw/block.h>"
+
+
+def _grid_lines(grid: Mapping[str, int | str]) -> Iterator[str]:
+    """blockIdx and gridDim where the caller says where they come from; otherwise they are the kernel's own."""
+    if not grid:
+        return
+    for axis, letter in enumerate("xyz"):
+        index = grid.get(f"blockIdx.{letter}", axis)
+        extent = grid.get(f"gridDim.{letter}", index if isinstance(index, int) else "")
+        yield f"#define TLE_RAW_AXIS_blockIdx_{letter} {_axis_text(f'blockIdx_{letter}', index, 'ctaid')}"
+        yield f"#define TLE_RAW_AXIS_gridDim_{letter} {_axis_text(f'gridDim_{letter}', extent, 'nctaid')}"
+    yield "#include <tle_raw/grid.h>"
+
+
+def _axis_text(name: str, place: int | str, register: str) -> str:
+    return f"__nvvm_read_ptx_sreg_{register}_{'xyz'[place]}()" if isinstance(place, int) else f"tle_raw_grid_{name}()"
+
+
+def _kernel_lines(bound: BoundSignature, callee: Callee) -> Iterator[str]:
+    """The kernel's address: it makes the compiler emit the kernel, templates too, and tells its symbol."""
+    explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
+    angle = f"<{explicit}>" if explicit else ""
+    yield f"__attribute__((device)) const void* {SYMBOL} = (const void*)&::{callee.name}{angle};"
 
 
 def define_lines(options: Options) -> Iterator[str]:

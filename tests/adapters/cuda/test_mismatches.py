@@ -86,11 +86,6 @@ def test_a_function_in_a_namespace_is_suggested(cuda):
     assert "a::f" in error.value.hint
 
 
-def test_a_kernel_is_refused(cuda):
-    with pytest.raises(SymbolError, match="__global__"):
-        cuda.compile("__global__ void f(float* t) {}", ("t: tile f32 8",))
-
-
 def test_a_host_function_is_refused(cuda):
     with pytest.raises(SymbolError, match="__host__"):
         cuda.compile("void f(float* t) {}", ("t: tile f32 8",))

@@ -24,7 +24,7 @@ from tle_raw.flir.cpu.team.stack_checks import check_stacks
 from tle_raw.linker.functions import read_global
 from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
 from tle_raw.linker.normalise import normalise, removal
-from tle_raw.linker.references import reachable, references
+from tle_raw.linker.references import reachable, references, without_notes
 from tle_raw.linker.shared_memory import SharedVariable
 from tle_raw.linker.symbols import refuse_unlinkable
 
@@ -102,7 +102,9 @@ def _without_unused(text: str, entry: str) -> str:
         if entity.name not in used and (entity.name.startswith("llvm.") or read_global(module, entity).is_definition):
             dropped.append(entity)
     comdats = [removal(module, e) for e in module.of_kind("comdat")]
-    return apply_edits(text, [*(removal(module, e) for e in dropped), *comdats, *_without_comdats(module, dropped)])
+    notes = without_notes(module, {e.name for e in dropped})
+    edits = [*(removal(module, e) for e in dropped), *comdats, *notes, *_without_comdats(module, dropped)]
+    return apply_edits(text, edits)
 
 
 def _without_comdats(module: Module, dropped: list[Entity]) -> Iterator[Edit]:

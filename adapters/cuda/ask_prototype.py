@@ -1,0 +1,74 @@
+"""Asks clang for a function's prototype, once for each source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tle_raw.adapter import Source
+from tle_raw.adapters.cuda.command import command_line
+from tle_raw.adapters.cuda.declarations import Function
+from tle_raw.adapters.cuda.explain import Attempt, explain
+from tle_raw.adapters.cuda.options import Options
+from tle_raw.adapters.cuda.prototypes import DUMP, Prototype, prototype_from_json, read_prototype
+from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
+from tle_raw.adapters.cuda.toolchain import find_toolchain
+from tle_raw.adapters.cuda.wrapper import line_directive, write_probe
+from tle_raw.bound import BoundSignature
+from tle_raw.errors import Context, SymbolError
+from tle_raw.identity import digest, package_identity
+from tle_raw.linker.run_compiler import run_compiler
+from tle_raw.store import Store
+
+ARCH = "sm_80"  # a prototype is the same on all
+_KNOWN: dict[str, Prototype] = {}
+
+
+def prototype_of(
+    source: Source,
+    callee: Callee,
+    options: Options,
+    folder: Path,
+    functions: Sequence[Function],
+    headers: Sequence[str],
+) -> Prototype:
+    """The function's prototype, from clang or from the cache; ``headers`` are digests of the user's.
+
+    Raises
+    ------
+    ToolchainError, CompilationFailed, SymbolError : as for a compilation.
+    """
+    from tle_raw.knobs import knobs
+
+    if callee.is_template and not callee.arguments:
+        raise SymbolError(
+            f"`{callee.name}` is a template, and nothing says with which arguments",
+            hint=f"write them, for example symbol={callee.name + '<float, 4>'!r}",
+            context=Context(source=place_of(callee.function)) if callee.function else Context(),
+        )
+    settings = [(k, v) for k, v in source.settings if k not in ("grid", "shared", "line_info")]
+    content = digest(package_identity(), source.text, settings, callee.name, callee.arguments, *headers)
+    key = f"{content[:40]}-prototype"
+    if key not in _KNOWN:
+        store = Store(Path(os.path.expanduser(knobs.cache.dir))) if knobs.cache.enabled else None
+        kept = store.load(key) if store else None
+        _KNOWN[key] = prototype_from_json(kept.text) if kept else _ask(source, callee, options, folder, functions)
+        if store and not kept:
+            store.save(key, _KNOWN[key].to_json(), {"name": f"prototype of {callee.name}"})
+    return _KNOWN[key]
+
+
+def _ask(source: Source, callee: Callee, options: Options, folder: Path, functions: Sequence[Function]) -> Prototype:
+    from tle_raw.knobs import knobs
+
+    toolchain = find_toolchain()
+    text = write_probe(source.text, line_directive(source.place.line, source.place.file), callee, options)
+    run = run_compiler(command_line(toolchain, options, ARCH, folder, False), text, knobs.compile_timeout, DUMP)
+    if run.returncode != 0:
+        bound = BoundSignature(source.name, ())
+        raise explain(Attempt(source, bound, callee, functions, toolchain, ARCH, run), knobs.compile_timeout)
+    found = read_prototype(run.text)
+    if found is None:
+        raise missing_function(callee.name, functions, source.place)
+    return found

@@ -1,0 +1,310 @@
+"""A ``__global__`` function in LLVM IR becomes a function that a region calls.
+
+The kernel is compiled as CUDA has it, and only then does it lose its calling convention: whatever a kernel may hold
+compiles, and its ``return`` ends the region.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tle_raw.adapters.cuda.prototypes import Prototype
+from tle_raw.adapters.cuda.refusals import refuse_instructions
+from tle_raw.bound import POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.errors import Context, Place, SymbolError, UnsupportedFeatureError
+from tle_raw.linker.demangle import demangle
+from tle_raw.linker.functions import KERNEL_CONVENTIONS, read_function, read_global
+from tle_raw.linker.hoist_addresses import HoistedAddresses, hoist_addresses
+from tle_raw.linker.llvm_sizes import sizes_of
+from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, encode_name, read_module
+from tle_raw.linker.normalise import removal
+from tle_raw.linker.references import global_names, reachable, references, without_notes
+from tle_raw.linker.shared_memory import SHARED_SPACE
+
+# The variable below the user's code that holds the kernel's address: it tells its symbol.
+SYMBOL = "tle_raw_kernel"
+# Functions that stand for block indices and grid extents until this module puts values in their place.
+GRID_FUNCTION = "tle_raw_grid_"
+_GRID_CALL = re.compile(rf"(?:tail |notail )?call [^@\n]*@{GRID_FUNCTION}(\w+)\(\)(?: #\d+)?")
+
+
+@dataclass(frozen=True)
+class KernelUse:
+    """One region of a kernel.
+
+    ``grid`` maps an axis such as "blockIdx.x" to the launch's own axis or to a parameter of the signature. ``shared``
+    is what the caller gives ``extern __shared__`` in bytes. ``is_users`` says of a file whether it is the user's.
+    """
+
+    name: str
+    bound: BoundSignature
+    prototype: Prototype
+    grid: Mapping[str, int | str]
+    shared: int
+    place: Place
+    is_users: Callable[[str], bool]
+
+    @property
+    def given(self) -> tuple[BoundParameter, ...]:
+        """The parameters that give block indices, and are none of the kernel's own."""
+        names = {value for value in self.grid.values() if isinstance(value, str)}
+        return tuple(p for p in self.bound.crossing if p.name in names)
+
+    @property
+    def passed(self) -> tuple[BoundParameter, ...]:
+        given = self.given
+        return tuple(p for p in self.bound.crossing if p not in given)
+
+
+def add_entry(text: str, entry: str, use: KernelUse) -> tuple[str, int]:
+    """The module with ``entry``, which Triton calls; and the bytes of dynamic shared memory that it takes.
+
+    Raises
+    ------
+    SymbolError : the kernel is declared only. UnsupportedFeatureError : what a region cannot give it.
+    """
+    text, kernel, takes_shared = _as_function(text, use, use.shared)
+    return f"{text}\n{_gpu_entry(text, entry, kernel, use, takes_shared)}", use.shared if takes_shared else 0
+
+
+def add_thread_entry(text: str, entry: str, use: KernelUse) -> str:
+    """The same for the CPU: the entry is one thread's share, and dynamic shared memory is a variable."""
+    text = _sized_arrays(text, use)
+    text, kernel, _ = _as_function(text, use, 0)
+    return f"{text}\n{_thread_entry(text, entry, kernel, use)}"
+
+
+def _as_function(text: str, use: KernelUse, shared: int) -> tuple[str, str, bool]:
+    """The kernel without its convention, with more parameters: the block indices that are given, shared memory."""
+    module = read_module(text)
+    kernel, holder = _kernel_symbol(module, use)
+    reached = reachable(references(module), [kernel])
+    refuse_instructions(module, reached, use.name, use.place, use.is_users)
+    arrays = _dynamic_arrays(module, reached)
+    if arrays and not shared:
+        raise _no_size(arrays[0], use)
+    edits = [removal(module, holder)]
+    for entity in module.of_kind("global"):
+        if entity.name in arrays:
+            edits.append(removal(module, entity))
+        elif entity.name in ("llvm.used", "llvm.compiler.used"):
+            edits.append(removal(module, entity))  # they name the variable that is gone
+    for entity in module.of_kind("declare"):
+        if entity.name.startswith(GRID_FUNCTION):
+            edits.append(removal(module, entity))
+    dropped = {e.name for e in module.of_kind("define") if e.name not in reached}
+    edits += without_notes(module, dropped)
+    for entity in module.of_kind("define"):
+        if entity.name in dropped:
+            edits.append(removal(module, entity))  # other kernels of the file may hold anything
+        elif entity.name == kernel:
+            edits += _kernel_edits(module, entity, use, arrays)
+        else:
+            _refuse_in_helper(module, entity, use, arrays)
+    return apply_edits(text, edits), kernel, bool(arrays)
+
+
+def _kernel_symbol(module: Module, use: KernelUse) -> tuple[str, Entity]:
+    holder = next(e for e in module.of_kind("global") if e.name == SYMBOL)
+    names = [t.name for t in module.header(holder)[1:] if t.kind == "@"]
+    if not names or not any(e.name == names[0] for e in module.of_kind("define")):
+        raise SymbolError(
+            f"the kernel `{use.name}` is declared and not defined",
+            hint="include the file that defines it",
+            context=Context(source=use.place),
+        )
+    return names[0], holder
+
+
+def _dynamic_arrays(module: Module, reached: Collection[str]) -> tuple[str, ...]:
+    """The ``extern __shared__`` arrays that the kernel reaches."""
+    return tuple(e.name for e in module.of_kind("global") if e.name in reached and _is_dynamic(module, e))
+
+
+def _is_dynamic(module: Module, entity: Entity) -> bool:
+    variable = read_global(module, entity)
+    if variable.address_space != SHARED_SPACE:
+        return False
+    return not variable.is_definition or sizes_of(module).size(variable.type) == 0
+
+
+def _no_size(array: str, use: KernelUse) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"the kernel `{use.name}` has dynamic shared memory (extern __shared__ {demangle(array)}), and nobody says "
+        f"how much",
+        hint="state the bytes that its launch would give: shared=4096",
+        context=Context(source=use.place),
+    )
+
+
+def _kernel_edits(module: Module, entity: Entity, use: KernelUse, arrays: Sequence[str]) -> Iterator[Edit]:
+    function = read_function(module, entity)
+    for token in function.before:
+        if token.text in KERNEL_CONVENTIONS:
+            yield Edit(token.start, token.end + 1, "")
+    for token in function.after:
+        if token.kind == "#":  # the compiler's own: kernels are noinline, and carry the bounds of their launch
+            yield Edit(token.start, token.end, "alwaysinline convergent nounwind")
+    more = [f"i32 %tle.given.{p.name}" for p in use.given] + (["i32 %tle.shared"] if arrays else [])
+    if more:
+        close = _end_of_parameters(module, entity)
+        yield Edit(close, close, (", " if function.type.parameters else "") + ", ".join(more))
+    for match in _GRID_CALL.finditer(module.text, entity.body, entity.end):
+        yield Edit(match.start(), match.end(), f"add i32 {_grid_value(match[1], use)}, 0")
+    yield from hoist_addresses(module, entity, arrays, _start(module.text, entity), _Given(module.text))
+
+
+class _Given(HoistedAddresses):
+    """All arrays of dynamic shared memory start at one address, as CUDA has it."""
+
+    def address(self, name: str) -> str:
+        return self.value("inttoptr i32 %tle.shared to ptr addrspace(3)")
+
+
+def _start(text: str, entity: Entity) -> int:
+    """The place after the ``{`` of a definition, and after the label of its first block."""
+    first = text.find("\n", entity.body) + 1
+    end = text.find("\n", first)
+    return end if text[first:end].split(";")[0].strip().endswith(":") else entity.body + 1
+
+
+def _end_of_parameters(module: Module, entity: Entity) -> int:
+    tokens = module.header(entity)
+    index = next(i for i, token in enumerate(tokens) if token.kind == "@") + 1
+    depth = 0
+    while True:
+        depth += (tokens[index].text in "([{") - (tokens[index].text in ")]}")
+        if depth == 0:
+            return tokens[index].start
+        index += 1
+
+
+def _grid_value(axis: str, use: KernelUse) -> str:
+    variable = axis.replace("_", ".")
+    value = use.grid.get(variable)
+    if not isinstance(value, str):
+        own = variable.replace("gridDim", "blockIdx")
+        raise UnsupportedFeatureError(
+            f"the kernel `{use.name}` reads {variable}, and {own} comes from the call",
+            hint=f'say where it comes from as well: grid={{"{own}": {use.grid[own]!r}, "{variable}": "blocks"}}',
+            context=Context(source=use.place),
+        )
+    return f"%tle.given.{value}"
+
+
+def _refuse_in_helper(module: Module, entity: Entity, use: KernelUse, arrays: Sequence[str]) -> None:
+    """What a call gives is known to the kernel's own code only; a function that is kept apart would need it too."""
+    found = {name for name, _, _ in global_names(module.text, entity.body, entity.end)}
+    if not any(n in arrays or n.startswith(GRID_FUNCTION) for n in found):
+        return
+    what = "extern __shared__ memory" if found & set(arrays) else "a block index that the call gives"
+    raise UnsupportedFeatureError(
+        f"`{demangle(entity.name)}`, which is not inlined, uses {what}",
+        hint="take __noinline__ away, or pass it as an argument",
+        context=Context(source=use.place),
+    )
+
+
+def _gpu_entry(text: str, entry: str, kernel: str, use: KernelUse, takes_shared: bool) -> str:
+    crossing = use.bound.crossing
+    numbers = {p.name: f"%{i}" for i, p in enumerate(crossing)}
+    parameters = [f"{p.llvm} %{i}" for i, p in enumerate(crossing)] or ["i32 %0"]
+    parameters += ["i32 %shared"] if takes_shared else []
+    lines, values = [], {}
+    for parameter in use.passed:
+        number = numbers[parameter.name]
+        values[parameter.name] = number
+        if parameter.kind == TILE:
+            lines.append(f"  %s{number[1:]} = inttoptr i32 {number} to ptr addrspace(3)")
+            lines.append(f"  %p{number[1:]} = addrspacecast ptr addrspace(3) %s{number[1:]} to ptr")
+            values[parameter.name] = f"%p{number[1:]}"
+        elif parameter.kind == POINTER:
+            lines.append(f"  %p{number[1:]} = addrspacecast ptr addrspace(1) {number} to ptr")
+            values[parameter.name] = f"%p{number[1:]}"
+    more = [f"i32 {numbers[p.name]}" for p in use.given] + (["i32 %shared"] if takes_shared else [])
+    call = _call(text, kernel, use, values, more)
+    head = f"define i32 @{entry}({', '.join(parameters)}) {{"
+    return "\n".join([head, *lines, *call, "  ret i32 0", "}", ""])
+
+
+def _thread_entry(text: str, entry: str, kernel: str, use: KernelUse) -> str:
+    lines, values = [], {}
+    for index, parameter in enumerate(use.bound.crossing):
+        assert parameter.dtype is not None
+        lines.append(f"  %slot{index} = getelementptr ptr, ptr %args, i64 {index}")
+        lines.append(f"  %place{index} = load ptr, ptr %slot{index}")
+        value = f"%v{index}"
+        if parameter.kind == TILE:
+            value = f"%place{index}"
+        elif parameter.kind == POINTER:
+            lines.append(f"  {value} = load ptr, ptr %place{index}")
+        elif parameter.dtype.llvm == "i1":
+            lines += [f"  %b{index} = load i8, ptr %place{index}", f"  {value} = icmp ne i8 %b{index}, 0"]
+        else:
+            lines.append(f"  {value} = load {parameter.dtype.llvm}, ptr %place{index}")
+        values[parameter.name] = value
+    more = [f"i32 {values[p.name]}" for p in use.given]
+    call = _call(text, kernel, use, values, more)
+    return "\n".join([f"define void @{entry}(ptr %args) {{", *lines, *call, "  ret void", "}", ""])
+
+
+def _call(text: str, kernel: str, use: KernelUse, values: Mapping[str, str], more: Sequence[str]) -> list[str]:
+    """The call. A 16-bit float is a struct in C++, which a kernel takes by its address."""
+    module = read_module(text)
+    entity = next(e for e in module.of_kind("define") if e.name == kernel)
+    function = read_function(module, entity)
+    byval = _byval_types(module, entity)
+    lines, passed = [], []
+    for index, (parameter, type_) in enumerate(zip(use.passed, function.type.parameters)):
+        value = values[parameter.name]
+        if index in byval:
+            lines += [
+                f"  %copy{index} = alloca {byval[index]}, align 8",
+                f"  store {parameter.llvm} {value}, ptr %copy{index}",
+            ]
+            passed.append(f"ptr byval({byval[index]}) %copy{index}")
+        else:
+            passed.append(f"{type_} {value}")
+    name = encode_name("@", kernel)
+    return [*lines, f"  call void {name}({', '.join([*passed, *more])})"]
+
+
+def _byval_types(module: Module, entity: Entity) -> dict[int, str]:
+    """The parameters that come by the address of a copy, and the type of the copy."""
+    tokens = module.header(entity)
+    index = next(i for i, token in enumerate(tokens) if token.kind == "@") + 1
+    found, number, depth = {}, 0, 0
+    for i in range(index, len(tokens)):
+        text = tokens[i].text
+        depth += (text in "([{<") - (text in ")]}>")
+        if depth == 0:
+            break
+        number += depth == 1 and text == ","
+        if depth == 1 and text == "byval":
+            end = next(k for k in range(i, len(tokens)) if tokens[k].text == ")")
+            found[number] = module.text[tokens[i + 2].start : tokens[end].start]
+    return found
+
+
+def _sized_arrays(text: str, use: KernelUse) -> str:
+    """``extern __shared__`` arrays as variables of the stated size. They are one memory, so there is one variable."""
+    module = read_module(text)
+    kernel, _ = _kernel_symbol(module, use)
+    arrays = _dynamic_arrays(module, reachable(references(module), [kernel]))
+    if not arrays:
+        return text
+    if not use.shared:
+        raise _no_size(arrays[0], use)
+    first = encode_name("@", arrays[0])
+    edits = []
+    for entity in module.of_kind("global"):
+        if entity.name in arrays:
+            edits.append(removal(module, entity))
+    for entity in module.of_kind("define"):
+        for name, start, end in global_names(module.text, entity.body, entity.end):
+            if name in arrays[1:]:
+                edits.append(Edit(start, end, first))
+    sized = f"{first} = internal addrspace(3) global [{use.shared} x i8] undef, align 16"
+    return f"{apply_edits(text, edits)}\n{sized}\n"

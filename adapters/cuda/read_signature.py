@@ -1,0 +1,147 @@
+"""From a C prototype to the signature of a fragment, and the check of one against the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+
+from tle_raw.adapters.cuda.prototypes import CxxType, Prototype
+from tle_raw.adapters.cuda.spelling import expected_type
+from tle_raw.adapters.cuda.symbol import Callee, place_of
+from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.dtypes import DTYPES
+from tle_raw.errors import Context, Place, Row, SignatureError, SignatureMismatchError, UnsupportedFeatureError
+from tle_raw.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature
+
+_FETCHES = {
+    "cudaTextureObject_t": "textures", "cudaSurfaceObject_t": "surfaces", "texture": "textures", "surface": "surfaces",
+}  # fmt: skip
+
+
+def parameter_names(prototype: Prototype, callee: Callee) -> tuple[str, ...]:
+    """As the author wrote them; ``arg0`` and so on where a macro or nobody gave a name."""
+    written = callee.function.parameters if callee.function else ()
+    names = [p.name for p in written] if len(written) == len(prototype.parameters) else [""] * len(prototype.parameters)
+    return tuple(name if name.isidentifier() else f"arg{i}" for i, name in enumerate(names))
+
+
+def signature_of_prototype(
+    name: str, prototype: Prototype, callee: Callee, grid: Mapping[str, int | str], place: Place
+) -> Signature:
+    """Pointers become ``InOut[Pointer]``, or ``Pointer`` where they are const, numbers ``Scalar``.
+
+    Integers that give block indices (``grid``) come behind the function's own parameters.
+
+    Raises
+    ------
+    SignatureError, UnsupportedFeatureError : a type that cannot cross; the error names the parameter and its line.
+    """
+    parameters = []
+    for index, (own, type_) in enumerate(zip(parameter_names(prototype, callee), prototype.parameters)):
+        kind = Pointer if type_.pointee else Scalar
+        if type_.dtype is None or _fetched(callee, index):
+            raise _no_port(own, type_, callee, index, place)
+        effect = INOUT if type_.pointee and not type_.is_const else IN
+        parameters.append(Parameter(own, kind(type_.dtype), effect))
+    taken = {p.name for p in parameters}
+    for given in dict.fromkeys(v for v in grid.values() if isinstance(v, str)):
+        if given in taken:
+            raise SignatureError(
+                f"grid= gives the name `{given}` to a block index, which is a parameter of `{callee.name}`",
+                hint="choose another",
+                context=Context(source=place),
+            )
+        parameters.append(Parameter(given, Scalar(DTYPES["i32"])))
+    return Signature(name, tuple(parameters), _result(prototype, callee, place))
+
+
+def _result(prototype: Prototype, callee: Callee, place: Place) -> Scalar | None:
+    if prototype.result.text == "void":
+        return None
+    dtype = None if prototype.result.pointee else prototype.result.dtype
+    if dtype is None:
+        raise SignatureError(
+            f"`{callee.name}` returns `{prototype.result.text}`, which cannot leave a region",
+            table=[Row("result", "a number, or void", prototype.result.text)],
+            context=Context(source=_place(callee, place)),
+        )
+    return Scalar(dtype)
+
+
+def _no_port(name: str, type_: CxxType, callee: Callee, index: int, place: Place) -> SignatureError:
+    where = Context(source=_place(callee, place))
+    written, fetch = _written(callee, index), _fetched(callee, index)
+    if fetch:
+        raise UnsupportedFeatureError(
+            f"the parameter `{name}` of `{callee.name}` is of {fetch}, which only a launch of CUDA's own can bind",
+            table=[Row(name, "a pointer or a number", written)],
+            hint="read the memory through a pointer: __ldg() takes the same cache",
+            context=where,
+        )
+    return SignatureError(
+        f"the parameter `{name}` of `{callee.name}` is of a type that cannot cross into a region",
+        table=[Row(name, "a number, or a pointer to numbers", written or type_.text)],
+        hint=_hint(type_),
+        context=where,
+    )
+
+
+def _hint(type_: CxxType) -> str:
+    if type_.pointee == "void":
+        return "give the pointer the type of what it points to, or write the signature and a function that casts it"
+    if "*" in type_.pointee or "&" in type_.text:
+        return "pass each array as a pointer of its own"
+    if type_.pointee:
+        return "a struct in memory has no dtype: pass its fields as arrays of their own"
+    return "pass its fields one by one"
+
+
+def _fetched(callee: Callee, index: int) -> str:
+    """The word for a texture or a surface, which are plain numbers for C++."""
+    words = _written(callee, index).replace("<", " ").split()
+    return next((what for word, what in _FETCHES.items() if word in words), "")
+
+
+def _written(callee: Callee, index: int) -> str:
+    parameters = callee.function.parameters if callee.function else ()
+    return parameters[index].type if index < len(parameters) else ""
+
+
+def _place(callee: Callee, place: Place) -> Place:
+    return place_of(callee.function) if callee.function else place
+
+
+def check_prototype(
+    bound: BoundSignature, passed: Sequence[BoundParameter], prototype: Prototype, callee: Callee, place: Place
+) -> None:
+    """A kernel's parameters must be those that the signature passes, one by one.
+
+    Raises
+    ------
+    SignatureMismatchError : with a row for each parameter.
+    """
+    names = parameter_names(prototype, callee)
+    rows, fits = [], True
+    for index, (port, type_) in enumerate(zip_longest(passed, prototype.parameters)):
+        what = port.name if port else names[index]
+        if port is not None and type_ is not None and _fits(port, type_):
+            rows.append(Row(what, type_.text, type_.text))
+            continue
+        fits = False
+        rows.append(Row(what, expected_type(port) if port else "(nothing)", type_.text if type_ else "(nothing)"))
+    if bound.result is not None:
+        fits = False
+        rows.append(Row("result", bound.result.cxx, "void"))
+    if not fits:
+        raise SignatureMismatchError(
+            f"the __global__ function `{callee.name}` does not fit the signature",
+            table=rows,
+            hint="leave the signature out: it is read from the function",
+            context=Context(source=_place(callee, place)),
+        )
+
+
+def _fits(port: BoundParameter, type_: CxxType) -> bool:
+    if port.kind == ELEMENT or port.is_memref or port.dtype != type_.dtype:
+        return False
+    return bool(type_.pointee) == (port.kind in (TILE, POINTER))

@@ -1,0 +1,69 @@
+"""What a kernel can do in a launch of CUDA's own only: named, at the line that asks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+
+from tle_raw.adapters.cuda.diagnostics import Diagnostic
+from tle_raw.errors import Context, Place, UnsupportedFeatureError
+from tle_raw.flir.cpu.team.instructions import calls
+from tle_raw.flir.cpu.team.sites import Sites
+from tle_raw.linker.llvm_text import Module
+
+_LAUNCH = re.compile(r"reference to __global__ function '(\w+)' in __(?:global|device|host)__|'(cudaLaunch\w+)'")
+_TEXTURES = re.compile(r"'(texture|surface|tex(?:1D|2D|3D|Cubemap)\w*|surf(?:1D|2D|3D|Cubemap)\w*)'")
+# PTX that a region's launch gives no meaning to, by the beginning of the instruction.
+_INSTRUCTIONS = (
+    (re.compile(r"%envreg"), "grid-wide synchronisation", "a cooperative launch",
+     "end the kernel there and launch a second one"),
+    (re.compile(r'"(?:tex|tld4|txq)\.'), "a texture", "a texture object of the host",
+     "read the memory through a pointer: __ldg() takes the same cache"),
+    (re.compile(r'"(?:suld|sust|sured|suq)\.'), "a surface", "a surface object of the host",
+     "read and write the memory through a pointer"),
+)  # fmt: skip
+
+
+def refused_construct(error: Diagnostic) -> UnsupportedFeatureError | None:
+    """The compiler's error of a construct that no region can have; its place is left to the caller."""
+    launch = _LAUNCH.search(error.text)
+    if launch:
+        what = f"the launch of `{launch[1]}`" if launch[1] else f"`{launch[2]}`"
+        return UnsupportedFeatureError(
+            f"dynamic parallelism ({what}) cannot work inside a Triton kernel",
+            hint="do the work in the calling block, or in a kernel of its own",
+        )
+    fetch = _TEXTURES.search(error.text)
+    if fetch:
+        kind = "surface" if fetch[1].startswith("surf") else "texture"
+        return UnsupportedFeatureError(
+            f"{kind}s (`{fetch[1]}`) cannot be bound inside a Triton kernel",
+            hint="read the memory through a pointer: __ldg() takes the same cache",
+        )
+    return None
+
+
+def refuse_instructions(
+    module: Module, reached: Collection[str], name: str, place: Place, is_users: Callable[[str], bool]
+) -> None:
+    """Look through what the kernel reaches.
+
+    Raises
+    ------
+    UnsupportedFeatureError : textures, surfaces, grid-wide synchronisation; at the user's line.
+    """
+    for what, needs, hint, location in _found(module, reached):
+        site = Sites(module, place, is_users).place(location) or place
+        raise UnsupportedFeatureError(
+            f"the kernel `{name}` has {what}, which needs {needs}", hint=hint, context=Context(source=site)
+        )
+
+
+def _found(module: Module, reached: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
+    for entity in module.of_kind("define"):
+        if entity.name not in reached or " asm " not in module.text[entity.body : entity.end]:
+            continue
+        for call in calls(module, entity, "@llvm.none"):
+            for pattern, what, needs, hint in _INSTRUCTIONS:
+                if call.assembly and pattern.search(call.assembly):
+                    yield what, needs, hint, call.location
