@@ -138,7 +138,11 @@ def has_torch() -> bool:
 
 def require(package: str, extra: str) -> None:
     """End a sample whose package is missing, and say what to install: a sample that did not run is no success."""
-    if importlib.util.find_spec(package) is None:
+    try:
+        found = importlib.util.find_spec(package)
+    except ModuleNotFoundError:  # a package inside another one, which is missing
+        found = None
+    if found is None:
         raise SystemExit(f"this sample needs {package}: pip install 'tle_raw[{extra}]'")
 
 

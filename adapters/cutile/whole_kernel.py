@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tle_raw.adapter import Adapter, Declaration, Source
+from tle_raw.adapters.cutile.ahead_of_time import compile_ahead
 from tle_raw.adapters.cutile.overlap import overlapping
 from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
 from tle_raw.array_arguments import array
@@ -44,6 +45,14 @@ class WholeKernel:
         """As ``ct.launch(stream, grid, kernel, arguments)``; a stream of torch, or None for the current one."""
         with _on(stream):
             return self[grid](*arguments, **options)
+
+    def compile(self, arguments: Sequence[Any], target: str = "cuda:90", **options: Any) -> Any:
+        """The kernel for a GPU that is not there, specialised for such arguments; their arrays may be on the host."""
+        forms = [leaf for form in self._forms(arguments) for leaf in form.leaves]
+        constants = [place for place, leaf in enumerate(forms) if leaf.kind == "constant"]
+        options = {"num_warps": self.num_warps, **options}
+        kernel = self.kernel_for(arguments)
+        return compile_ahead(kernel, self.launch_arguments(arguments), constants, target, options)
 
     def kernel_for(self, arguments: Sequence[Any]) -> Any:
         """The Triton kernel for arguments of such kinds; it takes them as ``launch_arguments`` makes them.

@@ -40,7 +40,7 @@ unpack_carried() {
 # Every sample that runs on a GPU; what starts with no digit is a part of one, or for the CPU alone.
 list_samples() {
   local sample
-  for sample in samples/[0-9]*/*.py samples/[0-9]*.py samples/*_edsl/[0-9]*.py $(tilelang_samples); do
+  for sample in samples/[0-9]*/*.py samples/[0-9]*.py samples/*_edsl/[0-9]*.py $(tilelang_samples) $(cutile_samples); do
     [ -f "$sample" ] && printf '%s\n' "$sample"
   done
 }
@@ -52,6 +52,8 @@ tilelang_samples() {
     echo "samples/tilelang_in_triton is left out: $python cannot import TileLang" >&2
   fi
 }
+
+cutile_samples() { "$python" -c 'import cuda.tile' >/dev/null 2>&1 && echo samples/cutile_in_triton/[0-9]*.py; }
 
 has_tilelang() { "$python" -c 'import tilelang' >/dev/null 2>&1; }
 

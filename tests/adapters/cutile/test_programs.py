@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
 
 import tle_raw
 from tests.adapters.cutile import programs
@@ -129,43 +127,31 @@ def test_block_scaled_matmul():
     close(c, x @ (b.double() * torch.exp2(sb.double() - 127).repeat_interleave(32, 0)))
 
 
-ARRAYS = {
-    "vector_add": (["fp32 1"] * 3, [1024]),
-    "batched_matmul": (["fp16 3", "fp16 3", "fp32 3"], [128, 128, 64]),
-    "persistent_matmul": (["fp16 2"] * 3, [128, 128, 64, 8]),
-    "attention": (["fp16 3"] * 4, ["scale", 64, 64, 64, True]),
-    "layer_norm": (["fp32 2", "fp32 1", "fp32 1", "fp32 2", "fp32 1", "fp32 1"], ["eps", 1024]),
-    "grouped_gemm": (["fp16 2", "i32 1", "i32 1", "fp16 3", "fp16 2"], [64, 64, 32]),
-    "transpose": (["fp32 2"] * 2, [64, 64]),
-    "fourier": (["fp32 2"] * 4, [256, 8]),
-}
+HALF, SINGLE, WORD = torch.float16, torch.float32, torch.int32
+ARGUMENTS = {
+    "vector_add": [(SINGLE, 4096)] * 3 + [1024],
+    "batched_matmul": [(HALF, 4, 512, 512)] * 2 + [(SINGLE, 4, 512, 512), 128, 128, 64],
+    "persistent_matmul": [(HALF, 512, 512)] * 3 + [128, 128, 64, 8],
+    "attention": [(HALF, 4, 512, 64)] * 4 + [0.125, 64, 64, 64, True],
+    "layer_norm": [(SINGLE, 16, 4096), *[(SINGLE, 4096)] * 2, (SINGLE, 16, 4096), *[(SINGLE, 16)] * 2, 1e-5, 1024],
+    "layer_norm_gradients": [
+        *[(SINGLE, 16, 128)] * 2, (SINGLE, 128), *[(SINGLE, 16)] * 2, (SINGLE, 16, 128), *[(SINGLE, 4, 128)] * 2,
+        (WORD, 4), 4, 128,
+    ],
+    "grouped_gemm": [(HALF, 512, 256), (WORD, 512), (WORD, 8), (HALF, 4, 256, 256), (HALF, 512, 256), 64, 64, 32],
+    "transpose": [(SINGLE, 512, 512)] * 2 + [64, 64],
+    "fourier": [(SINGLE, 16, 256)] * 4 + [256, 8],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ARRAYS)
-@pytest.mark.parametrize("capability", [90, 100])
-def test_machine_code_for_a_gpu(name, capability):
-    import triton
-
-    arrays, numbers = ARRAYS[name]
-    whole = tle_raw.fragment(getattr(programs, name)).as_kernel()
-    dtypes = {"fp32": torch.float32, "fp16": torch.float16, "i32": torch.int32}
-    examples = [torch.zeros([1] * int(a[-1]), dtype=dtypes[a.split()[0]]) for a in arrays]
-    examples += [1.0 if isinstance(n, str) else n for n in numbers]
-    kernel = whole.kernel_for(examples)
-    signature, constants, attributes = {}, {}, {}
-    for i, parameter in enumerate(kernel.arg_names):
-        if i < len(arrays):
-            element, rank = arrays[i].split()
-            signature[parameter] = (f"*{element}", ("i32",) * int(rank), ("i32",) * (int(rank) - 1) + ("constexpr",))
-            constants[(i, 2, int(rank) - 1)] = 1
-            attributes[(i, 0)] = [["tt.divisibility", 16]]
-        elif isinstance(numbers[i - len(arrays)], str):
-            signature[parameter] = "fp32"
-        else:
-            signature[parameter], constants[(i,)] = "constexpr", numbers[i - len(arrays)]
-    source = ASTSource(kernel, signature, constants, attributes)
-    compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": 4})
+@pytest.mark.parametrize("name", ARGUMENTS)
+@pytest.mark.parametrize("target", ["cuda:90", "cuda:100"])
+def test_machine_code_for_a_gpu(name, target):
+    examples = [torch.zeros(*a[1:], dtype=a[0]) if isinstance(a, tuple) else a for a in ARGUMENTS[name]]
+    compiled = tle_raw.fragment(getattr(programs, name)).as_kernel().compile(examples, target)
     ptx = compiled.asm["ptx"]
     assert compiled.asm["cubin"] and ptx.count(".entry") == 1
     if name in ("batched_matmul", "persistent_matmul", "attention"):
-        assert ("wgmma" if capability == 90 else "tcgen05.mma") in ptx
+        assert ("wgmma" if target == "cuda:90" else "tcgen05.mma") in ptx and "cp.async" in ptx
+    if name in ("vector_add", "layer_norm", "transpose"):
+        assert "ld.global.v4" in ptx
