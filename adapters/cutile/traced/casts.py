@@ -56,8 +56,10 @@ def _truth(tracer: Tracer, value: core.tensor) -> core.tensor:
 def _between_floats(tracer: Tracer, value: core.tensor, dtype: core.dtype, mode: str) -> core.tensor:
     """A wider dtype holds every number: how to round does not matter then."""
     source = value.type.scalar
-    if source.is_fp8() and dtype.is_fp8():
+    if source.is_fp8():
         value = cast(tracer, value, core.float32)
+    elif source.is_fp64() and dtype.is_fp8() and mode == "RN":
+        return cast(tracer, _rounded_to_odd(tracer, value), dtype)
     if mode == "RN" or dtype.primitive_bitwidth > source.primitive_bitwidth:
         return cast(tracer, value, dtype)
     if mode not in DIRECTIONS or dtype.is_fp8():
@@ -65,6 +67,17 @@ def _between_floats(tracer: Tracer, value: core.tensor, dtype: core.dtype, mode:
     if source.is_fp64():  # twice in one direction is as once
         value = libdevice.to_single(tracer, value, DIRECTIONS[mode])
     return value if dtype.is_fp32() else narrow(tracer, cast(tracer, value, core.float32), dtype, mode)
+
+
+def _rounded_to_odd(tracer: Tracer, value: core.tensor) -> core.tensor:
+    """f64 as an f32 whose last bit tells of what is lost: rounded once more it is as if it were rounded once."""
+    if tracer.is_interpreted:
+        return value
+    cut = libdevice.to_single(tracer, value, "rz")
+    lost = tracer.make("create_fcmpONE", like(value, core.int1), cast(tracer, cut, core.float64), value)
+    bits = tracer.semantic.bitcast(cut, core.uint32)
+    odd = tracer.make("create_or", bits.type, bits, cast(tracer, lost, core.uint32))
+    return tracer.semantic.bitcast(odd, core.float32)
 
 
 def _with_tf32(tracer: Tracer, value: core.tensor, source: str, target: str, mode: str, dtype: Any) -> core.tensor:

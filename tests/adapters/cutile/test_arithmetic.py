@@ -73,6 +73,25 @@ def test_arithmetic_of_integers(dtype):
         np.testing.assert_array_equal(found.numpy(), wanted)
 
 
+def contracted(x, y, z):
+    return x * y + z, x * y - z, z - x * y
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_products_are_added_without_a_rounding_between(dtype):
+    """cuTile contracts them; of numbers that cancel only the product's last bits are left."""
+    x, y = floats(dtype, 64), floats(dtype, 64, seed=1)
+    z = -(x.double() * y.double()).to(dtype)
+    plus, minus, less = run(contracted, x, y, z, results=[x] * 3)
+    if dtype != torch.float64:
+        exact = x.double() * y.double()
+        assert torch.equal(plus, (exact + z.double()).to(dtype))
+        assert torch.equal(minus, (exact - z.double()).to(dtype)) and torch.equal(less, (z.double() - exact).to(dtype))
+    else:
+        close(minus, x * y - z, dtype)
+        assert (plus != 0).any() and plus.abs().max() < 1e-14
+
+
 def compared(x, y):
     return x < y, x <= y, x > y, x >= y, x == y, x != y
 
@@ -256,6 +275,13 @@ def test_approximate_modes_are_close():
     a, b = x.double().numpy(), y.double().numpy()
     for found, wanted in zip(got, [a / b, a / b, np.tanh(a), np.sqrt(abs(a))]):
         np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_machine_code_of_every_dtype_for_a_gpu(dtype):
+    x = floats(dtype, 64)
+    for function, arguments, results in ((basic, 2, 11), (elementary, 1, 14), (contracted, 3, 3)):
+        assert compile_for_gpu(function, *[x] * arguments, results=[x] * results).asm["cubin"]
 
 
 @pytest.mark.parametrize("function", [basic, directed, flushed, elementary, two_of, approximate, not_a_number])

@@ -39,6 +39,7 @@ def test_reductions(dtype):
     tolerance = {torch.float16: 2e-2, torch.bfloat16: 1.5e-1, torch.float32: 1e-5}.get(dtype, 1e-12)
     for found, expected in zip(run(reduced, x, results=likes), wanted):
         torch.testing.assert_close(found.double(), expected.double(), rtol=tolerance, atol=tolerance * 10)
+    assert compile_for_gpu(reduced, x, results=likes).asm["cubin"]
 
 
 def scanned(x):

@@ -101,6 +101,20 @@ def test_conversions(source):
     for found, dtype in zip(got, targets):
         wanted = x.double().to(dtype) if dtype != torch.bool else x.double() != 0
         assert torch.equal(found.double(), wanted.double()), dtype
+    assert compile_for_gpu(convert, x, results=[torch.zeros(64).to(d) for d in targets]).asm["cubin"]
+
+
+def to_fp8(x):
+    return ct.astype(x, ct.float8_e4m3fn), ct.astype(x, ct.float8_e5m2)
+
+
+def test_f64_is_rounded_once_to_fp8():
+    middle = 1.0625 * 2.0 ** torch.arange(-4, 4, dtype=torch.float64)  # between two numbers of e4m3
+    beside = torch.cat((middle, middle * (1 + 2.0**-40), middle * (1 - 2.0**-40), -middle * (1 + 2.0**-45)))
+    wanted = [beside.to(torch.float8_e4m3fn), beside.to(torch.float8_e5m2)]
+    exact = torch.cat((middle / 1.0625, middle / 1.0625 * 1.125, middle / 1.0625, -middle / 1.0625 * 1.125))
+    found, other = run(to_fp8, beside, results=wanted)
+    assert torch.equal(found.double(), exact) and torch.equal(other.double(), wanted[1].double())
 
 
 def rounded(x):
