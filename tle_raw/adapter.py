@@ -174,6 +174,14 @@ class KernelAdapter(Adapter, Protocol):
 
 
 @runtime_checkable
+class LaunchedAdapter(Adapter, Protocol):
+    """A dialect whose fragments may be whole kernels; the caller says the block and, at each launch, the grid."""
+
+    def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> Any:
+        """A launchable kernel that is just the fragment; raise DialectError where it is none."""
+
+
+@runtime_checkable
 class DescriptorAdapter(Adapter, Protocol):
     """A dialect whose fragments may take TMA descriptors, which the host makes for the arrays of a launch."""
 

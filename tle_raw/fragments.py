@@ -17,6 +17,7 @@ from tle_raw.adapter import (
     Declaration,
     DescriptorAdapter,
     KernelAdapter,
+    LaunchedAdapter,
     Source,
     TracingAdapter,
 )
@@ -130,13 +131,26 @@ class Fragment(ConstexprFunction):
         bound = bind_names(self._typed_signature(), bindings)
         return self.compile_bound(bound, parse_target(target or knobs.target or "cuda:90"))
 
-    def as_kernel(self) -> Any:
-        """A kernel that is just this fragment over the grid that its source states; call it with arrays.
+    def as_kernel(self, **options: Any) -> Any:
+        """A kernel that is just this fragment; call it with arrays.
+
+        Its grid is the one that its source states. A CUDA kernel states none: it is launched as ``kernel[grid](…)``.
+
+        Parameters
+        ----------
+        options : for CUDA kernels: ``block=(16, 16, 1)``, or a list of blocks, of which the fastest is chosen for each
+            value of the arguments that ``key=`` names; ``shared=``, bytes, or a function of the block that gives them.
 
         Raises
         ------
-        DialectError : fragments of this dialect are functions, without a grid of their own.
+        DialectError : the fragment is a function, without a grid of its own; or an option is wrong.
         """
+        if isinstance(self._adapter, LaunchedAdapter):
+            return self._adapter.as_launched_kernel(self._declaration, self._source, options)
+        if options:
+            raise DialectError(f"as_kernel() of a {self.dialect} fragment takes no options").at(
+                fragment=self.name, source=self.place
+            )
         if not isinstance(self._adapter, KernelAdapter):
             raise DialectError(
                 f"a {self.dialect} fragment is a function: it has no grid of its own",

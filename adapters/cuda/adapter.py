@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
@@ -23,6 +24,7 @@ from tle_raw.adapters.cuda.read_signature import check_prototype, signature_of_p
 from tle_raw.adapters.cuda.source import decode, read_file
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, place_of, split_symbol
 from tle_raw.adapters.cuda.toolchain import Finding, Toolchain, describe, find_toolchain
+from tle_raw.adapters.cuda.whole_kernel import GlobalKernel, make_whole_kernel
 from tle_raw.adapters.cuda.wrapper import (
     LABEL,
     Team,
@@ -168,6 +170,10 @@ class CudaAdapter:
         line = line_directive(source.place.line, source.place.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(source.name, source.text, line, bound, callee, options, digest, team)
+
+    def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
+        is_kernel = choose_function(source.symbol, _functions(source)).is_kernel
+        return make_whole_kernel(self, declaration, source, options, is_kernel)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The function that the author is expected to write, in two forms."""

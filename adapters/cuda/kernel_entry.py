@@ -73,7 +73,14 @@ def add_thread_entry(text: str, entry: str, use: KernelUse) -> str:
     """The same for the CPU: the entry is one thread's share, and dynamic shared memory is a variable."""
     text = _sized_arrays(text, use)
     text, kernel, _ = _as_function(text, use, 0)
-    return f"{text}\n{_thread_entry(text, entry, kernel, use)}"
+    own = f"{entry}_kernel"  # Triton's kernel may well have the name of the one that it calls
+    text = _renamed(text, kernel, own)
+    return f"{text}\n{_thread_entry(text, entry, own, use)}"
+
+
+def _renamed(text: str, old: str, new: str) -> str:
+    places = global_names(text, 0, len(text))
+    return apply_edits(text, [Edit(start, end, encode_name("@", new)) for name, start, end in places if name == old])
 
 
 def _as_function(text: str, use: KernelUse, shared: int) -> tuple[str, str, bool]:

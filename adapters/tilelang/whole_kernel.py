@@ -11,10 +11,10 @@ from typing import Any
 
 from tle_raw.adapter import Adapter, Declaration, Source
 from tle_raw.adapters.tilelang.arguments import read_grid, read_sizes
-from tle_raw.adapters.tilelang.compile_ahead import WARP, compile_ahead
 from tle_raw.adapters.tilelang.launch_descriptors import TMA
 from tle_raw.adapters.tilelang.linked import launched_threads
 from tle_raw.adapters.tilelang.program import Program
+from tle_raw.compile_ahead import WARP, compile_ahead
 from tle_raw.errors import DialectError, UntraceableError
 from tle_raw.identity import digest
 from tle_raw.target import Target, current_target, parse_target

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tle_raw.adapters.tilelang.compile_ahead import triton_types
 from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT
 from tle_raw.adapters.tilelang.port.examine import Examined
 from tle_raw.adapters.tilelang.port.inputs import input_lines
 from tle_raw.adapters.tilelang.port.python_text import broken, dictionary, expression, literal, tuple_text
+from tle_raw.compile_ahead import triton_types
 from tle_raw.errors import FragmentSourceError
 from tle_raw.porting import PortRequest
 from tle_raw.signature import INOUT

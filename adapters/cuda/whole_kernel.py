@@ -1,0 +1,265 @@
+"""``fragment.as_kernel(block=…)``: a ``__global__`` function launched through Triton, over the caller's grid."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+import linecache
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tle_raw.adapter import Adapter, Declaration, Source
+from tle_raw.adapters.cuda.launch_arguments import check_arguments
+from tle_raw.adapters.cuda.options import read_block, read_shared
+from tle_raw.compile_ahead import WARP, compile_ahead
+from tle_raw.dialect_options import known_options, wrong_type
+from tle_raw.errors import DialectError, LaunchError, Row, TLEError
+from tle_raw.identity import digest
+from tle_raw.signature import Parameter, Pointer, Signature
+from tle_raw.target import Target, parse_target
+
+OPTIONS = ("block", "shared", "key")
+MOST_THREADS = 1024
+CHOICE = "BLOCK"  # the compile-time parameter that counts the blocks
+# Names that Triton's launches and the text below use themselves.
+_TAKEN = frozenset(
+    ("grid", "warmup", "num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "stream", "tl", "region", CHOICE)
+)
+
+Block = tuple[int, int, int]
+Grid = int | Sequence[int] | Callable[[dict[str, Any]], Any]
+
+
+class GlobalKernel:
+    """Call it with the function's own arguments and ``grid=``, or as ``kernel[grid](…)``.
+
+    Arguments are arrays of torch or NumPy, and numbers. The dtypes must be those of the pointers, signed or not.
+
+    Attributes
+    ----------
+    blocks : the block, or the blocks of which the fastest is chosen for each value of the arguments ``key``.
+    signature : the function's parameters.
+    """
+
+    def __init__(self, adapter: Adapter, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> None:
+        given = known_options("cuda kernel", options, OPTIONS, {})
+        self._adapter, self._declaration, self._source = adapter, declaration, source
+        assert source.signature is not None
+        self.signature: Signature = source.signature
+        self.blocks = _blocks(given.get("block", declaration.options.get("block")))
+        self.key = _key(given.get("key", ()), self.signature)
+        self._shared = given.get("shared", declaration.options.get("shared", 0))
+        self._kernels: dict[tuple[Block, ...], Any] = {}
+
+    def __call__(self, *arguments: Any, grid: Grid, block: Sequence[int] | int | None = None, **options: Any) -> Any:
+        """Launch.
+
+        Parameters
+        ----------
+        grid : how many blocks along x, y and z, or a function that gets ``{"block": (x, y, z)}`` and gives that.
+        block : another block than that of ``as_kernel``. ``options`` are Triton's own.
+        """
+        blocks = (_block(block),) if block is not None else self.blocks
+        if not blocks:
+            raise LaunchError(
+                f"nobody says how many threads a block of `{self._source.name}` has",
+                table=[Row("block", "a shape such as (16, 16, 1)", "nothing")],
+                hint="give it to as_kernel(block=…), or to this call",
+            )
+        passed = check_arguments(self.signature, arguments, self._source)
+        chosen = _grid_of(grid, blocks)
+        launch = self._kernel(blocks)[chosen]
+        if len(blocks) > 1:
+            return launch(*passed, **options)
+        return launch(*passed, **{"num_warps": _warps(blocks[0]), **options})
+
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
+        return functools.partial(self, grid=grid)
+
+    @property
+    def kernel(self) -> Any:
+        """The ``@triton.jit`` function; with several blocks its autotuner."""
+        return self._kernel(self.blocks)
+
+    def compile(
+        self, target: str | Target = "cuda:90", block: Sequence[int] | int | None = None, **options: Any
+    ) -> Any:
+        """Compile without a launch, and without a GPU, for one block: Triton's compiled kernel."""
+        chosen = _block(block) if block is not None else (self.blocks or (None,))[0]
+        if chosen is None:
+            raise LaunchError(f"nobody says how many threads a block of `{self._source.name}` has")
+        renamed = Signature(
+            self.signature.name, tuple(replace(p, name=_safe(p.name)) for p in self.signature.parameters)
+        )
+        return compile_ahead(
+            self._kernel((chosen,)), renamed, parse_target(target), {"num_warps": _warps(chosen), **options}
+        )
+
+    def _kernel(self, blocks: tuple[Block, ...]) -> Any:
+        if blocks not in self._kernels:
+            regions = [self._region(block) for block in blocks]
+            kernel = _jit(self.signature, regions)
+            self._kernels[blocks] = kernel if len(blocks) == 1 else self._tuned(kernel, blocks)
+        return self._kernels[blocks]
+
+    def _region(self, block: Block) -> Any:
+        from tle_raw.fragments import declare
+
+        given = self._declaration
+        shared = self._shared(block) if callable(self._shared) else self._shared
+        options = {**given.options, "block": block, "shared": read_shared(shared), "grid": None}
+        return declare(self._adapter, replace(given, options=options))
+
+    def _tuned(self, kernel: Any, blocks: tuple[Block, ...]) -> Any:
+        import triton
+
+        written = [_safe(p.name) for p in self.signature.parameters if isinstance(p.type, Pointer) and p.effect != "In"]
+        memory = _Memory(written)
+        configs = [triton.Config({CHOICE: i}, num_warps=_warps(block)) for i, block in enumerate(blocks)]
+        key = [_safe(name) for name in self.key]
+        return triton.autotune(configs, key, pre_hook=memory.keep, post_hook=memory.restore)(kernel)
+
+
+class _Memory:
+    """What a kernel writes is put back after each run that only measures it."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._kept: dict[str, Any] = {}
+
+    def keep(self, arguments: Mapping[str, Any], reset_only: bool = False) -> None:
+        if not reset_only:
+            self._kept = {name: _copy(arguments[name]) for name in self._names}
+
+    def restore(self, arguments: Mapping[str, Any], exception: Any) -> None:
+        for name, kept in self._kept.items():
+            arguments[name][...] = kept
+        self._kept = {}
+
+
+def _copy(array: Any) -> Any:
+    return array.clone() if hasattr(array, "clone") else array.copy()
+
+
+def _jit(signature: Signature, regions: Sequence[Any]) -> Any:
+    """Triton reads a kernel's source through linecache: there is no file behind this one."""
+    import triton
+    import triton.language as tl
+
+    name = _safe(signature.name)
+    parameters = [_parameter(p) for p in signature.parameters]
+    passed = ", ".join(_passed(p) for p in signature.parameters)
+    lines = []
+    for index in range(len(regions)):
+        if len(regions) > 1:
+            lines.append(f"    {'if' if index == 0 else 'elif'} {CHOICE} == {index}:")
+        lines.append(f"{'        ' if len(regions) > 1 else '    '}region_{index}({passed})")
+    parameters += [f"{CHOICE}: tl.constexpr"] if len(regions) > 1 else []
+    text = "\n".join([f"def {name}({', '.join(parameters)}):", *lines, ""])
+    file = f"<tle_raw {name} {digest(*(region.cache_key for region in regions))[:12]}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {f"region_{i}": region for i, region in enumerate(regions)}
+    scope |= {"tl": tl, "__name__": "tle_raw.whole_kernels"}
+    exec(compile(text, file, "exec", dont_inherit=True), scope)  # annotations are no text of this module's kind
+    return triton.jit(scope[name])
+
+
+def _safe(name: str) -> str:
+    """C++ names may be Python's keywords: ``in``."""
+    return f"{name}_" if keyword.iskeyword(name) or name in _TAKEN or name.startswith("region_") else name
+
+
+def _parameter(parameter: Parameter) -> str:
+    """Numbers have the function's own types, whatever Triton would make of a Python number."""
+    if isinstance(parameter.type, Pointer):
+        return _safe(parameter.name)
+    dtype: Any = parameter.type.dtype  # type: ignore[attr-defined]
+    return f'{_safe(parameter.name)}: "{dtype.name if dtype.is_integer else dtype.triton}"'
+
+
+def _passed(parameter: Parameter) -> str:
+    """Arrays of signed integers are memory of unsigned ones, too: ``check_arguments`` has looked at them."""
+    name = _safe(parameter.name)
+    dtype: Any = parameter.type.dtype  # type: ignore[attr-defined]
+    if isinstance(parameter.type, Pointer) and dtype.is_integer:
+        return f"{name}.to(tl.pointer_type(tl.{dtype.triton}), bitcast=True)"
+    return name
+
+
+def _blocks(value: Any) -> tuple[Block, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, (list, tuple)) and any(isinstance(item, (list, tuple)) for item in value):
+        return tuple(dict.fromkeys(_block(item) for item in value))
+    return (_block(value),)
+
+
+def _block(value: Any) -> Block:
+    """One block, checked against what Triton can launch.
+
+    Raises
+    ------
+    DialectError : no extents, or not 32, 64, … or 1024 threads.
+    """
+    x, y, z = (*read_block(value), 1, 1, 1)[:3]
+    threads = math.prod((x, y, z))
+    if threads % WARP or threads > MOST_THREADS or threads & (threads - 1):
+        raise DialectError(
+            f"Triton cannot launch a block of {threads} threads",
+            table=[Row("threads", "32, 64, 128, 256, 512 or 1024", f"{threads} (block={value})")],
+            hint="round the block up and let the threads beyond the data return, as for a grid that is too large",
+        )
+    return x, y, z
+
+
+def _warps(block: Block) -> int:
+    return math.prod(block) // WARP
+
+
+def _key(value: Any, signature: Signature) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else tuple(value)
+    known = [p.name for p in signature.parameters]
+    for name in names:
+        if name not in known:
+            raise wrong_type("key", f"names of {', '.join(known)}", name)
+    return names
+
+
+def _grid_of(grid: Grid, blocks: tuple[Block, ...]) -> Any:
+    if not callable(grid):
+        return (grid,) if isinstance(grid, int) else tuple(grid)
+    function = grid
+
+    def chosen(meta: Mapping[str, Any]) -> tuple[int, ...]:
+        found = function({**meta, "block": blocks[meta.get(CHOICE, 0)]})
+        return (found,) if isinstance(found, int) else tuple(found)
+
+    return chosen
+
+
+def make_whole_kernel(
+    adapter: Adapter, declaration: Declaration, source: Source, options: Mapping[str, Any], is_kernel: bool
+) -> GlobalKernel:
+    """A kernel around the region.
+
+    Raises
+    ------
+    DialectError : it is no ``__global__`` function, or it takes what a launch cannot give.
+    """
+    try:
+        if source.signature is None or declaration.signature is not None or not is_kernel:
+            raise DialectError(
+                f"`{source.name}` is no whole kernel: as_kernel() launches __global__ functions, with the signature "
+                f"that they state themselves",
+                hint="call it in a @triton.jit kernel, or leave the signature out of its declaration",
+            )
+        if declaration.options.get("grid"):
+            raise DialectError(
+                "a whole kernel has no caller that could give it block indices",
+                hint="declare the fragment once more without grid=, and take as_kernel() of that",
+            )
+        return GlobalKernel(adapter, declaration, source, options)
+    except TLEError as error:
+        raise error.at(fragment=source.name, source=source.place) from None
