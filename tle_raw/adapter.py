@@ -65,7 +65,8 @@ class CompilerOutput:
     1024, comes as an i32 after the entry's other parameters. Regions that follow one another share the memory.
     ``block`` is the shape of the block that the code was compiled for, where it matters. ``route`` names the way that
     the source took, where its dialect has several. ``register_limit`` is the most registers that a thread may have when
-    the kernel starts, for code in which warps hand registers to each other; 0 for none.
+    the kernel starts, for code in which warps hand registers to each other; 0 for none. ``alone`` says that the code
+    relies on being all that its kernel does.
 
     For the CPU, ``text`` is a module for the host, whole but for the C library; ``static_shared`` and ``uses_barrier``
     tell what can no longer be read from it.
@@ -84,6 +85,7 @@ class CompilerOutput:
     block: tuple[int, ...] = ()
     route: str = ""
     register_limit: int = 0
+    alone: bool = False
 
 
 @runtime_checkable

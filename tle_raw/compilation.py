@@ -31,6 +31,7 @@ class CompiledFragment:
     dynamic_shared : bytes whose address the entry takes after its other parameters; 0 for none.
     block : the block that the code was compiled for, or ().
     route : the way that the source took, where its dialect has several.
+    alone : the code relies on being all that its kernel does.
     register_limit : the most registers of a thread when the kernel starts, or 0 where nothing asks for a limit.
     uses_barrier : the code holds a block barrier of its own.
     seconds : the foreign compiler's time when it ran; ``cache_hit`` says that it did not run now.
@@ -57,6 +58,7 @@ class CompiledFragment:
     block: tuple[int, ...] = ()
     route: str = ""
     register_limit: int = 0
+    alone: bool = False
 
     @property
     def text(self) -> str:
@@ -66,7 +68,7 @@ class CompiledFragment:
     @property
     def needs_barriers(self) -> bool:
         """Barriers must stand around its calls: it has tile ports, or scratch memory that others reuse."""
-        return bool(self.bound.tiles or self.static_shared or self.dynamic_shared)
+        return not self.alone and bool(self.bound.tiles or self.static_shared or self.dynamic_shared)
 
 
 _MEMORY: dict[str, CompiledFragment] = {}
@@ -181,6 +183,7 @@ def _meta(source: Source, output: CompilerOutput, module: LinkableModule, files)
         "block": list(output.block),
         "route": output.route,
         "register_limit": output.register_limit,
+        "alone": output.alone,
         "instructions": module.instructions,
         "kept_calls": list(module.kept_calls),
         "compiler": output.compiler,
@@ -216,6 +219,7 @@ def _compiled(entry, bound: BoundSignature, target: Target, inline: bool, cache_
         block=tuple(meta["block"]),
         route=meta["route"],
         register_limit=meta["register_limit"],
+        alone=meta["alone"],
     )
 
 

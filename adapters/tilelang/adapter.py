@@ -76,7 +76,7 @@ class TileLangAdapter:
         tiles = find_named_tiles(program, options.tiles)
         places = block_indices(program, options)
         configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
-        linkable = Linkable(program.prim_func, places, configs, tiles, bool(options.tma), options.exact_block)
+        linkable = Linkable(program.prim_func, places, configs, tiles, bool(options.tma), options.alone)
         text = program.prim_func.script(show_meta=True)
         settings = (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items()))))
         descriptors = LaunchDescriptors(program, linkable, digest(text, settings), declaration.place)

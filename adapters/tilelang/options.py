@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, Row
 
 ROUTES = ("traced", "linked")
-_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "exact_block")
+_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "alone")
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Options:
     to be in bounds is not checked then. ``pass_configs`` is TileLang's own configuration, for the linked route.
     ``tma`` says that the call passes TMA descriptors, made by ``fragment.descriptors(...)``: the linked route then
     leaves TMA and warps that only load as TileLang has them. By default ``as_kernel()`` does so by itself.
-    ``exact_block`` compiles the linked route for just the threads that the kernel has. Triton's own code knows blocks
-    of 32, 64, 128, … threads only, so the region then stands in a kernel without block tensors; elsewhere the other
-    threads of the block stand idle.
+    ``alone`` is the promise that the region is all that its kernel does, as in ``as_kernel()``; it is held against the
+    kernel. The linked route then has just the threads that TileLang has, where Triton's own code knows blocks of 32,
+    64, 128, … only and the others would stand idle, and it puts nothing in order for code before or behind it.
     """
 
     tiles: tuple[str, ...] = ()
@@ -34,14 +34,14 @@ class Options:
     in_grid: bool = False
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
     tma: bool | None = None
-    exact_block: bool = False
+    alone: bool = False
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
         """What can change the code, sorted."""
         grid = ",".join(f"{k}={v}" for k, v in sorted(self.grid.items()))
         return (
-            ("exact_block", str(self.exact_block)),
+            ("alone", str(self.alone)),
             ("grid", grid),
             ("in_grid", str(self.in_grid)),
             ("route", self.route or ""),
@@ -82,13 +82,13 @@ def read_options(given: Mapping[str, Any]) -> Options:
     if not isinstance(configs, Mapping):
         raise _wrong("pass_configs", "a dictionary", configs)
     configs = {str(getattr(key, "value", key)): value for key, value in configs.items()}
-    for name in ("in_grid", "exact_block"):
+    for name in ("in_grid", "alone"):
         if not isinstance(given.get(name, False), bool):
             raise _wrong(name, "True or False", given[name])
-    in_grid, exact, tma = given.get("in_grid", False), given.get("exact_block", False), given.get("tma")
+    in_grid, alone, tma = given.get("in_grid", False), given.get("alone", False), given.get("tma")
     if tma not in (None, True, False):
         raise _wrong("tma", "True, False or None", tma)
-    return Options(tuple(tiles), dict(grid), route, dict(arguments), in_grid, configs, tma, exact)
+    return Options(tuple(tiles), dict(grid), route, dict(arguments), in_grid, configs, tma, alone)
 
 
 def _is_place(value: Any) -> bool:

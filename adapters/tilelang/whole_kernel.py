@@ -134,7 +134,7 @@ class WholeKernel:
         source = self._source
         if route == "linked" and not source.data.options.route:
             route = None  # it is linked all the same, and the report says why it could not be traced
-        options = {"in_grid": True, "exact_block": True, "route": route, "tma": tma, "pass_configs": self.pass_configs}
+        options = {"in_grid": True, "alone": True, "route": route, "tma": tma, "pass_configs": self.pass_configs}
         folder, wrapped = Path(source.place.file).parent, self.program.prim_func
         return declare(self._adapter, Declaration(source.name, None, options, source.place, folder, wrapped=wrapped))
 

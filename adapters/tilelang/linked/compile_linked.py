@@ -48,7 +48,8 @@ class Linkable:
         program id, and a parameter of the signature.
     pass_configs : TileLang's pass configuration. ``tiles`` : the buffers that are tiles of the caller, by name.
     tma : the caller passes TMA descriptors, and has the warps that TileLang wants: nothing is lowered away.
-    exact_block : the launch has as many threads as the kernel; otherwise the next power of two.
+    alone : the region is all that its kernel does. The launch then has as many threads as the kernel; otherwise the
+        next power of two.
     """
 
     prim_func: Any
@@ -56,7 +57,7 @@ class Linkable:
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
     tiles: Mapping[str, NamedTile] = field(default_factory=dict)
     tma: bool = False
-    exact_block: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,17 +84,17 @@ def compiler_identity() -> str:
 def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
     """The C++ text for one call and one architecture."""
     lowered, route = _lower(linkable, arch)
-    launched = lowered.threads if linkable.exact_block else launched_threads(lowered.threads)
-    function = device_function(lowered.text, lowered.kernel, lowered.threads, launched)
+    launched = lowered.threads if linkable.alone else launched_threads(lowered.threads)
+    function = device_function(lowered.text, lowered.kernel, lowered.threads, launched, last=linkable.alone)
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
     needed = needed_by_products(lowered.text) if function.budgets else 0
     if function.budgets and needed > function.budgets.launch:
         raise UnsupportedFeatureError(
             f"the products of `{source.name}` need more registers than a thread has in a block of {launched}",
             table=[Row("registers of a thread", f"at least {needed}", str(function.budgets.launch))],
-            hint="leave tma= out; or say exact_block=True, in a kernel without block tensors",
+            hint="leave tma= out, or launch it by as_kernel()",
         )
-    unit = write_unit(source.name, lowered, function, bound, linkable.places, [arch], tiles, launched)
+    unit = write_unit(source.name, lowered, function, bound, linkable.places, [arch], tiles, launched, linkable.alone)
     return LinkedUnit(unit, lowered, route)
 
 
@@ -165,6 +166,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
         dynamic_shared=linked.unit.shared,
         block=linked.lowered.block if linked.unit.threads == linked.lowered.threads else (linked.unit.threads,),
         register_limit=linked.unit.registers,
+        alone=linkable.alone,
         route=linked.route,
     )
 

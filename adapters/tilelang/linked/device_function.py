@@ -67,8 +67,13 @@ class _Edit:
     text: str
 
 
-def device_function(text: str, kernel: str, threads: int = 0, block: int = 0) -> DeviceFunction:
-    """Rewrite the one kernel of a text, which has ``threads`` threads, for a launch of ``block``.
+def device_function(text: str, kernel: str, threads: int = 0, block: int = 0, last: bool = False) -> DeviceFunction:
+    """Rewrite the one kernel of a text.
+
+    Parameters
+    ----------
+    threads, block : how many threads it has, and how many the launch has.
+    last : nothing follows it in the launch.
 
     Raises
     ------
@@ -96,7 +101,8 @@ def device_function(text: str, kernel: str, threads: int = 0, block: int = 0) ->
             f"const uint3 blockIdx = {BLOCK}; const dim3 gridDim = {GRID}; {{",
         )
     )
-    edits.append(_Edit(offsets.start(tokens[closing]), offsets.end(tokens[closing]), f"{_epilogue(body)}}}}}"))
+    epilogue = "" if last else _epilogue(body)
+    edits.append(_Edit(offsets.start(tokens[closing]), offsets.end(tokens[closing]), f"{epilogue}}}}}"))
     inside = list(_edits_of_body(body, offsets, budgets))
     ends = [offsets.end(tokens[opening]), *(offsets.end(token) for token in body)]
     lead = [text[end : offsets.start(token)] for end, token in zip(ends, body)]

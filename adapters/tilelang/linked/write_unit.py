@@ -48,6 +48,7 @@ def write_unit(
     content: Iterable[str] = (),
     tiles: Mapping[str, bool] | None = None,
     threads: int = 0,
+    alone: bool = False,
 ) -> Unit:
     """The unit for one call.
 
@@ -56,6 +57,7 @@ def write_unit(
     places : where each block index comes from, by its tag: the axis of a program id, or a parameter of the region.
     tiles : the buffers that are tiles, and which of them start as zeros, because the kernel may not write all of it.
     threads : how many the launch has, where it is not the next power of two; the kernel's are the first of them.
+    alone : nothing stands before the region, and nothing follows it.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def write_unit(
         *_barrier_lines(lowered, threads),
         function.text,
         f'\n#line 1 "{LABEL}"',
-        *_entry(entry, lowered, function, bound, places, shared, tiles or {}, threads),
+        *_entry(entry, lowered, function, bound, places, shared, tiles or {}, threads, alone),
     ]
     registers = function.budgets.launch if function.budgets else 0
     return Unit("\n".join(lines) + "\n", entry, shared, registers, threads)
@@ -109,6 +111,7 @@ def _entry(
     shared: int,
     tiles: Mapping[str, bool],
     threads: int,
+    alone: bool,
 ) -> Iterator[str]:
     parameters = [f"{_crossing(p, tiles)} p{i}" for i, p in enumerate(bound.crossing)] or ["int"]
     parameters += ["unsigned shared"] if shared else []
@@ -123,17 +126,17 @@ def _entry(
     memory = "(unsigned char*)(__attribute__((address_space(3))) unsigned char*)shared" if shared else "nullptr"
     passed = [f"k{i}" for i in range(lowered.parameters)]
     call = f"[[clang::always_inline]] {function.name}({', '.join([*passed, 'block', 'grid', memory, 'registers'])});"
-    yield from _run(call, lowered, function, threads)
+    yield from _run(call, lowered, function, threads, alone)
     yield "  return 0;"
     yield "}"
 
 
-def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int) -> Iterator[str]:
+def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, alone: bool) -> Iterator[str]:
     """The call, by those threads that TileLang has, in the launch's own terms."""
     copies = any(a.kind == DESCRIPTOR for a in lowered.arguments) or function.stores_by_tma
     budgets = function.budgets
     yield f"  unsigned registers = {budgets.launch if budgets else 0};"
-    if copies:
+    if copies and not alone:  # it waits for all of the GPU's memory, which takes microseconds
         yield "  tle::tilelang::order_with_bulk_copies();"
     if lowered.threads == threads:
         yield f"  {call}"
@@ -141,6 +144,8 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int) ->
         yield f"  if (threadIdx.x < {lowered.threads}u) {{ {call} }}"
         if budgets:
             yield f"  else tle::tilelang::give_registers<{FEWEST}>(registers);"
+    if alone:
+        return
     if function.stores_by_tma:
         yield "  tle::tilelang::finish_bulk_stores();"
         yield "  tle::tilelang::order_with_bulk_copies();"

@@ -24,6 +24,7 @@ from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import TLEError
 from tle_raw.flir import hooks, traced_regions
 from tle_raw.flir.compile_fragments import compile_fragments
+from tle_raw.flir.nvidia.check_alone import check_alone
 from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_regions import (
     WARP,
@@ -88,6 +89,7 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
             _check(region, options)
         check_not_specialised(lines, regions, capability)
         module.compiled = compile_fragments([r.record for r in regions], Target("cuda", capability))
+        check_alone(lines, regions, module.compiled)
         module.threads = exact_block(lines, module.compiled)
         for region, fragment in zip(regions, () if module.threads else module.compiled):
             check_compiled(region, fragment, options)

@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 import triton
+import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
@@ -63,7 +64,7 @@ def test_products_that_do_not_fit_among_idle_warps():
 
 def compile_kernel(kernel, num_warps, **constants):
     types = {name: "constexpr" if name in constants else "*fp16" for name in kernel.arg_names}
-    types |= {"tma": "*u8"} | ({"out": "*fp32"} if "out" in types else {})
+    types |= {name: type_ for name, type_ in (("tma", "*u8"), ("out", "*fp32")) if name in types}
     aligned = {(n,): [["tt.divisibility", 16]] for n, name in enumerate(kernel.arg_names) if name not in constants}
     source = ASTSource(kernel, types, constants, aligned)
     return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": num_warps})
@@ -79,10 +80,37 @@ def test_tma_can_be_left_out():
     assert tle_raw.report(kernel).regions[0].route == "linked" and "bulk.tensor" not in body(kernel)
 
 
-def test_barriers_end_with_the_region():
-    text = body(compiled(kernels.gemm(256, 256, 256, (128, 128, 64), stages=2)))
-    assert text.count("mbarrier.inval") == text.count("mbarrier.init")
+def test_among_other_code_a_region_leaves_everything_in_order():
+    text = body(compile_kernel(tma_regions.persistent_squares, rows=4, columns=3, width=768, num_warps=16))
+    assert text.count("mbarrier.inval") == text.count("mbarrier.init") > 0
     assert text.index("fence.proxy.async") < text.index("cp.async.bulk.tensor")
+    assert "setmaxnreg.dec.sync.aligned.u32 128" in text and "setmaxnreg.inc.sync.aligned.u32 128" in text
+
+
+def test_alone_it_does_no_more_than_tilelang_does():
+    kernel = compiled(kernels.gemm(256, 512, 256, (128, 256, 64), threads=256))
+    text = body(kernel)
+    assert "mbarrier.inval" not in text and "fence.proxy.async" not in text and text.count("setmaxnreg") == 2
+    assert "MEMBAR" not in kernel.asm["sass"]
+
+
+def test_a_region_that_is_declared_alone_must_be():
+    product = tle_raw.fragment(kernels.gemm(256, 256, 256, (128, 128, 64)), route="linked", alone=True)
+
+    @triton.jit
+    def twice(A, B, C):
+        product(A, B, C)
+        product(A, B, C)
+
+    @triton.jit
+    def stored(A, B, C):
+        product(A, B, C)
+        tl.store(C, 0.0)
+
+    for kernel, company in ((twice, "another region"), (stored, "tt.store")):
+        with pytest.raises(RegionError, match="alone") as caught:
+            compile_kernel(kernel, num_warps=4)
+        assert company in str(caught.value) and caught.value.context.call_site.text.strip() == "product(A, B, C)"
 
 
 def test_descriptors_tell_tilelangs_own_numbers():

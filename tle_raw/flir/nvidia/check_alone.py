@@ -1,0 +1,39 @@
+"""Regions that are all that their kernel does: nothing stands before them, nothing follows, nothing repeats them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tle_raw.compilation import CompiledFragment
+from tle_raw.errors import RegionError, Row
+from tle_raw.flir.nvidia.read_ports import Region
+
+_OPERATION = re.compile(r'^\s*(?:%[^=]*= )?"?(?P<name>[a-z_]+(?:\.[a-z_0-9]+)*)"?[\s(]')
+_HARMLESS = ("module", "tt.func", "tt.return", "tt.get_program_id", "tt.get_num_programs", "tt.extern_elementwise")
+_ARITHMETIC = ("arith.", "ub.")
+
+
+def check_alone(lines: Sequence[str], regions: Sequence[Region], fragments: Sequence[CompiledFragment]) -> None:
+    """A fragment that was compiled to stand alone leaves out what others in its kernel would need.
+
+    Raises
+    ------
+    RegionError : it has company.
+    """
+    for region, fragment in zip(regions, fragments):
+        company = next(_company(lines), "another region" if len(regions) > 1 else "")
+        if fragment.alone and company:
+            raise RegionError(
+                f"the fragment `{fragment.name}` was declared to stand alone in its kernel",
+                table=[Row("beside it", "nothing", company)],
+                hint="leave alone= out",
+            ).at(fragment=fragment.name, call_site=region.record.call_site)
+
+
+def _company(lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        if line.startswith(("#", "//")) or not (match := _OPERATION.match(line)):
+            continue
+        if match["name"] not in _HARMLESS and not match["name"].startswith(_ARITHMETIC):
+            yield match["name"]
