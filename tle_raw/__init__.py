@@ -69,6 +69,6 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_LATER[name]), name)
         globals()[name] = value
         return value
-    if name == "mlir":  # the language of a dialect, as a module of its own
-        return import_module("tle_raw.mlir")
+    if name in ("mlir", "pycuda"):  # the language of a dialect, as a module of its own
+        return import_module(f"tle_raw.{name}")
     raise AttributeError(f"module 'tle_raw' has no attribute {name!r}")

@@ -13,7 +13,7 @@ ADAPTERS = "tle_raw.adapters"
 _REGISTERED: dict[str, Adapter] = {}
 
 # Dialects that the project plans; asking for one says so instead of "unknown".
-PLANNED = ("pycuda", "ptx")
+PLANNED = ("ptx",)
 
 
 def register_adapter(adapter: Adapter) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from tle_raw.dialect_options import absolute_path, known_options, wrong_type
 from tle_raw.errors import DialectError
 
-NAMES = ("file", "source", "symbol", "include_dirs", "defines", "flags", "block", "grid", "shared")
+NAMES = ("file", "source", "symbol", "include_dirs", "defines", "flags", "block", "grid", "shared", "extern_c")
 AXES = tuple(f"{variable}.{axis}" for variable in ("blockIdx", "gridDim") for axis in "xyz")
 ALIASES = {"extern_func_name": "symbol"}  # FlagTree's name
 
@@ -63,7 +63,7 @@ class Options:
     """``file`` or ``source`` is set. Paths are absolute, flags are clang's.
 
     ``grid`` and ``shared`` are for ``__global__`` functions: where a block's index comes from, such as
-    ``("blockIdx.x", "row")``, and the bytes of ``extern __shared__``.
+    ``("blockIdx.x", "row")``, and the bytes of ``extern __shared__``. ``extern_c`` puts the text into ``extern "C"``.
     """
 
     file: Path | None
@@ -76,6 +76,7 @@ class Options:
     block: tuple[int, ...] = ()
     grid: tuple[tuple[str, int | str], ...] = ()
     shared: int = 0
+    extern_c: bool = False
 
     @property
     def search_dirs(self) -> tuple[Path, ...]:
@@ -104,6 +105,7 @@ class Options:
             "block": json.dumps(self.block),
             "grid": json.dumps(self.grid),
             "shared": str(self.shared),
+            "extern_c": str(self.extern_c),
         }
         return tuple(sorted(values.items()))
 
@@ -137,6 +139,7 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
         read_block(given.get("block", ())),
         _grid(given.get("grid", {})),
         read_shared(given.get("shared", 0)),
+        bool(given.get("extern_c", False)),
     )
 
 

@@ -36,7 +36,7 @@ class CxxType:
     @property
     def dtype(self) -> DType | None:
         """The dtype of a number, or of the numbers behind a pointer; None for what is none of ours."""
-        found = _DTYPES.get(self.pointee or self.text)
+        found = number_dtype(self.pointee or self.text)
         return found or (_vector_dtype(self.pointee) if self.pointee else None)
 
 
@@ -49,6 +49,11 @@ class Prototype:
 
     def to_json(self) -> str:
         return json.dumps([[t.text, t.pointee, t.is_const] for t in (self.result, *self.parameters)])
+
+
+def number_dtype(spelled: str) -> DType | None:
+    """The dtype of a C++ type as written, or None."""
+    return _DTYPES.get(spelled)
 
 
 def prototype_from_json(text: str) -> Prototype:

@@ -83,8 +83,10 @@ def _user_lines(
     yield from _block_lines(options.block)
     yield from _grid_lines(dict(options.grid))
     yield from define_lines(options)
+    yield from ['extern "C" {'] if options.extern_c else []
     yield f'#include "{options.file}"' if options.file else f"{line}\n{text}"
     yield f'\n#line 1 "{LABEL}"'
+    yield from ["}"] if options.extern_c else []
 
 
 def line_directive(number: int, file: str) -> str:

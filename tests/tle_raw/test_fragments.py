@@ -86,7 +86,7 @@ def test_an_unknown_dialect_names_the_near_one():
         tle_raw.dialect("cudda", source="")(lambda: None)
 
 
-@pytest.mark.parametrize("name", ["pycuda", "ptx"])
+@pytest.mark.parametrize("name", ["ptx"])
 def test_a_planned_dialect_says_that_it_is_not_there_yet(name):
     def f(p: Pointer["f32"]): ...
 

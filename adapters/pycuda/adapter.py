@@ -1,0 +1,36 @@
+"""The dialect "pycuda": CUDA text under PyCUDA's rules, and what PyCUDA's own objects tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tle_raw.adapter import Declaration, Source
+from tle_raw.adapters.cuda import CudaAdapter
+from tle_raw.adapters.pycuda.recorded import declaration_of, is_pycuda_object
+from tle_raw.dialect_options import known_options
+
+
+class PycudaAdapter(CudaAdapter):
+    """``dialect("pycuda", source=…, no_extern_c=False, …)``, otherwise as ``dialect("cuda")``."""
+
+    name = "pycuda"
+
+    def takes(self, source: object, named: bool) -> bool:
+        """PyCUDA's own objects, known by their class; text and files go the way of the cuda dialect."""
+        return is_pycuda_object(source)
+
+    def complete(self, declaration: Declaration) -> Declaration:
+        """With the recorded source, options and signature of the object."""
+        return declaration_of(declaration)
+
+    def read(self, declaration: Declaration) -> Source:
+        return super().read(replace(declaration, options=_wrapped(declaration.options)))
+
+
+def _wrapped(options: Mapping[str, Any]) -> dict[str, Any]:
+    """PyCUDA puts the text into ``extern "C"``."""
+    plain = known_options("pycuda", {k: v for k, v in options.items() if k == "no_extern_c"}, ("no_extern_c",), {})
+    rest = {k: v for k, v in options.items() if k != "no_extern_c"}
+    return rest if plain.get("no_extern_c") else {**rest, "extern_c": True}

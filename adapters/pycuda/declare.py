@@ -1,0 +1,76 @@
+"""Declares fragments of generated or given CUDA text, at the line of the user's that asks for them."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tle_raw.adapter import Declaration
+from tle_raw.adapters.cuda.wrapper import line_directive
+from tle_raw.errors import Place, TLEError
+from tle_raw.signature import Signature
+from tle_raw.source_text import place_of_text
+
+PACKAGES = ("tle_raw.", "pycuda.")
+
+# nvcc's options for ptxas and for the host: Triton assembles, and there is no host code.
+_ASSEMBLER = ("-Xptxas", "--ptxas-options", "--maxrregcount", "-maxrregcount")
+_HOST = ("-Xcompiler", "-Xlinker", "--compiler-options", "-ccbin", "--compiler-bindir")
+_WITH_VALUE = (*_ASSEMBLER, *_HOST, "-arch", "-code", "--gpu-architecture", "--gpu-code")
+_ALONE = ("-keep", "--keep", "-m64", "-m32", "-G", "--device-debug", "-g", "--resource-usage", "-res-usage")
+
+
+def caller_place() -> Place:
+    """The line that called into this package, or into PyCUDA."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(PACKAGES):
+        frame = frame.f_back
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    return Place(file, line, 0, linecache.getline(file, line).rstrip())
+
+
+def declare_text(
+    name: str, text: str, symbol: str, signature: Signature | None, options: Mapping[str, Any], place: Place
+) -> Any:
+    """A fragment of the dialect "pycuda"."""
+    from tle_raw.fragments import declare
+    from tle_raw.registry import find_adapter
+
+    given = {"source": text, "symbol": symbol, **options}
+    folder = Path(place.file).resolve().parent if Path(place.file).exists() else Path.cwd()
+    try:
+        return declare(find_adapter("pycuda"), Declaration(name, signature, given, place, folder, wrapped=text))
+    except TLEError as error:
+        raise error.at(fragment=name, source=place) from None
+
+
+def at_its_line(text: str, place: Place) -> str:
+    """The text behind the number of the line where it stands in the Python file."""
+    found = place_of_text(text, place) if text.strip() else place
+    return f"{line_directive(found.line, found.file)}\n{text}\n"
+
+
+def clang_flags(options: Any) -> list[str]:
+    """PyCUDA's ``options``, which are nvcc's, without those that have no meaning before Triton's own assembler."""
+    given = [options] if isinstance(options, str) else list(options or ())
+    kept: list[str] = []
+    skip = False
+    for option in given:
+        if skip:
+            skip = False
+        elif option in _WITH_VALUE:
+            skip = True
+        elif option not in _ALONE and not option.startswith(tuple(f"{name}=" for name in _WITH_VALUE)):
+            kept.append(option)
+    return kept
+
+
+def pycuda_headers() -> Sequence[str]:
+    """The folder of PyCUDA's own headers, where PyCUDA is installed."""
+    from tle_raw.linker.wheels import package_folder
+
+    folder = package_folder("pycuda")
+    return [str(folder / "cuda")] if folder and (folder / "cuda").is_dir() else []

@@ -1,0 +1,72 @@
+"""PyCUDA's scan kernels: a scan of a tile by a block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tle_raw.adapters.pycuda.arguments import dtype_of
+from tle_raw.adapters.pycuda.declare import at_its_line, caller_place, clang_flags, declare_text, pycuda_headers
+from tle_raw.errors import DialectError
+from tle_raw.signature import INOUT, Parameter, Signature, Tile
+
+_SYMBOL = "tle_raw_scan"
+
+
+def InclusiveScanKernel(
+    dtype: Any,
+    scan_expr: str,
+    neutral: Any = None,
+    name_prefix: str = "scan",
+    options: Any = None,
+    preamble: str = "",
+    devices: Any = None,
+) -> Any:
+    """A fragment ``y = scan(x)``: each element with all before it. ``scan_expr`` joins ``a`` with ``b`` behind it."""
+    return _scan(dtype, scan_expr, neutral, name_prefix, options, preamble, exclusive=False)
+
+
+def ExclusiveScanKernel(
+    dtype: Any,
+    scan_expr: str,
+    neutral: Any = None,
+    name_prefix: str = "scan",
+    options: Any = None,
+    preamble: str = "",
+    devices: Any = None,
+) -> Any:
+    """A fragment ``y = scan(x)``: all elements before each one; the first becomes ``neutral``.
+
+    Raises
+    ------
+    DialectError : there is no neutral element.
+    """
+    if neutral is None:
+        raise DialectError("an exclusive scan needs a neutral element", hint='neutral="0"').at(
+            fragment=name_prefix, source=caller_place()
+        )
+    return _scan(dtype, scan_expr, neutral, name_prefix, options, preamble, exclusive=True)
+
+
+def _scan(dtype: Any, scan_expr: str, neutral: Any, name: str, options: Any, preamble: str, exclusive: bool) -> Any:
+    place = caller_place()
+    own = dtype_of(dtype, "dtype", place)
+    text = "\n".join(
+        [
+            f"#include <{own.header}>" if own.header else "",
+            "#include <tle_raw/pycuda.h>",
+            at_its_line(preamble, place),
+            f"__device__ void {_SYMBOL}({own.cxx}* tle_raw_data) {{",
+            f"  const auto tle_raw_join = [&]({own.cxx} a, {own.cxx} b) -> {own.cxx} {{ return",
+            at_its_line(scan_expr, place),
+            "; };",
+            f"  const {own.cxx} tle_raw_neutral =",
+            at_its_line(str(neutral), place) if neutral is not None else f"{own.cxx}{{}}",
+            ";",
+            f"  tle::pycuda::scan_block<{own.cxx}>(tle_raw_data, TLE_N, tle_raw_neutral, {str(exclusive).lower()}, "
+            f"tle_raw_join);",
+            "}",
+        ]
+    )
+    signature = Signature(name, (Parameter("data", Tile(own, ("N",)), INOUT),))
+    given = {"flags": clang_flags(options), "include_dirs": pycuda_headers(), "no_extern_c": True}
+    return declare_text(name, text, _SYMBOL, signature, given, place)

@@ -1,0 +1,182 @@
+"""What PyCUDA's arguments become, and what is refused at its line."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import tle_raw
+from tests.adapters.pycuda import programs as p
+from tle_raw import pycuda
+from tle_raw.errors import (
+    CompilationFailed,
+    DialectError,
+    FragmentSourceError,
+    SignatureError,
+    SymbolError,
+    ToolchainError,
+    UnsupportedFeatureError,
+)
+
+
+def test_signatures_follow_from_what_the_operation_does():
+    assert str(p.axpby.signature) == (
+        "axpby(a: Scalar[f32], x: Element[f32], b: Scalar[f32], y: Element[f32]) -> Element[f32]"
+    )
+    assert str(p.clamp.signature) == "clamp(x: InOut[Element[f32]], limit: Scalar[f32])"
+    assert str(p.ramp.signature) == "ramp(step: Scalar[i32], i: Element[i32]) -> Element[i32]"
+    assert str(p.dot.signature) == "reduce_kernel(x: Tile[f32, N], y: Tile[f32, N]) -> Scalar[f32]"
+    assert str(p.row_sums.signature) == (
+        "reduce_kernel(x: Tile[f32, M, N], shift: Scalar[f64], out: Out[Tile[f64, M]])"
+    )
+    assert str(p.running.signature) == "scan(data: InOut[Tile[f64, N]])"
+    assert str(p.multiply.signature) == (
+        "multiply(dest: InOut[Pointer[f32]], a: InOut[Pointer[f32]], b: InOut[Pointer[f32]])"
+    )
+
+
+@pytest.mark.parametrize(
+    "operation, expected",
+    [
+        ("z[i] = x[i]", "-> Element[f32]"),
+        ("float t = x[i]; z[i] = t", "-> Element[f32]"),
+        ("if (x[i] > 0) z[i] = x[i]", "z: InOut[Element[f32]]"),
+        ("if (x[i] > 0) return; z[i] = x[i]", "z: InOut[Element[f32]]"),
+        ("z[i] += x[i]", "z: InOut[Element[f32]]"),
+        ("z[i] = z[i] + x[i]", "z: InOut[Element[f32]]"),
+        ("z[i]++; x[i];", "z: InOut[Element[f32]]"),
+        ("--z[i]", "z: InOut[Element[f32]]"),
+        ("x[i] == 1 ? z[i] = 1 : 0", "z: InOut[Element[f32]]"),
+        ("z[i] = 1", "-> Element[f32]"),
+        ("atomicAdd(&z[i], x[i])", "z: InOut[Element[f32]]"),
+    ],
+)
+def test_a_result_is_passed_where_its_old_elements_may_stay(operation, expected):
+    kernel = pycuda.ElementwiseKernel("float *x, float *z", operation)
+    assert expected in str(kernel.signature)
+    assert kernel.compile("cuda:90").instructions > 0
+
+
+def test_a_vector_alone_tells_the_shape():
+    assert str(pycuda.ElementwiseKernel("float a, float *z", "z[i] = a", "fill").signature) == (
+        "fill(a: Scalar[f32], z: InOut[Element[f32]])"
+    )
+
+
+class VectorArg:
+    """PyCUDA's own is known by its name and its two attributes."""
+
+    def __init__(self, dtype, name):
+        self.dtype, self.name = np.dtype(dtype), name
+
+
+class ScalarArg(VectorArg):
+    pass
+
+
+def test_arguments_may_be_objects():
+    kernel = pycuda.ElementwiseKernel(
+        [ScalarArg(np.int64, "k"), VectorArg(np.float64, "x"), VectorArg(np.float64, "z")], "z[i] = x[i] * k", "scaled"
+    )
+    assert str(kernel.signature) == "scaled(k: Scalar[i64], x: Element[f64]) -> Element[f64]"
+
+
+def line_of(words):
+    lines, first = inspect.getsourcelines(inspect.getmodule(line_of))
+    return next(first + k + (first == 0) for k, text in enumerate(lines) if words in text and "line_of" not in text)
+
+
+@pytest.mark.parametrize(
+    "arguments, operation, kind, message",
+    [
+        ("float *x, float *z", "z[i] = x[i + 1]", UnsupportedFeatureError, "`x`"),
+        ("float *x, float *z", "z[i] = x[0]", UnsupportedFeatureError, "`x`"),
+        ("float *x, float *z", "z[i] = f(x)", UnsupportedFeatureError, "`x`"),
+        ("float *x, float *z", "z[i] = 1; x[i] = 2", UnsupportedFeatureError, "2 vectors"),
+        ("float *x", "x[i];", UnsupportedFeatureError, "0 vectors"),
+        ("float **x", "x[i] = 0", SignatureError, "`x`"),
+        ("struct S *x", "x[i] = 0", SignatureError, "`x`"),
+        ("pycuda::complex<float> *x", "x[i] = 0", SignatureError, "complex"),
+        ("", "x[i] = 0", UnsupportedFeatureError, "0 vectors"),
+        (3, "x[i] = 0", SignatureError, "VectorArg"),
+    ],
+)
+def test_elementwise_kernels_that_are_none_are_refused(arguments, operation, kind, message):
+    with pytest.raises(kind, match=message) as error:
+        pycuda.ElementwiseKernel(arguments, operation)
+    assert error.value.context.source.file == __file__
+
+
+def test_an_operation_that_does_not_compile_is_shown_at_its_line():
+    kernel = pycuda.ElementwiseKernel(
+        "float *x",
+        """
+        float t = 2;
+        x[i] = t * nowhere;
+        """,
+    )
+    with pytest.raises(CompilationFailed, match="nowhere") as error:
+        kernel.compile("cuda:90")
+    place = error.value.context.source
+    assert place.file == __file__ and place.line == line_of("x[i] = t * nowhere;")
+
+
+def test_loops_around_an_operation_are_refused():
+    with pytest.raises(DialectError, match="loop_prep"):
+        pycuda.ElementwiseKernel("float *x", "x[i] = 0", loop_prep="int k = 0;")
+
+
+def test_reductions_and_scans_check_their_arguments():
+    with pytest.raises(SignatureError, match="vector"):
+        pycuda.ReductionKernel(np.float32, "0", "a+b", "k", "float k")
+    with pytest.raises(SignatureError, match="dtype_out"):
+        pycuda.ReductionKernel(np.complex64, "0", "a+b")
+    with pytest.raises(DialectError, match="axis"):
+        pycuda.ReductionKernel(np.float32, "0", "a+b", axis=2)
+    with pytest.raises(DialectError, match="neutral"):
+        pycuda.ExclusiveScanKernel(np.int32, "a+b")
+    with pytest.raises(CompilationFailed, match="nothing") as error:
+        pycuda.ReductionKernel(np.float32, "0", "a + nothing").compile("cuda:90", N=64)
+    assert error.value.context.source.file == __file__
+
+
+def test_functions_of_modules_are_looked_up():
+    with pytest.raises(SymbolError, match="missing"):
+        p.MODULE.get_function("missing")
+    with pytest.raises(DialectError, match="text"):
+        pycuda.SourceModule(b"")
+
+
+def test_a_module_is_extern_c_unless_it_says_no():
+    overloads = "template <class T> __global__ void k(T* x) { x[0] = 1; }\n"
+    with pytest.raises(CompilationFailed, match="linkage"):
+        pycuda.SourceModule(overloads).get_function("k<float>")
+    assert pycuda.SourceModule(overloads, no_extern_c=True).get_function("k<float>").signature is not None
+
+
+def test_the_dialect_takes_text_as_a_module_does():
+    @tle_raw.dialect("pycuda", source="__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }")
+    def k(*args, **kwargs): ...
+
+    assert k.dialect == "pycuda" and str(k.signature) == "k(x: InOut[Pointer[f32]], n: Scalar[i32])"
+    assert k.compile("cuda:90").instructions > 0
+
+
+def test_objects_of_pycuda_say_what_is_missing():
+    kinds = {n: type(n, (), {"__module__": "pycuda.compiler"}) for n in ("SourceModule", "ReductionKernel", "Context")}
+    for name, message in [("SourceModule", "remember"), ("ReductionKernel", "remember"), ("Context", "no fragment")]:
+        with pytest.raises(FragmentSourceError) as error:
+            tle_raw.fragment(kinds[name]())
+        assert message in f"{error.value.message} {error.value.hint}"
+
+
+def test_remembering_needs_pycuda():
+    try:
+        import pycuda.driver  # noqa: F401
+    except ImportError:
+        with pytest.raises(ToolchainError, match="PyCUDA cannot be imported"):
+            pycuda_remember()
+
+
+def pycuda_remember():
+    pycuda.remember()

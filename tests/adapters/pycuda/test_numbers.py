@@ -1,0 +1,125 @@
+"""PyCUDA's kernels as fragments: their numbers on the CPU, and one inlined kernel for GPUs."""
+
+import numpy as np
+import pytest
+
+import tle_raw
+from tests.adapters.pycuda import programs as p
+from tests.support import compile_kernel, ptx_calls
+
+RANDOM = np.random.default_rng(7)
+
+
+def floats(*shape, dtype=np.float32):
+    return RANDOM.standard_normal(shape).astype(dtype)
+
+
+def test_an_elementwise_kernel_gives_the_vector_that_it_writes():
+    x, y, z = floats(1000), floats(1000), np.zeros(1000, np.float32)
+    p.axpby_kernel[(4,)](x, y, z, 1000, N=256)
+    np.testing.assert_allclose(z, 2.0 * x.astype(np.float64) - 0.5 * y, rtol=1e-5, atol=1e-6)
+
+
+def test_a_vector_that_is_written_in_part_keeps_its_other_elements():
+    x = floats(128)
+    expected = np.clip(x, -0.5, 0.5)
+    p.clamp_kernel[(1,)](x, N=128)
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_an_index_that_is_a_number_is_an_argument():
+    z = np.zeros(64, np.int32)
+    p.ramp_kernel[(1,)](z, N=64)
+    np.testing.assert_array_equal(z, np.arange(64) * 3 + 1)
+
+
+def test_elements_of_two_dtypes():
+    x, y = floats(64, dtype=np.float16), np.zeros(64)
+    p.halves_kernel[(1,)](x, y, N=64)
+    np.testing.assert_array_equal(y, x.astype(np.float64) / 2)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 8])
+@pytest.mark.parametrize("n", [16, 1024])
+def test_a_reduction_is_a_number_of_the_block(n, num_warps):
+    x, y, out = floats(n), floats(n), np.zeros(1, np.float32)
+    p.dot_kernel[(1,)](x, y, out, N=n, num_warps=num_warps)
+    np.testing.assert_allclose(out[0], x.astype(np.float64) @ y, rtol=1e-4, atol=1e-4)
+
+
+def test_a_reduction_without_a_map_takes_its_vector():
+    x, out = RANDOM.integers(-3000, 3000, 256).astype(np.int16), np.zeros(1, np.int32)
+    p.largest_kernel[(1,)](x, out, N=256)
+    assert out[0] == x.max()
+
+
+def test_reductions_of_bytes():
+    x, out, rows = RANDOM.integers(0, 16, (8, 32)).astype(np.uint8), np.zeros(1, np.uint8), np.zeros(8, np.uint8)
+    p.bits_kernel[(1,)](x, out, rows, M=8, N=32)
+    assert out[0] == np.bitwise_or.reduce(x, axis=None)
+    np.testing.assert_array_equal(rows, np.bitwise_or.reduce(x, axis=1))
+
+
+@pytest.mark.parametrize("shape", [(4, 64), (64, 4), (256, 8)])
+def test_partials_along_an_axis(shape):
+    x, rows, columns = floats(*shape), np.zeros(shape[0]), np.zeros(shape[1], np.float32)
+    p.sums_kernel[(1,)](x, rows, columns, M=shape[0], N=shape[1])
+    np.testing.assert_allclose(rows, (x.astype(np.float64) + 0.25).sum(1), rtol=1e-12)
+    np.testing.assert_allclose(columns, x.astype(np.float64).sum(0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("n", [2, 32, 64, 128, 1024])
+def test_scans(n, num_warps):
+    x = RANDOM.standard_normal(n)
+    expected = np.cumsum(x)
+    p.running_kernel[(1,)](x, N=n, num_warps=num_warps)
+    np.testing.assert_allclose(x, expected, rtol=1e-9, atol=1e-9)
+    k = RANDOM.integers(-100, 100, n).astype(np.int32)
+    expected = np.cumsum(k) - k
+    p.before_kernel[(1,)](k, N=n, num_warps=num_warps)
+    np.testing.assert_array_equal(k, expected)
+
+
+def test_a_scan_keeps_the_order():
+    x = RANDOM.integers(-50, 10, 512).astype(np.int32)
+    expected = x.copy()
+    for i in range(1, len(x)):
+        expected[i] = x[i] if x[i] >= 0 else expected[i - 1]
+    p.last_kernel[(1,)](x, N=512)
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("kernel", [p.multiply_kernel, p.shaped_kernel])
+def test_a_module_gives_its_functions(kernel):
+    a, b, dest = floats(128), floats(128), np.zeros(128, np.float32)
+    kernel[(1,)](dest, a, b, num_warps=4)
+    np.testing.assert_allclose(dest, 2 * a * b, rtol=1e-6)
+
+
+def test_a_function_of_a_module_is_a_whole_kernel():
+    count = p.MODULE.get_function("count").as_kernel(block=(32, 2))
+    n = np.zeros(1, np.int32)
+    count(n, grid=(3, 2))
+    assert n[0] == 64 * 6
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize(
+    "kernel, types, constants",
+    [
+        (p.axpby_kernel, {"x": "*fp32", "y": "*fp32", "z": "*fp32", "n": "i32"}, {"N": 256}),
+        (p.ramp_kernel, {"z": "*i32"}, {"N": 64}),
+        (p.halves_kernel, {"x": "*fp16", "y": "*fp64"}, {"N": 64}),
+        (p.dot_kernel, {"x": "*fp32", "y": "*fp32", "out": "*fp32"}, {"N": 1024}),
+        (p.bits_kernel, {"x": "*u8", "out": "*u8", "rows": "*u8"}, {"M": 8, "N": 32}),
+        (p.sums_kernel, {"x": "*fp32", "rows": "*fp64", "columns": "*fp32"}, {"M": 4, "N": 64}),
+        (p.running_kernel, {"x": "*fp64"}, {"N": 256}),
+        (p.shaped_kernel, {"dest": "*fp32", "a": "*fp32", "b": "*fp32"}, {}),
+    ],
+)
+def test_one_kernel_without_calls(kernel, types, constants, capability):
+    compiled = compile_kernel(kernel, types, constants, capability)
+    report = tle_raw.report(compiled)
+    assert not ptx_calls(compiled) and report.one_kernel
+    assert all(region.inlined for region in report.regions)
