@@ -10,12 +10,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.cli.table import columns
 from tle_raw.errors import FragmentSourceError, Place
 from tle_raw.porting import Obstacle, Ported, PortRequest, Skipped
-from tle_raw.porting.run import Outcome, port, porting_dialect
+
+if TYPE_CHECKING:
+    from tle_raw.porting.run import Outcome
 
 LIMIT = 600.0
 HINT_AT = "      "
@@ -51,6 +53,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tle_raw.porting.run import port, porting_dialect
+
     file, name = _split(arguments.where)
     output = arguments.output or file.with_name(f"{file.stem}_triton.py")
     dialect = porting_dialect(file, arguments.dialect)
