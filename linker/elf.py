@@ -13,17 +13,21 @@ HEADER_BYTES = 64
 SYMBOL_TABLE = 2  # SHT_SYMTAB
 UNDEFINED = 0  # SHN_UNDEF
 GLOBAL, WEAK = 1, 2  # STB_GLOBAL, STB_WEAK
-FUNCTION = 2  # STT_FUNC
+OBJECT, FUNCTION = 1, 2  # STT_OBJECT, STT_FUNC
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
 
 class Symbol(NamedTuple):
-    """A named symbol, the section that defines it, 0 for none, and whether it is a function that others can call."""
+    """A named symbol, the section that defines it, 0 for none, and whether it is a function that others can call.
+
+    ``bytes`` is the size of a variable that others can see, or 0.
+    """
 
     name: str
     section: int
     is_visible_function: bool = False
+    bytes: int = 0
 
 
 def undefined_symbols(image: bytes) -> list[str]:
@@ -57,8 +61,13 @@ def symbols(image: bytes) -> Iterator[Symbol]:
         kind, start, length, names = section[1], section[4], section[5], section[6]
         if kind == SYMBOL_TABLE:
             for position in range(start, start + length, _SYMBOL.size):
-                name, info, _, defined_in, _, _ = _SYMBOL.unpack_from(image, position)
+                name, info, _, defined_in, _, size = _SYMBOL.unpack_from(image, position)
                 if name:
                     begin = sections[names][4] + name
-                    visible = info >> 4 in (GLOBAL, WEAK) and info & 15 == FUNCTION and defined_in != UNDEFINED
-                    yield Symbol(image[begin : image.index(b"\0", begin)].decode(), defined_in, visible)
+                    visible = info >> 4 in (GLOBAL, WEAK) and defined_in != UNDEFINED
+                    yield Symbol(
+                        image[begin : image.index(b"\0", begin)].decode(),
+                        defined_in,
+                        visible and info & 15 == FUNCTION,
+                        size if visible and info & 15 == OBJECT else 0,
+                    )

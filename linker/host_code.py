@@ -15,6 +15,7 @@ from tle_raw.linker.llvm_text import UnreadableIRError
 from tle_raw.linker.llvmlite_binding import load_llvmlite
 from tle_raw.linker.normalise import normalise
 from tle_raw.linker.older_literals import older_literals
+from tle_raw.linker.symbols import is_settable_name
 
 ENTRY = "tle_launch"
 # A definition of this linkage is only a copy of one that stands elsewhere: it cannot be made internal.
@@ -176,7 +177,7 @@ def _internalise(module: Any, entry: str) -> None:
     if entry not in names:
         raise LinkError(f"the kernel's module defines no {entry}", hint=f"it defines {', '.join(names) or 'nothing'}")
     for value in _definitions(module):
-        if value.name != entry:
+        if value.name != entry and not is_settable_name(value.name):
             value.linkage = "internal"
             value.visibility = "default"
 

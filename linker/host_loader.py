@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from tle_raw.errors import LinkError
+from tle_raw.linker.elf import symbols
 from tle_raw.linker.host_code import ENTRY, target_machine
 from tle_raw.linker.host_cpu import host_cpu
 from tle_raw.linker.llvmlite_binding import load_llvmlite
+from tle_raw.linker.symbols import is_settable_name
 
 _NUMBERS = itertools.count()
 
 
 class LoadedObject:
-    """Code in memory. ``address`` is its entry's; the memory goes with the last reference to this object."""
+    """Code in memory. ``address`` is its entry's; the memory goes with the last reference to this object.
 
-    def __init__(self, address: int, tracker: Any) -> None:
-        self.address = address
+    ``variables`` are the addresses and the bytes of variables that may be set from outside, by their symbols.
+    """
+
+    def __init__(self, address: int, tracker: Any, variables: Mapping[str, tuple[int, int]]) -> None:
+        self.address, self.variables = address, variables
         self._tracker = tracker
 
 
@@ -32,12 +38,15 @@ def load_object(image: bytes, entry: str = ENTRY) -> LoadedObject:
     """
     builder = load_llvmlite().JITLibraryBuilder()
     builder.add_object_img(image).export_symbol(entry).add_current_process()
+    settable = [symbol for symbol in symbols(image) if symbol.bytes and is_settable_name(symbol.name)]
+    for symbol in settable:
+        builder.export_symbol(symbol.name)
     try:
         # The name of a library that is gone cannot be used again.
         tracker = builder.link(_compiler(), f"kernel{next(_NUMBERS)}")
     except RuntimeError as e:
         raise LinkError("the kernel's object cannot be loaded", log=str(e)) from e
-    return LoadedObject(tracker[entry], tracker)
+    return LoadedObject(tracker[entry], tracker, {s.name: (tracker[s.name], s.bytes) for s in settable})
 
 
 @cache

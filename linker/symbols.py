@@ -25,13 +25,15 @@ from tle_raw.linker.llvm_text import (
     read_module,
 )
 from tle_raw.linker.normalise import removal
-from tle_raw.linker.references import global_names
+from tle_raw.linker.references import global_names, reachable, references
 
 # Lists that keep symbols alive for a host that looks them up; nobody looks up a fragment's.
 KEEP_ALIVE = frozenset(("llvm.used", "llvm.compiler.used", "llvm.global.annotations"))
 CONSTRUCTORS = frozenset(("llvm.global_ctors", "llvm.global_dtors"))
+# A variable that says so has a value that the host may set before a launch: CUDA's __constant__ and __device__ ones.
+SETTABLE = "externally_initialized"
 INLINING = frozenset(("alwaysinline", "noinline", "optnone"))
-SEPARATOR = "$"
+SEPARATOR, ENTRY_PREFIX = "$", "tle_raw_"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,17 @@ def private_name(name: str, entry: str) -> str:
     return f"{name}{SEPARATOR}{entry}"
 
 
+def is_settable(module: Module, entity: Entity) -> bool:
+    """Whether the host may set this variable: it is defined here, under a name of its own, and says so."""
+    variable = read_global(module, entity)
+    return not variable.linkage and any(token.text == SETTABLE for token in variable.tokens)
+
+
+def is_settable_name(name: str) -> bool:
+    """Whether a symbol of a finished kernel is such a variable of a fragment."""
+    return f"{SEPARATOR}{ENTRY_PREFIX}" in name
+
+
 def original_name(name: str, entry: str) -> str:
     """The inverse of ``private_name``."""
     return name.removesuffix(SEPARATOR + entry)
@@ -73,6 +86,8 @@ def original_name(name: str, entry: str) -> str:
 
 def privatise(text: str, entry: str, inline: bool = True) -> str:
     """Only ``entry`` stays visible; every other definition becomes internal and carries the entry's name.
+
+    Variables that the host may set keep their linkage where the entry reaches them; they are renamed, too.
 
     Internal linkage alone is not enough: Triton makes every function internal that has the name of one in a
     linked module, so that a helper called like the kernel would take the kernel's entry away.
@@ -87,13 +102,14 @@ def privatise(text: str, entry: str, inline: bool = True) -> str:
     refuse_unlinkable(module)
     groups = _attribute_groups(module)
     dropped = {entity.name for entity in module.of_kind("global") if entity.name in KEEP_ALIVE}
+    reached = reachable(references(module), [entry])
     edits: list[Edit] = []
     for entity in module.entities:
         if entity.kind == "comdat" or (entity.kind == "global" and entity.name in dropped):
             edits.append(removal(module, entity))
         elif entity.kind == "define":
             edits += _function_edits(module, entity, entry, groups, inline)
-        elif entity.kind == "global":
+        elif entity.kind == "global" and not (entity.name in reached and is_settable(module, entity)):
             edits += _global_edits(module, entity)
     renamed = _defined_names(module) - {entry} - dropped
     edits += _renamings(module, renamed, entry, dropped)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tle_raw.dialects import dialect, fragment
     from tle_raw.fragments import Fragment
     from tle_raw.frontends.raw.call import call, call_smem
+    from tle_raw.module_variables import ModuleVariable, variable
     from tle_raw.reports import LinkReport, report
     from tle_raw.signature import Buffer, Const, Element, In, InOut, Input, Num, Out, Pointer, Scalar, Signature, Tile
     from tle_raw.target import Target
@@ -26,6 +27,7 @@ __all__ = [
     "InOut",
     "Input",
     "LinkReport",
+    "ModuleVariable",
     "Num",
     "Out",
     "Pointer",
@@ -41,6 +43,7 @@ __all__ = [
     "fragment",
     "knobs",
     "report",
+    "variable",
 ]
 
 # Loaded when they are asked for: some need Triton, which the command line does without, and Triton itself imports this
@@ -59,6 +62,8 @@ _LATER = {
     "call_smem": "tle_raw.frontends.raw.call",
     "report": "tle_raw.reports",
     "LinkReport": "tle_raw.reports",
+    "ModuleVariable": "tle_raw.module_variables",
+    "variable": "tle_raw.module_variables",
 }
 
 

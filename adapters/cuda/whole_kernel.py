@@ -61,6 +61,20 @@ class GlobalKernel:
         grid : how many blocks along x, y and z, or a function that gets ``{"block": (x, y, z)}`` and gives that.
         block : another block than that of ``as_kernel``. ``options`` are Triton's own.
         """
+        blocks = self._blocks(block)
+        passed = check_arguments(self.signature, arguments, self._source)
+        return self._kernel(blocks)[_grid_of(grid, blocks)](*passed, **_with_warps(blocks, options))
+
+    def warmup(self, *arguments: Any, grid: Grid = 1, block: Sequence[int] | int | None = None, **options: Any) -> Any:
+        """Compile for these arguments and launch nothing: the compiled kernel, or a list of them for several blocks.
+
+        ``tle_raw.variable`` sets variables in it before the first launch.
+        """
+        blocks = self._blocks(block)
+        passed = check_arguments(self.signature, arguments, self._source)
+        return self._kernel(blocks).warmup(*passed, grid=_grid_of(grid, blocks), **_with_warps(blocks, options))
+
+    def _blocks(self, block: Sequence[int] | int | None) -> tuple[Block, ...]:
         blocks = (_block(block),) if block is not None else self.blocks
         if not blocks:
             raise LaunchError(
@@ -68,12 +82,7 @@ class GlobalKernel:
                 table=[Row("block", "a shape such as (16, 16, 1)", "nothing")],
                 hint="give it to as_kernel(block=…), or to this call",
             )
-        passed = check_arguments(self.signature, arguments, self._source)
-        chosen = _grid_of(grid, blocks)
-        launch = self._kernel(blocks)[chosen]
-        if len(blocks) > 1:
-            return launch(*passed, **options)
-        return launch(*passed, **{"num_warps": _warps(blocks[0]), **options})
+        return blocks
 
     def __getitem__(self, grid: Grid) -> Callable[..., Any]:
         return functools.partial(self, grid=grid)
@@ -87,9 +96,7 @@ class GlobalKernel:
         self, target: str | Target = "cuda:90", block: Sequence[int] | int | None = None, **options: Any
     ) -> Any:
         """Compile without a launch, and without a GPU, for one block: Triton's compiled kernel."""
-        chosen = _block(block) if block is not None else (self.blocks or (None,))[0]
-        if chosen is None:
-            raise LaunchError(f"nobody says how many threads a block of `{self._source.name}` has")
+        chosen = self._blocks(block)[0]
         renamed = Signature(
             self.signature.name, tuple(replace(p, name=_safe(p.name)) for p in self.signature.parameters)
         )
@@ -216,6 +223,11 @@ def _block(value: Any) -> Block:
 
 def _warps(block: Block) -> int:
     return math.prod(block) // WARP
+
+
+def _with_warps(blocks: tuple[Block, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+    """An autotuner knows the warps of its blocks itself."""
+    return dict(options) if len(blocks) > 1 else {"num_warps": _warps(blocks[0]), **options}
 
 
 def _key(value: Any, signature: Signature) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import triton.language as tl
 
 import tle_raw
 from tests.adapters.cuda.test_global_functions import KERNELS
+from tests.adapters.cuda.test_variables import SOURCE as VARIABLES
 from tests.gpu.device import COMPILE_ONLY, DEVICE
 
 pytestmark = pytest.mark.gpu
@@ -99,3 +100,18 @@ def test_block_indices_come_from_the_call():
     if not COMPILE_ONLY:
         assert torch.nonzero(out).flatten().tolist() == [0, 1, 100, 101, 200, 201]
         assert extent.item() == 55
+
+
+@pytest.mark.skipif(COMPILE_ONLY, reason="nothing is loaded")
+def test_variables_are_set_from_the_host():
+    kernel = tle_raw.fragment(VARIABLES, dialect="cuda", symbol="convolve").as_kernel(block=128)
+    x = torch.rand(200, device=DEVICE)
+    y = torch.zeros_like(x)
+    compiled = kernel.warmup(x, y, 200)
+    weights, launches = tle_raw.variable(compiled, "filter::weights"), tle_raw.variable(compiled, "launches")
+    assert weights.get("float32").tolist() == [1, 2, 3] and launches.get("int32").tolist() == [5]
+    weights.set(torch.tensor([-1, 0.5, 4]))
+    assert kernel[(2,)](x, y, 200) is compiled
+    expected = -x[:-2] + 0.5 * x[1:-1] + 4 * x[2:]
+    torch.testing.assert_close(y[1:-1], expected, rtol=1e-5, atol=1e-5)
+    assert launches.get("int32").tolist() == [6]

@@ -24,9 +24,9 @@ from tle_raw.flir.cpu.team.stack_checks import check_stacks
 from tle_raw.linker.functions import read_global
 from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
 from tle_raw.linker.normalise import normalise, removal
-from tle_raw.linker.references import reachable, references, without_notes
+from tle_raw.linker.references import global_names, reachable, references, without_notes
 from tle_raw.linker.shared_memory import SharedVariable
-from tle_raw.linker.symbols import refuse_unlinkable
+from tle_raw.linker.symbols import is_settable, private_name, refuse_unlinkable
 
 # Functions of CUDA's device runtime, and how the team's runtime takes them.
 _RUNTIME = {
@@ -76,7 +76,7 @@ def to_host(
     UnsupportedFeatureError : an instruction that cannot be emulated; the error names it and its line.
     """
     refuse_unlinkable(read_module(text))
-    text = _without_unused(text, entry)
+    text = _settable_variables(_without_unused(text, entry), entry)
     module = read_module(text)
     additions = _Additions(Sites(module, place, is_users), place, hint)
     if debug:
@@ -104,6 +104,18 @@ def _without_unused(text: str, entry: str) -> str:
     comdats = [removal(module, e) for e in module.of_kind("comdat")]
     notes = without_notes(module, {e.name for e in dropped})
     edits = [*(removal(module, e) for e in dropped), *comdats, *notes, *_without_comdats(module, dropped)]
+    return apply_edits(text, edits)
+
+
+def _settable_variables(text: str, entry: str) -> str:
+    """Variables that the host may set get names that no other module has, and memory that can be written."""
+    module = read_module(text)
+    own = {e.name: private_name(e.name, entry) for e in module.of_kind("global") if is_settable(module, e)}
+    edits = [Edit(a, b, encode_name("@", own[n])) for n, a, b in global_names(text, 0, len(text)) if n in own]
+    for entity in module.of_kind("global"):
+        if entity.name in own:
+            constant = next((t for t in read_global(module, entity).tokens if t.text == "constant"), None)
+            edits += [Edit(constant.start, constant.end, "global")] if constant else []
     return apply_edits(text, edits)
 
 

@@ -18,6 +18,7 @@ from tle_raw.linker.llvm_text import apply_edits, read_module
 from tle_raw.linker.llvmlite_binding import load_llvmlite
 from tle_raw.linker.normalise import normalise, removal
 from tle_raw.linker.run_compiler import run_compiler
+from tle_raw.linker.symbols import is_settable_name
 
 INCLUDE = Path(tle_raw.__file__).parent / "include"
 UNIT = "#include <tle_raw/team/run.h>\n"
@@ -122,9 +123,13 @@ def _parse(llvm: Any, text: str, context: Any) -> Any:
 
 def _internalise(module: Any, visible: tuple[str, ...]) -> None:
     for value in (*module.functions, *module.global_variables):
-        if not value.is_declaration and value.name not in visible and not value.name.startswith("llvm."):
+        if not value.is_declaration and value.name not in visible and not _is_kept(value.name):
             value.linkage = "internal"
             value.visibility = "default"
+
+
+def _is_kept(name: str) -> bool:
+    return name.startswith("llvm.") or is_settable_name(name)
 
 
 def _drop_unused(llvm: Any, module: Any) -> None:
