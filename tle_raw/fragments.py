@@ -264,6 +264,7 @@ class Fragment(ConstexprFunction):
 
     def _compute_key(self) -> str:
         self._source = self._adapter.read(self._declaration)
+        self.signature = self._declaration.signature or self._source.signature
         self._compiler = compiler_identity(self._adapter)
         files = self.files
         self._stamped_files, self._stamped_paths = files, tuple(map(str, files))

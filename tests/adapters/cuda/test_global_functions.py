@@ -364,3 +364,14 @@ def test_options_of_kernels_are_checked(options):
 def test_options_of_kernels_are_refused_for_device_functions():
     with pytest.raises(DialectError, match="__global__"):
         of("half_of", shared=16).compile("cuda:90")
+
+
+def test_an_edited_prototype_is_read_again(tmp_path):
+    file = tmp_path / "k.cu"
+    file.write_text("__global__ void k(float* x) { x[0] = 1; }")
+    fragment = tle_raw.fragment(file, symbol="k")
+    assert fragment.compile("cuda:90").instructions > 0
+    file.write_text("__global__ void k(float* x, double y) { x[0] = y; }")
+    assert fragment.refresh()
+    assert str(fragment.signature) == "k(x: InOut[Pointer[f32]], y: Scalar[f64])"
+    assert fragment.compile("cuda:90").instructions > 0
