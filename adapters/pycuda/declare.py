@@ -36,13 +36,13 @@ def declare_text(
     name: str, text: str, symbol: str, signature: Signature | None, options: Mapping[str, Any], place: Place
 ) -> Any:
     """A fragment of the dialect "pycuda"."""
+    from tle_raw.adapters.pycuda.adapter import PycudaAdapter
     from tle_raw.fragments import declare
-    from tle_raw.registry import find_adapter
 
     given = {"source": text, "symbol": symbol, **options}
     folder = Path(place.file).resolve().parent if Path(place.file).exists() else Path.cwd()
     try:
-        return declare(find_adapter("pycuda"), Declaration(name, signature, given, place, folder, wrapped=text))
+        return declare(PycudaAdapter(), Declaration(name, signature, given, place, folder, wrapped=text))
     except TLEError as error:
         raise error.at(fragment=name, source=place) from None
 
