@@ -1,5 +1,6 @@
 """What PyCUDA's arguments become, and what is refused at its line."""
 
+import importlib.util
 import inspect
 
 import numpy as np
@@ -152,6 +153,14 @@ def test_a_module_is_extern_c_unless_it_says_no():
     with pytest.raises(CompilationFailed, match="linkage"):
         pycuda.SourceModule(overloads).get_function("k<float>")
     assert pycuda.SourceModule(overloads, no_extern_c=True).get_function("k<float>").signature is not None
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pycuda") is not None, reason="PyCUDA's headers are there")
+def test_pycudas_own_headers_are_named():
+    text = "#include <pycuda-complex.hpp>\n__global__ void k(float* x) { x[0] = 1; }\n"
+    with pytest.raises(ToolchainError, match="pycuda-complex.hpp") as error:
+        pycuda.SourceModule(text, no_extern_c=True).get_function("k")
+    assert "pip install pycuda" in error.value.hint and error.value.context.source.file == __file__
 
 
 def test_the_dialect_takes_text_as_a_module_does():
