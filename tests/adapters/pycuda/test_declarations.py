@@ -158,7 +158,7 @@ def test_a_module_is_extern_c_unless_it_says_no():
 @pytest.mark.skipif(importlib.util.find_spec("pycuda") is not None, reason="PyCUDA's headers are there")
 def test_pycudas_own_headers_are_named():
     text = "#include <pycuda-complex.hpp>\n__global__ void k(float* x) { x[0] = 1; }\n"
-    with pytest.raises(ToolchainError, match="pycuda-complex.hpp") as error:
+    with pytest.raises(ToolchainError, match="pycuda-complex") as error:
         pycuda.SourceModule(text, no_extern_c=True).get_function("k")
     assert "pip install pycuda" in error.value.hint and error.value.context.source.file == __file__
 
