@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import keyword
-import linecache
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from tle_raw.adapters.cuda.options import read_block, read_shared
 from tle_raw.compile_ahead import WARP, compile_ahead
 from tle_raw.dialect_options import known_options, wrong_type
 from tle_raw.errors import DialectError, LaunchError, Row, TLEError
-from tle_raw.identity import digest
+from tle_raw.kernel_text import kernel_of_text
 from tle_raw.signature import Parameter, Pointer, Signature
 from tle_raw.target import Target, parse_target
 
@@ -151,10 +150,6 @@ def _copy(array: Any) -> Any:
 
 
 def _jit(signature: Signature, regions: Sequence[Any]) -> Any:
-    """Triton reads a kernel's source through linecache: there is no file behind this one."""
-    import triton
-    import triton.language as tl
-
     name = _safe(signature.name)
     parameters = [_parameter(p) for p in signature.parameters]
     passed = ", ".join(_passed(p) for p in signature.parameters)
@@ -165,12 +160,8 @@ def _jit(signature: Signature, regions: Sequence[Any]) -> Any:
         lines.append(f"{'        ' if len(regions) > 1 else '    '}region_{index}({passed})")
     parameters += [f"{CHOICE}: tl.constexpr"] if len(regions) > 1 else []
     text = "\n".join([f"def {name}({', '.join(parameters)}):", *lines, ""])
-    file = f"<tle_raw {name} {digest(*(region.cache_key for region in regions))[:12]}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {f"region_{i}": region for i, region in enumerate(regions)}
-    scope |= {"tl": tl, "__name__": "tle_raw.whole_kernels"}
-    exec(compile(text, file, "exec", dont_inherit=True), scope)  # annotations are no text of this module's kind
-    return triton.jit(scope[name])
+    scope = {f"region_{i}": region for i, region in enumerate(regions)}
+    return kernel_of_text(name, text, scope, [region.cache_key for region in regions])
 
 
 def _safe(name: str) -> str:

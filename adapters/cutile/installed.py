@@ -3,40 +3,13 @@
 from __future__ import annotations
 
 import functools
-import re
-from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
-from tle_raw.errors import Row, ToolchainError
+from tle_raw.tested_package import TestedPackage
 
-OLDEST, BEFORE = (1, 6), (1, 8)
-RANGE = "cuda-tile>=1.6,<1.8"
-
-
-def installed_version() -> str:
-    """The version of the installed package.
-
-    Raises
-    ------
-    ToolchainError : there is none, or one outside the tested range.
-    """
-    try:
-        found = version("cuda-tile")
-    except PackageNotFoundError as e:
-        raise ToolchainError("fragments of dialect 'cutile' need cuTile", hint=f"pip install '{RANGE}'") from e
-    check_version(found)
-    return found
-
-
-def check_version(found: str) -> None:
-    """Refuse what was never tried: cuTile promises that its bytecode stays, not that its typed IR does."""
-    numbers = tuple(int(n) for n in re.findall(r"\d+", found.split("+")[0])[:2])
-    if not OLDEST <= numbers < BEFORE:
-        raise ToolchainError(
-            "this version of cuTile is outside the tested range",
-            table=[Row("cuda-tile", ">=1.6, <1.8", found)],
-            hint=f"pip install '{RANGE}'",
-        )
+# cuTile promises that its bytecode stays, not that its typed IR does.
+PACKAGE = TestedPackage("cuda-tile", "cuTile", "cutile", "1.6", "1.8")
+installed_version, check_version = PACKAGE.installed_version, PACKAGE.check_version
 
 
 @functools.cache
@@ -50,8 +23,8 @@ def load_cutile() -> ModuleType:
     found = installed_version()
     try:
         import cuda.tile
-    except Exception as e:  # a broken installation fails in many ways
-        raise ToolchainError(f"cuTile cannot be imported: {e}", hint=f"pip install '{RANGE}'") from e
+    except Exception as e:
+        raise PACKAGE.broken(e) from e
     from tle_raw.adapters.cutile.drift import check_typed_ir
 
     check_typed_ir(found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import linecache
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from tle_raw.adapters.cutile.overlap import overlapping
 from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
 from tle_raw.array_arguments import array
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, Row
-from tle_raw.identity import digest
+from tle_raw.kernel_text import kernel_of_text
 
 WARPS = 4  # Triton's own default
 
@@ -193,17 +192,10 @@ def _crossing(argument: Any) -> Any:
 
 
 def _kernel_of(name: str, forms: Sequence[Form], fragment: Any) -> Any:
-    """Triton reads a kernel's source through linecache: there is no file behind this one."""
-    import triton
-
     called, leaves = f"{name}_region", [leaf for form in forms for leaf in form.leaves]
     parameters = ", ".join(f"{f.name}: tl.constexpr" if f.kind == "constant" else f.name for f in leaves)
     text = f"def {name}({parameters}):\n    {called}({', '.join(f.call for f in forms)})\n"
-    file = f"<tle_raw {name} {digest(fragment.cache_key, text)[:12]}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {called: fragment, "tl": triton.language, "__name__": "tle_raw.whole_kernels"}
-    exec(compile(text, file, "exec"), scope)
-    return triton.jit(scope[name])
+    return kernel_of_text(name, text, {called: fragment}, [fragment.cache_key])
 
 
 def _on(stream: Any) -> Any:

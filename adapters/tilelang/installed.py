@@ -3,48 +3,27 @@
 from __future__ import annotations
 
 import functools
-import re
-from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
-from tle_raw.errors import Row, ToolchainError
+from tle_raw.tested_package import TestedPackage
 
-OLDEST, BEFORE = (0, 1, 15), (0, 2)
-RANGE = "tilelang>=0.1.15,<0.2"
-
-
-def installed_version() -> str:
-    """The version of the installed package.
-
-    Raises
-    ------
-    ToolchainError : there is none, or one outside the tested range.
-    """
-    try:
-        found = version("tilelang")
-    except PackageNotFoundError as e:
-        raise ToolchainError("fragments of dialect 'tilelang' need TileLang", hint=f"pip install '{RANGE}'") from e
-    check_version(found)
-    return found
-
-
-def check_version(found: str) -> None:
-    """Refuse what was never tried: TileLang's IR changes from one version to the next."""
-    numbers = tuple(int(n) for n in re.findall(r"\d+", found.split("+")[0])[:3])
-    if not OLDEST <= numbers < BEFORE:
-        raise ToolchainError(
-            "this version of TileLang is outside the tested range",
-            table=[Row("tilelang", ">=0.1.15, <0.2", found)],
-            hint=f"pip install '{RANGE}'",
-        )
+# TileLang's IR changes from one version to the next.
+PACKAGE = TestedPackage("tilelang", "TileLang", "tilelang", "0.1.15", "0.2")
+RANGE = PACKAGE.range
+installed_version, check_version = PACKAGE.installed_version, PACKAGE.check_version
 
 
 @functools.cache
 def load_tilelang() -> ModuleType:
-    """The package; its import takes about two seconds and puts ``tvm`` on the path."""
+    """The package; its import takes about two seconds and puts ``tvm`` on the path.
+
+    Raises
+    ------
+    ToolchainError : it is missing, outside the range, or broken.
+    """
     installed_version()
     try:
         import tilelang
-    except Exception as e:  # a broken installation fails in many ways: a missing library, another torch
-        raise ToolchainError(f"TileLang cannot be imported: {e}", hint=f"pip install '{RANGE}'") from e
+    except Exception as e:
+        raise PACKAGE.broken(e) from e
     return tilelang

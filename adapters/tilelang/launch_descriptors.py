@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle_raw.adapters.tilelang.arguments import read_sizes
@@ -26,6 +26,7 @@ class LaunchDescriptors:
 
     def __init__(self, program: Program, linkable: Linkable, identity: str, place: Place) -> None:
         self._program, self._linkable, self._identity, self._place = program, linkable, identity, place
+        self._names = [name for name in program.order if name not in linkable.tiles]
         self._lowered: dict[str, Lowered] = {}
         self._fields: dict[Any, Any] = {}
         self._lock = threading.Lock()
@@ -42,25 +43,31 @@ class LaunchDescriptors:
             return self._lowered[arch]
 
     def make(self, arguments: Sequence[Any], target: Target) -> Any:
-        """The descriptors for these arguments of the PrimFunc, in memory of their arrays' device: an array of bytes.
-
-        Arguments that are tiles of the caller are left out.
-
-        A target without TMA gets zeros that nobody reads, and so does an array that lies on no GPU, since no kernel
-        can be launched with it.
+        """The descriptors for these arguments of the PrimFunc; those that are tiles of the caller are left out.
 
         Raises
         ------
         ArgumentCountError, ArgumentTypeError, ShapeError : an argument does not fit the PrimFunc.
         LaunchError : TMA cannot copy from or to one of the arrays.
         """
+        return self.find(arguments, read_sizes(self._program, arguments, self._names), target)
+
+    def find(self, arguments: Sequence[Any], sizes: Mapping[str, int], target: Target) -> Any:
+        """The same for arguments that were held against the PrimFunc already, with the sizes that they told.
+
+        They lie in memory of the arrays' device: an array of bytes.
+
+        A target without TMA gets zeros that nobody reads, and so does an array that lies on no GPU, since no kernel
+        can be launched with it.
+
+        Raises
+        ------
+        LaunchError : TMA cannot copy from or to one of the arrays.
+        """
         import torch
 
-        program = self._program
-        names = [name for name in program.order if name not in self._linkable.tiles]
-        sizes = read_sizes(program, arguments, names)
-        given = dict(zip(names, arguments))
-        arrays = [given[name] for name in names if name in program.buffers]
+        program, given = self._program, dict(zip(self._names, arguments))
+        arrays = [given[name] for name in self._names if name in program.buffers]
         device = _device(program, arrays)
         has_tma = target.backend == "cuda" and target.capability >= TMA
         descriptors = self.lowered(target.arch).descriptors if has_tma else ()
@@ -70,7 +77,7 @@ class LaunchDescriptors:
         numbers = (target, *sizes.items(), *scalars.items())
         key = (self._identity, numbers, *(array.data_ptr() for array in arrays))
         return descriptor_memory(device).find(
-            key, lambda: [self._encode(d, given, sizes | scalars, numbers) for d in descriptors]
+            key, lambda: [self._encode(d, given, {**sizes, **scalars}, numbers) for d in descriptors]
         )
 
     def _encode(self, descriptor: Descriptor, given: dict[str, Any], known: dict[str, int], numbers: Any) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from tle_raw.adapters.tilelang.linked import launched_threads
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.compile_ahead import WARP, compile_ahead
 from tle_raw.errors import DialectError, UntraceableError
-from tle_raw.identity import digest
+from tle_raw.kernel_text import kernel_of_text
 from tle_raw.target import Target, current_target, parse_target
 
 
@@ -125,7 +124,7 @@ class WholeKernel:
     def _launch(self, way: Way, target: Target, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
         sizes = self.sizes(*arguments)
         grid = read_grid(self.program, arguments, sizes)
-        descriptors = [self._descriptors.make(arguments, target)] if way.takes_descriptors else []
+        descriptors = [self._descriptors.find(arguments, sizes, target)] if way.takes_descriptors else []
         return way.kernel[grid](*arguments, *sizes.values(), *descriptors, **{"num_warps": way.num_warps, **options})
 
     def _declare(self, route: str | None, tma: bool) -> Any:
@@ -140,18 +139,11 @@ class WholeKernel:
 
 
 def _kernel_of(fragment: Any) -> Any:
-    """Triton reads a kernel's source through linecache: there is no file behind this one."""
-    import triton
-
     name = fragment.symbol if fragment.symbol.isidentifier() else "kernel"
     called = f"{name}_region"
     parameters = ", ".join(p.name for p in fragment.signature.parameters)
     text = f"def {name}({parameters}):\n    {called}({parameters})\n"
-    file = f"<tle_raw {name} {digest(fragment.cache_key)[:12]}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {called: fragment, "__name__": "tle_raw.whole_kernels"}
-    exec(compile(text, file, "exec"), scope)
-    return triton.jit(scope[name])
+    return kernel_of_text(name, text, {called: fragment}, [fragment.cache_key])
 
 
 def make_whole_kernel(adapter: Adapter, source: Source) -> WholeKernel:

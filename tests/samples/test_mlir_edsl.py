@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from types import ModuleType
 import pytest
 
 import tle_raw
+from tests.samples.programs import loaded
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 FILES = sorted((SAMPLES / "mlir_edsl").glob("[0-9][0-9]_*.py"))
@@ -21,13 +21,8 @@ RUNTIME = {"04_hello_world": ("vprintf",), "06_assertion": ("__assertfail",)}
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda file: file.stem)
 def program(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
-    path = list(sys.path)
-    spec = importlib.util.spec_from_file_location(f"mlir_edsl_{request.param.stem}", request.param)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    sys.path[:] = path
+    with loaded(request.param) as module:
+        yield module
 
 
 def test_there_are_six_programs():

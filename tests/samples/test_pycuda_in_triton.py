@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from types import ModuleType
 import pytest
 
 import tle_raw
+from tests.samples.programs import loaded
 
 pytest.importorskip("torch")
 
@@ -22,13 +22,8 @@ FILES = sorted((SAMPLES / "pycuda_in_triton").glob("[0-9][0-9]_*.py"))
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda file: file.stem)
 def program(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
-    path = list(sys.path)
-    spec = importlib.util.spec_from_file_location(f"pycuda_in_triton_{request.param.stem}", request.param)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    sys.path[:] = path
+    with loaded(request.param) as module:
+        yield module
 
 
 def test_a_program_is_one_kernel_for_a_gpu(program: ModuleType):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from types import ModuleType
 import pytest
 
 import tle_raw
+from tests.samples.programs import loaded
 
 pytest.importorskip("torch")
 pytest.importorskip("tilelang")
@@ -25,13 +25,8 @@ LINKED = {"04_flash_attention": ["linked, with TMA"], "05_int4_gemm": ["linked"]
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda file: file.stem)
 def program(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
-    path = list(sys.path)
-    spec = importlib.util.spec_from_file_location(f"tilelang_in_triton_{request.param.stem}", request.param)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    sys.path[:] = path
+    with loaded(request.param) as module:
+        yield module
 
 
 def test_there_are_six_programs():
@@ -55,11 +50,8 @@ def test_the_numbers_of_a_program_are_right_on_the_cpu(program: ModuleType):
 
 def test_the_router_is_one_launch_of_two_tilelang_kernels():
     (file,) = (file for file in FILES if "router" in file.stem)
-    spec = importlib.util.spec_from_file_location("router", file)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    report = tle_raw.report(module.compile_for("cuda:90")[0])
+    with loaded(file) as module:
+        report = tle_raw.report(module.compile_for("cuda:90")[0])
     assert report.one_kernel and [region.name for region in report.regions] == ["score", "choose"]
 
 

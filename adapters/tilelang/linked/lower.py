@@ -21,7 +21,7 @@ SETTINGS = {"tl.emit_line_directives": True}
 # Descriptors are made by a launch, and extra warps are started by one: only a caller that does both leaves these out.
 WITHOUT_TMA = {"tl.disable_warp_specialized": True, "tl.disable_tma_lower": True}
 # Outputs that the host function would make itself; a region gets them like any other buffer.
-_HOST_ALLOCATES = ("tilelang_callee_allocated_outputs", "tilelang_out_idx")
+HOST_ALLOCATES = ("tilelang_callee_allocated_outputs", "tilelang_out_idx")
 # What a launch must do for the kernel, by the attribute under which TileLang asks for it.
 _LAUNCHES = {
     "cluster_dims": "thread block clusters (T.Kernel's cluster_dims=)",
@@ -96,7 +96,7 @@ def _run(prim_func: Any, arch: str, configuration: Mapping[str, Any]) -> tuple[A
     """The steps of ``tilelang.lower``, with a look at the device's module between its passes and its printer."""
     import tvm
 
-    for attribute in _HOST_ALLOCATES:
+    for attribute in HOST_ALLOCATES:
         prim_func = prim_func.without_attr(attribute)
     steps = importlib.import_module("tilelang.engine.lower")  # the package has a function of that name
     target = tvm.target.Target({"kind": "cuda", "arch": arch})

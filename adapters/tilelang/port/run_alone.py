@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.adapters.tilelang.installed import load_tilelang
-from tle_raw.adapters.tilelang.linked.lower import _HOST_ALLOCATES
+from tle_raw.adapters.tilelang.linked.lower import HOST_ALLOCATES
 
 
 def run_alone(fragment: Any, *arguments: Any) -> tuple[list[Any], str]:
@@ -39,6 +39,6 @@ def _copy(value: Any) -> Any:
 
 def _compiled_by_tilelang(whole: Any) -> Any:
     prim_func = whole.program.prim_func
-    for attribute in _HOST_ALLOCATES:
+    for attribute in HOST_ALLOCATES:
         prim_func = prim_func.without_attr(attribute)
     return load_tilelang().compile(prim_func, pass_configs=dict(whole.pass_configs))

@@ -11,6 +11,7 @@ import triton
 from tilelang.language.builtin import ds_read_tr16_b64
 
 import tle_raw
+from tle_raw import tested_package
 from tests.adapters.tilelang import kernels
 from tests.adapters.tilelang.conftest import compile_for_gpu
 from tle_raw.adapters.tilelang import installed
@@ -66,7 +67,7 @@ def test_versions_inside_the_tested_range(found):
 
 def test_a_fragment_of_another_version_is_refused(monkeypatch):
     prim_func = kernels.add()
-    monkeypatch.setattr(installed, "version", lambda package: "0.3.0")
+    monkeypatch.setattr(tested_package, "version", lambda package: "0.3.0")
     installed.load_tilelang.cache_clear()
     with pytest.raises(ToolchainError, match="outside the tested range"):
         tle_raw.fragment(prim_func)

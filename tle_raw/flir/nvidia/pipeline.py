@@ -154,9 +154,10 @@ def _link(stock: Stage, source: Any, metadata: dict, module: _Module, options: A
 def _ptx(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
     def ptx(source, metadata):
         text = stock(source, metadata)
-        if module.regions:
-            text = zero_accumulators(text)
-        if module.regions and knobs.verify:
+        if not module.regions:
+            return text
+        text = zero_accumulators(text)
+        if knobs.verify:
             inlined = {f.entry: f.inline for f in module.compiled}
             verify_kernel(text, None, inlined=inlined)
         return text

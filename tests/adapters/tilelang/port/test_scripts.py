@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import tle_raw
+from tle_raw import tested_package
 from tle_raw.adapters.tilelang import installed
 from tle_raw.adapters.tilelang.port import load_script
 from tle_raw.adapters.tilelang.port.load_script import run_script
@@ -173,7 +174,7 @@ def test_a_script_that_is_no_python(answers):
 
 
 def test_without_tilelang_or_with_another_one(answers, monkeypatch):
-    monkeypatch.setattr(installed, "version", lambda package: "0.3.0")
+    monkeypatch.setattr(tested_package, "version", lambda package: "0.3.0")
     installed.load_tilelang.cache_clear()
     with pytest.raises(ToolchainError, match="outside the tested range"):
         answers(FILL)
