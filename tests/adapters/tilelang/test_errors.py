@@ -11,9 +11,9 @@ import triton
 from tilelang.language.builtin import ds_read_tr16_b64
 
 import tle_raw
-from tle_raw import tested_package
 from tests.adapters.tilelang import kernels
 from tests.adapters.tilelang.conftest import compile_for_gpu
+from tle_raw import tested_package
 from tle_raw.adapters.tilelang import installed
 from tle_raw.adapters.tilelang.installed import check_version
 from tle_raw.errors import (
