@@ -53,7 +53,7 @@ def check():
     import torch
 
     device = common.device()
-    for heads, rows in common.sizes(gpu=((4, 1000), (16, 4096)), cpu=((2, 70),)):
+    for heads, rows in common.sizes(gpu=((4, 1000), (16, 4096)), cpu=((2, 70),), watched=((2, 150),)):
         q, k, v = (torch.randn(heads, rows, WIDTH, device=device).half() for _ in range(3))
         out = torch.empty_like(q)
         grid = (triton.cdiv(rows, TILES[0]), heads)

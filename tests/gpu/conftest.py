@@ -1,8 +1,9 @@
-"""Three switches of the GPU tests, by environment variables that are not settings of tle_raw.
+"""Four switches of the GPU tests, by environment variables that are not settings of tle_raw.
 
 TLE_GPU_TESTS_ON=cpu       no device: everything runs on the CPU backend, which must give the same numbers
 GPU_TESTS_COMPILE_ONLY=1   no device: every launch compiles for cuda:90, nothing runs, no numbers are compared
 GPU_TESTS_CACHE=FOLDER     compiled fragments are kept in FOLDER, for a machine without a CUDA compiler
+GPU_TESTS_TIMES=N          what is launched again and again is launched N times, for tools that watch every access
 """
 
 from __future__ import annotations

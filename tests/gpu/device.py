@@ -12,6 +12,8 @@ import torch
 COMPILE_ONLY = bool(os.environ.get("GPU_TESTS_COMPILE_ONLY"))
 # "cpu": the same tests on tensors of the host, through the CPU backend.
 ON_CPU = not COMPILE_ONLY and os.environ.get("TLE_GPU_TESTS_ON") == "cpu"
+# How often a test launches what may go wrong now and then; fewer times where a tool watches every access.
+TIMES = int(os.environ.get("GPU_TESTS_TIMES", 3 if COMPILE_ONLY or ON_CPU else 1000))
 DEVICE = "cpu" if COMPILE_ONLY or ON_CPU else "cuda"
 
 # Our names, torch's dtypes. Floats first differ in what a comparison may forgive.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.gpu.device import DEVICE, needs_device
+from tests.gpu.device import DEVICE, TIMES, needs_device
 
 pytest.importorskip("cuda.tile")
 
@@ -15,7 +15,6 @@ import tle_raw
 from tests.adapters.cutile import test_programs as programs
 
 pytestmark = [pytest.mark.gpu, needs_device]
-TIMES = 1000
 Int = ct.Constant[int]
 
 PROGRAMS = {
@@ -103,7 +102,7 @@ def test_threads_see_what_others_stored(kernel):
     wanted = (start.reshape(blocks, size).flip(1) + 1).flatten()
     launcher = tle_raw.fragment(kernel).as_kernel()[blocks]
     wrong = torch.zeros((), dtype=torch.int64, device=DEVICE)
-    for _ in range(TIMES if DEVICE == "cuda" else 3):
+    for _ in range(TIMES):
         x, y = start.clone(), torch.zeros_like(start)
         launcher(x, y, size, num_warps=8)
         wrong += (y != wanted).sum()
