@@ -21,7 +21,8 @@ DUMP = ("-fsyntax-only", "-Xclang", "-ast-dump=json", "-Xclang", f"-ast-dump-fil
 _DTYPES = {
     spelled: dtype for dtype in DTYPES.values() for spelled in (dtype.cxx, *SAME.get(dtype.name, "").split(", "))
 }
-# CUDA's vectors of numbers: memory that holds them is memory of their numbers.
+# CUDA's vectors of numbers, and complex numbers: memory that holds them is memory of their numbers.
+_COMPLEX = re.compile(r"(?:\w+::)*complex<(float|double)>")
 _VECTOR = re.compile(r"(u?)(char|short|int|long|longlong|float|double)[1234](?:_\w+)?")
 
 
@@ -36,8 +37,7 @@ class CxxType:
     @property
     def dtype(self) -> DType | None:
         """The dtype of a number, or of the numbers behind a pointer; None for what is none of ours."""
-        found = number_dtype(self.pointee or self.text)
-        return found or (_vector_dtype(self.pointee) if self.pointee else None)
+        return number_dtype(self.pointee or self.text) or (parts_dtype(self.pointee) if self.pointee else None)
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,12 @@ def _type(argument: dict[str, Any]) -> CxxType:
     return CxxType(text, pointee["type"]["qualType"], "const" in qualifiers)
 
 
-def _vector_dtype(pointee: str) -> DType | None:
-    match = _VECTOR.fullmatch(pointee)
+def parts_dtype(spelled: str) -> DType | None:
+    """The dtype of the numbers that ``float4`` or ``pycuda::complex<float>`` is made of, or None."""
+    is_complex = _COMPLEX.fullmatch(spelled.replace(" ", ""))
+    if is_complex:
+        return _DTYPES[is_complex[1]]
+    match = _VECTOR.fullmatch(spelled)
     if match is None:
         return None
     base = {"longlong": "long long", "char": "signed char"}.get(match[2], match[2])

@@ -8,6 +8,7 @@ from typing import Any
 
 from tle_raw.adapter import Declaration, Source
 from tle_raw.adapters.cuda import CudaAdapter
+from tle_raw.adapters.pycuda.declare import Recipe
 from tle_raw.adapters.pycuda.recorded import declaration_of, is_pycuda_object
 from tle_raw.dialect_options import known_options
 
@@ -24,6 +25,12 @@ class PycudaAdapter(CudaAdapter):
     def complete(self, declaration: Declaration) -> Declaration:
         """With the recorded source, options and signature of the object."""
         return declaration_of(declaration)
+
+    def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> Any:
+        """Elementwise and reduction kernels are written anew, over memory: in a region they have no loop."""
+        if isinstance(declaration.wrapped, Recipe):
+            return declaration.wrapped.whole().as_kernel(**options)
+        return super().as_launched_kernel(declaration, source, options)
 
     def read(self, declaration: Declaration) -> Source:
         return super().read(replace(declaration, options=_wrapped(declaration.options)))

@@ -7,19 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.adapters.cuda.declarations import functions
-from tle_raw.adapters.cuda.prototypes import number_dtype
+from tle_raw.adapters.cuda.prototypes import number_dtype, parts_dtype
 from tle_raw.dtypes import DType, parse_dtype
 from tle_raw.errors import Place, Row, SignatureError, TLEError
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument; ``type`` is the C++ type of a number, or of a vector's elements."""
+    """One argument; ``type`` is the C++ type of a number, or of a vector's elements, and ``dtype`` that of its numbers.
+
+    ``is_compound``: an element is several numbers, as with ``float4`` and ``pycuda::complex<float>``.
+    """
 
     name: str
     type: str
     dtype: DType
     is_vector: bool
+    is_const: bool = False
+    is_compound: bool = False
 
 
 def read_arguments(arguments: Any, place: Place) -> tuple[Argument, ...]:
@@ -48,24 +53,36 @@ def _parsed(text: str, place: Place) -> list[Argument]:
     parsed = []
     for parameter in found[0].parameters:
         words = [w for w in parameter.type.replace("*", " * ").split() if w not in _QUALIFIERS]
-        is_vector = "*" in words
-        dtype = number_dtype(" ".join(w for w in words if w != "*"))
-        if dtype is None or words.count("*") > 1 or not parameter.name:
+        written = " ".join(w for w in words if w != "*")
+        argument = _typed(parameter.name, written, "*" in words, "const" in parameter.type.split())
+        if argument is None or words.count("*") > 1 or not parameter.name:
             raise _no_number(parameter.name or parameter.type, parameter.type, place)
-        parsed.append(Argument(parameter.name, dtype.cxx, dtype, is_vector))
+        parsed.append(argument)
     return parsed
 
 
+def _typed(name: str, written: str, is_vector: bool, is_const: bool) -> Argument | None:
+    dtype = number_dtype(written)
+    if dtype is not None:
+        return Argument(name, dtype.cxx, dtype, is_vector, is_const)
+    parts = parts_dtype(written) if is_vector else None
+    return Argument(name, written, parts, is_vector, is_const, is_compound=True) if parts else None
+
+
+_COMPLEX = {"complex64": "pycuda::complex<float>", "complex128": "pycuda::complex<double>"}
 _QUALIFIERS = ("const", "volatile", "__restrict__", "__restrict")
 
 
 def _object(argument: Any, place: Place) -> Argument:
-    name = getattr(argument, "name", "")
+    name, is_vector = getattr(argument, "name", ""), type(argument).__name__ == "VectorArg"
+    text = str(getattr(argument, "dtype", ""))
     try:
-        dtype = parse_dtype(str(argument.dtype))
-    except (AttributeError, SignatureError):
-        raise _no_number(name or repr(argument), str(getattr(argument, "dtype", argument)), place) from None
-    return Argument(name, dtype.cxx, dtype, type(argument).__name__ == "VectorArg")
+        found = _typed(name, _COMPLEX.get(text) or parse_dtype(text).cxx, is_vector, False)
+    except SignatureError:
+        found = None
+    if found is None:
+        raise _no_number(name or repr(argument), text or repr(argument), place)
+    return found
 
 
 def _no_number(name: str, got: str, place: Place) -> TLEError:

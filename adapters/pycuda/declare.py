@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from tle_raw.errors import Place, TLEError
 from tle_raw.signature import Signature
 from tle_raw.source_text import place_of_text
 
+# PyCUDA's header of complex numbers, which its own generated kernels include.
+COMPLEX_HEADER = "#include <pycuda-complex.hpp>"
+
 PACKAGES = ("tle_raw.", "pycuda.")
 
 # nvcc's options for ptxas and for the host: Triton assembles, and there is no host code.
@@ -21,6 +25,13 @@ _ASSEMBLER = ("-Xptxas", "--ptxas-options", "--maxrregcount", "-maxrregcount")
 _HOST = ("-Xcompiler", "-Xlinker", "--compiler-options", "-ccbin", "--compiler-bindir")
 _WITH_VALUE = (*_ASSEMBLER, *_HOST, "-arch", "-code", "--gpu-architecture", "--gpu-code")
 _ALONE = ("-keep", "--keep", "-m64", "-m32", "-G", "--device-debug", "-g", "--resource-usage", "-res-usage")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a fragment keeps of how it was made: ``whole`` makes the fragment that does the same to arrays in memory."""
+
+    whole: Callable[[], Any]
 
 
 def caller_place() -> Place:
@@ -33,16 +44,22 @@ def caller_place() -> Place:
 
 
 def declare_text(
-    name: str, text: str, symbol: str, signature: Signature | None, options: Mapping[str, Any], place: Place
+    name: str,
+    text: str,
+    symbol: str,
+    signature: Signature | None,
+    options: Mapping[str, Any],
+    place: Place,
+    recipe: Recipe | None = None,
 ) -> Any:
-    """A fragment of the dialect "pycuda"."""
+    """A fragment of the dialect "pycuda"; with a recipe it can be launched alone, too."""
     from tle_raw.adapters.pycuda.adapter import PycudaAdapter
     from tle_raw.fragments import declare
 
     given = {"source": text, "symbol": symbol, **options}
     folder = Path(place.file).resolve().parent if Path(place.file).exists() else Path.cwd()
     try:
-        return declare(PycudaAdapter(), Declaration(name, signature, given, place, folder, wrapped=text))
+        return declare(PycudaAdapter(), Declaration(name, signature, given, place, folder, wrapped=recipe or text))
     except TLEError as error:
         raise error.at(fragment=name, source=place) from None
 
@@ -66,6 +83,11 @@ def clang_flags(options: Any) -> list[str]:
         elif option not in _ALONE and not option.startswith(tuple(f"{name}=" for name in _WITH_VALUE)):
             kept.append(option)
     return kept
+
+
+def generated_options(options: Any) -> dict[str, Any]:
+    """The options of text that this package writes around the user's."""
+    return {"flags": clang_flags(options), "include_dirs": pycuda_headers(), "no_extern_c": True}
 
 
 def pycuda_headers() -> Sequence[str]:

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.adapters.cuda.tokens import Token, tokenize
+from tle_raw.adapters.cuda.tokens import tokenize
 from tle_raw.adapters.pycuda.arguments import Argument, read_arguments
-from tle_raw.adapters.pycuda.declare import at_its_line, caller_place, clang_flags, declare_text, pycuda_headers
+from tle_raw.adapters.pycuda.declare import Recipe, at_its_line, caller_place, declare_text, generated_options
+from tle_raw.adapters.pycuda.element_uses import INDEX, uses_of
+from tle_raw.adapters.pycuda.elementwise_memory import Loop, headers
 from tle_raw.dtypes import DTYPES
 from tle_raw.errors import DialectError, Place, Row, SignatureError, UnsupportedFeatureError
 from tle_raw.signature import INOUT, Element, Parameter, Scalar, Signature
 from tle_raw.source_text import place_of_text
 
-INDEX = "i"
 _SYMBOL = "tle_raw_elementwise"
-_LEAVES = frozenset(("return", "continue", "break", "goto"))
-_COMPOUND = frozenset("+-*/%&|^<>")
-
-
-@dataclass(frozen=True)
-class Use:
-    """What the operation does with a vector. ``is_whole``: every element is written before it is read."""
-
-    is_read: bool
-    is_written: bool
-    is_whole: bool
 
 
 def ElementwiseKernel(
@@ -46,99 +35,47 @@ def ElementwiseKernel(
     The vector that the operation writes is the result. It is an argument too where its old elements are read or may
     stay. An operation that uses ``i`` as a number takes it as the last argument, a tensor of i32.
 
+    Where the operation writes several vectors, or uses more of one than its element ``[i]``, or the elements are
+    vectors or complex numbers, the region works on memory, as a kernel of PyCUDA's does: it takes pointers, and the
+    number of elements ``n`` behind them. So does a whole kernel, ``as_kernel(block=…)``, of any operation.
+
     Parameters
     ----------
-    arguments, operation, name, keep, options, preamble : PyCUDA's own.
+    arguments, operation, name, keep, options, preamble, loop_prep, after_loop : PyCUDA's own.
 
     Raises
     ------
-    SignatureError : an argument is no number and no vector. UnsupportedFeatureError : the operation uses other
-    elements than ``[i]``, or writes several vectors.
+    SignatureError : an argument is no number and no vector. UnsupportedFeatureError : the operation writes nothing.
     """
     place = caller_place()
-    if loop_prep or after_loop or rest:
-        unknown = next((n for n, v in [("loop_prep", loop_prep), ("after_loop", after_loop), *rest.items()] if v), "")
+    if rest:
         raise DialectError(
-            f"an elementwise fragment has no loop over a vector, so `{unknown}` has no meaning",
-            hint="put it into the operation, or into the preamble",
+            f"an elementwise kernel has no argument `{next(iter(rest))}`",
+            hint="preamble=, loop_prep= and after_loop= are PyCUDA's",
         ).at(fragment=name, source=place)
     given = read_arguments(arguments, place)
-    tokens = tokenize(operation)
-    at = place_of_text(operation, place) if operation.strip() else place
-    uses = {a.name: _use(a.name, tokens, name, at) for a in given if a.is_vector}
-    written = [a for a in given if a.is_vector and uses[a.name].is_written]
-    if len(written) != 1:
+    vectors = [a for a in given if a.is_vector]
+    uses = uses_of([a.name for a in vectors], tokenize(operation), [a.name for a in given if not a.is_vector])
+    loop = Loop(name, given, operation, preamble, loop_prep, after_loop, options, place)
+    needs_memory = uses.elsewhere or loop_prep or after_loop or any(a.is_compound for a in vectors)
+    if vectors and (needs_memory or len(uses.written) > 1):
+        return loop.region()
+    if not uses.written:
         raise UnsupportedFeatureError(
-            f"the operation writes {len(written)} vectors, and an elementwise fragment gives one result",
-            table=[Row("vectors written", "1", ", ".join(a.name for a in written) or "none")],
-            hint="write an ElementwiseKernel for each" if written else "assign to a vector: z[i] = …",
-        ).at(fragment=name, source=at)
-    out = written[0]
-    needs_index = any(_is_number(tokens, k) for k, token in enumerate(tokens) if token.text == INDEX)
-    others = needs_index or any(a.is_vector and a != out for a in given)
-    is_passed = uses[out.name].is_read or not uses[out.name].is_whole or not others
+            "the operation writes no vector",
+            table=[Row("vectors written", "1 or more", "none")],
+            hint="assign to a vector: z[i] = …",
+        ).at(fragment=name, source=place_of_text(operation, place) if operation.strip() else place)
+    out = next(a for a in vectors if a.name == uses.written[0])
+    use, needs_index = uses.of[out.name], uses.needs_index
+    is_passed = use.is_read or not use.is_whole or not (needs_index or any(a != out for a in vectors))
     signature = Signature(
         name,
         tuple(_parameters(given, out, is_passed, needs_index, place)),
         None if is_passed else Element(out.dtype),
     )
     text = "\n".join(_text(given, out, is_passed, needs_index, preamble, operation, place))
-    given_options = {"flags": clang_flags(options), "include_dirs": pycuda_headers(), "no_extern_c": True}
-    return declare_text(name, text, _SYMBOL, signature, given_options, place)
-
-
-def _use(vector: str, tokens: Sequence[Token], name: str, at: Place) -> Use:
-    is_read = is_written = is_whole = False
-    stands = 0  # where the statement ends that writes every element; before that, its old value is read
-    may_leave = any(token.text in _LEAVES for token in tokens)
-    texts = [token.text for token in tokens]
-    depth = 0
-    for k, text in enumerate(texts):
-        depth += (text in "([{") - (text in ")]}") if len(text) == 1 else 0
-        if text != vector or (k and texts[k - 1] in (".", "->", "::")):
-            continue
-        if texts[k + 1 : k + 4] != ["[", INDEX, "]"]:
-            token = tokens[k]
-            line = at.line + token.line - 1
-            raise UnsupportedFeatureError(
-                f"the operation uses more of `{vector}` than its element [{INDEX}]",
-                table=[Row(vector, f"{vector}[{INDEX}]", "".join(texts[k : k + 6]))],
-                hint="a fragment in registers has one element; take a Tile in a CUDA fragment",
-            ).at(fragment=name, source=Place(at.file, line))
-        after = [*texts[k + 4 : k + 8], "", "", "", ""]
-        if after[0] == "=" and after[1] != "=":
-            starts = depth == 0 and (k == 0 or texts[k - 1] in (";", "}"))
-            if starts and not is_read and not may_leave and not is_whole:
-                is_whole, stands = True, texts.index(";", k) if ";" in texts[k:] else len(texts)
-            is_written = True
-        else:
-            is_read = is_read or not is_whole or k < stands
-            is_written = is_written or _is_compound(after) or _is_stepped(texts, k) or _is_taken(texts, k)
-    return Use(is_read, is_written, is_whole)
-
-
-def _is_compound(after: Sequence[str]) -> bool:
-    """``+=``, and ``<<=``, but neither ``<=`` nor ``==``."""
-    if after[0] in "<>" and after[0]:
-        return after[1] == after[0] and after[2] == "="
-    return bool(after[0]) and after[0] in _COMPOUND and after[1] == "=" and after[2] != "="
-
-
-def _is_stepped(texts: Sequence[str], k: int) -> bool:
-    """``x[i]++`` and ``--x[i]``."""
-    steps = (["+", "+"], ["-", "-"])
-    return list(texts[k + 4 : k + 6]) in steps or list(texts[max(k - 2, 0) : k]) in steps
-
-
-def _is_taken(texts: Sequence[str], k: int) -> bool:
-    """``&x[i]``: whoever gets the address may write."""
-    return k > 0 and texts[k - 1] == "&" and (k < 2 or texts[k - 2] in ("(", ",", "="))
-
-
-def _is_number(tokens: Sequence[Token], k: int) -> bool:
-    """Whether this ``i`` is more than the index of an element."""
-    before, after = tokens[k - 1].text if k else "", tokens[k + 1].text if k + 1 < len(tokens) else ""
-    return not (before == "[" and after == "]") and before not in (".", "->", "::")
+    return declare_text(name, text, _SYMBOL, signature, generated_options(options), place, Recipe(loop.whole))
 
 
 def _parameters(
@@ -164,9 +101,7 @@ def _text(
     operation: str,
     place: Place,
 ) -> Iterator[str]:
-    for header in sorted({a.dtype.header for a in given if a.dtype.header}):
-        yield f"#include <{header}>"
-    yield "#include <tle_raw/pycuda.h>"
+    yield from headers(given, (preamble, operation))
     yield at_its_line(preamble, place)
     parameters, locals_ = [], []
     for argument in given:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.adapters.pycuda.arguments import dtype_of
-from tle_raw.adapters.pycuda.declare import at_its_line, caller_place, clang_flags, declare_text, pycuda_headers
+from tle_raw.adapters.pycuda.declare import at_its_line, caller_place, declare_text, generated_options
 from tle_raw.errors import DialectError
 from tle_raw.signature import INOUT, Parameter, Signature, Tile
 
@@ -68,5 +68,4 @@ def _scan(dtype: Any, scan_expr: str, neutral: Any, name: str, options: Any, pre
         ]
     )
     signature = Signature(name, (Parameter("data", Tile(own, ("N",)), INOUT),))
-    given = {"flags": clang_flags(options), "include_dirs": pycuda_headers(), "no_extern_c": True}
-    return declare_text(name, text, _SYMBOL, signature, given, place)
+    return declare_text(name, text, _SYMBOL, signature, generated_options(options), place)

@@ -3,10 +3,12 @@
 import functools
 import operator
 
+import numpy as np
 import pytest
 import torch
 
 from tests.adapters.pycuda import programs as p
+from tests.adapters.pycuda.shown import PROGRAMS
 from tests.gpu.device import COMPILE_ONLY, DEVICE
 
 pytestmark = pytest.mark.gpu
@@ -84,3 +86,42 @@ def test_a_function_of_a_module_is_a_whole_kernel():
     p.MODULE.get_function("count").as_kernel(block=(32, 2))(count, grid=(3, 2))
     if not COMPILE_ONLY:
         assert count.item() == 64 * 6
+
+
+@pytest.mark.parametrize("way", ["region", "whole"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_kinds_of_examples(program, way):
+    if COMPILE_ONLY and program.before:
+        pytest.skip("nothing is loaded")
+    case = program.case()
+    passed = [torch.from_numpy(a).to(DEVICE) if isinstance(a, np.ndarray) else a for a in case.arguments]
+    launch = program.launch_region if way == "region" else program.launch_whole
+    launch(tuple(passed), case.grid)
+    if not COMPILE_ONLY:
+        case.check(*(a.cpu().numpy() if isinstance(a, torch.Tensor) else a for a in passed))
+
+
+@pytest.mark.parametrize("grid", [(1,), (5, 3)])
+def test_operations_on_memory(grid):
+    n = 10_007
+    x, y = torch.randn(n, dtype=torch.float64, device=DEVICE), torch.zeros(n, dtype=torch.float64, device=DEVICE)
+    p.neighbours_kernel[grid](x, y, n)
+    expected = x.clone()
+    expected[1:] += x[:-1]
+    expected[:-1] += x[1:]
+    close(y, expected, 1e-12)
+    z = torch.randn(n, 2, device=DEVICE)
+    radius, angle = torch.zeros(n, device=DEVICE), torch.zeros(n, device=DEVICE)
+    p.polar_kernel[grid](z, radius, angle, n)
+    close(radius, z.double().norm(dim=1))
+    close(angle, torch.atan2(z[:, 1].double(), z[:, 0].double()))
+
+
+def test_kernels_of_registers_and_tiles_are_whole_kernels_over_memory():
+    n = 100_003
+    x, y, z = torch.randn(n, device=DEVICE), torch.randn(n, device=DEVICE), torch.zeros(n, device=DEVICE)
+    p.axpby.as_kernel(block=256)[(64,)](2.0, x, -0.5, y, z, n)
+    close(z, 2 * x.double() - 0.5 * y)
+    out = torch.zeros(64, device=DEVICE)
+    p.dot.as_kernel(block=256)[(64,)](out, x, y, n)
+    close(out.double().sum().reshape(1), (x.double() @ y.double()).reshape(1), 1e-2)

@@ -19,6 +19,14 @@ clamp = pycuda.ElementwiseKernel(
 )
 ramp = pycuda.ElementwiseKernel("int *z, int step", "z[i] = i * step; z[i] += 1", "ramp")
 halves = pycuda.ElementwiseKernel("__half *x, double *y", "y[i] = __half2float(x[i]) * 0.5", "halves")
+# These use more than one element, or write more than one vector: they work on memory.
+neighbours = pycuda.ElementwiseKernel(
+    "const double *x, double *y", "y[i] = (i ? x[i - 1] : 0) + x[i] + (i + 1 < n ? x[i + 1] : 0)", "neighbours"
+)
+polar = pycuda.ElementwiseKernel(
+    "const float2 *z, float *radius, float *angle",
+    "radius[i] = hypotf(z[i].x, z[i].y); angle[i] = atan2f(z[i].y, z[i].x)",
+)
 
 dot = pycuda.ReductionKernel(
     np.float32, neutral="0", reduce_expr="a+b", map_expr="x[i]*y[i]", arguments="float *x, float *y"
@@ -76,6 +84,16 @@ def ramp_kernel(z, N: tl.constexpr):
 def halves_kernel(x, y, N: tl.constexpr):
     i = tl.arange(0, N)
     tl.store(y + i, halves(tl.load(x + i)))
+
+
+@triton.jit
+def neighbours_kernel(x, y, n):
+    neighbours(x, y, n)
+
+
+@triton.jit
+def polar_kernel(z, radius, angle, n):
+    polar(z, radius, angle, n)
 
 
 @triton.jit

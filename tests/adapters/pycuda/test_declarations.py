@@ -90,15 +90,13 @@ def line_of(words):
 @pytest.mark.parametrize(
     "arguments, operation, kind, message",
     [
-        ("float *x, float *z", "z[i] = x[i + 1]", UnsupportedFeatureError, "`x`"),
-        ("float *x, float *z", "z[i] = x[0]", UnsupportedFeatureError, "`x`"),
-        ("float *x, float *z", "z[i] = f(x)", UnsupportedFeatureError, "`x`"),
-        ("float *x, float *z", "z[i] = 1; x[i] = 2", UnsupportedFeatureError, "2 vectors"),
-        ("float *x", "x[i];", UnsupportedFeatureError, "0 vectors"),
+        ("float *x", "x[i];", UnsupportedFeatureError, "no vector"),
+        ("float n, float *x", "x[i] = x[0]", SignatureError, "`n`"),
         ("float **x", "x[i] = 0", SignatureError, "`x`"),
         ("struct S *x", "x[i] = 0", SignatureError, "`x`"),
-        ("pycuda::complex<float> *x", "x[i] = 0", SignatureError, "complex"),
-        ("", "x[i] = 0", UnsupportedFeatureError, "0 vectors"),
+        ("pycuda::complex<float> a, float *x", "x[i] = 0", SignatureError, "complex"),
+        ("float3 a, float *x", "x[i] = 0", SignatureError, "float3"),
+        ("", "x[i] = 0", UnsupportedFeatureError, "no vector"),
         (3, "x[i] = 0", SignatureError, "VectorArg"),
     ],
 )
@@ -122,9 +120,43 @@ def test_an_operation_that_does_not_compile_is_shown_at_its_line():
     assert place.file == __file__ and place.line == line_of("x[i] = t * nowhere;")
 
 
-def test_loops_around_an_operation_are_refused():
-    with pytest.raises(DialectError, match="loop_prep"):
-        pycuda.ElementwiseKernel("float *x", "x[i] = 0", loop_prep="int k = 0;")
+MEMORY = {
+    "y[i] = x[i] - (i ? x[i - 1] : 0)": "",
+    "y[i] = x[0]": "",
+    "y[i] = first(x)": "",
+    "y[i] = 1; x[i] = 2": "",
+    "y[i] = x[i] / n": "",
+    "y[n - 1 - i] = x[i]": "",
+    "y[i] = sum; sum += x[i]": "float sum = 0",
+}
+
+
+@pytest.mark.parametrize("operation", MEMORY)
+def test_what_registers_cannot_have_takes_pointers(operation):
+    kernel = pycuda.ElementwiseKernel(
+        "float *x, float *y", operation, "k", preamble="__device__ float first(float *x) { return x[0]; }",
+        loop_prep=MEMORY[operation],
+    )  # fmt: skip
+    assert str(kernel.signature) == "k(x: InOut[Pointer[f32]], y: InOut[Pointer[f32]], n: Scalar[i32])"
+
+
+def test_a_name_of_the_loop_may_be_the_operations_own():
+    kernel = pycuda.ElementwiseKernel("float *x", "const int n = 3; x[i] = n", "k")
+    assert str(kernel.signature) == "k(x: InOut[Element[f32]])"
+    kernel = pycuda.ElementwiseKernel("float *x, float n, float *y", "y[i] = x[i] + n", "k")
+    assert str(kernel.signature) == "k(x: Element[f32], n: Scalar[f32]) -> Element[f32]"
+
+
+def test_elements_of_several_numbers_are_memory_of_their_numbers():
+    kernel = pycuda.ElementwiseKernel("const float4 *v, double2 *z", "z[i].x = v[i].w", "k")
+    assert str(kernel.signature) == "k(v: Pointer[f32], z: InOut[Pointer[f64]], n: Scalar[i32])"
+    with pytest.raises(SignatureError, match="several numbers"):
+        pycuda.ReductionKernel(np.float32, "0", "a+b", "v[i].x", "float4 *v")
+
+
+def test_arguments_of_an_elementwise_kernel_are_pycudas():
+    with pytest.raises(DialectError, match="prologue"):
+        pycuda.ElementwiseKernel("float *x", "x[i] = 0", prologue="")
 
 
 def test_reductions_and_scans_check_their_arguments():

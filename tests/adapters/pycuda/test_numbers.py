@@ -6,6 +6,7 @@ import pytest
 import tle_raw
 from tests.adapters.pycuda import programs as p
 from tests.support import compile_kernel, ptx_calls
+from tle_raw.errors import DialectError
 
 RANDOM = np.random.default_rng(7)
 
@@ -37,6 +38,35 @@ def test_elements_of_two_dtypes():
     x, y = floats(64, dtype=np.float16), np.zeros(64)
     p.halves_kernel[(1,)](x, y, N=64)
     np.testing.assert_array_equal(y, x.astype(np.float64) / 2)
+
+
+@pytest.mark.parametrize("grid", [(1,), (2, 3)])
+def test_an_operation_on_neighbours_works_on_memory(grid):
+    x, y = RANDOM.standard_normal(777), np.zeros(777)
+    p.neighbours_kernel[grid](x, y, 777)
+    np.testing.assert_allclose(y, np.convolve(x, [1, 1, 1], "same"), rtol=1e-12, atol=1e-12)
+
+
+def test_an_operation_may_write_several_vectors():
+    z = floats(100, 2)
+    radius, angle = np.zeros(100, np.float32), np.zeros(100, np.float32)
+    p.polar_kernel[(1,)](z, radius, angle, 100)
+    expected = z.astype(np.float64) @ [1, 1j]
+    np.testing.assert_allclose(radius, np.abs(expected), rtol=1e-6)
+    np.testing.assert_allclose(angle, np.angle(expected), rtol=1e-5, atol=1e-6)
+
+
+def test_kernels_of_registers_and_tiles_are_whole_kernels_over_memory():
+    x, y, z = floats(999), floats(999), np.zeros(999, np.float32)
+    p.axpby.as_kernel(block=(16, 8))[(2, 2)](2.0, x, -0.5, y, z, 999)
+    np.testing.assert_allclose(z, 2.0 * x.astype(np.float64) - 0.5 * y, rtol=1e-5, atol=1e-6)
+    out = np.zeros(7, np.float32)
+    for n in (999, 5):
+        p.dot.as_kernel(block=64)[(7,)](out, x, y, n)
+        np.testing.assert_allclose(out.sum(), x[:n].astype(np.float64) @ y[:n], rtol=1e-4, atol=1e-4)
+    for fragment in (p.row_sums, p.running):
+        with pytest.raises(DialectError, match="whole kernel"):
+            fragment.as_kernel(block=64)
 
 
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
@@ -111,6 +141,7 @@ def test_a_function_of_a_module_is_a_whole_kernel():
         (p.axpby_kernel, {"x": "*fp32", "y": "*fp32", "z": "*fp32", "n": "i32"}, {"N": 256}),
         (p.ramp_kernel, {"z": "*i32"}, {"N": 64}),
         (p.halves_kernel, {"x": "*fp16", "y": "*fp64"}, {"N": 64}),
+        (p.neighbours_kernel, {"x": "*fp64", "y": "*fp64", "n": "i32"}, {}),
         (p.dot_kernel, {"x": "*fp32", "y": "*fp32", "out": "*fp32"}, {"N": 1024}),
         (p.bits_kernel, {"x": "*u8", "out": "*u8", "rows": "*u8"}, {"M": 8, "N": 32}),
         (p.sums_kernel, {"x": "*fp32", "rows": "*fp64", "columns": "*fp32"}, {"M": 4, "N": 64}),

@@ -33,6 +33,12 @@ inline constexpr bool shuffles = is_same<T, int>::value || is_same<T, unsigned>:
 TLE_RAW_INLINE unsigned thread() { return __nvvm_read_ptx_sreg_tid_x(); }
 TLE_RAW_INLINE unsigned threads() { return __nvvm_read_ptx_sreg_ntid_x(); }
 
+// The block among all blocks of the launch.
+TLE_RAW_INLINE unsigned long block() {
+  return blockIdx.x + (unsigned long)gridDim.x * (blockIdx.y + (unsigned long)gridDim.y * blockIdx.z);
+}
+TLE_RAW_INLINE unsigned long blocks() { return (unsigned long)gridDim.x * gridDim.y * gridDim.z; }
+
 template <class T, class Reduce> TLE_RAW_INLINE T reduce_warp(T value, Reduce reduce) {
   for (int lane = 16; lane > 0; lane /= 2) value = reduce(value, __shfl_xor_sync(0xffffffffu, value, lane));
   return value;
