@@ -14,7 +14,9 @@ from tle_raw.adapters.cuda.prototypes import probe_lines
 from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.dtypes import DType
+from tle_raw.errors import Place
 from tle_raw.identity import entry_name
+from tle_raw.source_text import place_of_text
 
 # Diagnostics in generated lines carry this file name.
 LABEL = "<tle_raw wrapper>"
@@ -93,6 +95,12 @@ def line_directive(number: int, file: str) -> str:
     """``#line 12 "file"``; a line before the first becomes the first."""
     escaped = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     return f'#line {max(number, 1)} "{escaped}"'
+
+
+def at_its_line(text: str, place: Place) -> str:
+    """The text behind the number of the line where it stands in the Python file."""
+    found = place_of_text(text, place) if text.strip() else place
+    return f"{line_directive(found.line, found.file)}\n{text}\n"
 
 
 def name_text(value: int | DType) -> str:

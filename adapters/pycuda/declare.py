@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.adapter import Declaration
-from tle_raw.adapters.cuda.wrapper import line_directive
 from tle_raw.errors import Place, TLEError
 from tle_raw.signature import Signature
-from tle_raw.source_text import place_of_text
 
 # PyCUDA's header of complex numbers, which its own generated kernels include.
 COMPLEX_HEADER = "#include <pycuda-complex.hpp>"
@@ -62,12 +60,6 @@ def declare_text(
         return declare(PycudaAdapter(), Declaration(name, signature, given, place, folder, wrapped=recipe or text))
     except TLEError as error:
         raise error.at(fragment=name, source=place) from None
-
-
-def at_its_line(text: str, place: Place) -> str:
-    """The text behind the number of the line where it stands in the Python file."""
-    found = place_of_text(text, place) if text.strip() else place
-    return f"{line_directive(found.line, found.file)}\n{text}\n"
 
 
 def clang_flags(options: Any) -> list[str]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tle_raw.adapters.cuda.tokens import tokenize
+from tle_raw.adapters.cuda.wrapper import at_its_line
 from tle_raw.adapters.pycuda.arguments import Argument, read_arguments
-from tle_raw.adapters.pycuda.declare import Recipe, at_its_line, caller_place, declare_text, generated_options
+from tle_raw.adapters.pycuda.declare import Recipe, caller_place, declare_text, generated_options
 from tle_raw.adapters.pycuda.element_uses import INDEX, uses_of
 from tle_raw.adapters.pycuda.elementwise_memory import Loop, headers
 from tle_raw.dtypes import DTYPES
