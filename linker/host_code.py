@@ -155,14 +155,19 @@ def _verify(module: Any, name: str) -> None:
 
 def _check_types(module: Any, part: Any, name: str) -> None:
     """LLVM links a call to a function of any type, and makes of it what it likes."""
-    wanted = {f.name: str(f.global_value_type) for f in module.functions}
+    wanted = {f.name: str(f.global_value_type) for f in module.functions if not _is_local(f)}
     for function in part.functions:
         got = str(function.global_value_type)
-        if not function.is_declaration and wanted.get(function.name, got) != got:
+        if not function.is_declaration and not _is_local(function) and wanted.get(function.name, got) != got:
             raise AbiError(
                 f"{name} defines {function.name} with another type than the kernel calls it with",
                 table=[Row("type", wanted[function.name], got)],
             )
+
+
+def _is_local(function: Any) -> bool:
+    """Two functions that each module keeps to itself may share a name."""
+    return function.linkage.name in ("internal", "private")
 
 
 def _link(module: Any, part: Any, name: str) -> None:

@@ -55,6 +55,15 @@ def test_a_fragment_is_linked_inlined_and_runs():
     assert run(load_object(assemble(assembly)), [1.0, 2.5]) == [2.0, 5.0]
 
 
+def test_fragments_may_have_functions_of_one_name_for_themselves():
+    first = "define internal float @own(float %x) noinline { ret float %x }"
+    second = "define internal i32 @own(i32 %x) noinline { ret i32 2 }"
+    f = "define float @f(float %x) { %y = call float @g(float %x) %z = call float @own(float %y) ret float %z }"
+    g = "define float @g(float %x) { %a = call i32 @own(i32 1) %b = sitofp i32 %a to float ret float %b }"
+    parts = [Library("f", f"declare float @g(float)\n{first}\n{f}"), Library("g", f"{second}\n{g}")]
+    assert run(load_object(assemble(link_host_code(KERNEL, parts))), [1.0]) == [2.0]
+
+
 def test_only_the_entry_stays_visible():
     image = assemble(link_host_code(KERNEL, [TWICE]))
     assert [s.name for s in symbols(image) if s.section and not s.name.startswith(".")][-1] == "tle_launch"
