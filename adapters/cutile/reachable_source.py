@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 import inspect
 from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
@@ -10,6 +12,9 @@ from typing import Any
 
 from tle_raw.adapters.cutile.objects import is_cutile_object, python_function
 from tle_raw.errors import FragmentSourceError
+
+# Modules whose functions are no part of a function's text: their names are in it, and their versions in the key.
+_FOREIGN = ("cuda", "math", "torch", "numpy")
 
 
 def reachable_source(function: FunctionType) -> str:
@@ -33,26 +38,53 @@ def _visit(function: FunctionType, seen: dict[int, Any]) -> Iterator[str]:
             f"the source of `{function.__qualname__}` cannot be read: {e}",
             hint="cuTile reads functions from their files: write it in one",
         ) from e
-    yield f"defaults {function.__defaults__!r} {function.__kwdefaults__!r}"
+    yield from _describe("defaults", (function.__defaults__, function.__kwdefaults__), seen)
     for name, value in _names_that_it_reads(function):
         yield from _describe(name, value, seen)
 
 
 def _describe(name: str, value: Any, seen: dict[int, Any]) -> Iterator[str]:
     if isinstance(value, ModuleType):
-        return
-    if inspect.isfunction(value) or is_cutile_object(value):
+        yield f"{name} is module {value.__name__}"
+    elif inspect.isfunction(value) or is_cutile_object(value):
         inner = python_function(value)
+        yield f"{name} is {inner.__module__}.{inner.__qualname__}"
         if not _is_cutiles_own(inner):
-            yield f"{name} is {inner.__qualname__}"
             yield from _visit(inner, seen)
     elif isinstance(value, type):
         yield from _describe_type(name, value, seen)
     elif dataclasses.is_dataclass(value):
         yield from _describe_type(name, type(value), seen)
-        yield f"{name} = {value!r}"
+        yield from _describe(name, [getattr(value, f.name, None) for f in dataclasses.fields(value)], seen)
+    elif (items := _items_of(value)) is not None:
+        yield f"{name} is {type(value).__qualname__} of {len(items)}"
+        for key, item in items:
+            yield from _describe(f"{name}[{key!r}]", item, seen)
+    elif hasattr(value, "__array__"):
+        numbers = value.__array__()
+        yield f"{name} = {numbers.dtype}{numbers.shape} {hashlib.sha256(numbers.tobytes()).hexdigest()}"
     elif " at 0x" not in (text := repr(value)):
         yield f"{name} = {text}"
+    else:
+        yield f"{name} is a {type(value).__qualname__}"
+        if id(value) not in seen:
+            seen[id(value)] = value
+            yield from _describe(name, _parts_of(value), seen)
+
+
+def _items_of(value: Any) -> list[tuple[Any, Any]] | None:
+    if isinstance(value, (tuple, list)):
+        return list(enumerate(value))
+    return list(value.items()) if isinstance(value, dict) else None
+
+
+def _parts_of(value: Any) -> dict[str, Any]:
+    """What tells an object that is printed by its address from another one of its type."""
+    if isinstance(value, functools.partial):
+        return {"func": value.func, "args": value.args, "keywords": value.keywords}
+    if inspect.ismethod(value):
+        return {"func": value.__func__, "self": value.__self__}
+    return dict(getattr(value, "__dict__", {}))
 
 
 def _describe_type(name: str, value: type, seen: dict[int, Any]) -> Iterator[str]:
@@ -86,10 +118,18 @@ def _names_that_it_reads(function: FunctionType) -> Iterator[tuple[str, Any]]:
     for name in names:
         if name not in scope:
             continue
-        value = scope[name]
-        yield name, value
-        if isinstance(value, ModuleType) and value.__name__.split(".")[0] not in ("cuda", "math", "torch", "numpy"):
-            yield from ((f"{name}.{n}", getattr(value, n)) for n in names if hasattr(value, n))
+        yield from _with_attributes(name, scope[name], list(names), set())
+
+
+def _with_attributes(name: str, value: Any, names: list[str], seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """A module's attributes of those names, and those of the modules in it."""
+    yield name, value
+    if not isinstance(value, ModuleType) or id(value) in seen or value.__name__.split(".")[0] in _FOREIGN:
+        return
+    seen.add(id(value))
+    for attribute in names:
+        if hasattr(value, attribute):
+            yield from _with_attributes(f"{name}.{attribute}", getattr(value, attribute), names, seen)
 
 
 def _names(code: CodeType) -> Iterator[str]:

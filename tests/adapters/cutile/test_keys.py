@@ -12,7 +12,9 @@ import tle_raw
 
 TEXT = '''
 import dataclasses
+import functools
 import cuda.tile as ct
+import numpy as np
 
 LIMIT = 3
 SIZES = (1, 2)
@@ -50,9 +52,21 @@ def scaled_by(factor):
 scale = scaled_by(2.0)
 
 
+def reduced_by(operation, otherwise=None):
+    def reduce(x):
+        return operation(x)
+
+    return reduce
+
+
+reduce = reduced_by(ct.max)
+TABLE = {"first": (lambda x: x * 2, np.arange(2000))}
+added = functools.partial(inner, 7)
+
+
 def main(x):
     """A function."""
-    return scale(helper(x)) + Pair(1).twice
+    return scale(helper(x)) + Pair(1).twice + reduce(x) + TABLE["first"][0](x) + added()
 
 
 def other(x):
@@ -78,6 +92,10 @@ CHANGES = {
     "a global number": ("LIMIT = 3", "LIMIT = 4"),
     "a global tuple": ("SIZES = (1, 2)", "SIZES = (1, 3)"),
     "what a closure holds": ("scaled_by(2.0)", "scaled_by(2.5)"),
+    "a function of cuTile's that a closure holds": ("reduced_by(ct.max)", "reduced_by(ct.min)"),
+    "a function in a dictionary": ("x * 2, np", "x * 3, np"),
+    "a number in the middle of an array": ("np.arange(2000)", "np.where(np.arange(2000) == 1000, 0, np.arange(2000))"),
+    "an argument that is bound": ("partial(inner, 7)", "partial(inner, 8)"),
     "the default of a field": ("b: int = 5", "b: int = 6"),
     "a property of a base class": ("self.a * 2", "self.a * 3"),
 }
