@@ -24,7 +24,7 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
 
     Parameters
     ----------
-    name : the dialect: "cuda", "cutile", "llvm", "mlir", "pycuda" or "tilelang".
+    name : the dialect: "cuda", "cupy", "cutile", "llvm", "mlir", "pycuda" or "tilelang".
     inline : False keeps the fragment a called function instead of inlining it.
     options : the dialect's own. For "cuda": ``file=`` or ``source=`` (the code), ``symbol=`` (the function, default
         the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``, and for ``__global__``
@@ -88,8 +88,8 @@ def fragment(
 
     Parameters
     ----------
-    source : a path of a file, source text, or an object of a dialect that has such: a TileLang PrimFunc, a module or
-        an operation of any MLIR binding, MLIR bytecode.
+    source : a path of a file, source text, or an object of a dialect that has such: a TileLang PrimFunc, a kernel of
+        CuPy's or PyCUDA's, a module or an operation of any MLIR binding, MLIR bytecode.
     signature : a typed stub function, or a :class:`Signature`; an MLIR function's own type, and the prototype of the
         CUDA function ``symbol=``, tell it where it is not given.
     dialect : the dialect; by default it follows from the file's suffix (``.cu``, ``.cuh``: "cuda"; ``.ll``, ``.bc``:

@@ -100,6 +100,7 @@ def _arch(attempt: Attempt, error: Diagnostic) -> TLEError | None:
 # Headers that come in packages of their own.
 _PACKAGES = (
     (r"nv/|cub/|cuda/|thrust/", "pip install nvidia-cuda-cccl  (or: pip install 'tle_raw[cuda]')"),
+    (r"cupy/", "pip install cupy-cuda13x  (dialect cupy searches its folder of headers by itself)"),
     (r"pycuda-", "pip install pycuda  (its folder of headers is searched by itself)"),
     (r"cute/|cutlass/", "CUTLASS is header-only: name its include folder in include_dirs="),
     (

@@ -39,7 +39,10 @@ def check_arguments(signature: Signature, arguments: Sequence[Any], source: Sour
         raise ArgumentTypeError(
             f"the arguments do not fit `{signature.name}`", table=rows, hint=f"the signature is {signature}"
         ).at(fragment=source.name, source=source.place)
-    return [_as_triton_takes(argument) for argument in arguments]
+    return [
+        _array(argument) if isinstance(parameter.type, Pointer) else _number(argument)
+        for parameter, argument in zip(parameters, arguments)
+    ]
 
 
 def _array_rows(name: str, dtype: DType, argument: Any) -> list[Row]:
@@ -60,10 +63,32 @@ def _same_memory(wanted: DType, got: DType) -> bool:
     return wanted.is_integer and got.is_integer and wanted.bits == got.bits and wanted.bits > 1
 
 
-def _as_triton_takes(argument: Any) -> Any:
-    text = str(getattr(argument, "dtype", "")).removeprefix("torch.")
-    if text in _PARTS and hasattr(argument, "shape"):
-        return argument.view(argument.real.dtype)
+class _DeviceArray:
+    """An array of CuPy or PyCUDA: Triton asks for the address and the dtype, as torch tells them."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self.dtype = array.dtype
+
+    def data_ptr(self) -> int:
+        return int(self._array.__cuda_array_interface__["data"][0])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._array, name)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._array[key] = value
+
+
+def _array(argument: Any) -> Any:
+    if str(argument.dtype).removeprefix("torch.") in _PARTS:
+        argument = argument.view(argument.real.dtype)
+    if not hasattr(argument, "data_ptr") and hasattr(argument, "__cuda_array_interface__"):
+        return _DeviceArray(argument)
+    return argument
+
+
+def _number(argument: Any) -> Any:
     if getattr(argument, "shape", None) == () and not hasattr(argument, "data_ptr"):
         return argument.item()  # a number of NumPy's
     return argument

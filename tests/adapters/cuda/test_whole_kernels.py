@@ -8,6 +8,7 @@ import tle_raw
 from tests.adapters.cuda.test_global_functions import KERNELS, of
 from tests.support import ptx_calls
 from tle_raw import InOut, Pointer
+from tle_raw.adapters.cuda.launch_arguments import check_arguments
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError
 
 MORE = r"""
@@ -157,3 +158,20 @@ def test_device_functions_and_written_signatures_are_no_whole_kernels():
             fragment.as_kernel(block=32)
     with pytest.raises(DialectError, match="block indices"):
         of("block_of", grid={"x": "row"}).as_kernel(block=32)
+
+
+class DeviceArray:
+    """What CuPy's arrays and PyCUDA's tell of themselves."""
+
+    def __init__(self, array):
+        self.dtype, self.shape = array.dtype, array.shape
+        self.__cuda_array_interface__ = {"data": (array.ctypes.data, False), "typestr": array.dtype.str, "version": 3}
+
+
+def test_arrays_of_other_libraries_pass_by_their_address():
+    source = of("saxpy")._source
+    x = np.zeros(4, np.float32)
+    passed = check_arguments(source.signature, (1.5, DeviceArray(x), DeviceArray(x), np.int32(4)), source)
+    assert passed[1].data_ptr() == x.ctypes.data and str(passed[1].dtype) == "float32" and passed[3] == 4
+    with pytest.raises(ArgumentTypeError, match="x"):
+        check_arguments(source.signature, (1.5, DeviceArray(np.zeros(4)), x, 4), source)

@@ -1,0 +1,78 @@
+"""What an operation of CuPy's does with its names: which results it surely writes, and what of the loop it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tle_raw.adapters.cuda.tokens import Token
+from tle_raw.adapters.cupy.parameters import INDEX, Argument
+from tle_raw.errors import Place, Row, UnsupportedFeatureError
+
+_LEAVES = frozenset(("return", "continue", "break", "goto"))
+_MEMBER = (".", "->", "::")
+_BEFORE_A_VALUE = frozenset(("return", "case", "else", "goto"))
+
+
+def is_written_whole(name: str, tokens: Sequence[Token]) -> bool:
+    """Whether each element gets a value before its old one could be seen: by a statement ``name = …`` of its own."""
+    texts = [token.text for token in tokens]
+    if any(text in _LEAVES for text in texts):
+        return False
+    depth = 0
+    for k, text in enumerate(texts):
+        depth += (text in "([{") - (text in ")]}") if len(text) == 1 else 0
+        if text != name or (k and texts[k - 1] in _MEMBER):
+            continue
+        end = texts.index(";", k) if ";" in texts[k:] else len(texts)
+        begins = depth == 0 and (k == 0 or texts[k - 1] in (";", "}"))
+        assigns = texts[k + 1 : k + 2] == ["="] and texts[k + 2 : k + 3] != ["="]
+        return begins and assigns and name not in texts[k + 1 : end]
+    return False
+
+
+def needs_index(tokens: Sequence[Token]) -> bool:
+    """Whether the operation asks which element it has; an ``i`` that it declares itself is another."""
+    texts = ["", *(token.text for token in tokens)]
+    before = [texts[k - 1] for k, text in enumerate(texts) if text == INDEX and k and texts[k - 1] not in _MEMBER]
+    declared = any(word.isidentifier() and word not in _BEFORE_A_VALUE for word in before)
+    return bool(before) and not declared
+
+
+def asks_size(tokens: Sequence[Token], indexer: str, name: str, at: Place) -> bool:
+    """Whether the operation asks for ``indexer.size()``.
+
+    Raises
+    ------
+    UnsupportedFeatureError : it asks the indexer for more.
+    """
+    asks = False
+    for k, token in enumerate(tokens):
+        if token.text == indexer:
+            words = "".join(t.text for t in tokens[k : k + 5])
+            if words != f"{indexer}.size()":
+                raise UnsupportedFeatureError(
+                    f"the operation asks `{indexer}` for more than its size",
+                    table=[Row(indexer, f"{indexer}.size()", "".join(t.text for t in tokens[k : k + 3]))],
+                    hint="a region has elements in registers or in a tile, and no array around them",
+                ).at(fragment=name, source=Place(at.file, at.line + token.line - 1))
+            asks = True
+    return asks
+
+
+def check_raw(arguments: Sequence[Argument], tokens: Sequence[Token], name: str, at: Place) -> None:
+    """A raw array is a pointer here: it has elements, and neither shape nor strides.
+
+    Raises
+    ------
+    UnsupportedFeatureError : the operation asks for those.
+    """
+    raw = {argument.name for argument in arguments if argument.is_raw}
+    for k, token in enumerate(tokens):
+        is_member = k and tokens[k - 1].text in _MEMBER
+        after = [t.text for t in tokens[k + 1 : k + 3]]
+        if token.text in raw and not is_member and (after[:1] == ["."] or after == ["[", "{"]):
+            raise UnsupportedFeatureError(
+                f"the operation uses more of the raw array `{token.text}` than its elements",
+                table=[Row(token.text, f"{token.text}[a number]", "".join([token.text, *after, "…"]))],
+                hint="a raw array comes as a pointer: pass its sizes as arguments, and compute the index",
+            ).at(fragment=name, source=Place(at.file, at.line + token.line - 1))
