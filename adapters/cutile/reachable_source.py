@@ -24,6 +24,13 @@ def reachable_source(function: FunctionType) -> str:
     ------
     FragmentSourceError : a function whose source cannot be read.
     """
+    try:
+        inspect.getsource(function)
+    except (OSError, TypeError) as e:
+        raise FragmentSourceError(
+            f"the source of `{function.__qualname__}` cannot be read: {e}",
+            hint="cuTile reads functions from their files: write it in one",
+        ) from e
     return "\n".join(_visit(function, {}))
 
 
@@ -32,12 +39,9 @@ def _visit(function: FunctionType, seen: dict[int, Any]) -> Iterator[str]:
         return
     seen[id(function)] = function
     try:
-        yield inspect.getsource(function)
-    except (OSError, TypeError) as e:
-        raise FragmentSourceError(
-            f"the source of `{function.__qualname__}` cannot be read: {e}",
-            hint="cuTile reads functions from their files: write it in one",
-        ) from e
+        yield inspect.getsource(function.__code__)  # of a wrapper, not of what it wraps
+    except (OSError, TypeError):  # only Python calls it, while cuTile evaluates
+        yield from _bytecode(function.__code__)
     yield from _describe("defaults", (function.__defaults__, function.__kwdefaults__), seen)
     for name, value in _names_that_it_reads(function):
         yield from _describe(name, value, seen)
@@ -47,7 +51,7 @@ def _describe(name: str, value: Any, seen: dict[int, Any]) -> Iterator[str]:
     if isinstance(value, ModuleType):
         yield f"{name} is module {value.__name__}"
     elif inspect.isfunction(value) or is_cutile_object(value):
-        inner = python_function(value)
+        inner = python_function(value) if is_cutile_object(value) else value
         yield f"{name} is {inner.__module__}.{inner.__qualname__}"
         if not _is_cutiles_own(inner):
             yield from _visit(inner, seen)
@@ -130,6 +134,13 @@ def _with_attributes(name: str, value: Any, names: list[str], seen: set[int]) ->
     for attribute in names:
         if hasattr(value, attribute):
             yield from _with_attributes(f"{name}.{attribute}", getattr(value, attribute), names, seen)
+
+
+def _bytecode(code: CodeType) -> Iterator[str]:
+    yield f"{code.co_code.hex()} {code.co_names} {[c for c in code.co_consts if not isinstance(c, CodeType)]}"
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _bytecode(constant)
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -59,6 +59,19 @@ def reduced_by(operation, otherwise=None):
     return reduce
 
 
+def three_more(function):
+    @functools.wraps(function)
+    def wrapper(x):
+        return function(x + 3)
+
+    return wrapper
+
+
+@three_more
+def wrapped(x):
+    return x
+
+
 reduce = reduced_by(ct.max)
 TABLE = {"first": (lambda x: x * 2, np.arange(2000))}
 added = functools.partial(inner, 7)
@@ -66,7 +79,7 @@ added = functools.partial(inner, 7)
 
 def main(x):
     """A function."""
-    return scale(helper(x)) + Pair(1).twice + reduce(x) + TABLE["first"][0](x) + added()
+    return scale(helper(x)) + Pair(1).twice + reduce(x) + TABLE["first"][0](x) + added() + wrapped(x)
 
 
 def other(x):
@@ -95,6 +108,7 @@ CHANGES = {
     "a function of cuTile's that a closure holds": ("reduced_by(ct.max)", "reduced_by(ct.min)"),
     "a function in a dictionary": ("x * 2, np", "x * 3, np"),
     "a number in the middle of an array": ("np.arange(2000)", "np.where(np.arange(2000) == 1000, 0, np.arange(2000))"),
+    "a wrapper of a function": ("function(x + 3)", "function(x + 4)"),
     "an argument that is bound": ("partial(inner, 7)", "partial(inner, 8)"),
     "the default of a field": ("b: int = 5", "b: int = 6"),
     "a property of a base class": ("self.a * 2", "self.a * 3"),
