@@ -5,7 +5,7 @@ A module without regions goes through untouched. With regions:
 ttgir : convert to TritonGPU, read the ports, check where they stand, compile their fragments, place their buffers,
         put memory and calls in their place; then Triton's own stage runs on the result, and the barriers are put in.
 llir  : hand the fragments' modules to Triton's own linker and optimiser; align the dynamic shared memory.
-ptx   : say zeros so that ptxas sees them; verify that the promise holds.
+ptx   : say zeros so that ptxas sees them, spread divisions between stores; verify that the promise holds.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from tle_raw.flir.record_regions import record_regions
 from tle_raw.fragments import fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.shared_memory import dynamic_shared_alignment
+from tle_raw.linker.spread_divisions import spread_divisions
 from tle_raw.linker.verify import verify_kernel
 from tle_raw.linker.zero_accumulators import zero_accumulators
 from tle_raw.target import Target
@@ -156,7 +157,7 @@ def _ptx(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
         text = stock(source, metadata)
         if not module.regions:
             return text
-        text = zero_accumulators(text)
+        text = spread_divisions(zero_accumulators(text))
         if knobs.verify:
             inlined = {f.entry: f.inline for f in module.compiled}
             verify_kernel(text, None, inlined=inlined)

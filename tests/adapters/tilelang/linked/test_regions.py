@@ -1,5 +1,8 @@
 """TileLang kernels as regions of Triton kernels, by the linked route: one kernel, inlined, nothing in local memory."""
 
+import itertools
+import re
+
 import pytest
 import triton
 import triton.language as tl
@@ -129,6 +132,13 @@ def test_one_kernel_inlined_and_all_in_registers(case, capability):
     assert all(region.inlined and region.route == "linked" for region in told.regions)
     assert ".local" not in compiled.asm["ptx"]
     assert told.stack in (0, None) and told.spills in (0, None)
+
+
+def test_masks_and_the_last_divisions_are_as_nvcc_makes_them():
+    compiled = compile_kernel(*CASES["causal attention"][:2])
+    assert not re.search(r"icmp \w+ <\d+ x i", compiled.asm["llir"])  # scalars stay scalars
+    ends = re.findall(r"div\.rn|st\.global", compiled.asm["ptx"])
+    assert len(ends) == 96 and max(len(list(run)) for _, run in itertools.groupby(ends)) == 2
 
 
 @pytest.mark.parametrize("capability, instruction", [(80, "mma.sync"), (90, "wgmma.mma_async"), (120, "mma.sync")])
