@@ -37,10 +37,14 @@ class Reading:
 
 @dataclass(frozen=True)
 class CallValues:
-    """What one call passes: types by parameter, values of the flat parameters, and those that the grid names."""
+    """What one call passes: types by parameter, values of the flat parameters, and those that the grid names.
+
+    ``multiples`` are what sizes are known to be multiples of, by the number of the flat parameter.
+    """
 
     types: dict[str, ArgumentType]
     flat: tuple[Any, ...]
+    multiples: Mapping[int, int]
     given: dict[str, Any]
 
 
@@ -94,10 +98,12 @@ class CutileAdapter:
         reading: Reading = source.data
         names = reading.options.given_names
         given = match_arguments(reading.function, names, arguments, keywords)
-        found = CallArguments(reading.options.alias)
+        found = CallArguments(reading.options.alias, reading.options.multiples)
         for parameter in reading.parameters:
             found.add(parameter, given[parameter.name], reading.is_kernel)
-        values = CallValues(found.types, tuple(found.values), {name: plain(given[name]) for name in names})
+        values = CallValues(
+            found.types, tuple(found.values), found.multiples, {name: plain(given[name]) for name in names}
+        )
         return BoundSignature(source.name, tuple(found.bound)), {"call": values}
 
     def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
@@ -109,7 +115,7 @@ class CutileAdapter:
         typed = type_function(reading.function, call.types)
         note_dropped_hints(typed.block)
         note_kernel_hints(reading.declaration.wrapped)
-        return trace_region(typed, call.flat, call.given, reading.options, source.place, semantic)
+        return trace_region(typed, call.flat, call.multiples, call.given, reading.options, source.place, semantic)
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
         raise DialectError(

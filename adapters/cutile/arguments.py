@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,10 +37,13 @@ class ArrayList:
 class CallArguments:
     """``types`` by parameter; ``values`` of the flat parameters in order: Triton's, and plain numbers.
 
-    ``aliases`` are groups of arrays that may overlap.
+    ``aliases`` are groups of arrays that may overlap, ``promised`` what sizes are multiples of. ``multiples`` is that
+    by the number of the flat parameter, and knows constants, too.
     """
 
     aliases: tuple[tuple[str, ...], ...] = ()
+    promised: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    multiples: dict[int, int] = field(default_factory=dict)
     types: dict[str, ArgumentType] = field(default_factory=dict)
     values: list[Any] = field(default_factory=list)
     bound: list[BoundParameter] = field(default_factory=list)
@@ -70,6 +73,7 @@ class CallArguments:
                 self._array(parameter, f"{name}[{number}]", item[0], items_of(item[1]), items_of(item[2]), element)
             )
         flat, self.values = self.values[before:], self.values[:before]
+        self.multiples = {place: n for place, n in self.multiples.items() if place < before}
         if len({(t.dtype, t.rank, t.index_bits) for t in types}) > 1:
             rows = [
                 Row(f"item {i}", f"{types[0].dtype}, rank {types[0].rank}", f"{t.dtype}, rank {t.rank}")
@@ -145,10 +149,22 @@ class CallArguments:
         bits = 64 if array is not None and str(array.index_dtype) == "int64" else 32
         known_shape = _known(name, "size", sizes, getattr(array, "static_shape_dims", ()))
         known_strides = _known(name, "stride", steps, getattr(array, "static_stride_dims", ()))
+        self._promise(name, sizes)
         self.values += [pointer, *sizes, *steps]
         self.bound.append(BoundParameter(name, POINTER, "InOut", parse_dtype(element.name)))
         memories = (self._memory(pointer), *(f"alias{i}" for i, names in enumerate(self.aliases) if name in names))
         return ArrayType(dtype, known_shape, known_strides, memories, bits)
+
+    def _promise(self, name: str, sizes: Sequence[Any]) -> None:
+        """Note what the sizes, which follow the pointer, are multiples of."""
+        promised = self.promised.get(name, (1,) * len(sizes))
+        if len(promised) != len(sizes):
+            raise ShapeError(
+                f"multiples= is of another array than `{name}`",
+                table=[Row(name, f"{len(promised)} sizes", f"{len(sizes)} sizes")],
+            )
+        for place, (size, multiple) in enumerate(zip(sizes, promised), start=len(self.values) + 1):
+            self.multiples[place] = size if isinstance(size, int) and size > 0 else multiple
 
     def _memory(self, pointer: Any) -> str:
         """One name for each pointer that is passed: two arrays of one pointer are one memory."""

@@ -10,7 +10,7 @@ from tle_raw.adapters.cutile.dtypes import CARRIED
 from tle_raw.dialect_options import known_options, wrong_type
 from tle_raw.errors import DialectError
 
-NAMES = ("grid", "dtypes", "lists", "alias", "alone")
+NAMES = ("grid", "dtypes", "lists", "alias", "alone", "multiples")
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,9 @@ class Options:
 
     ``dtypes`` names the parameters whose elements are of a dtype that Triton does not have, ``lists`` those that are
     lists of arrays: a tuple of arrays whose index may be known at run time only. ``alias`` holds groups of parameters
-    that are arrays which may overlap. ``alone`` is the caller's
-    promise that the Triton code around a region touches none of the memory that the region does.
+    that are arrays which may overlap. ``alone`` is the caller's promise that the Triton code around a region touches
+    none of the memory that the region does, and ``multiples`` the one that the sizes of an array are multiples of these
+    numbers: a tile whose size divides them lies inside the array as a whole, or outside.
     """
 
     grid: Mapping[int, int | str | tuple[str, str]] = field(default_factory=dict)
@@ -29,6 +30,7 @@ class Options:
     lists: tuple[str, ...] = ()
     alias: tuple[tuple[str, ...], ...] = ()
     alone: bool = False
+    multiples: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
@@ -39,6 +41,7 @@ class Options:
             ("dtypes", str(sorted(self.dtypes.items()))),
             ("grid", str(sorted(self.grid.items()))),
             ("lists", ",".join(self.lists)),
+            ("multiples", str(sorted(self.multiples.items()))),
         )
 
     @property
@@ -75,7 +78,13 @@ def read_options(given: Mapping[str, Any]) -> Options:
         raise wrong_type("alias", "[('x', 'y')]: groups of parameters", alias)
     if not isinstance(alone, bool):
         raise wrong_type("alone", "True or False", alone)
-    found = Options(dict(grid), dtypes, tuple(lists), tuple(map(tuple, alias)), alone)
+    multiples = options.get("multiples", {})
+    if not isinstance(multiples, Mapping) or not all(
+        isinstance(k, str) and _are_sizes(v) for k, v in multiples.items()
+    ):
+        raise wrong_type("multiples", "{'x': (128, 64)}: for a parameter what its sizes are multiples of", multiples)
+    multiples = {name: tuple(sizes) for name, sizes in multiples.items()}
+    found = Options(dict(grid), dtypes, tuple(lists), tuple(map(tuple, alias)), alone, multiples)
     twice = [n for n in found.given_names if found.given_names.count(n) > 1]
     if twice:
         raise DialectError(f"grid= uses the name {twice[0]!r} twice")
@@ -84,6 +93,10 @@ def read_options(given: Mapping[str, Any]) -> Options:
 
 def _is_group(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and all(isinstance(name, str) for name in value)
+
+
+def _are_sizes(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(type(n) is int and n > 0 for n in value)
 
 
 def _is_axis(value: Any) -> bool:

@@ -17,6 +17,7 @@ from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, 
 from tle_raw.kernel_text import kernel_of_text
 
 WARPS = 4  # Triton's own default
+Multiples = tuple[tuple[str, tuple[int, ...]], ...]  # by array what its sizes are multiples of
 
 
 class WholeKernel:
@@ -62,10 +63,11 @@ class WholeKernel:
         """
         forms = tuple(self._forms(arguments))
         alias = overlapping(dict(_arrays(forms, arguments)))
+        key = forms, alias, multiples_of_tiles(forms, arguments)
         with self._lock:
-            if (forms, alias) not in self._kernels:
-                self._kernels[forms, alias] = self._make(forms, alias)
-            return self._kernels[forms, alias]
+            if key not in self._kernels:
+                self._kernels[key] = self._make(*key)
+            return self._kernels[key]
 
     def launch_arguments(self, arguments: Sequence[Any]) -> list[Any]:
         """Tuples item by item, arrays with their sizes and strides, everything else as it is."""
@@ -80,12 +82,18 @@ class WholeKernel:
             ).at(fragment=self._source.name, source=self._source.place)
         return [_form(p.name, p.annotation, a) for p, a in zip(parameters, arguments)]
 
-    def _make(self, forms: Sequence[Form], alias: tuple[tuple[str, str], ...]) -> Any:
+    def _make(self, forms: Sequence[Form], alias: tuple[tuple[str, str], ...], multiples: Multiples) -> Any:
         """Nothing stands around the region: no barriers are due at its border."""
         from tle_raw.fragments import declare
 
         lists = tuple(leaf.path for form in forms for leaf in form.leaves if leaf.kind == "list")
-        options = {**self._declaration.options, "lists": lists, "alias": alias, "alone": True}
+        options = {
+            **self._declaration.options,
+            "lists": lists,
+            "alias": alias,
+            "alone": True,
+            "multiples": dict(multiples),
+        }
         fragment = declare(self._adapter, dataclasses.replace(self._declaration, options=options))
         return _kernel_of(self._source.name, forms, fragment)
 
@@ -160,13 +168,32 @@ def _form(path: str, annotation: Any, argument: Any) -> Form:
         nodes = item_annotations(path, annotation, len(argument))
         items = [_form(f"{path}[{i}]", node, item) for i, (node, item) in enumerate(zip(nodes, argument))]
         return Form(path, "tuple", tuple(items))
-    if dataclasses.is_dataclass(argument):
+    if dataclasses.is_dataclass(argument) and not _is_descriptor(argument):
         raise ArgumentTypeError(
             f"argument `{path}` is a dataclass",
             table=[Row(path, "an array, a number or a tuple", type(argument).__name__)],
             hint="pass its fields, as a tuple or one by one",
         )
     return Form(path, "constant" if argument is None or isinstance(argument, str) else "value")
+
+
+def multiples_of_tiles(forms: Sequence[Form], arguments: Sequence[Any]) -> Multiples:
+    """For each array the greatest of the kernel's constants that divide its sizes: tiles are as large as constants."""
+    leaves = [pair for form, a in zip(forms, arguments) for pair in zip(form.leaves, _leaves(form, a))]
+    constants = {n for leaf, value in leaves if leaf.kind == "constant" for n in _integers(value)}
+    tiles = sorted((n for n in constants if n > 1 and n & (n - 1) == 0), reverse=True)
+    return tuple(
+        (leaf.path, tuple(next((n for n in tiles if size % n == 0), 1) for size in value.shape))
+        for leaf, value in leaves
+        if leaf.kind == "value" and hasattr(value, "shape") and hasattr(value, "dtype")
+    )
+
+
+def _integers(value: Any) -> list[int]:
+    """A number, or those in a tuple."""
+    if isinstance(value, tuple):
+        return [n for item in value for n in _integers(item)]
+    return [value] if type(value) is int else []
 
 
 def _arrays(forms: Sequence[Form], arguments: Sequence[Any]) -> Iterator[tuple[str, Any]]:
@@ -177,12 +204,19 @@ def _arrays(forms: Sequence[Form], arguments: Sequence[Any]) -> Iterator[tuple[s
                 yield from ((f"{leaf.path}[{i}]", item) for i, item in enumerate(value))
             elif hasattr(value, "shape") and hasattr(value, "dtype"):
                 yield leaf.path, value
+            elif _is_descriptor(value):
+                yield leaf.path, value.base
 
 
 def _leaves(form: Form, argument: Any) -> list[Any]:
     if form.kind != "tuple":
         return [argument]
     return [leaf for f, item in zip(form.items, argument) for leaf in _leaves(f, item)]
+
+
+def _is_descriptor(argument: Any) -> bool:
+    """A tensor descriptor of Triton's, made on the host."""
+    return hasattr(argument, "block_shape") and hasattr(argument, "base")
 
 
 def _crossing(argument: Any) -> Any:

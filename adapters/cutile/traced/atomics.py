@@ -9,7 +9,7 @@ from triton.language import core
 from tle_raw.adapters.cutile.traced.accesses import ORDERS, SCOPES
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.types import bits_of, shape_of
-from tle_raw.adapters.cutile.traced.values import choose, constant, reshape, spread
+from tle_raw.adapters.cutile.traced.values import choose, constant, reshape, spread, without_unit_axes
 from tle_raw.adapters.cutile.traced.views import elements
 
 _MODES = {
@@ -36,8 +36,9 @@ def update(tracer: Tracer, op: Any) -> core.tensor:
 def update_view(tracer: Tracer, op: Any) -> None:
     """Without a result, on the elements of a tile that lie inside the array."""
     view, index = tracer.value(op.view), [tracer.value(v) for v in op.index]
-    pointers, inside = elements(tracer, view, index)
-    _update(tracer, op, pointers, tracer.value(op.update), inside)
+    value = without_unit_axes(tracer, tracer.value(op.update))
+    pointers, inside = elements(tracer, view, index, shape_of(value))
+    _update(tracer, op, pointers, value, inside)
 
 
 def _update(tracer: Tracer, op: Any, pointers: Any, value: core.tensor, mask: core.tensor | None) -> core.tensor:

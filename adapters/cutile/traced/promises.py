@@ -29,6 +29,8 @@ def divisible(tracer: Tracer, op: Any) -> Any:
 @operation("assume_bounded")
 def bounded(tracer: Tracer, op: Any) -> core.tensor:
     value = tracer.value(op.x)
+    if op.x.name in tracer.multiples:
+        tracer.multiples[op.result_vars[0].name] = tracer.multiples[op.x.name]
     if shape_of(value) or not value.type.is_int() or tracer.is_interpreted:
         return value
     signed = value.type.is_int_signed()

@@ -13,6 +13,7 @@ from tle_raw.adapters.cutile.traced.control import run_block
 from tle_raw.adapters.cutile.traced.flow import flow_of
 from tle_raw.adapters.cutile.traced.order import Barriers, operations_behind_barriers
 from tle_raw.adapters.cutile.traced.tracer import Grid, Tracer
+from tle_raw.adapters.cutile.traced.unit_axes import loaded_for_reshape
 from tle_raw.adapters.cutile.traced.values import constant
 from tle_raw.adapters.cutile.typed_ir import TypedFunction
 from tle_raw.errors import Place, TLEError
@@ -22,6 +23,7 @@ from tle_raw.region_notes import note
 def trace_region(
     typed: TypedFunction,
     values: Sequence[Any],
+    multiples: Mapping[int, int],
     given: Mapping[str, Any],
     options: Options,
     place: Place,
@@ -29,7 +31,8 @@ def trace_region(
 ) -> list[Any]:
     """Write the region with Triton's semantic object; what the function returns, as Triton's values.
 
-    ``values`` are those of the flat parameters, ``given`` the block ids and numbers that the call passes by name.
+    ``values`` are those of the flat parameters, ``multiples`` what those that are sizes are multiples of, by their
+    number, ``given`` the block ids and numbers that the call passes by name.
 
     Raises
     ------
@@ -37,10 +40,11 @@ def trace_region(
     """
     order = _barriers(typed.block, options)
     tracer = Tracer(semantic, flow_of(semantic), barriers=order.before)
-    tracer.place = place
+    tracer.place, tracer.bare = place, loaded_for_reshape(typed.block)
     try:
         tracer.grid = _grid(tracer, options, given)
         tracer.bind(typed.parameters, [_parameter(tracer, v, x) for v, x in zip(typed.parameters, values)])
+        tracer.multiples = {typed.parameters[place].name: n for place, n in multiples.items()}
         outputs = run_block(tracer, typed.block)
         if order.at_end:
             semantic.debug_barrier()

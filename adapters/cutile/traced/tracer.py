@@ -18,13 +18,15 @@ from tle_raw.errors import Place, UntraceableError
 class View:
     """An array, or its division into tiles: pointer, sizes and strides. Nothing is written for it.
 
-    ``type`` is cuTile's, and knows tile shape, order and padding. ``pointer`` may be a tensor descriptor.
+    ``type`` is cuTile's, and knows tile shape, order and padding. ``pointer`` may be a tensor descriptor. The sizes are
+    multiples of ``multiples``.
     """
 
     pointer: Any
     shape: tuple[core.tensor, ...]
     strides: tuple[core.tensor, ...]
     type: Any
+    multiples: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ class Tracer:
         self.builder = semantic.builder
         self.barriers = barriers  # operations, by identity, that a block barrier stands before
         self.values: dict[str, Any] = {}
+        self.bare: frozenset[str] = frozenset()  # variables that are loaded without their axes of size 1
+        self.multiples: dict[str, int] = {}  # what parameters are multiples of, by name
+        self.expanded: dict[int, tuple[core.tensor, core.tensor]] = {}  # by identity: with and without axes of size 1
         self.copies = 1  # of the rest of a body, in the branches that run it
         self.place: Place | None = None
 

@@ -79,7 +79,8 @@ def spread(tracer: Tracer, value: core.tensor, shape: Sequence[int]) -> core.ten
 
 def reshape(tracer: Tracer, value: core.tensor, shape: Sequence[int]) -> core.tensor:
     """In row-major order; also from a scalar to a block of one element, and back."""
-    before, after = shape_of(value), tuple(shape)
+    value, after = without_unit_axes(tracer, value), tuple(shape)
+    before = shape_of(value)
     if before == after:
         return value
     if not before:
@@ -93,11 +94,22 @@ def reshape(tracer: Tracer, value: core.tensor, shape: Sequence[int]) -> core.te
 
 
 def _with_unit_axes(tracer: Tracer, value: core.tensor, shape: tuple[int, ...]) -> core.tensor:
-    """Axes of size 1 are put in without moving anything."""
+    """Axes of size 1 are put in without moving anything. A later reshape starts at what they were put into: a tile
+    that is loaded for a product goes the same way as Triton's own.
+    """
+    made = value
     for axis, size in enumerate(shape):
         if size == 1:
-            value = tracer.semantic.expand_dims(value, axis)
-    return value
+            made = tracer.semantic.expand_dims(made, axis)
+    if not tracer.is_interpreted:
+        tracer.expanded[id(made)] = made, value
+    return made
+
+
+def without_unit_axes(tracer: Tracer, value: core.tensor) -> core.tensor:
+    """What axes of size 1 were put into, where that was done here; else the value."""
+    _, inner = tracer.expanded.get(id(value), (value, value))
+    return inner
 
 
 def positions(tracer: Tracer, extent: int, dtype: core.dtype = core.int32) -> core.tensor:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from triton.language import core
 
 from tle_raw.adapters.cutile.traced import accesses, descriptors
 from tle_raw.adapters.cutile.traced.tracer import Tracer, View, operation
-from tle_raw.adapters.cutile.traced.types import block_type
-from tle_raw.adapters.cutile.traced.values import along, cast, constant, join_conditions, positions, spread
+from tle_raw.adapters.cutile.traced.types import shape_of
+from tle_raw.adapters.cutile.traced.values import (
+    along,
+    cast,
+    choose,
+    constant,
+    join_conditions,
+    like,
+    positions,
+    reshape,
+    spread,
+    without_unit_axes,
+)
 
 _PADDING = {"ZERO": 0.0, "NEG_ZERO": -0.0, "NAN": math.nan, "POS_INF": math.inf, "NEG_INF": -math.inf}
 
@@ -19,13 +31,14 @@ _PADDING = {"ZERO": 0.0, "NEG_ZERO": -0.0, "NAN": math.nan, "POS_INF": math.inf,
 @operation("make_tensor_view")
 def make_array(tracer: Tracer, op: Any) -> View:
     shape, strides = (tuple(tracer.value(v) for v in vs) for vs in (op.shape, op.strides))
-    return View(tracer.value(op.base_ptr), shape, strides, op.result_var.get_type())
+    multiples = tuple(tracer.multiples.get(v.name, 1) for v in op.shape)
+    return View(tracer.value(op.base_ptr), shape, strides, op.result_var.get_type(), multiples)
 
 
 @operation("make_partition_view", "make_strided_view", "make_gather_scatter_view")
 def make_view(tracer: Tracer, op: Any) -> View:
     array = tracer.value(op.array)
-    return View(array.pointer, array.shape, array.strides, op.result_var.get_type())
+    return replace(array, type=op.result_var.get_type())
 
 
 @operation("num_tiles")
@@ -56,12 +69,16 @@ def load(tracer: Tracer, op: Any) -> core.tensor:
     view, index = tracer.value(op.view), [tracer.value(v) for v in op.index]
     if descriptors.is_of_descriptor(view):
         return descriptors.load(tracer, op, view, index)
-    pointers, inside = elements(tracer, view, index, op.inbounds)
-    type_ = tracer.type_of(op.result_vars[0])
+    shape = tuple(view.type.tile_shape)
+    if op.result_vars[0].name in tracer.bare:
+        shape = tuple(n for n in shape if n != 1)
+    pointers, inside = elements(tracer, view, index, shape, op.inbounds)
+    type_ = like(pointers, tracer.type_of(op.result_vars[0]).scalar)
     padding = None
     if inside is not None and view.type.padding_mode.name in _PADDING:
         padding = constant(tracer, _padding_value(tracer, view, type_), type_)
-    return accesses.load(tracer, pointers, inside, padding, op.memory_order.name, op.memory_scope.name)
+    loaded = accesses.load(tracer, pointers, inside, padding, op.memory_order.name, op.memory_scope.name)
+    return reshape(tracer, loaded, view.type.tile_shape)
 
 
 def _padding_value(tracer: Tracer, view: View, type_: core.dtype) -> float:
@@ -77,53 +94,101 @@ def store(tracer: Tracer, op: Any) -> None:
     if descriptors.is_of_descriptor(view):
         descriptors.store(tracer, op, view, index, tracer.value(op.tile))
         return
-    pointers, inside = elements(tracer, view, index, op.inbounds)
-    accesses.store(tracer, pointers, tracer.value(op.tile), inside, op.memory_order.name, op.memory_scope.name)
+    tile = without_unit_axes(tracer, tracer.value(op.tile))
+    pointers, inside = elements(tracer, view, index, shape_of(tile), op.inbounds)
+    accesses.store(tracer, pointers, tile, inside, op.memory_order.name, op.memory_scope.name)
 
 
 def elements(
-    tracer: Tracer, view: View, index: Sequence[core.tensor], inbounds: Sequence[bool] = ()
+    tracer: Tracer, view: View, index: Sequence[core.tensor], shape: tuple[int, ...], inbounds: Sequence[bool] = ()
 ) -> tuple[core.tensor, core.tensor | None]:
     """The addresses of a tile's elements, and which of them lie inside the array; None where all are said to.
 
-    Offsets have 64 bits, as cuTile's.
+    ``shape`` is the tile's with all of its axes, or without those of size 1. Offsets have 64 bits, as cuTile's; what an
+    index changes is one number, so that a loop computes little anew.
     """
     if descriptors.is_of_descriptor(view):
         raise descriptors.refuse(tracer)
-    shape = tuple(view.type.tile_shape)
-    offsets, inside = None, None
+    extents = tuple(view.type.tile_shape)
+    kept = [axis for axis, n in enumerate(extents) if n != 1 or len(shape) == len(extents)]
+    pointer, offsets, inside = view.pointer, None, None
     for axis, dim in enumerate(order_of(view)):
-        place = along(tracer, _places(tracer, view, axis, index[axis]), axis, len(shape))
+        first, lanes = _places(tracer, view, axis, index[axis])
         stride = cast(tracer, view.strides[dim], core.int64)
-        step = tracer.make("create_mul", place.type, place, spread(tracer, stride, _shape(place)))
-        step = spread(tracer, step, shape)
-        offsets = step if offsets is None else tracer.make("create_add", step.type, offsets, step)
+        if first is not None:
+            skipped = tracer.make("create_mul", core.int64, cast(tracer, first, core.int64), stride)
+            pointer = tracer.make("create_addptr", pointer.type, pointer, skipped)
+        if lanes is not None:
+            wide = along(tracer, cast(tracer, lanes, core.int64), kept.index(axis), len(shape))
+            step = tracer.make("create_mul", wide.type, wide, spread(tracer, stride, shape_of(wide)))
+            step = spread(tracer, step, shape)
+            offsets = step if offsets is None else tracer.make("create_add", step.type, offsets, step)
         if not (axis < len(inbounds) and inbounds[axis]):
-            here = _is_inside(tracer, place, view.shape[dim])
+            here = _inside(tracer, view, axis, dim, index[axis], first, lanes)
+            here = along(tracer, here, kept.index(axis), len(shape)) if here.type.is_block() else here
             inside = join_conditions(tracer, inside, spread(tracer, here, shape))
-    base = spread(tracer, view.pointer, shape)
-    return tracer.make("create_addptr", base.type, base, offsets), inside
+    base = spread(tracer, pointer, shape)
+    return base if offsets is None else tracer.make("create_addptr", base.type, base, offsets), inside
 
 
-def _shape(value: core.tensor) -> tuple[int, ...]:
-    return tuple(int(core._unwrap_if_constexpr(d)) for d in value.type.shape)
+def _places(tracer: Tracer, view: View, axis: int, index: core.tensor) -> tuple[core.tensor | None, core.tensor | None]:
+    """Where a tile's elements lie along one axis: its first, and how far the others are from it.
 
-
-def _places(tracer: Tracer, view: View, axis: int, index: core.tensor) -> core.tensor:
-    """Where in the array a tile's elements lie along one axis."""
+    There is no first one where the index gives the place of each, and there are no others in an axis of size 1.
+    """
     extent = view.type.tile_shape[axis]
     sparse = getattr(view.type, "sparse_dim", None)
-    if sparse == axis:  # the index gives the place of each row itself
-        return cast(tracer, index, core.int64)
-    start = cast(tracer, index, core.int64)
-    if sparse is None:  # else it is a place too, and not a tile's number
-        start = tracer.make("create_mul", core.int64, start, constant(tracer, steps_of(view)[axis], core.int64))
-    at = positions(tracer, extent, core.int64)
-    return tracer.make("create_add", at.type, at, spread(tracer, start, (extent,)))
+    if sparse == axis:
+        return (cast(tracer, reshape(tracer, index, ()), core.int64), None) if extent == 1 else (None, index)
+    lanes = None if extent == 1 else positions(tracer, extent)
+    if sparse is not None:  # a place too, and not a tile's number
+        return cast(tracer, index, core.int64), lanes
+    type_ = core.int32 if _is_narrow(view, axis, index) else core.int64
+    step = constant(tracer, steps_of(view)[axis], type_)
+    return tracer.make("create_mul", type_, cast(tracer, index, type_), step), lanes
 
 
-def _is_inside(tracer: Tracer, place: core.tensor, size: core.tensor) -> core.tensor:
-    """A place below zero is outside, too."""
-    truth = block_type(core.int1, _shape(place))
-    limit = spread(tracer, cast(tracer, size, core.int64), _shape(place))
-    return tracer.make("create_icmpULT", truth, place, limit)
+def _is_narrow(view: View, axis: int, index: core.tensor) -> bool:
+    """Whether 32 bits tell where a tile begins that begins inside; what is computed for others is used by nobody."""
+    size = view.shape[order_of(view)[axis]]
+    return not _may_overlap(view, axis) and max(size.type.primitive_bitwidth, index.type.primitive_bitwidth) <= 32
+
+
+def _may_overlap(view: View, axis: int) -> bool:
+    """Else all of a tile with a negative number lies outside."""
+    return getattr(view.type, "sparse_dim", None) is not None or steps_of(view)[axis] < view.type.tile_shape[axis]
+
+
+def _inside(
+    tracer: Tracer,
+    view: View,
+    axis: int,
+    dim: int,
+    index: core.tensor,
+    first: core.tensor | None,
+    lanes: core.tensor | None,
+) -> core.tensor:
+    """Which elements lie inside along one axis, or whether all do; a place below zero is outside, too."""
+    size = view.shape[dim]
+    if first is not None and first.type == core.int32:
+        begins = _begins_inside(tracer, view, axis, dim, index)
+        if lanes is None or not view.multiples[dim] % view.type.tile_shape[axis]:
+            return begins
+        left = choose(tracer, begins, tracer.make("create_sub", size.type, size, first), constant(tracer, 0, size.type))
+        return tracer.make("create_icmpSLT", like(lanes, core.int1), lanes, spread(tracer, left, shape_of(lanes)))
+    place = first if lanes is None else cast(tracer, lanes, core.int64)
+    assert place is not None
+    if first is not None and lanes is not None:
+        place = tracer.make("create_add", place.type, place, spread(tracer, first, shape_of(place)))
+    limit = spread(tracer, cast(tracer, size, core.int64), shape_of(place))
+    return tracer.make("create_icmpULT", like(place, core.int1), place, limit)
+
+
+def _begins_inside(tracer: Tracer, view: View, axis: int, dim: int, index: core.tensor) -> core.tensor:
+    """Whether there is a tile of that number: its elements lie inside, but for those behind the array's end."""
+    count, step = view.shape[dim], steps_of(view)[axis]
+    if step > 1:
+        if view.multiples[dim] % step:
+            count = tracer.make("create_add", count.type, count, constant(tracer, step - 1, count.type))
+        count = tracer.make("create_udiv", count.type, count, constant(tracer, step, count.type))
+    return tracer.make("create_icmpULT", core.int1, cast(tracer, index, core.int32), cast(tracer, count, core.int32))
