@@ -28,6 +28,7 @@ sides in one run, numbers checked first, random data. "±" is half the spread be
 | `compile_time.py` | a kernel with a cached fragment against the kernel without it; a cold fragment |
 | `mlir_edsl.py` | from a Python function of the mlir dialect to its module |
 | `tilelang_regions.py` | a TileLang kernel as a region against TileLang alone; two in one launch against two launches |
+| `cutile_regions.py` | cuTile kernels and regions through Triton against the same kernels written in Triton |
 | `cpu_operators.py` | kernels on the CPU against NumPy's and torch's operators, and what their compilation takes |
 """
 

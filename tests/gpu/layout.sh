@@ -53,7 +53,9 @@ tilelang_samples() {
   fi
 }
 
-cutile_samples() { "$python" -c 'import cuda.tile' >/dev/null 2>&1 && echo samples/cutile_in_triton/[0-9]*.py; }
+cutile_samples() { has_cutile && echo samples/cutile_in_triton/[0-9]*.py; }
+
+has_cutile() { "$python" -c 'import cuda.tile' >/dev/null 2>&1; }
 
 has_tilelang() { "$python" -c 'import tilelang' >/dev/null 2>&1; }
 

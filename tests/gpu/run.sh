@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Everything that a GPU machine without a network can tell about one Triton version:
 #
-#   bash tests/gpu/run.sh 3.6.0|3.9.0 [setup] [tests] [samples] [sanitizer] [bench] [tilelang]   (all when none is named)
+#   bash tests/gpu/run.sh 3.6.0|3.9.0 [setup] [tests] [samples] [sanitizer] [bench] [tilelang] [cutile] \
+#                                          [cutile_races]   (all but the last when none is named)
 #
 # What the machine lacks was put into .carry/ by tests/gpu/pack.sh. The checkout and what was carried are copied to
 # $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
@@ -15,7 +16,7 @@ cd "$(dirname "$0")/../.."
 source tests/gpu/layout.sh
 triton=${1:?"which Triton: 3.6.0 or 3.9.0"}
 shift
-parts=${*:-setup tests samples sanitizer bench tilelang}
+parts=${*:-setup tests samples sanitizer bench tilelang cutile}
 out=${OUT:-$folder/out}
 python=${PYTHON:-python3}
 mkdir -p "$out" "$folder/logs"
@@ -119,6 +120,21 @@ part_tilelang() {
   else
     row "benchmark tilelang_regions" skipped "TileLang was not carried, and is not installed"
   fi
+}
+
+part_cutile() {
+  if has_cutile; then
+    BENCH_LIMIT=${BENCH_LIMIT:-240} measure cutile cutile_regions
+  else
+    row "benchmark cutile_regions" skipped "cuTile was not carried, and is not installed"
+  fi
+}
+
+# The tests of cuTile that launch a thousand times, a few times each: what shared memory has to say of them.
+part_cutile_races() {
+  GPU_TESTS_TIMES=${GPU_TESTS_TIMES:-2} timed "racecheck tests/gpu/test_cutile.py" 120 "$out/cutile-races-$triton.txt" \
+    compute-sanitizer --tool racecheck --target-processes application-only --error-exitcode 9 \
+    "$python" -m pytest -q -m gpu -p no:cacheprovider -p no:xdist tests/gpu/test_cutile.py -k threads_see
 }
 
 measure() { # the name of the file of figures, benchmarks
