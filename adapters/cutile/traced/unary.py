@@ -13,6 +13,7 @@ from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.values import constant, in_float32
 
 _BUILDER = ("floor", "ceil", "rsqrt", "exp2")
+_FLUSHED_BY_NVIDIA = ("exp2", "rsqrt")  # Triton's are ex2.approx.ftz and rsqrt.approx.ftz there
 _LIBDEVICE = ("exp", "log", "log2", "sin", "cos", "tan", "sinh", "cosh", "tanh")
 
 
@@ -26,7 +27,14 @@ def unary(tracer: Tracer, op: Any) -> core.tensor:
     def compute(x: core.tensor) -> core.tensor:
         return _function(tracer, fn, mode, x)
 
-    return flushing(tracer, compute, value) if op.flush_to_zero else compute(value)
+    if op.flush_to_zero and not (fn in _FLUSHED_BY_NVIDIA and _flushes_itself(tracer)):
+        return flushing(tracer, compute, value)
+    return compute(value)
+
+
+def _flushes_itself(tracer: Tracer) -> bool:
+    options = getattr(tracer.builder, "options", None)
+    return getattr(options, "backend_name", "") == "cuda" and getattr(options, "enable_reflect_ftz", False)
 
 
 def _negative(tracer: Tracer, value: core.tensor) -> core.tensor:

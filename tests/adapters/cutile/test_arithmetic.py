@@ -246,6 +246,21 @@ def test_subnormal_numbers_are_flushed_to_zeros_of_their_sign():
     np.testing.assert_array_equal(got[2].numpy(), flush((a - b).astype(np.float32)))
 
 
+def flushed_by_the_instruction(x):
+    return ct.exp2(x, flush_to_zero=True), ct.rsqrt(x, flush_to_zero=True)
+
+
+def test_what_a_gpu_flushes_itself():
+    x = floats(torch.float32, 64)
+    kernel = compile_for_gpu(flushed_by_the_instruction, x, results=[x, x])
+    assert "arith.cmpf" not in kernel.asm["ttir"]
+    assert "ex2.approx.ftz.f32" in kernel.asm["ptx"] and "rsqrt.approx.ftz.f32" in kernel.asm["ptx"]
+    small = torch.tensor([2.0**-140, -(2.0**-140), 1.0, -127.0])  # on the CPU it is done by hand
+    power, root = run(flushed_by_the_instruction, small, results=[small, small])
+    np.testing.assert_array_equal(power.numpy(), [1, 1, 2, 0])
+    np.testing.assert_array_equal(root.numpy()[:3], [np.inf, -np.inf, 1])
+
+
 def not_a_number(x, y):
     return (
         ct.minimum(x, y), ct.maximum(x, y), ct.minimum(x, y, propagate_nan=True), ct.maximum(x, y, propagate_nan=True)
