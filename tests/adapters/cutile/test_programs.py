@@ -42,6 +42,12 @@ def test_vector_add():
     assert torch.equal(c, a + b)
 
 
+def test_vector_add_by_indices():
+    a, b, c = tensor(5, 100), tensor(5, 100, seed=1), zeros(5, 100)
+    launch(programs.vector_add_by_indices, (3, 2), a, b, c, 64)
+    assert torch.equal(c, a + b)
+
+
 def test_batched_matmul():
     a, b = tensor(3, 50, 40, dtype=torch.float16), tensor(3, 40, 30, dtype=torch.float16, seed=1)
     c = zeros(3, 50, 30)
@@ -56,12 +62,17 @@ def test_persistent_matmul():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_attention(causal):
-    q, k, v = (tensor(2, 70, 32, seed=i) for i in range(3))
-    out = zeros(2, 70, 32)
-    launch(programs.attention, (3, 2), q, k, v, out, 32**-0.5, 32, 16, 32, causal)
-    wanted = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=causal)
-    close(out, wanted)
+def test_attention(causal, group=1):
+    q = tensor(4, 70, 32)
+    k, v = (tensor(4 // group, 70, 32, seed=i) for i in (1, 2))
+    out = zeros(4, 70, 32)
+    launch(programs.attention, (3, 4), q, k, v, out, 32**-0.5, 32, 16, 32, causal, group)
+    k, v = (t.repeat_interleave(group, 0).double() for t in (k, v))
+    close(out, torch.nn.functional.scaled_dot_product_attention(q.double(), k, v, is_causal=causal))
+
+
+def test_attention_of_grouped_queries():
+    test_attention(True, group=2)
 
 
 def test_layer_norm_and_its_gradients():
@@ -76,29 +87,41 @@ def test_layer_norm_and_its_gradients():
     launch(programs.layer_norm_gradients, 12, dy, x, w, mean, rstd, dx, dw, db, locks, 4, 128)
     wanted.backward(dy.double())
     close(dx, a.grad)
-    close(dw.sum(0), ww.grad)
-    close(db.sum(0), bb.grad)
+    final_dw, final_db = zeros(100), zeros(100)
+    launch(programs.sum_partial_gradients, 4, dw, db, final_dw, final_db, 2, 32)
+    added_dw, added_db = zeros(100), zeros(100)
+    launch(programs.layer_norm_gradients_by_atomics, (3, 4), dy, x, mean, rstd, added_dw, added_db, 4, 32)
+    for got_w, got_b in ((final_dw, final_db), (added_dw, added_db)):
+        close(got_w, ww.grad)
+        close(got_b, bb.grad)
 
 
 def test_mixture_of_experts():
-    experts, rows, depth, width, block = 5, 90, 48, 40, 16
+    """Each token has two experts: their rows are counted and put in order, in blocks of one expert, and multiplied."""
+    experts, tokens, depth, width, block, top = 5, 45, 48, 40, 16, 2
+    rows = tokens * top
     rng = np.random.default_rng(0)
     chosen = placed(torch.from_numpy(rng.integers(0, experts, rows, dtype="i4")))
-    counts, starts = zeros(experts, dtype=torch.int32), zeros(experts, dtype=torch.int32)
+    counts, starts, taken = (zeros(experts, dtype=torch.int32) for _ in range(3))
     launch(programs.count_experts, 2, chosen, counts, 64)
     assert torch.equal(counts.long(), torch.bincount(chosen, minlength=experts))
     launch(programs.align_experts, 1, counts, starts, 8, block)
     padded = (counts + block - 1) // block * block
     assert torch.equal(starts, (padded.cumsum(0) - padded).to(torch.int32))
-    order = full((int(padded.sum()),), -1, dtype=torch.int32)
-    expert_of_block = full((len(order) // block + 1,), -1, dtype=torch.int32)
-    for e in range(experts):
-        mine = torch.nonzero(chosen == e).flatten().to(torch.int32)
-        order[starts[e] : starts[e] + len(mine)] = mine
-        expert_of_block[starts[e] // block : (starts[e] + padded[e]) // block] = e
-    x, w, y = tensor(rows, depth), tensor(experts, depth, width, seed=1), zeros(rows, width)
-    launch(programs.grouped_gemm, (len(expert_of_block), 2), x, order, expert_of_block, w, y, block, 32, 16)
-    close(y, torch.einsum("rk,rkn->rn", x.double(), w.double()[chosen.long()]))
+    blocks = rows // block + experts  # enough for any choice
+    order = full((blocks * block,), -1, dtype=torch.int32)
+    expert_of_block = full((blocks,), -2, dtype=torch.int32)
+    launch(programs.name_experts, blocks, counts, starts, expert_of_block, 8, block)
+    wanted = torch.repeat_interleave(torch.arange(experts, device=DEVICE), padded.long() // block)
+    assert torch.equal(expert_of_block[: len(wanted)].long(), wanted) and (expert_of_block[len(wanted) :] == -1).all()
+    launch(programs.place_rows, 2, chosen, starts, taken, order, 64)
+    assert torch.equal(taken, counts) and torch.equal(order[order >= 0].sort().values, torch.arange(rows).to(order))
+    x, w, y = tensor(tokens, depth), tensor(experts, depth, width, seed=1), zeros(rows, width)
+    shares = tensor(rows, seed=2)
+    arguments = (x, order, expert_of_block, w, shares, y, top, block, 32, 16)
+    launch(programs.grouped_gemm, (blocks, 2), *arguments)
+    each = x.double().repeat_interleave(top, 0)
+    close(y, torch.einsum("rk,rkn->rn", each, w.double()[chosen.long()]) * shares.double()[:, None])
 
 
 def test_transpose():
@@ -116,15 +139,37 @@ def test_fourier_transform():
     close(y_im, wanted.imag)
 
 
+def test_fourier_transform_by_products():
+    rows, one, two = 3, 16, 32
+    parts = []
+
+    def add(values):
+        values = values.to(torch.complex128)
+        parts.extend(placed(part.contiguous().to(torch.float32)) for part in (values.real, values.imag))
+        return values
+
+    def roots(m, n, period):
+        return torch.exp(-2j * torch.pi * torch.outer(torch.arange(m), torch.arange(n)).double() / period)
+
+    x = add(torch.complex(tensor(rows, one * two).cpu().double(), tensor(rows, one * two, seed=1).cpu().double()))
+    add(roots(one, one, one)), add(roots(two, two, two)), add(roots(one, two, one * two))
+    y_re, y_im = zeros(rows, one * two), zeros(rows, one * two)
+    launch(programs.fourier_by_products, rows, *parts, y_re, y_im, one, two)
+    wanted = torch.fft.fft(x)
+    close(y_re, placed(wanted.real))
+    close(y_im, placed(wanted.imag))
+
+
 def test_block_scaled_matmul():
     rng = np.random.default_rng(0)
-    a, b = tensor(128, 128, dtype=torch.float8_e4m3fn), tensor(128, 128, dtype=torch.float8_e4m3fn, seed=1)
-    sa, sb = (placed(torch.from_numpy(rng.integers(122, 132, s, dtype="u1"))) for s in ((128, 4), (4, 128)))
-    c = zeros(128, 128)
+    m, n, k = 150, 130, 192
+    a, b = tensor(m, k, dtype=torch.float8_e4m3fn), tensor(k, n, dtype=torch.float8_e4m3fn, seed=1)
+    sa, sb = (placed(torch.from_numpy(rng.integers(122, 132, s, dtype="u1"))) for s in ((m, k // 32), (k // 32, n)))
+    c = zeros(m, n)
     scales = {"SA": "float8_e8m0fnu", "SB": "float8_e8m0fnu"}
-    launch(programs.block_scaled_matmul, (1, 1), a, sa, b, sb, c, 128, 128, 64, dtypes=scales)
+    launch(programs.block_scaled_matmul, (2, 2), a, sa, b, sb, c, 128, 128, 64, dtypes=scales)
     x = a.double() * torch.exp2(sa.double() - 127).repeat_interleave(32, 1)
-    close(c, x @ (b.double() * torch.exp2(sb.double() - 127).repeat_interleave(32, 0)))
+    close(c, x @ (b.double() * torch.exp2(sb.double() - 127).repeat_interleave(32, 0)), 1e-4)
 
 
 HALF, SINGLE, WORD = torch.float16, torch.float32, torch.int32
@@ -132,15 +177,21 @@ ARGUMENTS = {
     "vector_add": [(SINGLE, 4096)] * 3 + [1024],
     "batched_matmul": [(HALF, 4, 512, 512)] * 2 + [(SINGLE, 4, 512, 512), 128, 128, 64],
     "persistent_matmul": [(HALF, 512, 512)] * 3 + [128, 128, 64, 8],
-    "attention": [(HALF, 4, 512, 64)] * 4 + [0.125, 64, 64, 64, True],
+    "attention": [(HALF, 4, 512, 64)] * 4 + [0.125, 64, 64, 64, True, 1],
     "layer_norm": [(SINGLE, 16, 4096), *[(SINGLE, 4096)] * 2, (SINGLE, 16, 4096), *[(SINGLE, 16)] * 2, 1e-5, 1024],
     "layer_norm_gradients": [
         *[(SINGLE, 16, 128)] * 2, (SINGLE, 128), *[(SINGLE, 16)] * 2, (SINGLE, 16, 128), *[(SINGLE, 4, 128)] * 2,
         (WORD, 4), 4, 128,
     ],
-    "grouped_gemm": [(HALF, 512, 256), (WORD, 512), (WORD, 8), (HALF, 4, 256, 256), (HALF, 512, 256), 64, 64, 32],
+    "grouped_gemm": [
+        (HALF, 256, 256), (WORD, 512), (WORD, 8), (HALF, 4, 256, 256), (SINGLE, 512), (HALF, 512, 256), 2, 64, 64, 32,
+    ],
+    "place_rows": [(WORD, 512), (WORD, 8), (WORD, 8), (WORD, 1024), 128],
     "transpose": [(SINGLE, 512, 512)] * 2 + [64, 64],
     "fourier": [(SINGLE, 16, 256)] * 4 + [256, 8],
+    "fourier_by_products": [
+        *[(SINGLE, 16, 1024)] * 2, *[(SINGLE, 32, 32)] * 6, *[(SINGLE, 16, 1024)] * 2, 32, 32,
+    ],
 }  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def test_masks_of_whole_tiles_are_numbers():
 def test_batches_of_one_go_to_products_as_they_are(name):
     half = torch.empty(4, 512, 64, dtype=torch.float16)
     if name == "attention":
-        arguments = (half, half.clone(), half.clone(), half.clone(), 0.125, 64, 64, 64, True)
+        arguments = (half, half.clone(), half.clone(), half.clone(), 0.125, 64, 64, 64, True, 1)
     else:
         arguments = (half, half.transpose(1, 2).contiguous(), torch.empty(4, 512, 512), 64, 64, 32)
     text = ttgir(getattr(programs, name), *arguments)
