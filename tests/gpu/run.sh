@@ -132,9 +132,10 @@ part_cutile() {
 
 # The tests of cuTile that launch a thousand times, a few times each: what shared memory has to say of them.
 part_cutile_races() {
-  GPU_TESTS_TIMES=${GPU_TESTS_TIMES:-2} timed "racecheck tests/gpu/test_cutile.py" 120 "$out/cutile-races-$triton.txt" \
+  GPU_TESTS_TIMES=${GPU_TESTS_TIMES:-2} timed "racecheck tests/gpu/test_cutile*" 120 "$out/cutile-races-$triton.txt" \
     compute-sanitizer --tool racecheck --target-processes application-only --error-exitcode 9 \
-    "$python" -m pytest -q -m gpu -p no:cacheprovider -p no:xdist tests/gpu/test_cutile.py -k threads_see
+    "$python" -m pytest -q -m gpu -p no:cacheprovider -p no:xdist tests/gpu/test_cutile.py tests/gpu/test_cutile_regions.py \
+    -k "threads_see or in_order"
 }
 
 measure() { # the name of the file of figures, benchmarks
