@@ -65,7 +65,7 @@ def declare_text(
 def clang_flags(options: Any) -> list[str]:
     """PyCUDA's ``options``, which are nvcc's, without those that have no meaning before Triton's own assembler."""
     given = [options] if isinstance(options, str) else list(options or ())
-    kept: list[str] = []
+    kept = ["-Wno-invalid-constexpr"]  # PyCUDA's complex numbers: nvcc takes their constexpr functions as they are
     skip = False
     for option in given:
         if skip:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from typing import Any
@@ -28,7 +29,7 @@ def remember() -> None:
     ToolchainError : PyCUDA, or the CUDA driver that it loads, is missing.
     """
     try:
-        from pycuda import compiler, reduction, scan
+        from pycuda import compiler, reduction
     except ImportError as error:
         raise ToolchainError(
             f"PyCUDA cannot be imported: {error}",
@@ -37,8 +38,11 @@ def remember() -> None:
     _note_arguments(compiler.SourceModule)
     _note_functions(compiler.SourceModule)
     _note_arguments(reduction.ReductionKernel)
-    _note_arguments(scan.InclusiveScanKernel)
-    _note_arguments(scan.ExclusiveScanKernel)
+    with suppress(ImportError):  # PyCUDA's scans need Mako: without it there are none
+        from pycuda import scan
+
+        _note_arguments(scan.InclusiveScanKernel)
+        _note_arguments(scan.ExclusiveScanKernel)
 
 
 def _note_arguments(kind: Any) -> None:

@@ -59,3 +59,24 @@ class SourceModule:
         short = name.partition("<")[0].strip().rpartition("::")[2]
         called = signature.name if signature is not None else short
         return declare_text(called, self.source, name, signature, {**self._options, **options}, self._place)
+
+    def get_global(self, name: str, kernel: Any = None) -> Any:
+        """A ``__constant__`` or ``__device__`` variable of the module, in a compiled kernel: ``tle_raw.variable``.
+
+        Parameters
+        ----------
+        kernel : what ``kernel.warmup(…)`` or a launch gives. Each compiled kernel has variables of its own.
+
+        Raises
+        ------
+        DialectError : no kernel is given. ReportError : it has no such variable.
+        """
+        from tle_raw.module_variables import variable
+
+        if kernel is None:
+            raise DialectError(
+                f"nobody says in which compiled kernel the variable `{name}` is meant",
+                table=[Row("kernel", "what kernel.warmup(…) or a launch gives", "nothing")],
+                hint=f'module.get_global("{name}", compiled).set(array); each compiled kernel has its own',
+            ).at(source=caller_place())
+        return variable(kernel, name)

@@ -147,3 +147,25 @@ def multiply_kernel(dest, a, b):
 @triton.jit
 def shaped_kernel(dest, a, b):
     shaped(dest, a, b)
+
+
+# As reductions were written before Volta: the last warp has no barriers, and its memory is volatile.
+OLD_REDUCTION = pycuda.SourceModule("""
+__global__ void total(float *out, const float *x, int n)
+{
+  extern __shared__ float sums[];
+  const int t = threadIdx.x;
+  sums[t] = 0;
+  for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) sums[t] += x[i];
+  __syncthreads();
+  for (int half = blockDim.x / 2; half > 32; half /= 2) {
+    if (t < half) sums[t] += sums[t + half];
+    __syncthreads();
+  }
+  if (t < 32) {
+    volatile float *warp = sums;
+    for (int half = 32; half > 0; half /= 2) warp[t] += warp[t + half];
+  }
+  if (t == 0) out[blockIdx.x] = sums[0];
+}
+""").get_function("total")

@@ -12,7 +12,6 @@ import numpy as np
 import triton
 import triton.language as tl
 
-import tle_raw
 from tle_raw import pycuda
 
 RANDOM = np.random.default_rng(11)
@@ -227,7 +226,7 @@ def convolution_region(result, image, width, height):
 
 
 def set_weights(compiled: Any) -> None:
-    tle_raw.variable(compiled, "weights").set(WEIGHTS)
+    convolution_module.get_global("weights", compiled).set(WEIGHTS)
 
 
 def convolution_case() -> Case:

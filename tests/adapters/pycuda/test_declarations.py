@@ -180,6 +180,12 @@ def test_functions_of_modules_are_looked_up():
         pycuda.SourceModule(b"")
 
 
+def test_a_variable_of_a_module_is_that_of_a_compiled_kernel():
+    with pytest.raises(DialectError, match="which compiled kernel") as error:
+        p.MODULE.get_global("weights")
+    assert error.value.context.source.line == line_of("p.MODULE.get_global(")
+
+
 def test_a_module_is_extern_c_unless_it_says_no():
     overloads = "template <class T> __global__ void k(T* x) { x[0] = 1; }\n"
     with pytest.raises(CompilationFailed, match="linkage"):

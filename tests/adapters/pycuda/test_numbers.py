@@ -134,6 +134,13 @@ def test_a_function_of_a_module_is_a_whole_kernel():
     assert n[0] == 64 * 6
 
 
+@pytest.mark.parametrize("block", [64, 512])
+def test_a_warp_goes_on_together_from_one_volatile_access_to_the_next(block):
+    x, out = floats(5001), np.zeros(3, np.float32)
+    p.OLD_REDUCTION.as_kernel(block=block, shared=4 * block)[(3,)](out, x, 5001)
+    np.testing.assert_allclose(out.sum(), x.astype(np.float64).sum(), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("capability", [80, 90])
 @pytest.mark.parametrize(
     "kernel, types, constants",

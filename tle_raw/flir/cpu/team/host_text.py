@@ -198,12 +198,18 @@ def _dropped_declarations(module: Module) -> Iterator[Edit]:
             yield removal(module, entity)
 
 
-_WAITING = re.compile(r"^([ \t]+)(?=(?:%\S+ = )?(?:load (?:atomic|volatile)|cmpxchg|atomicrmw) )", re.MULTILINE)
+_WAITING = re.compile(r"^([ \t]+)(?=(?:%\S+ = )?(?:load atomic|cmpxchg|atomicrmw) )", re.MULTILINE)
+_VOLATILE = re.compile(r"^([ \t]+)(?=(?:%\S+ = load|store) volatile )", re.MULTILINE)
 
 
 def let_others_run(text: str) -> str:
-    """Ask the scheduler before each access that a loop may repeat until another thread writes."""
-    return _WAITING.sub(r"\1call void @tle_team_spin()\n\1", text)
+    """Ask the scheduler before each access that a loop may repeat until another thread writes.
+
+    From one volatile access to the next the threads of a warp go on together: CUDA's older reductions end in a warp
+    that exchanges its sums through volatile memory, and has no other order.
+    """
+    text = _WAITING.sub(r"\1call void @tle_team_spin()\n\1", text)
+    return _VOLATILE.sub(r"\1call void @tle_team_step()\n\1", text)
 
 
 _TO_INTEGER = re.compile(r"= fpto([su])i (?:nneg )?((?:<\d+ x )?\w+>?) (\S+) to ((?:<\d+ x )?i\d+>?)")

@@ -165,6 +165,9 @@ extern "C" TLE_EXPORTED __attribute__((always_inline)) void tle_team_spin() {
   if (__builtin_expect(++me->spins >= 64, 0)) let_others_run(me);
 }
 
+// Before each volatile access: every other thread that can run comes to its next one first.
+extern "C" TLE_EXPORTED void tle_team_step() { let_others_run(self()); }
+
 }  // namespace tle::team
 
 #endif  // TLE_RAW_TEAM_SCHEDULE_H
