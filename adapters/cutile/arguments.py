@@ -223,7 +223,7 @@ def _check_size(name: str, value: Any) -> None:
 
 
 def _dtype(parameter: FunctionParameter, name: str, element: core.dtype) -> str:
-    given = parameter.dtype
+    given = parameter.dtype_of(name)
     if given is not None:
         if triton_name(given) != element.name:
             raise ArgumentTypeError(

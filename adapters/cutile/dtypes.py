@@ -13,7 +13,9 @@ _CUTILE = {
     "fp8e5": "float8_e5m2",
 }
 # Dtypes of cuTile that Triton has no name for, by the one whose values carry them: dtypes= names them.
-CARRIED = {"float8_e8m0fnu": "uint8", "tfloat32": "fp32"}
+CARRIED = {"float8_e8m0fnu": "uint8", "float8_e5m3fnu": "uint8", "tfloat32": "fp32"}
+# In a function only, one in a byte: in memory two of them share it.
+INSIDE = {"float4_e2m1fn": "uint8"}
 
 
 def cutile_dtype(triton_name: str) -> str | None:
@@ -24,4 +26,4 @@ def cutile_dtype(triton_name: str) -> str | None:
 def triton_name(cutile_name: str) -> str | None:
     """The inverse; None where Triton has no such dtype."""
     by_name = {name: triton for triton, name in _CUTILE.items()}
-    return by_name.get(cutile_name) or CARRIED.get(cutile_name)
+    return by_name.get(cutile_name) or CARRIED.get(cutile_name) or INSIDE.get(cutile_name)

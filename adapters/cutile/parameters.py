@@ -16,15 +16,23 @@ from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, Signature
 
 @dataclass(frozen=True)
 class FunctionParameter:
-    """``annotation`` is cuTile's reading of the annotation; ``dtype`` and ``lists`` are what the options say.
+    """``annotation`` is cuTile's reading of the annotation; ``dtypes`` and ``lists`` are what the options say.
 
-    ``lists`` holds what is a list of arrays: the parameter's own name, or an item's, such as ``pair[0]``.
+    ``lists`` holds what is a list of arrays: the parameter's own name, or an item's, such as ``pair[0]``; ``dtypes``
+    the dtypes of such names.
     """
 
     name: str
     annotation: Any
-    dtype: str | None = None
+    dtypes: tuple[tuple[str, str], ...] = ()
     lists: tuple[str, ...] = ()
+
+    def dtype_of(self, path: str) -> str | None:
+        """What is said of an item, or of what it is an item of."""
+        known = dict(self.dtypes)
+        while path and path not in known:
+            path = path.rpartition("[")[0]
+        return known.get(path)
 
 
 def read_parameters(function: FunctionType, options: Options) -> tuple[FunctionParameter, ...]:
@@ -51,7 +59,8 @@ def read_parameters(function: FunctionType, options: Options) -> tuple[FunctionP
             )
         name = parameter.name
         lists = tuple(n for n in options.lists if n.partition("[")[0] == name)
-        found.append(FunctionParameter(name, annotation, options.dtypes.get(name), lists))
+        dtypes = tuple((n, d) for n, d in sorted(options.dtypes.items()) if n.partition("[")[0] == name)
+        found.append(FunctionParameter(name, annotation, dtypes, lists))
     names = [p.name for p in found]
     for option, given in (
         ("dtypes", options.dtypes),

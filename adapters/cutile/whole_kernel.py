@@ -10,6 +10,7 @@ from typing import Any
 
 from tle_raw.adapter import Adapter, Declaration, Source
 from tle_raw.adapters.cutile.ahead_of_time import compile_ahead
+from tle_raw.adapters.cutile.carried_arrays import as_bytes, carried_dtype, check_dtype
 from tle_raw.adapters.cutile.overlap import overlapping
 from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
 from tle_raw.array_arguments import array
@@ -86,9 +87,12 @@ class WholeKernel:
         """Nothing stands around the region: no barriers are due at its border."""
         from tle_raw.fragments import declare
 
-        lists = tuple(leaf.path for form in forms for leaf in form.leaves if leaf.kind == "list")
+        leaves = [leaf for form in forms for leaf in form.leaves]
+        lists = tuple(leaf.path for leaf in leaves if leaf.kind == "list")
+        dtypes = {leaf.path: leaf.dtype for leaf in leaves if leaf.dtype}
         options = {
             **self._declaration.options,
+            "dtypes": {**self._declaration.options.get("dtypes", {}), **dtypes},
             "lists": lists,
             "alias": alias,
             "alone": True,
@@ -133,11 +137,15 @@ def make_whole_kernel(adapter: Adapter, declaration: Declaration, source: Source
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """How an argument crosses: as a "value", a "constant", a "list" of arrays, or item by item as a "tuple"."""
+    """How an argument crosses: as a "value", a "constant", a "list" of arrays, or item by item as a "tuple".
+
+    ``dtype`` is that of arrays which go in as bytes.
+    """
 
     path: str
     kind: str
     items: tuple[Form, ...] = ()
+    dtype: str | None = None
 
     @property
     def leaves(self) -> tuple[Form, ...]:
@@ -163,7 +171,13 @@ def _form(path: str, annotation: Any, argument: Any) -> Form:
                 f"argument `{path}` is an empty list: nothing says what its arrays are",
                 table=[Row(path, "arrays", "none")],
             )
-        return Form(path, "list")
+        dtypes = {carried_dtype(item) for item in argument}
+        if len(dtypes) > 1:
+            raise ArgumentTypeError(
+                f"the arrays of the list `{path}` are not alike",
+                table=[Row(path, "one dtype", ", ".join(sorted({str(item.dtype) for item in argument})))],
+            )
+        return Form(path, "list", dtype=dtypes.pop())
     if isinstance(argument, tuple):
         nodes = item_annotations(path, annotation, len(argument))
         items = [_form(f"{path}[{i}]", node, item) for i, (node, item) in enumerate(zip(nodes, argument))]
@@ -174,7 +188,10 @@ def _form(path: str, annotation: Any, argument: Any) -> Form:
             table=[Row(path, "an array, a number or a tuple", type(argument).__name__)],
             hint="pass its fields, as a tuple or one by one",
         )
-    return Form(path, "constant" if argument is None or isinstance(argument, str) else "value")
+    if hasattr(argument, "shape") and hasattr(argument, "dtype"):
+        check_dtype(path, argument)
+    kind = "constant" if argument is None or isinstance(argument, str) else "value"
+    return Form(path, kind, dtype=carried_dtype(argument))
 
 
 def multiples_of_tiles(forms: Sequence[Form], arguments: Sequence[Any]) -> Multiples:
@@ -222,7 +239,9 @@ def _is_descriptor(argument: Any) -> bool:
 def _crossing(argument: Any) -> Any:
     if isinstance(argument, (tuple, list)):
         return tuple(map(_crossing, argument))
-    return array(argument) if hasattr(argument, "shape") and hasattr(argument, "dtype") else argument
+    if not hasattr(argument, "shape") or not hasattr(argument, "dtype"):
+        return argument
+    return array(as_bytes(argument) if carried_dtype(argument) else argument)
 
 
 def _kernel_of(name: str, forms: Sequence[Form], fragment: Any) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.cutile.traced import libdevice
-from tle_raw.adapters.cutile.traced.rounding import DIRECTIONS, narrow
+from tle_raw.adapters.cutile.traced.rounding import DIRECTIONS, narrow, nearest_away
+from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, four_bits_of, number_of
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.types import bits_of, shape_of
 from tle_raw.adapters.cutile.traced.values import cast, choose, constant, like, reshape
@@ -19,10 +20,12 @@ def as_type(tracer: Tracer, op: Any) -> core.tensor:
     value, dtype = tracer.value(op.x), tracer.dtype(op.result_var.get_type().dtype)
     source, target = op.x.get_type().dtype.name, op.result_var.get_type().dtype.name
     mode = op.rounding_mode.name if op.rounding_mode is not None else "RN"
-    if target == "float8_e8m0fnu":
-        raise tracer.fail(f"a conversion from {source} to {target}")
-    if source == "float8_e8m0fnu":
-        return _between_floats(tracer, _of_exponent(tracer, value), dtype, mode)
+    if source in NUMBERS:
+        value, source = number_of(tracer, value, source), "float32"
+    if target in NUMBERS:
+        if target != "float4_e2m1fn" or mode != "RN" or not value.type.scalar.is_floating():
+            raise tracer.fail(f"a conversion from {source} to {target} rounded by {mode}")
+        return four_bits_of(tracer, cast(tracer, value, core.float32) if value.type.scalar.is_fp8() else value)
     if "tfloat32" in (source, target):
         return _with_tf32(tracer, value, source, target, mode, dtype)
     if dtype.is_int1():
@@ -32,17 +35,6 @@ def as_type(tracer: Tracer, op: Any) -> core.tensor:
     if value.type.scalar.is_fp8() or dtype.is_fp8():  # Triton has no conversions between them and integers
         value = cast(tracer, value, core.float32)
     return cast(tracer, value, dtype)
-
-
-def _of_exponent(tracer: Tracer, value: core.tensor) -> core.tensor:
-    """The power of two whose exponent a byte holds, as f32; all ones are not a number."""
-    bits = cast(tracer, value, core.uint32)
-    type_, truth = bits.type, like(bits, core.int1)
-    power = tracer.make("create_shl", type_, bits, constant(tracer, 23, type_))
-    smallest = tracer.make("create_icmpEQ", truth, bits, constant(tracer, 0, type_))
-    power = choose(tracer, smallest, constant(tracer, 1 << 22, type_), power)  # 2 ** -127 is subnormal
-    none = tracer.make("create_icmpEQ", truth, bits, constant(tracer, 255, type_))
-    return tracer.semantic.bitcast(choose(tracer, none, constant(tracer, 0x7FC00000, type_), power), core.float32)
 
 
 def _truth(tracer: Tracer, value: core.tensor) -> core.tensor:
@@ -62,6 +54,10 @@ def _between_floats(tracer: Tracer, value: core.tensor, dtype: core.dtype, mode:
         return cast(tracer, _rounded_to_odd(tracer, value), dtype)
     if mode == "RN" or dtype.primitive_bitwidth > source.primitive_bitwidth:
         return cast(tracer, value, dtype)
+    if mode == "RA" and dtype.is_fp16():
+        return nearest_away(tracer, cast(tracer, value, core.float32), dtype)
+    if mode == "RA" and dtype == source:
+        return value
     if mode not in DIRECTIONS or dtype.is_fp8():
         raise tracer.fail(f"a conversion from {source} to {dtype} rounded by {mode}")
     if source.is_fp64():  # twice in one direction is as once
@@ -86,12 +82,14 @@ def _with_tf32(tracer: Tracer, value: core.tensor, source: str, target: str, mod
         return _between_floats(tracer, value, dtype, mode) if dtype.is_floating() else cast(tracer, value, dtype)
     if not value.type.scalar.is_floating():
         return _round_to_tf32(tracer, cast(tracer, value, dtype), mode)
-    return _round_to_tf32(tracer, _between_floats(tracer, value, dtype, mode), mode)
+    if mode != "RA" or value.type.scalar.primitive_bitwidth > 32:  # else f32 holds it
+        value = _between_floats(tracer, value, dtype, mode)
+    return _round_to_tf32(tracer, cast(tracer, value, dtype), mode)
 
 
 def _round_to_tf32(tracer: Tracer, value: core.tensor, mode: str) -> core.tensor:
     """The last 13 bits become zeros."""
-    if mode not in ("RN", "RZ"):
+    if mode not in ("RN", "RZ", "RA"):
         raise tracer.fail(f"a conversion to tfloat32 rounded by {mode}")
     bits = tracer.semantic.bitcast(value, core.uint32)
     kept = bits
@@ -101,6 +99,8 @@ def _round_to_tf32(tracer: Tracer, value: core.tensor, mode: str) -> core.tensor
         odd = tracer.make("create_and", bits.type, last, one)
         kept = tracer.make("create_add", bits.type, bits, constant(tracer, 0xFFF, bits.type))
         kept = tracer.make("create_add", bits.type, kept, odd)
+    if mode == "RA":
+        kept = tracer.make("create_add", bits.type, bits, constant(tracer, 0x1000, bits.type))
     kept = tracer.make("create_and", bits.type, kept, constant(tracer, 0xFFFFE000, bits.type))
     size = tracer.make("create_fabs", value.type, value)
     finite = tracer.make("create_fcmpOLT", like(value, core.int1), size, constant(tracer, math.inf, value.type))
@@ -116,6 +116,10 @@ def bit_cast(tracer: Tracer, op: Any) -> core.tensor:
 def pack(tracer: Tracer, op: Any) -> core.tensor:
     """The bytes of each element, the lowest first: halves of halves, side by side."""
     value = tracer.value(op.x)
+    if op.x.get_type().dtype.name == "float4_e2m1fn":
+        low, high = tracer.semantic.split(reshape(tracer, value, [shape_of(value)[0] // 2, 2]))
+        high = tracer.make("create_shl", high.type, high, constant(tracer, 4, high.type))
+        return tracer.make("create_or", low.type, low, high)
     width = value.type.scalar.primitive_bitwidth
     value = tracer.semantic.bitcast(value, bits_of(width))
     while width > 8:
@@ -129,6 +133,10 @@ def pack(tracer: Tracer, op: Any) -> core.tensor:
 @operation("tile_unpack")
 def unpack(tracer: Tracer, op: Any) -> core.tensor:
     value, dtype = tracer.value(op.x), tracer.dtype(op.result_var.get_type().dtype)
+    if op.result_var.get_type().dtype.name == "float4_e2m1fn":
+        low = tracer.make("create_and", value.type, value, constant(tracer, 15, value.type))
+        high = tracer.make("create_lshr", value.type, value, constant(tracer, 4, value.type))
+        return reshape(tracer, tracer.semantic.join(low, high), [2 * shape_of(value)[0]])
     width = 8
     while width < dtype.primitive_bitwidth:
         pairs = reshape(tracer, value, [shape_of(value)[0] // 2, 2])

@@ -7,6 +7,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, number_of
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.types import block_type, shape_of
 from tle_raw.adapters.cutile.traced.values import cast, constant, reshape, spread
@@ -108,16 +109,35 @@ def _sum(tracer: Tracer, value: core.tensor, axis: int) -> core.tensor:
 
 @operation("tile_mma_scaled")
 def scaled_multiply_add(tracer: Tracer, op: Any) -> core.tensor:
-    """Products of fp8 whose blocks of 32 have scales of their own, powers of two."""
-    x_dtype, y_dtype = op.x.get_type().dtype.name, op.y.get_type().dtype.name
-    scale = op.x_scale.get_type().dtype.name
-    if x_dtype not in _SCALED or y_dtype not in _SCALED or scale != "float8_e8m0fnu":
-        raise tracer.fail(f"a scaled product of {x_dtype} with scales of {scale}")
+    """Products of numbers whose blocks along the depth have scales: powers of two, or other small floats.
+
+    Triton multiplies matrices of fp8 with one power of two to 32 of them. All else becomes bf16, which holds every
+    product of such a number with its scale.
+    """
+    x_dtype, y_dtype, scale_dtype = (v.get_type().dtype.name for v in (op.x, op.y, op.x_scale))
     x, y, total = tracer.value(op.x), tracer.value(op.y), tracer.value(op.acc)
-    if len(shape_of(x)) != 2:
-        raise tracer.fail("a batch of scaled products")
-    y_scale = tracer.semantic.permute(tracer.value(op.y_scale), (1, 0))
-    formats = [core.constexpr(_SCALED[d]) for d in (x_dtype, y_dtype)]
-    return core.dot_scaled(
-        x, tracer.value(op.x_scale), formats[0], y, y_scale, formats[1], acc=total, _semantic=tracer.semantic
-    )
+    x_scale, y_scale = tracer.value(op.x_scale), tracer.value(op.y_scale)
+    is_tritons = x_dtype in _SCALED and y_dtype in _SCALED and scale_dtype == "float8_e8m0fnu"
+    if is_tritons and len(shape_of(x)) == 2:
+        y_scale = tracer.semantic.permute(y_scale, (1, 0))
+        formats = [core.constexpr(_SCALED[d]) for d in (x_dtype, y_dtype)]
+        return core.dot_scaled(x, x_scale, formats[0], y, y_scale, formats[1], acc=total, _semantic=tracer.semantic)
+    shape, depth = shape_of(total), len(shape_of(x)) - 1
+    x = _with_scales(tracer, _number(tracer, x, x_dtype), _number(tracer, x_scale, scale_dtype), depth)
+    y = _with_scales(tracer, _number(tracer, y, y_dtype), _number(tracer, y_scale, scale_dtype), depth - 1)
+    x, y, total = (_of_rank_3(tracer, v) for v in (x, y, total))
+    return reshape(tracer, _product(tracer, x, y, total, "ieee"), shape)
+
+
+def _number(tracer: Tracer, value: core.tensor, dtype: str) -> core.tensor:
+    return number_of(tracer, value, dtype) if dtype in NUMBERS else cast(tracer, value, core.float32)
+
+
+def _with_scales(tracer: Tracer, value: core.tensor, scale: core.tensor, axis: int) -> core.tensor:
+    """Each block along an axis times its scale."""
+    shape, blocks = shape_of(value), list(shape_of(scale))
+    wide = [*shape[:axis], blocks[axis], shape[axis] // blocks[axis], *shape[axis + 1 :]]
+    scale = spread(tracer, reshape(tracer, scale, [*blocks[: axis + 1], 1, *blocks[axis + 1 :]]), wide)
+    value = reshape(tracer, value, wide)
+    made = reshape(tracer, tracer.make("create_fmul", value.type, value, scale), shape)
+    return cast(tracer, made, core.bfloat16)

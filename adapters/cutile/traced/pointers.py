@@ -30,5 +30,14 @@ def store(tracer: Tracer, op: Any) -> None:
     accesses.store(tracer, tracer.value(op.pointer), tracer.value(op.value), _optional(tracer, op.mask))
 
 
+@operation("foreign_pointer_cast")
+def cast_foreign(tracer: Tracer, op: Any) -> core.tensor:
+    """To a pointer of foreign code and back: it is the same address."""
+    pointer = tracer.value(op.pointer)
+    if not isinstance(pointer, core.tensor):
+        raise descriptors.refuse(tracer)
+    return pointer
+
+
 def _optional(tracer: Tracer, variable: Any) -> core.tensor | None:
     return None if variable is None else tracer.value(variable)

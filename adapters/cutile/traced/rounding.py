@@ -59,6 +59,23 @@ def narrow(tracer: Tracer, value: core.tensor, element: core.dtype, mode: str) -
     return core.tensor(tracer.builder.create_bitcast(bits.handle, nearest.type.to_ir(tracer.builder)), nearest.type)
 
 
+def nearest_away(tracer: Tracer, value: core.tensor, element: core.dtype) -> core.tensor:
+    """f32 to f16: of two numbers that are as near the one away from zero, where casts take the even one."""
+    nearest = cast(tracer, value, element)
+    bits = bits_of_floats(tracer, nearest)
+    next_bits = tracer.make("create_add", bits.type, bits, constant(tracer, 1, bits.type))
+    beyond = core.tensor(
+        tracer.builder.create_bitcast(next_bits.handle, nearest.type.to_ir(tracer.builder)), nearest.type
+    )
+    size, low, high = (
+        tracer.make("create_fabs", value.type, cast(tracer, v, core.float32)) for v in (value, nearest, beyond)
+    )
+    down, up = tracer.make("create_fsub", size.type, size, low), tracer.make("create_fsub", size.type, high, size)
+    positive = _compare(tracer, "OGT", down, constant(tracer, 0.0, down.type))
+    tie = tracer.make("create_and", positive.type, positive, _compare(tracer, "OEQ", down, up))
+    return choose(tracer, tie, beyond, nearest)
+
+
 def bits_of_floats(tracer: Tracer, value: core.tensor) -> core.tensor:
     """The bits of floats."""
     return tracer.semantic.bitcast(value, bits_of(value.type.scalar.primitive_bitwidth))

@@ -7,6 +7,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.cutile.traced import descriptors
+from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, code_of_constant
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.types import block_type, shape_of
 from tle_raw.adapters.cutile.traced.values import absent, along, cast, choose, constant, positions, reshape, spread
@@ -14,10 +15,11 @@ from tle_raw.adapters.cutile.traced.values import absent, along, cast, choose, c
 
 @operation("typed_const")
 def typed_constant(tracer: Tracer, op: Any) -> core.tensor:
-    type_ = tracer.type_of(op.result_var)
-    if not isinstance(op.value, tuple):
-        return constant(tracer, op.value, type_)
-    return _dense(tracer, _flattened(op.value), type_)
+    type_, dtype = tracer.type_of(op.result_var), op.result_var.get_type().dtype.name
+    numbers = _flattened(op.value) if isinstance(op.value, tuple) else [op.value]
+    if dtype in NUMBERS:
+        numbers = [code_of_constant(tracer, n, dtype) for n in numbers]
+    return _dense(tracer, numbers, type_) if isinstance(op.value, tuple) else constant(tracer, numbers[0], type_)
 
 
 def _flattened(value: Any) -> list[Any]:
@@ -109,8 +111,10 @@ def _from(tracer: Tracer, index: core.tensor, size: int) -> core.tensor:
 
 
 def gather(tracer: Tracer, value: core.tensor, at: core.tensor, axis: int) -> core.tensor:
-    """Elements along an axis; a bool is a byte on the way."""
+    """Elements along an axis; a bool is a byte on the way, a pointer a number."""
     element = value.type.scalar
+    if element.is_ptr():
+        return cast(tracer, tracer.semantic.gather(cast(tracer, value, core.int64), at, axis), element)
     if not element.is_int1():
         return tracer.semantic.gather(value, at, axis)
     return cast(tracer, tracer.semantic.gather(cast(tracer, value, core.int8), at, axis), core.int1)

@@ -11,13 +11,23 @@ from tle_raw.adapters.cutile.dtypes import triton_name
 
 def triton_dtype(dtype: Any) -> core.dtype | None:
     """Triton's of cuTile's; None for what Triton has no scalar of. A pointer is one to global memory."""
-    from cuda.tile._datatype import PointerInfo, is_pointer_dtype
-
-    if is_pointer_dtype(dtype):
-        element = triton_dtype(PointerInfo(dtype).pointee_dtype)
+    pointee = _pointee(dtype)
+    if pointee is not None:
+        element = triton_dtype(pointee)
         return None if element is None else core.pointer_type(element)
     name = triton_name(dtype.name)
     return None if name is None else core.dtype(name)
+
+
+def _pointee(dtype: Any) -> Any:
+    """What a pointer points to, which may be foreign code's (from 1.7 on); None for what is no pointer."""
+    from cuda.tile import _datatype
+
+    if _datatype.is_pointer_dtype(dtype):
+        return _datatype.PointerInfo(dtype).pointee_dtype
+    if getattr(_datatype, "is_foreign_pointer_dtype", lambda _: False)(dtype):
+        return _datatype.foreign_pointer_pointee_dtype(dtype)
+    return None
 
 
 def block_type(element: core.dtype, shape: Any) -> core.dtype:
