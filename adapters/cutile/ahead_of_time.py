@@ -44,6 +44,8 @@ def _type(value: Any, path: tuple[int, ...], known: dict[tuple[int, ...], Any]) 
     """Triton's name of an argument's type; a 1 becomes a constant, as at a launch."""
     if isinstance(value, tuple):
         return tuple(_type(item, (*path, i), known) for i, item in enumerate(value))
+    if hasattr(value, "block_shape"):  # a tensor descriptor
+        return f"tensordesc<{_type(value.base, path, known).removeprefix('*')}{list(value.block_shape)}>"
     if hasattr(value, "dtype"):
         dtype = parse_dtype(str(value.dtype).removeprefix("torch."))
         return f"*{dtype.name if dtype.is_integer else dtype.triton}"

@@ -110,3 +110,6 @@ def test_a_kernel_takes_tensor_descriptors():
     arrays = make(a, [32, 16]), make(b, [16, 32]), make(c, [32, 32])
     tle_raw.fragment(programs.persistent_matmul).as_kernel()[5](*arrays, 32, 32, 16, 4)
     torch.testing.assert_close(c.double(), a.double() @ b.double(), rtol=1e-4, atol=1e-4)
+    halves = make(a, [64, 16]), make(b, [16, 64]), make(c.half(), [64, 64])
+    compiled = tle_raw.fragment(programs.persistent_matmul).as_kernel().compile((*halves, 64, 64, 16, 4), "cuda:90")
+    assert "cp.async.bulk.tensor" in compiled.asm["ptx"] and "wgmma" in compiled.asm["ptx"]
