@@ -24,7 +24,8 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
 
     Parameters
     ----------
-    name : the dialect: "cuda", "cupy", "cutile", "llvm", "mlir", "pycuda" or "tilelang".
+    name : the dialect: "cuda", "cupy", "cutile", "llvm", "mlir", "numba", "pycuda" or
+        "tilelang".
     inline : False keeps the fragment a called function instead of inlining it.
     options : the dialect's own. For "cuda": ``file=`` or ``source=`` (the code), ``symbol=`` (the function, default
         the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``, and for ``__global__``
