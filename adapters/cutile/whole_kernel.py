@@ -13,6 +13,7 @@ from tle_raw.adapters.cutile.ahead_of_time import compile_ahead
 from tle_raw.adapters.cutile.carried_arrays import as_bytes, carried_dtype, check_dtype
 from tle_raw.adapters.cutile.overlap import overlapping
 from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
+from tle_raw.adapters.cutile.seen_launches import SeenLaunches
 from tle_raw.array_arguments import array
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, Row
 from tle_raw.kernel_text import kernel_of_text
@@ -30,12 +31,14 @@ class WholeKernel:
     Attributes
     ----------
     num_warps : the kernel's own hint ``num_worker_warps`` where that is a number, else Triton's default.
+    seen : earlier launches.
     """
 
     def __init__(self, adapter: Adapter, declaration: Declaration, source: Source) -> None:
         self._adapter, self._declaration, self._source = adapter, declaration, source
         self._kernels: dict[Any, Any] = {}
         self._lock = threading.Lock()
+        self.seen = SeenLaunches([getattr(p.annotation, "constant", False) for p in source.data.parameters])
         hint = getattr(getattr(declaration.wrapped, "_compiler_options", None), "num_worker_warps", None)
         self.num_warps = hint if isinstance(hint, int) else WARPS
 
@@ -113,8 +116,10 @@ class _Launcher:
                 "a grid is one to three numbers of blocks", table=[Row("grid", "(x, y, z)", str(self.grid))]
             )
         options = {"num_warps": self.whole.num_warps, **options}
-        kernel = self.whole.kernel_for(arguments)
-        return kernel[self.grid](*self.whole.launch_arguments(arguments), **options)
+        kernel, passed = self.whole.seen.find(arguments, lambda: self.whole.kernel_for(arguments))
+        if passed is None:
+            passed = self.whole.launch_arguments(arguments)
+        return kernel[self.grid](*passed, **options)
 
 
 def make_whole_kernel(adapter: Adapter, declaration: Declaration, source: Source) -> WholeKernel:
