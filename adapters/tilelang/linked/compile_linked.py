@@ -25,6 +25,7 @@ from tle_raw.adapters.tilelang.linked.write_unit import Unit, launched_threads, 
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, Place, Row, TLEError, ToolchainError, UnsupportedFeatureError
+from tle_raw.linker.no_vectors import NO_VECTORS
 from tle_raw.linker.run_compiler import run_compiler
 from tle_raw.linker.wheels import package_folder
 from tle_raw.signature import OUT
@@ -35,9 +36,6 @@ WITHOUT_TMA = "sm_80"  # the newest architecture whose operations are all those 
 _FAST_MATH = ("-fgpu-flush-denormals-to-zero", "-fgpu-approx-transcendentals")
 # Accumulators live in registers only where the loops over them are unrolled, as nvcc does. Loops over k are longer.
 _UNROLL = ("-mllvm", "-unroll-threshold=1500")
-# Triton's optimiser packs equal operations of scalars into vectors, which a GPU does not have: nvcc does not, and the
-# comparisons of a mask wait in a register, bit by bit. It leaves alone what this attribute stands on.
-_NO_VECTORS = ("-Xclang", "-no-implicit-float")
 
 
 @dataclass(frozen=True)
@@ -180,7 +178,7 @@ def _command(
     from tle_raw.knobs import knobs
 
     settings = {str(getattr(key, "value", key)): value for key, value in linkable.pass_configs.items()}
-    flags: list[str] = ["-std=c++20", "-w", *_UNROLL, *_NO_VECTORS]
+    flags: list[str] = ["-std=c++20", "-w", *_UNROLL, *NO_VECTORS]
     for header in headers:
         flags += ["-isystem", str(header)]
     # The headers choose what a compiler can do by nvcc's version, which clang does not tell.

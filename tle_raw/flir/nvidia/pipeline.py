@@ -47,6 +47,7 @@ from tle_raw.flir.print_after import print_after
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.fragments import fragment_by_identity
 from tle_raw.knobs import knobs
+from tle_raw.linker.no_vectors import optimised
 from tle_raw.linker.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.spread_divisions import spread_divisions
 from tle_raw.linker.verify import verify_kernel
@@ -120,6 +121,7 @@ def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage
         text = _link(stock, source, metadata, module, options, without_libdevice)
         if without_libdevice and calls_libdevice(text):
             text = _link(stock, _parse(before, source.context), metadata, module, options, False)
+        text = optimised(text)
         print_after("link-fragments", text)
         check_warps(metadata["num_warps"], module.regions, options)
         if module.threads:

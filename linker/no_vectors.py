@@ -1,0 +1,19 @@
+"""Keeps LLVM from packing equal operations of scalars into vectors, which a GPU does not have.
+
+nvcc leaves them scalars. Packed by Triton's optimiser, the comparisons of a mask all stand in one place, and ptxas
+keeps their results bit by bit in a register. LLVM's vectoriser leaves functions with the attribute
+``noimplicitfloat`` alone, and a kernel takes it over from what is inlined into it; but code generation would make
+no wide stores under it, so it is taken away again in between.
+"""
+
+from __future__ import annotations
+
+import re
+
+NO_VECTORS = ("-Xclang", "-no-implicit-float")
+_ATTRIBUTE = re.compile(r"^(attributes #\d+ = \{.*?) noimplicitfloat\b", re.MULTILINE)
+
+
+def optimised(text: str) -> str:
+    """The optimised module, for code generation."""
+    return _ATTRIBUTE.sub(r"\1", text)
