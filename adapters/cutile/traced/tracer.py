@@ -95,6 +95,8 @@ class Tracer:
         made = getattr(self.builder, create)(*(o.handle for o in operands), **keywords)
         if self.is_interpreted:  # the function of a reduction runs on whole slices there, its constants are scalars
             type_ = block_type(type_.scalar, next((shape_of(o) for o in operands if o.type.is_block()), ()))
+            if type_.scalar.is_int1():  # a comparison's handle has the dtype of what was compared
+                made = type(made)(made.data.astype(bool), core.int1)
         return core.tensor(made, type_)
 
     @property
