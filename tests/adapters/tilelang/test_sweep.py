@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -99,3 +100,30 @@ def test_scripts_without_a_kernel_are_apart(swept):
     for records in swept:
         assert "no_such_package is not installed" in records["imports.py"]["message"]
         assert list(records["table"]["scripts without a kernel"]) == ["imports.py"]
+
+
+@pytest.mark.parametrize(
+    "alone, factor, told",
+    [
+        (lambda a: a * 2, 2, ("right", "")),
+        (lambda a: a * 2, 3, ("wrong", "B differs by 5.0e-01 of its norm")),
+        (
+            lambda a: a.new_empty(a.shape).normal_(),
+            2,
+            ("not checked", "two runs of TileLang alone differ: B differs by"),
+        ),
+        (lambda a: a.reshape(-1, 4), 2, ("not checked", "TileLang alone: RuntimeError")),
+    ],
+)
+def test_numbers_beside_tilelang_alone(alone, factor, told, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(TOOL.parent))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    from tilelang_sweep.compare import agrees_with_tilelang
+
+    a = torch.randn(5)
+    prim_func = SimpleNamespace(params=[SimpleNamespace(name="A"), SimpleNamespace(name="B")])
+    kernel = SimpleNamespace(before=[a, None], after=[a, a * factor], results=[1], prim_func=prim_func)
+    kernel.session = SimpleNamespace(compile_alone=lambda _: alone)
+    numbers, message = agrees_with_tilelang(kernel)
+    assert numbers == told[0] and message.startswith(told[1])
