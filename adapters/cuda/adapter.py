@@ -74,7 +74,10 @@ class CudaAdapter:
         settings = dict(options.settings(), line_info=str(knobs.line_info))
         data = (options, declaration.folder.absolute())
         source = Source(self.name, declaration.name, symbol, text, place, tuple(sorted(settings.items())), data=data)
-        return replace(source, signature=_own_signature(source, declaration))
+        try:
+            return replace(source, signature=_own_signature(source, declaration))
+        except TLEError as error:
+            raise with_text(source, error) from None
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The source file and the user's headers that it includes, sorted."""

@@ -74,7 +74,10 @@ class GlobalKernel:
         return self._kernel(blocks).warmup(*passed, grid=_grid_of(grid, blocks), **_with_warps(blocks, options))
 
     def _blocks(self, block: Sequence[int] | int | None) -> tuple[Block, ...]:
-        blocks = (_block(block),) if block is not None else self.blocks
+        try:
+            blocks = (_block(block),) if block is not None else self.blocks
+        except TLEError as error:
+            raise error.at(fragment=self._source.name, source=self._source.place) from None
         if not blocks:
             raise LaunchError(
                 f"nobody says how many threads a block of `{self._source.name}` has",

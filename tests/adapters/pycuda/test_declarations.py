@@ -180,6 +180,46 @@ def test_functions_of_modules_are_looked_up():
         pycuda.SourceModule(b"")
 
 
+# The user's text, the error, its words, and words of the line that it names.
+BAD = [
+    ("__global__ void other(float *x) { x[0] = 1; }", SymbolError, "no function `bad`", "void other(float"),
+    ("""
+     __global__ void bad(float *x) { x[0] = 1 }  // no end
+     """, CompilationFailed, "expected ';'", "// no end"),
+    ("""
+     struct Pair { float a, b; };
+     __global__ void bad(Pair pair, float *x) { x[0] = pair.a; }
+     """, SignatureError, "`pair`", "Pair pair"),
+    ("""
+     __global__ void bad(float *x, int &count) { x[0] = count; }
+     """, SignatureError, "`count`", "&count"),
+    ("""
+     texture<float, 1> of_image;
+     __global__ void bad(float *x) { x[0] = tex1Dfetch(of_image, 0); }
+     """, UnsupportedFeatureError, "texture", "texture<float, 1> of_image"),
+    ("""
+     #include "no_such_header.h"
+     __global__ void bad(float *x) { x[0] = 1; }
+     """, CompilationFailed, "no_such_header.h", '#include "no_such_header.h"'),
+    ("__global__ void bad(float *x) { x[threadIdx.x] = 400; }", DialectError, "400 threads", "[threadIdx.x] = 400"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source, kind, message, words", BAD)
+def test_bad_input_is_named_at_its_line(source, kind, message, words):
+    with pytest.raises(kind) as error:
+        pycuda.SourceModule(source).get_function("bad").as_kernel(block=(400, 1, 1)).compile("cuda:90")
+    place = error.value.context.source
+    assert message in str(error.value) and place.file == __file__ and place.line == line_of(words), error.value
+    assert words in str(error.value)
+
+
+def test_a_block_that_a_call_asks_for_is_checked():
+    with pytest.raises(DialectError, match="2048 threads") as error:
+        p.multiply.as_kernel()(*[np.zeros(1, np.float32)] * 3, grid=1, block=(64, 32))
+    assert error.value.context.source.file == p.__file__
+
+
 def test_a_variable_of_a_module_is_that_of_a_compiled_kernel():
     with pytest.raises(DialectError, match="which compiled kernel") as error:
         p.MODULE.get_global("weights")

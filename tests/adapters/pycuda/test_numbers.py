@@ -6,7 +6,7 @@ import pytest
 import tle_raw
 from tests.adapters.pycuda import programs as p
 from tests.support import compile_kernel, ptx_calls
-from tle_raw.errors import DialectError
+from tle_raw.errors import DialectError, RegionError
 
 RANDOM = np.random.default_rng(7)
 
@@ -125,6 +125,12 @@ def test_a_module_gives_its_functions(kernel):
     a, b, dest = floats(128), floats(128), np.zeros(128, np.float32)
     kernel[(1,)](dest, a, b, num_warps=4)
     np.testing.assert_allclose(dest, 2 * a * b, rtol=1e-6)
+
+
+def test_a_block_of_another_size_is_refused_on_the_cpu_too():
+    with pytest.raises(RegionError) as error:
+        p.shaped_kernel[(1,)](*[np.zeros(256, np.float32)] * 3, num_warps=8)
+    assert "num_warps=4" in error.value.hint and error.value.context.call_site
 
 
 def test_a_function_of_a_module_is_a_whole_kernel():

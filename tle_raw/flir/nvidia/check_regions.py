@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import RegionError, Row
+from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.fragments import Fragment, fragment_by_identity
 
-WARP = 32
+__all__ = ["WARP", "check_compiled", "check_launch", "check_not_specialised", "check_warps"]
 
 
 def check_launch(region: Region, fragment: Fragment, options: Any) -> None:
@@ -28,7 +28,7 @@ def check_launch(region: Region, fragment: Fragment, options: Any) -> None:
             table=[Row("num_ctas", "1", str(options.num_ctas))],
             hint="launch this kernel with num_ctas=1; elementwise fragments work with any",
         )
-    _check_block(fragment.block, options)
+    check_block(fragment.block, options.num_warps)
 
 
 def check_compiled(region: Region, fragment: CompiledFragment, options: Any) -> None:
@@ -39,22 +39,10 @@ def check_compiled(region: Region, fragment: CompiledFragment, options: Any) -> 
     RegionError : it has another size than ``num_warps * 32``.
     """
     try:
-        _check_block(fragment.block, options)
+        check_block(fragment.block, options.num_warps)
     except RegionError as e:
         place = fragment_by_identity(region.record.fragment).place
         raise e.at(fragment=region.record.bound.name, source=place, call_site=region.record.call_site) from None
-
-
-def _check_block(block: tuple[int, ...] | None, options: Any) -> None:
-    threads = options.num_warps * WARP
-    if block and prod(block) != threads:
-        warps = prod(block) // WARP
-        possible = prod(block) % WARP == 0 and warps & (warps - 1) == 0 and 1 <= warps <= 32
-        raise RegionError(
-            "the fragment was written for a block of another size",
-            table=[Row("threads", f"{prod(block)} (block={block})", f"{threads} (num_warps={options.num_warps})")],
-            hint=f"launch with num_warps={warps}" if possible else "a block must be 32, 64, … or 1024 threads",
-        )
 
 
 def check_not_specialised(lines: list[str], regions: list[Region], capability: int) -> None:

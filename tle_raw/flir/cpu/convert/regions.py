@@ -8,6 +8,7 @@ from typing import Any
 from tle_raw.bound import TILE, BoundParameter
 from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import RegionError
+from tle_raw.flir.check_block import check_block
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, types
@@ -16,6 +17,7 @@ from tle_raw.flir.cpu.convert.control import own_buffer
 from tle_raw.flir.cpu.convert.kernel import Kernel, place
 from tle_raw.flir.cpu.convert.tiles import Buffer, Elementwise
 from tle_raw.flir.record_regions import record_regions
+from tle_raw.fragments import fragment_by_identity
 from tle_raw.frontends.raw import ports
 from tle_raw.frontends.raw.ports import RegionRecord, record_from_text
 from tle_raw.target import Target
@@ -81,6 +83,7 @@ def _opened(kernel: Kernel, op: Any, symbol: str) -> Buffer:
 
 def _call(kernel: Kernel, op: Any) -> None:
     record, compiled = kernel.regions.of(op)
+    _check_block(record, kernel.num_warps)
     buffers = kernel.regions.opened.pop(op.block, [])
     if len(buffers) != len(record.bound.tiles):
         raise RegionError("the ports of a region were separated from its call by one of Triton's passes")
@@ -101,6 +104,14 @@ def _call(kernel: Kernel, op: Any) -> None:
         kernel.set(result, types.from_memory(loaded, result.type))
     else:
         kernel.set(result, build.constant(0, "i32"))
+
+
+def _check_block(record: RegionRecord, num_warps: int) -> None:
+    fragment = fragment_by_identity(record.fragment)
+    try:
+        check_block(fragment.block, num_warps)
+    except RegionError as e:
+        raise e.at(fragment=record.bound.name, source=fragment.place, call_site=record.call_site) from None
 
 
 def _argument(kernel: Kernel, parameter: BoundParameter, buffers: list[Buffer], plain: list[Value]) -> Value:
