@@ -5,15 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tle_raw
 from tle_raw.dialect_options import absolute_path, known_options, wrong_type
 from tle_raw.errors import DialectError
 
 NAMES = ("file", "source", "symbol", "include_dirs", "defines", "flags", "block", "grid", "shared", "extern_c")
+_PACKAGE = Path(tle_raw.__file__).parent / "include"
+_INSTALLED = ("site-packages", "dist-packages")
 AXES = tuple(f"{variable}.{axis}" for variable in ("blockIdx", "gridDim") for axis in "xyz")
 ALIASES = {"extern_func_name": "symbol"}  # FlagTree's name
 
@@ -98,16 +102,23 @@ class Options:
         values = {
             "file": str(self.file or ""),
             "symbol": self.symbol or "",
-            "include_dirs": json.dumps([str(path) for path in self.include_dirs]),
+            "include_dirs": json.dumps([_portable(path) for path in self.include_dirs]),
             "defines": json.dumps(self.defines),
             "flags": json.dumps(self.flags),
-            "includes": json.dumps([str(path) for path in self.includes]),
+            "includes": json.dumps([_portable(path) for path in self.includes]),
             "block": json.dumps(self.block),
             "grid": json.dumps(self.grid),
             "shared": str(self.shared),
             "extern_c": str(self.extern_c),
         }
         return tuple(sorted(values.items()))
+
+
+def _portable(path: Path) -> str:
+    """An installed package's folder by its own name: what is read through it is known by its content."""
+    roots = [_PACKAGE, *(Path(entry) for entry in sys.path if Path(entry).name in _INSTALLED)]
+    found = next((root for root in roots if path.is_relative_to(root)), None)
+    return f"<{path.relative_to(found)}>" if found else str(path)
 
 
 def read_options(options: Mapping[str, Any], folder: Path) -> Options:

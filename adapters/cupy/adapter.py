@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import tle_raw
 from tle_raw.adapter import Declaration, Source
 from tle_raw.adapters.cuda import CudaAdapter
 from tle_raw.adapters.cupy.flags import clang_flags
-from tle_raw.adapters.cupy.installed import headers
+from tle_raw.adapters.cupy.installed import headers, version
 from tle_raw.adapters.cupy.objects import declaration_of, is_cupy_object
+
+# NVRTC knows assert() by itself, and CuPy's headers tell by this macro of nvcc's that no older compiler reads them.
+_BEFORE = Path(tle_raw.__file__).parent / "include" / "tle_raw" / "cupy_text.h"
+_COMPILER = "-D__CUDACC_VER_MAJOR__=12"
 
 
 class CupyAdapter(CudaAdapter):
@@ -27,15 +33,17 @@ class CupyAdapter(CudaAdapter):
         return declaration_of(declaration)
 
     def read(self, declaration: Declaration) -> Source:
-        return super().read(replace(declaration, options=_as_cupy_compiles(declaration.options)))
+        source = super().read(replace(declaration, options=_as_cupy_compiles(declaration.options)))
+        return replace(source, settings=(*source.settings, ("cupy", version())))
 
 
 def _as_cupy_compiles(options: Mapping[str, Any]) -> dict[str, Any]:
     """CuPy's ``options`` as clang's flags, and the folder of CuPy's headers."""
     rest = {name: value for name, value in options.items() if name != "options"}
     flags, dirs = rest.get("flags", ()), rest.get("include_dirs", ())
+    own = [f"-include{_BEFORE}", *([_COMPILER] if "cupy/" in str(rest.get("source", "")) else [])]
     return {
         **rest,
-        "flags": [*([flags] if isinstance(flags, str) else flags), *clang_flags(options.get("options", ()))],
+        "flags": [*([flags] if isinstance(flags, str) else flags), *own, *clang_flags(options.get("options", ()))],
         "include_dirs": [*(dirs if isinstance(dirs, (list, tuple)) else [dirs]), *headers()],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -10,6 +11,7 @@ from tle_raw.tested_package import TestedPackage
 
 # A wheel is called after the CUDA release that it was built for: cupy-cuda12x, cupy-cuda13x.
 PACKAGE = TestedPackage("cupy", "CuPy", "cupy", "13.6", "15")
+_VERSION = re.compile(r"""^__version__ = ['"]([^'"]+)['"]""", re.MULTILINE)
 
 
 def check_version() -> None:
@@ -20,6 +22,13 @@ def check_version() -> None:
     ToolchainError : the version was never tried.
     """
     PACKAGE.check_version(str(sys.modules["cupy"].__version__))
+
+
+def version() -> str:
+    """The installed version, or "": its headers are known by it."""
+    folder = package_folder("cupy")
+    found = _VERSION.search((folder / "_version.py").read_text()) if folder else None
+    return found[1] if found else ""
 
 
 def headers() -> Sequence[str]:

@@ -89,6 +89,31 @@ def test_calls_of_cucomplex_are_translated_where_cupy_does():
         np.testing.assert_array_equal(z, (np.arange(32) + 2j) * 2j)
 
 
+def test_cupys_headers_and_assertions_need_nothing_else():
+    code = """
+    #include <cuda_fp16.h>
+    #include <cupy/carray.cuh>
+    #include <cupy/complex.cuh>
+    extern "C" __global__ void k(complex<double>* x, int n) {
+      assert(n <= 32);
+      if (threadIdx.x < n) x[threadIdx.x] = conj(x[threadIdx.x]) * M_PI;
+    }
+    """
+    z = np.arange(32) + 2j
+    expected = z[:20].conj() * np.pi
+    kernel = tle_raw.fragment(cupy.RawKernel(code, "k"))
+    kernel.as_kernel(block=32)[(1,)](z, 20)
+    np.testing.assert_allclose(z[:20], expected, rtol=1e-15)
+    assert kernel.compile("cuda:90").instructions > 0
+
+
+def test_a_key_does_not_say_where_cupy_is_installed():
+    settings = dict(p.saxpy._source.settings)
+    assert settings["include_dirs"] == '["<cupy/_core/include>"]'
+    assert settings["includes"] == '["<tle_raw/cupy_text.h>"]'
+    assert settings["cupy"] == cupy.__version__
+
+
 def test_the_dialect_takes_text_as_a_raw_kernel_does():
     @tle_raw.dialect("cupy", source=ADD.replace("1", "STEP"), options=("-D", "STEP=3", "--use_fast_math"))
     def add(*args, **kwargs): ...
