@@ -172,7 +172,7 @@ def _inside(
     size = view.shape[dim]
     if first is not None and first.type == core.int32:
         begins = _begins_inside(tracer, view, axis, dim, index)
-        if lanes is None or not view.multiples[dim] % view.type.tile_shape[axis]:
+        if lanes is None or _is_whole(view, axis, dim):
             return begins
         left = choose(tracer, begins, tracer.make("create_sub", size.type, size, first), constant(tracer, 0, size.type))
         return tracer.make("create_icmpSLT", like(lanes, core.int1), lanes, spread(tracer, left, shape_of(lanes)))
@@ -182,6 +182,12 @@ def _inside(
         place = tracer.make("create_add", place.type, place, spread(tracer, first, shape_of(place)))
     limit = spread(tracer, cast(tracer, size, core.int64), shape_of(place))
     return tracer.make("create_icmpULT", like(place, core.int1), place, limit)
+
+
+def _is_whole(view: View, axis: int, dim: int) -> bool:
+    """Whether a tile that begins inside ends there: places of tiles and the array's end are multiples of its size."""
+    size = view.type.tile_shape[axis]
+    return view.multiples[dim] % size == 0 and steps_of(view)[axis] % size == 0
 
 
 def _begins_inside(tracer: Tracer, view: View, axis: int, dim: int, index: core.tensor) -> core.tensor:
