@@ -115,16 +115,19 @@ def elements(
     for axis, dim in enumerate(order_of(view)):
         first, lanes = _places(tracer, view, axis, index[axis])
         stride = cast(tracer, view.strides[dim], core.int64)
+        checked = not (axis < len(inbounds) and inbounds[axis])
+        begins = _begins_inside(tracer, view, axis, dim, index[axis]) if checked and _is_narrow(first) else None
         if first is not None:
-            skipped = tracer.make("create_mul", core.int64, cast(tracer, first, core.int64), stride)
+            near = first if begins is None else _or_zero(tracer, begins, first)
+            skipped = tracer.make("create_mul", core.int64, cast(tracer, near, core.int64), stride)
             pointer = tracer.make("create_addptr", pointer.type, pointer, skipped)
         if lanes is not None:
             wide = along(tracer, cast(tracer, lanes, core.int64), kept.index(axis), len(shape))
             step = tracer.make("create_mul", wide.type, wide, spread(tracer, stride, shape_of(wide)))
             step = spread(tracer, step, shape)
             offsets = step if offsets is None else tracer.make("create_add", step.type, offsets, step)
-        if not (axis < len(inbounds) and inbounds[axis]):
-            here = _inside(tracer, view, axis, dim, index[axis], first, lanes)
+        if checked:
+            here = _inside(tracer, view, axis, dim, begins, first, lanes)
             here = along(tracer, here, kept.index(axis), len(shape)) if here.type.is_block() else here
             inside = join_conditions(tracer, inside, spread(tracer, here, shape))
     base = spread(tracer, pointer, shape)
@@ -143,15 +146,20 @@ def _places(tracer: Tracer, view: View, axis: int, index: core.tensor) -> tuple[
     lanes = None if extent == 1 else positions(tracer, extent)
     if sparse is not None:  # a place too, and not a tile's number
         return cast(tracer, index, core.int64), lanes
-    type_ = core.int32 if _is_narrow(view, axis, index) else core.int64
+    size = view.shape[order_of(view)[axis]]
+    narrow = max(size.type.primitive_bitwidth, index.type.primitive_bitwidth) <= 32 and not _may_overlap(view, axis)
+    type_ = core.int32 if narrow else core.int64  # 32 bits tell where a tile begins that begins inside
     step = constant(tracer, steps_of(view)[axis], type_)
     return tracer.make("create_mul", type_, cast(tracer, index, type_), step), lanes
 
 
-def _is_narrow(view: View, axis: int, index: core.tensor) -> bool:
-    """Whether 32 bits tell where a tile begins that begins inside; what is computed for others is used by nobody."""
-    size = view.shape[order_of(view)[axis]]
-    return not _may_overlap(view, axis) and max(size.type.primitive_bitwidth, index.type.primitive_bitwidth) <= 32
+def _is_narrow(first: core.tensor | None) -> bool:
+    return first is not None and first.type == core.int32
+
+
+def _or_zero(tracer: Tracer, condition: core.tensor, value: core.tensor) -> core.tensor:
+    """For a tile that is not there, zero. LLVM then advances one number in a loop, and not an address per element."""
+    return choose(tracer, condition, value, constant(tracer, 0, value.type))
 
 
 def _may_overlap(view: View, axis: int) -> bool:
@@ -164,17 +172,19 @@ def _inside(
     view: View,
     axis: int,
     dim: int,
-    index: core.tensor,
+    begins: core.tensor | None,
     first: core.tensor | None,
     lanes: core.tensor | None,
 ) -> core.tensor:
-    """Which elements lie inside along one axis, or whether all do; a place below zero is outside, too."""
+    """Which elements lie inside along one axis, or whether all do; a place below zero is outside, too.
+
+    ``begins`` says whether the tile begins inside, where that is enough to know.
+    """
     size = view.shape[dim]
-    if first is not None and first.type == core.int32:
-        begins = _begins_inside(tracer, view, axis, dim, index)
+    if begins is not None:
         if lanes is None or _is_whole(view, axis, dim):
             return begins
-        left = choose(tracer, begins, tracer.make("create_sub", size.type, size, first), constant(tracer, 0, size.type))
+        left = _or_zero(tracer, begins, tracer.make("create_sub", size.type, size, first))
         return tracer.make("create_icmpSLT", like(lanes, core.int1), lanes, spread(tracer, left, shape_of(lanes)))
     place = first if lanes is None else cast(tracer, lanes, core.int64)
     assert place is not None
