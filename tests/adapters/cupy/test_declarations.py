@@ -20,6 +20,8 @@ from tle_raw.errors import (
     UnsupportedFeatureError,
 )
 
+pytestmark = pytest.mark.one_triton  # clang's part alone
+
 ADD = 'extern "C" __global__ void add(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] += 1; }'
 
 
