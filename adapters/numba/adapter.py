@@ -11,12 +11,13 @@ from typing import Any
 
 from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cuda.options import read_block
-from tle_raw.adapters.cuda.whole_kernel import GlobalKernel, make_whole_kernel
+from tle_raw.adapters.cuda.whole_kernel import make_whole_kernel
 from tle_raw.adapters.llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.llvm.prototype import prototype_text
 from tle_raw.adapters.numba.installed import PACKAGE, load
 from tle_raw.adapters.numba.lower import ENTRY, lower
 from tle_raw.adapters.numba.types import arguments_of, dtype_of, read_types, signature_for, types_of
+from tle_raw.adapters.numba.whole_kernel import ArrayKernel
 from tle_raw.bound import BoundSignature
 from tle_raw.dialect_options import known_options, wrong_type
 from tle_raw.errors import DialectError, FragmentSourceError, Place, UnsupportedFeatureError
@@ -90,7 +91,7 @@ class NumbaAdapter:
             _check_result(declaration.signature, lowered.result)
         place = declaration.place
         settings = (("block", str(block)), ("numba", PACKAGE.installed_version()))
-        return Source(self.name, declaration.name, ENTRY, lowered.text, place, settings, signature=own)
+        return Source(self.name, declaration.name, ENTRY, lowered.text, place, settings, arguments, own)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """None: a function is what it was when Python made it."""
@@ -106,9 +107,9 @@ class NumbaAdapter:
         output = compile_device_ir(ir, source.name, bound, target)
         return replace(output, seconds=time.perf_counter() - start)
 
-    def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
+    def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> ArrayKernel:
         is_kernel = source.signature is not None and source.signature.result is None
-        return make_whole_kernel(self, declaration, source, options, is_kernel)
+        return ArrayKernel(make_whole_kernel(self, declaration, source, options, is_kernel), source)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The LLVM function that a region calls."""

@@ -48,7 +48,7 @@ def test_bools_and_halves():
 def test_a_kernel_alone(n):
     x, blocks = random(n), (n + 127) // 128
     theirs, expected = x.clone(), 2 * x
-    p.scaled.as_kernel(block=128)[(blocks,)](x, n, 2.0)
+    p.scaled.as_kernel(block=128)[(blocks,)](x, 2.0)
     close(x, expected)
     if ON_DEVICE:
         p.scale[blocks, 128](theirs, 2.0)
@@ -60,7 +60,7 @@ def test_shared_memory_shuffles_votes_and_atomics():
     x, out = random(256), torch.zeros(2, device=DEVICE)
     total, votes = torch.zeros(1, device=DEVICE), torch.zeros(8, dtype=torch.int32, device=DEVICE)
     p.summed.as_kernel(block=128)[(2,)](x, 256, out, 2)
-    p.warps.as_kernel(block=128)[(2,)](x, 256, total, 1, votes, 8)
+    p.warps.as_kernel(block=128)[(2,)](x, total, votes)
     close(out, x.double().reshape(2, 128).sum(1), 1e-4)
     close(total, x.double().sum().reshape(1), 1e-4)
     close(votes, (x > 0).reshape(8, 32).sum(1))
@@ -68,5 +68,5 @@ def test_shared_memory_shuffles_votes_and_atomics():
 
 def test_two_dims():
     x, y = random(300, 177, dtype=torch.float64), torch.zeros(177, 300, dtype=torch.float64, device=DEVICE)
-    p.turned.as_kernel(block=(8, 16))[(38, 12)](x, 300, 177, y, 177, 300)
+    p.turned.as_kernel(block=(8, 16))[(38, 12)](x, y)
     close(y, x.T, 0)

@@ -19,6 +19,7 @@ from tests.support import compile_kernel, ptx_calls
 from tle_raw import Element, InOut, Pointer, Scalar, Tile
 from tle_raw.adapters.numba import installed
 from tle_raw.errors import (
+    ArgumentTypeError,
     CompilationFailed,
     DialectError,
     FragmentSourceError,
@@ -65,24 +66,27 @@ def test_a_kernel_is_a_region_and_a_whole_kernel():
     expected, other = np.append(2 * x[:100], np.float32(7)), x.copy()
     p.scale_kernel[(1,)](x, 100)  # an early return ends the region only
     np.testing.assert_array_equal(x, expected)
-    p.scaled.as_kernel(block=64)[(2,)](other, 101, 2.0)
+    p.scaled.as_kernel(block=64)[(2,)](other, 2.0)  # Numba's own arguments
     np.testing.assert_array_equal(other[:100], expected[:100])
 
 
 def test_shared_memory_barriers_shuffles_votes_and_atomics():
     x, out, total, votes = floats(256), np.zeros(2, np.float32), np.zeros(1, np.float32), np.zeros(8, np.int32)
-    p.summed.as_kernel(block=128)[(2,)](x, 256, out, 2)
+    p.summed.as_kernel(block=128)[(2,)](x, 256, out, 2)  # or the signature's
     wide = x.astype(np.float64)
     np.testing.assert_allclose(out, wide.reshape(2, 128).sum(1), rtol=1e-4, atol=1e-4)
-    p.warps.as_kernel(block=128)[(2,)](x, 256, total, 1, votes, 8)
+    p.warps.as_kernel(block=128)[(2,)](x, total, votes)
     np.testing.assert_allclose(total[0], wide.sum(), rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(votes, (x > 0).reshape(8, 32).sum(1))
 
 
 def test_a_block_of_two_dims_and_arrays_of_two():
     x, y = floats(30, 70, dtype=np.float64), np.zeros((70, 30))
-    p.turned.as_kernel(block=(8, 16))[(4, 5)](x, 30, 70, y, 70, 30)
+    p.turned.as_kernel(block=(8, 16))[(4, 5)](x, y)
     np.testing.assert_array_equal(y, x.T)
+    for bad, message in [(x.T, "strides"), (x[0], "rank 1"), (1.5, "float")]:
+        with pytest.raises(ArgumentTypeError, match=message):
+            p.turned.as_kernel(block=(8, 16))[(4, 5)](bad, y)
 
 
 def test_pointers_and_integers():
