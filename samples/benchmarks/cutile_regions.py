@@ -286,11 +286,13 @@ def main() -> None:
         return
     rows, failed = [], []
     for make_case in cases("cuda", small=options.quick):
-        case = make_case()
+        name = "a case"
         try:
+            case = make_case()
+            name = case.name
             found = rows_of(case, options.quick)
         except (Exception, SystemExit) as error:  # the others are measured all the same, and the run fails at its end
-            failed.append(f"{case.name}: {type(error).__name__}: {str(error)[:300]}")
+            failed.append(f"{name}: {type(error).__name__}: {str(error)[:300]}")
             continue
         rows += found
         print("\n".join(row.line() for row in found), flush=True)
