@@ -35,9 +35,9 @@ def reachable_source(function: FunctionType) -> str:
 
 
 def _visit(function: FunctionType, seen: dict[int, Any]) -> Iterator[str]:
-    if id(function) in seen:
+    if again := _met(function, seen):
+        yield again
         return
-    seen[id(function)] = function
     try:
         yield inspect.getsource(function.__code__)  # of a wrapper, not of what it wraps
     except (OSError, TypeError):  # only Python calls it, while cuTile evaluates
@@ -61,19 +61,27 @@ def _describe(name: str, value: Any, seen: dict[int, Any]) -> Iterator[str]:
         yield from _describe_type(name, type(value), seen)
         yield from _describe(name, [getattr(value, f.name, None) for f in dataclasses.fields(value)], seen)
     elif (items := _items_of(value)) is not None:
-        yield f"{name} is {type(value).__qualname__} of {len(items)}"
-        for key, item in items:
+        again = "" if isinstance(value, tuple) else _met(value, seen)
+        yield f"{name} is {type(value).__qualname__} of {len(items)} {again}"
+        for key, item in () if again else items:
             yield from _describe(f"{name}[{key!r}]", item, seen)
-    elif hasattr(value, "__array__"):
-        numbers = value.__array__()
-        yield f"{name} = {numbers.dtype}{numbers.shape} {hashlib.sha256(numbers.tobytes()).hexdigest()}"
+    elif hasattr(value, "__array_interface__") and hasattr(value, "tobytes"):
+        yield f"{name} = {value.dtype}{value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     elif " at 0x" not in (text := repr(value)):
         yield f"{name} = {text}"
     else:
-        yield f"{name} is a {type(value).__qualname__}"
-        if id(value) not in seen:
-            seen[id(value)] = value
+        again = _met(value, seen)
+        yield f"{name} is a {type(value).__qualname__} {again}"
+        if not again:
             yield from _describe(name, _parts_of(value), seen)
+
+
+def _met(value: Any, seen: dict[int, Any]) -> str:
+    """Nothing the first time; then which one of those that were met it is: two may have one name."""
+    if id(value) in seen:
+        return f"number {list(seen).index(id(value))}"
+    seen[id(value)] = value
+    return ""
 
 
 def _items_of(value: Any) -> list[tuple[Any, Any]] | None:
@@ -92,10 +100,10 @@ def _parts_of(value: Any) -> dict[str, Any]:
 
 
 def _describe_type(name: str, value: type, seen: dict[int, Any]) -> Iterator[str]:
-    yield f"{name} is {value.__qualname__}"
-    if not dataclasses.is_dataclass(value) or id(value) in seen:
+    again = _met(value, seen)
+    yield f"{name} is {value.__qualname__} {again}"
+    if not dataclasses.is_dataclass(value) or again:
         return
-    seen[id(value)] = value
     yield str([(f.name, f.type, repr(f.default)) for f in dataclasses.fields(value)])
     for kind in value.__mro__[:-1]:
         for inner, member in vars(kind).items():

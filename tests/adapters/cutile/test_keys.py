@@ -73,12 +73,16 @@ def wrapped(x):
 
 
 reduce = reduced_by(ct.max)
+steps = [reduced_by(ct.min), reduced_by(ct.sum)]
+step = steps[0]
+steps.append(steps)
 TABLE = {"first": (lambda x: x * 2, np.arange(2000))}
 added = functools.partial(inner, 7)
 
 
 def main(x):
     """A function."""
+    x = steps[0](x) + step(x)
     return scale(helper(x)) + Pair(1).twice + reduce(x) + TABLE["first"][0](x) + added() + wrapped(x)
 
 
@@ -108,6 +112,7 @@ CHANGES = {
     "a function of cuTile's that a closure holds": ("reduced_by(ct.max)", "reduced_by(ct.min)"),
     "a function in a dictionary": ("x * 2, np", "x * 3, np"),
     "a number in the middle of an array": ("np.arange(2000)", "np.where(np.arange(2000) == 1000, 0, np.arange(2000))"),
+    "which one of two functions of one name": ("step = steps[0]", "step = steps[1]"),
     "a wrapper of a function": ("function(x + 3)", "function(x + 4)"),
     "an argument that is bound": ("partial(inner, 7)", "partial(inner, 8)"),
     "the default of a field": ("b: int = 5", "b: int = 6"),
