@@ -266,7 +266,7 @@ def rows_of(case: Case, quick: bool) -> list[measure.Row]:
     by_hand = f"{kernels['Triton'].n_regs} by hand"
     return [
         measure.Row(
-            f"{case.name}, {side}", times[side] / times["Triton"], "x", GOAL, False, sides, noise,
+            f"cuTile, {case.name}, {side}", times[side] / times["Triton"], "x", GOAL, False, sides, noise,
             f"{kernels[side].n_regs} registers, {by_hand}",
         )
         for side in case.launches if side != "Triton"

@@ -57,7 +57,7 @@ clamp = tle_raw.fragment(
 )
 place = tle_raw.fragment(cupy.ElementwiseKernel("T x", "float64 z", "z = x * 2 / _ind.size() + i", "place"))
 
-NORM = cupy.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
+NORM = cupy.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "euclidean_norm")
 norm, row_norms, column_norms = (tle_raw.fragment(NORM, axis=axis) for axis in (None, 1, 0))
 mean_of_powers = tle_raw.fragment(
     cupy.ReductionKernel("T x, T p", "float64 y", "pow(x, p)", "a + b", "y = a / _in_ind.size()", "0", "mean"),

@@ -34,8 +34,8 @@ def test_signatures_are_those_of_the_objects():
     )
     assert str(p.clamp.signature) == "clamp(x: Element[T], limit: Element[f32], z: InOut[Element[T]])"
     assert str(p.place.signature) == "place(x: Element[T], size: Scalar[i32], i: Element[i32]) -> Element[f64]"
-    assert str(p.norm.signature) == "norm(x: Tile[T, SIZE]) -> Scalar[T]"
-    assert str(p.row_norms.signature) == "norm(x: Tile[T, ROWS, COLUMNS], y: Out[Tile[T, ROWS]])"
+    assert str(p.norm.signature) == "euclidean_norm(x: Tile[T, SIZE]) -> Scalar[T]"
+    assert str(p.row_norms.signature) == "euclidean_norm(x: Tile[T, ROWS, COLUMNS], y: Out[Tile[T, ROWS]])"
     assert str(p.largest.signature) == (
         "largest(x: Tile[T, ROWS, COLUMNS], w: Pointer[T], at: Out[Tile[i32, ROWS]], most: Out[Tile[T, ROWS]])"
     )
