@@ -202,21 +202,22 @@ def _block(value: Any) -> Block:
 
     Raises
     ------
-    DialectError : no extents, or not 32, 64, … or 1024 threads.
+    DialectError : no extents, or not 32, 64, 96, … or 1024 threads.
     """
     x, y, z = (*read_block(value), 1, 1, 1)[:3]
     threads = math.prod((x, y, z))
-    if threads % WARP or threads > MOST_THREADS or threads & (threads - 1):
+    if threads % WARP or threads > MOST_THREADS:
         raise DialectError(
             f"Triton cannot launch a block of {threads} threads",
-            table=[Row("threads", "32, 64, 128, 256, 512 or 1024", f"{threads} (block={value})")],
+            table=[Row("threads", "a multiple of 32, at most 1024", f"{threads} (block={value})")],
             hint="round the block up and let the threads beyond the data return, as for a grid that is too large",
         )
     return x, y, z
 
 
 def _warps(block: Block) -> int:
-    return math.prod(block) // WARP
+    """What Triton is told: a power of two. The kernel has no tensor, and gets exactly its own block all the same."""
+    return 1 << (math.prod(block) // WARP - 1).bit_length()
 
 
 def _with_warps(blocks: tuple[Block, ...], options: Mapping[str, Any]) -> dict[str, Any]:

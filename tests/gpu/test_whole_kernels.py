@@ -19,7 +19,7 @@ def more(symbol):
     return tle_raw.fragment(MORE, dialect="cuda", symbol=symbol)
 
 
-@pytest.mark.parametrize("block", [32, 256, 1024])
+@pytest.mark.parametrize("block", [32, 96, 256, 992, 1024])
 def test_a_kernel_is_launched_as_triton_kernels_are(block):
     kernel = of("saxpy").as_kernel(block=block)
     x, y = torch.rand(10_001, device=DEVICE), torch.rand(10_001, device=DEVICE)
@@ -27,6 +27,14 @@ def test_a_kernel_is_launched_as_triton_kernels_are(block):
     kernel[lambda meta: -(-10_001 // meta["block"][0])](1.5, x, y, 10_001)
     if not COMPILE_ONLY:
         torch.testing.assert_close(y.double(), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("block", [96, (24, 4), 320, 992])
+def test_a_block_may_be_any_number_of_warps(block):
+    x, out = torch.rand(300, 1001, device=DEVICE), torch.zeros(300, device=DEVICE)
+    more("sum").as_kernel(block=block)[(300,)](x, out, 1001)
+    if not COMPILE_ONLY:
+        torch.testing.assert_close(out.double(), x.double().sum(1), rtol=1e-5, atol=0)
 
 
 @pytest.mark.parametrize("n", [16, 333])

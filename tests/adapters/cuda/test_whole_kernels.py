@@ -1,15 +1,19 @@
 """as_kernel(): __global__ functions launched through Triton, on the CPU, and compiled for GPUs."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 import tle_raw
 from tests.adapters.cuda.test_global_functions import KERNELS, of
-from tests.support import ptx_calls
+from tests.support import cause_of, compile_kernel, ptx_calls
 from tle_raw import InOut, Pointer
 from tle_raw.adapters.cuda.launch_arguments import check_arguments
-from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError
+from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, RegionError
 
 MORE = r"""
 __global__ void matmul(const float* a, const float* b, float* in, int n) {
@@ -39,6 +43,18 @@ __global__ void twice(float2* z, int n) {
 __global__ void add_one(float* x, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) x[i] += 1;
+}
+
+__global__ void sum(const float* x, float* out, int n) {
+  __shared__ float of_warps[32];
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
+  float all = 0;
+  for (int i = thread; i < n; i += threads) all += x[blockIdx.x * n + i];
+  for (int mask = 16; mask; mask /= 2) all += __shfl_xor_sync(0xffffffff, all, mask);
+  if (thread % 32 == 0) of_warps[thread / 32] = all;
+  __syncthreads();
+  if (thread == 0) for (int warp = 1; warp < threads / 32; ++warp) all += of_warps[warp];
+  if (thread == 0) out[blockIdx.x] = all;
 }
 """
 
@@ -123,7 +139,33 @@ def test_a_kernel_compiles_without_a_gpu(symbol, block, target):
     assert compiled.metadata.num_warps * 32 == (block if isinstance(block, int) else block[0] * block[1])
 
 
-@pytest.mark.parametrize("block", [100, 96, 2048, (16, 3), 0, (1, 1, 1, 1), "16", [(16, 16), (7, 7)]])
+@pytest.mark.parametrize("block", [96, (24, 4), (320,), (992,)])
+def test_a_block_may_be_any_number_of_warps(block):
+    kernel, x, out = more("sum").as_kernel(block=block), torch.rand(3, 1001), torch.zeros(3)
+    kernel[(3,)](x, out, 1001)
+    torch.testing.assert_close(out.double(), x.double().sum(1), rtol=1e-5, atol=0)
+    threads = math.prod(block) if isinstance(block, tuple) else block
+    compiled = kernel.compile("cuda:90")
+    assert compiled.metadata.num_warps * 32 == threads and f".reqntid {threads}\n" in compiled.asm["ptx"]
+
+
+def test_only_a_kernel_without_tensors_has_any_number_of_warps():
+    region = tle_raw.fragment(MORE, dialect="cuda", symbol="sum", block=96)
+
+    @triton.jit
+    def with_tensor(x, out, n):
+        region(x, out, n)
+        tl.store(out + tl.arange(0, 32), tl.load(out + tl.arange(0, 32)) + 1)
+
+    with pytest.raises(Exception) as caught:
+        compile_kernel(with_tensor, {"x": "*fp32", "out": "*fp32", "n": "i32"}, capability=90, num_warps=4)
+    assert isinstance(cause_of(caught.value), RegionError) and "96 (block=(96,))" in str(cause_of(caught.value))
+    with pytest.raises(Exception) as caught:
+        with_tensor[(1,)](torch.rand(32), torch.zeros(32), 32)
+    assert isinstance(cause_of(caught.value), RegionError)
+
+
+@pytest.mark.parametrize("block", [100, 2048, (16, 3), 0, (1, 1, 1, 1), "16", [(16, 16), (7, 7)]])
 def test_a_block_that_triton_cannot_launch_is_refused(block):
     with pytest.raises(DialectError):
         of("saxpy").as_kernel(block=block)

@@ -13,8 +13,10 @@ from tle_raw.fragments import Fragment, fragment_by_identity
 __all__ = ["WARP", "check_compiled", "check_launch", "check_not_specialised", "check_warps"]
 
 
-def check_launch(region: Region, fragment: Fragment, options: Any) -> None:
+def check_launch(region: Region, fragment: Fragment, options: Any, threads: int) -> None:
     """The block and the cluster must be what the fragment was written for.
+
+    ``threads`` is the block that the kernel gets whatever ``num_warps`` says; 0 where there is none.
 
     Raises
     ------
@@ -28,7 +30,8 @@ def check_launch(region: Region, fragment: Fragment, options: Any) -> None:
             table=[Row("num_ctas", "1", str(options.num_ctas))],
             hint="launch this kernel with num_ctas=1; elementwise fragments work with any",
         )
-    check_block(fragment.block, options.num_warps)
+    if not threads:
+        check_block(fragment.block, options.num_warps)
 
 
 def check_compiled(region: Region, fragment: CompiledFragment, options: Any) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import TLEError
 from tle_raw.flir import hooks, traced_regions
 from tle_raw.flir.compile_fragments import compile_fragments
+from tle_raw.flir.exact_block import exact_block, with_block
 from tle_raw.flir.nvidia.check_alone import check_alone
 from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_regions import (
@@ -33,7 +34,6 @@ from tle_raw.flir.nvidia.check_regions import (
     check_not_specialised,
     check_warps,
 )
-from tle_raw.flir.nvidia.exact_block import exact_block, with_block
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
@@ -87,14 +87,16 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
         print_after("convert-to-ttgpuir", text)
         lines = text.splitlines()
         module.regions = regions = read_regions(lines)
-        for region in regions:
-            _check(region, options)
+        blocks = [fragment_by_identity(region.record.fragment).block for region in regions]
+        _check(regions, options, exact_block(lines, blocks))
         check_not_specialised(lines, regions, capability)
         module.compiled = compile_fragments([r.record for r in regions], Target("cuda", capability))
         check_alone(lines, regions, module.compiled)
-        module.threads = exact_block(lines, module.compiled)
-        for region, fragment in zip(regions, () if module.threads else module.compiled):
-            check_compiled(region, fragment, options)
+        module.threads = exact_block(lines, [*blocks, *(fragment.block for fragment in module.compiled)])
+        if not module.threads:
+            _check(regions, options, 0)
+            for region, fragment in zip(regions, module.compiled):
+                check_compiled(region, fragment, options)
         placements = place_buffers(regions, partial(value_uses, lines))
         pin_barriers(lines, regions, placements)
         text = replace_ports(lines, regions, placements, module.compiled, spelling_of((MAJOR, MINOR)))
@@ -188,10 +190,11 @@ def _parse(text: str, context: Any) -> Any:
     return module
 
 
-def _check(region: Region, options: Any) -> None:
-    fragment = fragment_by_identity(region.record.fragment)
-    try:
-        check_launch(region, fragment, options)
-    except TLEError as e:
-        e.at(fragment=region.record.bound.name, source=fragment.place, call_site=region.record.call_site)
-        raise
+def _check(regions: Iterable[Region], options: Any, threads: int) -> None:
+    for region in regions:
+        fragment = fragment_by_identity(region.record.fragment)
+        try:
+            check_launch(region, fragment, options, threads)
+        except TLEError as e:
+            e.at(fragment=region.record.bound.name, source=fragment.place, call_site=region.record.call_site)
+            raise

@@ -8,7 +8,7 @@ from typing import Any
 from tle_raw.bound import TILE, BoundParameter
 from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import RegionError
-from tle_raw.flir.check_block import check_block
+from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, types
@@ -16,6 +16,7 @@ from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.control import own_buffer
 from tle_raw.flir.cpu.convert.kernel import Kernel, place
 from tle_raw.flir.cpu.convert.tiles import Buffer, Elementwise
+from tle_raw.flir.exact_block import exact_block
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.fragments import fragment_by_identity
 from tle_raw.frontends.raw import ports
@@ -35,6 +36,9 @@ class Regions:
         self.compiled = compile_fragments(self.records, Target("cpu")) if found else []
         self._of = dict(zip(found, zip(self.records, self.compiled)))
         self.opened: dict[Any, list[Buffer]] = {}  # block -> buffers that wait for their call
+        blocks = [fragment_by_identity(record.fragment).block for record in self.records]
+        # Whatever num_warps says; 0 where that counts. The text is made only where a block is odd.
+        self.threads = exact_block(map(str, [source.operation]), blocks)
 
     def of(self, op: Any) -> tuple[RegionRecord, CompiledFragment]:
         return self._of[op]
@@ -83,7 +87,8 @@ def _opened(kernel: Kernel, op: Any, symbol: str) -> Buffer:
 
 def _call(kernel: Kernel, op: Any) -> None:
     record, compiled = kernel.regions.of(op)
-    _check_block(record, kernel.num_warps)
+    if not kernel.regions.threads:
+        _check_block(record, kernel.num_warps)
     buffers = kernel.regions.opened.pop(op.block, [])
     if len(buffers) != len(record.bound.tiles):
         raise RegionError("the ports of a region were separated from its call by one of Triton's passes")
@@ -139,7 +144,8 @@ def _stack(kernel: Kernel, type_: str) -> Value:
 
 def _region_call(kernel: Kernel) -> Value:
     call = _stack(kernel, _CALL_TYPE)
-    numbers = [build.constant(32 * kernel.num_warps, "i32"), *kernel.program, *kernel.grid, build.constant(0, "i32")]
+    threads = kernel.regions.threads or WARP * kernel.num_warps
+    numbers = [build.constant(threads, "i32"), *kernel.program, *kernel.grid, build.constant(0, "i32")]
     for at, number in enumerate(numbers):
         build.store(number, build.address(call, at, "i32"))
     build.store(kernel.context, build.address(call, 4, "i64"))

@@ -7,27 +7,28 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from tle_raw.compilation import CompiledFragment
-from tle_raw.flir.nvidia.check_regions import WARP
+from tle_raw.flir.check_block import WARP
 
 _MOST = 1024  # threads of a block
 _TENSOR = re.compile(r"\btensor<")
 _THREADS = re.compile(r'"nvvm\.reqntid"="\d+"')
 
 
-def exact_block(lines: Sequence[str], fragments: Sequence[CompiledFragment]) -> int:
+def exact_block(lines: Iterable[str], blocks: Iterable[tuple[int, ...] | None]) -> int:
     """The threads that the regions want, where no launch of Triton's has as many and the kernel has no tensor; else 0.
+
+    ``lines`` are the kernel's IR, ``blocks`` what each region was written or compiled for: nothing, where any will do.
 
     A number that Triton can launch is the user's to say, and is held against what the launch says.
     """
-    wanted = {math.prod(f.block) for f in fragments if f.block}
-    if len(wanted) != 1 or any(_TENSOR.search(line) for line in lines):
+    wanted = {math.prod(block) for block in blocks if block}
+    if len(wanted) != 1:
         return 0
     (threads,) = wanted
-    possible = threads % WARP == 0 and threads <= _MOST
-    return threads if possible and threads & (threads - 1) else 0
+    odd = threads % WARP == 0 and threads <= _MOST and threads & (threads - 1)
+    return threads if odd and not any(_TENSOR.search(line) for line in lines) else 0
 
 
 def with_block(text: str, threads: int) -> str:
