@@ -59,8 +59,13 @@ end:
 def reverse(t: InOut[Tile["f32", 128]], limit: Scalar["f32"]): ...
 
 
-def test_shared_memory_a_barrier_and_printf(declare, capfd):
-    compiled = declare(REVERSE, reverse).compile(target="cpu")
+@pytest.mark.parametrize("space", [0, 4])
+def test_shared_memory_a_barrier_and_printf(declare, capfd, space):
+    text = REVERSE
+    if space:  # as Numba writes it
+        text = text.replace("@format = private constant", "@format = private addrspace(4) constant")
+        text = text.replace("ptr @format", "ptr addrspacecast (ptr addrspace(4) @format to ptr)")
+    compiled = declare(text, reverse).compile(target="cpu")
     assert compiled.static_shared[0][1:] == (512, 16) and compiled.uses_barrier
     t = RANDOM.standard_normal(128).astype("f4")
     np.testing.assert_array_equal(run_fragment(compiled, {"t": t, "limit": 100.0})[0], t[::-1])

@@ -240,9 +240,18 @@ def with_declarations(text: str) -> str:
         name = match[2]
         if name in known or name in added or not name.startswith(("tle_team_", "llvm.")):
             continue
-        types = ", ".join(part.strip().rpartition(" ")[0] for part in _split(match[3]))
+        types = ", ".join(map(_type_of, _split(match[3])))
         added[name] = f"declare {match[1].strip()} @{name}({types})"
     return "\n".join([text.rstrip("\n"), *added.values(), ""]) if added else text
+
+
+_EXPRESSION = re.compile(r"(?P<type>.*?) (?:addrspacecast|getelementptr|bitcast|inttoptr|ptrtoint) (?:\w+ )*\(")
+
+
+def _type_of(argument: str) -> str:
+    """Of an argument of a call, which may be a constant expression."""
+    found = _EXPRESSION.match(argument.strip())
+    return found["type"] if found else argument.strip().rpartition(" ")[0]
 
 
 def _split(text: str) -> list[str]:
