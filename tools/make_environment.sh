@@ -16,7 +16,7 @@ fi
 # First, and by its exact version: as a dependency of something else another build of torch would be chosen.
 say "torch 2.13.0 (the largest download)"
 install torch==2.13.0
-say "Triton $triton, clang, CUDA headers, MLIR, LLVM, TileLang, cuTile and CuPy as wheels, this checkout, and the tools of the tests"
-install "triton==$triton" -e ".[cuda,cpu,cupy,cutile,dev,tilelang]"
+say "Triton $triton, clang, CUDA headers, MLIR, LLVM, TileLang, cuTile, CuPy and Numba as wheels, this checkout, and the tools of the tests"
+install "triton==$triton" -e ".[cuda,cpu,cupy,cutile,dev,numba,tilelang]"
 say "ready: $("$folder/bin/python" -c 'import triton; print("Triton", triton.__version__)')"
 touch "$folder/.ready"
