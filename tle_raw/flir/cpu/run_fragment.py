@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,9 @@ class _Worker:
         self.context = (ctypes.c_int64 * FIELDS)()
         self.context[STATUS] = ctypes.addressof(self.status)
 
-    def __del__(self) -> None:
-        release_workspace(self.context[WORKSPACE])
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_ending():  # then modules are gone, and the memory goes with the process
+            release_workspace(self.context[WORKSPACE])
 
 
 def release_workspace(word: int) -> None:
