@@ -14,11 +14,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import re
-import signal
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -26,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pycuda_sweep.results import MARK, Tried, print_table, table, write_json
+from sweep_process import records_of
 
 AFTER_LIMIT = 120  # seconds in which a script's kernels are compiled
 
@@ -76,21 +74,9 @@ def run_script(script: Path, examples: Path, folder: Path, limit: float) -> list
     command = [sys.executable, __file__, str(folder), "--one", str(script), "--limit", str(limit)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
     with tempfile.TemporaryDirectory(prefix="sweep-") as work:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", cwd=work,
-            stdin=subprocess.DEVNULL, start_new_session=True, env=environment,
-        )  # fmt: skip
-        try:
-            said, complaints = process.communicate(timeout=limit + AFTER_LIMIT)
-            trouble = f"exit status {process.returncode}: {complaints.strip()[-200:]}" if process.returncode else ""
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            said, _ = process.communicate()
-            trouble = f"longer than {limit + AFTER_LIMIT:.0f} seconds"
+        said, trouble = records_of(command, work, limit + AFTER_LIMIT, MARK, environment)
     name = str(script.relative_to(examples))
-    lines = [json.loads(line[len(MARK) :]) for line in said.splitlines() if line.startswith(MARK)]
-    last = {line["number"]: Tried(**{**line, "script": name}) for line in lines}
-    found = [last[number] for number in sorted(last)]
+    found = [Tried(**{**record, "script": name}) for record in said]
     return found or [Tried(name, "", "", "script", message=trouble or "it says nothing")]
 
 

@@ -17,11 +17,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import re
-import signal
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -31,6 +28,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from sweep_process import records_of
 from tilelang_sweep.results import MARK, OTHER_HARDWARE, Tried, print_table, table, write_json
 
 SKIPPED = ("test_", "regression_", "conftest", "setup")  # they run the scripts beside them
@@ -110,21 +108,9 @@ def run_script(script: Path, folder: Path, options: argparse.Namespace, left: fl
     command += ["--most", str(options.most), "--limit", str(options.limit), *(["--run"] if options.run else [])]
     command += ["--route", options.route] if options.route else []
     limit = min(left, 2 * options.limit + AFTER_LIMIT)
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", cwd=script.parent,
-        stdin=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
-    try:
-        said, complaints = process.communicate(timeout=limit)
-        trouble = f"exit status {process.returncode}: {complaints.strip()[-200:]}" if process.returncode else ""
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        said, _ = process.communicate()
-        trouble = f"longer than {limit:.0f} seconds"
+    said, trouble = records_of(command, script.parent, limit, MARK)
     name = str(script.relative_to(folder))
-    lines = [json.loads(line[len(MARK) :]) for line in said.splitlines() if line.startswith(MARK)]
-    last = {line["number"]: Tried(**{**line, "script": name}) for line in lines}
-    found = [last[number] for number in sorted(last)]
+    found = [Tried(**{**record, "script": name}) for record in said]
     if trouble and not found:
         found.append(Tried(name, "", "script", message=trouble))
     return found

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tle_raw.adapters.cuda.operations import LEAVES, is_declared, is_member
 from tle_raw.adapters.cuda.tokens import Token
 from tle_raw.adapters.cupy.parameters import INDEX, Argument
 from tle_raw.errors import Place, Row, UnsupportedFeatureError
-
-_LEAVES = frozenset(("return", "continue", "break", "goto"))
-_MEMBER = (".", "->", "::")
-_BEFORE_A_VALUE = frozenset(("return", "case", "else", "goto"))
 
 
 def is_written_whole(name: str, tokens: Sequence[Token]) -> bool:
     """Whether each element gets a value before its old one could be seen: by a statement ``name = …`` of its own."""
     texts = [token.text for token in tokens]
-    if any(text in _LEAVES for text in texts):
+    if any(text in LEAVES for text in texts):
         return False
     depth = 0
     for k, text in enumerate(texts):
         depth += (text in "([{") - (text in ")]}") if len(text) == 1 else 0
-        if text != name or (k and texts[k - 1] in _MEMBER):
+        if text != name or is_member(texts, k):
             continue
         end = texts.index(";", k) if ";" in texts[k:] else len(texts)
         begins = depth == 0 and (k == 0 or texts[k - 1] in (";", "}"))
@@ -32,10 +29,9 @@ def is_written_whole(name: str, tokens: Sequence[Token]) -> bool:
 
 def needs_index(tokens: Sequence[Token]) -> bool:
     """Whether the operation asks which element it has; an ``i`` that it declares itself is another."""
-    texts = ["", *(token.text for token in tokens)]
-    before = [texts[k - 1] for k, text in enumerate(texts) if text == INDEX and k and texts[k - 1] not in _MEMBER]
-    declared = any(word.isidentifier() and word not in _BEFORE_A_VALUE for word in before)
-    return bool(before) and not declared
+    texts = [token.text for token in tokens]
+    asks = any(text == INDEX and not is_member(texts, k) for k, text in enumerate(texts))
+    return asks and not is_declared(texts, INDEX)
 
 
 def asks_size(tokens: Sequence[Token], indexer: str, name: str, at: Place) -> bool:
@@ -67,10 +63,10 @@ def check_raw(arguments: Sequence[Argument], tokens: Sequence[Token], name: str,
     UnsupportedFeatureError : the operation asks for those.
     """
     raw = {argument.name for argument in arguments if argument.is_raw}
+    texts = [token.text for token in tokens]
     for k, token in enumerate(tokens):
-        is_member = k and tokens[k - 1].text in _MEMBER
-        after = [t.text for t in tokens[k + 1 : k + 3]]
-        if token.text in raw and not is_member and (after[:1] == ["."] or after == ["[", "{"]):
+        after = texts[k + 1 : k + 3]
+        if token.text in raw and not is_member(texts, k) and (after[:1] == ["."] or after == ["[", "{"]):
             raise UnsupportedFeatureError(
                 f"the operation uses more of the raw array `{token.text}` than its elements",
                 table=[Row(token.text, f"{token.text}[a number]", "".join([token.text, *after, "…"]))],

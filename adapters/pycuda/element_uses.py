@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tle_raw.adapters.cuda.operations import LEAVES, is_declared, is_member
 from tle_raw.adapters.cuda.tokens import Token
 
 INDEX = "i"
 # What PyCUDA's loop over the vectors has around the operation.
 LOOP_NAMES = ("n", "tid", "total_threads", "cta_start")
-_LEAVES = frozenset(("return", "continue", "break", "goto"))
-_BEFORE_A_VALUE = frozenset(("return", "case", "else", "goto"))
 _COMPOUND = frozenset("+-*/%&|^<>")
 
 
@@ -42,17 +41,13 @@ def uses_of(vectors: Iterable[str], tokens: Sequence[Token], scalars: Sequence[s
     texts = [token.text for token in tokens]
     found, elsewhere = {}, ""
     for vector in vectors:
-        places = [k for k, text in enumerate(texts) if text == vector and not _is_member(texts, k)]
+        places = [k for k, text in enumerate(texts) if text == vector and not is_member(texts, k)]
         elsewhere = elsewhere or next((_words(texts, k) for k in places if not _is_element(texts, k)), "")
         found[vector] = _use(places, texts)
     loop = [k for k, text in enumerate(texts) if text in LOOP_NAMES and text not in scalars]
-    loop = [k for k in loop if not _is_member(texts, k) and not _is_declared(texts, texts[k])]
+    loop = [k for k in loop if not is_member(texts, k) and not is_declared(texts, texts[k])]
     elsewhere = elsewhere or next((texts[k] for k in loop), "")
     return Uses(found, elsewhere, any(_is_number(texts, k) for k, text in enumerate(texts) if text == INDEX))
-
-
-def _is_member(texts: Sequence[str], k: int) -> bool:
-    return k > 0 and texts[k - 1] in (".", "->", "::")
 
 
 def _is_element(texts: Sequence[str], k: int) -> bool:
@@ -70,16 +65,10 @@ def _words(texts: Sequence[str], k: int) -> str:
     return "".join(texts[k:end]) if texts[k + 1 : k + 2] == ["["] else texts[k]
 
 
-def _is_declared(texts: Sequence[str], name: str) -> bool:
-    """Whether the operation has a variable of its own of that name: ``int n = …``."""
-    before = [texts[k - 1] for k, text in enumerate(texts) if text == name and k]
-    return any(word.isidentifier() and word not in _BEFORE_A_VALUE for word in before)
-
-
 def _use(places: Sequence[int], texts: Sequence[str]) -> Use:
     is_read = is_written = is_whole = False
     stands = 0  # where the statement ends that writes every element; before that, its old value is read
-    may_leave = any(text in _LEAVES for text in texts)
+    may_leave = any(text in LEAVES for text in texts)
     depths = _depths(texts)
     for k in places:
         after = [*texts[k + 4 : k + 8], "", "", "", ""]
@@ -123,4 +112,4 @@ def _is_taken(texts: Sequence[str], k: int) -> bool:
 def _is_number(texts: Sequence[str], k: int) -> bool:
     """Whether this ``i`` is more than the index of an element."""
     before, after = texts[k - 1] if k else "", texts[k + 1] if k + 1 < len(texts) else ""
-    return not (before == "[" and after == "]") and before not in (".", "->", "::")
+    return not (before == "[" and after == "]") and not is_member(texts, k)
