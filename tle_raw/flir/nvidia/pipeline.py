@@ -48,6 +48,7 @@ from tle_raw.flir.record_regions import record_regions
 from tle_raw.fragments import fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.no_vectors import optimised
+from tle_raw.linker.pair_words import pair_words
 from tle_raw.linker.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.spread_divisions import spread_divisions
 from tle_raw.linker.verify import verify_kernel
@@ -163,7 +164,7 @@ def _ptx(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
         text = stock(source, metadata)
         if not module.regions:
             return text
-        text = spread_divisions(zero_accumulators(text))
+        text = spread_divisions(pair_words(zero_accumulators(text)))
         if knobs.verify:
             inlined = {f.entry: f.inline for f in module.compiled}
             verify_kernel(text, None, inlined=inlined)
