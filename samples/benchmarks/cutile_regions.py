@@ -261,16 +261,12 @@ def rows_of(case: Case, quick: bool) -> list[measure.Row]:
             torch.cuda.synchronize()
             for number, (got, want) in enumerate(zip(case.outputs[side][i], expected)):
                 measure.check(f"{case.name}, {side}, output {number}", got, want, case.tolerance)
-    times, noise = measure.compare(case.launches, BUFFERS, quick)
-    sides = {f"{side} ms": time for side, time in times.items()}
-    by_hand = f"{kernels['Triton'].n_regs} by hand"
-    return [
-        measure.Row(
-            f"cuTile, {case.name}, {side}", times[side] / times["Triton"], "x", GOAL, False, sides, noise,
-            f"{kernels[side].n_regs} registers, {by_hand}",
-        )
-        for side in case.launches if side != "Triton"
-    ]  # fmt: skip
+    by_hand, rows = f"{kernels['Triton'].n_regs} by hand", []
+    for side, times, noise in measure.each_against("Triton", case.launches, BUFFERS, quick):
+        sides = {f"{name} ms": time for name, time in times.items()}
+        name, note = f"cuTile, {case.name}, {side}", f"{kernels[side].n_regs} registers, {by_hand}"
+        rows.append(measure.Row(name, times[side] / times["Triton"], "x", GOAL, False, sides, noise, note))
+    return rows
 
 
 def main() -> None:

@@ -6,13 +6,18 @@ import argparse
 import json
 import platform
 import statistics
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 ROUNDS = 7  # A B, B A, A B, ...: drift of the clocks hits both sides
+SAMPLES = 5  # of each side in a round
+# A sample is short and comes after a pause. In a row, products soon draw as much power as the card may, and a side's
+# clocks are then what the launches before it have left: the same kernel differs by 14 % from round to round.
+PAUSE, BURST = 0.02, 4.0  # seconds, milliseconds
 
 
 @dataclass
@@ -84,6 +89,7 @@ def _cores() -> int:
 
 
 Launch = Callable[[int], object]  # takes the number of the buffer set
+Pair = tuple[str, dict[str, float], float]  # a side's name, the milliseconds of it and of the reference, the spread
 
 
 def compare(sides: dict[str, Launch], buffers: int, quick: bool = False) -> tuple[dict[str, float], float]:
@@ -93,13 +99,22 @@ def compare(sides: dict[str, Launch], buffers: int, quick: bool = False) -> tupl
     and no launch finds its input in the cache.
     """
     graphs = {name: _graph(launch, buffers) for name, launch in sides.items()}
+    replays = {name: max(1, round(BURST / _sample(graph, 1))) for name, graph in graphs.items()}
     medians: dict[str, list[float]] = {name: [] for name in sides}
     for round_ in range(3 if quick else ROUNDS):
         for name in list(graphs) if round_ % 2 else reversed(list(graphs)):
-            medians[name].append(_median(graphs[name], 5 if quick else 15) / buffers)
+            samples = [_sample(graphs[name], replays[name]) for _ in range(3 if quick else SAMPLES)]
+            medians[name].append(statistics.median(samples) / buffers)
     result = {name: statistics.median(values) for name, values in medians.items()}
     noise = max((max(v) - min(v)) / statistics.median(v) / 2 for v in medians.values())
     return result, noise
+
+
+def each_against(reference: str, sides: dict[str, Launch], buffers: int, quick: bool = False) -> Iterator[Pair]:
+    """``compare`` for each other side with ``reference``."""
+    for name in sides:
+        if name != reference:
+            yield name, *compare({name: sides[name], reference: sides[reference]}, buffers, quick)
 
 
 def _graph(launch: Launch, buffers: int) -> Any:
@@ -117,17 +132,18 @@ def _graph(launch: Launch, buffers: int) -> Any:
     return graph
 
 
-def _median(graph: Any, count: int) -> float:
+def _sample(graph: Any, replays: int) -> float:
+    """Milliseconds of one replay, of several behind one another."""
     import torch
 
-    graph.replay()
-    events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
-    for start, end in events:
-        start.record()
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    time.sleep(PAUSE)
+    start.record()
+    for _ in range(replays):
         graph.replay()
-        end.record()
+    end.record()
     torch.cuda.synchronize()
-    return statistics.median(start.elapsed_time(end) for start, end in events)
+    return start.elapsed_time(end) / replays
 
 
 def check(name: str, got: Any, expected: Any, most: float) -> None:

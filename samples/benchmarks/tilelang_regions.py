@@ -245,10 +245,7 @@ def rows_of(case: Case, quick: bool) -> list[measure.Row]:
             torch.cuda.synchronize()
             measure.check(f"{case.name}, {side}", case.outputs[side][b], expected, 5e-3)
     rows = []
-    for side in [side for side in launches if side != "alone"]:
-        # Two at a time: a third one in turn with them would change the clocks that they find.
-        pair = {name: launches[name] for name in (side, "alone")}
-        times, noise = measure.compare(pair, BUFFERS, quick)
+    for side, times, noise in measure.each_against("alone", launches, BUFFERS, quick):
         sides = {f"{name} ms": time for name, time in times.items()}
         goal, note = (GOAL, note) if side == "linked" else (None, "")
         ratio = times[side] / times["alone"]
