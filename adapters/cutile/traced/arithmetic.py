@@ -6,7 +6,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.cutile.traced import libdevice
+from tle_raw.adapters.cutile.traced import libdevice, limits
 from tle_raw.adapters.cutile.traced.rounding import DIRECTIONS, directed, flushing, mode_of
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.values import cast, choose, constant, in_float32, like
@@ -22,7 +22,12 @@ _COMPARE_UNSIGNED = {"eq": "EQ", "ne": "NE", "lt": "ULT", "le": "ULE", "gt": "UG
 def binary(tracer: Tracer, op: Any) -> core.tensor:
     a, b = tracer.value(op.lhs), tracer.value(op.rhs)
     if not a.type.scalar.is_floating():
-        return _of_integers(tracer, op.fn, a, b)
+        result = _of_integers(tracer, op.fn, a, b)
+        if op.fn in ("floordiv", "cdiv"):
+            limits.note_division(tracer, op, a, result)
+        elif op.fn == "min":
+            limits.note_smaller(tracer, a, b, result)
+        return result
     mode = mode_of(op)
 
     def compute(x: core.tensor, y: core.tensor) -> core.tensor:

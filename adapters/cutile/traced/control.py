@@ -10,6 +10,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.traced.limits import note_index
 from tle_raw.adapters.cutile.traced.tracer import OPERATIONS, Tracer, operation, results_of
 from tle_raw.adapters.cutile.traced.types import is_token, without_tokens
 from tle_raw.adapters.cutile.traced.values import constant
@@ -115,6 +116,7 @@ def _for(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Values:
 
     def body(index: core.tensor, values: Values) -> Values:
         tracer.values[op.induction_var.name] = index
+        note_index(tracer, op, index, bounds[1])
         tracer.bind(inside, values)
         return _run(tracer, list(op.body), lambda outputs: outputs, lambda kind, values: values)
 

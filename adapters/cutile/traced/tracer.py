@@ -48,6 +48,9 @@ class Tracer:
         self.bare: frozenset[str] = frozenset()  # variables that are loaded without their axes of size 1
         self.multiples: dict[str, int] = {}  # what parameters are multiples of, by name
         self.expanded: dict[int, tuple[core.tensor, core.tensor]] = {}  # by identity: with and without axes of size 1
+        # Limits of values, which a loop's index is below; by the values' identity. See ``limits``.
+        self.at_most: dict[int, frozenset[Any]] = {}
+        self.below: dict[int, frozenset[Any]] = {}
         self.copies = 1  # of the rest of a body, in the branches that run it
         self.place: Place | None = None
 

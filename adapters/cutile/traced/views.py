@@ -9,7 +9,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.cutile.traced import accesses, descriptors
+from tle_raw.adapters.cutile.traced import accesses, descriptors, limits
 from tle_raw.adapters.cutile.traced.tracer import Tracer, View, operation
 from tle_raw.adapters.cutile.traced.types import shape_of
 from tle_raw.adapters.cutile.traced.values import (
@@ -51,6 +51,7 @@ def number_of_tiles(tracer: Tracer, op: Any) -> tuple[core.tensor, ...]:
         less = tracer.make("create_add", size.type, size, constant(tracer, step - 1, size.type))
         count = tracer.make("create_sdiv", size.type, less, constant(tracer, step, size.type))
         counts.append(cast(tracer, count, core.int32))
+        limits.note(tracer, counts[-1], size, step, whole=False)
     return tuple(counts)
 
 
@@ -115,7 +116,7 @@ def elements(
     for axis, dim in enumerate(order_of(view)):
         first, lanes = _places(tracer, view, axis, index[axis])
         stride = cast(tracer, view.strides[dim], core.int64)
-        checked = not (axis < len(inbounds) and inbounds[axis])
+        checked = not ((axis < len(inbounds) and inbounds[axis]) or _lies_inside(tracer, view, axis, dim, index[axis]))
         begins = _begins_inside(tracer, view, axis, dim, index[axis]) if checked and _is_narrow(first) else None
         if first is not None:
             near = first if begins is None else _or_zero(tracer, begins, first)
@@ -128,8 +129,9 @@ def elements(
             offsets = step if offsets is None else tracer.make("create_add", step.type, offsets, step)
         if checked:
             here = _inside(tracer, view, axis, dim, begins, first, lanes)
-            here = along(tracer, here, kept.index(axis), len(shape)) if here.type.is_block() else here
-            inside = join_conditions(tracer, inside, spread(tracer, here, shape))
+            if not isinstance(here, bool):
+                here = along(tracer, here, kept.index(axis), len(shape)) if here.type.is_block() else here
+                inside = join_conditions(tracer, inside, spread(tracer, here, shape))
     base = spread(tracer, pointer, shape)
     return base if offsets is None else tracer.make("create_addptr", base.type, base, offsets), inside
 
@@ -157,8 +159,10 @@ def _is_narrow(first: core.tensor | None) -> bool:
     return first is not None and first.type == core.int32
 
 
-def _or_zero(tracer: Tracer, condition: core.tensor, value: core.tensor) -> core.tensor:
+def _or_zero(tracer: Tracer, condition: core.tensor | bool, value: core.tensor) -> core.tensor:
     """For a tile that is not there, zero. LLVM then advances one number in a loop, and not an address per element."""
+    if condition is True:
+        return value
     return choose(tracer, condition, value, constant(tracer, 0, value.type))
 
 
@@ -172,10 +176,10 @@ def _inside(
     view: View,
     axis: int,
     dim: int,
-    begins: core.tensor | None,
+    begins: core.tensor | bool | None,
     first: core.tensor | None,
     lanes: core.tensor | None,
-) -> core.tensor:
+) -> core.tensor | bool:
     """Which elements lie inside along one axis, or whether all do; a place below zero is outside, too.
 
     ``begins`` says whether the tile begins inside, where that is enough to know.
@@ -200,9 +204,18 @@ def _is_whole(view: View, axis: int, dim: int) -> bool:
     return view.multiples[dim] % size == 0 and steps_of(view)[axis] % size == 0
 
 
-def _begins_inside(tracer: Tracer, view: View, axis: int, dim: int, index: core.tensor) -> core.tensor:
+def _lies_inside(tracer: Tracer, view: View, axis: int, dim: int, index: core.tensor) -> bool:
+    """Whether the tile is known to have no element outside, and needs no check."""
+    size, step, extent = view.shape[dim], steps_of(view)[axis], view.type.tile_shape[axis]
+    sparse = getattr(view.type, "sparse_dim", None) is not None
+    return not sparse and limits.lies_inside(tracer, index, size, step, extent)
+
+
+def _begins_inside(tracer: Tracer, view: View, axis: int, dim: int, index: core.tensor) -> core.tensor | bool:
     """Whether there is a tile of that number: its elements lie inside, but for those behind the array's end."""
     count, step = view.shape[dim], steps_of(view)[axis]
+    if limits.begins_inside(tracer, index, count, step):
+        return True
     if step > 1:
         if view.multiples[dim] % step:
             count = tracer.make("create_add", count.type, count, constant(tracer, step - 1, count.type))
