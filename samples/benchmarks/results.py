@@ -19,6 +19,9 @@ HEAD = """# Benchmarks: results
 Written by `results.py` from what the benchmarks measured; do not edit. Goals are those of the design. Medians, both
 sides in one run, numbers checked first, random data. "±" is half the spread between rounds.
 
+On a GPU a sample is a burst of some 4 ms after a pause of 20 ms, so that the card has its full clocks. Products behind
+one another reach its power limit: rows with a spread of several per cent are older and were measured that way.
+
 | script | measures |
 |---|---|
 | `region_against_cuda.py` | a region against the same algorithm as one kernel compiled by `nvcc -arch=sm_90 -O3` |

@@ -21,7 +21,7 @@ install_checkout() {
 # What pack.sh made, when this call carried it.
 unpack_carried() {
   local name archive
-  for name in tools triton39 cache mlir tilelang cutile; do
+  for name in tools triton39 cache mlir tilelang cutile numpy; do
     for archive in .carry/$name/*.tar.xz; do
       [ -f "$archive" ] || continue
       [ "$(cat "$folder/$name.stamp" 2>/dev/null)" = "$(cksum <"$archive")" ] && continue

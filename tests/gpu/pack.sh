@@ -6,6 +6,7 @@
 #   tests/gpu/pack.sh mlir       .carry/mlir      MLIR's bindings for Python 3.12, for modules and the CPU    about 40 MB
 #   tests/gpu/pack.sh tilelang   .carry/tilelang  TileLang for Python 3.12, trimmed                         about 43 MB
 #   tests/gpu/pack.sh cutile     .carry/cutile    cuTile for Python 3.12                                     about 1 MB
+#   tests/gpu/pack.sh numpy      .carry/numpy     a NumPy that Numba takes, for its tests alone              about 9 MB
 #   tests/gpu/pack.sh cache39    .carry/cache     compiled fragments, for 3.9.0 without zig, torch-mlir       about 2 MB
 #   tests/gpu/pack.sh cache36    .carry/cache     the same for 3.6.0
 #
@@ -153,6 +154,17 @@ pack_cutile() {
   rm -rf "$work"
 }
 
+pack_numpy() {
+  local work
+  work=$(mktemp -d)
+  "$python" -m pip download -q --no-deps --python-version 3.12 --only-binary=:all: -d "$work" "numpy>=2.3,<2.4"
+  "$python" -m zipfile -e "$work"/numpy*.whl "$work/unpacked"
+  find "$work/unpacked" -name tests -type d -prune -exec rm -rf {} +
+  mkdir -p .carry/numpy
+  tar -C "$work/unpacked" -cf - . | xz -T0 -6 >.carry/numpy/numpy.tar.xz
+  rm -rf "$work"
+}
+
 for part in "${@:-tools}"; do
   case $part in
   tools) pack_tools ;;
@@ -160,6 +172,7 @@ for part in "${@:-tools}"; do
   mlir) pack_mlir ;;
   tilelang) pack_tilelang ;;
   cutile) pack_cutile ;;
+  numpy) pack_numpy ;;
   cache39) pack_cache 3.9.0 ;;
   cache36) pack_cache 3.6.0 ;;
   *) echo "unknown part $part" >&2 && exit 2 ;;

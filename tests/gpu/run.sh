@@ -66,6 +66,10 @@ part_tests() {
   timed "tests/gpu" "${TESTS_LIMIT:-300}" "$out/tests-$triton.txt" \
     "$python" -m pytest "${options[@]}" -p no:cacheprovider ${TESTS:-tests/gpu}
   grep -E '^(FAILED|ERROR)' "$out/tests-$triton.txt" | cut -c1-200
+  [ -d "$folder/numpy" ] || return 0
+  # Numba may be older than the machine's NumPy; the tests then skipped above.
+  PYTHONPATH=$folder/numpy:$PYTHONPATH timed "tests/gpu/test_numba.py, older NumPy" 60 "$out/numba-$triton.txt" \
+    "$python" -m pytest -q -m gpu -p no:cacheprovider tests/gpu/test_numba.py
 }
 
 part_samples() {
