@@ -2,7 +2,7 @@
 
 A descriptor is an address in the low word and constants in the high one. LLVM writes it as a number of 64 bits:
 ``cvt.u64.u32`` and ``or.b64`` with a constant. ptxas finds the words again, but it plans the loop around the products
-by what was written: attention takes 3 to 7 % longer than from ``mov.b64 %rd, {%low, %high}``, which is what nvcc writes.
+by what was written: attention takes 3 to 7 % longer than from ``mov.b64 %rd, {%low, %high}``, as nvcc writes it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import tle_raw
+from samples.benchmarks.tilelang_kernels import mla_decode
 from tests.adapters.tilelang import kernels as traced_kernels
 from tests.adapters.tilelang.linked import kernels, tma_kernels, tma_regions
 from tle_raw.adapters.tilelang.linked import lower
@@ -203,3 +204,11 @@ def test_products_that_begin_at_zero_take_no_accumulator():
     sass = compiled(kernels.attention(1, 2, 512, 128, False, (128, 128), 256)).asm["sass"]
     first = next(line for line in sass.splitlines() if "HGMMA" in line)
     assert "RZ" in first
+
+
+def test_descriptors_of_products_are_two_words_where_registers_hold_them():
+    attention = compiled(kernels.attention(1, 2, 512, 128, False, (128, 128), 256))
+    assert len(re.findall(r"mov\.b64 %rd\d+, \{%?\w+, high\}", attention.asm["ptx"])) == 24
+    many = compiled(mla_decode(2, 128, 256, 512, 64, 1, (64, 64), 256))
+    assert many.asm["ptx"].count("wgmma.mma_async") == 40 and ", high}" not in many.asm["ptx"]
+    assert tle_raw.report(attention).stack == tle_raw.report(many).stack == 0
