@@ -10,10 +10,10 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.cutile.traced.limits import note_index
+from tle_raw.adapters.cutile.traced.limits import counts_wide, note_index
 from tle_raw.adapters.cutile.traced.tracer import OPERATIONS, Tracer, operation, results_of
 from tle_raw.adapters.cutile.traced.types import is_token, without_tokens
-from tle_raw.adapters.cutile.traced.values import constant
+from tle_raw.adapters.cutile.traced.values import cast, constant
 from tle_raw.adapters.cutile.typed_ir import END
 
 JUMPS = ("continue", "break")
@@ -113,14 +113,19 @@ def loop(tracer: Tracer, op: Any) -> tuple[Any, ...]:
 
 def _for(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Values:
     bounds = [tracer.value(v) for v in (op.start, op.stop, op.step)]
+    wide = counts_wide(tracer, op, bounds)
 
-    def body(index: core.tensor, values: Values) -> Values:
+    def body(count: core.tensor, values: Values) -> Values:
+        index = cast(tracer, count, bounds[0].type)
+        if wide:
+            tracer.wide[index.handle.id()] = count
         tracer.values[op.induction_var.name] = index
         note_index(tracer, op, index, bounds[1])
         tracer.bind(inside, values)
         return _run(tracer, list(op.body), lambda outputs: outputs, lambda kind, values: values)
 
-    return tracer.flow.loop(tracer, bounds, carried, body)
+    counted = [cast(tracer, bound, core.int64) for bound in bounds] if wide else bounds
+    return tracer.flow.loop(tracer, counted, carried, body)
 
 
 def _while(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Values:

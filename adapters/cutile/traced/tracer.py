@@ -51,6 +51,7 @@ class Tracer:
         # Limits of values, which a loop's index is below; by the values' identity. See ``limits``.
         self.at_most: dict[int, frozenset[Any]] = {}
         self.below: dict[int, frozenset[Any]] = {}
+        self.wide: dict[int, core.tensor] = {}  # the same index in 64 bits
         self.copies = 1  # of the rest of a body, in the branches that run it
         self.place: Place | None = None
 

@@ -119,7 +119,8 @@ def elements(
         checked = not ((axis < len(inbounds) and inbounds[axis]) or _lies_inside(tracer, view, axis, dim, index[axis]))
         begins = _begins_inside(tracer, view, axis, dim, index[axis]) if checked and _is_narrow(first) else None
         if first is not None:
-            near = first if begins is None else _or_zero(tracer, begins, first)
+            there = begins is None or begins is True
+            near = _place(tracer, view, axis, index[axis], first) if there else _or_zero(tracer, begins, first)
             skipped = tracer.make("create_mul", core.int64, cast(tracer, near, core.int64), stride)
             pointer = tracer.make("create_addptr", pointer.type, pointer, skipped)
         if lanes is not None:
@@ -157,6 +158,14 @@ def _places(tracer: Tracer, view: View, axis: int, index: core.tensor) -> tuple[
 
 def _is_narrow(first: core.tensor | None) -> bool:
     return first is not None and first.type == core.int32
+
+
+def _place(tracer: Tracer, view: View, axis: int, index: core.tensor, first: core.tensor) -> core.tensor:
+    """Where a tile begins that is there, in 64 bits if a loop counts it so."""
+    wide = limits.wide(tracer, index) if _is_narrow(first) else None
+    if wide is None:
+        return first
+    return tracer.make("create_mul", core.int64, wide, constant(tracer, steps_of(view)[axis], core.int64))
 
 
 def _or_zero(tracer: Tracer, condition: core.tensor | bool, value: core.tensor) -> core.tensor:
