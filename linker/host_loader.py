@@ -52,7 +52,10 @@ def load_object(image: bytes, entry: str = ENTRY) -> LoadedObject:
 @cache
 def _compiler() -> Any:
     """One for the process. What fails is in the exception; LLVM would print it as well."""
-    compiler = load_llvmlite().create_lljit_compiler(target_machine(host_cpu()), suppress_errors=True)
+    # JITLink places all of an object in one piece of memory; the older linker ends the process where two pieces lie
+    # 2 GiB apart, which is common in large processes.
+    machine = target_machine(host_cpu())
+    compiler = load_llvmlite().create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
     # Never to be disposed of: kernels that are alive at exit hold code in it.
     compiler._owned = True
     return compiler
