@@ -72,15 +72,12 @@ pack_triton39() {
 pack_mlir() {
   local work
   work=$(mktemp -d)
-  "$python" -m pip download -q --no-deps --python-version 3.12 --only-binary=:all: -d "$work" \
+  unpack_wheels "$work" \
     "$(sed -n 's/^cpu = .*"\(torch-mlir==[^"]*\)".*/\1/p' pyproject.toml)" \
     "$(sed -n 's/^cpu = .*"\(cffi[^"]*\)".*/\1/p' pyproject.toml)" pycparser
-  for wheel in "$work"/*.whl; do "$python" -m zipfile -e "$wheel" "$work/unpacked"; done
   rm -f "$work/unpacked/torch_mlir/_mlir_libs/torch-mlir-opt"
   strip --strip-all "$work"/unpacked/torch_mlir/_mlir_libs/*.so 2>/dev/null || true
-  mkdir -p .carry/mlir
-  tar -C "$work/unpacked" -cf - . | xz -T0 -6 >.carry/mlir/mlir.tar.xz
-  rm -rf "$work"
+  store mlir "$work"
 }
 
 # Compiles everything that the run will need, without a GPU, in the same folders as there.
@@ -128,41 +125,44 @@ PY
 pack_tilelang() {
   local work library
   work=$(mktemp -d)
-  "$python" -m pip download -q --no-deps --python-version 3.12 --only-binary=:all: -d "$work/wheels" \
+  unpack_wheels "$work" \
     "$(sed -n 's/^tilelang = \["\(tilelang[^"]*\)".*/\1/p' pyproject.toml)" "apache-tvm-ffi>=0.1.11,<0.1.13" \
     "z3-solver>=4.13,<4.15.5" torch-c-dlpack-ext cloudpickle ml-dtypes psutil tqdm
-  for library in "$work"/wheels/*.whl; do "$python" -m zipfile -e "$library" "$work/unpacked"; done
   (
     cd "$work/unpacked"
     rm -rf tilelang/3rdparty/tvm/{src,3rdparty} tilelang/src/{ascend,rocm,metal,webgpu} z3/include bin
     find . -name '*.so*' -exec strip --strip-unneeded {} + 2>/dev/null || true
     for library in z3/lib/libz3.so.*; do ln -sf "${library##*/}" z3/lib/libz3.so; done # the wheel has it twice
   )
-  mkdir -p .carry/tilelang
-  tar -C "$work/unpacked" -cf - . | xz -T0 -6 >.carry/tilelang/tilelang.tar.xz
-  rm -rf "$work"
+  store tilelang "$work"
+}
+
+# Wheels for Python 3.12, unpacked into a folder.
+unpack_wheels() { # folder, requirements...
+  local wheel
+  "$python" -m pip download -q --no-deps --python-version 3.12 --only-binary=:all: -d "$1/wheels" "${@:2}"
+  for wheel in "$1"/wheels/*.whl; do "$python" -m zipfile -e "$wheel" "$1/unpacked"; done
+}
+
+store() { # part, folder
+  mkdir -p ".carry/$1"
+  tar -C "$2/unpacked" -cf - . | xz -T0 -6 >".carry/$1/$1.tar.xz"
+  rm -rf "$2"
 }
 
 pack_cutile() {
-  local work wheel
+  local work
   work=$(mktemp -d)
-  "$python" -m pip download -q --no-deps --python-version 3.12 --only-binary=:all: -d "$work" \
-    "$(sed -n 's/^cutile = \["\(.*\)"\]/\1/p' pyproject.toml)" typing_extensions
-  for wheel in "$work"/*.whl; do "$python" -m zipfile -e "$wheel" "$work/unpacked"; done
-  mkdir -p .carry/cutile
-  tar -C "$work/unpacked" -cf - . | xz -T0 -6 >.carry/cutile/cutile.tar.xz
-  rm -rf "$work"
+  unpack_wheels "$work" "$(sed -n 's/^cutile = \["\(.*\)"\]/\1/p' pyproject.toml)" typing_extensions
+  store cutile "$work"
 }
 
 pack_numpy() {
   local work
   work=$(mktemp -d)
-  "$python" -m pip download -q --no-deps --python-version 3.12 --only-binary=:all: -d "$work" "numpy>=2.3,<2.4"
-  "$python" -m zipfile -e "$work"/numpy*.whl "$work/unpacked"
+  unpack_wheels "$work" "numpy>=2.3,<2.4"
   find "$work/unpacked" -name tests -type d -prune -exec rm -rf {} +
-  mkdir -p .carry/numpy
-  tar -C "$work/unpacked" -cf - . | xz -T0 -6 >.carry/numpy/numpy.tar.xz
-  rm -rf "$work"
+  store numpy "$work"
 }
 
 for part in "${@:-tools}"; do

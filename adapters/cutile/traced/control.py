@@ -113,17 +113,15 @@ def loop(tracer: Tracer, op: Any) -> tuple[Any, ...]:
 
 def _for(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Values:
     bounds = [tracer.value(v) for v in (op.start, op.stop, op.step)]
-    wide = counts_wide(tracer, op, bounds)
 
     def body(count: core.tensor, values: Values) -> Values:
         index = cast(tracer, count, bounds[0].type)
-        if wide:
-            tracer.wide[index.handle.id()] = count
         tracer.values[op.induction_var.name] = index
-        note_index(tracer, op, index, bounds[1])
+        note_index(tracer, op, index, bounds[1], count)
         tracer.bind(inside, values)
         return _run(tracer, list(op.body), lambda outputs: outputs, lambda kind, values: values)
 
+    wide = counts_wide(tracer, op, bounds)
     counted = [cast(tracer, bound, core.int64) for bound in bounds] if wide else bounds
     return tracer.flow.loop(tracer, counted, carried, body)
 

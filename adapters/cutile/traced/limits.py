@@ -24,12 +24,8 @@ class Limit(NamedTuple):
 
 def note_division(tracer: Tracer, op: Any, size: core.tensor, quotient: core.tensor) -> None:
     """``quotient`` is ``op``, an integer division of ``size``."""
-    if (
-        not tracer.is_interpreted
-        and op.rhs.is_constant()
-        and isinstance(step := op.rhs.get_constant(), int)
-        and step > 0
-    ):
+    step = op.rhs.get_constant() if op.rhs.is_constant() else 0
+    if isinstance(step, int) and step > 0:
         note(tracer, quotient, size, step, whole=op.fn == "floordiv")
 
 
@@ -47,8 +43,10 @@ def note_smaller(tracer: Tracer, a: core.tensor, b: core.tensor, smaller: core.t
             tracer.at_most[smaller.handle.id()] = found
 
 
-def note_index(tracer: Tracer, op: Any, index: core.tensor, stop: core.tensor) -> None:
-    """The index of a loop that begins at zero or above, and goes up, is below the loop's end."""
+def note_index(tracer: Tracer, op: Any, index: core.tensor, stop: core.tensor, count: core.tensor) -> None:
+    """The index of a loop that begins at zero or above, and goes up, is below the loop's end; ``count`` counts it."""
+    if not tracer.is_interpreted and count.type == core.int64:
+        tracer.wide[index.handle.id()] = count
     if not tracer.is_interpreted and _goes_up(op):
         itself = Limit(stop.handle.id(), 1, True)
         tracer.below[index.handle.id()] = tracer.at_most.get(stop.handle.id(), frozenset()) | {itself}
