@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 import triton
@@ -17,13 +18,14 @@ def compile_kernel(
     signature: dict[str, str],
     constants: dict[str, Any] | None = None,
     capability: int = 90,
+    multiples: Collection[str] = (),
     **options: Any,
 ) -> Any:
-    """Compile ahead of time, as a launch with 16-byte aligned pointers would."""
+    """Compile ahead of time, as a launch with 16-byte aligned pointers would, and these integers multiples of 16."""
     constants = constants or {}
     signature = {**signature, **dict.fromkeys(constants, "constexpr")}
-    aligned = {(i,): [["tt.divisibility", 16]] for i, (name, type_) in enumerate(signature.items()) if type_[0] == "*"}
-    source = ASTSource(kernel, signature, constants, aligned)
+    aligned = [i for i, (name, type_) in enumerate(signature.items()) if type_[0] == "*" or name in multiples]
+    source = ASTSource(kernel, signature, constants, {(i,): [["tt.divisibility", 16]] for i in aligned})
     return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
 
 

@@ -1,8 +1,8 @@
 """What a kernel's loops cost a warp at least: loop_stalls.py KERNEL.cubin...
 
 ptxas writes into each instruction how many cycles the warp waits before its next one. Their sum over a loop is what a
-round takes when nothing else is waited for; two kernels of the same products differ on the device about as these sums
-do. Needs no GPU. The fields are those of sm_70 to sm_90, which NVIDIA does not document.
+round takes when nothing else is waited for. Between two kernels of the same products it tells differences of more than
+five per cent. Needs no GPU. The fields are those of sm_70 to sm_90, which NVIDIA does not document.
 """
 
 from __future__ import annotations

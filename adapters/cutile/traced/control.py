@@ -10,7 +10,8 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.cutile.traced.limits import counts_wide, note_index
+from tle_raw.adapters.cutile.traced.distances import counts_wide, note_count
+from tle_raw.adapters.cutile.traced.limits import note_index
 from tle_raw.adapters.cutile.traced.tracer import OPERATIONS, Tracer, operation, results_of
 from tle_raw.adapters.cutile.traced.types import is_token, without_tokens
 from tle_raw.adapters.cutile.traced.values import cast, constant
@@ -113,15 +114,17 @@ def loop(tracer: Tracer, op: Any) -> tuple[Any, ...]:
 
 def _for(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Values:
     bounds = [tracer.value(v) for v in (op.start, op.stop, op.step)]
+    wide = counts_wide(tracer, op, bounds)
 
     def body(count: core.tensor, values: Values) -> Values:
         index = cast(tracer, count, bounds[0].type)
         tracer.values[op.induction_var.name] = index
-        note_index(tracer, op, index, bounds[1], count)
+        note_index(tracer, op, index, bounds[1])
+        if wide:
+            note_count(tracer, index, count)
         tracer.bind(inside, values)
         return _run(tracer, list(op.body), lambda outputs: outputs, lambda kind, values: values)
 
-    wide = counts_wide(tracer, op, bounds)
     counted = [cast(tracer, bound, core.int64) for bound in bounds] if wide else bounds
     return tracer.flow.loop(tracer, counted, carried, body)
 

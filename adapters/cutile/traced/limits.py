@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from triton.language import core
@@ -43,26 +42,17 @@ def note_smaller(tracer: Tracer, a: core.tensor, b: core.tensor, smaller: core.t
             tracer.at_most[smaller.handle.id()] = found
 
 
-def note_index(tracer: Tracer, op: Any, index: core.tensor, stop: core.tensor, count: core.tensor) -> None:
-    """The index of a loop that begins at zero or above, and goes up, is below the loop's end; ``count`` counts it."""
-    if not tracer.is_interpreted and count.type == core.int64:
-        tracer.wide[index.handle.id()] = count
-    if not tracer.is_interpreted and _goes_up(op):
+def note_index(tracer: Tracer, op: Any, index: core.tensor, stop: core.tensor) -> None:
+    """The index of a loop that begins at zero or above, and goes up, is below the loop's end."""
+    if not tracer.is_interpreted and goes_up(op):
         itself = Limit(stop.handle.id(), 1, True)
         tracer.below[index.handle.id()] = tracer.at_most.get(stop.handle.id(), frozenset()) | {itself}
 
 
-def counts_wide(tracer: Tracer, op: Any, bounds: Sequence[core.tensor]) -> bool:
-    """Whether a loop is to count in 64 bits: tiles that its index numbers lie at products of 64 bits.
-
-    LLVM adds what lies between two tiles from round to round, where a product of a widened index would stay a product.
-    """
-    return not tracer.is_interpreted and _goes_up(op) and bounds[0].type == core.int32
-
-
-def wide(tracer: Tracer, index: core.tensor) -> core.tensor | None:
-    """A loop's index in 64 bits, where it counts so."""
-    return None if tracer.is_interpreted else tracer.wide.get(index.handle.id())
+def goes_up(op: Any) -> bool:
+    """Whether a loop begins at zero or above."""
+    known = op.start.is_constant() and op.step.is_constant()
+    return known and op.start.get_constant() >= 0 and op.step.get_constant() > 0
 
 
 def begins_inside(tracer: Tracer, index: core.tensor, size: core.tensor, step: int) -> bool:
@@ -73,12 +63,6 @@ def begins_inside(tracer: Tracer, index: core.tensor, size: core.tensor, step: i
 def lies_inside(tracer: Tracer, index: core.tensor, size: core.tensor, step: int, extent: int) -> bool:
     """Whether no element of it is outside."""
     return any(limit.whole and max(step, extent) <= limit.step for limit in _of(tracer, index, size))
-
-
-def _goes_up(op: Any) -> bool:
-    """Whether a loop begins at zero or above."""
-    known = op.start.is_constant() and op.step.is_constant()
-    return known and op.start.get_constant() >= 0 and op.step.get_constant() > 0
 
 
 def _of(tracer: Tracer, index: core.tensor, size: core.tensor) -> list[Limit]:

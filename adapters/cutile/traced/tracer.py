@@ -51,7 +51,7 @@ class Tracer:
         # Limits of values, which a loop's index is below; by the values' identity. See ``limits``.
         self.at_most: dict[int, frozenset[Any]] = {}
         self.below: dict[int, frozenset[Any]] = {}
-        self.wide: dict[int, core.tensor] = {}  # the same index in 64 bits
+        self.counts: dict[int, core.tensor] = {}  # the same index in 64 bits
         self.copies = 1  # of the rest of a body, in the branches that run it
         self.place: Place | None = None
 
@@ -102,6 +102,10 @@ class Tracer:
             if type_.scalar.is_int1():  # a comparison's handle has the dtype of what was compared
                 made = type(made)(made.data.astype(bool), core.int1)
         return core.tensor(made, type_)
+
+    @property
+    def is_for_nvidia(self) -> bool:
+        return getattr(getattr(self.builder, "options", None), "backend_name", "") == "cuda"
 
     @property
     def is_interpreted(self) -> bool:

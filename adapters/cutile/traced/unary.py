@@ -33,8 +33,7 @@ def unary(tracer: Tracer, op: Any) -> core.tensor:
 
 
 def _flushes_itself(tracer: Tracer) -> bool:
-    options = getattr(tracer.builder, "options", None)
-    return getattr(options, "backend_name", "") == "cuda" and getattr(options, "enable_reflect_ftz", False)
+    return tracer.is_for_nvidia and getattr(tracer.builder.options, "enable_reflect_ftz", False)
 
 
 def _negative(tracer: Tracer, value: core.tensor) -> core.tensor:

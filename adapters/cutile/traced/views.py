@@ -9,7 +9,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.cutile.traced import accesses, descriptors, limits
+from tle_raw.adapters.cutile.traced import accesses, descriptors, distances, limits
 from tle_raw.adapters.cutile.traced.tracer import Tracer, View, operation
 from tle_raw.adapters.cutile.traced.types import shape_of
 from tle_raw.adapters.cutile.traced.values import (
@@ -119,9 +119,7 @@ def elements(
         checked = not ((axis < len(inbounds) and inbounds[axis]) or _lies_inside(tracer, view, axis, dim, index[axis]))
         begins = _begins_inside(tracer, view, axis, dim, index[axis]) if checked and _is_narrow(first) else None
         if first is not None:
-            there = begins is None or begins is True
-            near = _place(tracer, view, axis, index[axis], first) if there else _or_zero(tracer, begins, first)
-            skipped = tracer.make("create_mul", core.int64, cast(tracer, near, core.int64), stride)
+            skipped = _distance(tracer, view, axis, index[axis], begins, first)
             pointer = tracer.make("create_addptr", pointer.type, pointer, skipped)
         if lanes is not None:
             wide = along(tracer, cast(tracer, lanes, core.int64), kept.index(axis), len(shape))
@@ -160,12 +158,18 @@ def _is_narrow(first: core.tensor | None) -> bool:
     return first is not None and first.type == core.int32
 
 
-def _place(tracer: Tracer, view: View, axis: int, index: core.tensor, first: core.tensor) -> core.tensor:
-    """Where a tile begins that is there, in 64 bits if a loop counts it so."""
-    wide = limits.wide(tracer, index) if _is_narrow(first) else None
-    if wide is None:
-        return first
-    return tracer.make("create_mul", core.int64, wide, constant(tracer, steps_of(view)[axis], core.int64))
+def _distance(
+    tracer: Tracer, view: View, axis: int, index: core.tensor, begins: core.tensor | bool | None, first: core.tensor
+) -> core.tensor:
+    """How many elements of the array lie before a tile along one axis; zero where the tile is not there."""
+    stride = cast(tracer, view.strides[order_of(view)[axis]], core.int64)
+    if _is_narrow(first) and (begins is None or begins is True):
+        size = max(view.pointer.type.element_ty.primitive_bitwidth, 8) // 8
+        counted = distances.counted(tracer, index, steps_of(view)[axis], stride, size)
+        if counted is not None:
+            return counted
+    near = first if begins is None else _or_zero(tracer, begins, first)
+    return tracer.make("create_mul", core.int64, cast(tracer, near, core.int64), stride)
 
 
 def _or_zero(tracer: Tracer, condition: core.tensor | bool, value: core.tensor) -> core.tensor:

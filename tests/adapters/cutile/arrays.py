@@ -20,15 +20,17 @@ def launch(function: Callable, grid: Sequence[int], *arguments: Any, **options: 
 
 
 def compile_for_gpu(function: Callable, *arguments: Any, num_warps: int = 4, **options: Any) -> Any:
-    """The same kernel as machine code for a GPU; the last stride is a constant 1."""
+    """The same kernel as machine code for a GPU, as a launch compiles it; the last stride is a constant 1."""
     kernel, tensors = kernel_of(function, arguments, **options)
-    signature, constants = {}, {}
+    signature, constants, multiples = {}, {}, set()
     for i, t in enumerate(tensors):
         signature[f"a{i}"] = f"*{NAMES[t.dtype]}"
         signature |= {f"a{i}_{kind}{d}": "i32" for kind in ("size", "step") for d in range(t.ndim)}
+        multiples |= {f"a{i}_size{d}" for d, n in enumerate(t.shape) if n % 16 == 0}
+        multiples |= {f"a{i}_step{d}" for d, n in enumerate(t.stride()) if n % 16 == 0}
         if t.ndim:
             constants[f"a{i}_step{t.ndim - 1}"] = 1
-    return compile_kernel(kernel, signature, constants, num_warps=num_warps)
+    return compile_kernel(kernel, signature, constants, multiples=multiples, num_warps=num_warps)
 
 
 def kernel_of(function: Callable, arguments: Sequence[Any], **options: Any) -> tuple[Any, list[torch.Tensor]]:

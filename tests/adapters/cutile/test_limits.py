@@ -112,12 +112,3 @@ def conditions(function, n):
 )
 def test_checks_that_are_left(function, n, expected):
     assert conditions(function, n) == expected
-
-
-def test_where_tiles_lie_is_counted_in_64_bits():
-    """Products of widened numbers would be made anew in each round."""
-    x, z, y = torch.empty(64), torch.empty(21), torch.empty(9)
-    for function, counted in ((whole, "i64"), (begun, "i64"), (below, "i32")):
-        text = compile_for_gpu(function, x, z, y, 16, alone=True).asm["ttir"]
-        (loop,) = (line for line in text.splitlines() if "scf.for" in line)
-        assert f" : {counted} {{" in loop
