@@ -134,7 +134,8 @@ def _while(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Value
         return [constant(tracer, kind == "continue", core.int1), *values]
 
     def body(values: Values) -> Values:
-        tracer.bind(inside, values)
+        tracer.bind(inside, values[1:])
         return _run(tracer, list(op.body), lambda outputs: outputs, jump)
 
-    return tracer.flow.repeat(tracer, carried, body)
+    running = constant(tracer, True, core.int1)
+    return tracer.flow.repeat(tracer, [running, *carried], lambda values: values[0], body)[1:]

@@ -10,12 +10,12 @@ from triton.language import core
 from tle_raw.adapters.cutile.options import Options
 from tle_raw.adapters.cutile.traced import operations as _all_operations  # noqa: F401  registers them
 from tle_raw.adapters.cutile.traced.control import run_block
-from tle_raw.adapters.cutile.traced.flow import flow_of
 from tle_raw.adapters.cutile.traced.order import Barriers, operations_behind_barriers
 from tle_raw.adapters.cutile.traced.tracer import Grid, Tracer
 from tle_raw.adapters.cutile.traced.unit_axes import loaded_for_reshape
 from tle_raw.adapters.cutile.traced.values import constant
 from tle_raw.adapters.cutile.typed_ir import TypedFunction
+from tle_raw.control_flow import flow_of
 from tle_raw.errors import Place, TLEError
 from tle_raw.region_notes import note
 

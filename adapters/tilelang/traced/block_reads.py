@@ -8,6 +8,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.adapters.tilelang.traced.combined import reduced
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import bits_of, padded, shape_of
 
@@ -110,7 +111,7 @@ def select(tracer: Tracer, value: core.tensor, dim: int, index: Any) -> core.ten
     here = tracer.semantic.equal(at, tracer.cast(integer(tracer, index), core.int32))
     zero = tracer.number(0, bits.type.scalar)
     kept = tracer.choose(tracer.spread(here, shape), bits, tracer.spread(zero, shape))
-    joined = tracer.flow.reduce(tracer, kept, dim, "bitor")
+    joined = reduced(tracer, kept, dim, "bitor")
     return joined if element.is_int() else tracer.semantic.bitcast(joined, element)
 
 

@@ -81,8 +81,8 @@ def serial(tracer: Tracer, loop: Any) -> None:
         run_body(tracer, loop.body)
 
     def again(carried: list[core.tensor], run: Callable[..., list[core.tensor]]) -> list[core.tensor]:
-        first_value, end_value = tracer.cast(first, dtype), tracer.cast(end, dtype)
-        return tracer.flow.loop(tracer, first_value, end_value, stages or 0, carried, run)
+        bounds = [tracer.cast(first, dtype), tracer.cast(end, dtype), tracer.number(1, dtype)]
+        return tracer.flow.loop(tracer, bounds, carried, run, stages or 0)
 
     _carrying(tracer, loop.body, body, again)
     tracer.scalars.pop(loop.loop_var, None)

@@ -8,8 +8,8 @@ from typing import Any
 from tle_raw.adapters.tilelang.regions import region_of
 from tle_raw.adapters.tilelang.traced import access, block_writes, copies
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, extents_of
+from tle_raw.adapters.tilelang.traced.combined import combine, reduced
 from tle_raw.adapters.tilelang.traced.expressions import evaluate
-from tle_raw.adapters.tilelang.traced.flow import combine
 from tle_raw.adapters.tilelang.traced.reductions import neutral
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of
@@ -83,7 +83,7 @@ def contribute(tracer: Tracer, buffer: Any, indices: Sequence[Any], expression: 
     walked = [axis for axis, _, _ in (block_writes.step(tracer, buffer, tracer.simplify(i)) for i in indices)]
     for axis in reversed(range(len(shape))):
         if axis not in walked:
-            value = tracer.flow.reduce(tracer, value, axis, kind)
+            value = reduced(tracer, value, axis, kind)
     value = tracer.reshape(value, [padded(e) if a in walked else 1 for a, e in enumerate(tracer.lanes.extents)])
     guards, tracer.guards = tracer.guards, []  # they are in the value
     try:

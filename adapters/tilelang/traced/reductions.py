@@ -8,7 +8,7 @@ from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant, region_of
 from tle_raw.adapters.tilelang.traced import boxes
-from tle_raw.adapters.tilelang.traced.flow import combine
+from tle_raw.adapters.tilelang.traced.combined import combine, reduced, scanned
 from tle_raw.adapters.tilelang.traced.functions import absolute
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded
@@ -28,7 +28,7 @@ def reduce(tracer: Tracer, call: Any) -> None:
     if kind not in ("sum", "max", "min", "bitand", "bitor", "bitxor"):
         raise tracer.fail(f"a reduction of the kind {kind!r}")
     value = boxes.mask_padding(tracer, value, extents, [dim], neutral(kind, value.type.scalar))
-    made = tracer.flow.reduce(tracer, value, dim, kind)
+    made = reduced(tracer, value, dim, kind)
     shape = [padded(e) for e in boxes.sizes(tracer, target)]
     made = tracer.reshape(made, shape)
     if not constant(call.args[4]):
@@ -63,4 +63,4 @@ def _scan(tracer: Tracer, call: Any, kind: str) -> None:
     extents = boxes.sizes(tracer, source)
     value = tracer.cast(boxes.read(tracer, source), tracer.dtype(target.buffer.dtype))
     value = boxes.mask_padding(tracer, value, extents, [dim], neutral(kind, value.type.scalar))
-    boxes.write(tracer, target, tracer.flow.scan(tracer, value, dim, kind, reverse))
+    boxes.write(tracer, target, scanned(tracer, value, dim, kind, reverse))

@@ -12,12 +12,12 @@ from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.read_signature import is_read_again
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current
-from tle_raw.adapters.tilelang.traced.flow import flow_of
 from tle_raw.adapters.tilelang.traced.reducers import kinds_of
 from tle_raw.adapters.tilelang.traced.statements import run_body
 from tle_raw.adapters.tilelang.traced.threads import bind_thread_indices
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.bound import BoundSignature
+from tle_raw.control_flow import flow_of
 from tle_raw.errors import Place, TLEError
 from tle_raw.signature import IN
 

@@ -11,8 +11,8 @@ from triton.language import core
 
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.regions import constant, linear_form
-from tle_raw.adapters.tilelang.traced.flow import Flow
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of, triton_dtype
+from tle_raw.control_flow import Flow
 from tle_raw.errors import Place, UntraceableError
 
 REFUSAL = "TileLang's traced route cannot express this: "
@@ -74,7 +74,7 @@ class Tracer:
         """Something that cannot be traced. A compilation goes on, to tell of all of them; the interpreter has no way
         back from what it did.
         """
-        if not self.flow.goes_on:
+        if not self.flow.is_compiled:
             raise obstacle
         self.obstacles.append(obstacle)
 

@@ -1,8 +1,12 @@
-"""Control flow, reductions and scans: what Triton's compiler and its interpreter do in different ways."""
+"""Control flow, reductions and scans for adapters that trace a fragment into Triton IR.
+
+Triton's compiler and its interpreter do these in different ways. A ``tracer`` is what an adapter knows while it traces:
+``semantic`` is Triton's, and ``fail(message)`` gives the error to raise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from triton.language import core
@@ -11,25 +15,30 @@ Values = list[core.tensor]
 
 
 class Flow(Protocol):
-    """Values that change inside a construct are carried: they go in as a list and come out as a list.
+    """Values that change inside a construct are carried: they go in as a list and come out as a list."""
 
-    ``goes_on`` says whether tracing may go on after something that cannot be traced.
-    """
-
-    goes_on: bool
+    is_compiled: bool
 
     def loop(
         self,
         tracer: Any,
-        low: core.tensor,
-        high: core.tensor,
-        stages: int,
+        bounds: Sequence[core.tensor],
         carried: Values,
-        body: Callable[..., Values],
+        body: Callable[[core.tensor, Values], Values],
+        stages: int = 0,
     ) -> Values:
-        """``for i in range(low, high)``; ``body(i, carried)`` gives the carried values anew."""
+        """``for i in range(*bounds)``; ``body(i, carried)`` gives the carried values anew.
 
-    def repeat(self, tracer: Any, carried: Values, condition: Callable, body: Callable[..., Values]) -> Values:
+        The bounds are start, stop and step. ``stages`` of 0 leaves to Triton how deep the loop is pipelined.
+        """
+
+    def repeat(
+        self,
+        tracer: Any,
+        carried: Values,
+        condition: Callable[[Values], core.tensor],
+        body: Callable[[Values], Values],
+    ) -> Values:
         """``while condition(carried)``."""
 
     def branch(
@@ -37,45 +46,30 @@ class Flow(Protocol):
     ) -> Values:
         """``if condition``."""
 
-    def reduce(self, tracer: Any, value: core.tensor, axis: int, kind: str) -> core.tensor:
+    def reduce(self, tracer: Any, values: Values, axis: int, combine: Callable[[Values, Values], Values]) -> Values:
         """Combine along an axis, which goes away."""
 
-    def scan(self, tracer: Any, value: core.tensor, axis: int, kind: str, reverse: bool) -> core.tensor:
-        """Combine what lies before each element."""
-
-
-def combine(tracer: Any, kind: str, a: core.tensor, b: core.tensor) -> core.tensor:
-    """Two elements of a reduction."""
-    semantic = tracer.semantic
-    if kind == "sum":
-        return semantic.add(a, b, False)
-    if kind in ("max", "min"):
-        choose = semantic.maximum if kind == "max" else semantic.minimum
-        return choose(a, b, core.PropagateNan.NONE)
-    if kind == "bitand":
-        return semantic.and_(a, b)
-    if kind == "bitxor":
-        return semantic.xor_(a, b)
-    assert kind == "bitor", kind
-    return semantic.or_(a, b)
+    def scan(
+        self, tracer: Any, values: Values, axis: int, combine: Callable[[Values, Values], Values], reverse: bool
+    ) -> Values:
+        """Combine what lies before each element with it."""
 
 
 class CompiledFlow:
     """Operations of the scf dialect, written with Triton's builder."""
 
-    goes_on = True
+    is_compiled = True
 
-    def loop(self, tracer, low, high, stages, carried, body) -> Values:
+    def loop(self, tracer, bounds, carried, body, stages=0) -> Values:
         builder = tracer.semantic.builder
         place, location = builder.get_insertion_point(), builder.get_loc()
-        one = tracer.number(1, low.dtype)
-        loop = builder.create_for_op(low.handle, high.handle, one.handle, [v.handle for v in carried])
+        loop = builder.create_for_op(*(b.handle for b in bounds), [v.handle for v in carried])
         if stages:
             loop.set_attr("tt.num_stages", builder.get_int32_attr(stages))
         block = loop.get_body(0)
         builder.set_insertion_point_to_start(block)
         inside = [core.tensor(block.arg(i + 1), v.type) for i, v in enumerate(carried)]
-        results = body(core.tensor(loop.get_induction_var(), low.type), inside)
+        results = body(core.tensor(loop.get_induction_var(), bounds[0].type), inside)
         _check_same(tracer, carried, results)
         if carried:
             builder.create_yield_op([v.handle for v in results])
@@ -110,7 +104,7 @@ class CompiledFlow:
             values.append(side())
             blocks.append(block)
         _back(builder, place, location)
-        _check_same(tracer, values[0], values[1])
+        _check_same(tracer, *values)
         types = [v.handle.get_type() for v in values[0]]
         branch = builder.create_if_op(types, condition.handle, True)
         for block, target, results in zip(blocks, (branch.get_then_block(), branch.get_else_block()), values):
@@ -121,24 +115,26 @@ class CompiledFlow:
         _back(builder, place, location)
         return [core.tensor(branch.get_result(i), v.type) for i, v in enumerate(values[0])]
 
-    def reduce(self, tracer, value, axis, kind) -> core.tensor:
-        (result,) = tracer.semantic.reduction([value], axis, self._region(tracer, value, kind, "create_reduce_ret"))
-        return result
+    def reduce(self, tracer, values, axis, combine) -> Values:
+        fill = self._region(tracer, values, combine, "create_reduce_ret")
+        return list(tracer.semantic.reduction(values, axis, fill))
 
-    def scan(self, tracer, value, axis, kind, reverse) -> core.tensor:
-        region = self._region(tracer, value, kind, "create_scan_ret")
-        (result,) = tracer.semantic.associative_scan([value], axis, region, reverse)
-        return result
+    def scan(self, tracer, values, axis, combine, reverse) -> Values:
+        fill = self._region(tracer, values, combine, "create_scan_ret")
+        return list(tracer.semantic.associative_scan(values, axis, fill, reverse))
 
-    def _region(self, tracer: Any, value: core.tensor, kind: str, end: str) -> Callable[[Any], None]:
-        builder, element = tracer.semantic.builder, value.type.scalar
+    def _region(self, tracer: Any, values: Values, combine: Callable, end: str) -> Callable[[Any], None]:
+        """Its block takes all values of the one side, then all of the other."""
+        builder, elements = tracer.semantic.builder, [v.type.scalar for v in values]
 
         def fill(operation: Any) -> None:
             place, location = builder.get_insertion_point(), builder.get_loc()
-            block = builder.create_block_with_parent(operation.get_region(0), [element.to_ir(builder)] * 2)
+            types = [e.to_ir(builder) for e in elements] * 2
+            block = builder.create_block_with_parent(operation.get_region(0), types)
             builder.set_insertion_point_to_start(block)
-            a, b = (core.tensor(block.arg(i), element) for i in range(2))
-            getattr(builder, end)(combine(tracer, kind, a, b).handle)
+            sides = [core.tensor(block.arg(i), e) for i, e in enumerate(elements * 2)]
+            results = combine(sides[: len(values)], sides[len(values) :])
+            getattr(builder, end)(*(r.handle for r in results))
             _back(builder, place, location)
 
         return fill
@@ -146,7 +142,7 @@ class CompiledFlow:
 
 def _check_same(tracer: Any, before: Values, after: Values) -> None:
     """MLIR would end the process at a value that changes its type."""
-    for a, b in zip(before, after):
+    for a, b in zip(before, after, strict=True):
         if a.type != b.type:
             raise tracer.fail(f"a value that is {a.type} before and {b.type} after")
 
@@ -159,11 +155,11 @@ def _back(builder: Any, place: Any, location: Any) -> None:
 class InterpretedFlow:
     """Triton's interpreter runs operations at once, on NumPy arrays: control flow is Python's own."""
 
-    goes_on = False
+    is_compiled = False
 
-    def loop(self, tracer, low, high, stages, carried, body) -> Values:
-        for i in range(_integer(low), _integer(high)):
-            carried = body(tracer.number(i, low.dtype), carried)
+    def loop(self, tracer, bounds, carried, body, stages=0) -> Values:
+        for i in range(*map(_integer, bounds)):
+            carried = body(tracer.semantic.scalar_constant(i, bounds[0].type), carried)
         return carried
 
     def repeat(self, tracer, carried, condition, body) -> Values:
@@ -174,40 +170,42 @@ class InterpretedFlow:
     def branch(self, tracer, condition, yes, no) -> Values:
         return yes() if _integer(condition) else no()
 
-    def reduce(self, tracer, value, axis, kind) -> core.tensor:
-        return _fold(tracer, value, axis, kind, keep=False, reverse=False)
+    def reduce(self, tracer, values, axis, combine) -> Values:
+        return _fold(values, axis, combine)[-1]
 
-    def scan(self, tracer, value, axis, kind, reverse) -> core.tensor:
-        return _fold(tracer, value, axis, kind, keep=True, reverse=reverse)
+    def scan(self, tracer, values, axis, combine, reverse) -> Values:
+        import numpy as np
+
+        shape = values[0].handle.data.shape
+        rest = [s for a, s in enumerate(shape) if a != axis]
+        made = _fold(values, axis, combine, reverse)
+        made = made[::-1] if reverse else made
+        columns = [[step[i].handle.data.reshape(rest) for step in made] for i in range(len(values))]
+        return [_tensor(np.stack(column, axis), v.type.scalar) for column, v in zip(columns, values)]
 
 
 def _integer(value: core.tensor) -> int:
     return int(value.handle.data.reshape(-1)[0])
 
 
-def _fold(tracer: Any, value: core.tensor, axis: int, kind: str, keep: bool, reverse: bool) -> core.tensor:
+def _fold(values: Values, axis: int, combine: Callable, reverse: bool = False) -> list[Values]:
     """Slice by slice with the operations themselves, so that every dtype is treated as the interpreter treats it."""
     import numpy as np
+
+    count = values[0].handle.data.shape[axis]
+    made: list[Values] = []
+    for i in reversed(range(count)) if reverse else range(count):
+        piece = [_tensor(np.array(np.take(v.handle.data, i, axis)), v.type.scalar) for v in values]
+        made.append(combine(made[-1], piece) if made else piece)
+    return made
+
+
+def _tensor(array: Any, element: core.dtype) -> core.tensor:
     from triton.runtime.interpreter import TensorHandle
 
-    element, data = value.type.scalar, value.handle.data
-    slices = [np.ascontiguousarray(s) for s in np.moveaxis(data, axis, 0)]
-    slices = slices[::-1] if reverse else slices
-    made: list[Any] = []
-    for piece in slices:
-        current = _tensor(core, TensorHandle, piece, element)
-        made.append(combine(tracer, kind, made[-1], current) if made else current)
-    if not keep:
-        return made[-1]
-    shape = [s for a, s in enumerate(data.shape) if a != axis]
-    arrays = [m.handle.data.reshape(shape) for m in (made[::-1] if reverse else made)]
-    return _tensor(core, TensorHandle, np.stack(arrays, axis), element)
-
-
-def _tensor(core_: Any, handle: Any, array: Any, element: core.dtype) -> core.tensor:
     if array.ndim == 0:
-        return core_.tensor(handle(array.reshape(1), element), element)
-    return core_.tensor(handle(array, element), core_.block_type(element, list(array.shape)))
+        return core.tensor(TensorHandle(array.reshape(1), element), element)
+    return core.tensor(TensorHandle(array, element), core.block_type(element, list(array.shape)))
 
 
 def flow_of(semantic: Any) -> Flow:
