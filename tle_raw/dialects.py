@@ -14,7 +14,7 @@ from tle_raw.errors import DialectError, Place, SignatureError, TLEError
 from tle_raw.fragments import Fragment, declare
 from tle_raw.registry import adapter_names, find_adapter
 from tle_raw.signature import Signature, signature_of
-from tle_raw.source_text import is_path
+from tle_raw.source_text import is_path, place_of_function
 
 SUFFIXES = {".cu": "cuda", ".cuh": "cuda", ".ll": "llvm", ".bc": "llvm", ".mlir": "mlir", ".mlirbc": "mlir"}
 
@@ -63,7 +63,7 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
             return _declare_telling(telling, stub, None, options, inline, here)
         if isinstance(stub, Fragment) or not inspect.isfunction(stub):
             raise DialectError(f"dialect {name!r} decorates a function, and cannot take {stub!r}").at(source=here)
-        place = _stub_place(stub)
+        place = place_of_function(stub)
         try:
             adapter = find_adapter(name)
             declaration = Declaration(
@@ -183,16 +183,6 @@ def _signature(stub: Callable[..., Any], local_names: dict[str, Any]) -> Signatu
     parameters = inspect.signature(stub).parameters.values()
     untyped = parameters and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
     return None if untyped else signature_of(stub, local_names)
-
-
-def _stub_place(stub: Callable[..., Any]) -> Place:
-    code = stub.__code__
-    try:
-        lines, first = inspect.getsourcelines(stub)
-    except OSError:
-        return Place(code.co_filename, code.co_firstlineno)
-    offset = next((i for i, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
-    return Place(code.co_filename, first + offset, 0, lines[offset].rstrip())
 
 
 def _folder(place: Place) -> Path:

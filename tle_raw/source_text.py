@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tle_raw.errors import FragmentSourceError, Place
 
@@ -14,6 +16,17 @@ def is_path(source: object) -> bool:
     return isinstance(source, Path) or (
         isinstance(source, str) and "\n" not in source and Path(source).suffix.strip(".").isalnum()
     )
+
+
+def place_of_function(function: Callable[..., Any]) -> Place:
+    """The line of a Python function's ``def``; without its text where Python does not have the source."""
+    code = function.__code__
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        return Place(code.co_filename, code.co_firstlineno)
+    at = next((i for i, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
+    return Place(code.co_filename, first + at, 0, lines[at].rstrip())
 
 
 def place_of_text(text: str, declared: Place) -> Place:

@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from tle_raw.errors import FragmentSourceError, Place
+from tle_raw.source_text import place_of_function
 
 
 def is_kernel(candidate: object) -> bool:
@@ -43,11 +44,4 @@ def python_function(candidate: Any) -> FunctionType:
 
 def object_place(candidate: Any) -> Place:
     """The line of the function's ``def``."""
-    function = python_function(candidate)
-    code = function.__code__
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError):
-        return Place(code.co_filename, code.co_firstlineno)
-    at = next((i for i, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
-    return Place(code.co_filename, first + at, 0, lines[at].rstrip())
+    return place_of_function(python_function(candidate))

@@ -23,6 +23,7 @@ from tle_raw.dialect_options import known_options, wrong_type
 from tle_raw.errors import DialectError, FragmentSourceError, Place, UnsupportedFeatureError
 from tle_raw.linker.llvmlite_binding import llvmlite_identity
 from tle_raw.signature import Signature
+from tle_raw.source_text import place_of_function
 from tle_raw.target import Target
 
 OPTIONS = ("types", "block", "capability", "shared", "grid", "symbol")
@@ -162,10 +163,5 @@ def _check_result(signature: Signature, result: Any) -> None:
 
 
 def _place(function: Any, declared: Place) -> Place:
-    code = function.__code__
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except OSError:
-        return declared
-    at = next((i for i, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
-    return Place(code.co_filename, first + at, 0, lines[at].rstrip())
+    found = place_of_function(function)
+    return found if found.text else declared

@@ -11,6 +11,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.installed import load_tilelang
 from tle_raw.errors import CompilationFailed, FragmentSourceError, Place, TLEError
+from tle_raw.source_text import place_of_function
 
 _PACKAGES = ("tilelang", "tvm")
 
@@ -32,15 +33,7 @@ def object_name(candidate: Any) -> str:
 def object_place(candidate: Any) -> Place | None:
     """The line of the Python function that the object was made from."""
     function = python_function(candidate)
-    if function is None:
-        return None
-    code = function.__code__
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError):
-        return Place(code.co_filename, code.co_firstlineno)
-    at = next((i for i, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
-    return Place(code.co_filename, first + at, 0, lines[at].rstrip())
+    return place_of_function(function) if function is not None else None
 
 
 def python_function(candidate: Any) -> Callable | None:

@@ -280,20 +280,7 @@ def main() -> None:
                 if side != "Triton":
                     print(f"{case.name}\n{tle_raw.report(launch(0))}", flush=True)
         return
-    rows, failed = [], []
-    for make_case in cases("cuda", small=options.quick):
-        name = "a case"
-        try:
-            case = make_case()
-            name = case.name
-            found = rows_of(case, options.quick)
-        except (Exception, SystemExit) as error:  # the others are measured all the same, and the run fails at its end
-            failed.append(f"{name}: {type(error).__name__}: {str(error)[:300]}")
-            continue
-        rows += found
-        print("\n".join(row.line() for row in found), flush=True)
-        del case
-        torch.cuda.empty_cache()
+    rows, failed = measure.rows_of_all(cases("cuda", small=options.quick), rows_of, options.quick)
     measure.report("cuTile through Triton against Triton", rows, options)
     sys.exit("\n".join(failed) or None)
 

@@ -117,6 +117,32 @@ def each_against(reference: str, sides: dict[str, Launch], buffers: int, quick: 
             yield name, *compare({name: sides[name], reference: sides[reference]}, buffers, quick)
 
 
+def rows_of_all(
+    makers: Sequence[Callable[[], Any]], rows_of: Callable[[Any, bool], list[Row]], quick: bool
+) -> tuple[list[Row], list[str]]:
+    """The rows of each case, printed as they come, and what went wrong: the others are measured all the same.
+
+    A case has a name, and is made just before it is measured: its arrays are gone when the next one's are made.
+    """
+    import torch
+
+    rows, failed = [], []
+    for make_case in makers:
+        name = "a case"
+        try:
+            case = make_case()
+            name = case.name
+            found = rows_of(case, quick)
+        except (Exception, SystemExit) as error:
+            failed.append(f"{name}: {type(error).__name__}: {str(error)[:300]}")
+            continue
+        rows += found
+        print("\n".join(row.line() for row in found), flush=True)
+        del case
+        torch.cuda.empty_cache()
+    return rows, failed
+
+
 def _graph(launch: Launch, buffers: int) -> Any:
     import torch
 

@@ -211,18 +211,7 @@ def main() -> None:
             tle_raw.fragment(make_case().prim_func, route="linked").as_kernel().compile("cuda:90")
         print(tle_raw.report(Router(64, "cpu").one(0)))
         return
-    rows, failed = [], []
-    for make_case in cases("cuda", small=options.quick):
-        case = make_case()
-        try:
-            found = rows_of(case, options.quick)
-        except Exception as error:  # the others are measured all the same, and the run fails at its end
-            failed.append(f"{case.name}: {type(error).__name__}: {str(error)[:300]}")
-            continue
-        rows += found
-        print("\n".join(row.line() for row in found), flush=True)
-        del case
-        torch.cuda.empty_cache()
+    rows, failed = measure.rows_of_all(cases("cuda", small=options.quick), rows_of, options.quick)
     rows.append(Router(4096 if options.quick else 65536, "cuda").row(options.quick))
     measure.report("TileLang region against TileLang alone", rows, options)
     sys.exit("\n".join(failed) or None)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +9,7 @@ from types import ModuleType
 import pytest
 
 import tle_raw
-from tests.samples.programs import loaded
+from tests.samples.programs import check_on_the_cpu, check_run, check_without, loaded
 
 pytest.importorskip("torch")
 pytest.importorskip("tilelang")
@@ -42,10 +39,7 @@ def test_a_program_is_one_kernel_for_a_gpu(program: ModuleType):
 
 
 def test_the_numbers_of_a_program_are_right_on_the_cpu(program: ModuleType):
-    with tle_raw.knobs.scope() as knobs:
-        knobs.target = "cpu"
-        checked = list(program.check())
-    assert checked and [str(comparison) for _, comparison in checked if not comparison.is_right] == []
+    check_on_the_cpu(program)
 
 
 def test_the_router_is_one_launch_of_two_tilelang_kernels():
@@ -56,14 +50,10 @@ def test_the_router_is_one_launch_of_two_tilelang_kernels():
 
 
 def test_without_tilelang_a_program_says_what_to_install():
-    hide = "import sys; sys.modules['tilelang'] = None; import runpy; runpy.run_path(sys.argv[1], run_name='__main__')"
-    output = subprocess.run([sys.executable, "-c", hide, str(FILES[0])], capture_output=True, text=True, timeout=240)
-    assert output.returncode == 1 and "pip install 'tle_raw[tilelang]'" in output.stderr
-    assert "Traceback" not in output.stderr
+    check_without("tilelang", FILES[0], "tilelang")
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_program_runs_on_a_gpu(file: Path):
-    output = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=240, env=os.environ)
-    assert output.returncode == 0 and output.stdout.splitlines()[-1] == "PASS", output.stdout + output.stderr
+    check_run(file)

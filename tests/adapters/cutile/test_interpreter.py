@@ -1,26 +1,17 @@
 """cuTile regions in Triton's interpreter; the kernels stand in interpreted.py."""
 
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-FILE = Path(__file__).with_name("interpreted.py")
-NAMES = re.findall(r"^def (test_\w+)", FILE.read_text(), re.M)
+from tests.adapters.interpreting import interpret, names_of
 
 
 @pytest.fixture(scope="module")
 def output():
-    root = Path(__file__).parents[3]
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(root)}
-    command = [sys.executable, "-m", "tests.adapters.cutile.interpreted"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, cwd=root)
-    return done.stdout + done.stderr
+    return interpret("tests.adapters.cutile.interpreted")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", names_of(Path(__file__).with_name("interpreted.py")))
 def test_interpreted(output, name):
     assert f"ok {name}\n" in output, output[-3000:]
