@@ -1,16 +1,18 @@
 # The targets that people use are explained by `make help`.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help test demo lint clean
+.PHONY: help test test-between demo lint clean
 
 # Both ends of the supported range of Triton.
 OLDEST := 3.6.0
 NEWEST := 3.9.0
+BETWEEN := 3.7.1 3.8.0
 JOBS ?= 2
 PYTEST ?=
 
 help:
 	@echo 'make test   set up one environment per Triton version ($(OLDEST) and $(NEWEST)), check style and types, run all tests'
+	@echo 'make test-between   the tests that touch Triton on $(BETWEEN) too: some 20 minutes each'
 	@echo 'make demo   set up an environment and run samples/demo.py, on the GPU when there is one, else on the CPU'
 	@echo 'make lint   style and types only'
 	@echo 'make clean  remove the environments and everything built'
@@ -26,6 +28,12 @@ test: .venv-$(OLDEST)/.ready .venv-$(NEWEST)/.ready lint
 	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST)
 	@echo '== tests, Triton $(NEWEST), without those that do not touch Triton'
 	@.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) -m 'not one_triton' $(PYTEST)
+
+test-between: $(BETWEEN:%=.venv-%/.ready)
+	@for triton in $(BETWEEN); do \
+	  echo "== tests, Triton $$triton, without those that do not touch Triton"; \
+	  .venv-$$triton/bin/python -m pytest -q -n $(JOBS) -m 'not one_triton' $(PYTEST) || exit; \
+	done
 
 lint: .venv-$(OLDEST)/.ready
 	@echo '== style: ruff'

@@ -23,6 +23,7 @@ from tle_raw.errors import (
     TLEError,
 )
 from tle_raw.flir.hooks import check_joined
+from tle_raw.flir.nvidia.locations import first_place
 from tle_raw.fragments import Fragment
 from tle_raw.frontends.raw.emit import emit_element, emit_region
 from tle_raw.frontends.raw.interpret import in_interpreter, interpret_region, interpreted_call_site
@@ -60,7 +61,7 @@ def call_fragment(
 
 
 def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: Any) -> list[core.tensor]:
-    site = _call_site(generator) if semantic is not None else interpreted_call_site()
+    site = _call_site(generator, semantic) if semantic is not None else interpreted_call_site()
     try:
         if semantic is None:
             bound, values = bind_call()
@@ -96,11 +97,12 @@ def _packed(results: list[core.tensor]) -> Any:
     return core.tuple(results)
 
 
-def _call_site(generator: Any) -> Place | None:
-    """File and line of the call that is being traced; Triton 3.9 does not tell fragments, but says it itself."""
+def _call_site(generator: Any, semantic: Any) -> Place | None:
+    """File and line of the call that is being traced."""
     node = getattr(generator, "cur_node", None)
-    if node is None:
-        return None
+    if node is None:  # from Triton 3.7 on fragments are not told the generator: the builder knows the call's line
+        place = first_place(str(semantic.builder.get_loc())) if semantic is not None else None
+        return place if place is not None and place.line else None
     line = generator.begin_line + node.lineno
     text = linecache.getline(generator.file_name, line).rstrip()
     return Place(generator.file_name, line, 0, text)
@@ -190,7 +192,7 @@ def _flagtree_call(
     func: Any, args: Any, output_indices: Any, outputs: Any, inputs: Any, semantic: Any, generator: Any
 ) -> Any:
     func = core._unwrap_if_constexpr(func)
-    site = _call_site(generator)
+    site = _call_site(generator, semantic)
     if not isinstance(func, Fragment):
         raise ArgumentTypeError(
             "tle_raw.call takes a fragment first", table=[Row("func", "a fragment", type(func).__name__)]

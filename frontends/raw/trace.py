@@ -12,7 +12,6 @@ from triton.language import core
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import Place, TLEError, UntraceableError
 from tle_raw.flir.hooks import joined_target
-from tle_raw.flir.nvidia.locations import first_place
 from tle_raw.flir.traced_regions import TracedRegion, remember, remember_untraced
 from tle_raw.fragments import Fragment
 from tle_raw.region_notes import collected
@@ -31,8 +30,7 @@ def trace_region(
     if "traced" not in routes:
         return None
     values = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}
-    # From Triton 3.9 on fragments are not told the generator: the builder knows the call's line.
-    started, site = time.perf_counter(), site or first_place(str(semantic.builder.get_loc()))
+    started, site = time.perf_counter(), site or Place("<kernel>", 0)
     if "linked" in routes:
         reason = _obstacle(fragment, bound, values, semantic)
         if reason is not None:

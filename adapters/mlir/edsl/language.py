@@ -93,7 +93,7 @@ def warp_id(emit: Emitter) -> Value:
 @Intrinsic
 def barrier(emit: Emitter) -> None:
     """Wait until all threads of the block are here; what they wrote to memory before is seen afterwards."""
-    emit.do("nvvm.barrier", (), {"operandSegmentSizes": "array<i32: 0, 0>"})
+    emit.do("nvvm.barrier", ())  # how many segments its operands have differs from one MLIR to the next
 
 
 @Intrinsic

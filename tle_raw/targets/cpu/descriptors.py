@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import triton
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tle_raw.errors import LaunchError
 
 _TYPE = re.compile(r"tensordesc<([^[>]*)\[([^\]]*)\]")
-# From 3.8 on a descriptor also says whether loads round to tf32.
-ROUNDS = tuple(int(part) for part in triton.__version__.split(".")[:2]) >= (3, 8)
+# From 3.7 on a descriptor also says whether loads round to tf32.
+ROUNDS = "round_f32_to_tf32" in TensorDescriptor.__dataclass_fields__
 
 
 def is_descriptor(type: Any) -> bool:
