@@ -68,13 +68,13 @@ class CompiledFlow:
             loop.set_attr("tt.num_stages", builder.get_int32_attr(stages))
         block = loop.get_body(0)
         builder.set_insertion_point_to_start(block)
-        inside = [core.tensor(block.arg(i + 1), v.type) for i, v in enumerate(carried)]
+        inside = _like(carried, lambda i: block.arg(i + 1))
         results = body(core.tensor(loop.get_induction_var(), bounds[0].type), inside)
         _check_same(tracer, carried, results)
         if carried:
             builder.create_yield_op([v.handle for v in results])
         _back(builder, place, location)
-        return [core.tensor(loop.get_result(i), v.type) for i, v in enumerate(carried)]
+        return _like(carried, loop.get_result)
 
     def repeat(self, tracer, carried, condition, body) -> Values:
         builder = tracer.semantic.builder
@@ -83,16 +83,16 @@ class CompiledFlow:
         loop = builder.create_while_op(types, [v.handle for v in carried])
         before = builder.create_block_with_parent(loop.get_before(), types)
         builder.set_insertion_point_to_start(before)
-        arguments = [core.tensor(before.arg(i), v.type) for i, v in enumerate(carried)]
+        arguments = _like(carried, before.arg)
         holds = condition(arguments)
         builder.create_condition_op(holds.handle, [v.handle for v in arguments])
         after = builder.create_block_with_parent(loop.get_after(), types)
         builder.set_insertion_point_to_start(after)
-        results = body([core.tensor(after.arg(i), v.type) for i, v in enumerate(carried)])
+        results = body(_like(carried, after.arg))
         _check_same(tracer, carried, results)
         builder.create_yield_op([v.handle for v in results])
         _back(builder, place, location)
-        return [core.tensor(loop.get_result(i), v.type) for i, v in enumerate(carried)]
+        return _like(carried, loop.get_result)
 
     def branch(self, tracer, condition, yes, no) -> Values:
         builder = tracer.semantic.builder
@@ -113,7 +113,7 @@ class CompiledFlow:
             if types:
                 builder.create_yield_op([v.handle for v in results])
         _back(builder, place, location)
-        return [core.tensor(branch.get_result(i), v.type) for i, v in enumerate(values[0])]
+        return _like(values[0], branch.get_result)
 
     def reduce(self, tracer, values, axis, combine) -> Values:
         fill = self._region(tracer, values, combine, "create_reduce_ret")
@@ -138,6 +138,11 @@ class CompiledFlow:
             _back(builder, place, location)
 
         return fill
+
+
+def _like(values: Values, handle: Callable[[int], Any]) -> Values:
+    """A construct's arguments or results, by their number: they have the types of the values that it carries."""
+    return [core.tensor(handle(i), v.type) for i, v in enumerate(values)]
 
 
 def _check_same(tracer: Any, before: Values, after: Values) -> None:

@@ -101,8 +101,7 @@ def _call_site(generator: Any, semantic: Any) -> Place | None:
     """File and line of the call that is being traced."""
     node = getattr(generator, "cur_node", None)
     if node is None:  # from Triton 3.7 on fragments are not told the generator: the builder knows the call's line
-        place = first_place(str(semantic.builder.get_loc())) if semantic is not None else None
-        return place if place is not None and place.line else None
+        return first_place(str(semantic.builder.get_loc())) if semantic is not None else None
     line = generator.begin_line + node.lineno
     text = linecache.getline(generator.file_name, line).rstrip()
     return Place(generator.file_name, line, 0, text)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from triton.language import core
+
+from tle_raw.control_flow import Values
 
 
 def combine(tracer: Any, kind: str, a: core.tensor, b: core.tensor) -> core.tensor:
@@ -25,11 +28,15 @@ def combine(tracer: Any, kind: str, a: core.tensor, b: core.tensor) -> core.tens
 
 def reduced(tracer: Any, value: core.tensor, axis: int, kind: str) -> core.tensor:
     """Without that axis."""
-    (result,) = tracer.flow.reduce(tracer, [value], axis, lambda a, b: [combine(tracer, kind, a[0], b[0])])
+    (result,) = tracer.flow.reduce(tracer, [value], axis, _combining(tracer, kind))
     return result
 
 
 def scanned(tracer: Any, value: core.tensor, axis: int, kind: str, reverse: bool) -> core.tensor:
     """Each element with all that lie before it."""
-    (result,) = tracer.flow.scan(tracer, [value], axis, lambda a, b: [combine(tracer, kind, a[0], b[0])], reverse)
+    (result,) = tracer.flow.scan(tracer, [value], axis, _combining(tracer, kind), reverse)
     return result
+
+
+def _combining(tracer: Any, kind: str) -> Callable[[Values, Values], Values]:
+    return lambda a, b: [combine(tracer, kind, a[0], b[0])]

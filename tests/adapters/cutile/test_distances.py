@@ -12,24 +12,28 @@ ZERO = ct.PaddingMode.ZERO
 Int = ct.Constant[int]
 
 
+def plus_tile(total, X, j):
+    return total + ct.astype(ct.load(X, (j, 0), total.shape, padding_mode=ZERO), ct.float32)
+
+
 def summed(X, Y, first: Int, rows: Int, columns: Int):
     total = ct.zeros((rows, columns), ct.float32)
     for j in range(first, ct.num_tiles(X, axis=0, shape=(rows, columns))):
-        total = total + ct.astype(ct.load(X, (j, 0), (rows, columns), padding_mode=ZERO), ct.float32)
+        total = plus_tile(total, X, j)
     ct.store(Y, (0, 0), total)
 
 
 def whole(X, Y, first: Int, rows: Int, columns: Int):
     total = ct.zeros((rows, columns), ct.float32)
     for j in range(first, X.shape[0] // rows):
-        total = total + ct.astype(ct.load(X, (j, 0), (rows, columns), padding_mode=ZERO), ct.float32)
+        total = plus_tile(total, X, j)
     ct.store(Y, (0, 0), total)
 
 
 def from_below(X, Y, first: Int, rows: Int, columns: Int):
     total = ct.zeros((rows, columns), ct.float32)
     for j in range(-1, ct.num_tiles(X, axis=0, shape=(rows, columns))):
-        total = total + ct.astype(ct.load(X, (j, 0), (rows, columns), padding_mode=ZERO), ct.float32)
+        total = plus_tile(total, X, j)
     ct.store(Y, (0, 0), total)
 
 

@@ -34,10 +34,10 @@ class Locations:
         return Place("<kernel>", 0)
 
 
-def first_place(location: str) -> Place:
-    """The first file that a location without aliases names."""
+def first_place(location: str) -> Place | None:
+    """The first file that a location without aliases names, if it names one."""
     found = _FILE.search(location)
-    return _place(found) if found else Place("<kernel>", 0)
+    return _place(found) if found else None
 
 
 def _place(found: re.Match[str]) -> Place:
