@@ -16,6 +16,7 @@ from tle_raw.errors import ToolchainError
 from tle_raw.identity import digest, package_identity
 from tle_raw.linker.prepare import LinkableModule, prepare
 from tle_raw.linker.prepare_for_host import prepare_for_host
+from tle_raw.store.entries import is_intact
 from tle_raw.target import Target
 
 
@@ -116,7 +117,7 @@ def compile_source(
     key = f"{content[:40]}-{digest(compiler)[:16]}"
     with _lock_of(key):
         found = _MEMORY.get(key)
-        if found is None or not found.path.exists() or not _same_files(dict(found.missed)):
+        if found is None or not is_intact(found.path) or not _same_files(dict(found.missed)):
             taken = _any_compiler(key) if compiler == NO_COMPILER else key
             found = _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken)
             _MEMORY[key] = found

@@ -92,7 +92,7 @@ def user_cache() -> Path:
     try:
         return Path.home() / ".cache" / "tle_raw"
     except RuntimeError:
-        return Path(tempfile.gettempdir()) / f"tle_raw-{os.getuid()}"
+        return Path(tempfile.gettempdir()) / f"tle_raw-{os.geteuid()}"
 
 
 class Knob(Generic[T]):

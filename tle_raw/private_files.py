@@ -4,76 +4,59 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
+import shutil
 import stat
-import time
-from collections.abc import Iterator
+import tempfile
 from pathlib import Path
+
+from tle_raw.trusted_folders import belongs_to_user, why_distrusted, why_unsafe_way
 
 
 def make_private(folder: Path) -> None:
-    """Make the folder and its missing parents, for this user only."""
-    if folder.is_dir():
-        if not is_trusted(folder):
-            raise PermissionError(errno.EPERM, "others may write into this folder", str(folder))
-        return
-    missing = [f for f in (folder, *folder.parents) if not f.exists()]
+    """Make the folder and its missing parents, for this user only.
+
+    Raises
+    ------
+    OSError : it cannot be made, or others could change it.
+    """
+    folder = folder.absolute()
+    missing = [f for f in (folder, *folder.parents) if not os.path.lexists(f)]
+    if missing:
+        _refuse(why_unsafe_way(missing[-1].parent), folder)
     for new in reversed(missing):
         with contextlib.suppress(FileExistsError):  # another process was faster
             os.mkdir(new, 0o700)
             os.chmod(new, 0o700)  # a strict umask would shut this process out, too
-    if not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    _refuse(why_distrusted(folder), folder)
 
 
-def is_trusted(folder: Path) -> bool:
-    """Nobody else can plant code in it."""
-    try:
-        status = folder.stat()
-    except OSError:
-        return False
-    user = os.geteuid()
-    return (
-        stat.S_ISDIR(status.st_mode) and not status.st_mode & stat.S_IWOTH and (not user or status.st_uid in (0, user))
-    )
+def temporary_folder(place: Path | str, prefix: str = "tle_raw-") -> Path:
+    """A new folder in ``place``, for this user only."""
+    made = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+    made.chmod(0o700)  # whatever the umask says
+    return made
 
 
-@contextlib.contextmanager
-def locked(path: Path, patience: float) -> Iterator[bool]:
-    """Hold the lock file during the ``with``; gives False when that fails for ``patience`` seconds."""
-    descriptor = _acquire(path, patience)
-    try:
-        yield descriptor is not None
-    finally:
-        if descriptor is not None:
-            # Unlocked by hand: a forked child may still hold a copy of the descriptor.
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
+def _refuse(reason: str, folder: Path) -> None:
+    if reason:
+        raise PermissionError(errno.EPERM, reason, str(folder))
 
 
-def _acquire(path: Path, patience: float) -> int | None:
-    pause, deadline = 0.002, time.monotonic() + patience
-    while True:
-        try:
-            make_private(path.parent)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError:
-            return None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Somebody may have removed the file between open and lock: the next process locks another one.
-            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                return descriptor
-        except (BlockingIOError, FileNotFoundError):
-            pass
-        except OSError:
-            deadline = 0.0  # no locks here
-        os.close(descriptor)
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.05)
+def read_own(path: Path) -> bytes:
+    """A file that this user made and nobody else may write.
+
+    Raises
+    ------
+    OSError : there is none, or it is a link, or somebody else's.
+    """
+    # A pipe in its place would keep a reader waiting.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or not belongs_to_user(status):
+            raise PermissionError(errno.EPERM, "not a file of this user alone", str(path))
+        return file.read()
 
 
 def write_whole(path: Path, data: bytes) -> Path:
@@ -89,9 +72,29 @@ def write_whole(path: Path, data: bytes) -> Path:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(part, path)
+        _put(part, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise
     return path
+
+
+def _put(part: Path, path: Path) -> None:
+    try:
+        os.replace(part, path)
+    except IsADirectoryError:  # in the place of a file: damage
+        shutil.rmtree(path, ignore_errors=True)
+        os.replace(part, path)
+
+
+def remove(path: Path) -> bool:
+    """Take away whatever lies there; True when something did."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except OSError:
+        return False
+    return True

@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tle_raw.adapters.cuda.links import linked_folder
 from tle_raw.errors import ToolchainError
 from tle_raw.linker.wheels import package_folder, wheel_files, wheel_version
+from tle_raw.store import LinkFolders
 
 OLDEST_CUDA = 12000  # the first with all fp8 types
 NEEDED = (
@@ -100,7 +100,7 @@ def triton_toolkit() -> Toolkit | None:
     }
     if not all(target.exists() for target in links.values()):
         return None
-    return toolkit_at(linked_folder("triton-headers", links), f"Triton {wheel_version('triton')}")
+    return toolkit_at(_links().folder_of("triton-headers", links), f"Triton {wheel_version('triton')}")
 
 
 def cuda_version(include: Path) -> int:
@@ -132,9 +132,15 @@ def cccl_version(folder: Path) -> str:
     return f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}" if number else "of unknown version"
 
 
+def _links() -> LinkFolders:
+    from tle_raw.knobs import knobs
+
+    return LinkFolders(knobs.cache.dir)
+
+
 def stub_folder() -> Path:
     """Empty headers that clang's CUDA wrapper wants and that CUDA no longer has."""
-    return linked_folder("stubs", dict.fromkeys(STUBS))
+    return _links().folder_of("stubs", dict.fromkeys(STUBS))
 
 
 def host_headers() -> HostHeaders | None:

@@ -61,7 +61,7 @@ def test_a_closed_pipe_is_no_error():
 @pytest.mark.one_triton
 def test_cache_path(cache, capsys):
     assert main(["cache", "path"]) == 0
-    assert capsys.readouterr().out.strip() == str(cache.folder)
+    assert capsys.readouterr().out.strip() == str(cache.root)
 
 
 @pytest.mark.one_triton
@@ -119,7 +119,7 @@ def test_columns_line_up():
 
 @pytest.mark.one_triton
 def test_an_error_is_printed_without_a_traceback(monkeypatch, capsys):
-    monkeypatch.setattr("tle_raw.cli.cache.Store", lambda root: knobs.no_such_setting)
+    monkeypatch.setattr("tle_raw.cli.cache.Cache", lambda root: knobs.no_such_setting)
     assert main(["cache", "size"]) == 2
     printed = capsys.readouterr()
     assert "no_such_setting" in printed.err
@@ -132,7 +132,7 @@ def test_an_error_is_printed_without_a_traceback(monkeypatch, capsys):
 def test_doctor_finds_this_environment_usable(cache, capsys):
     code = main(["doctor"])
     printed = capsys.readouterr().out
-    for what in ("Python", "Triton", "LLVM in Triton", "ptxas", "clang", "CUDA headers", str(cache.folder)):
+    for what in ("Python", "Triton", "LLVM in Triton", "ptxas", "clang", "CUDA headers", str(cache.root)):
         assert what in printed
     assert code == 0, printed
     assert "CUDA fragments compile on this machine." in printed

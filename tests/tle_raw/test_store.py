@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tle_raw import private_files, store
+from tle_raw import locks, private_files
 from tle_raw.errors import CacheError
-from tle_raw.store import CacheWarning, Store
+from tle_raw.store import TEAM, CacheWarning, Store, fallback, texts
+from tle_raw.store.entries import is_intact
 
 pytestmark = pytest.mark.one_triton
 
@@ -31,13 +32,13 @@ def cache(tmp_path):
 @pytest.fixture
 def fresh_process(monkeypatch, tmp_path):
     """The fallbacks as a new process has them; their temporary folders go with the test."""
-    monkeypatch.setattr(store, "_PRIVATE", {})
-    monkeypatch.setattr(store, "_IN_MEMORY", {})
-    store._WARNED.clear()
+    monkeypatch.setattr(fallback, "_PRIVATE", {})
+    monkeypatch.setattr(fallback, "_IN_MEMORY", {})
+    fallback._WARNED.clear()
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(fallback.tempfile, "tempdir", str(tmp_path / "temporary"))
     yield
-    store._WARNED.clear()
+    fallback._WARNED.clear()
 
 
 def files(cache):
@@ -295,7 +296,8 @@ def test_half_written_files_of_dead_processes_are_pruned(cache):
 def test_the_lock_keeps_others_out(cache):
     with cache.lock("k") as held, cache.lock("other") as other:
         assert held and other
-        with Store(cache.root).lock("k", patience=0.05) as second:
+        waiting = Store(cache.root).lock("k", patience=0.05)
+        with pytest.warns(CacheWarning, match=f"process {os.getpid()} on"), waiting as second:
             assert not second, "it goes on without the lock"
     with cache.lock("k", patience=0.05) as held:
         assert held
@@ -304,7 +306,7 @@ def test_the_lock_keeps_others_out(cache):
 def test_a_stale_lock_file_is_harmless(cache):
     with cache.lock("k"):
         pass
-    assert files(cache) == ["k.fragment.lock"]
+    assert files(cache) == ["k.entry.lock"]
     with cache.lock("k", patience=0.0) as held:
         assert held
 
@@ -324,7 +326,7 @@ def test_the_lock_is_released_after_an_error(cache):
 
 
 def test_a_file_system_without_locks_is_no_obstacle(cache, monkeypatch):
-    monkeypatch.setattr(private_files.fcntl, "flock", fail_with(errno.ENOLCK))
+    monkeypatch.setattr(locks.fcntl, "flock", fail_with(errno.ENOLCK))
     started = time.monotonic()
     with cache.lock("k") as held:
         assert not held
@@ -382,7 +384,13 @@ def test_each_step_may_fail(cache, fresh_process, monkeypatch, call, number):
 
 def test_a_read_only_folder_still_gives_its_entries(cache, fresh_process, monkeypatch):
     cache.save("old", "text", META)
-    for call in ("open", "replace", "utime", "unlink"):
+    real = os.open
+
+    def open_to_read(path, flags, *mode):
+        return fail_with(errno.EROFS)() if flags & os.O_CREAT else real(path, flags)
+
+    monkeypatch.setattr(private_files.os, "open", open_to_read)
+    for call in ("replace", "utime", "unlink"):
         monkeypatch.setattr(private_files.os, call, fail_with(errno.EROFS))
     assert cache.load("old").text == "text"
     assert not cache.is_writable()
@@ -400,7 +408,7 @@ def test_without_any_disk_entries_live_in_memory(cache, fresh_process, monkeypat
 
 def test_no_disk_and_no_memory_is_a_named_error(cache, fresh_process, monkeypatch):
     monkeypatch.setattr(private_files.os, "replace", fail_with(errno.ENOSPC))
-    monkeypatch.setattr(store.os, "memfd_create", fail_with(errno.EMFILE))
+    monkeypatch.setattr(fallback.os, "memfd_create", fail_with(errno.EMFILE))
     with pytest.warns(CacheWarning), pytest.raises(CacheError, match="nor in memory"):
         cache.save("k", "text", META)
 
@@ -443,7 +451,7 @@ def test_a_private_folder_goes_with_its_process(tmp_path):
 
 
 def age(cache, key, seconds):
-    os.utime(cache.folder / f"{key}.fragment.json", (time.time() - seconds,) * 2)
+    os.utime(cache.folder / f"{key}.entry.json", (time.time() - seconds,) * 2)
 
 
 def test_entries_are_listed_with_size_and_last_use(cache):
@@ -518,3 +526,106 @@ def test_a_thousand_entries_are_quick(cache, monkeypatch):
 def test_is_writable_says_so(cache):
     assert cache.is_writable()
     assert files(cache) == []
+
+
+# What is checked when an entry is read.
+
+
+@pytest.mark.parametrize("name", ["static_shared", "seconds", "entry"])
+def test_a_changed_meta_is_a_miss(cache, name):
+    cache.save("k", "text", META)
+    index = json.loads(index_of(cache).read_text())
+    index["meta"][name] = "other"
+    index_of(cache).write_text(json.dumps(index))
+    assert cache.load("k") is None
+
+
+def test_folders_in_the_place_of_files_are_replaced(cache):
+    entry = cache.save("k", "text", META)
+    with cache.lock("k"):
+        pass
+    for file in [*cache.folder.iterdir()]:
+        file.unlink()
+        file.mkdir()
+        (file / "inside").touch()
+    assert cache.load("k") is None
+    with cache.lock("k") as held:
+        assert held
+    assert cache.save("k", "text", META) == entry == cache.load("k")
+    assert cache.clear() == 1 and files(cache) == []
+
+
+def test_links_in_the_place_of_files_are_not_followed(cache, tmp_path):
+    entry = cache.save("k", "text", META)
+    for file in [*cache.folder.iterdir()]:
+        file.rename(tmp_path / file.name)
+        file.symlink_to(tmp_path / file.name)
+    assert cache.load("k") is None
+    assert cache.save("k", "text", META) == entry == cache.load("k")
+    assert not any(file.is_symlink() for file in cache.folder.iterdir())
+
+
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(cache):
+    cache.save("k", "text", META)
+    index_of(cache).unlink()
+    os.mkfifo(cache.folder / "k.entry.json")
+    assert cache.load("k") is None
+
+
+def test_each_kind_has_its_folder(tmp_path):
+    Store(tmp_path, TEAM).save("k", "runtime", {})
+    assert Store(tmp_path).load("k") is None
+    assert Store(tmp_path, TEAM).load("k").path.parent == tmp_path / "team"
+
+
+def test_an_intact_text_is_known_by_its_name(cache):
+    path = cache.save("k", "text", META).path
+    assert is_intact(path)
+    path.write_text("tezt")
+    assert not is_intact(path)
+    path.unlink()
+    assert not is_intact(path)
+
+
+# Locks whose holders do not go on.
+
+HOLD = """
+import os, sys, time
+from pathlib import Path
+from tle_raw.store import Store
+with Store(Path(sys.argv[1])).lock("k"):
+    print(os.getpid(), flush=True)
+    if sys.argv[2] == "fork" and os.fork():
+        os.kill(os.getpid(), 9)
+    time.sleep(60)
+"""
+
+
+def test_a_stopped_process_is_named_and_not_waited_for(cache):
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(cache.root), "stop"], stdout=subprocess.PIPE, text=True)
+    try:
+        holder.stdout.readline()
+        holder.send_signal(signal.SIGSTOP)
+        started = time.monotonic()
+        with (
+            pytest.warns(CacheWarning, match=f"process {holder.pid} on .* may be stopped") as seen,
+            cache.lock("k", patience=0.3) as held,
+        ):
+            assert not held
+            assert cache.save("k", "text", META) == cache.load("k")
+        assert time.monotonic() - started < 5 and len(seen) == 1
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_forked_child_holds_no_lock_of_its_dead_parent(cache):
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(cache.root), "fork"], stdout=subprocess.PIPE, text=True)
+    holder.stdout.readline()
+    holder.wait()  # the child lives on
+    with cache.lock("k", patience=1.0) as held:
+        assert held
+
+
+def test_nobody_waits_long_unless_told():
+    assert texts.PATIENCE <= 10

@@ -1,4 +1,4 @@
-"""``tle-raw cache``: what lies in the cache of compiled fragments, and how to get rid of it."""
+"""``tle-raw cache``: what lies in the cache, and how to get rid of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from tle_raw.cli.table import age_text, bytes_text, columns
 from tle_raw.knobs import knobs
-from tle_raw.store import Store
+from tle_raw.store import Cache
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 BYTES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("cache", help="list, measure and clear the cache of compiled fragments")
+    parser = commands.add_parser("cache", help="list, measure and clear the cache of what was compiled")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, run, text in (
         ("path", print_path, "where the cache is"),
@@ -32,36 +32,33 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def print_path(arguments: argparse.Namespace) -> int:
-    print(_store().folder)
+    print(_cache().root)
     return 0
 
 
 def print_list(arguments: argparse.Namespace) -> int:
     now = time.time()
     rows = [
-        (e.key[:24], e.meta.get("name", ""), bytes_text(e.size), f"used {age_text(now - e.last_used)} ago")
-        for e in _store().entries()
+        (kind, e.key[:24], e.meta.get("name", ""), bytes_text(e.size), f"used {age_text(now - e.last_used)} ago")
+        for kind, e in _cache().entries()
     ]
     print("\n".join(columns(rows, indent="")) if rows else "the cache is empty")
     return 0
 
 
 def print_size(arguments: argparse.Namespace) -> int:
-    store = _store()
-    print(f"{len(store.entries())} entries, {bytes_text(store.size())}")
+    cache = _cache()
+    print(f"{len(cache.entries())} entries, {bytes_text(cache.size())}")
     return 0
 
 
 def clear(arguments: argparse.Namespace) -> int:
-    _freed(_store(), lambda store: store.clear())
+    _freed(lambda cache: cache.clear())
     return 0
 
 
 def prune(arguments: argparse.Namespace) -> int:
-    _freed(
-        _store(),
-        lambda store: store.prune(older_than_seconds=arguments.older_than, max_bytes=arguments.max_size),
-    )
+    _freed(lambda cache: cache.prune(older_than_seconds=arguments.older_than, max_bytes=arguments.max_size))
     return 0
 
 
@@ -82,11 +79,12 @@ def _number(text: str, units: dict[str, int], what: str) -> float:
     return float(match[1]) * units[match[2]]
 
 
-def _freed(store: Store, remove: Callable[[Store], int]) -> None:
-    before = store.size()
-    count = remove(store)
-    print(f"{count} entries removed, {bytes_text(before - store.size())} freed")
+def _freed(remove: Callable[[Cache], int]) -> None:
+    cache = _cache()
+    before = cache.size()
+    count = remove(cache)
+    print(f"{count} entries removed, {bytes_text(before - cache.size())} freed")
 
 
-def _store() -> Store:
-    return Store(knobs.cache.dir)
+def _cache() -> Cache:
+    return Cache(knobs.cache.dir)

@@ -13,7 +13,8 @@ import tle_raw
 from tle_raw.cli.table import bytes_text, columns
 from tle_raw.errors import TLEError
 from tle_raw.knobs import knobs
-from tle_raw.store import Store
+from tle_raw.store import Cache, Store
+from tle_raw.trusted_folders import why_distrusted
 
 SUPPORTED_PYTHON = ((3, 11), (3, 13))
 # Triton's version, and the LLVM inside its wheel.
@@ -196,14 +197,15 @@ def dialects() -> Iterator[Check]:
 
 def cache() -> Check:
     try:
-        store = Store(knobs.cache.dir)
+        whole, store = Cache(knobs.cache.dir), Store(knobs.cache.dir)
     except TLEError as error:
         return Check(MISSING, "folder", "", error.message, error.hint)
-    size = f"{len(store.entries())} entries, {bytes_text(store.size())}"
+    size = f"{len(whole.entries())} entries, {bytes_text(whole.size())}"
     if store.is_writable():
-        return Check(OK, "folder", size, str(store.folder))
-    install = "set TLE_RAW_CACHE_DIR to a folder that can be written; until then each process compiles its own"
-    return Check(MISSING, "folder", size, f"{store.folder} cannot be written", install, needed=False)
+        return Check(OK, "folder", size, str(whole.root))
+    install = "set TLE_RAW_CACHE_DIR to a folder that only you can write; until then each process compiles its own"
+    where = f"{store.folder} cannot be written, or not by this user alone: {why_distrusted(store.folder)}"
+    return Check(MISSING, "folder", size, where.rstrip(": "), install, needed=False)
 
 
 def settings() -> Iterator[Check]:

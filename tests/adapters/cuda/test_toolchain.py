@@ -1,13 +1,11 @@
 """The toolchain is found in a fixed order, and what is missing is said."""
 
-import concurrent.futures
-import os
 import stat
 import sys
 
 import pytest
 
-from tle_raw.adapters.cuda import clang, headers, links, toolchain
+from tle_raw.adapters.cuda import clang, headers, toolchain
 from tle_raw.errors import ToolchainError
 from tle_raw.knobs import knobs
 
@@ -167,32 +165,3 @@ def test_a_gcc_without_cxx_headers_does_not_count(tmp_path):
     (tmp_path / "usr/include/c++/12").mkdir()
     (tmp_path / "usr/include/c++/12/climits").touch()
     assert headers.system_libstdcxx(tmp_path) == "12"
-
-
-def test_links_are_laid_out_once_by_many(tmp_path):
-    wanted = {"include": tmp_path, "a/b/file": None}
-    with knobs.scope():
-        knobs.cache.dir = tmp_path / "cache"
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            folders = set(pool.map(lambda _: links.linked_folder("x", wanted), range(32)))
-    (folder,) = folders
-    assert links.is_laid_out(folder, wanted)
-    assert os.listdir(folder.parent) == [folder.name]
-
-
-def test_a_damaged_folder_is_laid_out_anew(tmp_path):
-    with knobs.scope():
-        knobs.cache.dir = tmp_path / "cache"
-        folder = links.linked_folder("x", {"include": tmp_path, "empty": None})
-        (folder / "empty").unlink()
-        assert links.linked_folder("x", {"include": tmp_path, "empty": None}) == folder
-    assert (folder / "empty").is_file()
-
-
-def test_a_cache_that_cannot_be_written_falls_back(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(links.tempfile, "gettempdir", lambda: str(tmp_path))
-    with knobs.scope():
-        knobs.cache.dir = tmp_path / "file" / "below a file"
-        folder = links.linked_folder("x", {"empty": None})
-    assert folder.is_relative_to(tmp_path) and (folder / "empty").is_file()

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
-import os
 import platform
-import tempfile
 from pathlib import Path
 from typing import Any, Protocol
 
 import tle_raw
-from tle_raw.cache_folders import cache_folders
 from tle_raw.errors import LinkError, ToolchainError
 from tle_raw.linker.llvm_text import apply_edits, read_module
 from tle_raw.linker.llvmlite_binding import load_llvmlite
 from tle_raw.linker.normalise import normalise, removal
 from tle_raw.linker.run_compiler import run_compiler
 from tle_raw.linker.symbols import is_settable_name
+from tle_raw.store import TEAM, Store
 
 INCLUDE = Path(tle_raw.__file__).parent / "include"
 UNIT = "#include <tle_raw/team/run.h>\n"
@@ -58,16 +55,22 @@ def _compiled(clang: tuple[str, ...], version: str, triple: str, digest: str) ->
     from tle_raw.knobs import knobs
 
     command = (*clang, f"--target={triple}", *FLAGS, "-isystem", str(INCLUDE))
-    key = hashlib.sha256(repr((version, command, digest)).encode()).hexdigest()[:24]
-    for folder in cache_folders("team"):
-        with contextlib.suppress(OSError):
-            return (folder / f"team-{key}.ll").read_text()
+    key = f"team-{hashlib.sha256(repr((version, command, digest)).encode()).hexdigest()[:40]}"
+    if not knobs.cache.enabled:
+        return _compile(command)
+    store = Store(knobs.cache.dir, TEAM)
+    with store.lock(key):
+        entry = store.load(key) or store.save(key, _compile(command), {"name": "runtime of teams on the CPU"})
+    return entry.text
+
+
+def _compile(command: tuple[str, ...]) -> str:
+    from tle_raw.knobs import knobs
+
     run = run_compiler(command, UNIT, knobs.compile_timeout)
     if run.returncode != 0:
         raise ToolchainError("the team's runtime could not be compiled for the host", log=run.log[-4000:])
-    text = _without_target(run.text)
-    _keep(f"team-{key}.ll", text)
-    return text
+    return _without_target(run.text)
 
 
 def headers_digest() -> str:
@@ -82,18 +85,6 @@ def _without_target(text: str) -> str:
     text = normalise(text, keep_debug_info=False)
     module = read_module(text)
     return apply_edits(text, [removal(module, entity) for entity in module.of_kind("target")])
-
-
-def _keep(name: str, text: str) -> None:
-    """Save for the next process; one that cannot save compiles again."""
-    for folder in cache_folders("team"):
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file, draft = tempfile.mkstemp(dir=folder, prefix=".draft-")
-            with os.fdopen(file, "w") as stream:
-                stream.write(text)
-            Path(draft).replace(folder / name)
-            return
 
 
 def link_with_runtime(text: str, runtime: str, visible: tuple[str, ...]) -> str:

@@ -1,0 +1,118 @@
+"""Where a store goes whose folder cannot be used: a private temporary folder, then files in memory."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import tempfile
+import threading
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tle_raw.errors import CacheError
+from tle_raw.private_files import temporary_folder
+from tle_raw.store.entries import Entry, file_name
+from tle_raw.trusted_folders import why_distrusted
+
+# Where a temporary folder can be, after the one that TMPDIR names.
+TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
+
+# By the folder that cannot be used.
+_PRIVATE: dict[str, Path] = {}
+_IN_MEMORY: dict[tuple[str, str], Entry] = {}
+_GUARD = threading.Lock()
+_WARNED = threading.Event()
+
+
+class CacheWarning(UserWarning):
+    """The cache is not used, or not waited for; what it would have given is made by each process."""
+
+
+def warn_once(folder: Path, error: OSError) -> None:
+    """Say why the folder is not used; the first time only."""
+    if _WARNED.is_set():
+        return
+    _WARNED.set()
+    warnings.warn(
+        f"the cache folder {folder} is not used ({error.strerror or error}): compiled fragments are kept for this "
+        "process only. Set TLE_RAW_CACHE_DIR to a folder that this user, and nobody else, can write.",
+        CacheWarning,
+        stacklevel=4,
+    )
+
+
+def private_in_place_of(folder: Path) -> Path | None:
+    """The temporary folder that this process uses instead, if it does."""
+    return _PRIVATE.get(str(folder))
+
+
+def make_private_in_place_of(folder: Path) -> Path:
+    """A temporary folder for this process; it goes with the process.
+
+    Raises
+    ------
+    OSError : there is no place for one that others cannot change.
+    """
+    with _GUARD:
+        if str(folder) not in _PRIVATE:
+            made = _temporary_folder()
+            atexit.register(_discard, made, os.getpid())
+            _PRIVATE[str(folder)] = made
+        return _PRIVATE[str(folder)]
+
+
+def _temporary_folder() -> Path:
+    failure = OSError("there is no place for a temporary folder")
+    for place in (tempfile.gettempdir(), *TEMPORARY):
+        try:
+            made = temporary_folder(place)
+        except OSError as error:
+            failure = error
+            continue
+        reason = why_distrusted(made)
+        if not reason:
+            return made
+        made.rmdir()
+        failure = PermissionError(reason)
+    raise failure
+
+
+def _discard(made: Path, owner: int) -> None:
+    if os.getpid() == owner:  # not in a forked child, whose parent goes on using it
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def in_memory(folder: Path, key: str) -> Entry | None:
+    return _IN_MEMORY.get((str(folder), key))
+
+
+def save_in_memory(folder: Path, key: str, text: str, meta: Mapping[str, Any]) -> Entry:
+    """Keep the text in a file without a disk.
+
+    Raises
+    ------
+    CacheError : there is no memory either.
+    """
+    try:
+        # Open until the process ends: a number used again would be another file of the same path.
+        descriptor = os.memfd_create(f"tle_raw-{file_name(key)}")
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+    except OSError as e:
+        raise CacheError(
+            f"a fragment can be kept neither in {folder} nor in a temporary folder nor in memory: {e}",
+            hint="free some disk space, or set TLE_RAW_CACHE_DIR to a folder that can be written",
+        ) from e
+    entry = Entry(key, Path(f"/proc/self/fd/{descriptor}"), json.loads(json.dumps(dict(meta))), text)
+    _IN_MEMORY[str(folder), key] = entry
+    return entry
+
+
+def remove_from_memory(folder: Path, key: str | None = None) -> None:
+    """Forget one key of the folder, or all."""
+    for memory in [m for m in _IN_MEMORY if m[0] == str(folder) and key in (None, m[1])]:
+        del _IN_MEMORY[memory]
