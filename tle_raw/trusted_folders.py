@@ -37,7 +37,7 @@ def why_unsafe_way(folder: Path) -> str:
     """How another user could put another folder in this one's place; nothing when none could."""
     try:
         for path, status in _passed(folder):
-            reason = _why_changeable(status)
+            reason = why_changeable(status)
             if reason:
                 return f"{path} {reason}"
     except OSError as error:
@@ -62,7 +62,8 @@ def _why_shared(folder: Path) -> str:
     return f"others may write into {folder}" if status.st_mode & _OTHERS else ""
 
 
-def _why_changeable(status: os.stat_result) -> str:
+def why_changeable(status: os.stat_result) -> str:
+    """How another user could change what is neither secret nor this user's alone: folders above, Triton's files."""
     if status.st_uid not in (ROOT, os.geteuid()):
         return f"belongs to {_name(status.st_uid)}"
     if stat.S_ISLNK(status.st_mode) or status.st_mode & stat.S_ISVTX:

@@ -32,14 +32,14 @@ class CacheWarning(UserWarning):
     """The cache is not used, or not waited for; what it would have given is made by each process."""
 
 
-def warn_once(folder: Path, error: OSError) -> None:
-    """Say why the folder is not used; the first time only."""
+def warn_once(folder: Path, error: OSError, variable: str = "TLE_RAW_CACHE_DIR") -> None:
+    """Say why the folder is not used; the first time only. ``variable`` names another one."""
     if _WARNED.is_set():
         return
     _WARNED.set()
     warnings.warn(
-        f"the cache folder {folder} is not used ({error.strerror or error}): compiled fragments are kept for this "
-        "process only. Set TLE_RAW_CACHE_DIR to a folder that this user, and nobody else, can write.",
+        f"the cache folder {folder} is not used ({error.strerror or error}): what is compiled is kept for this "
+        f"process only. Set {variable} to a folder that this user, and nobody else, can write.",
         CacheWarning,
         stacklevel=4,
     )

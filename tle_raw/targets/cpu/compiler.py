@@ -27,6 +27,9 @@ class CpuBackend(BaseBackend):
 
     def hash(self) -> str:
         """What makes code besides the source and the options: this package, the tools, the CPU."""
+        from tle_raw.targets.cpu.checked_cache import join_next_cache
+
+        join_next_cache()
         return self._hash
 
     @cached_property

@@ -20,6 +20,7 @@ from tle_raw.linker.elf import undefined_symbols
 from tle_raw.linker.host_code import Library, assemble, link_host_code
 from tle_raw.linker.host_cpu import host_cpu
 from tle_raw.linker.llvmlite_binding import llvmlite_identity
+from tle_raw.targets.cpu.sealed import sealed
 
 Stage = Callable[[Any, dict[str, Any]], Any]
 MLIR_PACKAGE = "torch-mlir"
@@ -99,7 +100,7 @@ def obj(text: str, metadata: dict[str, Any], options: Any) -> bytes:
     """The object that a launch loads."""
     image = assemble(text)
     metadata["prints"] = any(name in PRINTING for name in undefined_symbols(image))
-    return image
+    return sealed(image)
 
 
 @cache
