@@ -17,6 +17,7 @@ from tle_raw.adapters.cuda.declarations import Function, functions
 from tle_raw.adapters.cuda.explain import Attempt, belongs_to, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.includes import Closure, closure
 from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
+from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.options import Options, read_options
 from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.prototypes import Prototype
@@ -86,7 +87,7 @@ class CudaAdapter:
         found = _closure(source)
         files = {*own, *found.files}
         if found.has_computed:
-            files.update(_asked_files(source.text, source.settings, _stamps(files), options, folder))
+            files.update(_asked_files(source.text, source.settings, _contents(files), options, folder))
         return tuple(sorted(files))
 
     def compiler_identity(self) -> str:
@@ -124,6 +125,7 @@ class CudaAdapter:
         toolchain = find_toolchain()
         known = _functions(source)
         callee = replace(choose_function(source.symbol, known), made_kernel=made_kernel)
+        refuse_defaults(bound, callee)
         use = _kernel_use(source, bound, callee, toolchain) if callee.is_kernel else None
         if use is None and (options.grid or options.shared):
             raise DialectError(
@@ -260,8 +262,8 @@ def _bytes(path: Path) -> bytes:
         raise FragmentSourceError(f"the header {path} cannot be read: {error.strerror}") from error
 
 
-def _stamps(files: set[Path]) -> tuple[tuple[str, int, int], ...]:
-    return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(files))
+def _contents(files: set[Path]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(path), hashlib.sha256(_bytes(path)).hexdigest()) for path in sorted(files))
 
 
 def _prototype(source: Source, callee: Callee) -> Prototype:
@@ -274,7 +276,7 @@ def _header_digests(source: Source) -> list[str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _asked_files(text: str, settings: object, stamps: object, options: Options, folder: Path) -> tuple[Path, ...]:
+def _asked_files(text: str, settings: object, contents: object, options: Options, folder: Path) -> tuple[Path, ...]:
     """The compiler's own list, for ``#include MACRO``; asked again when a known file changes."""
     from tle_raw.knobs import knobs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import hashlib
 import os
 import re
 from collections.abc import Iterable
@@ -13,6 +13,8 @@ from tle_raw.adapters.cuda.source import decode
 
 _INCLUDE = re.compile(r"^[^\S\n]*(?:/\*.*?\*/)?[^\S\n]*#[^\S\n]*(include|include_next|import)\b(?:\\\n|[^\n])*", re.M)
 _NAME = re.compile(r'(?:include|include_next|import)\s*(?:/\*.*?\*/)?\s*("([^"\n]+)"|<([^>\n]+)>)', re.S)
+
+_KNOWN: dict[bytes, tuple[Include, ...]] = {}
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def closure(text: str, folder: Path | None, search_dirs: Iterable[Path], extra: 
     for path in extra:
         for present in _present([path]):
             found[present] = None
-            waiting.append((present.parent, _includes_in(str(present), *_stamp(present))))
+            waiting.append((present.parent, _includes_in(present)))
     while waiting:
         here, includes = waiting.pop()
         for include in includes:
@@ -62,7 +64,7 @@ def closure(text: str, folder: Path | None, search_dirs: Iterable[Path], extra: 
             for path in _resolve(include, here, dirs):
                 if path not in found:
                     found[path] = None
-                    waiting.append((path.parent, _includes_in(str(path), *_stamp(path))))
+                    waiting.append((path.parent, _includes_in(path)))
     return Closure(tuple(sorted(found)), computed)
 
 
@@ -83,14 +85,13 @@ def _present(candidates: Iterable[Path]) -> list[Path]:
     return [candidate for candidate in normal if candidate.is_file()]
 
 
-def _stamp(path: Path) -> tuple[int, int]:
-    stat = path.stat()
-    return stat.st_mtime_ns, stat.st_size
-
-
-@functools.lru_cache(maxsize=4096)
-def _includes_in(path: str, mtime: int, size: int) -> tuple[Include, ...]:
+def _includes_in(path: Path) -> tuple[Include, ...]:
+    """By content, which is read in any case: a file's time may stand still."""
     try:
-        return includes_of(decode(Path(path).read_bytes()))
+        content = path.read_bytes()
     except OSError:
         return ()
+    key = hashlib.sha256(content).digest()
+    if key not in _KNOWN:
+        _KNOWN[key] = includes_of(decode(content))
+    return _KNOWN[key]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tle_raw.adapters.llvm.lines import place_at
 from tle_raw.errors import Context, Place, SignatureMismatchError, SymbolError, UnsupportedFeatureError
 from tle_raw.linker.demangle import demangle
 from tle_raw.linker.functions import Function, FunctionType, read_function, read_global
-from tle_raw.linker.llvm_text import Entity, Module
+from tle_raw.linker.llvm_text import Entity, Module, Token
 
 # Words between `define` and the result that change how a function is called.
 _CONVENTION = re.compile(r"\w+cc|cc\d*|ccc|spir_func|ptx_device|amdgpu_\w+|\w+_kernel|x86_\w+|arm_\w+")
@@ -22,13 +22,14 @@ _BY_MEMORY = frozenset(("byval", "sret", "inalloca", "preallocated", "byref", "s
 class Callee:
     """A definition: its symbol, its type, its calling convention as text, and its line.
 
-    ``extensions`` says for each parameter zeroext, signext or "".
+    ``extensions`` says for each parameter zeroext, signext or ""; ``names`` how the text calls it, or "".
     """
 
     symbol: str
     type: FunctionType
     convention: str
     extensions: tuple[str, ...]
+    names: tuple[str, ...]
     place: Place
 
 
@@ -70,7 +71,15 @@ def find_callee(module: Module, symbol: str, start: Place) -> Callee:
             hint="pass scalars, pointers and tiles; an aggregate cannot cross",
             context=context,
         )
-    return Callee(entity.name, function.type, _convention(function), tuple(_extensions(module, entity)), place)
+    parameters = _parameters(module, entity)[: len(function.type.parameters)]
+    return Callee(
+        entity.name,
+        function.type,
+        _convention(function),
+        tuple(_extension(parameter) for parameter in parameters),
+        tuple(_name(parameter) for parameter in parameters),
+        place,
+    )
 
 
 def _definition(module: Module, symbol: str, start: Place) -> Entity:
@@ -141,19 +150,31 @@ def _convention(function: Function) -> str:
     return ""
 
 
-def _extensions(module: Module, entity: Entity) -> Iterator[str]:
+def _parameters(module: Module, entity: Entity) -> list[list[Token]]:
+    """The tokens of each parameter: type, attributes, name."""
     tokens = module.header(entity)
     start = next(i for i, token in enumerate(tokens) if token.kind == "@") + 2
-    depth, found = 1, ""
+    depth, found = 1, [list[Token]()]
     for token in tokens[start:]:
         depth += (token.text in "([{<") - (token.text in ")]}>")
-        if depth == 0 or (depth == 1 and token.text == ","):
-            yield found
-            found = ""
-        elif token.text in ("zeroext", "signext"):
-            found = token.text
         if depth == 0:
-            return
+            break
+        if depth == 1 and token.text == ",":
+            found.append([])
+        else:
+            found[-1].append(token)
+    return found
+
+
+def _extension(parameter: Sequence[Token]) -> str:
+    return next((token.text for token in reversed(parameter) if token.text in ("zeroext", "signext")), "")
+
+
+def _name(parameter: Sequence[Token]) -> str:
+    """``i32 noundef %n`` is called n; a number is no name."""
+    if len(parameter) < 2 or parameter[-1].kind != "%" or parameter[-1].text[1:].isdecimal():
+        return ""
+    return parameter[-1].name
 
 
 def _annotated_kernels(module: Module) -> set[str]:

@@ -12,7 +12,8 @@ from tle_raw.adapters.llvm.entry import entry_text, thread_text, with_functions
 from tle_raw.adapters.llvm.forms import Layout, find_layout
 from tle_raw.adapters.llvm.layout import check_intrinsics, check_target
 from tle_raw.adapters.llvm.lines import read, unreadable
-from tle_raw.adapters.llvm.mismatch import mismatch
+from tle_raw.adapters.llvm.mismatch import ambiguous, mismatch
+from tle_raw.adapters.llvm.readings import other_meaning
 from tle_raw.bound import BoundSignature
 from tle_raw.compilation import older_llvm
 from tle_raw.errors import DialectError, Place, TLEError
@@ -44,6 +45,7 @@ class DeviceIR:
     compiler, seconds, files, command : as in ``CompilerOutput``.
     is_valid : LLVM printed the text, so that its form needs no check.
     is_trusted : nothing in it can stop the code generator; no child process tries it.
+    names : what the function's author calls its parameters, where the text does not tell; "" for none.
     """
 
     text: str
@@ -55,6 +57,7 @@ class DeviceIR:
     command: tuple[str, ...] = ()
     is_valid: bool = False
     is_trusted: bool = False
+    names: tuple[str, ...] = ()
 
 
 def compile_device_ir(ir: DeviceIR, name: str, bound: BoundSignature, target: Target) -> CompilerOutput:
@@ -94,6 +97,10 @@ def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, targe
     layout = find_layout(bound, callee.type)
     if layout is None:
         raise mismatch(bound, callee)
+    names = ir.names if len(ir.names) == len(callee.names) else callee.names
+    other = other_meaning(bound, layout, callee.type, names)
+    if other is not None:
+        raise ambiguous(layout, other, callee, names)
     team = target.backend == "cpu"
     if not ir.is_trusted:
         _check_code(ir, module, bound, callee, layout, TEAM_ARCH if team else target.arch)

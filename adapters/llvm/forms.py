@@ -48,7 +48,7 @@ class Layout:
 
 def layouts(bound: BoundSignature) -> Iterator[Layout]:
     """Every list of arguments that the signature allows, the likeliest first."""
-    choices = [_choices(p) for p in bound.parameters]
+    choices = [forms_of(p) for p in bound.parameters]
     constants = [PLAIN, ABSENT] if any(p.kind == CONST for p in bound.parameters) else [PLAIN]
     for constant in constants:
         ways = [[constant] if p.kind == CONST else c for p, c in zip(bound.parameters, choices)]
@@ -66,7 +66,8 @@ def value_types(dtype: DType) -> tuple[str, ...]:
     return ("i1", "i8") if dtype.name == "i1" else (dtype.llvm,)
 
 
-def _choices(parameter: BoundParameter) -> list[str]:
+def forms_of(parameter: BoundParameter) -> list[str]:
+    """The forms that a function may take a parameter in, the likeliest first; a constant is also left out."""
     if parameter.kind == TILE:
         return [DESCRIPTOR, PLAIN] if parameter.is_memref else [PLAIN, DESCRIPTOR]
     if parameter.kind == ELEMENT and parameter.effect != "In":
@@ -75,10 +76,15 @@ def _choices(parameter: BoundParameter) -> list[str]:
 
 
 def _layout(bound: BoundSignature, forms: tuple[str, ...]) -> Layout:
-    arguments = tuple(a for p, form in zip(bound.parameters, forms) for a in _arguments(p, form))
+    arguments = tuple(a for p, form in zip(bound.parameters, forms) for a in of_form(p, form))
     returned = [p.dtype for p, form in zip(bound.parameters, forms) if form in (RETURNED, MADE)]
     dtype = bound.result or next(iter(returned), None)
     return Layout(arguments, value_types(dtype) if dtype else ("void",))
+
+
+def of_form(parameter: BoundParameter, form: str) -> tuple[Argument, ...]:
+    """The arguments of the call by which a parameter is passed."""
+    return tuple(_arguments(parameter, form))
 
 
 def _arguments(parameter: BoundParameter, form: str) -> Iterator[Argument]:

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from tle_raw.adapters.llvm.callee import Callee
 from tle_raw.adapters.llvm.forms import Layout, layouts
-from tle_raw.bound import TILE, BoundSignature
+from tle_raw.bound import TILE, BoundParameter, BoundSignature
 from tle_raw.errors import Context, Row, SignatureMismatchError
 
 NOTHING = "(nothing)"
@@ -21,6 +21,22 @@ def mismatch(bound: BoundSignature, callee: Callee) -> SignatureMismatchError:
         f"the function `{callee.symbol}` does not fit the signature: {_reason(table)}",
         table=table,
         hint=_hint(table, bound),
+        context=Context(source=callee.place),
+    )
+
+
+def ambiguous(layout: Layout, absent: BoundParameter, callee: Callee, names: Sequence[str]) -> SignatureMismatchError:
+    """The error for a function that fits only without a parameter which one of its own may be."""
+    rows = [
+        Row(argument.what, f"{written} %{argument.what}", f"{written} %{name}" if name else f"{written} without a name")
+        for argument, written, name in zip(layout.arguments, callee.type.parameters, names, strict=True)
+    ]
+    return SignatureMismatchError(
+        f"the function `{callee.symbol}` does not fit the signature: it fits without `{absent.name}`, "
+        f"which one of its parameters may be",
+        table=[*rows, Row(absent.name, "the same integer as a parameter", NOTHING)],
+        hint=f"let it take every parameter, the constant `{absent.name}` too; or name its parameters as the signature "
+        "does; or take the constant out of the signature",
         context=Context(source=callee.place),
     )
 

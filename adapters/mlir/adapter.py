@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.llvm.device import DeviceIR, compile_device_ir
-from tle_raw.adapters.mlir.check_types import check_types
+from tle_raw.adapters.mlir.check_types import check_types, lowered_names
 from tle_raw.adapters.mlir.describe import Finding, describe
 from tle_raw.adapters.mlir.functions import Function, functions
 from tle_raw.adapters.mlir.infer_signature import infer_signature
@@ -208,6 +208,7 @@ def _compile_module(source: Source, module: ModuleSource, bound: BoundSignature,
         lowered.seconds,
         (module.options.file,) if module.options.file else (),
         is_valid=True,
+        names=lowered_names(function),
     )
     output = compile_device_ir(ir, source.name, bound, target)
     return replace(output, route=lowered.route, block=module.options.block)
@@ -223,7 +224,9 @@ def _compile_python(source: Source, bound: BoundSignature, target: Target) -> Co
     block = source.data.block
     text = reshape_block(lowered.llvm_ir, block)
     ir = DeviceIR(text, built.symbol, source.place, lowered.compiler, lowered.seconds, is_valid=True)
-    return replace(compile_device_ir(ir, source.name, bound, target), route=lowered.route, block=block)
+    # A constant is a number in the Python code: its function never takes it.
+    passed = replace(bound, parameters=bound.crossing)
+    return replace(compile_device_ir(ir, source.name, passed, target), route=lowered.route, block=block)
 
 
 def _line_info(source: Source, target: Target) -> Place | None:

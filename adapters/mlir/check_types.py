@@ -36,6 +36,16 @@ def check_types(function: Function, bound: BoundSignature, place: Place) -> None
         )
 
 
+def lowered_names(function: Function) -> tuple[str, ...]:
+    """The author's name of each parameter as lowered: a memref becomes two pointers, an offset, sizes and strides."""
+    return tuple(part for name, type_ in zip(function.names, function.parameters) for part in [name] * _lowered(type_))
+
+
+def _lowered(written: str) -> int:
+    match = _MEMREF.fullmatch(written)
+    return 3 + 2 * len(re.findall(r"\?|\d+", match[1])) if match else 1
+
+
 def _forms(bound: BoundSignature) -> Iterator[Sequence[BoundParameter]]:
     """Constants may be left out; an element that is written may be returned instead of pointed to."""
     constants = [True, False] if any(p.kind == CONST for p in bound.parameters) else [True]

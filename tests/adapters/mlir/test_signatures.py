@@ -144,3 +144,18 @@ def test_prototypes_of_elements():
     made = tle_raw.fragment(declaring("%x: f32"), signature=f).prototype()
     assert "func.func @f(%x: f32, %y: !llvm.ptr) {" in made
     tle_raw.fragment(made, signature=f).compile("cuda:90")
+
+
+def test_a_constant_is_left_out_only_where_nothing_else_can_be_meant(run, refusal):
+    def f(t: InOut[Tile["f32", "N"]], k: Const["K"]): ...
+    def g(n: Scalar["i32"], k: Const["K"]) -> Scalar["i32"]: ...
+
+    for parameters in ("%k: i32", "%0: i32"):
+        error = refusal(declaring(parameters), {"N": 16, "K": 7}, signature=f, symbol="f")
+        assert isinstance(error, SignatureMismatchError) and "one of its parameters may be" in str(error)
+    for parameters in ("%t: memref<?xf32, 3>", "%t: i32", "%0: memref<?xf32, 3>, %1: i32"):
+        assert tle_raw.fragment(declaring(parameters), signature=f).compile("cuda:90", N=16, K=7)
+    text = "func.func @g(%n: i32) -> i32 { return %n : i32 }\n"
+    assert run(tle_raw.fragment(text, signature=g), {"K": 7}, n=3) == 3
+    error = refusal(text.replace("%n", "%k"), {"K": 7}, signature=g, symbol="g")
+    assert isinstance(error, SignatureMismatchError)
