@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -137,6 +138,10 @@ class DialectError(TLEError):
 
 class FragmentSourceError(TLEError):
     """A fragment's source file is missing or cannot be read, or no source was given."""
+
+
+class FragmentPicklingError(TLEError, pickle.PicklingError):
+    """A fragment cannot be pickled: no module holds it under a name."""
 
 
 class CallError(TLEError):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from triton.runtime.jit import ConstexprFunction
 
@@ -24,13 +24,22 @@ from tle_raw.adapter import (
 from tle_raw.binding import bind_names
 from tle_raw.bound import BoundSignature
 from tle_raw.compilation import CompiledFragment, compile_source, compiler_identity
-from tle_raw.errors import DialectError, Place, RegionError, TLEError
+from tle_raw.errors import DialectError, FragmentSourceError, Place, RegionError, TLEError
+from tle_raw.file_stamps import FileStamps
 from tle_raw.identity import digest, package_identity
 from tle_raw.knobs import knobs
+from tle_raw.pickling import imported, name_in_module
 from tle_raw.signature import Signature
 from tle_raw.target import Target, current_target, parse_target
 
 _FRAGMENTS: WeakValueDictionary[str, Fragment] = WeakValueDictionary()
+_KEYED: WeakSet[Fragment] = WeakSet()
+MOST_READ = 5
+
+
+def keyed_fragments() -> list[Fragment]:
+    """All fragments that a key was asked of: some kernel may have been compiled with it."""
+    return list(_KEYED)
 
 
 def fragment_by_identity(identity: str) -> Fragment:
@@ -65,10 +74,10 @@ class Fragment(ConstexprFunction):
         self._declaration = declaration
         self._source: Source = adapter.read(declaration)
         self._compiler = ""
-        self._stamp: tuple = ()
+        self._stamps = FileStamps(())
         self._stamped_files: tuple[Path, ...] = ()
-        self._stamped_paths: tuple[str, ...] = ()
         self._key: str | None = None
+        self._has_given_key = False
         self._lock = threading.RLock()
         self.inline = inline
         self.signature = declaration.signature or self._source.signature
@@ -185,10 +194,24 @@ class Fragment(ConstexprFunction):
 
     @property
     def cache_key(self) -> str:
-        """Digest of everything that can change the code of this fragment, for any target and any binding."""
+        """Digest of everything that can change the code of this fragment, for any target and any binding.
+
+        Where the files cannot be read it is one that nothing else has: Triton, which asks while it computes a kernel's
+        own key, would remember half of that if anything was raised. What is wrong is told when the call is traced.
+        """
+        from tle_raw.watch import refresh
+
+        try:
+            refresh([self])
+            return self._current_key()
+        except TLEError:
+            return digest("unreadable", uuid.uuid4().hex)
+
+    def _current_key(self) -> str:
         with self._lock:
-            if self._key is None:
-                self._key = self._compute_key()
+            _KEYED.add(self)
+            self._has_given_key = True
+            self._key = self._key or self._compute_key()
             return self._key
 
     def __hash__(self) -> int:
@@ -213,24 +236,35 @@ class Fragment(ConstexprFunction):
     @property
     def identity(self) -> str:
         """The key under which regions name this fragment; registers it for the stages that follow."""
-        _FRAGMENTS[self.cache_key] = self
-        return self.cache_key
+        key = self._current_key()
+        _FRAGMENTS[key] = self
+        return key
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The user's files that this fragment reads."""
         return self._adapter.files(self._source)
 
+    @property
+    def has_key(self) -> bool:
+        return self._key is not None
+
     def is_stale(self) -> bool:
         """Whether a file looks different from when the key was made. Cheap: asked before every launch."""
-        return _stamp(self._stamped_paths) != self._stamp
+        return self._stamps.are_stale()
 
     def refresh(self) -> bool:
-        """Read the files again if one of them changed since the key was made; True when the key changed."""
+        """Read the files again if one of them changed since the key was made; True when the key changed.
+
+        Raises
+        ------
+        FragmentSourceError : a file cannot be read any more; the fragment then has no key until it can.
+        """
         with self._lock:
-            if self._key is None or not self.is_stale():
+            if not self._has_given_key or (self._key is not None and not self.is_stale()):
                 return False
-            old, self._key = self._key, self._compute_key()
+            old, self._key = self._key, None
+            self._key = self._compute_key()
             return self._key != old
 
     @property
@@ -252,10 +286,10 @@ class Fragment(ConstexprFunction):
         """Compile for one region."""
         from tle_raw.watch import refresh
 
-        refresh([self])
         try:
+            refresh([self])
             with self._lock:
-                self._key = self._key or self._compute_key()
+                self._current_key()
                 source, files, compiler = self._source, self._stamped_files, self._compiler
             return compile_source(self._adapter, source, files, bound, target, compiler=compiler, inline=self.inline)
         except TLEError as e:
@@ -263,13 +297,12 @@ class Fragment(ConstexprFunction):
             raise
 
     def _compute_key(self) -> str:
-        self._source = self._adapter.read(self._declaration)
-        self.signature = self._declaration.signature or self._source.signature
-        self._compiler = compiler_identity(self._adapter)
-        files = self.files
-        self._stamped_files, self._stamped_paths = files, tuple(map(str, files))
-        self._stamp = _stamp(self._stamped_paths)
-        contents = sorted(digest(f.read_bytes()) for f in files)
+        try:
+            self._read()
+            self._compiler = compiler_identity(self._adapter)
+        except TLEError as e:
+            e.at(fragment=self.name, source=e.context.source or self.place)
+            raise
         return digest(
             package_identity(),
             self._compiler,
@@ -279,8 +312,32 @@ class Fragment(ConstexprFunction):
             self._source.settings,
             self.signature,
             self.inline,
-            *contents,
+            *sorted(self._stamps.digests),
         )
+
+    def _read(self) -> None:
+        """Read the source, and stamp its files; again where somebody writes them between the two."""
+        for _ in range(MOST_READ):
+            self._source = self._adapter.read(self._declaration)
+            self.signature = self._declaration.signature or self._source.signature
+            self._stamped_files = self.files
+            self._stamps = FileStamps(self._stamped_files)
+            if not self._stamps.are_young or self._adapter.read(self._declaration).text == self._source.text:
+                return
+        raise FragmentSourceError("the source changes while it is read", hint="run it again when it is written")
+
+    # --- what Python asks -------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Fragment:
+        """Itself: a fragment is what it was declared as, once, like a function."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Fragment:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, as a function: another process imports the module that declares it."""
+        return imported, name_in_module(self)
 
     def _typed_signature(self) -> Signature:
         if self.signature is None and self.is_call_typed:
@@ -294,18 +351,6 @@ class Fragment(ConstexprFunction):
                 hint='annotate the stub, for example `t: InOut[Tile["f32", "M", "N"]]`',
             ).at(fragment=self.name, source=self.place)
         return self.signature
-
-
-def _stamp(paths: tuple[str, ...]) -> tuple:
-    """What a file system tells of an edit; a missing file is a stamp of its own."""
-    stamps = []
-    for path in paths:
-        try:
-            status = os.stat(path)
-            stamps.append((status.st_mtime_ns, status.st_size, status.st_ino))
-        except OSError:
-            stamps.append((0, -1, 0))
-    return tuple(stamps)
 
 
 def declare(adapter: Adapter, declaration: Declaration, inline: bool = True) -> Fragment:

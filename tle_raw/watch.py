@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import gc
 import inspect
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
@@ -13,7 +15,8 @@ from weakref import WeakValueDictionary
 from triton import knobs as triton_knobs
 from triton.runtime.jit import JITFunction
 
-from tle_raw.fragments import Fragment
+from tle_raw.errors import TLEError
+from tle_raw.fragments import Fragment, keyed_fragments
 from tle_raw.knobs import knobs
 
 _LOCK = threading.Lock()
@@ -29,7 +32,7 @@ class _User:
     def forget(self) -> None:
         """Drop what Triton remembers of these functions in memory; its disk cache is keyed by content."""
         for function in self.functions:
-            function.hash = None
+            _forget_key(function)
             function.device_caches.clear()
 
 
@@ -42,6 +45,17 @@ class CompilationListener:
 
     def __init__(self, earlier: Any) -> None:
         self.earlier = earlier
+
+    def __bool__(self) -> bool:
+        """Triton asks whether there is a listener before it computes a kernel's key: edits are seen first.
+
+        A file that cannot be read is told where the fragment is called; other kernels do not care.
+        """
+        if knobs.watch_files:
+            for fragment in keyed_fragments():
+                with suppress(TLEError):
+                    refresh([fragment])
+        return True
 
     def __call__(self, **event: Any) -> None:
         if self.earlier is not None:
@@ -81,12 +95,43 @@ def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
 
 
 def refresh(fragments: Iterable[Fragment]) -> None:
-    """Read edited fragments again, and let every kernel that uses one of them forget what it was compiled to."""
+    """Read edited fragments again, and let every kernel that uses one of them forget what it was compiled to.
+
+    Raises
+    ------
+    FragmentSourceError : a file of one cannot be read any more.
+    """
     for fragment in fragments:
-        if fragment.refresh():
-            for user in list(_USERS.values()):
-                if fragment in user.fragments:
-                    user.forget()
+        had_key = fragment.has_key
+        try:
+            is_changed = fragment.refresh()
+        except TLEError:
+            if had_key:
+                _forget(fragment)
+            raise
+        if is_changed:
+            _forget(fragment)
+
+
+def _forget(fragment: Fragment) -> None:
+    for user in list(_USERS.values()):
+        if fragment in user.fragments:
+            user.forget()
+    # Triton also remembers the key of a kernel whose compilation failed, and which nobody watches. Nothing lists those.
+    functions = [f for f in gc.get_objects() if issubclass(type(f), JITFunction)]
+    for function in functions:
+        if function.hash is not None and fragment in dependencies(function)[1]:
+            _forget_key(function)
+
+
+def _forget_key(function: JITFunction) -> None:
+    """Not while another thread computes it; but two that wait for each other go on."""
+    is_locked = function._hash_lock.acquire(timeout=1)
+    try:
+        function.hash = None
+    finally:
+        if is_locked:
+            function._hash_lock.release()
 
 
 def dependencies(kernel: JITFunction, constants: Iterable[Any] = ()) -> tuple[list[JITFunction], list[Fragment]]:

@@ -10,9 +10,10 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 
 import tle_raw
-from tests.support import compile_kernel
+from tests.support import cause_of, compile_kernel
 from tle_raw import Element
 from tle_raw.flir import hooks
+from tle_raw.frontends.raw import call
 
 
 def scaled(folder, **options):
@@ -125,18 +126,74 @@ def pointer():
     return torch.float32
 
 
-def test_an_edit_after_the_kernels_key_was_made_is_an_error_not_a_wrong_kernel(files):
+def test_an_edited_header_is_seen_by_the_next_compilation_ahead_of_time(files):
     scale = scaled(files)
 
     @triton.jit
     def kernel(x, B: tl.constexpr):
         tl.store(x + tl.arange(0, B), scale(tl.load(x + tl.arange(0, B))))
 
-    compile_kernel(kernel, {"x": "*fp32"}, {"B": 128})
+    old = compile_kernel(kernel, {"x": "*fp32"}, {"B": 128}).asm["ptx"]
     rewrite(files / "factor.h", "#define FACTOR 5.0f\n")
+    assert "0f40A00000" in compile_kernel(kernel, {"x": "*fp32"}, {"B": 128}).asm["ptx"]
+    rewrite(files / "factor.h", "#define FACTOR 2.0f\n")
+    assert compile_kernel(kernel, {"x": "*fp32"}, {"B": 128}).asm["ptx"] == old
+
+
+def test_a_mended_header_is_seen_after_a_compilation_that_failed(files):
+    rewrite(files / "factor.h", "#define FACTOR nothing\n")
+    scale = scaled(files)
+
+    @triton.jit
+    def kernel(x, B: tl.constexpr):
+        tl.store(x + tl.arange(0, B), scale(tl.load(x + tl.arange(0, B))))
+
+    with pytest.raises(tle_raw.errors.CompilationFailed):
+        compile_kernel(kernel, {"x": "*fp32"}, {"B": 128})
+    broken = kernel.cache_key
+    rewrite(files / "factor.h", "#define FACTOR 5.0f\n")
+    assert "0f40A00000" in compile_kernel(kernel, {"x": "*fp32"}, {"B": 128}).asm["ptx"]
+    assert kernel.cache_key != broken, "the code would be stored under the key of what failed"
+
+
+def test_an_edit_after_the_kernels_key_was_made_is_an_error_not_a_wrong_kernel(files, monkeypatch):
+    scale, edits = scaled(files), ["#define FACTOR 5.0f\n"]
+    check_joined = call.check_joined
+
+    def edit_while_it_is_traced():
+        check_joined()
+        if edits:
+            rewrite(files / "factor.h", edits.pop())
+
+    monkeypatch.setattr(call, "check_joined", edit_while_it_is_traced)
+
+    @triton.jit
+    def kernel(x, B: tl.constexpr):
+        tl.store(x + tl.arange(0, B), scale(tl.load(x + tl.arange(0, B))))
+
     with pytest.raises(tle_raw.errors.RegionError, match="changed after"):
         compile_kernel(kernel, {"x": "*fp32"}, {"B": 256})
     assert "0f40A00000" in compile_kernel(kernel, {"x": "*fp32"}, {"B": 256}).asm["ptx"]
+
+
+def test_a_source_file_that_is_gone_is_named_with_the_fragment_and_its_line(files):
+    scale = scaled(files)
+
+    @triton.jit
+    def kernel(x, B: tl.constexpr):
+        tl.store(x + tl.arange(0, B), scale(tl.load(x + tl.arange(0, B))))
+
+    old = compile_kernel(kernel, {"x": "*fp32"}, {"B": 128}).asm["ptx"]
+    text = (files / "scale.cu").read_text()
+    (files / "scale.cu").unlink()
+    with pytest.raises(triton.compiler.errors.CompilationError) as caught:
+        compile_kernel(kernel, {"x": "*fp32"}, {"B": 128})
+    error = cause_of(caught.value)
+    assert isinstance(error, tle_raw.errors.FragmentSourceError)
+    assert error.context.fragment == "scale" and error.context.source == scale.place
+    assert "scale(tl.load" in error.context.call_site.text
+    (files / "scale.cu").write_text(text)
+    assert compile_kernel(kernel, {"x": "*fp32"}, {"B": 128}).asm["ptx"] == old
 
 
 def test_a_fragment_compiles_once_for_many_configurations(files, monkeypatch):
