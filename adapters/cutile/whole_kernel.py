@@ -176,6 +176,7 @@ def _form(path: str, annotation: Any, argument: Any) -> Form:
                 f"argument `{path}` is an empty list: nothing says what its arrays are",
                 table=[Row(path, "arrays", "none")],
             )
+        _check_arrays(path, argument)
         dtypes = {carried_dtype(item) for item in argument}
         if len(dtypes) > 1:
             raise ArgumentTypeError(
@@ -197,6 +198,18 @@ def _form(path: str, annotation: Any, argument: Any) -> Form:
         check_dtype(path, argument)
     kind = "constant" if argument is None or isinstance(argument, str) else "value"
     return Form(path, kind, dtype=carried_dtype(argument))
+
+
+def _check_arrays(path: str, items: Sequence[Any]) -> None:
+    strangers = [
+        Row(f"{path}[{i}]", "an array", repr(item) if item is None else type(item).__name__)
+        for i, item in enumerate(items)
+        if not hasattr(item, "shape") or not hasattr(item, "dtype")
+    ]
+    if strangers:
+        raise ArgumentTypeError(f"argument `{path}` is a list of arrays, and holds others", table=strangers)
+    for i, item in enumerate(items):
+        check_dtype(f"{path}[{i}]", item)
 
 
 def multiples_of_tiles(forms: Sequence[Form], arguments: Sequence[Any]) -> Multiples:

@@ -92,6 +92,11 @@ def test_what_cannot_be_launched():
     assert "matmul" in str(caught.value)
     with pytest.raises(ArgumentTypeError, match="empty list"):
         tle_raw.fragment(everything).as_kernel()[1](x[0], [], (x[0], 1), 1, 1.0, True, x[0], "a", (16, 1))
+    for stranger, told in ((3, "int"), (None, "None"), ("x", "str"), ([x[0]], "list"), ((x[0], 1), "tuple")):
+        for items in ([x[0], stranger], [stranger], [stranger, stranger]):
+            with pytest.raises(ArgumentTypeError, match="holds others") as refused:
+                tle_raw.fragment(everything).as_kernel()[1](x[0], items, (x[0], 1), 1, 1.0, True, x[0], "a", (16, 1))
+            assert {row.got for row in refused.value.table} == {told}
 
 
 @ct.kernel
