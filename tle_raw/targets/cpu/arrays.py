@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from tle_raw.errors import LaunchError, Row
+from tle_raw.targets.cpu.memoryless import is_empty, without_memory
 
 # NumPy's names, and those of ml_dtypes, that Triton knows.
 DTYPES = frozenset(
@@ -159,9 +160,12 @@ def _tensor_address(tensor: Any, name: str) -> int:
     if device is not None and getattr(device, "type", "cpu") != "cpu":
         raise elsewhere(name, str(device))
     try:
-        return int(tensor.data_ptr())
+        address = int(tensor.data_ptr())
     except RuntimeError as e:  # torch: sparse tensors and those without storage have no address
-        raise LaunchError(f"argument `{name}`: the tensor has no address: {e}") from e
+        raise without_memory(tensor, name, str(e)) from e
+    if not address and not is_empty(tensor):
+        raise without_memory(tensor, name)
+    return address
 
 
 def elsewhere(name: str, where: str) -> LaunchError:
