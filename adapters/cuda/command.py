@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tle_raw.adapters.cuda.block_indices import index_defines
 from tle_raw.adapters.cuda.options import Options
 from tle_raw.adapters.cuda.toolchain import INCLUDE, Toolchain
 
@@ -32,6 +33,7 @@ def command_line(
     command += ["-fno-caret-diagnostics", "-fno-color-diagnostics", "-fmessage-length=0", "-std=c++17", "-O3"]
     # "directives": PTX gets .loc lines and no debug sections; the folder keeps the text the same anywhere
     command += ["-gline-directives-only", "-fdebug-compilation-dir=."] if line_info else []
+    command += index_defines(options.block, options.grid)
     # other defines come after the headers that every unit needs: -DT=float would break them
     command += [f"-D{define}" for define in options.defines if define.startswith("_")]
     # a source string's quoted includes start at its Python file's folder, a file's own at the file

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tle_raw.adapters.cuda.block_indices import GRID_FUNCTION
 from tle_raw.adapters.cuda.prototypes import Prototype
 from tle_raw.adapters.cuda.refusals import refuse_instructions
 from tle_raw.bound import POINTER, TILE, BoundParameter, BoundSignature
@@ -25,8 +26,6 @@ from tle_raw.linker.shared_memory import SHARED_SPACE
 
 # The variable below the user's code that holds the kernel's address: it tells its symbol.
 SYMBOL = "tle_raw_kernel"
-# Functions that stand for block indices and grid extents until this module puts values in their place.
-GRID_FUNCTION = "tle_raw_grid_"
 _GRID_CALL = re.compile(rf"(?:tail |notail )?call [^@\n]*@{GRID_FUNCTION}(\w+)\(\)(?: #\d+)?")
 
 

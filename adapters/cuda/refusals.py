@@ -11,7 +11,10 @@ from tle_raw.flir.cpu.team.instructions import calls
 from tle_raw.flir.cpu.team.sites import Sites
 from tle_raw.linker.llvm_text import Module
 
-_LAUNCH = re.compile(r"reference to __global__ function '(\w+)' in __(?:global|device|host)__|'(cudaLaunch\w+)'")
+_LAUNCH = re.compile(
+    r"reference to __global__ function '(\w+)' in __(?:global|device|host)__"
+    r"|'(cudaLaunch(?:Kernel|Device|Cooperative|HostFunc)\w*)'"
+)
 _TEXTURES = re.compile(r"'(texture|surface|tex(?:1D|2D|3D|Cubemap)\w*|surf(?:1D|2D|3D|Cubemap)\w*)'")
 # PTX that a region's launch gives no meaning to, by the beginning of the instruction.
 _INSTRUCTIONS = (

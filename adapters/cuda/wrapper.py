@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tle_raw.adapters.cuda.block_indices import undefine_lines
 from tle_raw.adapters.cuda.declarations import Function
 from tle_raw.adapters.cuda.kernel_entry import SYMBOL
 from tle_raw.adapters.cuda.options import Options
@@ -80,10 +80,9 @@ def _user_lines(
     text: str, line: str, prologue: Iterable[str], options: Options, team: Team | None = None
 ) -> Iterator[str]:
     yield f'#line 1 "{LABEL}"'
+    yield from undefine_lines(options.block, options.grid)
     yield from (f"#define {define} 1" for define in (team.defines if team else ()))
     yield from prologue
-    yield from _block_lines(options.block)
-    yield from _grid_lines(dict(options.grid))
     yield from define_lines(options)
     yield from ['extern "C" {'] if options.extern_c else []
     yield f'#include "{options.file}"' if options.file else f"{line}\n{text}"
@@ -165,31 +164,6 @@ def _prologue(bound: BoundSignature) -> Iterator[str]:
     yield "#include <tle_raw/arguments.h>"
     for name, value in bound.names:
         yield f"#define TLE_{name} {name_text(value)}"
-
-
-def _block_lines(block: tuple[int, ...]) -> Iterator[str]:
-    """The user's own threadIdx; a 1-D block is what Triton has anyway."""
-    if len(block) < 2 or math.prod(block[1:]) == 1:
-        return
-    for axis, extent in zip("XYZ", (*block, 1, 1), strict=False):
-        yield f"#define TLE_RAW_BLOCK_{axis} {extent}u"
-    yield "#include <tle_raw/block.h>"
-
-
-def _grid_lines(grid: Mapping[str, int | str]) -> Iterator[str]:
-    """blockIdx and gridDim where the caller says where they come from; otherwise they are the kernel's own."""
-    if not grid:
-        return
-    for axis, letter in enumerate("xyz"):
-        index = grid.get(f"blockIdx.{letter}", axis)
-        extent = grid.get(f"gridDim.{letter}", index if isinstance(index, int) else "")
-        yield f"#define TLE_RAW_AXIS_blockIdx_{letter} {_axis_text(f'blockIdx_{letter}', index, 'ctaid')}"
-        yield f"#define TLE_RAW_AXIS_gridDim_{letter} {_axis_text(f'gridDim_{letter}', extent, 'nctaid')}"
-    yield "#include <tle_raw/grid.h>"
-
-
-def _axis_text(name: str, place: int | str, register: str) -> str:
-    return f"__nvvm_read_ptx_sreg_{register}_{'xyz'[place]}()" if isinstance(place, int) else f"tle_raw_grid_{name}()"
 
 
 def _kernel_lines(bound: BoundSignature, callee: Callee) -> Iterator[str]:

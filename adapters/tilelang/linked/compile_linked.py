@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -152,7 +152,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
     toolchain, headers = find_toolchain(), _headers()
     linked = linked_unit(source, linkable, bound, target.arch)
     headers += curand_folders(linked.unit.text, toolchain.toolkit.root)
-    command = _command(toolchain, headers, source.place, linkable, target.arch)
+    command = _command(toolchain, headers, source.place, linkable, linked.lowered.block, target.arch)
     run = run_compiler(command, linked.unit.text, knobs.compile_timeout)
     if run.returncode != 0:
         raise explain(run, toolchain, headers, target.arch, knobs.compile_timeout)
@@ -173,7 +173,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
 
 
 def _command(
-    toolchain: Toolchain, headers: tuple[Path, ...], place: Place, linkable: Linkable, arch: str
+    toolchain: Toolchain, headers: tuple[Path, ...], place: Place, linkable: Linkable, block: Sequence[int], arch: str
 ) -> tuple[str, ...]:
     from tle_raw.knobs import knobs
 
@@ -188,7 +188,7 @@ def _command(
     flags += _FAST_MATH if settings.get("tl.enable_fast_math") else ()
     flags += _users(settings.get("tl.device_compile_flags") or ())
     folder = Path(place.file).parent
-    options = read_options({"source": "", "flags": flags}, folder)
+    options = read_options({"source": "", "flags": flags, "block": tuple(block)}, folder)
     return command_line(toolchain, options, arch, folder, bool(knobs.line_info))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tle_raw.adapters.cuda.block_indices import undefine_lines
 from tle_raw.adapters.cuda.wrapper import LABEL, crossing_type
 from tle_raw.adapters.tilelang.linked.descriptors import BYTES, DESCRIPTORS
 from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction
@@ -68,8 +68,8 @@ def write_unit(
     entry = entry_name(name, [function.text, bound.to_json(), repr(sorted(places.items())), repr(tiles), *content])
     lines = [
         f'#line 1 "{LABEL}"',
+        *undefine_lines(lowered.block),
         "#define TLE_RAW_FLAT_BLOCK 1",
-        *_block_lines(lowered.block),
         "#include <tle_raw/packed_floats.h>",
         "#include <tle_raw/tilelang.h>",
         "#include <tle_raw/tilelang_warps.h>",
@@ -91,15 +91,6 @@ def _barrier_lines(lowered: Lowered, threads: int) -> Iterator[str]:
     """Idle warps take no part in the barriers of TileLang's threads, its templates' included."""
     if lowered.threads != threads:
         yield f"#define __syncthreads() tle::tilelang::wait_for_threads<{lowered.threads}>()"
-
-
-def _block_lines(block: tuple[int, int, int]) -> Iterator[str]:
-    """threadIdx and blockDim of a block of more than one dim, for TileLang's templates too."""
-    if math.prod(block[1:]) == 1:
-        return
-    for axis, extent in zip("XYZ", block):
-        yield f"#define TLE_RAW_BLOCK_{axis} {extent}u"
-    yield "#include <tle_raw/block.h>"
 
 
 def _entry(
