@@ -6,12 +6,12 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tle_raw.errors import ToolchainError
+from tle_raw.linker.child_process import Limits, default_memory, run_child
 from tle_raw.linker.wheels import package_folder
 
 SYSTEM_NAMES = ("clang-21", "clang-20", "clang-19", "clang")
@@ -66,10 +66,8 @@ def _commands(asked: str | None) -> Iterator[tuple[str, ...]]:
 def _version(command: tuple[str, ...], mtime: int) -> str:
     """What ``--version`` tells, asked once per file; "" when it does not run."""
     try:
-        run = subprocess.run(
-            [*command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
+        run = run_child([*command, "--version"], limits=Limits(60, default_memory()))
+    except OSError:
         return ""
-    found = re.search(r"clang version (\d+\.\d+\.\d+\S*)", run.stdout)
-    return found[1] if found else ""
+    found = re.search(rb"clang version (\d+\.\d+\.\d+\S*)", run.output)
+    return found[1].decode() if found and run.returncode == 0 else ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tle_raw.linker.child_process import Limits, default_memory, run_child
 
 TIMEOUT_SECONDS = 60.0
 
@@ -50,11 +51,11 @@ def run_tool(name: str, *arguments: str, timeout: float = TIMEOUT_SECONDS) -> To
     if tool is None:
         return ToolOutput("", f"{name} was not found in Triton's wheel, on PATH or under CUDA_HOME")
     try:
-        run = subprocess.run([str(tool), *arguments], capture_output=True, text=True, errors="replace", timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return ToolOutput("", f"{name} took longer than {timeout:g} s")
+        run = run_child([str(tool), *arguments], limits=Limits(timeout, default_memory()))
     except OSError as error:
         return ToolOutput("", f"{name} could not be run: {error}")
+    if run.returncode is None:
+        return ToolOutput("", f"{name} took longer than {timeout:g} s")
     if run.returncode:
-        return ToolOutput("", f"{name} failed with {run.returncode}: {run.stderr.strip()[:200]}")
-    return ToolOutput(run.stdout)
+        return ToolOutput("", f"{name} failed with {run.returncode}: {run.messages.strip()[:200]}")
+    return ToolOutput(run.output.decode("utf-8", "replace"))

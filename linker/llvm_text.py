@@ -96,6 +96,8 @@ _STARTERS = frozenset(
 )
 _NAMED = {"@": "global", "%": "type", "$": "comdat", "!": "metadata", "^": "summary"}
 _OPEN, _CLOSE = "({[", ")}]"
+# Compilers write a dozen. LLVM's own reader, and ours of types, call themselves for each and run out of stack.
+_DEEPEST = 64
 
 
 def tokenize(text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
@@ -206,6 +208,8 @@ def _after_group(text: str, position: int) -> int:
             raise unreadable(text, opened[-1], "a bracket that is never closed")
         if bracket in _OPEN:
             opened.append(position)
+            if len(opened) > _DEEPEST:
+                raise unreadable(text, opened[0], f"brackets inside brackets, more than {_DEEPEST} deep")
         elif _CLOSE.index(bracket) != _OPEN.index(text[opened.pop()]):
             raise unreadable(text, position, "a bracket that closes another kind")
         position += 1

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-# Variables that add includes or flags behind the cache key's back.
-_HIDDEN_INPUTS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "CCC_OVERRIDE_OPTIONS")
+from tle_raw.linker.child_process import Limits, default_memory, run_child
 
 
 @dataclass(frozen=True)
@@ -29,60 +24,35 @@ class Run:
 
 
 def run_compiler(command: tuple[str, ...], unit: str, timeout: float, output: tuple[str, ...] = ()) -> Run:
-    """Compile ``unit`` to LLVM IR text in an empty folder, and learn which files were read."""
+    """Compile ``unit`` to LLVM IR text in an empty folder, and learn which files were read.
+
+    ``output`` are flags that ask for something else, which the compiler prints.
+    """
     with tempfile.TemporaryDirectory(prefix="tle_raw-") as temporary:
         folder = Path(temporary)
-        dependencies = folder / "files.d"
-        if output:
-            full = (*command, *output, "-")
-        else:
-            full = (
-                *command,
-                "-S",
-                "-emit-llvm",
-                "-MD",
-                "-MF",
-                str(dependencies),
-                "-o",
-                str(folder / "out.ll"),
-                "-",
-            )
+        written, dependencies = folder / "out.ll", folder / "files.d"
+        asked = output or ("-S", "-emit-llvm", "-MD", "-MF", str(dependencies), "-o", str(written))
         start = time.perf_counter()
-        returncode, text, log = _run(full, unit, timeout, folder)
+        # surrogateescape: paths come from the file system as they are
+        done = run_child(
+            (*command, *asked, "-"),
+            data=unit.encode("utf-8", "surrogateescape"),
+            folder=folder,
+            limits=Limits(timeout, default_memory()),
+        )
         seconds = time.perf_counter() - start
-        if not output and returncode == 0:
-            text = (folder / "out.ll").read_text(encoding="utf-8", errors="surrogateescape")
-        files = dependency_files(dependencies.read_text(encoding="utf-8")) if dependencies.is_file() else ()
-        return Run(returncode, text, log, files, seconds, (*command, "-S", "-emit-llvm", "-o", "-", "-"))
+        text = done.output.decode("utf-8", "surrogateescape") if output else _read(written)
+        files = dependency_files(_read(dependencies))
+        return Run(done.returncode, text, done.messages, files, seconds, (*command, "-S", "-emit-llvm", "-o", "-", "-"))
+
+
+def _read(file: Path) -> str:
+    """What the compiler wrote, or nothing: some flags make it do something else."""
+    return file.read_text(encoding="utf-8", errors="surrogateescape") if file.is_file() else ""
 
 
 def dependency_files(text: str) -> tuple[Path, ...]:
-    """Files of a Makefile rule as compilers write it; a backslash or a dollar protects odd characters."""
+    """Files of a Makefile rule as compilers write it; a backslash or a dollar protects odd characters, no tab."""
     _, _, files = text.replace("\\\n", " ").partition(": ")
-    words = re.findall(r"(?:\\[ #\\]|\$\$|[^\s])+", files)
+    words = re.findall(r"(?:\\[ #\\]|\$\$|[^ \n])+", files)
     return tuple(Path(re.sub(r"\\([ #])", r"\1", word).replace("$$", "$")) for word in words if word != "-")
-
-
-def _run(command: Iterable[str], unit: str, timeout: float, folder: Path) -> tuple[int | None, str, str]:
-    environment = {key: value for key, value in os.environ.items() if key not in _HIDDEN_INPUTS}
-    # surrogateescape: paths come from the file system as they are
-    with subprocess.Popen(
-        [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
-        env=environment, encoding="utf-8", errors="surrogateescape", start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            text, log = process.communicate(unit, timeout=timeout)
-        except BaseException as error:
-            _end(process)
-            if isinstance(error, subprocess.TimeoutExpired):
-                return None, "", ""
-            raise
-        return process.returncode, text, log
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End the compiler and the programs that it started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except (AttributeError, OSError):
-        process.kill()

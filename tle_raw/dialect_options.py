@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 from tle_raw.errors import DialectError
 
 IGNORED = ("inline",)  # the hub's own
+# U+DC80 to U+DCFF stand for bytes of a file's name that are no UTF-8.
+_UNUSABLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
 
 
 def known_options(
@@ -34,8 +37,29 @@ def known_options(
                 hint=f"did you mean {' or '.join(near)}?" if near else "it takes " + ", ".join(names),
             )
         if value is not None:
+            _check_characters(known, value)
             given[known] = value
     return given
+
+
+def _check_characters(name: str, value: object) -> None:
+    """Programs and files take no text with a zero in it, nor half of a surrogate pair.
+
+    Raises
+    ------
+    DialectError : a text or a path of the value holds one. The name of a file that is no UTF-8 may, as Python gives it.
+    """
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _check_characters(name, item)
+    elif isinstance(value, (str, os.PathLike)):
+        text = os.fsdecode(value)
+        wrong = _UNUSABLE.search(text)
+        if wrong:
+            line = text.count("\n", 0, wrong.start()) + 1
+            raise DialectError(f"{name}= holds the character U+{ord(wrong[0]):04X}, in its line {line}")
 
 
 def wrong_type(name: str, expected: str, value: object) -> DialectError:

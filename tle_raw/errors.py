@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+_WIDEST = 400  # of a line that is shown
+
 
 @dataclass(frozen=True)
 class Place:
@@ -86,7 +88,8 @@ class TLEError(Exception):
         return self
 
     def __str__(self) -> str:
-        return "\n".join(_render(self))
+        # A file's name that is no UTF-8 must not keep the error from being printed.
+        return "\n".join(_render(self)).encode("utf-8", "backslashreplace").decode()
 
     def __reduce__(
         self,
@@ -107,14 +110,20 @@ def _render(error: TLEError) -> Iterator[str]:
         if place:
             yield f"  {label}: {place}"
             if place.text:
-                yield f"    {place.text.rstrip()}"
-                if place.column:
-                    yield "    " + " " * (place.column - 1) + "^"
+                yield from _render_line(place.text.rstrip(), place.column)
     yield from _render_table(error.table)
     if error.log:
         yield from ("  | " + line for line in error.log.rstrip().splitlines())
     if error.hint:
         yield f"  hint: {error.hint}"
+
+
+def _render_line(text: str, column: int) -> Iterator[str]:
+    """A line of the user's with a mark below its column; of a very long one the part around it."""
+    start = max(column - _WIDEST // 2, 0) if len(text) > _WIDEST else 0
+    yield f"    {text[start : start + _WIDEST]}"
+    if column:
+        yield "    " + " " * (column - start - 1) + "^"
 
 
 def _render_table(rows: Sequence[Row]) -> Iterator[str]:

@@ -13,7 +13,7 @@ def digest(*parts: object) -> str:
     """SHA-256 of parts, each with its length, so that no two lists of parts look alike."""
     state = hashlib.sha256()
     for part in parts:
-        data = part if isinstance(part, bytes) else str(part).encode()
+        data = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogateescape")
         state.update(f"{len(data)}:".encode())
         state.update(data)
     return state.hexdigest()

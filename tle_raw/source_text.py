@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import FragmentSourceError, Place
+
+LARGEST = 256 << 20
 
 
 def is_path(source: object) -> bool:
@@ -72,6 +75,7 @@ def read_bytes(path: Path, suffixes: Sequence[str], language: str) -> bytes:
     FragmentSourceError : the file is missing or cannot be read.
     """
     try:
+        _check_file(path)
         return path.read_bytes()
     except FileNotFoundError:
         raise FragmentSourceError(
@@ -79,6 +83,15 @@ def read_bytes(path: Path, suffixes: Sequence[str], language: str) -> bytes:
         ) from None
     except OSError as error:
         raise FragmentSourceError(f"the source file {path} cannot be read: {error.strerror}") from error
+
+
+def _check_file(path: Path) -> None:
+    """A pipe or a device has no end, or none in time."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise FragmentSourceError(f"the source {path} is no regular file")
+    if status.st_size > LARGEST:
+        raise FragmentSourceError(f"the source file {path} is larger than {LARGEST >> 20} MiB")
 
 
 def _near_files(path: Path, suffixes: Sequence[str], language: str) -> str:

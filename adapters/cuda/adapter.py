@@ -14,7 +14,15 @@ from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.command import command_line
 from tle_raw.adapters.cuda.declarations import Function, functions
-from tle_raw.adapters.cuda.explain import Attempt, belongs_to, explain, is_kernel_after_all, warnings_text, with_text
+from tle_raw.adapters.cuda.explain import (
+    Attempt,
+    belongs_to,
+    check_written,
+    explain,
+    is_kernel_after_all,
+    warnings_text,
+    with_text,
+)
 from tle_raw.adapters.cuda.includes import Closure, closure
 from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.left_out import refuse_defaults
@@ -38,7 +46,7 @@ from tle_raw.adapters.cuda.wrapper import (
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
 from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
-from tle_raw.linker.run_compiler import dependency_files, run_compiler
+from tle_raw.linker.run_compiler import Run, dependency_files, run_compiler
 from tle_raw.signature import Signature
 from tle_raw.source_text import place_of_text
 from tle_raw.target import Target
@@ -145,9 +153,10 @@ class CudaAdapter:
             return self._compile(source, bound, target, made_kernel=True)
         if run.returncode != 0:
             raise explain(attempt, knobs.compile_timeout)
+        check_written(attempt)
         if options.file and read_file(options.file) != source.text:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
-        files = tuple(sorted({file for file in run.files if not belongs_to(toolchain.folders, file)}))
+        files = _read_files(run, toolchain)
         text, shared = run.text, 0
         if use is not None and team is not None:
             text = add_thread_entry(text, unit.entry, use)
@@ -184,6 +193,18 @@ class CudaAdapter:
         """The function that the author is expected to write, in two forms."""
         name = split_symbol(source.symbol)[0].rpartition("::")[2] if source else signature.name
         return prototype_text(name, signature)
+
+
+def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:
+    """The files of the user's that the compiler read."""
+    files = tuple(sorted({file for file in run.files if not belongs_to(toolchain.folders, file)}))
+    for file in files:
+        if not file.exists():
+            raise FragmentSourceError(
+                f"the compiler says that it read {file}, and there is no such file",
+                hint="it cannot tell a name that holds a backslash or a line end: rename the file or the folder",
+            )
+    return files
 
 
 def _own_signature(source: Source, declaration: Declaration) -> Signature | None:

@@ -6,11 +6,11 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tle_raw.linker.child_process import Limits, default_memory, run_child
 from tle_raw.linker.wheels import package_folder, wheel_files, wheel_version
 
 SYSTEM_NAMES = ("clang-21", "clang-20", "clang-19", "clang")
@@ -155,12 +155,12 @@ def _probe(command: tuple[str, ...], mtime: int, size: int) -> tuple[str, str, s
             _output(command, "--print-targets"),
             _output(command, "-print-resource-dir").strip(),
         )
-    except (OSError, subprocess.SubprocessError) as error:
+    except OSError as error:
         return f"it does not run: {error}"
 
 
 def _output(command: tuple[str, ...], argument: str) -> str:
-    run = subprocess.run(
-        [*command, argument], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True
-    )
-    return run.stdout
+    run = run_child([*command, argument], limits=Limits(60, default_memory()))
+    if run.how:
+        raise OSError(f"`{' '.join(command)} {argument}` {run.how}")
+    return run.output.decode("utf-8", "replace")

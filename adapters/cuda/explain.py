@@ -24,7 +24,9 @@ from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
 from tle_raw.adapters.cuda.toolchain import Toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL
 from tle_raw.bound import BoundSignature
-from tle_raw.errors import CompilationFailed, Context, Place, SymbolError, TLEError, ToolchainError
+from tle_raw.errors import CompilationFailed, Context, DialectError, Place, Row, SymbolError, TLEError, ToolchainError
+from tle_raw.linker.child_process import how_it_ended
+from tle_raw.linker.llvm_text import UnreadableIRError, read_module
 from tle_raw.linker.run_compiler import Run
 
 LOG_LINES = 40
@@ -63,17 +65,45 @@ def explain(attempt: Attempt, timeout: float) -> TLEError:
     diagnostics = parse_diagnostics(run.log)
     errors = [diagnostic for diagnostic in diagnostics if diagnostic.is_error]
     if crashed(run.returncode, run.log):
-        return _tool_error(attempt, f"the compiler crashed (return code {run.returncode})")
+        return _tool_error(attempt, f"the compiler {_crash(run.returncode)}")
     if not errors:
         return _tool_error(attempt, f"the compiler failed (return code {run.returncode})")
     error, rest = errors[0], errors[1:]
     unclosed = _unclosed(attempt, errors)
     if unclosed:
         return unclosed
-    found = _arch(attempt, error) or _missing_header(attempt, error) or _refused(attempt, error)
+    found = (
+        _foreign_warning(attempt, error)
+        or _arch(attempt, error)
+        or _missing_header(attempt, error)
+        or _refused(attempt, error)
+    )
     if found is None and error.location and error.location.file == LABEL:
         found = _wrapper_error(attempt, error)
     return found or _compilation_failed(attempt, error, rest)
+
+
+def check_written(attempt: Attempt) -> None:
+    """The compiler says that all is well; what it wrote must be LLVM IR that defines something.
+
+    Raises
+    ------
+    ToolchainError : it is not.
+    """
+    text = attempt.run.text
+    try:
+        if any(read_module(text).of_kind("define")):
+            return
+        got = "LLVM IR without a function" if text.strip() else "nothing"
+    except UnreadableIRError as error:
+        got = f"something else: {error.message}"
+    raise ToolchainError(
+        f"the compiler wrote no code, and reported no error: {' '.join(attempt.toolchain.clang.command)}",
+        table=[Row("output", "LLVM IR", got)],
+        log=attempt.run.log[-2000:],
+        hint="knobs.cuda.clang names the compiler; a flag may make it do something else than compile",
+        context=Context(source=attempt.source.place),
+    )
 
 
 def warnings_text(attempt: Attempt) -> str:
@@ -86,6 +116,22 @@ def _tool_error(attempt: Attempt, message: str) -> TLEError:
     lines = [line for line in attempt.run.log.splitlines() if line.strip()][-LOG_LINES:]
     log = "\n".join([f"compiler: clang {attempt.toolchain.version}", " ".join(attempt.run.command), *lines])
     return CompilationFailed(message, log=log, context=Context(source=attempt.source.place))
+
+
+def _crash(returncode: int) -> str:
+    return how_it_ended(returncode) if returncode < 0 else f"crashed (return code {returncode})"
+
+
+def _foreign_warning(attempt: Attempt, error: Diagnostic) -> TLEError | None:
+    """A warning in code that is not the user's, which a flag of the user's made an error."""
+    if "[-Werror" not in error.text or first_location(error, attempt.is_users):
+        return None
+    return DialectError(
+        f"a flag makes an error of a warning in code that is not the fragment's: {error.text}",
+        log="\n".join(error.lines()),
+        hint="name what is to be an error: -Werror=return-type instead of -Werror",
+        context=Context(source=attempt.source.place),
+    )
 
 
 def _arch(attempt: Attempt, error: Diagnostic) -> TLEError | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tle_raw
+from tle_raw.adapters.cuda.refused_flags import check_define, check_flag
 from tle_raw.dialect_options import absolute_path, known_options, wrong_type
 from tle_raw.errors import DialectError
 
@@ -21,31 +22,6 @@ _INSTALLED = ("site-packages", "dist-packages")
 AXES = tuple(f"{variable}.{axis}" for variable in ("blockIdx", "gridDim") for axis in "xyz")
 ALIASES = {"extern_func_name": "symbol"}  # FlagTree's name
 
-# Flags that would change what the adapter itself decides, and what to write instead.
-_REFUSED = {
-    "-o": "the output belongs to tle_raw",
-    "-c": "the compiler always writes LLVM IR",
-    "-S": "the compiler always writes LLVM IR",
-    "-E": "the compiler always writes LLVM IR",
-    "-M": "the dependency files belong to tle_raw",
-    "-emit-llvm": "the compiler always writes LLVM IR",
-    "-fsyntax-only": "the compiler always writes LLVM IR",
-    "-x": "the language is CUDA",
-    "-": "the input belongs to tle_raw",
-    "--cuda-": "the target gives the architecture; knobs.cuda.toolkit names a toolkit",
-    "-nocuda": "the headers come from knobs.cuda.toolkit",
-    "--offload": "the target gives the architecture",
-    "-target": "the target gives the architecture",
-    "--target": "the target gives the architecture",
-    "-march": "the target gives the architecture",
-    "-arch": "the target gives the architecture",
-    "-gencode": "the target gives the architecture",
-    "-resource-dir": "knobs.cuda.clang names a clang",
-    "-fgpu-rdc": "everything is linked into one kernel anyway",
-    "-flto": "everything is linked into one kernel anyway",
-    "-rdc": "everything is linked into one kernel anyway",
-}
-_REFUSED_WHOLE = ("-c", "-S", "-E", "-")
 # nvcc's spellings that porters bring along.
 _NVCC = {
     "--use_fast_math": ("-fgpu-flush-denormals-to-zero", "-fgpu-approx-transcendentals"),
@@ -135,7 +111,10 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
     for name in ("source", "symbol"):
         if not isinstance(given.get(name, ""), str):
             raise wrong_type(name, "text", given[name])
-    flags, defines, includes = _flags(_items("flags", given.get("flags", ())), folder)
+    flags, flag_defines, includes = _flags(_items("flags", given.get("flags", ())), folder)
+    defines = (*_defines(given.get("defines", ())), *flag_defines)
+    for define in defines:
+        check_define(define)
     return Options(
         absolute_path("file", given["file"], folder) if "file" in given else None,
         given.get("source"),
@@ -144,7 +123,7 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
             absolute_path("include_dirs", item, folder)
             for item in _items("include_dirs", given.get("include_dirs", ()))
         ),
-        (*_defines(given.get("defines", ())), *defines),
+        defines,
         flags,
         includes,
         read_block(given.get("block", ())),
@@ -215,7 +194,7 @@ def _flags(flags: Iterable[Any], folder: Path) -> tuple[tuple[str, ...], tuple[s
         flag = rest.pop(0)
         if not isinstance(flag, str) or not flag.strip():
             raise wrong_type("flags", "a list of texts", flag)
-        _check(flag)
+        check_flag(flag)
         option = next((o for o in _INCLUDE_FLAGS if flag.startswith(o) and not flag.startswith("-include-pch")), None)
         if option:
             value = flag[len(option) :] or (rest.pop(0) if rest else "")
@@ -231,15 +210,3 @@ def _flags(flags: Iterable[Any], folder: Path) -> tuple[tuple[str, ...], tuple[s
         else:
             found += _NVCC.get(flag, (flag,))
     return tuple(found), tuple(defines), tuple(includes)
-
-
-def _check(flag: str) -> None:
-    for refused, reason in _REFUSED.items():
-        whole = refused in _REFUSED_WHOLE
-        if flag == refused or (not whole and flag.startswith(refused)):
-            raise DialectError(f"the flag {flag!r} cannot be used here: {reason}")
-    if not flag.startswith("-"):
-        raise DialectError(
-            f"the flag {flag!r} would be a second input file",
-            hint="each flag is its own item: flags=('-I', 'folder')",
-        )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from tle_raw.errors import FragmentSourceError, ToolchainError
+from tle_raw.linker.child_process import CHILD_STACK, Finished, Limits, default_memory, python_child, run_child
 from tle_raw.linker.clang import find_clang
 
 CHILD = Path(__file__).with_name("bitcode_child.py")
@@ -35,14 +32,10 @@ def disassemble(data: bytes) -> str:
     """
     refused = []
     for name, command in _tools():
-        with tempfile.TemporaryDirectory(prefix="tle_raw-") as folder:
-            output = Path(folder, "module.ll")
-            run = _run([*command, *(("-o", str(output), "-") if name == "clang" else ())], data)
-            if run is not None and run.returncode == 0:
-                text = output.read_bytes() if name == "clang" else run.stdout
-                return text.decode("utf-8", "surrogateescape")
-            said = "it did not finish" if run is None else run.stderr.decode("utf-8", "replace").strip()
-            refused.append(f"{name}: {(said.splitlines() or ['it failed'])[-1][:300]}")
+        done = run_child(command, data=data, limits=_limits())
+        if not done.how and done.output.strip():
+            return done.output.decode("utf-8", "surrogateescape")
+        refused.append(f"{name}: {_last_line(done)}")
     if not refused:
         raise ToolchainError("bitcode is read by llvmlite or by clang, and neither is installed", hint=INSTALL)
     raise FragmentSourceError(
@@ -54,20 +47,21 @@ def disassemble(data: bytes) -> str:
 
 def _tools() -> Iterator[tuple[str, list[str]]]:
     if find_spec("llvmlite"):
-        yield "llvmlite", [sys.executable, "-P", str(CHILD)]
+        yield "llvmlite", python_child(CHILD, limits=_limits())
     try:
         clang = find_clang()
     except ToolchainError:
         return
     flags = ["--target=nvptx64-nvidia-cuda", "-x", "ir", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes"]
-    yield "clang", [*clang.command, *flags]
+    yield "clang", [*clang.command, *flags, "-o", "-", "-"]
 
 
-def _run(command: list[str], data: bytes) -> subprocess.CompletedProcess[bytes] | None:
+def _last_line(done: Finished) -> str:
+    lines = [line.strip() for line in done.messages.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else f"it {done.how or 'wrote nothing'}"
+
+
+def _limits() -> Limits:
     from tle_raw.knobs import knobs
 
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    try:
-        return subprocess.run(command, input=data, env=environment, capture_output=True, timeout=knobs.compile_timeout)
-    except subprocess.TimeoutExpired:
-        return None
+    return Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)

@@ -1,30 +1,48 @@
-"""Holds LLVM IR against LLVM itself before it comes near a kernel: text is anybody's, and LLVM trusts what it links."""
+"""Holds LLVM IR against LLVM itself, in a child: text is anybody's, and LLVM ends the process over what it trusts."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
 import tempfile
+from dataclasses import dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from tle_raw.adapters.llvm.lines import refusal
 from tle_raw.bound import BoundSignature
+from tle_raw.compilation import older_llvm
 from tle_raw.errors import CompilationFailed, Context, Place, ToolchainError, UnsupportedFeatureError
+from tle_raw.linker.child_process import CHILD_STACK, Finished, Limits, default_memory, python_child, run_child
 from tle_raw.linker.clang import find_clang
-from tle_raw.linker.device_code import parse
-from tle_raw.linker.llvmlite_binding import load_llvmlite
 
 # What is no intrinsic for the running LLVM becomes a call of a function.
 _INTRINSIC_CALL = re.compile(r"^\s*call[^;\n]*?\b(llvm\.[\w.$]+)", re.MULTILINE)
-CHILD = Path(__file__).with_name("libtriton_child.py")
+CHILD = Path(__file__).with_name("llvm_child.py")
 INSTALL = "pip install 'tle_raw[llvm]'"
+STRIPPED = "warning: the debug info is not valid, and was left out"
 # As Triton's own types cross in the llvm dialect.
 _MLIR = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr addrspace(1)": "!llvm.ptr<1>"}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A module that LLVM read: its text as LLVM prints it, what was optimised of it, and warnings."""
+
+    text: str
+    optimised: str = ""
+    warnings: str = ""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function to add to the module for the trial."""
+
+    text: str
+    name: str
+    arch: str
 
 
 def verify(text: str, start: Place) -> None:
@@ -35,77 +53,70 @@ def verify(text: str, start: Place) -> None:
     CompilationFailed : LLVM refuses it, at the user's line.
     ToolchainError : there is neither llvmlite nor clang; the LLVM inside Triton looks at no module's form.
     """
-    try:
-        llvm = load_llvmlite()
-    except ToolchainError:
-        _verify_by_clang(text, start)
-        return
-    with llvm.create_context() as context:
-        try:
-            with parse(llvm, text, context) as module:
-                module.verify()
-        except RuntimeError as error:
-            raise refusal(text, start, str(error)) from None
+    if find_spec("llvmlite"):
+        _ask({"text": text, "verify": True}, text, "", start, start)
+    else:
+        _printed_by_clang(text, start)
 
 
-def _verify_by_clang(text: str, start: Place) -> None:
-    try:
-        clang = find_clang()
-    except ToolchainError as error:
-        raise ToolchainError(
-            "LLVM IR is checked by llvmlite or by clang, and neither is installed", hint=INSTALL
-        ) from error
-    command = [*clang.command, "--target=nvptx64-nvidia-cuda", "-x", "ir", "-S", "-emit-llvm", "-O0", "-o", os.devnull]
-    with tempfile.TemporaryDirectory(prefix="tle_raw-") as folder:
-        file = Path(folder, "module.ll")
-        file.write_text(text)
-        run = subprocess.run(
-            [*command, "-Wno-override-module", str(file)], capture_output=True, text=True, timeout=_timeout()
-        )
-    if run.returncode:
-        raise refusal(text, start, run.stderr.replace(str(file), "<string>"))
+def try_code(
+    text: str, is_valid: bool, probe: Function, bound: BoundSignature, optimise: Function | None, start: Place,
+    place: Place,
+) -> Tried:  # fmt: skip
+    """Verify the module where it is not ``is_valid`` yet, and generate code for a kernel that calls ``probe``.
 
-
-def check_code(text: str, entry: str, bound: BoundSignature, arch: str, start: Place) -> None:
-    """Generate code for a kernel that calls the entry, in a process of its own.
-
-    ``text`` is what will be linked. LLVM ends its process over an instruction that the target does not have.
+    ``start`` is where the text's first line stands, ``place`` the called function's line.
 
     Raises
     ------
-    CompilationFailed : the LLVM inside the running Triton cannot read the module, or fails over it.
+    CompilationFailed : LLVM refuses the module, or fails over it.
     UnsupportedFeatureError : an instruction that the target does not have.
+    ToolchainError : as for ``verify``.
     """
-    asked = {"root": _root(entry, bound), "library": text, "arch": arch, "features": _features(arch)}
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    try:
-        run = subprocess.run(
-            [sys.executable, "-P", str(CHILD)],
-            input=json.dumps(asked),
-            env=environment,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_timeout(),
-        )
-    except subprocess.TimeoutExpired:
-        raise CompilationFailed(
-            f"LLVM did not finish within {_timeout():g} seconds", context=Context(source=start)
-        ) from None
-    if run.returncode:
-        raise _failure(run, arch, start)
-    unknown = sorted(set(_INTRINSIC_CALL.findall(run.stdout)))
+    asked: dict[str, Any] = {"text": text, "verify": not is_valid}
+    if not is_valid and not find_spec("llvmlite"):
+        asked = {"text": _printed_by_clang(text, start), "verify": False}
+    if optimise:
+        asked["optimise"] = {"added": optimise.text, "entry": optimise.name, "arch": optimise.arch}
+    asked["code"] = {
+        "added": probe.text, "root": _root(probe.name, bound), "arch": probe.arch, "features": _features(probe.arch),
+        "older": older_llvm(),
+    }  # fmt: skip
+    answer, warnings = _ask(asked, text, probe.arch, start, place)
+    unknown = sorted(set(_INTRINSIC_CALL.findall(answer["code"])))
     if unknown:
         raise UnsupportedFeatureError(
             f"the intrinsic `{unknown[0]}` is not known to the LLVM inside Triton {version('triton')}",
             hint="its name is misspelled, or it belongs to another release of LLVM",
-            context=Context(source=start),
+            context=Context(source=place),
         )
+    return Tried(answer["text"], answer.get("optimised", ""), warnings)
 
 
-def _failure(run: subprocess.CompletedProcess, arch: str, start: Place) -> Exception:
-    context = Context(source=start)
-    fatal = [line for line in run.stderr.splitlines() if line.startswith("LLVM ERROR")]
+def _ask(asked: dict[str, Any], text: str, arch: str, start: Place, place: Place) -> tuple[dict[str, Any], str]:
+    """The child's answer, and warnings; ``text`` is what the lines of messages count in."""
+    from tle_raw.knobs import knobs
+
+    limits = Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)
+    with tempfile.TemporaryDirectory(prefix="tle_raw-") as folder:
+        file = Path(folder, "answer.json")
+        command = python_child(CHILD, str(file), limits=limits)
+        done = run_child(command, data=json.dumps(asked).encode(), folder=Path(folder), limits=limits)
+        if done.how or not file.is_file():
+            raise _failure(done, arch, text, start, place)
+        answer = json.loads(file.read_text())
+    if "refused" in answer:
+        said = f"{answer['refused']}\n{done.messages}"
+        raise refusal(text, start, said) if answer["is_users"] else refusal("", place, said)
+    return answer, STRIPPED if "invalid debug info" in done.messages else ""
+
+
+def _failure(done: Finished, arch: str, text: str, start: Place, place: Place) -> Exception:
+    context = Context(source=place)
+    if done.returncode is None:
+        return CompilationFailed("LLVM did not finish within knobs.compile_timeout", context=context)
+    lines = done.messages.splitlines()
+    fatal = [line for line in lines if line.startswith("LLVM ERROR")]
     if fatal and "Cannot select" in fatal[0]:
         what = fatal[0].rpartition("Cannot select: ")[2]
         return UnsupportedFeatureError(
@@ -113,12 +124,33 @@ def _failure(run: subprocess.CompletedProcess, arch: str, start: Place) -> Excep
             hint="the intrinsic or the type is not for this target, or for a newer GPU only",
             context=context,
         )
+    if fatal and "Broken module" in fatal[0]:  # what the verifier said stands before it
+        return refusal(text, start, done.messages.partition("LLVM ERROR")[0])
     if fatal:
         return CompilationFailed(f"LLVM failed: {fatal[0].removeprefix('LLVM ERROR: ')}", context=context)
-    if run.returncode < 0:
-        name = signal.Signals(-run.returncode).name
-        return CompilationFailed(f"LLVM crashed ({name})", log=run.stderr[-2000:], context=context)
-    return refusal("", start, run.stderr)
+    if done.returncode == 1:
+        return refusal("", place, done.messages)
+    return CompilationFailed(f"LLVM {done.how or 'gave no answer'}", log=done.messages[-2000:], context=context)
+
+
+def _printed_by_clang(text: str, start: Place) -> str:
+    try:
+        clang = find_clang()
+    except ToolchainError as error:
+        raise ToolchainError(
+            "LLVM IR is checked by llvmlite or by clang, and neither is installed", hint=INSTALL
+        ) from error
+    from tle_raw.knobs import knobs
+
+    flags = ["--target=nvptx64-nvidia-cuda", "-x", "ir", "-S", "-emit-llvm", "-O0", "-Xclang", "-disable-llvm-passes"]
+    done = run_child(
+        [*clang.command, *flags, "-Wno-override-module", "-o", "-", "-"],
+        data=text.encode("utf-8", "surrogateescape"),
+        limits=Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK),
+    )
+    if done.how:
+        raise refusal(text, start, done.messages.replace("<stdin>", "<string>"))
+    return done.output.decode("utf-8", "surrogateescape")
 
 
 def _root(entry: str, bound: BoundSignature) -> str:
@@ -147,9 +179,3 @@ def _features(arch: str) -> str:
     if capability in (103, 121):
         return "+ptx88"
     return "+ptx87" if capability > 100 else "+ptx86"
-
-
-def _timeout() -> float:
-    from tle_raw.knobs import knobs
-
-    return knobs.compile_timeout

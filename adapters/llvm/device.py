@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from tle_raw.adapter import CompilerOutput
 from tle_raw.adapters.llvm.callee import Callee, find_callee
-from tle_raw.adapters.llvm.check import check_code, verify
-from tle_raw.adapters.llvm.entry import entry_text, thread_text, with_functions
+from tle_raw.adapters.llvm.check import Function, Tried, try_code, verify
+from tle_raw.adapters.llvm.entry import added_text, entry_text, thread_text, with_added
 from tle_raw.adapters.llvm.forms import Layout, find_layout
 from tle_raw.adapters.llvm.layout import check_intrinsics, check_target
 from tle_raw.adapters.llvm.lines import read, unreadable
 from tle_raw.adapters.llvm.mismatch import ambiguous, mismatch
 from tle_raw.adapters.llvm.readings import other_meaning
 from tle_raw.bound import BoundSignature
-from tle_raw.compilation import older_llvm
 from tle_raw.errors import DialectError, Place, TLEError
 from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
 from tle_raw.identity import entry_name
 from tle_raw.linker.clang import find_clang
 from tle_raw.linker.device_code import optimise_for_device
 from tle_raw.linker.llvm_text import Module, UnreadableIRError
-from tle_raw.linker.normalise import normalise
 from tle_raw.linker.shared_memory import static_shared
 from tle_raw.linker.symbols import refuse_unlinkable
 from tle_raw.linker.unresolved import check_resolved
@@ -87,10 +86,38 @@ def compile_device_ir(ir: DeviceIR, name: str, bound: BoundSignature, target: Ta
 
 
 def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, target: Target) -> CompilerOutput:
+    module = _readable(ir, start)
+    try:
+        callee, layout = _chosen(ir, module, bound, start)
+    except TLEError:
+        if not ir.is_valid:
+            verify(ir.text, start)  # what LLVM itself refuses is said first
+        raise
+    team = target.backend == "cpu"
+    write = thread_text if team and not bound.is_elementwise else entry_text
+    entry = entry_name(name, [ir.text, ir.symbol, bound.to_json(), str(team)])
+    added = added_text(module, write(entry, bound, callee, layout))
+    thread = Function(added, entry, TEAM_ARCH) if team else None
+    tried = _tried(ir, start, module, bound, callee, layout, thread, target)
+    # Lines are the user's in these two; what goes on is LLVM's own print.
+    static_shared(with_added(ir.text, added), entry)  # refuses what has no size; the sizes are asked for later
+    check_resolved(with_added(ir.text, added), entry)
+    text = with_added(tried.text, added)
+    output = CompilerOutput(text, entry, ir.files, ir.seconds, ir.compiler, ir.command, tried.warnings)
+    if not team:
+        return output
+    optimised = tried.optimised or optimise_for_device(text, entry, TEAM_ARCH)
+    return _team(output, optimised, bound, callee.symbol, callee.place if start.line else ir.place)
+
+
+def _readable(ir: DeviceIR, start: Place) -> Module:
     module = read(ir.text, start)
     check_target(module, start)
-    if not ir.is_valid:
-        verify(ir.text, start)
+    return module
+
+
+def _chosen(ir: DeviceIR, module: Module, bound: BoundSignature, start: Place) -> tuple[Callee, Layout]:
+    """The function that is called, and how."""
     refuse_unlinkable(module)
     callee = find_callee(module, ir.symbol, start)
     check_intrinsics(module, callee.symbol, start)
@@ -101,28 +128,25 @@ def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, targe
     other = other_meaning(bound, layout, callee.type, names)
     if other is not None:
         raise ambiguous(layout, other, callee, names)
-    team = target.backend == "cpu"
-    if not ir.is_trusted:
-        _check_code(ir, module, bound, callee, layout, TEAM_ARCH if team else target.arch)
-    write = thread_text if team and not bound.is_elementwise else entry_text
-    entry = entry_name(name, [ir.text, ir.symbol, bound.to_json(), str(team)])
-    text = with_functions(ir.text, module, write(entry, bound, callee, layout))
-    static_shared(text, entry)  # refuses what has no size; the sizes are asked for when it is linked
-    check_resolved(text, entry)
-    output = CompilerOutput(text, entry, ir.files, ir.seconds, ir.compiler, ir.command)
-    return _team(output, bound, callee.symbol, callee.place if start.line else ir.place) if team else output
+    return callee, layout
 
 
-def _check_code(ir: DeviceIR, module: Module, bound: BoundSignature, callee: Callee, layout: Layout, arch: str) -> None:
-    """The entry is a kernel's in both cases: what a GPU cannot run, the CPU does not emulate either."""
-    text = with_functions(ir.text, module, entry_text(PROBE, bound, callee, layout))
-    check_code(normalise(text, older_llvm=older_llvm()), PROBE, bound, arch, callee.place)
+def _tried(
+    ir: DeviceIR, start: Place, module: Module, bound: BoundSignature, callee: Callee, layout: Layout,
+    thread: Function | None, target: Target,
+) -> Tried:  # fmt: skip
+    """The probe's entry is a kernel's in both cases: what a GPU cannot run, the CPU does not emulate either."""
+    if ir.is_trusted:
+        return Tried(ir.text)
+    arch = TEAM_ARCH if thread else target.arch
+    probe = Function(added_text(module, entry_text(PROBE, bound, callee, layout)), PROBE, arch)
+    optimise = thread if find_spec("llvmlite") else None
+    return try_code(ir.text, ir.is_valid, probe, bound, optimise, start, callee.place)
 
 
-def _team(output: CompilerOutput, bound: BoundSignature, name: str, place: Place) -> CompilerOutput:
+def _team(output: CompilerOutput, optimised: str, bound: BoundSignature, name: str, place: Place) -> CompilerOutput:
     from tle_raw.knobs import knobs
 
-    text = optimise_for_device(output.text, output.entry, TEAM_ARCH)
     clang = find_clang(str(knobs.cuda.clang) if knobs.cuda.clang else None)
-    code = DeviceCode(replace(output, text=text), name, place, bool, HINT)
+    code = DeviceCode(replace(output, text=optimised), name, place, bool, HINT)
     return make_team(code, bound, clang, knobs.debug)

@@ -36,11 +36,15 @@ def thread_text(entry: str, bound: BoundSignature, callee: Callee, layout: Layou
     return "\n".join([f"define void @{entry}(ptr %args) convergent {{", *body.lines, "  ret void", "}", ""])
 
 
-def with_functions(text: str, module: Module, added: str) -> str:
-    """The module with one more function, and a declaration of the intrinsic that it may call."""
+def added_text(module: Module, function: str) -> str:
+    """What is added to a module for one more function: with a declaration of the intrinsic that it may call."""
     known = any(entity.name == THREAD for entity in module.of_kind("declare"))
-    declared = f"declare i32 @{THREAD}()\n" if f"@{THREAD}(" in added and not known else ""
-    return f"{text.rstrip()}\n\n{declared}{added}"
+    declared = f"declare i32 @{THREAD}()\n" if f"@{THREAD}(" in function and not known else ""
+    return f"\n{declared}{function}"
+
+
+def with_added(text: str, added: str) -> str:
+    return f"{text.rstrip()}\n{added}"
 
 
 class _Body:

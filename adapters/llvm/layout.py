@@ -6,7 +6,7 @@ import re
 
 from tle_raw.adapters.llvm.lines import place_at
 from tle_raw.errors import Context, LinkError, Place, Row, UnsupportedFeatureError
-from tle_raw.linker.llvm_text import Entity, Module
+from tle_raw.linker.llvm_text import Entity, Module, unreadable
 from tle_raw.linker.references import reachable, references
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -31,6 +31,10 @@ def check_target(module: Module, start: Place) -> None:
     """
     for entity in module.of_kind("target"):
         tokens = module.header(entity)
+        if [token.kind for token in tokens] != ["word", "word", "punctuation", "string"]:
+            raise unreadable(
+                module.text, entity.start, '`target triple = "..."` or `target datalayout = "..."` expected'
+            )
         what, value = tokens[1].text, tokens[3].text.strip('"')
         if what == "triple" and value and not value.startswith("nvptx64"):
             raise _refusal(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +10,10 @@ from typing import Any
 import tle_raw.errors as errors
 from tle_raw.adapters.mlir.diagnostics import explain
 from tle_raw.errors import CompilationFailed, Context, Place, Row, TLEError
+from tle_raw.linker.child_process import CHILD_STACK, Limits, default_memory, python_child, run_child
 from tle_raw.target import Target
+
+WORKER = Path(__file__).with_name("worker.py")
 
 
 def lower_in_child(text: str, target: Target, route: str | None, place: Place | None = None) -> tuple[str, str]:
@@ -34,35 +34,19 @@ def ask(request: dict[str, Any], text: str = "") -> dict[str, Any]:
     """
     from tle_raw.knobs import knobs
 
+    limits = Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)
     with tempfile.TemporaryDirectory(prefix="tle_raw-") as folder:
         answer = Path(folder) / "answer.json"
-        command = [sys.executable, "-m", "tle_raw.adapters.mlir.worker", str(answer)]
-        code, log = _run(command, json.dumps(request), knobs.compile_timeout)
-        if code is None:
+        command = python_child(WORKER, str(answer), limits=limits)
+        done = run_child(command, data=json.dumps(request).encode(), folder=Path(folder), limits=limits)
+        if done.returncode is None:
             raise CompilationFailed(f"MLIR did not finish within {knobs.compile_timeout:g} seconds")
-        if code != 0 or not answer.is_file():
-            raise explain(f"MLIR crashed (return code {code})", log, text)
+        if done.how or not answer.is_file():
+            raise explain(f"MLIR {done.how or 'gave no answer'}", done.messages, text)
         result = json.loads(answer.read_text(encoding="utf-8"))
     if "error" in result:
-        raise _error(result["error"], log, text)
+        raise _error(result["error"], done.messages, text)
     return result
-
-
-def _run(command: list[str], request: str, timeout: float) -> tuple[int | None, str]:
-    # The child imports what this process does, from wherever its path was extended to.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
-        encoding="utf-8", errors="surrogateescape", start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            _, log = process.communicate(request, timeout=timeout)
-        except BaseException as error:
-            process.kill()
-            if isinstance(error, subprocess.TimeoutExpired):
-                return None, ""
-            raise
-        return process.returncode, log
 
 
 def _error(found: dict[str, Any], log: str, text: str) -> TLEError:

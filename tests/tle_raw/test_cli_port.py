@@ -70,7 +70,7 @@ def test_a_file_that_crashes_does_not_crash_the_tool(file, capsys):
     file.write_text("\n".join(lines))
     assert run(file) == 2
     told = capsys.readouterr().err
-    assert "died: SIGKILL" in told and "last words" in told
+    assert "crashed (SIGKILL)" in told and "last words" in told
 
 
 def test_a_file_that_does_not_end_is_ended(file, capsys):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,10 +12,13 @@ from typing import Any
 
 from tle_raw.adapter import PortingAdapter
 from tle_raw.errors import DialectError, FragmentSourceError, TLEError
+from tle_raw.linker.child_process import GIB, Finished, Limits, python_child, run_child
 from tle_raw.porting import Ported, PortRequest, Skipped, TritonFile
 from tle_raw.registry import adapter_names, find_adapter
 
+CHILD = Path(__file__).with_name("child.py")
 _LOG_LINES = 12
+_LARGEST_FILE = 16 * GIB
 
 
 @dataclass(frozen=True)
@@ -60,12 +59,15 @@ def porting_dialect(file: Path, named: str = "") -> str:
 def port(dialect: str, request: PortRequest, limit: float) -> Outcome:
     """Run the file, look at its programs, and write their Triton file, within ``limit`` seconds."""
     with tempfile.TemporaryDirectory(prefix="tle-raw-port-") as folder:
-        question, answers, log = (Path(folder, name) for name in ("question", "answers", "log"))
+        question, answers = Path(folder, "question"), Path(folder, "answers")
         question.write_bytes(pickle.dumps((dialect, request)))
         answers.touch()
-        status = _run([sys.executable, "-P", "-m", "tle_raw.porting.child", str(question), str(answers)], log, limit)
+        limits = Limits(limit, file=_LARGEST_FILE)
+        command = python_child(CHILD, str(question), str(answers), limits=limits)
+        # The user's own program: it runs here, with its own environment and the memory that it wants.
+        done = run_child(command, limits=limits, folder=Path.cwd(), environment=os.environ, merged=True)
         said = list(_read(answers))
-        failed = _failure(status, limit, request, log)
+        failed = _failure(done, limit, request)
     errors = [answer for answer in said if isinstance(answer, TLEError)]
     return Outcome(
         tuple(a for a in said if isinstance(a, Ported)),
@@ -73,22 +75,6 @@ def port(dialect: str, request: PortRequest, limit: float) -> Outcome:
         next((a.text for a in said if isinstance(a, TritonFile)), ""),
         next(iter(errors), failed),
     )
-
-
-def _run(command: list[str], log: Path, limit: float) -> int | None:
-    """The exit status; None when the time was over. What the file starts ends with it."""
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
-        )
-        try:
-            return process.wait(limit)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def _read(answers: Path) -> Iterator[Any]:
@@ -100,11 +86,10 @@ def _read(answers: Path) -> Iterator[Any]:
                 return
 
 
-def _failure(status: int | None, limit: float, request: PortRequest, log: Path) -> TLEError | None:
-    if status == 0:
+def _failure(done: Finished, limit: float, request: PortRequest) -> TLEError | None:
+    if not done.how:
         return None
-    if status is None:
+    if done.returncode is None:
         return FragmentSourceError(f"{request.file} did not end within {limit:g} seconds", hint="--limit SECONDS")
-    how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-    tail = log.read_text(errors="replace").splitlines()[-_LOG_LINES:]
-    return FragmentSourceError(f"the process that ran {request.file} died: {how}", log="\n".join(tail))
+    tail = done.output.decode("utf-8", "replace").splitlines()[-_LOG_LINES:]
+    return FragmentSourceError(f"the process that ran {request.file} {done.how}", log="\n".join(tail))

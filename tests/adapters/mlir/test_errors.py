@@ -6,6 +6,7 @@ import tle_raw
 from tle_raw import Scalar
 from tle_raw.errors import CompilationFailed, DialectError, FragmentSourceError, SymbolError, ToolchainError
 from tle_raw.knobs import knobs
+from tle_raw.linker.child_process import Finished
 
 
 def in_function(body: str, result: str = "%x") -> str:
@@ -198,12 +199,11 @@ def test_a_crash_is_an_error(monkeypatch):
     """The child ends as an assertion of LLVM's would end it."""
     from tle_raw.adapters.mlir import child
 
-    monkeypatch.setattr(
-        child, "_run", lambda *_: (-6, "python: Casting.h:566: Assertion `isa<To>(Val)' failed.\nStack dump:\n#0 0x1")
-    )
+    said = "python: Casting.h:566: Assertion `isa<To>(Val)' failed.\nStack dump:\n#0 0x1"
+    monkeypatch.setattr(child, "run_child", lambda *_, **__: Finished(-6, b"", said))
     with pytest.raises(CompilationFailed) as caught:
         child.ask({"task": "lower"}, "")
-    assert "MLIR crashed (return code -6)" in caught.value.message
+    assert "MLIR crashed (SIGABRT)" in caught.value.message
     assert caught.value.log == "python: Casting.h:566: Assertion `isa<To>(Val)' failed."
 
 
