@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+import threading
+import weakref
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from tle_raw.errors import LinkError
@@ -14,6 +16,9 @@ from tle_raw.linker.host_cpu import host_cpu
 from tle_raw.linker.llvmlite_binding import load_llvmlite
 from tle_raw.linker.symbols import is_settable_name
 
+# LLVM keeps the name and the tables of a library that is gone, 10 kB, until its compiler goes. A compiler costs a
+# millisecond and, while it lives, 0.1 MB.
+OBJECTS_PER_COMPILER = 32
 _NUMBERS = itertools.count()
 
 
@@ -23,9 +28,8 @@ class LoadedObject:
     ``variables`` are the addresses and the bytes of variables that may be set from outside, by their symbols.
     """
 
-    def __init__(self, address: int, tracker: Any, variables: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(self, address: int, variables: Mapping[str, tuple[int, int]]) -> None:
         self.address, self.variables = address, variables
-        self._tracker = tracker
 
 
 def load_object(image: bytes, entry: str = ENTRY) -> LoadedObject:
@@ -41,21 +45,62 @@ def load_object(image: bytes, entry: str = ENTRY) -> LoadedObject:
     settable = [symbol for symbol in symbols(image) if symbol.bytes and is_settable_name(symbol.name)]
     for symbol in settable:
         builder.export_symbol(symbol.name)
+    compiler = _enter_compiler()
     try:
         # The name of a library that is gone cannot be used again.
-        tracker = builder.link(_compiler(), f"kernel{next(_NUMBERS)}")
+        tracker = builder.link(compiler.compiler, f"kernel{next(_NUMBERS)}")
     except RuntimeError as e:
+        compiler.leave()
         raise LinkError("the kernel's object cannot be loaded", log=str(e)) from e
-    return LoadedObject(tracker[entry], tracker, {s.name: (tracker[s.name], s.bytes) for s in settable})
+    loaded = LoadedObject(tracker[entry], {s.name: (tracker[s.name], s.bytes) for s in settable})
+    # Not at exit: kernels that are alive then may still run.
+    weakref.finalize(loaded, compiler.unload, tracker).atexit = False
+    return loaded
 
 
-@cache
-def _compiler() -> Any:
-    """One for the process. What fails is in the exception; LLVM would print it as well."""
-    # JITLink places all of an object in one piece of memory; the older linker ends the process where two pieces lie
-    # 2 GiB apart, which is common in large processes.
-    machine = target_machine(host_cpu())
-    compiler = load_llvmlite().create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
-    # Never to be disposed of: kernels that are alive at exit hold code in it.
-    compiler._owned = True
-    return compiler
+class _Compiler:
+    """Takes some objects, and is disposed of after the last of them."""
+
+    def __init__(self) -> None:
+        # JITLink places all of an object in one piece of memory; the older linker ends the process where two pieces
+        # lie 2 GiB apart, which is common in large processes. What fails is in the exception; LLVM would print it too.
+        machine = target_machine(host_cpu())
+        self.compiler = load_llvmlite().create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
+        self.compiler._owned = True  # not disposed of by the garbage collector, which may take it before its objects
+        self.entered = self.inside = 0
+
+    def unload(self, tracker: Any) -> None:
+        tracker.close()
+        self.leave()
+
+    def leave(self) -> None:
+        with _GUARD:
+            self.inside -= 1
+            over = not self.inside and self.entered == OBJECTS_PER_COMPILER
+        if over:
+            self.compiler._owned = False
+            self.compiler.close()
+
+
+_CURRENT: _Compiler | None = None
+_GUARD = threading.RLock()  # a kernel may go, by the garbage collector, while another one is loaded
+
+
+def _enter_compiler() -> _Compiler:
+    global _CURRENT
+    with _GUARD:
+        if _CURRENT is None or _CURRENT.entered == OBJECTS_PER_COMPILER:
+            _CURRENT = _Compiler()
+        compiler = _CURRENT
+        compiler.entered += 1
+        compiler.inside += 1
+        return compiler
+
+
+def _renew_guard() -> None:
+    """Another thread of the parent may have held it."""
+    global _GUARD
+    _GUARD = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_guard)
