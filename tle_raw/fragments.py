@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
@@ -34,12 +34,23 @@ from tle_raw.target import Target, current_target, parse_target
 
 _FRAGMENTS: WeakValueDictionary[str, Fragment] = WeakValueDictionary()
 _KEYED: WeakSet[Fragment] = WeakSet()
+_DECLARED: WeakSet[Fragment] = WeakSet()
 MOST_READ = 5
 
 
 def keyed_fragments() -> list[Fragment]:
     """All fragments that a key was asked of: some kernel may have been compiled with it."""
     return list(_KEYED)
+
+
+def known_fragment(identity: str) -> Fragment | None:
+    """The fragment of such content, if this process has used one."""
+    return _FRAGMENTS.get(identity)
+
+
+def declared_fragments() -> list[Fragment]:
+    """All fragments that live in this process."""
+    return list(_DECLARED)
 
 
 def fragment_by_identity(identity: str) -> Fragment:
@@ -231,7 +242,37 @@ class Fragment(ConstexprFunction):
             ).at(fragment=self.name, source=self.place)
         return call_fragment(self, args, kwargs, _semantic, _generator)
 
+    # --- what torch.compile asks, which takes it for a function of Python -------------------------------------
+
+    @property
+    def src(self) -> str:
+        """Python that defines this fragment in a module of generated code."""
+        from tle_raw.generated_code import source_of
+
+        return source_of(self)
+
+    @property
+    def fn(self) -> Callable[[], None]:
+        """A function of the name that ``src`` defines."""
+        from tle_raw.generated_code import stand_in
+
+        return stand_in(self)
+
     # --- what the hub asks ------------------------------------------------------------------------------------
+
+    @property
+    def declared(self) -> tuple[str, Declaration, bool]:
+        """All that it was made of: dialect, declaration, and whether it is inlined."""
+        return self.dialect, self._declaration, self.inline
+
+    @property
+    def writes_through_arguments_only(self) -> bool:
+        """Whether all global memory that it may write is named by its pointers: TMA descriptors name more."""
+        return not isinstance(self._adapter, DescriptorAdapter)
+
+    def mentions(self, word: str) -> bool:
+        """Whether its source, or a file that it reads, holds a word."""
+        return word in self._source.text or any(word.encode() in file.read_bytes() for file in self.files)
 
     @property
     def identity(self) -> str:
@@ -363,7 +404,9 @@ def declare(adapter: Adapter, declaration: Declaration, inline: bool = True) -> 
     watch.install()
     interpret.install()
     try:
-        return Fragment(adapter, declaration, inline=inline)
+        made = Fragment(adapter, declaration, inline=inline)
+        _DECLARED.add(made)
+        return made
     except TLEError as e:
         e.at(fragment=declaration.name, source=e.context.source or declaration.place)
         raise

@@ -36,6 +36,26 @@ class _User:
             function.device_caches.clear()
 
 
+class _BeforeLaunch:
+    """At every launch: no more than one look at each file where nothing changed.
+
+    torch.compile's workers send a kernel back by pickle; what launches it then compiles nothing any more.
+    """
+
+    def __init__(self, user: _User | None) -> None:
+        self.user = user
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        if self.user is None:
+            return
+        for fragment in self.user.fragments:
+            if fragment.is_stale() and knobs.watch_files:
+                refresh(self.user.fragments)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _BeforeLaunch, (None,)
+
+
 # By id of the kernel: a JITFunction's own hash changes with its key.
 _USERS: WeakValueDictionary[int, _User] = WeakValueDictionary()
 
@@ -84,14 +104,7 @@ def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
             return
         user = _User(functions, fragments)
         _USERS[id(kernel)] = user
-
-    def before_launch(*args: Any, **kwargs: Any) -> None:
-        # At every launch: no more than one look at each file where nothing changed.
-        for fragment in user.fragments:
-            if fragment.is_stale() and knobs.watch_files:
-                refresh(user.fragments)
-
-    kernel.add_pre_run_hook(before_launch)
+    kernel.add_pre_run_hook(_BeforeLaunch(user))
 
 
 def refresh(fragments: Iterable[Fragment]) -> None:

@@ -17,25 +17,40 @@ import json
 from dataclasses import dataclass
 
 from tle_raw.bound import BoundSignature, bound_from_json
-from tle_raw.errors import Place
+from tle_raw.errors import Place, RegionError
 
 IN, NEW, CALL, OUT, ELEMENT = "tle.in", "tle.new", "tle.call", "tle.out", "tle.element"
 
 
 @dataclass(frozen=True)
 class RegionRecord:
-    """One use of a fragment: which fragment and how it is bound. Where it is called, the operation's location says."""
+    """One use of a fragment: which fragment and how it is bound. Where it is called, the operation's location says.
+
+    ``compiled`` is False in IR that somebody makes to look at it: its regions are not whole.
+    """
 
     fragment: str
     bound: BoundSignature
     call_site: Place = Place("<kernel>", 0)
+    compiled: bool = True
 
     def to_text(self) -> str:
         """One line of JSON."""
-        return json.dumps({"fragment": self.fragment, "bound": json.loads(self.bound.to_json())}, separators=(",", ":"))
+        data = {"fragment": self.fragment, "bound": json.loads(self.bound.to_json())}
+        return json.dumps(data if self.compiled else data | {"compiled": False}, separators=(",", ":"))
 
 
 def record_from_text(text: str, call_site: Place) -> RegionRecord:
-    """The inverse of ``RegionRecord.to_text``."""
+    """The inverse of ``RegionRecord.to_text``.
+
+    Raises
+    ------
+    RegionError : the region is not whole.
+    """
     data = json.loads(text)
+    if not data.get("compiled", True):
+        raise RegionError(
+            "this Triton IR was made to be looked at: its regions are not whole",
+            hint="take the IR of a compilation: kernel.asm['ttir'], or what triton.compile writes",
+        ).at(call_site=call_site)
     return RegionRecord(data["fragment"], bound_from_json(json.dumps(data["bound"])), call_site)

@@ -15,6 +15,7 @@ from tle_raw.flir.hooks import joined_target
 from tle_raw.flir.traced_regions import TracedRegion, remember, remember_untraced
 from tle_raw.fragments import Fragment
 from tle_raw.region_notes import collected
+from tle_raw.target import current_target
 
 
 def trace_region(
@@ -26,7 +27,7 @@ def trace_region(
     ------
     UntraceableError : the region cannot be traced, and there is no other way.
     """
-    routes = fragment.routes(joined_target())
+    routes = fragment.routes(joined_target() or current_target().backend)
     if "traced" not in routes:
         return None
     values = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}

@@ -12,6 +12,8 @@ from tle_raw.flir.view import add_view
 
 _STATE = threading.local()
 _INSTALL_LOCK = threading.Lock()
+# What stood in Triton's slot when the hook was called last: ours, or a later one that passes the stages on.
+_reached_through: Any = None
 OTHER = "other"  # a backend that knows no regions
 
 
@@ -28,12 +30,14 @@ class StagesHook:
             return self.earlier() if self.earlier is not None else self.no_key
         if self.earlier is not None:
             self.earlier(backend, stages, options, language, capability)
-        _STATE.target, _STATE.stages = OTHER, None
+        global _reached_through
+        _reached_through = knobs.runtime.add_stages_inspection_hook
+        _STATE.target, _STATE.stages, _STATE.options = OTHER, None, options
         if capability is not None:
             from tle_raw.flir.nvidia.pipeline import join_stages
 
             join_stages(stages, options, capability)
-            join("cuda", stages)
+            join("cuda", stages, options)
         return None
 
 
@@ -45,15 +49,18 @@ def install() -> None:
             knobs.runtime.add_stages_inspection_hook = StagesHook(there)
 
 
-def check_joined() -> None:
-    """Called while a region is traced: the stages of this compilation must be ours. They get one that shows regions.
+def check_joined(options: Any) -> bool:
+    """Called while a region is traced with such options: the stages of this compilation must be ours.
+
+    They get one that shows regions. False says that there are no stages: somebody makes Triton IR to look at it, as
+    torch.compile does.
 
     Raises
     ------
     RegionError : the compilation is for another backend, or somebody replaced the hook without calling it; then it is
         put back for the next compilation.
     """
-    target = joined_target()
+    target = joined_target() if getattr(_STATE, "options", None) is options else ""
     stages = getattr(_STATE, "stages", None)
     if target and target != OTHER and stages is not None:
         add_view(stages)
@@ -62,7 +69,9 @@ def check_joined() -> None:
             "regions work on NVIDIA GPUs and on CPUs in this release, and this kernel is compiled for another backend"
         )
     if target:
-        return
+        return True
+    if _would_be_joined():
+        return False
     install()
     raise RegionError(
         "the stages of this compilation do not know regions: triton.knobs.runtime.add_stages_inspection_hook "
@@ -71,9 +80,15 @@ def check_joined() -> None:
     )
 
 
-def join(target: str, stages: dict[str, Any]) -> None:
-    """This thread compiles with ``stages``, which know regions, for ``cuda`` or ``cpu``."""
-    _STATE.target, _STATE.stages = target, stages
+def _would_be_joined() -> bool:
+    """Whether a compilation would reach the hook, directly or through a later one that calls it."""
+    there = knobs.runtime.add_stages_inspection_hook
+    return isinstance(there, StagesHook) or (there is not None and there is _reached_through)
+
+
+def join(target: str, stages: dict[str, Any], options: Any) -> None:
+    """This thread compiles with ``stages``, which know regions, and ``options``, for ``cuda`` or ``cpu``."""
+    _STATE.target, _STATE.stages, _STATE.options = target, stages, options
 
 
 def joined_target() -> str:
@@ -83,4 +98,4 @@ def joined_target() -> str:
 
 def leave() -> None:
     """The stages of this thread's compilation are done."""
-    _STATE.target, _STATE.stages = "", None
+    _STATE.target, _STATE.stages, _STATE.options = "", None, None

@@ -43,7 +43,7 @@ def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any
     inspect = triton_knobs.runtime.add_stages_inspection_hook
     if inspect is not None:
         inspect(backend, stages, options, language, None)
-    hooks.join("cpu", stages)
+    hooks.join("cpu", stages, options)
 
 
 def ttir(module: Any, metadata: dict[str, Any], options: Any) -> Any:

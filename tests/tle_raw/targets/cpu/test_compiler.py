@@ -148,9 +148,11 @@ def test_the_inspection_hook_sees_the_stages():
 
 def test_regions_know_that_they_are_compiled_for_the_cpu():
     backend = CpuBackend(TARGET)
-    backend.add_stages({}, backend.parse_options({}), Language.TRITON)
+    options = backend.parse_options({})
+    backend.add_stages({}, options, Language.TRITON)
     assert hooks.joined_target() == "cpu"
-    hooks.check_joined()
+    assert hooks.check_joined(options)
+    assert not hooks.check_joined(backend.parse_options({}))
     hooks.leave()
     assert hooks.joined_target() == ""
 
