@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from tle_raw.linker.abi import check_entry
 from tle_raw.linker.functions import read_function
+from tle_raw.linker.global_effects import GlobalEffects, global_effects
 from tle_raw.linker.llvm_text import Module, Token, read_module, tokenize
 from tle_raw.linker.normalise import normalise
 from tle_raw.linker.pack_halves import pack_halves
@@ -34,7 +35,7 @@ class LinkableModule:
 
     ``instructions`` counts LLVM instructions that the entry reaches. ``kept_calls`` are functions that stay
     calls: the author's ``__noinline__`` ones, recursive ones, the CUDA runtime's. They have the source's
-    names; ``symbols.private_name`` gives the name in the linked kernel.
+    names; ``symbols.private_name`` gives the name in the linked kernel. ``memory`` is what it may do to global memory.
     """
 
     text: str
@@ -43,6 +44,7 @@ class LinkableModule:
     uses_barrier: bool
     instructions: int
     kept_calls: tuple[str, ...]
+    memory: GlobalEffects = GlobalEffects(True, True)
 
 
 def prepare(
@@ -83,6 +85,7 @@ def prepare(
         uses_barrier=_uses_barrier(module, reached),
         instructions=count_instructions(module, reached),
         kept_calls=tuple(sorted(_kept(module, entry, inline, reached) | recursive(graph, reached & _defined(module)))),
+        memory=global_effects(module, entry, reached),
     )
 
 

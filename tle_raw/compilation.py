@@ -35,6 +35,7 @@ class CompiledFragment:
     alone : the code relies on being all that its kernel does.
     register_limit : the most registers of a thread when the kernel starts, or 0 where nothing asks for a limit.
     uses_barrier : the code holds a block barrier of its own.
+    reads_global, writes_global : whether it may touch memory that its pointers, or its variables, name.
     seconds : the foreign compiler's time when it ran; ``cache_hit`` says that it did not run now.
     missed : (path, digest) of files that were read but that only the compiler itself could name.
     """
@@ -60,6 +61,8 @@ class CompiledFragment:
     route: str = ""
     register_limit: int = 0
     alone: bool = False
+    reads_global: bool = True
+    writes_global: bool = True
 
     @property
     def text(self) -> str:
@@ -185,6 +188,8 @@ def _meta(source: Source, output: CompilerOutput, module: LinkableModule, files)
         "route": output.route,
         "register_limit": output.register_limit,
         "alone": output.alone,
+        "reads_global": module.memory.reads,
+        "writes_global": module.memory.writes,
         "instructions": module.instructions,
         "kept_calls": list(module.kept_calls),
         "compiler": output.compiler,
@@ -221,6 +226,8 @@ def _compiled(entry, bound: BoundSignature, target: Target, inline: bool, cache_
         route=meta["route"],
         register_limit=meta["register_limit"],
         alone=meta["alone"],
+        reads_global=meta["reads_global"],
+        writes_global=meta["writes_global"],
     )
 
 

@@ -19,7 +19,9 @@ from tle_raw.source_text import is_path, place_of_function
 SUFFIXES = {".cu": "cuda", ".cuh": "cuda", ".ll": "llvm", ".bc": "llvm", ".mlir": "mlir", ".mlirbc": "mlir"}
 
 
-def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Fragment]:
+def dialect(
+    name: str, *, inline: bool = True, ordered: bool = True, **options: Any
+) -> Callable[[Callable[..., Any]], Fragment]:
     """Declare a fragment: the decorated stub carries the typed signature, ``options`` the code.
 
     Parameters
@@ -27,6 +29,8 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
     name : the dialect: "cuda", "cupy", "cutile", "llvm", "mlir", "numba", "pycuda" or
         "tilelang".
     inline : False keeps the fragment a called function instead of inlining it.
+    ordered : False promises that the rest of the kernel touches none of the memory that the fragment's pointers reach.
+        Then no barriers stand around it for their sake.
     options : the dialect's own. For "cuda": ``file=`` or ``source=`` (the code), ``symbol=`` (the function, default
         the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``, and for ``__global__``
         functions ``grid=`` and ``shared=``. For "mlir": ``file=``,
@@ -60,7 +64,7 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
     def declare_stub(stub: Callable[..., Any]) -> Fragment:
         telling = _self_describing(stub, name) if name in adapter_names() else None
         if telling is not None:
-            return _declare_telling(telling, stub, None, options, inline, here)
+            return _declare_telling(telling, stub, None, options, inline, ordered, here)
         if isinstance(stub, Fragment) or not inspect.isfunction(stub):
             raise DialectError(f"dialect {name!r} decorates a function, and cannot take {stub!r}").at(source=here)
         place = place_of_function(stub)
@@ -69,7 +73,7 @@ def dialect(name: str, *, inline: bool = True, **options: Any) -> Callable[[Call
             declaration = Declaration(
                 stub.__name__, _signature(stub, local_names), dict(options), place, _folder(place), function=stub
             )
-            return declare(adapter, declaration, inline)
+            return declare(adapter, declaration, inline, ordered)
         except TLEError as e:
             e.at(fragment=stub.__name__, source=place)
             raise
@@ -83,6 +87,7 @@ def fragment(
     signature: Signature | Callable[..., Any] | None = None,
     dialect: str | None = None,
     inline: bool = True,
+    ordered: bool = True,
     **options: Any,
 ) -> Fragment:
     """Wrap existing device code as a fragment.
@@ -95,7 +100,7 @@ def fragment(
         CUDA function ``symbol=``, tell it where it is not given.
     dialect : the dialect; by default it follows from the file's suffix (``.cu``, ``.cuh``: "cuda"; ``.ll``, ``.bc``:
         "llvm"; ``.mlir``, ``.mlirbc``: "mlir"), or from the object or the text.
-    inline, options : as for :func:`tle_raw.dialect`.
+    inline, ordered, options : as for :func:`tle_raw.dialect`.
 
     Raises
     ------
@@ -108,7 +113,7 @@ def fragment(
     name = dialect or _named_by_suffix(source)
     telling = _self_describing(source, name)
     if telling is not None:
-        return _declare_telling(telling, source, signature, options, inline, place)
+        return _declare_telling(telling, source, signature, options, inline, ordered, place)
     if not isinstance(source, (str, Path)):
         raise _nobody_takes(source, name).at(source=place)
     if name is None and signature is not None:
@@ -124,7 +129,7 @@ def fragment(
     options = {("file" if is_path(source) else "source"): source, **options}
     called = signature.name if signature is not None else _plain_name(str(symbol))
     declaration = Declaration(called, signature, options, place, _folder(place), wrapped=source)
-    made = declare(find_adapter(str(name)), declaration, inline)
+    made = declare(find_adapter(str(name)), declaration, inline, ordered)
     if made.signature is None:
         raise SignatureError("a fragment needs a typed signature", hint="pass signature=<a typed stub function>").at(
             fragment=called, source=place
@@ -153,12 +158,18 @@ def _self_describing(source: object, name: str | None) -> SelfDescribing | None:
 
 
 def _declare_telling(
-    adapter: SelfDescribing, source: Any, signature: Any, options: dict[str, Any], inline: bool, place: Place
+    adapter: SelfDescribing,
+    source: Any,
+    signature: Any,
+    options: dict[str, Any],
+    inline: bool,
+    ordered: bool,
+    place: Place,
 ) -> Fragment:
     """A fragment whose source tells its name, and maybe its signature and its line."""
     declaration = Declaration("", signature, dict(options), place, _folder(place), wrapped=source)
     try:
-        return declare(adapter, adapter.complete(declaration), inline)
+        return declare(adapter, adapter.complete(declaration), inline, ordered)
     except TLEError as e:
         e.at(source=place)
         raise

@@ -24,6 +24,7 @@ from tle_raw.adapter import (
 from tle_raw.binding import bind_names
 from tle_raw.bound import BoundSignature
 from tle_raw.compilation import CompiledFragment, compile_source, compiler_identity
+from tle_raw.dialect_options import wrong_type
 from tle_raw.errors import DialectError, FragmentSourceError, Place, RegionError, TLEError
 from tle_raw.file_stamps import FileStamps
 from tle_raw.identity import digest, package_identity
@@ -79,7 +80,9 @@ class Fragment(ConstexprFunction):
     edit of the source, a header, a flag, the compiler or this package gives a new kernel.
     """
 
-    def __init__(self, adapter: Adapter, declaration: Declaration, *, inline: bool = True) -> None:
+    def __init__(
+        self, adapter: Adapter, declaration: Declaration, *, inline: bool = True, ordered: bool = True
+    ) -> None:
         # ConstexprFunction.__init__ wants a Python function with a body; a fragment has none.
         self._adapter = adapter
         self._declaration = declaration
@@ -91,6 +94,7 @@ class Fragment(ConstexprFunction):
         self._has_given_key = False
         self._lock = threading.RLock()
         self.inline = inline
+        self.ordered = ordered and declaration.options.get("alone") is not True
         self.signature = declaration.signature or self._source.signature
         self.__name__ = self.__qualname__ = self._fn_name = declaration.name
         self.__module__ = "tle_raw.fragments"
@@ -261,9 +265,9 @@ class Fragment(ConstexprFunction):
     # --- what the hub asks ------------------------------------------------------------------------------------
 
     @property
-    def declared(self) -> tuple[str, Declaration, bool]:
-        """All that it was made of: dialect, declaration, and whether it is inlined."""
-        return self.dialect, self._declaration, self.inline
+    def declared(self) -> tuple[str, Declaration, bool, bool]:
+        """All that it was made of: dialect, declaration, whether it is inlined, and whether it is ordered."""
+        return self.dialect, self._declaration, self.inline, self.ordered
 
     @property
     def writes_through_arguments_only(self) -> bool:
@@ -353,6 +357,7 @@ class Fragment(ConstexprFunction):
             self._source.settings,
             self.signature,
             self.inline,
+            self.ordered,
             *sorted(self._stamps.digests),
         )
 
@@ -394,7 +399,7 @@ class Fragment(ConstexprFunction):
         return self.signature
 
 
-def declare(adapter: Adapter, declaration: Declaration, inline: bool = True) -> Fragment:
+def declare(adapter: Adapter, declaration: Declaration, inline: bool = True, ordered: bool = True) -> Fragment:
     """Make a fragment; what goes wrong names it and its stub's line."""
     from tle_raw import watch
     from tle_raw.flir import hooks
@@ -404,7 +409,9 @@ def declare(adapter: Adapter, declaration: Declaration, inline: bool = True) -> 
     watch.install()
     interpret.install()
     try:
-        made = Fragment(adapter, declaration, inline=inline)
+        if not isinstance(ordered, bool):
+            raise wrong_type("ordered", "True or False", ordered)
+        made = Fragment(adapter, declaration, inline=inline, ordered=ordered)
         _DECLARED.add(made)
         return made
     except TLEError as e:

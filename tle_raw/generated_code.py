@@ -93,14 +93,14 @@ def _is_importable(name: str) -> bool:
 
 def _declaration_of(fragment: Fragment, identity: str) -> str:
     """All that the fragment was made of, as text; empty where it holds objects of this process."""
-    dialect, declaration, inline = fragment.declared
+    dialect, declaration, *settings = fragment.declared
     try:
-        text = base64.b64encode(pickle.dumps((dialect, replace(declaration, function=None), inline), 4)).decode()
+        text = base64.b64encode(pickle.dumps((dialect, replace(declaration, function=None), *settings), 4)).decode()
         return text if _made_of(text).identity == identity else ""
     except (TLEError, pickle.PickleError, TypeError, AttributeError, ValueError):
         return ""
 
 
 def _made_of(declared: str) -> Fragment:
-    dialect, declaration, inline = pickle.loads(base64.b64decode(declared))
-    return declare(find_adapter(dialect), declaration, inline)
+    dialect, declaration, *settings = pickle.loads(base64.b64decode(declared))
+    return declare(find_adapter(dialect), declaration, *settings)

@@ -48,6 +48,12 @@ def emit_element(record: RegionRecord, values: dict[str, Any], semantic: Any) ->
     return core.tensor(handle, type_)
 
 
+def emit_border(side: str, name: str, semantic: Any) -> None:
+    """Mark where a traced region begins or ends: a barrier may have to stand there."""
+    builder = semantic.builder
+    _marker(f"{ports.BORDER}.{side}", [builder.get_int32(0)], core.int32.to_ir(builder), semantic, name)
+
+
 def _marker(
     symbol: str, operands: Sequence[Any], type_: Any, semantic: Any, record: str = "", pure: bool = False
 ) -> Any:

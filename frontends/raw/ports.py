@@ -9,6 +9,9 @@ A region is a sequence of impure ``tt.extern_elementwise`` operations in one blo
 
 ``<region>`` is the region's record as JSON. An elementwise fragment is one operation, ``tle.element``, with the same
 record. Impure operations keep their order, so a region stays whole through Triton's own passes.
+
+A region that was traced stands between ``tle.border.begin`` and ``tle.border.end``, which become block barriers, or
+nothing. ``libname`` is what its report is found by.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from tle_raw.bound import BoundSignature, bound_from_json
 from tle_raw.errors import Place, RegionError
 
 IN, NEW, CALL, OUT, ELEMENT = "tle.in", "tle.new", "tle.call", "tle.out", "tle.element"
+BORDER = "tle.border"
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from triton.language import core
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import Place, TLEError, UntraceableError
 from tle_raw.flir.hooks import joined_target
-from tle_raw.flir.traced_regions import TracedRegion, remember, remember_untraced
+from tle_raw.flir.traced_regions import TracedRegion, key_of, remember, remember_untraced
 from tle_raw.fragments import Fragment
+from tle_raw.frontends.raw.emit import emit_border
 from tle_raw.region_notes import collected
 from tle_raw.target import current_target
 
@@ -38,7 +39,7 @@ def trace_region(
             remember_untraced(fragment.name, site, reason)
             return None
     try:
-        with _same_place(semantic.builder), collected() as notes:
+        with _same_place(semantic.builder), collected() as notes, _borders(fragment, site, semantic):
             results = fragment.trace(bound, values, semantic)
     except TLEError as e:
         e.at(call_site=site)
@@ -75,6 +76,20 @@ def _obstacle(
             builder.restore_insertion_point(here)
             block.erase()
     return None
+
+
+@contextmanager
+def _borders(fragment: Fragment, site: Place, semantic: Any) -> Iterator[None]:
+    """Marks for the barriers that order the region's memory on a GPU with the code around it."""
+    if not fragment.ordered or joined_target() != "cuda":
+        yield
+        return
+    name = key_of(fragment.name, site.file, site.line, site.column)
+    location = semantic.builder.get_loc()
+    emit_border("begin", name, semantic)
+    yield
+    semantic.builder.set_loc(location)
+    emit_border("end", name, semantic)
 
 
 @contextmanager

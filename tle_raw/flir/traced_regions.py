@@ -7,7 +7,7 @@ not traced.
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tle_raw.errors import Place, UntraceableError
@@ -39,6 +39,18 @@ def forget() -> None:
 def remember(region: TracedRegion) -> None:
     """The kernel that is being traced holds this region. A function that is traced twice tells of it once."""
     _found("traced").setdefault((region.name, region.file, region.line, region.column), region)
+
+
+def add_note(key: str, text: str) -> None:
+    """Say something more of a region that was remembered."""
+    for name, region in _found("traced").items():
+        if key_of(*name) == key and text not in region.notes:
+            _found("traced")[name] = replace(region, notes=(*region.notes, text))
+
+
+def key_of(name: str, file: str, line: int, column: int) -> str:
+    """What a region's markers in the kernel call it."""
+    return f"{name} {file}:{line}:{column}"
 
 
 def remember_untraced(name: str, site: Place, reason: UntraceableError) -> None:

@@ -1,8 +1,7 @@
 """Where block barriers stand: cuTile orders the memory accesses of a block by tokens, Triton those of a thread only.
 
 An access needs a barrier before it if its token leads back to another one, no barrier stood between them since, and
-one of the two writes. Triton's code around a region counts as one access that writes, before it and after it, unless
-the region is alone.
+one of the two writes. The barriers between a region and the code around it are FLIR's.
 """
 
 from __future__ import annotations
@@ -23,29 +22,23 @@ WRITES = (
     "grid_dependency_control_wait",
     "grid_dependency_control_launch_dependents",
 )
-OUTSIDE = 0  # the number of what stands around the region; its own accesses have the identities of their operations
 
-Accesses = frozenset[int]
+Accesses = frozenset[int]  # the identities of their operations
 NONE: Accesses = frozenset()
 
 
-@dataclass(frozen=True)
-class Barriers:
-    """``before``: operations, by identity, that a barrier stands before. ``at_end``: one stands behind the region."""
+def operations_behind_barriers(block: Any) -> frozenset[int]:
+    """The operations, by identity, that a barrier stands before.
 
-    before: frozenset[int] = NONE
-    at_end: bool = False
-
-
-def operations_behind_barriers(block: Any, alone: bool) -> Barriers:
-    """The fewest barriers that a walk in program order finds: each is put where the first unordered access stands."""
+    These are the fewest that a walk in program order finds: each is put where the first unordered access stands.
+    """
     before: set[int] = set()
-    sources = _token_sources(block, alone)
+    sources = _token_sources(block)
     while True:
         walk = _Walk(sources, before)
-        pending = walk.block(block, NONE if alone else frozenset({OUTSIDE}))
+        walk.block(block, NONE)
         if walk.unordered is None:
-            return Barriers(frozenset(before), not alone and bool(pending - {OUTSIDE}))
+            return frozenset(before)
         before.add(walk.unordered)
 
 
@@ -55,12 +48,11 @@ class _Sources:
 
     of_token: dict[str, Accesses] = field(default_factory=dict)
     writes: set[int] = field(default_factory=set)
-    alone: bool = False
 
 
-def _token_sources(block: Any, alone: bool) -> _Sources:
+def _token_sources(block: Any) -> _Sources:
     """Loops carry tokens around: repeated until nothing is added."""
-    found = _Sources(alone=alone, writes={OUTSIDE})
+    found = _Sources()
     while _add_sources(block, found, _Jumps()):
         pass
     return found
@@ -89,8 +81,6 @@ def _add_sources_of(op: Any, found: _Sources, jumps: _Jumps) -> bool:
             found.writes.add(id(op))
         token = [v for v in op.result_vars if is_token(v)]
         return bool(token) and _add(found, token[0], _of(found, op.token) | {id(op)})
-    if op.op == "make_token":
-        return _add(found, op.result_var, NONE if found.alone else frozenset({OUTSIDE}))
     if op.op == "join_tokens":
         return _add(found, op.result_var, frozenset().union(*(_of(found, t) for t in op.tokens)))
     if op.op == "tile_printf" and op.token is not None:

@@ -10,14 +10,13 @@ from triton.language import core
 from tle_raw.adapters.cutile.options import Options
 from tle_raw.adapters.cutile.traced import operations as _all_operations  # noqa: F401  registers them
 from tle_raw.adapters.cutile.traced.control import run_block
-from tle_raw.adapters.cutile.traced.order import Barriers, operations_behind_barriers
+from tle_raw.adapters.cutile.traced.order import operations_behind_barriers
 from tle_raw.adapters.cutile.traced.tracer import Grid, Tracer
 from tle_raw.adapters.cutile.traced.unit_axes import loaded_for_reshape
 from tle_raw.adapters.cutile.traced.values import constant
 from tle_raw.adapters.cutile.typed_ir import TypedFunction
 from tle_raw.control_flow import flow_of
 from tle_raw.errors import Place, TLEError
-from tle_raw.region_notes import note
 
 
 def trace_region(
@@ -38,31 +37,17 @@ def trace_region(
     ------
     UntraceableError : at the line of what cannot be expressed.
     """
-    order = _barriers(typed.block, options)
-    tracer = Tracer(semantic, flow_of(semantic), barriers=order.before)
+    tracer = Tracer(semantic, flow_of(semantic), barriers=operations_behind_barriers(typed.block))
     tracer.place, tracer.bare = place, loaded_for_reshape(typed.block)
     try:
         tracer.grid = _grid(tracer, options, given)
         tracer.bind(typed.parameters, [_parameter(tracer, v, x) for v, x in zip(typed.parameters, values)])
         tracer.multiples = {typed.parameters[place].name: n for place, n in multiples.items()}
         outputs = run_block(tracer, typed.block)
-        if order.at_end:
-            semantic.debug_barrier()
         return _results(tracer, typed.result, iter(outputs))
     except TLEError as e:
         e.at(source=tracer.place)
         raise
-
-
-def _barriers(block: Any, options: Options) -> Barriers:
-    """What the region needs; the report says what its border costs, which only the caller can save."""
-    order = operations_behind_barriers(block, alone=options.alone)
-    if not options.alone:
-        inside = len(operations_behind_barriers(block, alone=True).before)
-        count = len(order.before) + order.at_end - inside
-        if count:
-            note(f"{count} block barriers order its memory with the code around it; alone=True promises they need not")
-    return order
 
 
 def _parameter(tracer: Tracer, variable: Any, value: Any) -> Any:

@@ -106,7 +106,7 @@ class _Section:
             *broken(f"def {self.name}_kernel(", names, "):"),
             "    # Triton code before the region stands here.",
             *broken(f"{self.name}_region(", names, ")", 4),
-            "    # Triton code after it stands here; tl.debug_barrier() first, where it reads what the region wrote.",
+            "    # Triton code after it stands here.",
         ]
 
     def _launch(self) -> list[str]:

@@ -8,6 +8,8 @@ import torch
 
 import tle_raw
 from tests.adapters.cutile.arrays import compile_for_gpu, launch
+from tests.adapters.cutile.tiles import jit
+from tests.support import compile_kernel
 
 Int = ct.Constant[int]
 
@@ -84,15 +86,34 @@ def test_barriers_that_the_tokens_demand(name):
     assert barriers(function, *arguments) == count
 
 
-def test_barriers_at_the_border():
-    arguments = vector(), vector(), 128
-    assert barriers(copies, *arguments, alone=False) == 2
-    assert barriers(in_place, vector(), 128, alone=False) == 3
+def among_triton(function, **options):
+    """A kernel that stores, calls the function on (X, Y, T), and loads."""
+    fragment = tle_raw.fragment(function, dialect="cutile", **options)
+    text = """def kernel(x, y):
+    tl.store(y, 1.0)
+    fragment((x, (128,), (1,)), (y, (128,), (1,)), 128)
+    tl.store(x, tl.load(y + 1))
+"""
+    return compile_kernel(jit(text, fragment=fragment), {"x": "*fp32", "y": "*fp32"})
 
-    def computes(X, T: Int):
-        ct.sum(ct.full((T,), 1.0, ct.float32))
 
-    assert barriers(computes, vector(), 128, alone=False) == 0
+def computes(X, Y, T: Int):
+    ct.sum(ct.full((T,), 1.0, ct.float32))
+
+
+@pytest.mark.parametrize(
+    "function, options, count",
+    [(copies, {}, 2), (copies, {"alone": True}, 0), (copies, {"ordered": False}, 0), (computes, {}, 0)],
+)
+def test_barriers_at_the_border(function, options, count):
+    kernel = among_triton(function, **options)
+    assert kernel.asm["ttgir"].count("barrier") == count
+    assert ("2 block barriers order its memory with the code around it" in str(tle_raw.report(kernel))) == (count > 0)
+
+
+def test_no_barriers_where_nothing_stands_around():
+    assert "barrier" not in compile_for_gpu(copies, vector(), vector(), 128).asm["ttgir"]
+    assert compile_for_gpu(in_place, vector(), 128).asm["ttgir"].count("barrier") == 1
 
 
 @pytest.mark.parametrize("name", ["store_then_reversed_gather", "in_a_loop", "adds_and_reads", "in_one_branch"])
@@ -112,10 +133,3 @@ def test_results(name):
         torch.testing.assert_close(y, before)
     else:
         assert torch.all(y == 1)
-
-
-def test_the_report_tells_of_barriers_at_the_border():
-    x, y = torch.rand(128), torch.zeros(128)
-    words = "2 block barriers order its memory with the code around it"
-    assert words in str(tle_raw.report(launch(copies, (1,), x, y, 128)))
-    assert words not in str(tle_raw.report(launch(copies, (1,), x, y, 128, alone=True)))

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+import re
+
 from tle_raw.flir.nvidia.mlir_text import OPERATION, read_operation
-from tle_raw.flir.nvidia.replace_ports import AFTER, AROUND
+from tle_raw.flir.nvidia.replace_ports import MEMORY, NOTE, Spelling
+
+_NOTE = re.compile(rf'libname = "{re.escape(NOTE)}\.([a-z.]+)"')
 
 
-def insert_barriers(lines: list[str], barrier: str) -> str:
+def insert_barriers(lines: list[str], spelling: Spelling) -> str:
     """The module's text with barriers.
 
     Triton's own barrier pass, which runs later, sees these and adds none beside them; it does not see that the call
-    itself touches shared memory.
+    itself touches memory.
     """
     result = []
     for line in lines:
-        note = _note(line)
-        if not note:
+        note = _NOTE.search(line) if OPERATION in line else None
+        if note is None:
             result.append(line)
             continue
-        operation = read_operation(line)
+        operation, words = read_operation(line), note[1].split(".")
+        barrier = spelling.memory_barrier if MEMORY in words else spelling.barrier
         inserted = operation.indent + barrier + operation.location
-        call = line.replace(f'libname = "{note}"', 'libname = ""', 1)
-        result += [inserted, call, inserted] if note == AROUND else [call, inserted]
+        call = line.replace(note[0], 'libname = ""', 1)
+        result += [inserted] * ("before" in words) + [call] + [inserted] * ("after" in words)
     return "\n".join(result)
-
-
-def _note(line: str) -> str:
-    if OPERATION not in line:
-        return ""
-    return next((note for note in (AROUND, AFTER) if f'libname = "{note}"' in line), "")

@@ -2,29 +2,42 @@
 
 The pipeliner runs loads some iterations ahead, with everything that their addresses depend on by SSA value. A tile
 that leaves a region is loaded from shared memory, so its value depends on the call without an SSA edge; run ahead of
-the call it would be stale. A barrier inside the loop keeps the pipeliner away.
+the call it would be stale. A barrier inside the loop keeps the pipeliner away. The same holds for what a region writes
+to global memory, where the loop loads from the same argument of the kernel; of two arguments the pipeliner itself takes
+for granted that they are not one tensor.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from tle_raw.compilation import CompiledFragment
 from tle_raw.flir.nvidia.mlir_text import brace_depth
 from tle_raw.flir.nvidia.place_buffers import Placement
 from tle_raw.flir.nvidia.read_ports import Region
 
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+')
 _ITERATION = re.compile(r"iter_args\((.*?)\) ->")
+_POINTER = re.compile(r"(%[\w$.\-]+): (?:!tt.ptr|!tt.tensordesc)")
 _LOADS = ("tt.load ", "tt.descriptor_load ", "tt.descriptor_gather ", "ttng.async_tma", "tt.atomic_")
 
 
-def pin_barriers(lines: list[str], regions: list[Region], placements: list[Placement]) -> None:
-    """Mark the placements whose barriers can or must stand at once: outside of loops, and before loads' addresses."""
+def pin_barriers(
+    lines: list[str], regions: list[Region], placements: list[Placement], compiled: Sequence[CompiledFragment]
+) -> None:
+    """Mark the placements whose barriers can or must stand at once: outside of loops, and before loads that depend."""
     in_loops = _lines_in_loops(lines)
-    for region, placement in zip(regions, placements):
-        results = [region.call.operation.result, *(p.operation.result for p in region.closed)]
+    for region, placement, fragment in zip(regions, placements, compiled):
+        if region.is_element:
+            continue
         outside = region.call.line not in in_loops
-        placement.pinned = not region.is_element and (outside or _reaches_load(lines, set(results)))
+        writes = fragment.writes_global and (placement.before or placement.after)
+        placement.pinned = (
+            outside
+            or _reaches_load(lines, {region.call.operation.result, *(p.operation.result for p in region.closed)})
+            or (writes and _is_loaded(lines, in_loops, region.call.operation.operands))
+        )
 
 
 def _lines_in_loops(lines: list[str]) -> set[int]:
@@ -59,6 +72,33 @@ def _reaches_load(lines: list[str], tainted: set[str]) -> bool:
             return True
         if len(tainted) == before:
             return False
+
+
+def _is_loaded(lines: list[str], in_loops: set[int], pointers: Sequence[str]) -> bool:
+    """Whether a loop loads from an argument of the kernel that the pointers come from."""
+    return any(
+        derived.intersection(pointers) and any(_loads_from(lines[n], derived) for n in in_loops)
+        for derived in (_derived(lines, argument) for argument in _arguments(lines))
+    )
+
+
+def _arguments(lines: list[str]) -> list[str]:
+    """The names of the functions' pointers."""
+    headers = (line for line in lines if "tt.func" in line)
+    return [name for header in headers for name in _POINTER.findall(header)]
+
+
+def _derived(lines: list[str], argument: str) -> set[str]:
+    """The addresses that are made of an argument; what is loaded there is none."""
+    derived, before = {argument}, 0
+    while len(derived) != before:
+        before = len(derived)
+        _sweep([line for line in lines if not any(load in line for load in _LOADS)], derived)
+    return derived
+
+
+def _loads_from(line: str, derived: set[str]) -> bool:
+    return any(load in line for load in _LOADS) and bool(derived.intersection(_split(line)[1]))
 
 
 def _sweep(lines: list[str], tainted: set[str]) -> bool:

@@ -38,9 +38,10 @@ from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
 from tle_raw.flir.nvidia.mlir_text import value_uses
+from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import place_buffers
-from tle_raw.flir.nvidia.read_ports import Region, holds_ports, read_regions
+from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.print_after import print_after
@@ -80,8 +81,9 @@ def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None
 def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
     def ttgir(source, metadata):
         hooks.leave()
-        traced_regions.describe(metadata)
-        if not holds_ports(source.str_nodebug()):
+        if not holds_ports(text := source.str_nodebug()):
+            source = _order_traced(source) if is_border(text) else source
+            traced_regions.describe(metadata)
             return stock(source, metadata)
         _convert(source, options, capability)
         text = source.str()
@@ -100,8 +102,12 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
                 _check(regions, options, 0)
             for region, fragment in zip(regions, module.compiled):
                 check_compiled(region, fragment, options)
+        missing = missing_barriers(lines, regions, module.compiled)
+        place_in_text(lines, missing, spelling_of((MAJOR, MINOR)).memory_barrier)
+        traced_regions.describe(metadata)
         placements = place_buffers(regions, partial(value_uses, lines))
-        pin_barriers(lines, regions, placements)
+        place_barriers(regions, placements, module.compiled, missing)
+        pin_barriers(lines, regions, placements, module.compiled)
         text = replace_ports(lines, regions, placements, module.compiled, spelling_of((MAJOR, MINOR)))
         text = limit_registers(text, module.compiled, options)
         print_after("replace-ports", text)
@@ -110,7 +116,7 @@ def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stag
             return result
         lines = result.str().splitlines()
         check_order(lines, regions, module.compiled)
-        text = insert_barriers(lines, spelling_of((MAJOR, MINOR)).barrier)
+        text = insert_barriers(lines, spelling_of((MAJOR, MINOR)))
         print_after("insert-barriers", text)
         return _parse(text, source.context)
 
@@ -171,6 +177,13 @@ def _ptx(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
         return text
 
     return ptx
+
+
+def _order_traced(source: Any) -> Any:
+    """A module whose regions are all traced, with the barriers between them and the code around."""
+    lines = source.str().splitlines()
+    place_in_text(lines, missing_barriers(lines), spelling_of((MAJOR, MINOR)).memory_barrier)
+    return _parse("\n".join(lines), source.context)
 
 
 def _convert(source: Any, options: Any, capability: int) -> None:

@@ -22,7 +22,8 @@ class Placement:
     """What becomes of one region's ports.
 
     ``fresh`` lists the in and new ports (by parameter) that get a buffer of their own; the others stand in a buffer
-    that a region before left in place. ``dies`` names the buffers that no later region uses.
+    that a region before left in place. ``dies`` names the buffers that no later region uses. ``before`` and ``after``
+    say where barriers stand; where they are ``for_tiles``, they order shared memory, else global memory.
     """
 
     buffers: dict[int, Buffer] = field(default_factory=dict)
@@ -30,6 +31,9 @@ class Placement:
     dies: list[Buffer] = field(default_factory=list)
     follows_directly: bool = False
     pinned: bool = False
+    before: bool = False
+    after: bool = False
+    for_tiles: bool = False
 
 
 def place_buffers(regions: list[Region], uses: Callable[[str], int]) -> list[Placement]:

@@ -48,6 +48,11 @@ def holds_ports(text: str) -> bool:
     return f'symbol = "{ports.CALL}"' in text or f'symbol = "{ports.ELEMENT}"' in text
 
 
+def is_border(line: str, side: str = "") -> bool:
+    """Whether a traced region begins or ends at this line."""
+    return f'symbol = "{ports.BORDER}.{side}' in line
+
+
 def read_regions(lines: list[str]) -> list[Region]:
     """The regions of a module in the order of their calls.
 
@@ -60,7 +65,7 @@ def read_regions(lines: list[str]) -> list[Region]:
     waiting: dict[int, list[Port]] = {}  # by block: ports whose call has not come yet
     current: dict[int, Region] = {}  # by block: the region whose outputs are being read
     for number, line in enumerate(lines):
-        if OPERATION not in line or 'symbol = "tle.' not in line:
+        if OPERATION not in line or 'symbol = "tle.' not in line or is_border(line):
             continue
         operation, block = read_operation(line), blocks[number]
         symbol = operation.attribute("symbol")

@@ -13,8 +13,9 @@ from tle_raw.flir.nvidia.read_ports import Port, Region
 # A row of the memory that a fragment asks for beside its tiles: swizzled layouts start at multiples of it.
 ROW = 1024
 
-# Notes on a call, in its libname, for the pass that inserts the barriers.
-AROUND, AFTER = "tle.barrier.around", "tle.barrier.after"
+# A note on a call, in its libname, for the pass that inserts the barriers: what they order, and where they stand.
+NOTE = "tle.barrier"
+TILES, MEMORY = "tiles", "memory"
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Spelling:
     """How one Triton version spells what the ports become."""
 
     barrier: str
+    memory_barrier: str
     address: str
     address_type: str
 
@@ -29,8 +31,8 @@ class Spelling:
 def spelling_of(version: tuple[int, int]) -> Spelling:
     """3.7 renamed the block barrier and narrowed the address operation."""
     if version >= (3, 7):
-        return Spelling("ttg.barrier local", "tti.experimental_memdesc_to_i32", "i32")
-    return Spelling("gpu.barrier", "tti.experimental_memdesc_to_i64", "i64")
+        return Spelling("ttg.barrier local", "ttg.barrier all", "tti.experimental_memdesc_to_i32", "i32")
+    return Spelling("gpu.barrier", "gpu.barrier", "tti.experimental_memdesc_to_i64", "i64")
 
 
 def replace_ports(
@@ -127,13 +129,14 @@ class _Writer:
         ] or [next(plain)]
         if self.fragment.dynamic_shared:
             operands.append((_address_name(self._scratch), "i32"))
-        if not self.fragment.needs_barriers:
-            return self._indented([self._extern(operands)])
-        note = AFTER if self.placement.follows_directly else AROUND
+        sides = [side for side in ("before", "after") if getattr(self.placement, side)]
         if not self.placement.pinned:
-            return self._indented([self._extern(operands, note)])
-        barrier = [self.spelling.barrier + operation.location]
-        return self._indented([*(barrier if note == AROUND else []), self._extern(operands), *barrier])
+            word = TILES if self.placement.for_tiles else MEMORY
+            return self._indented([self._extern(operands, ".".join((NOTE, word, *sides)) if sides else "")])
+        barrier = self.spelling.barrier if self.placement.for_tiles else self.spelling.memory_barrier
+        barrier += operation.location
+        before, after = ([barrier] if side in sides else [] for side in ("before", "after"))
+        return self._indented([*before, self._extern(operands), *after])
 
     def close(self, port: Port) -> list[str]:
         operation, buffer = port.operation, self.placement.buffers[port.parameter]
