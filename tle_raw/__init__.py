@@ -67,6 +67,14 @@ _LATER = {
 }
 
 
+_MODULES = ("errors", "language", "mlir", "pycuda")
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that are not loaded yet."""
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})
+
+
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
@@ -74,6 +82,6 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_LATER[name]), name)
         globals()[name] = value
         return value
-    if name in ("mlir", "pycuda"):  # the language of a dialect, as a module of its own
+    if name in _MODULES:
         return import_module(f"tle_raw.{name}")
     raise AttributeError(f"module 'tle_raw' has no attribute {name!r}")

@@ -25,8 +25,14 @@ from tle_raw.errors import (
 from tle_raw.flir.hooks import check_joined
 from tle_raw.flir.nvidia.locations import first_place
 from tle_raw.fragments import Fragment
+from tle_raw.frontends.raw.effects import emit_effects
 from tle_raw.frontends.raw.emit import emit_element, emit_region
-from tle_raw.frontends.raw.interpret import in_interpreter, interpret_region, interpreted_call_site
+from tle_raw.frontends.raw.interpret import (
+    in_interpreter,
+    interpret_region,
+    interpreted_call_site,
+    remember_region,
+)
 from tle_raw.frontends.raw.ports import RegionRecord
 from tle_raw.frontends.raw.trace import interpret_traced, trace_region
 from tle_raw.frontends.raw.values import describe
@@ -66,15 +72,18 @@ def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: A
         if semantic is None:
             bound, values = bind_call()
             if "traced" in fragment.routes("cpu"):
+                remember_region(bound, site)
                 return interpret_traced(fragment, bound, values)
-            return interpret_region(fragment, bound, values)
-        check_joined()
+            return interpret_region(fragment, bound, values, site)
+        compiled = check_joined(semantic.builder.options)
         _check_language(semantic)
         bound, values = bind_call()
         traced = trace_region(fragment, bound, values, semantic, site)
         if traced is not None:
             return traced
         record = RegionRecord(fragment.identity, bound)
+        if not compiled:
+            record = emit_effects(fragment, record, values, semantic)
         if bound.is_elementwise:
             return [emit_element(record, values, semantic)]
         return emit_region(record, values, semantic)

@@ -16,19 +16,21 @@ from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.dtypes import DType
 from tle_raw.errors import Place
 from tle_raw.frontends.raw.values import to_handle_type
+from tle_raw.reports.interpreted import InterpretedLaunch
 from tle_raw.target import Target
 
 if TYPE_CHECKING:
+    from tle_raw.compilation import CompiledFragment
     from tle_raw.fragments import Fragment
 
 DEFAULT_WARPS = 4  # Triton's own
-_num_warps: contextvars.ContextVar[int] = contextvars.ContextVar("num_warps", default=0)  # 0: no launch
+_launch: contextvars.ContextVar[InterpretedLaunch | None] = contextvars.ContextVar("launch", default=None)
 _PACKAGE = os.path.dirname(os.path.abspath(tle_raw.__file__))
 
 
 def in_interpreter() -> bool:
     """Whether an interpreted kernel is running in this thread."""
-    return _num_warps.get() > 0
+    return _launch.get() is not None
 
 
 def install() -> None:
@@ -45,28 +47,44 @@ def install() -> None:
 
     @functools.wraps(launch)
     def call(self: Any, *args: Any, **keywords: Any) -> Any:
-        token = _num_warps.set(int(keywords.get("num_warps") or DEFAULT_WARPS))
+        num_warps = int(keywords.get("num_warps") or DEFAULT_WARPS)
+        interpreted = InterpretedLaunch(getattr(self.fn, "__name__", "?"), num_warps)
+        token = _launch.set(interpreted)
         try:
-            return launch(self, *args, **keywords)
+            returned = launch(self, *args, **keywords)
         finally:
-            _num_warps.reset(token)
+            _launch.reset(token)
+        return interpreted if interpreted.regions else returned
 
     call.tle_raw = True  # type: ignore[attr-defined]
     interpreter.GridExecutor.__call__ = call
 
 
-def interpret_region(fragment: Fragment, bound: BoundSignature, values: dict[str, Any]) -> list[core.tensor]:
+def interpret_region(
+    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], site: Place | None
+) -> list[core.tensor]:
     """Run a bound region now; its results, as ``emit_region`` and ``emit_element`` give them."""
     from triton.runtime.interpreter import interpreter_builder
 
     from tle_raw.flir.cpu.run_fragment import run_fragment
 
     compiled = fragment.compile_bound(bound, Target("cpu"))
+    launch = remember_region(bound, site, compiled)
     arrays = {p.name: _array(p, values[p.name]) for p in bound.crossing if p.effect != "Out"}
     grid = interpreter_builder.grid_dim
     program = interpreter_builder.grid_idx
-    results = run_fragment(compiled, arrays, num_warps=_num_warps.get(), program=program, grid=grid)
+    results = run_fragment(compiled, arrays, num_warps=launch.num_warps, program=program, grid=grid)
     return [_tensor(result, dtype) for result, dtype in zip(results, _result_dtypes(bound))]
+
+
+def remember_region(
+    bound: BoundSignature, site: Place | None, compiled: CompiledFragment | None = None
+) -> InterpretedLaunch:
+    """Note a region for the launch's report; ``compiled`` is None where it is made of Triton's own operations."""
+    launch = _launch.get()
+    assert launch is not None, "a region runs in a launch"
+    launch.remember(bound, site, compiled)
+    return launch
 
 
 def _array(parameter: BoundParameter, value: Any) -> Any:

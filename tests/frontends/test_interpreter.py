@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_readme import examples
+
 pytest.importorskip("torch")
 pytest.importorskip("llvmlite")
 
@@ -33,3 +35,18 @@ def output():
 def test_interpreted(output, name):
     passed, errors = output
     assert name in passed, errors[-3000:]
+
+
+def test_the_readmes_own_example_runs(tmp_path):
+    example = tmp_path / "scale.py"
+    example.write_text(examples()["scale.py"])
+    run = subprocess.run(
+        [sys.executable, str(example)],
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert "kernel `kernel` in Triton's interpreter: 1 region" in run.stdout
+    assert re.search(r"tile_scale +scale.py:26 +a team of 128 threads +4 ", run.stdout), run.stdout

@@ -59,6 +59,8 @@ class LinkReport:
     ``asm_instructions`` their number in all functions, ``library_calls`` the functions that it calls outside,
     ``scratch`` the bytes of memory for tiles of each thread that runs programs, ``checked`` whether ``knobs.debug``
     was on.
+
+    For a launch in Triton's interpreter, ``runs`` says how often each region has run; nothing else was compiled.
     """
 
     kernel: str
@@ -82,6 +84,7 @@ class LinkReport:
     library_calls: tuple[str, ...] = ()
     scratch: int | None = None
     checked: bool = False
+    runs: tuple[int, ...] = ()
 
     @property
     def one_kernel(self) -> bool:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tle_raw.reports.interpreted import render_interpreted
 from tle_raw.reports.link_report import LinkReport, RegionReport
 
 
 def render(report: LinkReport) -> Iterator[str]:
     """The report as lines."""
+    if report.runs:
+        yield from render_interpreted(report)
+        return
     on_cpu = bool(report.asm)
     yield f"kernel `{report.kernel}` for {report.target}: {_verdict(report)}"
     yield from _cpu_facts(report) if on_cpu else _gpu_facts(report)
