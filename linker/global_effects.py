@@ -7,11 +7,12 @@ other ways (variables, numbers used as addresses, assembly) may do both.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from tle_raw.linker.functions import read_function, read_global
-from tle_raw.linker.llvm_text import Entity, Module, Token
+from tle_raw.linker.llvm_text import Entity, Module
+from tle_raw.linker.parameter_words import parameter_words
 
 GLOBAL_SPACES = (0, 1)
 _WRITING = ("store", "atomicrmw", "cmpxchg")
@@ -31,7 +32,8 @@ def global_effects(module: Module, entry: str, reached: Collection[str]) -> Glob
     bodies = [e for e in module.of_kind("define") if e.name in reached]
     if _has_variables(module, reached) or any(_goes_around(module.source(body)) for body in bodies):
         return GlobalEffects(True, True)
-    pointers = [words for words in _parameters(module, entry) if words[0] == "ptr"]
+    function = next(body for body in module.of_kind("define") if body.name == entry)
+    pointers = [words for words in parameter_words(module, function) if words[0] == "ptr"]
     reads = any({"writeonly", "readnone"}.isdisjoint(words) for words in pointers)
     writes = any({"readonly", "readnone"}.isdisjoint(words) for words in pointers)
     return GlobalEffects(reads, writes and _can_write(module, bodies, reached))
@@ -65,26 +67,3 @@ def _is_harmless(module: Module, declared: Entity) -> bool:
 
 def _is_of(module: Module, attributes: Entity, groups: Collection[str]) -> bool:
     return any(token.text in groups for token in module.header(attributes)[:2])
-
-
-def _parameters(module: Module, entry: str) -> Iterator[list[str]]:
-    """The words of each parameter of the entry: its type and its attributes."""
-    header = next(module.header(e) for e in module.of_kind("define") if e.name == entry)
-    start = next(i for i, token in enumerate(header) if token.kind == "@") + 2
-    words: list[str] = []
-    for token, depth in _with_depth(header[start:]):
-        if depth < 0 or (depth == 0 and token.text == ","):
-            if words:
-                yield words
-            if depth < 0:
-                return
-            words = []
-        else:
-            words.append(token.text)
-
-
-def _with_depth(tokens: list[Token]) -> Iterator[tuple[Token, int]]:
-    depth = 0
-    for token in tokens:
-        depth += (token.text in "([{<") - (token.text in ")]}>")
-        yield token, depth
