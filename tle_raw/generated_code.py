@@ -53,7 +53,22 @@ def source_of(fragment: Fragment) -> str:
     written = _WRITTEN.get(fragment)
     if written is None or written[0] != identity:
         written = _WRITTEN[fragment] = identity, _source(fragment, identity)
-    return written[1]
+    asked = _name_that_is_asked_for(fragment)
+    return written[1] + (f"{asked} = {_name(identity)}\n" if asked else "")
+
+
+def _name_that_is_asked_for(fragment: Fragment) -> str:
+    """The kernel's own name for the fragment.
+
+    torch 2.13 writes an assignment for it. Earlier releases take for granted that the function is called so, and know
+    the name only in the variable of the loop that asks.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "traverse" and frame.f_locals.get("symbol") is fragment:
+            return str(frame.f_locals.get("symbol_name", ""))
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
 
 
 def stand_in(fragment: Fragment) -> Callable[[], None]:

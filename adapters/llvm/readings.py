@@ -23,13 +23,15 @@ def other_meaning(
 
     ``f(i32)`` under a signature of a tile and a constant is either: a tile's shared address, and the constant is left
     out, or the constant, and the tile was forgotten. ``names``, which the function gives its parameters, decide where
-    they are the signature's; "" where there is none.
+    they are the signature's; "" where there is none. A memref's size that is named after a constant of the same value
+    is that constant.
     """
     absent = left_out(bound, layout)
     named = {p.name.casefold() for p in bound.parameters}
     known = [name.casefold() if name.casefold() in named else "" for name in names]
     for parameter in absent:
-        if parameter.name.casefold() in known:
+        passed = [argument for argument, name in zip(layout.arguments, known) if name == parameter.name.casefold()]
+        if any(argument.value is None or argument.value != parameter.value for argument in passed):
             return parameter
     for parameter in absent:
         if parameter.kind == CONST and _can_be_read(bound, parameter, function, known):

@@ -10,6 +10,7 @@ def tile(t: InOut[Tile["f32", "M"]], k: Const["K"]) -> Scalar["i32"]: ...
 def scalar(n: Scalar["i32"], k: Const["K"]) -> Scalar["i32"]: ...
 def wide(n: Scalar["i64"], k: Const["K"], p: Pointer["f32"]): ...
 def late(n: Scalar["i32"], p: Pointer["f32"], k: Const["K"]): ...
+def sized(t: InOut[Tile["f32", "M"]], m: Const["M"]) -> Scalar["i32"]: ...
 def two(a: Tile["f32", "M"], b: Tile["f32", "M"], k: Const["K"], l: Const["L"]): ...  # noqa: E741
 def elements(x: Element["i32"], y: Out[Element["i32"]], k: Const["K"]): ...
 def floats(t: Tile["f32", "M"], s: Scalar["f32"], k: Const["K"]): ...
@@ -33,13 +34,15 @@ REFUSED = {
     "one tile and one constant": (two, function("ptr %0, i32 %1")),
     "an element was forgotten": (elements, function("i32 %k", "i32")),
     "an output, by its name": (elements, function("i32 %y, i32 %k", "i32")),
+    "another number than the constant": (sized, function("ptr %0, ptr %1, i64 %m, i64 %3, i64 %4", "i32")),
 }
-NAMES = {"tile": ["M", "K"], "two": ["M", "K", "L"], "floats": ["M", "K"]}
+NAMES = {"tile": ["M", "K"], "sized": ["M"], "two": ["M", "K", "L"], "floats": ["M", "K"]}
 TAKEN = {
     "all": (tile, function("ptr %0, i32 %1", "i32")),
     "an address, by its name": (tile, function("i32 %t", "i32")),
     "a pointer is no integer": (tile, function("ptr %0", "i32")),
     "a descriptor, whose numbers are no constant's": (tile, function("ptr %0, ptr %1, i64 %2, i64 %3, i64 %4", "i32")),
+    "a size that is named after its constant": (sized, function("ptr %0, ptr %1, i64 %2, i64 %m, i64 %4", "i32")),
     "a scalar, by its name": (scalar, function("i32 %n", "i32")),
     "the order tells": (late, function("i32 %0, ptr %1")),
     "a scalar among others, by its name": (wide, function("i64 %n, ptr %0")),
