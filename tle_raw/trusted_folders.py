@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = 0
 MOST_LINKS = 40  # as Linux
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def is_trusted(folder: Path) -> bool:
@@ -47,7 +47,7 @@ def why_unsafe_way(folder: Path) -> str:
 
 def belongs_to_user(status: os.stat_result) -> bool:
     """This process's user made it, and nobody else may write it."""
-    return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS
+    return status.st_uid == os.geteuid() and not status.st_mode & OTHERS
 
 
 def _why_shared(folder: Path) -> str:
@@ -59,7 +59,7 @@ def _why_shared(folder: Path) -> str:
         return f"{folder} is no folder"
     if status.st_uid != os.geteuid():
         return f"{folder} belongs to {_name(status.st_uid)}"
-    return f"others may write into {folder}" if status.st_mode & _OTHERS else ""
+    return f"others may write into {folder}" if status.st_mode & OTHERS else ""
 
 
 def why_changeable(status: os.stat_result) -> str:

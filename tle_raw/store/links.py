@@ -163,8 +163,10 @@ def _fill(draft: Path, links: Mapping[str, Path | None]) -> None:
 def _put_aside(folder: Path) -> None:
     """Somebody changed it. Others may still read it: it goes at once, not file by file."""
     aside = temporary_folder(folder.parent, ".draft-")
-    with contextlib.suppress(OSError):
-        os.rename(folder, aside / "damaged")
+    try:
+        os.rename(folder, aside)  # onto an empty folder: another user's folder cannot be moved into one
+    except OSError:  # no folder
+        remove(folder)
     remove(aside)
 
 

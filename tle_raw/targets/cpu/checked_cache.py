@@ -9,6 +9,7 @@ not fit is none. A folder that other users could change is not used: a private o
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -19,9 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tle_raw.private_files import remove
+from tle_raw.private_files import make_private, remove
 from tle_raw.store import fallback
-from tle_raw.trusted_folders import why_changeable, why_unsafe_way
+from tle_raw.trusted_folders import OTHERS, why_changeable, why_unsafe_way
 
 _COMPILING = threading.local()
 
@@ -50,7 +51,7 @@ class _Checked:
         self.kernel = key if getattr(_COMPILING, "for_cpu", False) and not (arguments or options) else ""
         if self.kernel:
             _COMPILING.for_cpu = False
-            _clear_the_way(key)
+            _make_folder(key)
         super().__init__(key, *arguments, **options)  # type: ignore[call-arg]
         if self.kernel:
             self._leave_shared_folder()
@@ -69,11 +70,15 @@ class _Checked:
     def put(self, data: Any, filename: str, binary: bool = True) -> str:
         if self.kernel:
             self._remove_folder(filename)
-        return super().put(data, filename, binary=binary)  # type: ignore[misc]
+        path: str = super().put(data, filename, binary=binary)  # type: ignore[misc]
+        if self.kernel:
+            os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & ~OTHERS)  # whatever the umask says
+        return path
 
     def put_group(self, filename: str, group: dict[str, str]) -> Any:
         if self.kernel:
-            self.put(json.dumps(_digests(self.kernel, group)), f"__sha256__{filename}", binary=False)
+            with contextlib.suppress(OSError):  # somebody damages it at this moment: it is not taken next time
+                self.put(json.dumps(_digests(self.kernel, group)), f"__sha256__{filename}", binary=False)
         return super().put_group(filename, group)  # type: ignore[misc]
 
     def _kept(self, filename: str) -> Any:
@@ -97,13 +102,15 @@ class _Checked:
             shutil.rmtree(os.path.join(folder, filename), ignore_errors=True)
 
 
-def _clear_the_way(key: str) -> None:
-    """Something else in the place of the kernel's folder."""
+def _make_folder(key: str) -> None:
+    """The kernel's folder, private whatever the umask says; what lies in its place goes."""
     from triton import knobs
 
     folder = Path(knobs.cache.dir) / key
     if os.path.lexists(folder) and not folder.is_dir():
         remove(folder)
+    with contextlib.suppress(OSError):
+        make_private(folder)
 
 
 def _digests(kernel: str, group: dict[str, str]) -> dict[str, Any]:
