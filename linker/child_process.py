@@ -143,7 +143,7 @@ def _wait(process: subprocess.Popen[bytes], limits: Limits) -> int | None:
     """The return code. Whatever happens, neither the child nor what it started lives on."""
     try:
         _restrict(process.pid, limits)
-        ended = _has_ended(process.pid, limits.seconds)
+        ended = has_ended(process.pid, limits.seconds)
     except BaseException:
         ended = False
         raise
@@ -155,7 +155,8 @@ def _wait(process: subprocess.Popen[bytes], limits: Limits) -> int | None:
     return process.returncode if ended else None
 
 
-def _has_ended(pid: int, seconds: float) -> bool:
+def has_ended(pid: int, seconds: float) -> bool:
+    """Wait for a child's end, not longer than that."""
     descriptor = os.pidfd_open(pid)
     try:
         poll = select.poll()

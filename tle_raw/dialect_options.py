@@ -14,6 +14,7 @@ from tle_raw.errors import DialectError
 IGNORED = ("inline",)  # the hub's own
 # U+DC80 to U+DCFF stand for bytes of a file's name that are no UTF-8.
 _UNUSABLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 def known_options(
@@ -56,7 +57,7 @@ def _check_characters(name: str, value: object) -> None:
             _check_characters(name, item)
     elif isinstance(value, (str, os.PathLike)):
         text = os.fsdecode(value)
-        wrong = _UNUSABLE.search(text)
+        wrong = (_NO_TEXT if name == "source" else _UNUSABLE).search(text)
         if wrong:
             line = text.count("\n", 0, wrong.start()) + 1
             raise DialectError(f"{name}= holds the character U+{ord(wrong[0]):04X}, in its line {line}")

@@ -199,6 +199,8 @@ def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:
     """The files of the user's that the compiler read."""
     files = tuple(sorted({file for file in run.files if not belongs_to(toolchain.folders, file)}))
     for file in files:
+        if file.exists() and not file.is_file():
+            raise FragmentSourceError(f"the source includes {file}, which is no regular file")
         if not file.exists():
             raise FragmentSourceError(
                 f"the compiler says that it read {file}, and there is no such file",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-kernels", type=int, default=CI, help="random kernels to compare; more than 100 are new each time"
     )
+
+    parser.addoption("--fuzz-texts", type=int, default=CI, help="mutated texts to compile; more than 100 are new")
+
+
+@pytest.fixture(scope="session")
+def texts(request: pytest.FixtureRequest) -> int:
+    return request.config.getoption("--fuzz-texts", CI)
+
+
+@pytest.fixture(scope="session")
+def first_seed(texts: int) -> int:
+    """The same texts in CI, others in each night."""
+    return 0 if texts <= CI else int(time.time()) * 100_000
 
 
 @pytest.fixture(scope="session")
