@@ -15,6 +15,7 @@ import sys
 import traceback
 from pathlib import Path
 from random import Random
+from typing import NoReturn
 
 import triton
 
@@ -25,6 +26,7 @@ from tests.fuzz.text_samples import SUFFIXES, Sample, samples
 from tle_raw.adapters.llvm import bitcode, check
 from tle_raw.adapters.llvm.llvm_child import generated
 from tle_raw.adapters.mlir import child
+from tle_raw.errors import ToolchainError
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvmlite_binding import load_llvmlite_for_gpus
 
@@ -72,6 +74,10 @@ def link(compiled: tle_raw.CompiledFragment) -> None:
     generated(compiled.path.read_text(), "", root, "sm_90a", check._features("sm_90a"), triton.__version__ < "3.7")
 
 
+def no_clang() -> NoReturn:
+    raise ToolchainError("not asked")
+
+
 def warm_up() -> None:
     """What children import and set up, they have when they are forked."""
     import torch_mlir.ir  # noqa: F401
@@ -87,6 +93,7 @@ def warm_up() -> None:
 def main(first: int, count: int, folder: Path) -> None:
     for module in (bitcode, check, child):
         module.run_child = run_child  # type: ignore[attr-defined]
+    bitcode.find_clang = no_clang  # it would be started for each bitcode that LLVM has refused already
     warm_up()
     knobs.cache.dir, knobs.compile_timeout = str(folder / "cache"), LONGEST_SECONDS
     outcomes: collections.Counter[str] = collections.Counter()
