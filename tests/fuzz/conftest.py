@@ -20,6 +20,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-kernels", type=int, default=CI, help="random kernels to compare; more than 100 are new each time"
     )
+    parser.addoption(
+        "--fuzz-signatures", type=int, default=CI, help="random declarations; more than 100 are new each time"
+    )
 
     parser.addoption("--fuzz-texts", type=int, default=CI, help="mutated texts to compile; more than 100 are new")
 
@@ -38,6 +41,11 @@ def first_seed(texts: int) -> int:
 @pytest.fixture(scope="session")
 def kernels(request: pytest.FixtureRequest) -> int:
     return request.config.getoption("--fuzz-kernels", CI)
+
+
+@pytest.fixture(scope="session")
+def signatures(request: pytest.FixtureRequest) -> int:
+    return request.config.getoption("--fuzz-signatures", CI)
 
 
 @dataclass(frozen=True)
