@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from types import ModuleType
 
@@ -33,7 +34,18 @@ def load_llvmlite() -> ModuleType:
         llvm.load_library_permanently(MATH_LIBRARY)
     except RuntimeError as e:
         raise ToolchainError(f"the C library's mathematics cannot be loaded: {e}") from e
+    _let_forks_wait(llvm)
     return llvm
+
+
+def _let_forks_wait(llvm: ModuleType) -> None:
+    """For the threads that are inside LLVM: what they left half done, a forked child could not use."""
+    lock = llvm.ffi.lib._lock
+
+    def let_go() -> None:
+        lock.__exit__(None, None, None)
+
+    os.register_at_fork(before=lock.__enter__, after_in_parent=let_go, after_in_child=let_go)
 
 
 @cache

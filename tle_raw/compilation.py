@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from tle_raw.linker.prepare import LinkableModule, prepare
 from tle_raw.linker.prepare_for_host import prepare_for_host
 from tle_raw.store.entries import is_intact
 from tle_raw.target import Target
+from tle_raw.thread_lock import ThreadLock
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class CompiledFragment:
 
 
 _MEMORY: dict[str, CompiledFragment] = {}
-_COMPILING: dict[str, threading.Lock] = {}
-_GUARD = threading.Lock()
+_COMPILING: dict[str, ThreadLock] = {}
+_GUARD = ThreadLock()
 NO_COMPILER = "none"
 
 
@@ -252,9 +252,9 @@ def older_llvm() -> bool:
     return tuple(int(v) for v in triton.__version__.split(".")[:2]) <= (3, 6)
 
 
-def _lock_of(key: str) -> threading.Lock:
+def _lock_of(key: str) -> ThreadLock:
     with _GUARD:
-        return _COMPILING.setdefault(key, threading.Lock())
+        return _COMPILING.setdefault(key, ThreadLock())
 
 
 def _caching() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,6 +31,7 @@ from tle_raw.knobs import knobs
 from tle_raw.pickling import imported, name_in_module
 from tle_raw.signature import Signature
 from tle_raw.target import Target, current_target, parse_target
+from tle_raw.thread_lock import ThreadLock
 
 _FRAGMENTS: WeakValueDictionary[str, Fragment] = WeakValueDictionary()
 _KEYED: WeakSet[Fragment] = WeakSet()
@@ -92,7 +92,7 @@ class Fragment(ConstexprFunction):
         self._stamped_files: tuple[Path, ...] = ()
         self._key: str | None = None
         self._has_given_key = False
-        self._lock = threading.RLock()
+        self._lock = ThreadLock(self._forget_key)
         self.inline = inline
         self.ordered = ordered and declaration.options.get("alone") is not True
         self.signature = declaration.signature or self._source.signature
@@ -340,6 +340,13 @@ class Fragment(ConstexprFunction):
         except TLEError as e:
             e.at(fragment=self.name, source=e.context.source or self.place)
             raise
+
+    def _forget_key(self) -> None:
+        """In a child that was forked while it was computed: some of what was read may be of a moment later."""
+        from tle_raw.watch import forget_unfinished_keys
+
+        self._key = None
+        forget_unfinished_keys()
 
     def _compute_key(self) -> str:
         try:

@@ -18,8 +18,9 @@ from triton.runtime.jit import JITFunction
 from tle_raw.errors import TLEError
 from tle_raw.fragments import Fragment, keyed_fragments
 from tle_raw.knobs import knobs
+from tle_raw.thread_lock import ThreadLock
 
-_LOCK = threading.Lock()
+_LOCK = ThreadLock()
 
 
 @dataclass(eq=False)
@@ -103,8 +104,8 @@ def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
         if not fragments:
             return
         user = _User(functions, fragments)
+        kernel.add_pre_run_hook(_BeforeLaunch(user))
         _USERS[id(kernel)] = user
-    kernel.add_pre_run_hook(_BeforeLaunch(user))
 
 
 def refresh(fragments: Iterable[Fragment]) -> None:
@@ -145,6 +146,15 @@ def _forget_key(function: JITFunction) -> None:
     finally:
         if is_locked:
             function._hash_lock.release()
+
+
+def forget_unfinished_keys() -> None:
+    """Free the kernels whose keys were being computed, and so locked, by threads that this forked child lacks."""
+    for function in [o for o in gc.get_objects() if isinstance(o, JITFunction)]:
+        if function._hash_lock.acquire(blocking=False):
+            function._hash_lock.release()
+        else:
+            function._hash_lock, function.hash = threading.RLock(), None
 
 
 def dependencies(kernel: JITFunction, constants: Iterable[Any] = ()) -> tuple[list[JITFunction], list[Fragment]]:

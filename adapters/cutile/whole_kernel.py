@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from tle_raw.adapters.cutile.seen_launches import SeenLaunches
 from tle_raw.array_arguments import array
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, Row
 from tle_raw.kernel_text import kernel_of_text
+from tle_raw.thread_lock import ThreadLock
 
 WARPS = 4  # Triton's own default
 Multiples = tuple[tuple[str, tuple[int, ...]], ...]  # by array what its sizes are multiples of
@@ -37,7 +37,7 @@ class WholeKernel:
     def __init__(self, adapter: Adapter, declaration: Declaration, source: Source) -> None:
         self._adapter, self._declaration, self._source = adapter, declaration, source
         self._kernels: dict[Any, Any] = {}
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
         self.seen = SeenLaunches([getattr(p.annotation, "constant", False) for p in source.data.parameters])
         hint = getattr(getattr(declaration.wrapped, "_compiler_options", None), "num_worker_warps", None)
         self.num_warps = hint if isinstance(hint, int) else WARPS

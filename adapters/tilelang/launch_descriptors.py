@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from tle_raw.adapters.tilelang.linked.encode_descriptor import encode
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import LaunchError, Place, Row, TLEError
 from tle_raw.target import Target
+from tle_raw.thread_lock import ThreadLock
 
 TMA = 90  # the first capability that has it
 
@@ -29,7 +29,7 @@ class LaunchDescriptors:
         self._names = [name for name in program.order if name not in linkable.tiles]
         self._lowered: dict[str, Lowered] = {}
         self._fields: dict[Any, Any] = {}
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
 
     def lowered(self, arch: str) -> Lowered:
         """The kernel as TileLang itself would launch it on ``sm_90a``, …"""

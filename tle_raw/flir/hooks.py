@@ -9,9 +9,10 @@ from triton import knobs
 
 from tle_raw.errors import RegionError
 from tle_raw.flir.view import add_view
+from tle_raw.thread_lock import ThreadLock
 
 _STATE = threading.local()
-_INSTALL_LOCK = threading.Lock()
+_INSTALL_LOCK = ThreadLock()
 # What stood in Triton's slot when the hook was called last: ours, or a later one that passes the stages on.
 _reached_through: Any = None
 OTHER = "other"  # a backend that knows no regions

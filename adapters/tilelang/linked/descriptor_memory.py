@@ -6,12 +6,12 @@ pages is dropped only after the device is idle. What a CUDA graph has captured s
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from tle_raw.adapters.tilelang.linked.descriptors import BYTES
 from tle_raw.errors import LaunchError
+from tle_raw.thread_lock import ThreadLock
 
 _PAGE = 512  # descriptors
 _PAGES = 32  # of one device, before they are given up together
@@ -22,7 +22,7 @@ class DescriptorMemory:
 
     def __init__(self, device: Any) -> None:
         self._device = device
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
         self._pages: list[Any] = []
         self._kept: list[Any] = []  # pages whose descriptors a graph may hold
         self._used = _PAGE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from tle_raw.adapters.tilelang.linked.descriptors import Descriptor
 from tle_raw.adapters.tilelang.linked.host_call import Argument, read_host_call
 from tle_raw.adapters.tilelang.linked.tile_memory import taken_addresses
 from tle_raw.errors import CompilationFailed, Context, Place, TLEError, UnsupportedFeatureError
+from tle_raw.thread_lock import ThreadLock
 
 # The lines let errors name the user's own.
 SETTINGS = {"tl.emit_line_directives": True}
@@ -31,7 +31,7 @@ _LAUNCHES = {
 }
 _MARKER = re.compile(r"^\s*--> (?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?\s*$", re.MULTILINE)
 _LOG_LINES = 30
-_LOWERING = threading.Lock()  # TileLang's passes keep state of their own in the process
+_LOWERING = ThreadLock()  # TileLang's passes keep state of their own in the process
 
 
 @dataclass(frozen=True)

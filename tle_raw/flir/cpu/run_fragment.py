@@ -16,13 +16,14 @@ from tle_raw.errors import KernelFailed, Row, ShapeError
 from tle_raw.flir.cpu.region_failure import STATUS_FIELDS, region_failure
 from tle_raw.linker.host_code import assemble, link_host_code
 from tle_raw.linker.host_loader import LoadedObject, load_object
+from tle_raw.thread_lock import ThreadLock
 
 FIELDS = 8  # of a worker's context: see tle_raw/flir/cpu/__init__.py
 STATUS, WORKSPACE = 1, 2
 _WORKERS = threading.local()
 # Entries that have run. A failure's texts and a workspace that a thread keeps point into their code.
 _LOADED: dict[Path, LoadedObject] = {}
-_LOADING = threading.Lock()
+_LOADING = ThreadLock()
 
 
 class _Call(ctypes.Structure):
