@@ -23,13 +23,15 @@ from tle_raw.adapters.cuda.explain import (
     warnings_text,
     with_text,
 )
+from tle_raw.adapters.cuda.host_code import has_troubled, is_better, is_in_host_code, without_host_code
 from tle_raw.adapters.cuda.includes import Closure, closure
 from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.options import Options, read_options
 from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.prototypes import Prototype
-from tle_raw.adapters.cuda.read_signature import check_prototype, signature_of_prototype
+from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_parameters, signature_of_prototype
+from tle_raw.adapters.cuda.refusals import refuse_clusters
 from tle_raw.adapters.cuda.source import decode, read_file
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, place_of, split_symbol
 from tle_raw.adapters.cuda.toolchain import Finding, Toolchain, describe, find_toolchain
@@ -129,7 +131,7 @@ class CudaAdapter:
     ) -> CompilerOutput:
         from tle_raw.knobs import knobs
 
-        options, folder = _options(source)
+        options, _ = _options(source)
         toolchain = find_toolchain()
         known = _functions(source)
         callee = replace(choose_function(source.symbol, known), made_kernel=made_kernel)
@@ -141,13 +143,11 @@ class CudaAdapter:
                 hint="pass block indices and memory as arguments",
             )
         team = Team(knobs.debug) if target.backend == "cpu" else None
-        unit = self._unit(source, bound, callee, team)
-        # A team's failures tell their lines, whatever the knob says.
-        line_info = dict(source.settings).get("line_info") != "False" or team is not None
         arch = TEAM_ARCH if team else target.arch
-        command = command_line(toolchain, options, arch, folder, line_info)
-        command += INLINE_ALL if use else ()
-        run = run_compiler(command, unit.text, knobs.compile_timeout)
+        unit, run = self._run(source, bound, callee, team, arch)
+        if is_in_host_code(source, run):
+            bare, second = self._run(without_host_code(source), bound, callee, team, arch)
+            unit, run = (bare, second) if is_better(source, run, second) else (unit, run)
         attempt = Attempt(source, bound, callee, known, toolchain, arch, run)
         if is_kernel_after_all(callee, run):
             return self._compile(source, bound, target, made_kernel=True)
@@ -174,6 +174,20 @@ class CudaAdapter:
         )
         return output if team is None else make_team(_device_code(output, attempt), bound, toolchain.clang, team.debug)
 
+    def _run(
+        self, source: Source, bound: BoundSignature, callee: Callee, team: Team | None, arch: str
+    ) -> tuple[Unit, Run]:
+        from tle_raw.knobs import knobs
+
+        compiled = without_host_code(source) if has_troubled(source) else source
+        options, folder = _options(compiled)
+        unit = self._unit(compiled, bound, callee, team)
+        # A team's failures tell their lines, whatever the knob says.
+        line_info = dict(source.settings).get("line_info") != "False" or team is not None
+        command = command_line(find_toolchain(), options, arch, folder, line_info)
+        command += INLINE_ALL if callee.is_kernel else ()
+        return unit, run_compiler(command, unit.text, knobs.compile_timeout)
+
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""
         return self._unit(source, bound, choose_function(source.symbol, _functions(source))).text
@@ -186,8 +200,9 @@ class CudaAdapter:
         return write_unit(source.name, source.text, line, bound, callee, options, digest, team)
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
-        is_kernel = choose_function(source.symbol, _functions(source)).is_kernel
-        return make_whole_kernel(self, declaration, source, options, is_kernel)
+        callee = choose_function(source.symbol, _functions(source))
+        opaque = opaque_parameters(_prototype(source, callee), callee) if callee.is_kernel else ()
+        return make_whole_kernel(self, declaration, source, options, callee.is_kernel, opaque)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The function that the author is expected to write, in two forms."""
@@ -227,6 +242,7 @@ def _own_signature(source: Source, declaration: Declaration) -> Signature | None
 
 def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain: Toolchain) -> KernelUse:
     """What the region asks of the kernel, checked against the kernel's own prototype."""
+    refuse_clusters(callee)
     options, _ = _options(source)
     explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
     chosen = replace(callee, arguments=explicit)
@@ -290,8 +306,7 @@ def _contents(files: set[Path]) -> tuple[tuple[str, str], ...]:
 
 
 def _prototype(source: Source, callee: Callee) -> Prototype:
-    options, folder = _options(source)
-    return prototype_of(source, callee, options, folder, _functions(source), _header_digests(source))
+    return prototype_of(source, callee, _functions(source), _header_digests(source))
 
 
 def _header_digests(source: Source) -> list[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapter import Source
 from tle_raw.adapters.cuda.command import command_line
 from tle_raw.adapters.cuda.declarations import Function
 from tle_raw.adapters.cuda.explain import Attempt, explain
-from tle_raw.adapters.cuda.options import Options
+from tle_raw.adapters.cuda.host_code import is_better, is_in_host_code, without_host_code
 from tle_raw.adapters.cuda.prototypes import DUMP, Prototype, prototype_from_json, read_prototype
 from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
 from tle_raw.adapters.cuda.toolchain import find_toolchain
@@ -21,15 +22,13 @@ from tle_raw.identity import digest, package_identity
 from tle_raw.linker.run_compiler import run_compiler
 from tle_raw.store import Store
 
-ARCH = "sm_80"  # a prototype is the same on all
+OLDEST = "sm_80"
 _KNOWN: dict[str, Prototype] = {}
 
 
 def prototype_of(
     source: Source,
     callee: Callee,
-    options: Options,
-    folder: Path,
     functions: Sequence[Function],
     headers: Sequence[str],
 ) -> Prototype:
@@ -53,22 +52,41 @@ def prototype_of(
     if key not in _KNOWN:
         store = Store(Path(os.path.expanduser(knobs.cache.dir))) if knobs.cache.enabled else None
         kept = store.load(key) if store else None
-        _KNOWN[key] = prototype_from_json(kept.text) if kept else _ask(source, callee, options, folder, functions)
+        _KNOWN[key] = prototype_from_json(kept.text) if kept else _ask(source, callee, functions)
         if store and not kept:
             store.save(key, _KNOWN[key].to_json(), {"name": f"prototype of {callee.name}"})
     return _KNOWN[key]
 
 
-def _ask(source: Source, callee: Callee, options: Options, folder: Path, functions: Sequence[Function]) -> Prototype:
-    from tle_raw.knobs import knobs
-
-    toolchain = find_toolchain()
-    text = write_probe(source.text, line_directive(source.place.line, source.place.file), callee, options)
-    run = run_compiler(command_line(toolchain, options, ARCH, folder, False), text, knobs.compile_timeout, DUMP)
-    if run.returncode != 0:
-        bound = BoundSignature(source.name, ())
-        raise explain(Attempt(source, bound, callee, functions, toolchain, ARCH, run), knobs.compile_timeout)
-    found = read_prototype(run.text)
+def _ask(source: Source, callee: Callee, functions: Sequence[Function]) -> Prototype:
+    newest, oldest = _architectures()
+    attempt = first = _attempt(source, callee, functions, newest)
+    if is_in_host_code(source, attempt.run):
+        second = _attempt(without_host_code(source), callee, functions, newest)
+        attempt = first = second if is_better(source, attempt.run, second.run) else first
+    if attempt.run.returncode != 0:
+        attempt = _attempt(source, callee, functions, oldest)
+    if attempt.run.returncode != 0:
+        raise explain(replace(first, source=source), _timeout())
+    found = read_prototype(attempt.run.text)
     if found is None:
         raise missing_function(callee.name, functions, source.place)
     return found
+
+
+def _architectures() -> tuple[str, str]:
+    """A prototype is the same on all. A newer one has more functions; an old source may refuse it."""
+    return "sm_100" if find_toolchain().clang.major > 19 else "sm_90", OLDEST
+
+
+def _attempt(source: Source, callee: Callee, functions: Sequence[Function], arch: str) -> Attempt:
+    toolchain, (options, folder) = find_toolchain(), source.data
+    text = write_probe(source.text, line_directive(source.place.line, source.place.file), callee, options)
+    run = run_compiler(command_line(toolchain, options, arch, folder, False), text, _timeout(), DUMP)
+    return Attempt(source, BoundSignature(source.name, ()), callee, functions, toolchain, arch, run)
+
+
+def _timeout() -> float:
+    from tle_raw.knobs import knobs
+
+    return knobs.compile_timeout

@@ -27,9 +27,16 @@ def command_line(
     if toolchain.cccl:
         command += ["-isystem", str(toolchain.cccl)]
     command += toolchain.host.options
-    command += ["-include", "tle_raw/vector_atomics.h"]  # behind clang's own headers, in front of all others
+    # behind clang's own headers, in front of all others
+    command += ["-include", "tle_raw/vector_atomics.h", "-include", "tle_raw/nvcc_functions.h"]
     # the first define: CUDA 13.5 headers use a macro that clang's wrapper does not know
-    command += ["-D_NV_RSQRT_SPECIFIER=", "-Wno-unknown-cuda-version", "-Wno-invalid-specialization"]
+    # the second: cooperative groups have clusters where the compiler is known to have their functions
+    command += [
+        "-D_NV_RSQRT_SPECIFIER=",
+        "-D_CG_CLUSTER_INTRINSICS_AVAILABLE",
+        "-Wno-unknown-cuda-version",
+        "-Wno-invalid-specialization",
+    ]
     command += ["-fno-caret-diagnostics", "-fno-color-diagnostics", "-fmessage-length=0", "-std=c++17", "-O3"]
     # "directives": PTX gets .loc lines and no debug sections; the folder keeps the text the same anywhere
     command += ["-gline-directives-only", "-fdebug-compilation-dir=."] if line_info else []

@@ -28,6 +28,10 @@ _SKIPPED = frozenset([
 _RECORDS = frozenset(["struct", "class", "union", "enum"])
 
 
+# (line, column) of a definition's first token, and of its closing brace.
+Extent = tuple[tuple[int, int], tuple[int, int]]
+
+
 @dataclass(frozen=True)
 class Function:
     """One declaration or definition of a free function. ``scope`` is its namespace, "" for the global one."""
@@ -42,6 +46,7 @@ class Function:
     column: int
     branches: tuple[Branch, ...] = ()
     file: str = ""
+    extent: Extent | None = None  # of a definition
 
     @property
     def qualified(self) -> str:
@@ -119,7 +124,7 @@ class _Scanner:
     def _declaration(self, scope: str) -> Function | None:
         """Read one declaration to its end; returns the function that it declares, if it does."""
         template: tuple[TemplateParameter, ...] | None = None
-        is_specialisation = False
+        is_specialisation, start = False, self.at
         while self._text() == "template":
             self.at += 1
             if self._text() != "<":  # explicit instantiation
@@ -136,11 +141,12 @@ class _Scanner:
             text = self._text()
             if text in ("(", "[[", "[") or (text == "<" and specifiers and specifiers[-1].is_word):
                 if text == "(" and _names_function(specifiers):
-                    found = self._function(scope, template, specifiers)
+                    found = self._function(scope, template, specifiers, self.tokens[start])
                     return None if is_specialisation else found
                 if text == "(" and len(specifiers) == 1 and specifiers[0].is_word:
                     specifiers = []  # a macro call that stands alone
                 self._angle_group() if text == "<" else self._jump()
+                start = start if specifiers else self.at
             elif text == "{":
                 is_record = any(token.text in _RECORDS for token in specifiers)
                 self._jump()
@@ -157,14 +163,15 @@ class _Scanner:
         return None
 
     def _function(
-        self, scope: str, template: tuple[TemplateParameter, ...] | None, specifiers: list[Token]
+        self, scope: str, template: tuple[TemplateParameter, ...] | None, specifiers: list[Token], start: Token
     ) -> Function | None:
         *before, name = specifiers
         while len(before) >= 2 and before[-1].text == "::" and before[-2].is_word:
             scope = "::".join([*([scope] if scope else []), before[-2].text])
             before = before[:-2]
         inside = self._jump()
-        is_definition = self._skip_to_body()
+        end = self._skip_to_end()
+        extent = ((start.line, start.column), (end.line, end.column)) if end else None
         parameters = [parameter(part) for part in split(inside)]
         if [p.type for p in parameters] == ["void"]:
             parameters = []
@@ -172,27 +179,27 @@ class _Scanner:
         if "friend" in words or "typedef" in words:
             return None
         return Function(
-            name.text, scope, tuple(parameters), template, words, is_definition, name.line, name.column,
-            name.branches, self.file,
+            name.text, scope, tuple(parameters), template, words, end is not None, name.line, name.column,
+            name.branches, self.file, extent,
         )  # fmt: skip
 
-    def _skip_to_body(self) -> bool:
-        """Go past a function's end; True when it had a body."""
+    def _skip_to_end(self) -> Token | None:
+        """Go past a function's end; the closing brace of its body, when it has one."""
         while self.at < len(self.tokens):
             text = self._text()
             if text == "{":
                 self._jump()
-                return True
+                return self.tokens[self.at - 1]
             if text in (";", "="):
                 self._skip_statement()
-                return False
+                return None
             if text == "}":
-                return False
+                return None
             if text in _PAIRS:
                 self._jump()
             else:
                 self.at += 1
-        return False
+        return None
 
     def _skip_statement(self) -> None:
         while self.at < len(self.tokens):

@@ -24,7 +24,17 @@ from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
 from tle_raw.adapters.cuda.toolchain import Toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL
 from tle_raw.bound import BoundSignature
-from tle_raw.errors import CompilationFailed, Context, DialectError, Place, Row, SymbolError, TLEError, ToolchainError
+from tle_raw.errors import (
+    CompilationFailed,
+    Context,
+    DialectError,
+    FragmentSourceError,
+    Place,
+    Row,
+    SymbolError,
+    TLEError,
+    ToolchainError,
+)
 from tle_raw.linker.child_process import how_it_ended
 from tle_raw.linker.llvm_text import UnreadableIRError, read_module
 from tle_raw.linker.run_compiler import Run
@@ -166,12 +176,17 @@ _TYPE_HEADERS = (
 )
 
 
+_QUOTED = re.compile(r'\s*#\s*include\s*"')
+
+
 def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     match = re.match(r"'([^']+)' file not found", error.text)
     if match is None:
         return None
     place = first_location(error, attempt.is_users)
     context = Context(source=_place(attempt, place) if place else attempt.source.place)
+    if place and place == error.location and _QUOTED.match(_place(attempt, place).text):
+        return _missing_file(attempt, match[1], context)
     for pattern, hint in _PACKAGES:
         if re.match(pattern, match[1]):
             return ToolchainError(f"the header <{match[1]}> is not installed", hint=hint, context=context)
@@ -182,6 +197,20 @@ def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
             context=context,
         )
     return None
+
+
+def _missing_file(attempt: Attempt, name: str, context: Context) -> TLEError:
+    """A quoted include names a file of the user's."""
+    options, folder = attempt.source.data
+    including = context.source.file if context.source else ""
+    own = Path(including).parent if including != attempt.source.place.file or options.file else folder
+    looked = dict.fromkeys(str(path) for path in (own, *options.search_dirs))
+    return FragmentSourceError(
+        f'the file "{name}" was not found',
+        log="\n".join(f"looked in {path}" for path in looked),
+        hint="name its folder: include_dirs=[…]",
+        context=context,
+    )
 
 
 def _refused(attempt: Attempt, error: Diagnostic) -> TLEError | None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from tle_raw.adapter import Source
 from tle_raw.dtypes import ALIASES, DTYPES, DType
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row
-from tle_raw.signature import Pointer, Signature
+from tle_raw.signature import Parameter, Pointer, Signature
 
 # Arrays of complex numbers are memory of their parts.
 _PARTS = {"complex64": "f32", "complex128": "f64"}
 
 
-def check_arguments(signature: Signature, arguments: Sequence[Any], source: Source) -> list[Any]:
-    """The arguments as Triton takes them.
+def check_arguments(
+    signature: Signature, arguments: Sequence[Any], source: Source, opaque: Collection[str] = ()
+) -> list[Any]:
+    """The arguments as Triton takes them. ``None`` and 0 are null pointers.
+
+    Parameters
+    ----------
+    opaque : the pointers to what is no number, such as a struct: any array may lie there.
 
     Raises
     ------
@@ -28,32 +34,54 @@ def check_arguments(signature: Signature, arguments: Sequence[Any], source: Sour
             table=[Row("arguments", str(len(parameters)), str(len(arguments)))],
             hint=f"the signature is {signature}",
         ).at(fragment=source.name, source=source.place)
-    rows = []
+    rows: list[Row] = []
     for parameter, argument in zip(parameters, arguments):
-        dtype: Any = parameter.type.dtype  # type: ignore[attr-defined]
-        if isinstance(parameter.type, Pointer):
-            rows += _array_rows(parameter.name, dtype, argument)
-        elif hasattr(argument, "shape") and getattr(argument, "shape", ()) != ():
-            rows.append(Row(parameter.name, str(parameter.type), f"an array of shape {tuple(argument.shape)}"))
+        rows += _rows(parameter, argument, parameter.name in opaque)
     if rows:
         raise ArgumentTypeError(
             f"the arguments do not fit `{signature.name}`", table=rows, hint=f"the signature is {signature}"
         ).at(fragment=source.name, source=source.place)
-    return [
-        _array(argument) if isinstance(parameter.type, Pointer) else _number(argument)
-        for parameter, argument in zip(parameters, arguments)
-    ]
+    return [_passed(parameter, argument) for parameter, argument in zip(parameters, arguments)]
 
 
-def _array_rows(name: str, dtype: DType, argument: Any) -> list[Row]:
+def _rows(parameter: Parameter, argument: Any, is_opaque: bool) -> list[Row]:
+    dtype: Any = parameter.type.dtype  # type: ignore[attr-defined]
+    if isinstance(parameter.type, Pointer):
+        return [] if _is_null(argument) else _array_rows(parameter.name, dtype, argument, is_opaque)
+    if argument is None or (hasattr(argument, "shape") and getattr(argument, "shape", ()) != ()):
+        got = "None" if argument is None else f"an array of shape {tuple(argument.shape)}"
+        return [Row(parameter.name, str(parameter.type), got)]
+    return []
+
+
+def _is_null(argument: Any) -> bool:
+    return argument is None or (isinstance(argument, int) and not isinstance(argument, bool) and argument == 0)
+
+
+def _passed(parameter: Parameter, argument: Any) -> Any:
+    if not isinstance(parameter.type, Pointer):
+        return _number(argument)
+    dtype: Any = parameter.type.dtype
+    return _NullPointer(dtype.triton) if _is_null(argument) else _array(argument)
+
+
+def _array_rows(name: str, dtype: DType, argument: Any, is_opaque: bool) -> list[Row]:
     found = getattr(argument, "dtype", None)
     if found is None:
-        return [Row(name, f"an array of {dtype}", type(argument).__name__)]
+        wanted = "an array" if is_opaque else f"an array of {dtype}"
+        return [Row(name, f"{wanted}, or None", type(argument).__name__)]
     text = str(found).removeprefix("torch.")
     got = DTYPES.get(_PARTS.get(text, ALIASES.get(text, text)))
+    if is_opaque and (got is not None or _is_structured(found)):
+        return []
     if got is None or not _same_memory(dtype, got):
         return [Row(name, f"an array of {dtype}", f"an array of {text}")]
     return []
+
+
+def _is_structured(dtype: Any) -> bool:
+    """NumPy's arrays of structs."""
+    return getattr(dtype, "names", None) is not None
 
 
 def _same_memory(wanted: DType, got: DType) -> bool:
@@ -61,6 +89,27 @@ def _same_memory(wanted: DType, got: DType) -> bool:
     if wanted == got:
         return True
     return wanted.is_integer and got.is_integer and wanted.bits == got.bits and wanted.bits > 1
+
+
+class _NullPointer:
+    """A null pointer as Triton asks for pointers: like a tensor, which is empty. None would be a compile-time value."""
+
+    shape = (0,)
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtype
+
+    def data_ptr(self) -> int:
+        return 0
+
+    def stride(self) -> tuple[int, ...]:
+        return (1,)
+
+    def element_size(self) -> int:
+        return 1
+
+    def untyped_storage(self) -> None:
+        return None
 
 
 class _DeviceArray:
@@ -81,6 +130,8 @@ class _DeviceArray:
 
 
 def _array(argument: Any) -> Any:
+    if _is_structured(argument.dtype):
+        argument = argument.view("u1")
     if str(argument.dtype).removeprefix("torch.") in _PARTS:
         argument = argument.view(argument.real.dtype)
     if not hasattr(argument, "data_ptr") and hasattr(argument, "__cuda_array_interface__"):

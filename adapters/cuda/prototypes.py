@@ -62,14 +62,14 @@ def prototype_from_json(text: str) -> Prototype:
     return Prototype(result, tuple(parameters))
 
 
-def probe_lines(expression: str) -> Iterator[str]:
-    """C++ text that names the function ``expression``, such as ``::ns::scale<float, 4>``."""
+def probe_lines(address: str) -> Iterator[str]:
+    """C++ text that names the function at ``address``, such as ``&::ns::scale<float, 4>``."""
     yield f"template <class... Types> struct {PROBE}_types {{}};"
     yield (
         f"template <class Result, class... Parameters> "
         f"{PROBE}_types<Result, Parameters...> {PROBE}_of(Result (*)(Parameters...));"
     )
-    yield f"using {PROBE}_answer = decltype({PROBE}_of(&{expression}));"
+    yield f"using {PROBE}_answer = decltype({PROBE}_of({address}));"
 
 
 def read_prototype(dump: str) -> Prototype | None:

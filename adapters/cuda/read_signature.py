@@ -13,6 +13,8 @@ from tle_raw.dtypes import DTYPES
 from tle_raw.errors import Context, Place, Row, SignatureError, SignatureMismatchError, UnsupportedFeatureError
 from tle_raw.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature
 
+# The dtype of memory of which nothing is known.
+BYTE = "u8"
 _FETCHES = {
     "cudaTextureObject_t": "textures", "cudaSurfaceObject_t": "surfaces", "texture": "textures", "surface": "surfaces",
 }  # fmt: skip
@@ -30,6 +32,8 @@ def signature_of_prototype(
 ) -> Signature:
     """Pointers become ``InOut[Pointer]``, or ``Pointer`` where they are const, numbers ``Scalar``.
 
+    What a ``void*`` or a pointer to a struct points to is bytes.
+
     Integers that give block indices (``grid``) come behind the function's own parameters.
 
     Raises
@@ -39,10 +43,11 @@ def signature_of_prototype(
     parameters = []
     for index, (own, type_) in enumerate(zip(parameter_names(prototype, callee), prototype.parameters)):
         kind = Pointer if type_.pointee else Scalar
-        if type_.dtype is None or _fetched(callee, index):
+        dtype = DTYPES[BYTE] if _is_opaque(type_) and "*" not in type_.pointee else type_.dtype
+        if dtype is None or _fetched(callee, index):
             raise _no_port(own, type_, callee, index, place)
         effect = INOUT if type_.pointee and not type_.is_const else IN
-        parameters.append(Parameter(own, kind(type_.dtype), effect))
+        parameters.append(Parameter(own, kind(dtype), effect))
     taken = {p.name for p in parameters}
     for given in dict.fromkeys(v for v in grid.values() if isinstance(v, str)):
         if given in taken:
@@ -53,6 +58,15 @@ def signature_of_prototype(
             )
         parameters.append(Parameter(given, Scalar(DTYPES["i32"])))
     return Signature(name, tuple(parameters), _result(prototype, callee, place))
+
+
+def opaque_parameters(prototype: Prototype, callee: Callee) -> tuple[str, ...]:
+    """The pointers to what has no dtype: structs, ``void``, pointers."""
+    return tuple(n for n, t in zip(parameter_names(prototype, callee), prototype.parameters) if _is_opaque(t))
+
+
+def _is_opaque(type_: CxxType) -> bool:
+    return bool(type_.pointee) and type_.dtype is None
 
 
 def _result(prototype: Prototype, callee: Callee, place: Place) -> Scalar | None:
@@ -87,12 +101,8 @@ def _no_port(name: str, type_: CxxType, callee: Callee, index: int, place: Place
 
 
 def _hint(type_: CxxType) -> str:
-    if type_.pointee == "void":
-        return "give the pointer the type of what it points to, or write the signature and a function that casts it"
     if "*" in type_.pointee or "&" in type_.text:
         return "pass each array as a pointer of its own"
-    if type_.pointee:
-        return "a struct in memory has no dtype: pass its fields as arrays of their own"
     return "pass its fields one by one"
 
 
@@ -142,6 +152,8 @@ def check_prototype(
 
 
 def _fits(port: BoundParameter, type_: CxxType) -> bool:
+    if port.kind == POINTER and _is_opaque(type_):
+        return port.dtype == DTYPES[BYTE]
     if port.kind == ELEMENT or port.is_memref or port.dtype != type_.dtype:
         return False
     return bool(type_.pointee) == (port.kind in (TILE, POINTER))

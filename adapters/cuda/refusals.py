@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from tle_raw.adapters.cuda.diagnostics import Diagnostic
+from tle_raw.adapters.cuda.symbol import Callee, place_of
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
 from tle_raw.flir.cpu.team.instructions import calls
 from tle_raw.flir.cpu.team.sites import Sites
@@ -44,6 +45,22 @@ def refused_construct(error: Diagnostic) -> UnsupportedFeatureError | None:
             hint="read the memory through a pointer: __ldg() takes the same cache",
         )
     return None
+
+
+def refuse_clusters(callee: Callee) -> None:
+    """A kernel that is launched in clusters of blocks: each of Triton's blocks is a cluster of its own.
+
+    Raises
+    ------
+    UnsupportedFeatureError : at the function's line.
+    """
+    if callee.function and "__cluster_dims__" in callee.function.specifiers:
+        raise UnsupportedFeatureError(
+            f"the kernel `{callee.name}` asks for clusters of blocks (__cluster_dims__), and each block of its launch "
+            f"stands alone",
+            hint="leave the attribute out where clusters of one block will do",
+            context=Context(source=place_of(callee.function)),
+        )
 
 
 def refuse_instructions(

@@ -62,6 +62,8 @@ def fits(parameter: BoundParameter, written: str) -> bool | None:
     tile = re.fullmatch(r"(?:tle::)?tile<(.*)>", base)
     if tile:
         return parameter.kind == TILE and _tile_fits(parameter, tile[1].split(", "))
+    if base == "void" and parameter.kind == POINTER and parameter.dtype.name == "u8":
+        return stars == 1  # bytes are anything
     if base not in _KNOWN:
         return None
     if base not in _SPELLINGS[parameter.dtype.name]:

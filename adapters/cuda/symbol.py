@@ -19,6 +19,7 @@ class Callee:
     arguments: str = ""  # explicit template arguments that the user wrote, such as "float, 4"
     function: Function | None = None
     made_kernel: bool = False  # the compiler says so: a macro hides the word
+    has_namesakes: bool = False  # host functions, which often launch the kernel of their name
 
     @property
     def is_kernel(self) -> bool:
@@ -28,6 +29,13 @@ class Callee:
     @property
     def is_template(self) -> bool:
         return self.function is not None and self.function.template is not None
+
+    def address(self, arguments: str) -> str:
+        """C++ text of the kernel's address, with these template arguments."""
+        address = f"&::{self.name}<{arguments}>" if arguments else f"&::{self.name}"
+        if not self.has_namesakes or self.function is None or self.is_template:
+            return address
+        return f"static_cast<void (*)({', '.join(self.function.types)})>({address})"
 
 
 def split_symbol(symbol: str) -> tuple[str, str]:
@@ -53,7 +61,8 @@ def choose_function(symbol: str, functions: Sequence[Function]) -> Callee:
     SymbolError : it is overloaded.
     """
     name, arguments = split_symbol(symbol)
-    named = [function for function in functions if function.qualified == name]
+    all_named = [function for function in functions if function.qualified == name]
+    named = [function for function in all_named if function.is_device or function.is_kernel] or all_named
     candidates = _distinct(named)
     overloads = [f for f in candidates if not exclusive(f.branches, candidates[0].branches)]
     if len(overloads) > 1:
@@ -63,7 +72,7 @@ def choose_function(symbol: str, functions: Sequence[Function]) -> Callee:
             hint="give the one to call a name of its own, or call it from a new function",
             context=Context(source=place_of(overloads[0])),
         )
-    return Callee(name, arguments, _best(named))
+    return Callee(name, arguments, _best(named), has_namesakes=len(named) < len(all_named))
 
 
 def _distinct(functions: Iterable[Function]) -> list[Function]:

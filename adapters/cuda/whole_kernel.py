@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import keyword
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +14,10 @@ from tle_raw.adapters.cuda.launch_arguments import check_arguments
 from tle_raw.adapters.cuda.options import read_block, read_shared
 from tle_raw.compile_ahead import WARP, compile_ahead
 from tle_raw.dialect_options import known_options, wrong_type
+from tle_raw.dtypes import DType
 from tle_raw.errors import DialectError, LaunchError, Row, TLEError
 from tle_raw.kernel_text import kernel_of_text
-from tle_raw.signature import Parameter, Pointer, Signature
+from tle_raw.signature import Parameter, Pointer, Scalar, Signature
 from tle_raw.target import Target, parse_target
 
 OPTIONS = ("block", "shared", "key")
@@ -42,11 +43,19 @@ class GlobalKernel:
     signature : the function's parameters.
     """
 
-    def __init__(self, adapter: Adapter, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        adapter: Adapter,
+        declaration: Declaration,
+        source: Source,
+        options: Mapping[str, Any],
+        opaque: Collection[str] = (),
+    ) -> None:
         given = known_options("cuda kernel", options, OPTIONS, {})
-        self._adapter, self._declaration, self._source = adapter, declaration, source
-        assert source.signature is not None
-        self.signature: Signature = source.signature
+        self._adapter, self._declaration, self._source, self._opaque = adapter, declaration, source, opaque
+        signature = declaration.signature or source.signature
+        assert signature is not None
+        self.signature: Signature = signature
         self.blocks = _blocks(given.get("block", declaration.options.get("block")))
         self.key = _key(given.get("key", ()), self.signature)
         self._shared = given.get("shared", declaration.options.get("shared", 0))
@@ -61,7 +70,7 @@ class GlobalKernel:
         block : another block than that of ``as_kernel``. ``options`` are Triton's own.
         """
         blocks = self._blocks(block)
-        passed = check_arguments(self.signature, arguments, self._source)
+        passed = check_arguments(self.signature, arguments, self._source, self._opaque)
         return self._kernel(blocks)[_grid_of(grid, blocks)](*passed, **_with_warps(blocks, options))
 
     def warmup(self, *arguments: Any, grid: Grid = 1, block: Sequence[int] | int | None = None, **options: Any) -> Any:
@@ -70,7 +79,7 @@ class GlobalKernel:
         ``tle_raw.variable`` sets variables in it before the first launch.
         """
         blocks = self._blocks(block)
-        passed = check_arguments(self.signature, arguments, self._source)
+        passed = check_arguments(self.signature, arguments, self._source, self._opaque)
         return self._kernel(blocks).warmup(*passed, grid=_grid_of(grid, blocks), **_with_warps(blocks, options))
 
     def _blocks(self, block: Sequence[int] | int | None) -> tuple[Block, ...]:
@@ -247,26 +256,40 @@ def _grid_of(grid: Grid, blocks: tuple[Block, ...]) -> Any:
 
 
 def make_whole_kernel(
-    adapter: Adapter, declaration: Declaration, source: Source, options: Mapping[str, Any], is_kernel: bool
+    adapter: Adapter,
+    declaration: Declaration,
+    source: Source,
+    options: Mapping[str, Any],
+    is_kernel: bool,
+    opaque: Collection[str] = (),
 ) -> GlobalKernel:
-    """A kernel around the region.
+    """A kernel around the region. ``opaque`` are the names of the pointers that may point to anything.
 
     Raises
     ------
     DialectError : it is no ``__global__`` function, or it takes what a launch cannot give.
     """
     try:
-        if source.signature is None or declaration.signature is not None or not is_kernel:
+        if not is_kernel:
             raise DialectError(
-                f"`{source.name}` is no whole kernel: as_kernel() launches __global__ functions, with the signature "
-                f"that they state themselves",
-                hint="call it in a @triton.jit kernel, or leave the signature out of its declaration",
+                f"`{source.name}` is no whole kernel: as_kernel() launches __global__ functions",
+                hint="call it in a @triton.jit kernel",
+            )
+        signature = declaration.signature or source.signature
+        if signature is None or not all(map(_can_be_launched, signature.parameters)):
+            raise DialectError(
+                f"`{source.name}` is no whole kernel: a launch passes pointers and numbers, of dtypes that are known",
+                hint="leave the signature out of its declaration: it is read from the function",
             )
         if declaration.options.get("grid"):
             raise DialectError(
                 "a whole kernel has no caller that could give it block indices",
                 hint="declare the fragment once more without grid=, and take as_kernel() of that",
             )
-        return GlobalKernel(adapter, declaration, source, options)
+        return GlobalKernel(adapter, declaration, source, options, opaque)
     except TLEError as error:
         raise error.at(fragment=source.name, source=source.place) from None
+
+
+def _can_be_launched(parameter: Parameter) -> bool:
+    return isinstance(parameter.type, (Pointer, Scalar)) and isinstance(parameter.type.dtype, DType)

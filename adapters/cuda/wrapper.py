@@ -71,8 +71,7 @@ def write_unit(
 
 def write_probe(text: str, line: str, callee: Callee, options: Options) -> str:
     """The unit whose syntax tree tells the function's prototype."""
-    angle = f"<{callee.arguments}>" if callee.arguments else ""
-    probe = probe_lines(f"::{callee.name}{angle}")
+    probe = probe_lines(callee.address(callee.arguments))
     return "\n".join([*_user_lines(text, line, ["#include <tle_raw/tile.h>"], options), *probe]) + "\n"
 
 
@@ -169,8 +168,9 @@ def _prologue(bound: BoundSignature) -> Iterator[str]:
 def _kernel_lines(bound: BoundSignature, callee: Callee) -> Iterator[str]:
     """The kernel's address: it makes the compiler emit the kernel, templates too, and tells its symbol."""
     explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
-    angle = f"<{explicit}>" if explicit else ""
-    yield f"__attribute__((device)) const void* {SYMBOL} = (const void*)&::{callee.name}{angle};"
+    # on its own: in the initialiser of a device variable clang knows of no kernel that has namesakes
+    yield f"constexpr auto {SYMBOL}_address = {callee.address(explicit)};"
+    yield f"__attribute__((device)) const void* {SYMBOL} = (const void*){SYMBOL}_address;"
 
 
 def define_lines(options: Options) -> Iterator[str]:

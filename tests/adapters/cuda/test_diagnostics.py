@@ -92,11 +92,6 @@ def test_a_missing_cuda_header_names_its_package(cuda, header, hint):
     assert error.value.context.source.line == 1
 
 
-def test_a_missing_header_of_the_user_is_a_compile_error(cuda):
-    with pytest.raises(CompilationFailed, match=r"'mine\.h' file not found"):
-        cuda.compile('#include "mine.h"\n__device__ void f() {}')
-
-
 def test_an_architecture_that_clang_does_not_know_is_a_toolchain_error(cuda):
     with pytest.raises(ToolchainError, match="sm_110a"):
         cuda.compile("__device__ void f() {}", target="cuda:110")

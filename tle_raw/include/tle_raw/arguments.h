@@ -11,6 +11,11 @@
 #define TLE_RAW_SHARED __attribute__((address_space(3)))
 #define TLE_RAW_DEVICE __attribute__((device)) __attribute__((always_inline))
 
+struct __half;
+struct __nv_bfloat16;
+struct __nv_fp8_e4m3;
+struct __nv_fp8_e5m2;
+
 namespace tle {
 namespace detail {
 
@@ -57,6 +62,15 @@ template <class T> struct element_argument {
   template <class U, if_equal<U, T> = 0> TLE_RAW_DEVICE operator U*() const { return reinterpret_cast<U*>(&value); }
 };
 
+// Bytes are what a `void*` or a pointer to any struct points to, but no 16-bit or 8-bit floats, which are structs to C++.
+template <class U> inline constexpr bool opaque = same<U, void>::value || __is_class(U) || __is_union(U);
+template <> inline constexpr bool opaque<__half> = false;
+template <> inline constexpr bool opaque<__nv_bfloat16> = false;
+template <> inline constexpr bool opaque<__nv_fp8_e4m3> = false;
+template <> inline constexpr bool opaque<__nv_fp8_e5m2> = false;
+template <class U, class T>
+using if_opaque = typename require<same<T, unsigned char>::value && opaque<typename unqualified<U>::type>>::type;
+
 // Global memory: `T*`, `const T*`, with or without its address space.
 template <class T> struct pointer_argument {
   T TLE_RAW_GLOBAL* value;
@@ -65,6 +79,7 @@ template <class T> struct pointer_argument {
   template <class U, if_element<U, T> = 0> TLE_RAW_DEVICE operator U TLE_RAW_GLOBAL*() const {
     return (U TLE_RAW_GLOBAL*)value;
   }
+  template <class U, if_opaque<U, T> = 0> TLE_RAW_DEVICE operator U*() const { return (U*)data(); }
 };
 
 // A tile: `tle::tile<T, ...>`, `T*`, either of const T, or a pointer with its address space.

@@ -1,0 +1,208 @@
+"""CUDA files as they were written for nvcc: host code beside kernels, its functions, pointers to anything."""
+
+import numpy as np
+import pytest
+import triton
+import triton.language as tl
+
+import tle_raw
+from tests.support import cause_of
+from tle_raw import InOut, Pointer, Scalar
+from tle_raw.adapters.cuda.host_code import without_host_code
+from tle_raw.errors import ArgumentTypeError, CompilationFailed, FragmentSourceError, UnsupportedFeatureError
+
+HEADER = """
+__device__ float twice(float x) { return 2 * x; }
+inline int at_least_one(int n) { return max(n, 1); }
+"""
+FILE = """#include <vector>
+#include <cuda_runtime.h>
+#include "twice.cuh"
+struct Settings { float factor; int rows; };
+template <class T> __device__ void through(T* out, const T* in) { __stcs(out, __ldca(in)); }
+__global__ void k(float* o, const Settings* s, const void* add, const float* more, short* out, const short* in) {
+  const int i = threadIdx.y * blockDim.x + threadIdx.x;
+  o[i] = twice(s->factor) * threadIdx.y + (add ? *(const float*)add : 0) + (more ? more[i] : 0.5f) + blockDim.y;
+  through(out, in);
+}
+int clamped(int a, int b) { return min(a, b) + not_declared_here(a); }
+int resident(const void* f, int b) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = 8, config.blockDim = b;
+  int n = 0;
+  return cudaOccupancyMaxPotentialClusterSize(&n, f, &config), n;
+}
+void k(int n, std::vector<float>& o, missing_library_t handle) {
+  k<<<dim3(1), dim3(32, 2)>>>(o.data(), nullptr, nullptr, nullptr, nullptr, nullptr);
+}
+"""
+
+
+@pytest.fixture
+def on_cpu():
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        yield
+
+
+@pytest.fixture
+def kernel(tmp_path, on_cpu):
+    (tmp_path / "twice.cuh").write_text(HEADER)
+    (tmp_path / "k.cu").write_text(FILE)
+    return tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="k").as_kernel(block=(32, 2))
+
+
+def test_a_file_with_host_code_is_launched_as_it_is(kernel):
+    o, more = np.zeros(64, np.float32), np.arange(64, dtype=np.float32)
+    settings = np.array([(1.5, 4)], dtype=[("factor", "f4"), ("rows", "i4")])
+    out, given = np.zeros(1, np.int16), np.array([7], np.int16)
+    rows = np.repeat([0.0, 1.0], 32)
+    kernel[(1,)](o, settings, np.array([10.0], np.float32), more, out, given)
+    np.testing.assert_array_equal(o, 3 * rows + 10 + more + 2)
+    assert out[0] == 7
+    kernel[(1,)](o, settings.view("u1"), None, 0, out, given)  # both are null pointers
+    np.testing.assert_array_equal(o, 3 * rows + 0.5 + 2)
+
+
+def test_a_pointer_to_anything_takes_any_array_and_nothing_else(kernel):
+    assert str(kernel.signature.parameters[1]) == "s: Pointer[u8]"
+    arrays = [np.zeros(64, np.float32)] * 4
+    with pytest.raises(ArgumentTypeError) as error:
+        kernel[(1,)](arrays[0], 5, True, arrays[0], arrays[0], arrays[0])
+    assert [row.what for row in error.value.table] == ["s", "add", "out", "in"]
+
+
+def test_host_functions_are_left_out_line_by_line(cuda):
+    text = (
+        "int f() {\n  return min(1, 2);\n}\nconstexpr int two() { return 2; }\n__global__ void k() {}\nint g(A a) { }"
+    )
+    assert without_host_code(cuda.read(source=text, name="k")).text == (
+        "\n\n\nconstexpr int two() { return 2; }\n__global__ void k() {}\n"
+    )
+
+
+def test_an_error_of_the_device_is_told_beside_one_of_the_host(cuda):
+    text = "int host(int a) { return min(a, nowhere(a)); }\n__global__ void k(float* o) { o[0] = y; }"
+    with pytest.raises(CompilationFailed, match="undeclared identifier 'y'"):
+        cuda.read(name="k", source=text)
+
+
+def test_a_quoted_include_that_is_missing_says_where_it_was_looked_for(cuda, tmp_path):
+    text = '\n#include "cuda_compat.h"\n__global__ void k(float* o) {}'
+    with pytest.raises(FragmentSourceError, match=r'"cuda_compat\.h" was not found') as error:
+        cuda.read(name="k", source=text, folder=tmp_path, include_dirs=["inc"])
+    assert error.value.context.source.line == 2
+    assert error.value.log.splitlines() == [f"looked in {tmp_path}", f"looked in {tmp_path / 'inc'}"]
+
+
+NAMESAKES = """
+namespace n { template <int B> __global__ void k(float* o) { o[threadIdx.x] = B; } void k(int n, float* o); }
+__global__ void plain(float* o, int a) { o[threadIdx.x] = a; }
+void plain(float* o) { plain<<<1, 32>>>(o, 1); }
+"""
+
+
+def test_a_host_function_of_the_same_name_is_no_candidate(cuda, on_cpu):
+    assert cuda.read(name="n::k<3>", source=NAMESAKES, symbol="n::k<3>").signature is not None
+    o = np.zeros(32, np.float32)
+    tle_raw.fragment(NAMESAKES, dialect="cuda", symbol="plain").as_kernel(block=32)[(1,)](o, 3)
+    np.testing.assert_array_equal(o, 3)
+
+
+OPAQUE = """
+struct P { float a; int n; };
+__global__ void k(float* o, const P* p, const void* q) { o[threadIdx.x] = p->a + ((const float*)q)[0]; }
+__device__ float sum(const P* p, void* q) { return p->a + ((const float*)q)[0]; }
+__device__ float wrong(const P* p, const short* q) { return 0; }
+"""
+
+
+@tle_raw.dialect("cuda", source=OPAQUE)
+def k(o: InOut[Pointer["f32"]], p: Pointer["u8"], q: Pointer["u8"]): ...
+
+
+@tle_raw.dialect("cuda", source=OPAQUE, symbol="sum")
+def total(p: Pointer["u8"], q: Pointer["u8"]) -> Scalar["f32"]: ...
+
+
+@tle_raw.dialect("cuda", source=OPAQUE)
+def wrong(p: Pointer["u8"], q: Pointer["u8"]) -> Scalar["f32"]: ...
+
+
+@triton.jit
+def both(o, p, q):
+    k(o, p, q)
+    tl.debug_barrier()
+    tl.store(o + 1, total(p, q))
+
+
+def test_bytes_are_a_pointer_to_anything_in_a_written_signature(on_cpu):
+    o, p, q = np.zeros(32, np.float32), np.array([1.5, 0], np.float32).view("u1"), np.array([4], np.float32).view("u1")
+    k.as_kernel(block=32)[(1,)](o, p, q)
+    np.testing.assert_array_equal(o, 5.5)
+    o[:] = 0
+    both[(1,)](o, p, q, num_warps=1)
+    np.testing.assert_array_equal(o, 5.5)
+
+
+def test_bytes_are_no_pointer_to_other_numbers(cuda):
+    with pytest.raises(tle_raw.errors.SignatureMismatchError) as error:
+        wrong.compile("cuda:90")
+    assert [row.differs for row in error.value.table] == [False, True]
+
+
+CACHED = """
+template <class T> __device__ void through(T* o, const T* p) {
+  __stcs(o, __ldca(p)); __stcg(o + 1, __ldlu(p)); __stwb(o + 2, __ldcg(p)); __stwt(o + 3, __ldcs(p));
+}
+__global__ void k(float* o, double* d, short* s, unsigned char* c, double2* v, char4* w, long long* l) {
+  through(o, o + 4), through(d, d + 4), through(s, s + 4), through(c, c + 4), through(v, v + 4), through(w, w + 4);
+  through(l, l + 4);
+}
+"""
+
+
+def test_loads_and_stores_with_cache_operators_are_nvccs(on_cpu):
+    kernel = tle_raw.fragment(CACHED, dialect="cuda", symbol="k").as_kernel(block=32)
+    arrays = [
+        np.arange(8 * n).astype(t) for t, n in zip(("f4", "f8", "i2", "u1", "f8", "i1", "i8"), (1, 1, 1, 1, 2, 4, 1))
+    ]
+    kernel[(1,)](*arrays)
+    for array in arrays:
+        parts = array.reshape(8, -1)
+        np.testing.assert_array_equal(parts[:4], np.broadcast_to(parts[4], parts[:4].shape))
+    ptx = kernel.compile("cuda:90").asm["ptx"]
+    for operation in ("ld.global.ca", "ld.global.lu", "st.global.cs", "st.global.cg", "st.global.wb"):
+        assert ptx.count(operation) == len(arrays)
+
+
+PAIRS = "__global__ void k(float2* o) { o[0] = __ffma2_rn(o[0], o[1], __fadd2_ru(o[2], __fmul2_rz(o[3], o[1]))); }"
+
+
+def test_arithmetic_on_pairs_is_that_of_sm_100():
+    ptx = tle_raw.fragment(PAIRS, dialect="cuda", symbol="k").as_kernel(block=32).compile("cuda:100").asm["ptx"]
+    assert all(word in ptx for word in ("fma.rn.f32x2", "add.rp.f32x2", "mul.rz.f32x2"))
+
+
+CLUSTER = """
+#include <cooperative_groups.h>
+__global__ void k(float* o) {
+  auto cluster = cooperative_groups::this_cluster();
+  cluster.sync();
+  o[threadIdx.x] = cluster.block_rank();
+}
+"""
+
+
+def test_a_block_is_a_cluster_of_its_own():
+    kernel = tle_raw.fragment(CLUSTER, dialect="cuda", symbol="k").as_kernel(block=64).compile("cuda:90")
+    assert "barrier.cluster.arrive" in kernel.asm["ptx"]
+
+
+PAIR = "__global__ void __cluster_dims__(2, 1, 1) pair(float* o) {}"
+
+
+def test_a_kernel_that_asks_for_clusters_is_refused_at_its_line():
+    with pytest.raises(Exception, match="__cluster_dims__") as error:
+        tle_raw.fragment(PAIR, dialect="cuda", symbol="pair").as_kernel(block=64).compile("cuda:90")
+    assert isinstance(cause_of(error.value), UnsupportedFeatureError)
