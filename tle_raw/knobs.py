@@ -223,6 +223,7 @@ class CpuKnobs(Group):
         "seconds between the lines that a long launch prints; off by default",
         optional=True,
     )
+    patience = Knob(seconds, 10.0, "seconds that all programs of a launch may wait for memory that does not change")
 
 
 class Knobs(Group):

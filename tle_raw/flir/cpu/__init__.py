@@ -54,5 +54,10 @@ field  meaning
 3      i64 flags, bit 0: ``knobs.debug``, bit 1: store past the caches (``stream_stores``)
 4      pointer to the memory of the arguments, for kernels compiled with ``options.debug_checks``: i64 count, then for
        each pointer argument the i64 addresses where its array starts and ends, compared as unsigned; 0 otherwise
+5      address of ``i32 ask(ptr context, i32 news)``, or 0: what a program calls now and then that waits for another
+       one; ``news`` says whether memory has changed since the last time. 0: go on; 1: the launch is over; 2: nobody
+       can go on. Fields 5 to 7 are for kernels with ``metadata["may_wait"]``, and for regions
+6      i64 number of the program that runs
+7      i64 end of the range; ``ask`` lowers it when it gives programs that have not begun to another thread
 ====== =======================================================================================================
 """

@@ -21,6 +21,7 @@ KINDS = {
     7: "no_memory",
     8: "stack_overflow",
     9: "bad_address",
+    10: "standstill",
 }
 _HINTS = {
     1: "all threads of the block must reach the same barrier; put it outside of the branch",
@@ -29,10 +30,11 @@ _HINTS = {
 }
 
 
-def region_failure(status: Sequence[int], fragment: str = "") -> KernelFailed | None:
+def region_failure(status: Sequence[int], fragment: str = "", standstill: str = "") -> KernelFailed | None:
     """The error of a status record, or None when no region failed.
 
-    The texts of the record lie in the worker's workspace and in the kernel's code: call this while both exist.
+    ``standstill`` is what is known of programs that wait for ever. The texts of the record lie in
+    the worker's workspace and in the kernel's code: call this while both exist.
     """
     if status[0] != REGION_FAILED:
         return None
@@ -42,7 +44,7 @@ def region_failure(status: Sequence[int], fragment: str = "") -> KernelFailed | 
         f"{_text(message)}, in program {program}",
         kind=KINDS.get(kind, ""),
         program=program,
-        hint=_HINTS.get(kind, ""),
+        hint=standstill if KINDS.get(kind) == "standstill" else _HINTS.get(kind, ""),
         context=Context(fragment=fragment, source=place),
     )
 

@@ -13,13 +13,14 @@ from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter
 from tle_raw.compilation import CompiledFragment
 from tle_raw.dtypes import DType
 from tle_raw.errors import KernelFailed, Row, ShapeError
+from tle_raw.flir.cpu.alone import Alone
 from tle_raw.flir.cpu.region_failure import STATUS_FIELDS, region_failure
 from tle_raw.linker.host_code import assemble, link_host_code
 from tle_raw.linker.host_loader import LoadedObject, load_object
 from tle_raw.thread_lock import ThreadLock
 
 FIELDS = 8  # of a worker's context: see tle_raw/flir/cpu/__init__.py
-STATUS, WORKSPACE = 1, 2
+STATUS, WORKSPACE, WAIT = 1, 2, 5
 _WORKERS = threading.local()
 # Entries that have run. A failure's texts and a workspace that a thread keeps point into their code.
 _LOADED: dict[Path, LoadedObject] = {}
@@ -45,6 +46,8 @@ class _Worker:
         self.status = (ctypes.c_int64 * STATUS_FIELDS)()
         self.context = (ctypes.c_int64 * FIELDS)()
         self.context[STATUS] = ctypes.addressof(self.status)
+        self.alone = Alone()
+        self.context[WAIT] = self.alone.address
 
     def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if not is_ending():  # then modules are gone, and the memory goes with the process
@@ -99,8 +102,12 @@ def run_fragment(
     call = _Call(num_warps * 32, (*program,), (*grid,), 0, ctypes.addressof(worker.context))
     ctypes.memset(worker.status, 0, ctypes.sizeof(worker.status))
     run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(_address(compiled, compiled.entry))
+    worker.alone.begin()
     if run(ctypes.addressof(call), _addresses(arrays)):
-        raise region_failure(list(worker.status), bound.name) or KernelFailed("the region failed")
+        if worker.alone.error:
+            raise worker.alone.error
+        failed = region_failure(list(worker.status), bound.name, standstill=worker.alone.described)
+        raise failed or KernelFailed("the region failed")
     returned = [a for p, a in zip(bound.crossing, arrays) if p.kind == TILE and p.effect != "In"]
     return [*returned, arrays[-1][()]] if bound.result is not None else returned
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.errors import ToolchainError
+from tle_raw.flir.cpu.run_fragment import release_workspace
+
+if TYPE_CHECKING:
+    from tle_raw.targets.cpu.waiting import Waits
 
 # Fields of a context, 8 bytes each; `tle_raw.flir.cpu` describes them.
-SCRATCH, STATUS, TEAM, FLAGS, RANGES = range(5)
+SCRATCH, STATUS, TEAM, FLAGS, RANGES, WAIT, NUMBER, END = range(8)
 FIELDS = 8
 DEBUG_FLAG = 1
 STREAM_FLAG = 2  # the launch writes more than the caches hold
@@ -16,6 +20,8 @@ CODE, PROGRAM, DETAIL = 0, slice(1, 4), slice(4, 8)
 STATUS_FIELDS = 8
 CANCELLED = -1  # a code that no check has: programs that have not begun return at once
 ALIGNMENT = 64
+# What a program that waits is told.
+GO_ON, OVER, STANDSTILL = 0, 1, 2
 
 
 def load_cffi() -> Any:
@@ -66,6 +72,8 @@ class Context:
         self.grid = self.ffi.new("int32_t[3]")
         self._scratch: Any = None
         self._scratch_bytes = 0
+        self._waits: Waits | None = None
+        self._ask: Any = None
 
     def prepare(self, status_address: int, scratch_bytes: int, flags: int, ranges_address: int) -> None:
         """Set the fields for one launch."""
@@ -73,6 +81,27 @@ class Context:
             self._grow(scratch_bytes)
         fields = self.fields
         fields[STATUS], fields[FLAGS], fields[RANGES] = status_address, flags, ranges_address
+
+    def listen(self, waits: Waits) -> None:
+        """Let programs that wait ask ``waits``."""
+        if self._ask is None:
+            self._ask = self.ffi.callback(
+                "int32_t(void *, int32_t)", self._answer, error=OVER, onerror=lambda *raised: self._raised(*raised)
+            )
+        self._waits = waits
+        self.fields[WAIT] = int(self.ffi.cast("intptr_t", self._ask))
+
+    def _answer(self, _fields: Any, news: int) -> int:
+        return self._waits.ask(self, bool(news)) if self._waits else GO_ON
+
+    def _raised(self, *raised: Any) -> None:
+        if self._waits:
+            self._waits.interrupted(*raised)
+
+    def release(self) -> None:
+        """Give back what regions keep for this thread, at its end."""
+        release_workspace(self.fields[TEAM])
+        self.fields[TEAM] = 0
 
     def _grow(self, needed: int) -> None:
         self._scratch = self.ffi.new("char[]", needed + ALIGNMENT)

@@ -11,7 +11,7 @@ from tle_raw.flir.cpu.region_failure import region_failure
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.contexts import CODE, DETAIL, PROGRAM
 
-MEMORY = "memory"
+MEMORY, STANDSTILL = "memory", "standstill"
 
 
 def failure(
@@ -19,15 +19,17 @@ def failure(
     checks: Sequence[Mapping[str, Any]],
     kernel: str,
     memory: Sequence[tuple[str, Range]] = (),
+    standstill: str = "",
 ) -> KernelFailed:
     """The error for a status record: a region failed, or a check of the kernel (code n is check n-1).
 
     Texts of a region lie in its worker's memory: call this before that is gone.
 
-    A check may name the ``details`` of its record, to be shown; the first of one of kind ``memory`` is an address.
+    ``standstill`` is what is known of programs that wait for ever. A check may name the ``details`` of its
+    record, to be shown; the first of one of kind ``memory`` is an address.
     """
     x, y, z = status[PROGRAM]
-    region = region_failure(status)
+    region = region_failure(status, standstill=standstill)
     if region is not None:
         return region
     place = f"in program ({x}, {y}, {z}) of kernel `{kernel}`"
@@ -43,6 +45,7 @@ def failure(
         f"{message}, {place}",
         kind=str(check.get("kind", "")),
         program=(x, y, z),
+        hint=standstill if check.get("kind") == STANDSTILL else "",
         log=_excerpt(str(check.get("file", "")), int(check.get("line", 0)), int(check.get("column", 0))),
     )
 

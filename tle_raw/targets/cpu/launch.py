@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from tle_raw.targets.cpu.contexts import CANCELLED, CODE, Context
+from tle_raw.targets.cpu.waiting import Waits
 
 
 class Launch:
@@ -25,11 +26,18 @@ class Launch:
         scratch_bytes: int,
         flags: int = 0,
         ranges: Any = None,
+        *,
+        waiting_threads: int = 0,
     ) -> None:
         self.kernel, self.function, self.arguments, self.grid = kernel, function, arguments, grid
         self.total = grid[0] * grid[1] * grid[2]
         self.scratch_bytes, self.flags, self.ranges = scratch_bytes, flags, ranges
         self.begun = 0
+        self.shared: SharedLaunch | None = None
+        self.error: BaseException | None = None
+        # Programs of so many threads may wait for each other.
+        self.waits = Waits(self, waiting_threads) if waiting_threads else None
+        self._sharing = threading.Lock()
 
     def begin(self, context: Context) -> None:
         """Use the launching thread's context."""
@@ -44,10 +52,14 @@ class Launch:
     def prepare(self, context: Context) -> None:
         """Make a context one of this launch."""
         context.prepare(self.context.status_address, self.scratch_bytes, self.flags, self.ranges_address)
+        if self.waits:
+            context.listen(self.waits)
 
     def run(self, context: Context, first: int, last: int) -> None:
         """Run some of the programs, without Python's lock."""
         self.function(self.arguments, self._grid, first, last, context.pointer)
+        if self.waits:
+            self.waits.ended(context)
 
     def run_next(self, count: int) -> None:
         """Run so many of the programs that are left; only before they are shared."""
@@ -68,6 +80,24 @@ class Launch:
         if not self.stopped:
             self.status[CODE] = CANCELLED
 
+    def fail(self, error: BaseException) -> None:
+        """Let no further program begin, and the launching thread raise this."""
+        self.error = self.error or error
+        self.cancel()
+
+    def shared_one_by_one(self) -> SharedLaunch:
+        """The launch as its threads share it, in chunks of one program from now on."""
+        with self._sharing:
+            if self.shared is None:
+                self.shared = SharedLaunch(self, 1)
+            self.shared.chunk = 1
+            return self.shared
+
+    def program(self, number: int) -> tuple[int, int, int]:
+        """The ids of a program: x counts fastest."""
+        x, y, _ = self.grid
+        return number % x, number // x % y, number // (x * y)
+
     def outcome(self) -> list[int] | None:
         """The status record when something failed. Leaves it empty for the context's next launch."""
         if not self.stopped:
@@ -83,8 +113,8 @@ class SharedLaunch:
 
     def __init__(self, launch: Launch, chunk: int) -> None:
         self.launch, self.chunk = launch, chunk
-        self.error: BaseException | None = None
         self._lock = threading.Lock()
+        self._given_back: list[tuple[int, int]] = []  # begun chunks' programs that have not begun
         self._helpers = 0
         self._closed = False
         self._all_left = threading.Event()
@@ -102,11 +132,36 @@ class SharedLaunch:
     def _take(self) -> tuple[int, int] | None:
         launch = self.launch
         with self._lock:
+            if launch.stopped:
+                return None
+            if self._given_back:
+                return self._take_given_back()
             first = launch.begun
-            if first >= launch.total or launch.stopped:
+            if first >= launch.total:
                 return None
             launch.begun = min(first + self.chunk, launch.total)
             return first, launch.begun
+
+    def _take_given_back(self) -> tuple[int, int]:
+        first, last = self._given_back.pop(0)
+        if first + self.chunk < last:
+            self._given_back.insert(0, (first + self.chunk, last))
+        return first, min(first + self.chunk, last)
+
+    def give_back(self, first: int, last: int) -> None:
+        """Programs of a begun chunk, for whoever is free: the lowest ones go first."""
+        if first < last:
+            with self._lock:
+                self._given_back = sorted([*self._given_back, (first, last)])
+
+    def programs_left(self) -> int:
+        """How many have not begun."""
+        return self.launch.left + sum(last - first for first, last in self._given_back)
+
+    @property
+    def workers(self) -> int:
+        """How many threads run programs."""
+        return self._helpers + (not self._closed)
 
     def help(self, context: Context) -> None:
         """What a thread of the pool does."""
@@ -115,16 +170,31 @@ class SharedLaunch:
                 return
             self._helpers += 1
         try:
+            self.work_as_helper(context)
+        finally:
+            self.leave()
+
+    def join_if_work_is_left(self, most: int) -> bool:
+        """Count one helper more, where fewer than ``most`` threads are here and programs are left."""
+        with self._lock:
+            joins = self.programs_left() > 0 and self.workers < most and not self.launch.stopped
+            self._helpers += joins
+            return joins
+
+    def work_as_helper(self, context: Context) -> None:
+        """Run chunks until none is left; what goes wrong, the launching thread raises."""
+        try:
             self.launch.prepare(context)
             self.work(context)
-        except BaseException as e:  # the launching thread raises it
-            self.error = e
-            self.launch.cancel()
-        finally:
-            with self._lock:
-                self._helpers -= 1
-                if self._closed and not self._helpers:
-                    self._all_left.set()
+        except BaseException as e:
+            self.launch.fail(e)
+
+    def leave(self) -> None:
+        """Count one helper less."""
+        with self._lock:
+            self._helpers -= 1
+            if self._closed and not self._helpers:
+                self._all_left.set()
 
     def close(self, progress: Progress | None) -> None:
         """Wait for the helpers: they work on the caller's memory, so that nothing may interrupt this."""

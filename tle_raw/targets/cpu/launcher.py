@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
+from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.caches import last_level_bytes
 from tle_raw.targets.cpu.contexts import DEBUG_FLAG, STREAM_FLAG, flush_output, load_cffi
 from tle_raw.targets.cpu.failures import failure
@@ -33,6 +34,7 @@ class CpuLauncher:
         self.flags = DEBUG_FLAG if getattr(metadata, "debug_checks", False) else 0
         self.needs_ranges = bool(self.flags)
         self.prints = getattr(metadata, "prints", False)
+        self.waiting_threads = 32 * metadata.num_warps if getattr(metadata, "may_wait", False) else 0
         streamed = getattr(metadata, "streamed", None) or {"arguments": [], "bytes": 0}
         self.streamed, self.streamed_bytes = streamed["arguments"], streamed["bytes"]
         self._ffi = load_cffi()
@@ -68,14 +70,24 @@ class CpuLauncher:
         # How many, then where each array's memory starts and ends.
         ranges = ffi.new("int64_t[]", [len(memory), *(n for _, found in memory for n in found)]) if memory else None
         flags = self.flags | STREAM_FLAG if self._streams(grid, arguments) else self.flags
-        launch = Launch(self.kernel, function, ffi.from_buffer(slots), grid, self.scratch_bytes, flags, ranges)
+        launch = Launch(
+            *(self.kernel, function, ffi.from_buffer(slots), grid, self.scratch_bytes, flags, ranges),
+            waiting_threads=self.waiting_threads,
+        )
         if self.prints:
             sys.stdout.flush()
+        try:
+            self._run(launch, memory)
+        finally:
+            if launch.waits:
+                launch.waits.release()
+
+    def _run(self, launch: Launch, memory: list[tuple[str, Range]]) -> None:
         self._seconds_per_program, failed = pool().run(launch, self._seconds_per_program)
         if self.prints:
             flush_output()  # what C has printed belongs before what Python prints next
         if failed:
-            raise failure(failed, self.checks, self.kernel, memory)
+            raise failure(failed, self.checks, self.kernel, memory, launch.waits.standstill if launch.waits else "")
 
     def _streams(self, grid: tuple[int, int, int], arguments: Sequence[Any]) -> bool:
         """Whether nobody could find in a cache what the launch writes."""

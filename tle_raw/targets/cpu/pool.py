@@ -55,6 +55,8 @@ class Pool:
         finally:
             outcome = launch.outcome()
             self._contexts.append(context)
+        if launch.error:
+            raise launch.error
         return seconds, outcome
 
     def _run(self, launch: Launch, estimate: float) -> float:
@@ -62,13 +64,16 @@ class Pool:
         if not self._is_long(launch, estimate):
             began = time.perf_counter()
             launch.run_next(programs_within(SHORTEST_CHUNK, estimate) if estimate else 1)
-            while launch.left and not launch.stopped:
+            while launch.left and not launch.stopped and not launch.shared:
                 estimate = (time.perf_counter() - began) / launch.begun
                 if self._is_long(launch, estimate):
                     break
                 launch.run_next(programs_within(LONGEST_CHUNK, estimate))
             else:
-                return (time.perf_counter() - began) / launch.begun
+                if not launch.shared:
+                    return (time.perf_counter() - began) / launch.begun
+        if launch.shared:  # a program has waited for others
+            return self._run_shared(launch, launch.shared, estimate)
         return self._run_long(launch, estimate)
 
     def _is_long(self, launch: Launch, estimate: float) -> bool:
@@ -77,14 +82,17 @@ class Pool:
     def _run_long(self, launch: Launch, estimate: float) -> float:
         threads = threads_of_a_launch()
         left = launch.left
-        shared = SharedLaunch(launch, chunk_size(left, estimate, threads))
+        shared = launch.shared = SharedLaunch(launch, chunk_size(left, estimate, threads))
         helpers = min(threads, math.ceil(left / shared.chunk), math.ceil(estimate * left / SHORTEST_CHUNK)) - 1
-        interval = knobs.cpu.progress
-        progress = Progress(launch.kernel, launch.total, interval) if interval else None
         self._grow(helpers)
-        began, own = time.perf_counter(), 0
         for _ in range(helpers):
             self._shared.put(shared)
+        return self._run_shared(launch, shared, estimate)
+
+    def _run_shared(self, launch: Launch, shared: SharedLaunch, estimate: float) -> float:
+        interval = knobs.cpu.progress
+        progress = Progress(launch.kernel, launch.total, interval) if interval else None
+        began, own = time.perf_counter(), 0
         try:
             own = shared.work(launch.context, progress)
         except BaseException:
@@ -93,8 +101,6 @@ class Pool:
         finally:
             spent = time.perf_counter() - began
             shared.close(progress)
-        if shared.error:
-            raise shared.error
         return spent / own if own else estimate
 
     def _grow(self, threads: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tle_raw.flir.cpu.convert import build, checks, types
+from tle_raw.flir.cpu.convert import build, checks, types, waits
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import loops
@@ -63,7 +63,9 @@ def masked(kernel: Kernel, op: Any, address: types.Address, mask: Value | None, 
     """``act`` where the mask says so; its result is zero elsewhere."""
     mask = checks.guarded(kernel, op, address, mask, op.name.removeprefix("tt."))
     if mask is None:
-        return act()
+        done = act()
+        waits.see(kernel, done)
+        return done
     result = [types.computed(types.element_of(r.type)) for r in op.results]
     choice = build.create("scf.if", [mask], result, regions=2)
     with build.block(choice.regions[0]):
@@ -72,6 +74,7 @@ def masked(kernel: Kernel, op: Any, address: types.Address, mask: Value | None, 
     if result:
         with build.block(choice.regions[1]):
             build.create("scf.yield", [zero(result[0])])
+        waits.see(kernel, choice.results[0])
         return choice.results[0]
     return None
 

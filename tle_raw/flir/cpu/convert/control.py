@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.flir.cpu.convert import build, lazy, types
+from tle_raw.flir.cpu.convert import build, lazy, types, waits
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.memory import pending_loads
 from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Shared, Splat, Tile, leaves_read
@@ -241,7 +241,6 @@ def while_loop(kernel: Kernel, op: Any) -> None:
     before, after = (region.blocks[0] for region in op.regions)
     condition = list(before.operations)[-1].operation
     forwarded = list(condition.operands)[1:]
-    yielded = list(after.operations)[-1].operation.operands
     carried = _WhileCarried(kernel, before.arguments, op.operands)
     passed = [v for v in forwarded if not types.is_tile(v.type)]
     passed_types = [types.computed(v.type) for v in passed]
@@ -250,21 +249,37 @@ def while_loop(kernel: Kernel, op: Any) -> None:
         for number, v in enumerate(forwarded)
         if types.is_tile(v.type)
     }
-    new = build.create("scf.while", carried.scalars, passed_types, regions=2)
+    with waits.turns_of(kernel, op) as turns:
+        new = build.create("scf.while", carried.scalars, passed_types, regions=2)
+        _fill_while(kernel, new, (before, after), carried, outgoing, turns)
+    _bind_forwarded(kernel, op.results, outgoing, new.results)
+
+
+def _fill_while(
+    kernel: Kernel,
+    new: Any,
+    blocks: tuple[Any, Any],
+    carried: _WhileCarried,
+    outgoing: dict[int, Buffer],
+    turns: waits.Turns | None,
+) -> None:
+    before, after = blocks
+    condition = list(before.operations)[-1].operation
+    forwarded = list(condition.operands)[1:]
+    passed = [v for v in forwarded if not types.is_tile(v.type)]
     with build.block(new.regions[0], carried.types) as block:
         carried.bind(before.arguments, block.arguments)
         kernel.convert_block(before)
         for number, buffer in outgoing.items():
             kernel.fill(buffer, kernel.tile(forwarded[number]))
-        build.create(
-            "scf.condition",
-            [kernel.scalar(condition.operands[0]), *(types.plain(kernel.scalar(v)) for v in passed)],
-        )
-    with build.block(new.regions[1], passed_types) as block:
+        goes_on = kernel.scalar(condition.operands[0])
+        if turns is not None:
+            goes_on = build.binary("andi", goes_on, build.negated(turns.are_over()))
+        build.create("scf.condition", [goes_on, *(types.plain(kernel.scalar(v)) for v in passed)])
+    with build.block(new.regions[1], [types.computed(v.type) for v in passed]) as block:
         _bind_forwarded(kernel, after.arguments, outgoing, block.arguments)
         kernel.convert_block(after)
-        build.create("scf.yield", carried.next(yielded))
-    _bind_forwarded(kernel, op.results, outgoing, new.results)
+        build.create("scf.yield", carried.next(list(after.operations)[-1].operation.operands))
 
 
 class _WhileCarried:

@@ -21,6 +21,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     shapes,
     tiles,
     types,
+    waits,
 )
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.launch import add_launch
@@ -33,7 +34,7 @@ from tle_raw.flir.print_after import print_module_after, text_of
 def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
     """A module of Triton's (after its ``ttir`` stage) as text in the Linalg form.
 
-    ``metadata`` receives ``name`` (the kernel's) and ``checks``.
+    ``metadata`` receives ``name`` (the kernel's), ``checks``, and whether its programs ``may_wait`` for each other.
 
     Raises
     ------
@@ -52,9 +53,11 @@ def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
         debug = bool(options.debug_checks)
         regions = Regions(source)
         regions.describe(metadata)
-        metadata["checks"] = _convert_function(new, entry, functions, regions, options)
-        if metadata["checks"]:
-            _add_helpers(new, checks.FUNCTIONS + (checks.INSIDE if debug else ""))
+        kernel = _convert_function(new, entry, functions, regions, options)
+        metadata["checks"], metadata["may_wait"] = kernel.checks, kernel.may_wait
+        if kernel.checks:
+            waiting = any(check["kind"] == "standstill" for check in kernel.checks)
+            _add_helpers(new, checks.FUNCTIONS + (checks.INSIDE if debug else "") + (waits.FUNCTION if waiting else ""))
         print_module_after("convert-to-linalg", new)
         _clean(new)
         print_module_after("clean", new)
@@ -80,9 +83,7 @@ def _structure(source: Any) -> None:
             return
 
 
-def _convert_function(
-    new: Any, function: Any, functions: dict[str, Any], regions: Regions, options: Any
-) -> list[dict[str, Any]]:
+def _convert_function(new: Any, function: Any, functions: dict[str, Any], regions: Regions, options: Any) -> Kernel:
     ir = mlir()
     source = function.regions[0].blocks[0]
     arguments = [types.computed(a.type) for a in source.arguments]
@@ -117,8 +118,8 @@ def _convert_function(
         kernel.values.update(zip(source.arguments, values))
         kernel.convert_block(source)
         build.create("func.return")
-    add_launch(new, _name(function), arguments)
-    return kernel.checks
+    add_launch(new, _name(function), arguments, kernel.may_wait)
+    return kernel
 
 
 def _add_helpers(module: Any, functions: str) -> None:

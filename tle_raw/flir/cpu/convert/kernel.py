@@ -50,6 +50,8 @@ class Kernel:
         self.functions: dict[str, Any] = {}  # of Triton's module, by name: what calls may name
         self.awaiting: dict[Buffer, Tile] = {}  # what the next reduction stores
         self.carried: dict[Any, Any] = {}  # block of a loop -> what it carries
+        self.turns: list[Any] = []  # of the loops around that may wait for another program
+        self.may_wait = False  # whether any of the kernel's loops does
         self._declared: set[str] = set()
         self._strings: dict[str, str] = {}
         self._domains: dict[tuple[int, ...], Value] = {}
@@ -97,6 +99,16 @@ class Kernel:
         with mlir().InsertionPoint.at_block_begin(self.entry):
             memref = build.value("memref.alloca", [], type_, {"operandSegmentSizes": _no_operands(2)})
         return Buffer(shape, element, memref)
+
+    def stack(self, type_: str) -> Value:
+        """Room on the stack, made once at the top of the function."""
+        ir = mlir()
+        with ir.InsertionPoint.at_block_begin(self.entry):
+            attributes = {
+                "elem_type": ir.TypeAttr.get(build.type_of(type_)),
+                "alignment": build.attribute("16 : i64"),
+            }
+            return build.value("llvm.alloca", [build.constant(1, "i64")], "!llvm.ptr", attributes)
 
     def stored(self, tile: Tile) -> Buffer:
         """The tile in a buffer of its own, or the one it already has."""

@@ -10,11 +10,11 @@ from tle_raw.flir.cpu.convert import build
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.place_buffers import SMALL_AREA
 
-STATUS = 1  # field of the context
+STATUS, NUMBER, END = 1, 6, 7  # fields of the context
 
 
-def add_launch(module: Any, kernel: str, arguments: Sequence[Any]) -> None:
-    """Add ``tle_launch`` for a kernel whose arguments have these types."""
+def add_launch(module: Any, kernel: str, arguments: Sequence[Any], may_wait: bool) -> None:
+    """Add ``tle_launch`` for a kernel whose arguments have these types, and whose programs may wait for each other."""
     ir = mlir()
     pointer, wide = build.type_of("!llvm.ptr"), build.type_of("i64")
     type_ = ir.FunctionType.get([pointer, pointer, wide, wide, pointer], [])
@@ -33,14 +33,27 @@ def add_launch(module: Any, kernel: str, arguments: Sequence[Any]) -> None:
         status = build.load(build.address(context, STATUS, "i64"), "!llvm.ptr")
         small = build.load(context, "!llvm.ptr")
         scratch = build.address(small, SMALL_AREA, "i8")
+        if may_wait:
+            build.store(last, build.address(context, END, "i64"))
         with build.counted(first, last, build.constant(1, "i64")) as number:
             # scf.for has no way out; after a failure the other programs of this call are skipped.
             healthy = build.compare(
                 "eq", build.load(status, "i64", volatile_=build.attribute("unit")), build.constant(0, "i64")
             )
+            if may_wait:
+                healthy = build.binary("andi", healthy, _is_ours(context, number))
             with build.when(healthy):
                 build.call(kernel, [*values, *_program(number, grid), *grid, small, scratch, context])
         build.create("func.return")
+
+
+def _is_ours(context: Value, number: Value) -> Value:
+    """Whether a program was not given to another thread while one before it waited; tells which program runs."""
+    end = build.load(build.address(context, END, "i64"), "i64", volatile_=build.attribute("unit"))
+    is_ours = build.compare("slt", number, end)
+    with build.when(is_ours):
+        build.store(number, build.address(context, NUMBER, "i64"))
+    return is_ours
 
 
 def _unpacked(packed: Value, number: int, type_: Any) -> Value:

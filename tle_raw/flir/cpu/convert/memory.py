@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from tle_raw.flir.cpu.convert import build, types
+from tle_raw.flir.cpu.convert import build, types, waits
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.tiles import Body, Elementwise, Index, Shared, Tile, leaves_read
@@ -92,6 +92,8 @@ def load(kernel: Kernel, op: Any) -> None:
         result.type,
     )
     kernel.set(result, types.plain(loaded))
+    if _volatile(op):
+        waits.see(kernel, loaded)
 
 
 @converts("tt.store")

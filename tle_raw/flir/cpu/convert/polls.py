@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle_raw.flir.cpu.convert import build, types
+from tle_raw.flir.cpu.convert import build, types, waits
 from tle_raw.flir.cpu.convert.atomics import each_element, element_address, load_ordering
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
@@ -17,12 +17,13 @@ _NANOSECONDS = 1_000_000_000
 def atomic_poll(kernel: Kernel, op: Any) -> None:
     """Each element is loaded at least once; all elements share the time, which starts with the first of them."""
     pointer, expected, timeout = (*op.operands, None)[:3]
-    kernel.declare("sched_yield", "!llvm.func<i32 ()>")
     clock = Clock(kernel, kernel.scalar(timeout)) if timeout is not None else None
+    # One that ends by itself is never at a standstill.
+    turns = waits.Turns(kernel, op.location, works=clock is not None)
 
     def act(pointer: Any, expected: Value) -> Value:
         address = element_address(op, pointer).pointer()
-        return _spin(address, expected, load_ordering(op), clock)
+        return _spin(address, expected, load_ordering(op), clock, turns)
 
     each_element(kernel, op, [pointer, expected], act)
 
@@ -47,16 +48,17 @@ class Clock:
         return build.compare("uge", build.binary("subi", self._now(), self.start), self.timeout)
 
 
-def _spin(address: Value, expected: Value, ordering: Any, clock: Clock | None) -> Value:
-    """Load until the value is there; others may run on this core in the meantime."""
+def _spin(address: Value, expected: Value, ordering: Any, clock: Clock | None, turns: waits.Turns) -> Value:
+    """Load until the value is there; other programs may begin in the meantime."""
     size = build.bits(expected.type) // 8
     loop = build.create("scf.while", [], [build.type_of("i1")], regions=2)
     with build.block(loop.regions[0]):
         seen = build.load(address, types.in_memory(expected.type), align=size, ordering=ordering)
         found = build.compare("eq", seen, expected)
         done = found if clock is None else build.binary("ori", found, clock.is_over())
+        turns.see(seen)
+        done = build.binary("ori", done, turns.are_over())
         build.create("scf.condition", [build.negated(done), found])
     with build.block(loop.regions[1], [build.type_of("i1")]):
-        build.call_outside("sched_yield", [], "i32")
         build.create("scf.yield")
     return loop.results[0]

@@ -10,8 +10,7 @@ from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import RegionError
 from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.compile_fragments import compile_fragments
-from tle_raw.flir.cpu.bindings import mlir
-from tle_raw.flir.cpu.convert import build, types
+from tle_raw.flir.cpu.convert import build, types, waits
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.control import own_buffer
 from tle_raw.flir.cpu.convert.kernel import Kernel, place
@@ -95,11 +94,12 @@ def _call(kernel: Kernel, op: Any) -> None:
     plain = [types.plain(kernel.scalar(o)) for o in op.operands]
     arguments = [_argument(kernel, p, buffers, plain) for p in record.bound.crossing]
     result = op.results[0]
+    kernel.may_wait = True  # for another program, in the fragment
     slot = None
     if record.bound.result is not None:
-        slot = _stack(kernel, str(types.in_memory(result.type)))
+        slot = kernel.stack(str(types.in_memory(result.type)))
         arguments.append(slot)
-    packed = _stack(kernel, f"!llvm.array<{max(len(arguments), 1)} x ptr>")
+    packed = kernel.stack(f"!llvm.array<{max(len(arguments), 1)} x ptr>")
     for number, argument in enumerate(arguments):
         build.store(argument, build.address(packed, number, "!llvm.ptr"))
     _declare(kernel, compiled.entry, ["!llvm.ptr", "!llvm.ptr"], "i32")
@@ -107,6 +107,7 @@ def _call(kernel: Kernel, op: Any) -> None:
     if slot is not None:
         loaded = build.load(slot, types.in_memory(result.type))
         kernel.set(result, types.from_memory(loaded, result.type))
+        waits.see(kernel, kernel.scalar(result))
     else:
         kernel.set(result, build.constant(0, "i32"))
 
@@ -126,24 +127,13 @@ def _argument(kernel: Kernel, parameter: BoundParameter, buffers: list[Buffer], 
     value = plain.pop(0)
     if str(value.type) == "i1":
         value = build.cast_integer(value, "i8", signed=False)
-    slot = _stack(kernel, str(value.type))
+    slot = kernel.stack(str(value.type))
     build.store(value, slot)
     return slot
 
 
-def _stack(kernel: Kernel, type_: str) -> Value:
-    """Room on the stack, made once at the top of the function."""
-    ir = mlir()
-    with ir.InsertionPoint.at_block_begin(kernel.entry):
-        attributes = {
-            "elem_type": ir.TypeAttr.get(build.type_of(type_)),
-            "alignment": build.attribute("16 : i64"),
-        }
-        return build.value("llvm.alloca", [build.constant(1, "i64")], "!llvm.ptr", attributes)
-
-
 def _region_call(kernel: Kernel) -> Value:
-    call = _stack(kernel, _CALL_TYPE)
+    call = kernel.stack(_CALL_TYPE)
     threads = kernel.regions.threads or WARP * kernel.num_warps
     numbers = [build.constant(threads, "i32"), *kernel.program, *kernel.grid, build.constant(0, "i32")]
     for at, number in enumerate(numbers):

@@ -67,8 +67,10 @@ How threads run
 ===============
 Threads run in order, each until it must wait; one that never waits leaves its stack to the next, so a fragment without
 barriers is a loop. A barrier is a switch of stacks. Threads that wait for memory in a loop (volatile loads, atomics,
-``mbarrier.try_wait``) let others run now and then. When no thread can run and some have not returned, the region fails
-and says who waits where: it never hangs there. A thread has 256 KiB of stack.
+``mbarrier.try_wait``) let others run now and then; when memory has no news for any of them, the launch lets other
+programs begin (``team/waiting.h``, ``targets/cpu/waiting.py``). When no thread can run and some have not returned, or
+when all programs wait for memory that does not change, the region fails and says who waits where: it never hangs there.
+A thread has 256 KiB of stack.
 
 ``knobs.debug`` compiles checks into the code: threads that meet at different barriers or return while others wait,
 tile indices out of range, reads of Out tiles and of shared memory that nothing has written. ``flags=("-O0",)`` of a

@@ -31,7 +31,7 @@ def _edits(module: Module, entity: Entity, sites: Sites, sizes: Sizes) -> Iterat
         location = re.search(r"!dbg (!\d+)", line)
         site = sites.number(location[1] if location else "")
         kind = match[1].split()[0] if "call" not in match[1] else "call"
-        for index, (word, pointer, size) in enumerate(_accesses(kind, line, sizes)):
+        for index, (word, pointer, size) in enumerate(accesses(kind, line, sizes)):
             if not _may_be_checked(pointer, local):
                 continue
             dbg = f", !dbg {location[1]}" if location else ""
@@ -40,13 +40,13 @@ def _edits(module: Module, entity: Entity, sites: Sites, sizes: Sizes) -> Iterat
 
 def _may_be_checked(pointer: str, local: set[str]) -> bool:
     """Not a thread's own variables, constants, and what is known to be global."""
-    value = pointer.split()[-1]
+    _, value = typed(pointer)
     other = value in local or value.startswith("@") or "addrspace(1)" in pointer
     return "addrspace(3)" in pointer or not other
 
 
 def _check(word: str, pointer: str, size: str, site: int, number: str, dbg: str) -> str:
-    kind, _, value = pointer.rpartition(" ")
+    kind, value = typed(pointer)
     call = f"call void @tle_team_check_{word}(ptr {{}}, i64 {size}, i32 {site}){dbg}\n"
     if kind == "ptr":
         return "  " + call.format(value)
@@ -54,7 +54,14 @@ def _check(word: str, pointer: str, size: str, site: int, number: str, dbg: str)
     return f"  {name} = addrspacecast {kind} {value} to ptr\n  " + call.format(name)
 
 
-def _accesses(kind: str, line: str, sizes: Sizes) -> Iterator[tuple[str, str, str]]:
+def typed(pointer: str) -> tuple[str, str]:
+    """The type and the value of an operand: ``ptr addrspace(3) @x``."""
+    match = re.match(r"(ptr(?: addrspace\(\d+\))?) (.*)", pointer, re.DOTALL)
+    assert match is not None
+    return match[1], match[2]
+
+
+def accesses(kind: str, line: str, sizes: Sizes) -> Iterator[tuple[str, str, str]]:
     """(read or write, pointer with its type, bytes) of an instruction."""
     tokens = list(tokenize(line))
     words = [token.text for token in tokens]
@@ -85,8 +92,10 @@ def _accesses(kind: str, line: str, sizes: Sizes) -> Iterator[tuple[str, str, st
 def _pointer(cursor: Cursor) -> str:
     start = cursor.tokens[cursor.index].start
     cursor.read_type()
-    while not cursor.sees(",") and cursor.current is not None:
-        cursor.skip_group()
+    expression = cursor.current is not None and cursor.current.kind == "word"
+    while expression and not cursor.sees("("):  # `getelementptr inbounds (`: what follows it is no part of it
+        cursor.take()
+    cursor.skip_group()
     return cursor.text[start : cursor.tokens[cursor.index - 1].end]
 
 

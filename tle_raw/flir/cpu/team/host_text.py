@@ -21,6 +21,7 @@ from tle_raw.flir.cpu.team.ptx import UnknownInstruction, translate
 from tle_raw.flir.cpu.team.shared_variables import place_shared_variables
 from tle_raw.flir.cpu.team.sites import Sites
 from tle_raw.flir.cpu.team.stack_checks import check_stacks
+from tle_raw.flir.cpu.team.waiting import let_others_run
 from tle_raw.linker.functions import read_global
 from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
 from tle_raw.linker.normalise import normalise, removal
@@ -84,7 +85,7 @@ def to_host(
         module = read_module(text)
     edits = [edit for entity in module.of_kind("define") for edit in _call_edits(module, entity, additions)]
     text = saturate_conversions(apply_edits(text, [*edits, *_dropped_declarations(module)]))
-    text = check_stacks(let_others_run(without_bfloat_arithmetic(text)))
+    text = check_stacks(let_others_run(without_bfloat_arithmetic(text), additions.sites))
     text = "\n".join([text, *additions.definitions.values(), ""])
     text = with_declarations(text)
     placed = place_shared_variables(text, entry)
@@ -196,20 +197,6 @@ def _dropped_declarations(module: Module) -> Iterator[Edit]:
     for entity in module.of_kind("declare"):
         if entity.name.startswith(nvvm.PREFIX) or entity.name in _RUNTIME:
             yield removal(module, entity)
-
-
-_WAITING = re.compile(r"^([ \t]+)(?=(?:%\S+ = )?(?:load atomic|cmpxchg|atomicrmw) )", re.MULTILINE)
-_VOLATILE = re.compile(r"^([ \t]+)(?=(?:%\S+ = load|store) volatile )", re.MULTILINE)
-
-
-def let_others_run(text: str) -> str:
-    """Ask the scheduler before each access that a loop may repeat until another thread writes.
-
-    From one volatile access to the next the threads of a warp go on together: CUDA's older reductions end in a warp
-    that exchanges its sums through volatile memory, and has no other order.
-    """
-    text = _WAITING.sub(r"\1call void @tle_team_spin()\n\1", text)
-    return _VOLATILE.sub(r"\1call void @tle_team_step()\n\1", text)
 
 
 _TO_INTEGER = re.compile(r"= fpto([su])i (?:nneg )?((?:<\d+ x )?\w+>?) (\S+) to ((?:<\d+ x )?i\d+>?)")

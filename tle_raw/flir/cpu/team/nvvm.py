@@ -31,7 +31,7 @@ REDUCTIONS = {"add": 11, "min": 12, "max": 13, "umin": 14, "umax": 15, "and": 16
 
 # Intrinsics that take the number of the place that uses them as one more argument.
 SITED = re.compile(
-    r"(barrier|bar\.|shfl|vote|match|redux|activemask|elect|mbarrier|read\.ptx\.sreg\.lanemask|cp\.async\.wait)"
+    r"(barrier|bar\.|shfl|vote|match|redux|activemask|elect|mbarrier|read\.ptx\.sreg\.lanemask|cp\.async\.wait|nanosleep)"
 )
 _TABLE: list[tuple[re.Pattern[str], Definition]] = []
 
@@ -253,7 +253,7 @@ def _cluster_barrier(body: Body, match: re.Match[str], types: Sequence[str], res
 
 @_intrinsic(r"nanosleep")
 def _sleep(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> None:
-    body.do("call void @tle_team_spin()")
+    body.do("call void @tle_team_spin(ptr null, i32 %site)")
 
 
 @_intrinsic(r"exit")

@@ -58,7 +58,7 @@ struct tle_region {
 
 namespace tle::team {
 
-enum ContextField { SCRATCH, STATUS, WORKSPACE, FLAGS };
+enum ContextField { SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT };
 
 // The status record: code, program x, y, z, then detail.
 enum StatusField { CODE, PROGRAM_X, PROGRAM_Y, PROGRAM_Z, KIND, MESSAGE, FILE_NAME, LINE };
@@ -74,6 +74,7 @@ enum Failure : u32 {
   NO_MEMORY,
   STACK_OVERFLOW,
   BAD_ADDRESS,
+  STANDSTILL,
 };
 
 constexpr u32 WARP = 32, MAX_THREADS = 1024, MAX_WARPS = MAX_THREADS / WARP;

@@ -2,7 +2,7 @@
 #ifndef TLE_RAW_TEAM_MBARRIER_H
 #define TLE_RAW_TEAM_MBARRIER_H
 
-#include <tle_raw/team/schedule.h>
+#include <tle_raw/team/waiting.h>
 
 namespace tle::team {
 
@@ -40,7 +40,7 @@ TLE_EXPORTED u32 tle_team_mbarrier_test(tle::team::Mbarrier* barrier, u64 phase,
   if (barrier->phase != (phase & 1)) return 1;
   tle::team::Slot* me = tle::team::self();
   me->site = site;
-  tle::team::let_others_run(me);
+  tle::team::let_others_run(me, barrier, site);
   return __atomic_load_n(reinterpret_cast<u64*>(barrier), __ATOMIC_RELAXED) >> 63 != (phase & 1);
 }
 }

@@ -5,6 +5,7 @@
 #include <tle_raw/team/mbarrier.h>
 #include <tle_raw/team/services.h>
 #include <tle_raw/team/shadow.h>
+#include <tle_raw/team/waiting.h>
 #include <tle_raw/team/warp.h>
 
 namespace tle::team {
@@ -16,6 +17,7 @@ static void begin(Team* team, const tle_region* region, const tle_region_call* c
   team->threads = team->live = call->threads;
   for (int axis = 0; axis < 3; ++axis) team->program[axis] = call->program[axis], team->grid[axis] = call->grid[axis];
   team->free = nullptr;
+  begin_waiting(team);
   team->stacks = team->failed = team->has_printed = team->converging_warps = 0;
   const u32 warps = call->threads / WARP;
   team->ready_warps = warps == 32 ? ~0u : (1u << warps) - 1;
@@ -57,6 +59,10 @@ i32 tle_team_run(const tle_region_call* call, void* const* args, const tle_regio
   if (region->debug && !begin_shadow(team)) return fail_early(region, call);
   Slot* first = stack_for(team, pick(team, 0, WARP - 1));
   tle_team_switch(&team->host, first->stack_pointer);
+  while (const Slot* asking = team->asking) {
+    answer(team);
+    tle_team_switch(&team->host, asking->stack_pointer);
+  }
   if (team->has_printed) fflush_stdout_of_libc(nullptr);
   return team->failed != 0;
 }

@@ -152,22 +152,6 @@ static void thread_main() {
   }
 }
 
-// Every now and then, in a loop that waits for another thread to write something.
-TLE_RARE static void let_others_run(Slot* me) {
-  me->spins = 0;
-  make_ready(me->team, me->warp, 1u << me->lane);
-  const u32 next = pick_in_order(me->team, u32(me->warp - me->team->warps), me->lane);
-  if (next != me->index) sleep(me, 0, next);
-}
-
-extern "C" TLE_EXPORTED __attribute__((always_inline)) void tle_team_spin() {
-  Slot* me = self();
-  if (__builtin_expect(++me->spins >= 64, 0)) let_others_run(me);
-}
-
-// Before each volatile access: every other thread that can run comes to its next one first.
-extern "C" TLE_EXPORTED void tle_team_step() { let_others_run(self()); }
-
 }  // namespace tle::team
 
 #endif  // TLE_RAW_TEAM_SCHEDULE_H

@@ -10,6 +10,7 @@ constexpr u64 SHARED_BYTES = 256 * 1024;  // more than any GPU's block has
 constexpr u32 MAX_TILES = 64;
 constexpr u32 NONE = ~0u;
 constexpr u32 BARRIERS = 16;
+constexpr u32 SEEN_BITS = 1 << 16;
 
 // Collected while lanes of a warp arrive at one operation; the last one works out all results.
 struct Warp {
@@ -58,9 +59,14 @@ struct Team {
   Warp warps[MAX_WARPS];
   Slot* slots[MAX_THREADS];  // null: the thread has not begun
   char message[1024];
+  // Loops that wait: see waiting.h.
+  u32 idle, news;
+  Slot* asking;  // the thread that asks the launch whether to go on
+  i32 verdict;
+  u8 seen[SEEN_BITS / 8];
 };
 
-constexpr u64 LAYOUT = 0x74656100 + 1;
+constexpr u64 LAYOUT = 0x74656100 + 2;
 constexpr u64 align_up(u64 value, u64 to) { return (value + to - 1) / to * to; }
 constexpr u64 SHARED_OFFSET = align_up(sizeof(Team), 4096);
 constexpr u64 STACKS_OFFSET = align_up(SHARED_OFFSET + SHARED_BYTES + 4096, 4096);

@@ -52,7 +52,7 @@ def _load(f: Function, s: Statement, parts: list[str]) -> None:
     pointer = address(f, s.operands[1], space_of(parts))
     size = bits_of(llvm) // 8
     if order:  # somebody may wait in a loop for what another thread writes
-        b.do("call void @tle_team_spin()")
+        b.do(f"call void @tle_team_spin(ptr {pointer}, i32 %site)")
     for index, name in enumerate(vector(s.operands[0]) if width > 1 else [s.operands[0]]):
         at = b.value(f"getelementptr i8, ptr {pointer}, i64 {index * size}") if index else pointer
         if order and size <= 8:
@@ -92,7 +92,7 @@ def _atomic(f: Function, s: Statement, parts: list[str]) -> None:
     llvm = llvm_type(kind)
     pointer = address(f, operands[0], space_of(parts))
     value = f.get(operands[1], llvm)
-    b.do("call void @tle_team_spin()")
+    b.do(f"call void @tle_team_spin(ptr {pointer}, i32 %site)")
     if kind.startswith(("f16", "bf16")):
         return _atomic_small(f, s, to, kind, operation, pointer, value)
     if operation == "cas":

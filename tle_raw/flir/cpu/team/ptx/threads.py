@@ -96,7 +96,7 @@ def _elect(f: Function, s: Statement, parts: list[str]) -> None:
 
 @instruction("nanosleep")
 def _sleep(f: Function, s: Statement, parts: list[str]) -> None:
-    f.body.do("call void @tle_team_spin()")
+    f.body.do("call void @tle_team_spin(ptr null, i32 %site)")
 
 
 @instruction("trap", "brkpt")

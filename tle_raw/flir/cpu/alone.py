@@ -1,0 +1,44 @@
+"""Patience of a program that runs alone, as in Triton's interpreter: what it waits for, no other program will write."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+
+from tle_raw.knobs import knobs
+
+GO_ON, OVER, STANDSTILL = 0, 1, 2
+_PAUSE = 1e-3
+
+
+class Alone:
+    """What a region asks that waits: see ``tle_raw.flir.cpu``."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None  # an interrupt that came while a region waited
+        self._since = 0.0
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)(self._ask)
+
+    @property
+    def address(self) -> int:
+        return ctypes.cast(self._function, ctypes.c_void_p).value or 0
+
+    def begin(self) -> None:
+        self.error, self._since = None, time.monotonic()
+
+    def _ask(self, _context: int, news: int) -> int:
+        try:
+            if news:
+                self._since = time.monotonic()
+            time.sleep(_PAUSE)
+            return STANDSTILL if time.monotonic() - self._since > knobs.cpu.patience else GO_ON
+        except BaseException as e:  # ctypes would print it, and go on
+            self.error = e
+            return OVER
+
+    @property
+    def described(self) -> str:
+        return (
+            f"one program runs at a time here, and memory has not changed for {knobs.cpu.patience:g} s: "
+            "launch the kernel, rather than running it alone or in the interpreter"
+        )

@@ -1,0 +1,49 @@
+"""Loops that wait for another thread or program: the scheduler is asked before each access that they may repeat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tle_raw.flir.cpu.team.debug_checks import accesses, typed
+from tle_raw.flir.cpu.team.sites import Sites
+from tle_raw.linker.llvm_sizes import Sizes, sizes_of
+from tle_raw.linker.llvm_text import Edit, apply_edits, read_module
+
+_WAITING = re.compile(
+    r"^(?P<indent>[ \t]+)(?:%\S+ = )?(?P<kind>load|store|cmpxchg|atomicrmw) (?P<how>volatile|atomic)?[^\n]*$",
+    re.MULTILINE,
+)
+
+
+def let_others_run(text: str, sites: Sites) -> str:
+    """The module with ``tle_team_spin`` before its atomic accesses, and ``tle_team_step`` before its volatile ones.
+
+    From one volatile access to the next the threads of a warp go on together: CUDA's older reductions end in a warp
+    that exchanges its sums through volatile memory, and has no other order.
+    """
+    module = read_module(text)
+    sizes = sizes_of(module)
+    edits = [
+        edit
+        for entity in module.of_kind("define")
+        for number, match in enumerate(_WAITING.finditer(text, entity.body, entity.end))
+        for edit in _edits(match, number, sizes, sites)
+    ]
+    return apply_edits(text, edits)
+
+
+def _edits(match: re.Match[str], number: int, sizes: Sizes, sites: Sites) -> Iterator[Edit]:
+    kind, how = match["kind"], match["how"]
+    if kind in ("load", "store") and (not how or (kind == "store" and how == "atomic")):
+        return
+    location = re.search(r"!dbg (!\d+)", match[0])
+    site = sites.number(location[1] if location else "")
+    _, pointer, _ = next(accesses(kind, match[0], sizes))
+    space, value = typed(pointer)
+    word = "step" if how == "volatile" and kind in ("load", "store") else "spin"
+    cast = ""
+    if space != "ptr":
+        value, cast = f"%tle.awaited.{number}", f"%tle.awaited.{number} = addrspacecast {space} {value} to ptr\n"
+    call = f"call void @tle_team_{word}(ptr {value}, i32 {site})\n"
+    yield Edit(match.start(), match.start(), "".join(match["indent"] + line for line in (cast, call) if line))

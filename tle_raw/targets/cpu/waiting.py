@@ -1,0 +1,127 @@
+"""Programs that wait for other programs of their launch: the others begin meanwhile, or the launch ends with an error.
+
+A GPU runs all programs that fit at once, and begins them in order: scans look back at lower programs, grids meet at
+barriers, locks are passed on. Here a thread runs one program at a time. One that waits asks, now and then, whether to
+go on; then its thread gives away what it has not begun, and a further thread begins it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from tle_raw.knobs import knobs
+from tle_raw.targets.cpu.contexts import END, GO_ON, NUMBER, OVER, STANDSTILL, Context
+from tle_raw.targets.cpu.utilities import threads_of_a_launch
+
+if TYPE_CHECKING:
+    from tle_raw.targets.cpu.launch import Launch
+
+# What waits together takes memory: each program a thread of the machine, and the stacks of its fragment's threads.
+MOST_PROGRAMS = 1024
+MOST_THREADS = 1 << 18
+LONGEST_PAUSE = 10e-3  # between two questions of a program
+# A program that has not asked for so long does something else by now.
+STILL_WAITING = 1.0
+SHOWN = 4
+
+
+class Waits:
+    """Who waits, of the programs of one launch."""
+
+    def __init__(self, launch: Launch, threads_of_a_program: int) -> None:
+        self.launch = launch
+        self.most = max(2, min(MOST_PROGRAMS, MOST_THREADS // threads_of_a_program))
+        self.standstill = ""  # what is known of it, once it is found
+        self._lock = threading.Lock()
+        self._asked: dict[Context, float] = {}  # when each asked last
+        self._since: dict[Context, float] = {}  # since when it has had no news
+        self._news = 0.0
+        self._full = False  # the machine gives no further thread
+        self._extra: list[Context] = []  # of the threads that were begun for this launch: errors point into them
+
+    def ask(self, context: Context, news: bool) -> int:
+        """What a program does that waits: whether to go on. Everything else happens on other threads meanwhile."""
+        if self.launch.stopped:
+            return OVER
+        now = time.monotonic()
+        if news or not self._news:
+            self._news = now
+        with self._lock:
+            self._asked[context] = now
+            since = now if news else self._since.get(context, now)
+            self._since[context] = since
+        if not self._begin_another(context) and self._stands_still(now):
+            return STANDSTILL
+        time.sleep(min((now - since) / 8, LONGEST_PAUSE))
+        self._asked[context] = time.monotonic()
+        return OVER if self.launch.stopped else GO_ON
+
+    def ended(self, context: Context) -> None:
+        """A program has come to its end."""
+        if self._asked:
+            with self._lock:
+                self._asked.pop(context, None)
+                self._since.pop(context, None)
+            self._news = time.monotonic()
+
+    def interrupted(self, kind: type, error: BaseException, trace: object) -> None:
+        """An interrupt came while a program asked: the launching thread raises it."""
+        self.launch.fail(error)
+
+    def release(self) -> None:
+        """After the launch, and after its error was made: give back what its own threads had."""
+        for context in self._extra:
+            context.release()
+
+    def _begin_another(self, context: Context) -> bool:
+        """Whether a further thread was begun. Programs that wait do not count as running."""
+        shared = self.launch.shared_one_by_one()
+        shared.give_back(context.fields[NUMBER] + 1, context.fields[END])
+        context.fields[END] = context.fields[NUMBER] + 1
+        limit = min(self.most, threads_of_a_launch() + self._waiting(time.monotonic()))
+        if self._full or not shared.join_if_work_is_left(limit):
+            return False
+        try:
+            threading.Thread(target=self._work, name="tle_raw-cpu-extra", daemon=True).start()
+        except RuntimeError:
+            self._full = True
+            shared.leave()
+            return False
+        self._news = time.monotonic()
+        return True
+
+    def _work(self) -> None:
+        shared = self.launch.shared_one_by_one()
+        try:
+            context = Context()
+            self._extra.append(context)
+            shared.work_as_helper(context)
+        finally:
+            shared.leave()
+
+    def _waiting(self, now: float) -> int:
+        with self._lock:
+            return sum(now - asked < STILL_WAITING for asked in self._asked.values())
+
+    def _stands_still(self, now: float) -> bool:
+        """Whether every program that has begun waits, and none has had news for long."""
+        patience = knobs.cpu.patience
+        if now - self._news < patience or self._waiting(now) < self.launch.shared_one_by_one().workers:
+            return False
+        self.standstill = self.standstill or self._described(patience)
+        return True
+
+    def _described(self, patience: float) -> str:
+        launch = self.launch
+        with self._lock:
+            numbers = sorted(int(context.fields[NUMBER]) for context in self._asked)
+        named = ", ".join(str(launch.program(number)) for number in numbers[:SHOWN])
+        more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
+        left = launch.shared_one_by_one().programs_left()
+        begun = f"{left} of {launch.total} programs could not begin" if left else "every program has begun"
+        return (
+            f"programs {named}{more} wait, and memory has not changed for {patience:g} s; {begun}. "
+            "knobs.cpu.patience is how long this may take"
+        )
