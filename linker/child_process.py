@@ -28,6 +28,8 @@ _KEPT = frozenset(
     ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LD_PRELOAD")
 )
 _KEPT_FAMILIES = ("LC_", "CUDA_", "TLE_RAW_", "TRITON_", "ZIG_", "MLIR_")
+# NumPy, which MLIR's bindings import, else takes memory for each core of the machine.
+_FEW_THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _LONGEST_MESSAGES = 8 * MIB
 
 
@@ -131,7 +133,8 @@ def python_child(program: Path, *arguments: str, limits: Limits) -> list[str]:
 
 def clean_environment() -> dict[str, str]:
     """Of this process's variables those that a compiler or a Python child needs."""
-    return {k: v for k, v in os.environ.items() if k in _KEPT or k.startswith(_KEPT_FAMILIES)}
+    kept = {k: v for k, v in os.environ.items() if k in _KEPT or k.startswith(_KEPT_FAMILIES)}
+    return kept | _FEW_THREADS
 
 
 def _whole(program: str) -> str:
@@ -176,6 +179,8 @@ def _restrict(pid: int, limits: Limits) -> None:
             hard = resource.prlimit(pid, number)[1]
             amount = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
             resource.prlimit(pid, number, (amount, hard if number == resource.RLIMIT_STACK else amount))
+    with contextlib.suppress(OSError):  # where the machine's memory ends all the same, the child goes first
+        Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
 
 
 def _resources(limits: Limits) -> list[tuple[int, int]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import ctypes.util
 from collections.abc import Callable
 from functools import lru_cache
+
+_LONGEST = 4096  # of a name that is read: the runtime calls itself for each of its parts
 
 
 def demangle(symbol: str) -> str:
     """``_Z6helperf`` as ``helper(float)``; a name that is not mangled, or cannot be read, stays as it is."""
-    if not symbol.startswith("_Z"):
+    if not symbol.startswith("_Z") or len(symbol) > _LONGEST:
         return symbol
     readable = _demangler()
     return readable(symbol) if readable else symbol
@@ -18,13 +20,9 @@ def demangle(symbol: str) -> str:
 
 @lru_cache(maxsize=1)
 def _demangler() -> Callable[[str], str] | None:
-    for library in ("libstdc++.so.6", "libc++abi.so.1", ctypes.util.find_library("stdc++")):
-        try:
-            function = ctypes.CDLL(library).__cxa_demangle if library else None
-        except (OSError, AttributeError):
-            continue
-        if function is not None:
-            return _caller(function)
+    for library in ("libstdc++.so.6", "libc++abi.so.1", "libstdc++.so"):
+        with contextlib.suppress(OSError, AttributeError):
+            return _caller(ctypes.CDLL(library).__cxa_demangle)
     return None
 
 
@@ -35,7 +33,7 @@ def _caller(function: Callable[..., int | None]) -> Callable[[str], str]:
     function.restype = ctypes.c_void_p  # type: ignore[attr-defined]
 
     def readable(symbol: str) -> str:
-        address = function(symbol.encode(), None, None, None)
+        address = function(symbol.encode("utf-8", "surrogateescape"), None, None, None)
         if not address:
             return symbol
         try:
