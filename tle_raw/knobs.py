@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from tle_raw.errors import KnobError, Row
 from tle_raw.flir.passes import pass_names
+from tle_raw.target import target_name
 
 PREFIX = "TLE_RAW_"
 # Called after Python has changed a setting: what depends on one looks by itself whether it is concerned.
@@ -38,13 +39,6 @@ def tell_observers() -> None:
 
 # The kinds of value: each takes a Python value or the environment's text, or raises ValueError.
 # The docstring is what an error says was expected.
-
-
-def text(value: object) -> str:
-    """text"""
-    if not isinstance(value, str):
-        raise ValueError
-    return value
 
 
 def switch(value: object) -> bool:
@@ -142,7 +136,7 @@ class Knob(Generic[T]):
             return cast(T, None)
         try:
             return self.read(value)
-        except ValueError:
+        except (ValueError, TypeError, OverflowError, RuntimeError):  # RuntimeError: no such user's home
             raise KnobError(
                 f"{where} cannot have this value",
                 table=[Row(f"knobs.{self.name}", str(self.read.__doc__), repr(value))],
@@ -236,7 +230,10 @@ class Knobs(Group):
     print_after = Knob(pass_names, "", "print kernels after these FLIR passes; `tle-raw inspect --passes` lists them")
     debug = Knob(switch, False, "kernels on the CPU check what they do: array bounds, barriers, tiles never written")
     target = Knob[str | None](
-        text, None, "target of compilations that name none, such as cuda:90; cpu launches kernels there", optional=True
+        target_name,
+        None,
+        "target of compilations that name none, such as cuda:90; cpu launches kernels there",
+        optional=True,
     )
 
     def __init__(self) -> None:

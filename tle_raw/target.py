@@ -24,6 +24,24 @@ class Target:
         return f"sm_{self.capability}{'a' if self.capability >= 90 else ''}"
 
 
+TARGETS = "cpu, or cuda: with a compute capability, such as cuda:80, cuda:90, cuda:100 (or sm_90)"
+
+
+def target_name(value: object) -> str:
+    """A text that names a target."""
+    if not isinstance(value, str):
+        raise ValueError
+    try:
+        parse_target(value)
+    except DialectError:
+        raise ValueError from None
+    return value
+
+
+# What an error of the knob says was expected.
+target_name.__doc__ = TARGETS
+
+
 def parse_target(text: str | Target) -> Target:
     """Read ``cuda:90``, ``sm_90`` or ``cpu``.
 
@@ -33,12 +51,12 @@ def parse_target(text: str | Target) -> Target:
     """
     if isinstance(text, Target):
         return text
-    match = re.fullmatch(r"(?:cuda:|sm_?)(\d{2,3})a?", text)
+    match = re.fullmatch(r"(?:cuda:|sm_?)(\d{2,3})a?", text) if isinstance(text, str) else None
     if match:
         return Target("cuda", int(match[1]))
-    if re.fullmatch(r"[a-z_]\w*", text):
+    if text == "cpu":
         return Target(text)
-    raise DialectError(f"unknown target {text!r}", hint="targets are written cuda:80, cuda:90, cuda:100 or cpu")
+    raise DialectError(f"unknown target {text!r}", hint=f"a target is {TARGETS}")
 
 
 def current_target() -> Target:

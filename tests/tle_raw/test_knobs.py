@@ -211,3 +211,32 @@ def test_the_knobs_need_nothing_but_the_standard_library():
     )
     folder = Path(sys.modules["tle_raw.knobs"].__file__).parent
     subprocess.run([sys.executable, "-c", program, str(folder)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("target", "foo"),
+        ("target", "cuda"),
+        ("target", ""),
+        ("target", 90),
+        ("compile_timeout", 10**400),
+        ("compile_timeout", "1e999"),
+        ("cache.dir", "~nobody-of-that-name/cache"),
+        ("cache.dir", b"/tmp"),
+        ("cpu.threads", "9" * 5000),
+        ("debug", object()),
+        ("print_after", ["all"]),
+    ],
+)
+def test_odd_values_are_knob_errors(knobs, name, value):
+    group, _, knob = name.rpartition(".")
+    with pytest.raises(KnobError, match="cannot have this value"):
+        setattr(getattr(knobs, group) if group else knobs, knob, value)
+
+
+def test_a_target_that_there_is_none_of_lists_those_that_there_are(knobs, monkeypatch):
+    monkeypatch.setenv("TLE_RAW_TARGET", "foo")
+    with pytest.raises(KnobError, match="TLE_RAW_TARGET") as error:
+        knobs.target  # noqa: B018
+    assert "cpu, or cuda:" in str(error.value)

@@ -17,7 +17,7 @@ from typing import Any
 import triton
 from triton.backends.driver import DriverBase
 
-from tle_raw.errors import LaunchError
+from tle_raw.errors import KnobError, LaunchError
 from tle_raw.knobs import OBSERVERS, knobs
 
 # Not "cpu": backends of forks have that name, and of two with one name Triton drops one silently.
@@ -26,8 +26,21 @@ GROUP = "triton.backends"
 
 
 def demanded() -> bool:
-    """The CPU is asked for by name."""
+    """The CPU is asked for by name.
+
+    Raises
+    ------
+    KnobError : the environment asks for a target that there is none of.
+    """
     return knobs.target == "cpu"
+
+
+def _seems_demanded() -> bool:
+    """The same where nothing may fail: an error comes when a driver is needed."""
+    try:
+        return demanded()
+    except KnobError:
+        return False
 
 
 class Selection:
@@ -36,7 +49,7 @@ class Selection:
     def __init__(self, driver: Callable[..., DriverBase]) -> None:
         self.driver = driver
         self.stepped_back: set[type[DriverBase]] = set()
-        self.was_demanded = demanded()
+        self.was_demanded = _seems_demanded()
         self.imposed = False  # Triton's own choice was made while the others were stepping back
         if self.was_demanded:
             self._let_others_step_back()
@@ -65,9 +78,9 @@ class Selection:
     def follow(self) -> None:
         """Settings have changed in Python: choose again when the answer is another one."""
         config: Any = getattr(sys.modules.get("triton.runtime"), "driver", None)
-        if demanded() == self.was_demanded or not hasattr(config, "set_active"):
+        if _seems_demanded() == self.was_demanded or not hasattr(config, "set_active"):
             return  # in a Triton that is still being imported, `driver` is the module: nobody has chosen yet
-        self.was_demanded = demanded()
+        self.was_demanded = _seems_demanded()
         # Triton has no way to ask who is active without making somebody so.
         before = vars(config).get("_active")
         config.set_active(self.driver(before) if self.was_demanded else self._without_demand())

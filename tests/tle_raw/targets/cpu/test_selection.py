@@ -80,6 +80,22 @@ def test_another_target_leaves_the_gpu_active(ask):
     assert ask("print(active())", FAKE_GPU="1", TLE_RAW_TARGET="cuda:90") == ["FakeDriver"]
 
 
+@pytest.mark.parametrize("environment", [{}, {"FAKE_GPU": "1"}])
+def test_a_target_that_there_is_none_of_is_an_error_before_anything_runs(ask, environment):
+    program = """
+import tle_raw
+try:
+    active()
+except tle_raw.errors.KnobError as error:
+    assert "cuda:90" in str(error) and "'foo'" in str(error), error
+    print(type(error).__name__)
+tle_raw.knobs.reset()
+tle_raw.knobs.target = "cpu"
+print(active())
+"""
+    assert ask(program, TLE_RAW_TARGET="foo", **environment) == ["KnobError", "CpuDriver"]
+
+
 @pytest.mark.skipif(TRITON < (3, 7), reason="Triton has this variable from 3.7 on")
 def test_tritons_own_variable_asks_for_the_cpu(ask):
     assert ask("print(active())", FAKE_GPU="1", TRITON_DEFAULT_BACKEND="tle_cpu") == ["CpuDriver"]
