@@ -12,7 +12,7 @@ from typing import Any
 
 from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
-from tle_raw.adapters.cuda.command import command_line
+from tle_raw.adapters.cuda.command import command_line, optimiser_flags
 from tle_raw.adapters.cuda.declarations import Function, functions
 from tle_raw.adapters.cuda.explain import (
     Attempt,
@@ -52,9 +52,6 @@ from tle_raw.linker.run_compiler import Run, dependency_files, run_compiler
 from tle_raw.signature import Signature
 from tle_raw.source_text import place_of_text
 from tle_raw.target import Target
-
-# Triton inlines everything that is not __noinline__ anyway; here it is done where the compiler still optimises.
-INLINE_ALL = ("-mllvm", "-inline-threshold=100000")
 
 
 class CudaAdapter:
@@ -185,7 +182,7 @@ class CudaAdapter:
         # A team's failures tell their lines, whatever the knob says.
         line_info = dict(source.settings).get("line_info") != "False" or team is not None
         command = command_line(find_toolchain(), options, arch, folder, line_info)
-        command += INLINE_ALL if callee.is_kernel else ()
+        command += optimiser_flags(options.flags, callee.is_kernel, team is None)
         return unit, run_compiler(command, unit.text, knobs.compile_timeout)
 
     def unit(self, source: Source, bound: BoundSignature) -> str:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tle_raw.adapters.cuda.block_indices import index_defines
 from tle_raw.adapters.cuda.options import Options
 from tle_raw.adapters.cuda.toolchain import INCLUDE, Toolchain
+
+# Triton inlines everything that is not __noinline__ anyway; here it is done where the compiler still optimises.
+_INLINE_ALL = "-inline-threshold=100000"
+# Local arrays live in registers only where the loops over them are unrolled, as nvcc does: 8x8 values need this much.
+_UNROLL = "-unroll-threshold=1000"
+_NO_UNROLLING = frozenset(("-O0", "-O1", "-Og", "-Os", "-Oz", "-fno-unroll-loops"))
 
 
 def command_line(
@@ -48,3 +55,11 @@ def command_line(
     for path in options.include_dirs:
         command += ["-I", str(path)]
     return (*command, *options.flags)
+
+
+def optimiser_flags(users: Sequence[str], is_kernel: bool, is_for_gpu: bool) -> tuple[str, ...]:
+    """What LLVM is told beyond its level. It takes each of these once: the user's own stand."""
+    wanted = [_INLINE_ALL] if is_kernel else []
+    wanted += [_UNROLL] if is_for_gpu and _NO_UNROLLING.isdisjoint(users) else []
+    names = {flag.lstrip("-").partition("=")[0] for flag in users}
+    return tuple(part for flag in wanted if flag.strip("-").partition("=")[0] not in names for part in ("-mllvm", flag))

@@ -6,6 +6,7 @@ moves 16 bytes a thread.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -233,6 +234,44 @@ extern "C" __global__ void kernel(const unsigned* x, unsigned* y) {
 """
 )
 
+# --- a matrix product whose accumulators are an array of 8x8 in each thread -----------------------------------
+
+MATMUL = r"""
+extern "C" __global__ void __launch_bounds__(256) kernel(const float* a, const float* b, float* c, int n) {
+  __shared__ alignas(16) float as[128][36], bs[128][36];  // b is transposed: n x k
+  const int row = threadIdx.x / 16, column = threadIdx.x % 16, blocks = n / 128;
+  const float* from_a = a + (long)(blockIdx.x / blocks * 128) * n;
+  const float* from_b = b + (long)(blockIdx.x % blocks * 128) * n;
+  float vals[8][8] = {};
+  for (int k = 0; k < n; k += 32) {
+    __syncthreads();
+    for (int i = threadIdx.x; i < 1024; i += 256) {
+      const int line = i / 8, at = i % 8 * 4;
+      *(float4*)&as[line][at] = *(const float4*)&from_a[(long)line * n + k + at];
+      *(float4*)&bs[line][at] = *(const float4*)&from_b[(long)line * n + k + at];
+    }
+    __syncthreads();
+    for (int at = 0; at < 32; at += 4) {
+      float4 right[8];
+      for (int j = 0; j < 8; ++j) right[j] = *(const float4*)&bs[column + 16 * j][at];
+      for (int i = 0; i < 8; ++i) {
+        const float4 left = *(const float4*)&as[row + 16 * i][at];
+        for (int j = 0; j < 8; ++j) {
+          vals[i][j] += left.x * right[j].x;
+          vals[i][j] += left.y * right[j].y;
+          vals[i][j] += left.z * right[j].z;
+          vals[i][j] += left.w * right[j].w;
+        }
+      }
+    }
+  }
+  float* to = c + (long)(blockIdx.x / blocks * 128 + row) * n + blockIdx.x % blocks * 128 + column;
+  for (int i = 0; i < 8; ++i)
+    for (int j = 0; j < 8; ++j) to[(long)i * 16 * n + j * 16] = vals[i][j];
+}
+"""
+matmul = tle_raw.fragment(MATMUL, dialect="cuda", symbol="kernel").as_kernel(block=256)
+
 
 @dataclass
 class Case:
@@ -337,6 +376,24 @@ def sort_case(device: str, tiles: int, make: Callable[[str], Any], warps: int) -
     )
 
 
+def matmul_case(device: str, n: int, make: Callable[[str], Any]) -> Case:
+    a, b = tensors((n, n), torch.float32, device), torch.randn((n, n), device=device)
+    region, cuda = empties(a), empties(a)
+    kernel, blocks = make(MATMUL), (n // 128) ** 2
+
+    def right(i: int) -> None:
+        e = a[i].double() @ b.double().T
+        measure.check("register-tiled matmul, region", region[i], e, 1e-5)
+        measure.check("register-tiled matmul, CUDA", cuda[i], e, 1e-5)
+
+    return Case(
+        f"register-tiled matmul of {n} x {n} f32, 8 warps",
+        lambda i: matmul[(blocks,)](a[i], b, region[i], n),
+        lambda i: kernel(blocks, 256, a[i], b, cuda[i], n),
+        right,
+    )
+
+
 def cases(device: str, size: int, make: Callable[[str], Any]) -> list[Callable[[], Case]]:
     """``size`` bytes is about what one buffer set's input has."""
     return [
@@ -347,6 +404,7 @@ def cases(device: str, size: int, make: Callable[[str], Any]) -> list[Callable[[
         lambda: quantise_case(device, size >> 14, make, 4),
         lambda: quantise_case(device, size >> 14, make, 8),
         lambda: sort_case(device, size >> 15, make, 8),
+        lambda: matmul_case(device, max(128, math.isqrt(size >> 4)), make),
     ]
 
 

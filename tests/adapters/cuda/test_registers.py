@@ -1,0 +1,70 @@
+"""Arrays of a thread live in registers, as nvcc has them: the loops over them are unrolled."""
+
+import numpy as np
+import pytest
+
+import tle_raw
+from tle_raw.adapters.cuda.command import optimiser_flags
+from tle_raw.linker.sass import read_cubin
+
+MATMUL = r"""
+__global__ void __launch_bounds__(256) matmul(const float* a, const float* b, float* c, int n) {
+  __shared__ float as[128][32], bs[128][32];
+  const int row = threadIdx.x % 16 * 8, column = threadIdx.x / 16 * 8;
+  float vals[8][8] = {};
+  for (int k = 0; k < n; k += 32) {
+    __syncthreads();
+    for (int i = threadIdx.x; i < 4096; i += 256)
+      as[i / 32][i % 32] = a[i / 32 * n + k + i % 32], bs[i / 32][i % 32] = b[i / 32 * n + k + i % 32];
+    __syncthreads();
+    for (int at = 0; at < 32; at += 4) {
+      float4 right[8];
+      for (int j = 0; j < 8; ++j) right[j] = *(const float4*)&bs[column + j][at];
+      for (int i = 0; i < 8; ++i) {
+        const float4 left = *(const float4*)&as[row + i][at];
+        for (int j = 0; j < 8; ++j) {
+          vals[i][j] += left.x * right[j].x;
+          vals[i][j] += left.y * right[j].y;
+          vals[i][j] += left.z * right[j].z;
+          vals[i][j] += left.w * right[j].w;
+        }
+      }
+    }
+  }
+  for (int i = 0; i < 8; ++i) for (int j = 0; j < 8; ++j) c[(row + i) * 128 + column + j] = vals[i][j];
+}
+"""
+
+
+def compiled(*flags):
+    fragment = tle_raw.fragment(MATMUL, dialect="cuda", symbol="matmul", flags=flags)
+    return fragment.as_kernel(block=256).compile("cuda:90")
+
+
+def test_a_register_tile_has_no_local_memory():
+    kernel = compiled()
+    assert ".local" not in kernel.asm["ptx"]
+    facts = read_cubin(kernel.asm["cubin"])
+    if facts.reason:
+        pytest.skip(facts.reason)
+    assert (facts.local_loads, facts.local_stores, facts.stack) == (0, 0, 0)
+
+
+def test_the_users_own_flags_win():
+    assert ".local" in compiled("-mllvm", "-unroll-threshold=300").asm["ptx"]
+
+
+def test_llvm_is_told_each_thing_once():
+    unroll = "-unroll-threshold=1000"
+    assert optimiser_flags((), True, True) == ("-mllvm", "-inline-threshold=100000", "-mllvm", unroll)
+    assert optimiser_flags(("-mllvm", "-inline-threshold=5"), True, True) == ("-mllvm", unroll)
+    assert optimiser_flags(("-mllvm", "--unroll-threshold=9"), False, True) == ()
+    assert optimiser_flags(("-Os",), False, True) == optimiser_flags((), False, False) == ()
+
+
+def test_a_register_tile_has_the_right_numbers_on_the_cpu():
+    a, b, c = np.random.rand(128, 64).astype("f4"), np.random.rand(128, 64).astype("f4"), np.zeros((128, 128), "f4")
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        tle_raw.fragment(MATMUL, dialect="cuda", symbol="matmul").as_kernel(block=256)[(1,)](a, b, c, 64)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.T, rtol=1e-5)
