@@ -10,6 +10,7 @@ from tle_raw.linker.llvmlite_binding import load_llvmlite
 from tle_raw.linker.prepare import LinkableModule, count_instructions
 from tle_raw.linker.references import reachable, references
 from tle_raw.linker.shared_memory import SharedVariable
+from tle_raw.linker.total_divisions import total_divisions
 from tle_raw.linker.unresolved import unresolved_symbols
 
 
@@ -22,7 +23,7 @@ def prepare_for_host(
     static_shared: Sequence[SharedVariable] = (),
     uses_barrier: bool = False,
 ) -> LinkableModule:
-    """Check a fragment's LLVM IR for the host.
+    """Check a fragment's LLVM IR for the host, and let no division of its end the process.
 
     Raises
     ------
@@ -30,6 +31,7 @@ def prepare_for_host(
     UnresolvedSymbolError : a function that neither the module nor the process has.
     """
     check_entry(text, entry, parameters, result)
+    text = total_divisions(text)
     module = read_module(text)
     graph = references(module)
     reached = reachable(graph, [entry])

@@ -1,0 +1,38 @@
+"""Divisions in LLVM's text: what is put around those that may trap, and which stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from tle_raw.linker.llvmlite_binding import load_llvmlite
+from tle_raw.linker.total_divisions import divisions, total_divisions
+
+pytestmark = pytest.mark.one_triton
+
+TEXT = """
+define <4 x i16> @f(i32 %a, i32 %0, <4 x i16> %v, ptr %p) {{
+  %2 = {scalar}
+  %"odd name" = {vector}
+  store i32 %2, ptr %p
+  ret <4 x i16> %"odd name"
+}}
+"""
+
+
+@pytest.mark.parametrize("scalar", ["sdiv i32 %a, %0", "udiv exact i32 %a, 0", "srem i32 7, %0", "urem i32 %a, %0"])
+@pytest.mark.parametrize("vector", ["sdiv <4 x i16> %v, splat (i16 -1)", "urem <4 x i16> splat (i16 9), %v"])
+def test_the_text_stays_valid(scalar, vector):
+    text = total_divisions(TEXT.format(scalar=scalar, vector=vector))
+    load_llvmlite().parse_assembly(text).verify()
+    assert text.count("select") == 4
+    assert ('and i1 %"tle.2.negative"' in text) == scalar.startswith("s")
+
+
+@pytest.mark.parametrize("divisor", ["1", "3", "-2", "-17", "64"])
+def test_constants_that_every_number_can_be_divided_by_cost_nothing(divisor):
+    assert not list(divisions(f"  %1 = sdiv i32 %a, {divisor}, !dbg !7\n  %2 = udiv i64 %b, {divisor}\n"))
+
+
+def test_places_are_kept():
+    text = total_divisions("  %1 = sdiv i32 %a, %b, !dbg !7\n")
+    assert all(line.endswith(", !dbg !7") for line in text.strip().splitlines())
