@@ -22,10 +22,14 @@ KINDS = {
     8: "stack_overflow",
     9: "bad_address",
     10: "standstill",
+    20: "warp_mask",
+    21: "division",
 }
 _HINTS = {
     1: "all threads of the block must reach the same barrier; put it outside of the branch",
     2: "let all threads reach the barrier: `if (inside) …; __syncthreads();` instead of an early return",
+    20: "a mask names all lanes that take part: the calling one, and those whose values it takes",
+    21: "a GPU gives a number there, which PTX does not define; test the divisor first",
     8: "keep large arrays in shared memory, or in a tile",
 }
 

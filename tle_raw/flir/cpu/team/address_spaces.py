@@ -49,7 +49,7 @@ def _number_text(match: re.Match[str], name: str) -> str:
     convert = "bitcast" if match["from"] == "i64" else "zext"
     return (
         f"{indent}{name} = {convert} {match['from']} {value} to i64"
-        f"\n{indent}{to} = call ptr addrspace(3) @tle_team_shared_pointer(i64 {name}){rest}"
+        f"\n{indent}{to} = call ptr addrspace(3) @tle_team_shared_pointer(i64 {name}, i32 0){rest}"
     )
 
 

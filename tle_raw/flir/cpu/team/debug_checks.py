@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Protocol
 
-from tle_raw.flir.cpu.team.sites import Sites
 from tle_raw.linker.llvm_sizes import Sizes, sizes_of
 from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, read_module, tokenize
 from tle_raw.linker.llvm_types import Cursor
@@ -15,7 +15,13 @@ _ACCESS = re.compile(
 )
 
 
-def check_accesses(text: str, sites: Sites) -> str:
+class Numbering(Protocol):
+    """Gives an instruction's location its number; ``Sites`` does, and a function that is told its place."""
+
+    def number(self, location: str) -> int | str: ...
+
+
+def check_accesses(text: str, sites: Numbering) -> str:
     """The module with ``tle_team_check_read`` and ``_write`` before its loads and stores."""
     module = read_module(text)
     sizes = sizes_of(module)
@@ -23,7 +29,7 @@ def check_accesses(text: str, sites: Sites) -> str:
     return apply_edits(text, edits)
 
 
-def _edits(module: Module, entity: Entity, sites: Sites, sizes: Sizes) -> Iterator[Edit]:
+def _edits(module: Module, entity: Entity, sites: Numbering, sizes: Sizes) -> Iterator[Edit]:
     local = _allocas(module, entity)
     for number, match in enumerate(_ACCESS.finditer(module.text, entity.body, entity.end)):
         end = module.text.find("\n", match.end())
@@ -45,7 +51,7 @@ def _may_be_checked(pointer: str, local: set[str]) -> bool:
     return "addrspace(3)" in pointer or not other
 
 
-def _check(word: str, pointer: str, size: str, site: int, number: str, dbg: str) -> str:
+def _check(word: str, pointer: str, size: str, site: int | str, number: str, dbg: str) -> str:
     kind, value = typed(pointer)
     call = f"call void @tle_team_check_{word}(ptr {{}}, i64 {size}, i32 {site}){dbg}\n"
     if kind == "ptr":

@@ -16,7 +16,9 @@ from tle_raw.flir.cpu.team import nvvm
 from tle_raw.flir.cpu.team.address_spaces import flatten_address_spaces
 from tle_raw.flir.cpu.team.bfloat import without_bfloat_arithmetic
 from tle_raw.flir.cpu.team.debug_checks import check_accesses
+from tle_raw.flir.cpu.team.definition_checks import check_definition, check_divisions
 from tle_raw.flir.cpu.team.instructions import Call, calls
+from tle_raw.flir.cpu.team.lockstep import meet_at_volatile_accesses
 from tle_raw.flir.cpu.team.ptx import UnknownInstruction, translate
 from tle_raw.flir.cpu.team.shared_variables import place_shared_variables
 from tle_raw.flir.cpu.team.sites import Sites
@@ -81,12 +83,15 @@ def to_host(
     module = read_module(text)
     additions = _Additions(Sites(module, place, is_users), place, hint)
     if debug:
-        text = check_accesses(text, additions.sites)
+        text = check_divisions(check_accesses(text, additions.sites), additions.sites)
         module = read_module(text)
     edits = [edit for entity in module.of_kind("define") for edit in _call_edits(module, entity, additions)]
     text = saturate_conversions(apply_edits(text, [*edits, *_dropped_declarations(module)]))
+    volatile = {name for key, name in additions.names.items() if ".volatile" in key[0]}
+    text = meet_at_volatile_accesses(text, entry, volatile, additions.sites)
     text = check_stacks(let_others_run(without_bfloat_arithmetic(text), additions.sites))
-    text = "\n".join([text, *additions.definitions.values(), ""])
+    definitions = additions.definitions.values()
+    text = "\n".join([text, *(map(check_definition, definitions) if debug else definitions), ""])
     text = with_declarations(text)
     placed = place_shared_variables(text, entry)
     text = with_declarations(_for_host(flatten_address_spaces(placed.text)))

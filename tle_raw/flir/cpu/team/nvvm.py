@@ -31,7 +31,8 @@ REDUCTIONS = {"add": 11, "min": 12, "max": 13, "umin": 14, "umax": 15, "and": 16
 
 # Intrinsics that take the number of the place that uses them as one more argument.
 SITED = re.compile(
-    r"(barrier|bar\.|shfl|vote|match|redux|activemask|elect|mbarrier|read\.ptx\.sreg\.lanemask|cp\.async\.wait|nanosleep)"
+    r"(barrier|bar\.|shfl|vote|match|redux|activemask|elect|mbarrier|read\.ptx\.sreg\.lanemask|cp\.async|nanosleep|"
+    r"ld[gu]\.global|atomic)"
 )
 _TABLE: list[tuple[re.Pattern[str], Definition]] = []
 

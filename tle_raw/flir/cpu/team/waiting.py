@@ -17,11 +17,7 @@ _WAITING = re.compile(
 
 
 def let_others_run(text: str, sites: Sites) -> str:
-    """The module with ``tle_team_spin`` before its atomic accesses, and ``tle_team_step`` before its volatile ones.
-
-    From one volatile access to the next the threads of a warp go on together: CUDA's older reductions end in a warp
-    that exchanges its sums through volatile memory, and has no other order.
-    """
+    """The module with ``tle_team_spin`` before its atomic accesses; lanes meet before volatile ones: ``lockstep``."""
     module = read_module(text)
     sizes = sizes_of(module)
     edits = [
@@ -35,15 +31,14 @@ def let_others_run(text: str, sites: Sites) -> str:
 
 def _edits(match: re.Match[str], number: int, sizes: Sizes, sites: Sites) -> Iterator[Edit]:
     kind, how = match["kind"], match["how"]
-    if kind in ("load", "store") and (not how or (kind == "store" and how == "atomic")):
+    if kind in ("load", "store") and (how != "atomic" or kind == "store"):
         return
     location = re.search(r"!dbg (!\d+)", match[0])
     site = sites.number(location[1] if location else "")
     _, pointer, _ = next(accesses(kind, match[0], sizes))
     space, value = typed(pointer)
-    word = "step" if how == "volatile" and kind in ("load", "store") else "spin"
     cast = ""
     if space != "ptr":
-        value, cast = f"%tle.awaited.{number}", f"%tle.awaited.{number} = addrspacecast {space} {value} to ptr\n"
-    call = f"call void @tle_team_{word}(ptr {value}, i32 {site})\n"
+        value, cast = f"%tle.polled.{number}", f"%tle.polled.{number} = addrspacecast {space} {value} to ptr\n"
+    call = f"call void @tle_team_spin(ptr {value}, i32 {site})\n"
     yield Edit(match.start(), match.start(), "".join(match["indent"] + line for line in (cast, call) if line))

@@ -19,11 +19,10 @@ TLE_INLINE void release(Team* team, Barrier& barrier) {
   barrier.sleepers = 0;
 }
 
-[[noreturn]] TLE_RARE static void report_two_places(Slot* me, u32 other, u32 other_site, u32 site) {
-  Team* team = me->team;
+[[noreturn]] TLE_RARE static void report_two_places(Team* team, u32 other, u32 other_site, u32 thread, u32 site) {
   const tle_site* sites = team->region->sites;
   Message(team).text("divergent barrier: thread ").number(other).text(" waits at ").place(sites[other_site])
-      .text(" and thread ").number(me->index).text(" at ").place(sites[site]);
+      .text(" and thread ").number(thread).text(" at ").place(sites[site]);
   give_up(team, DIVERGENT_BARRIER, site);
 }
 
@@ -33,7 +32,7 @@ TLE_INLINE void arrive(Slot* me, Barrier& barrier, u32 expected, bool predicate,
     barrier.first = me->index;
     barrier.expected = expected;
   } else if (__builtin_expect(me->team->region->debug && !expected && barrier.site != site, 0)) {
-    report_two_places(me, barrier.first, barrier.site, site);
+    report_two_places(me->team, barrier.first, barrier.site, me->index, site);
   }
   ++barrier.arrived;
   barrier.count += predicate;
@@ -84,6 +83,13 @@ static void release_waiting_block(Team* team) {
   }
 }
 
+// Of a thread that waits in an operation of its warp, for which lanes.
+static void tell_mask(Message& message, const Slot* slot) {
+  if (!slot || !(slot->warp->waiting >> slot->lane & 1)) return;
+  const u32 mask = slot->warp->group[slot->lane];
+  message.text(", thread ").number(slot->index).text(" wants the lanes of the mask ").hexadecimal(mask);
+}
+
 // Nobody can run and somebody has not returned: threads wait for each other at different places.
 [[noreturn]] TLE_RARE static void report_standstill(Team* team) {
   const tle_site* sites = team->region->sites;
@@ -99,6 +105,8 @@ static void release_waiting_block(Team* team) {
   message.text("divergent barrier: no thread can go on; thread ").number(first ? first->index : 0).text(" waits at ");
   message.place(sites[site]);
   if (second) message.text(", thread ").number(second->index).text(" at ").place(sites[second->site]);
+  tell_mask(message, first);
+  tell_mask(message, second);
   const u32 returned = team->threads - team->live;
   if (returned) message.text(", ").number(returned).text(" of ").number(team->threads).text(" threads have returned");
   give_up(team, DIVERGENT_BARRIER, second ? second->site : site);

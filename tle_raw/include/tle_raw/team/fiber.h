@@ -24,6 +24,9 @@ struct Slot {
   Slot* next_free;
   u32 site;   // where the thread waits
   u32 spins;  // steps of a loop that waits for other threads
+  // Of the last volatile access: the place, what was found there, and how often before.
+  const void* place;
+  u32 value, looks;
 };
 static_assert(sizeof(Slot) <= SLOT_BYTES);
 

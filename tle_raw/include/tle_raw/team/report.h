@@ -26,6 +26,14 @@ struct Message {
     *at = 0;
     return *this;
   }
+  Message& hexadecimal(u64 value) {
+    text("0x");
+    int shift = 60;
+    while (shift && !(value >> shift)) shift -= 4;
+    for (; shift >= 0 && at < end; shift -= 4) *at++ = "0123456789abcdef"[value >> shift & 15];
+    *at = 0;
+    return *this;
+  }
   // "foo.cu:12"; the folder is left out
   Message& place(const tle_site& site) {
     const char* name = site.file;

@@ -2,6 +2,7 @@
 #ifndef TLE_RAW_TEAM_RUN_H
 #define TLE_RAW_TEAM_RUN_H
 
+#include <tle_raw/team/lockstep.h>
 #include <tle_raw/team/mbarrier.h>
 #include <tle_raw/team/services.h>
 #include <tle_raw/team/shadow.h>
@@ -24,7 +25,7 @@ static void begin(Team* team, const tle_region* region, const tle_region_call* c
   for (u32 w = 0; w < warps; ++w) {
     Warp& warp = team->warps[w];
     warp.ready = warp.alive = ~0u;
-    warp.waiting = warp.converging = 0;
+    warp.waiting = warp.converging = warp.meeting = warp.rounds = warp.turns = 0;
   }
   for (Barrier& barrier : team->barriers) {
     barrier.arrived = barrier.count = barrier.expected = barrier.sleepers = 0;

@@ -9,6 +9,7 @@ namespace tle::team {
 
 static void release_after_exit(Team* team, Warp* warp);
 static void converge(Team* team, u32 warp);
+static void go_on_together(Team* team, u32 warp);
 [[noreturn]] static void report_standstill(Team* team);
 static void thread_main();
 
@@ -33,6 +34,10 @@ TLE_INLINE u32 pick(Team* team, u32 warp, u32 lane) {
       const u32 above = bits_above(ready, lane);
       return take(team, warp, u32(__builtin_ctz(above ? above : ready)));
     }
+    if (team->warps[warp].meeting) {
+      go_on_together(team, warp);
+      continue;
+    }
     if (team->warps[warp].converging) {
       converge(team, warp);
       continue;
@@ -45,14 +50,23 @@ TLE_INLINE u32 pick(Team* team, u32 warp, u32 lane) {
   }
 }
 
-// The next thread in the order of the block: for loops that wait for any other thread.
+// A thread of the next warp that can run, or of this one when it is the only one.
+TLE_INLINE u32 pick_after(Team* team, u32 warp) {
+  const u32 warps = team->ready_warps | team->converging_warps, above = bits_above(warps, warp);
+  return warps ? pick(team, u32(__builtin_ctz(above ? above : warps)), WARP - 1) : NONE;
+}
+
+// The next thread in the order of the block: for loops that wait for any other thread. Lanes that wait to go on together
+// do not wait for such a loop of their own warp for ever.
 TLE_INLINE u32 pick_in_order(Team* team, u32 warp, u32 lane) {
+  constexpr u32 MOST_TURNS = 16;
   const u32 above = bits_above(team->warps[warp].ready, lane);
   if (above) return take(team, warp, u32(__builtin_ctz(above)));
-  const u32 warps = bits_above(team->ready_warps, warp);
-  if (!warps && !team->ready_warps) return pick(team, warp, lane);
-  const u32 next = u32(__builtin_ctz(warps ? warps : team->ready_warps));
-  return take(team, next, u32(__builtin_ctz(team->warps[next].ready)));
+  if (team->warps[warp].meeting && ++team->warps[warp].turns >= MOST_TURNS) {
+    team->warps[warp].turns = 0;
+    go_on_together(team, warp);
+  }
+  return pick_after(team, warp);
 }
 
 TLE_INLINE void assign(Team* team, Slot* slot, u32 thread) {
@@ -60,7 +74,8 @@ TLE_INLINE void assign(Team* team, Slot* slot, u32 thread) {
   slot->lane = thread % WARP;
   slot->warp = &team->warps[thread / WARP];
   slot->site = 0;
-  slot->spins = 0;
+  slot->spins = slot->looks = 0;
+  slot->place = nullptr;
   team->slots[thread] = slot;
 }
 

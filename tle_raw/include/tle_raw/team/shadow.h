@@ -70,6 +70,14 @@ TLE_EXPORTED void tle_team_check_write(const u8* pointer, u64 bytes, u32 site) {
   if (shadow) __builtin_memset(shadow, 1, bytes < left ? bytes : left);
 }
 
+TLE_EXPORTED void tle_team_check_division(u32 by_zero, u32 traps, u32 site) {
+  if (__builtin_expect(!(by_zero | traps), 1)) return;
+  Slot* me = self();
+  Message(me->team).text("thread ").number(me->index)
+      .text(by_zero ? " divides an integer by zero" : " divides the lowest integer by -1");
+  give_up(me->team, DIVISION, site);
+}
+
 // tle::tile's own check: `dim` is -1 for an index that counts through the whole tile
 TLE_EXPORTED void tle_team_check_index(i64 index, i64 size, i32 dim, u32 site) {
   if (__builtin_expect(u64(index) < u64(size), 1)) return;

@@ -59,11 +59,17 @@ TLE_INLINE void answer(Team* team) {
   team->verdict = ask(context, team->idle == TURNS_BEFORE_ASKING);
 }
 
+// A turn of a loop that may wait: `place` is what it looks at, or null.
+TLE_RARE static void take_turn(Slot* me, const void* place, u32 site) {
+  Team* team = me->team;
+  if (is_news(team, place)) team->idle = 0;
+  else if (++team->idle % TURNS_BEFORE_ASKING == 0) ask_launch(me, site);
+}
+
 TLE_RARE static void let_others_run(Slot* me, const void* place, u32 site) {
   Team* team = me->team;
   me->spins = 0;
-  if (is_news(team, place)) team->idle = 0;
-  else if (++team->idle % TURNS_BEFORE_ASKING == 0) ask_launch(me, site);
+  take_turn(me, place, site);
   make_ready(team, me->warp, 1u << me->lane);
   const u32 next = pick_in_order(team, u32(me->warp - team->warps), me->lane);
   if (next != me->index) sleep(me, 0, next);
@@ -74,9 +80,6 @@ extern "C" TLE_EXPORTED __attribute__((always_inline)) void tle_team_spin(const 
   Slot* me = self();
   if (__builtin_expect(++me->spins >= ACCESSES_PER_TURN, 0)) let_others_run(me, place, site);
 }
-
-// Before each volatile access: every other thread that can run comes to its next one first.
-extern "C" TLE_EXPORTED void tle_team_step(const void* place, u32 site) { let_others_run(self(), place, site); }
 
 }  // namespace tle::team
 

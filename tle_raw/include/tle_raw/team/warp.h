@@ -28,25 +28,34 @@ enum Operation : u32 {
   REDUCE_XOR,
 };
 
+struct Source {
+  u32 lane;
+  bool inside;  // of the segment; otherwise a lane takes its own value
+};
+
 // PTX's shfl: `argument` is the lane or distance in its low half, the clamp and segment mask in its high half.
+TLE_INLINE Source source_of(const Warp* warp, u32 lane, u32 operation) {
+  const u32 b = warp->argument[lane] & 0x1f, clamp = warp->argument[lane] >> 16 & 0x1f;
+  const u32 segment = warp->argument[lane] >> 24 & 0x1f;
+  const u32 last = (lane & segment) | (clamp & ~segment);
+  u32 source = lane;
+  bool inside = true;
+  switch (operation) {
+    case SHUFFLE_UP: source = lane - b, inside = i32(source) >= i32(last); break;
+    case SHUFFLE_DOWN: source = lane + b, inside = source <= last; break;
+    case SHUFFLE_XOR: source = lane ^ b, inside = source <= last; break;
+    default: source = (lane & segment) | (b & ~segment), inside = source <= last; break;
+  }
+  return {inside ? source & 31 : lane, inside};
+}
+
 TLE_INLINE void shuffle(Warp* warp, u32 group, u32 operation) {
   for (u32 rest = group; rest; rest &= rest - 1) {
     const u32 lane = u32(__builtin_ctz(rest));
-    const u32 b = warp->argument[lane] & 0x1f, clamp = warp->argument[lane] >> 16 & 0x1f;
-    const u32 segment = warp->argument[lane] >> 24 & 0x1f;
-    const u32 last = (lane & segment) | (clamp & ~segment);
-    u32 source = lane;
-    bool inside = true;
-    switch (operation) {
-      case SHUFFLE_UP: source = lane - b, inside = i32(source) >= i32(last); break;
-      case SHUFFLE_DOWN: source = lane + b, inside = source <= last; break;
-      case SHUFFLE_XOR: source = lane ^ b, inside = source <= last; break;
-      default: source = (lane & segment) | (b & ~segment), inside = source <= last; break;
-    }
-    if (!inside) source = lane;
+    const Source source = source_of(warp, lane, operation);
     // The value of a lane that takes no part is not defined; here a lane gets its own.
-    const u32 from = group >> (source & 31) & 1 ? source & 31 : lane;
-    warp->result[lane] = (warp->value[from] & 0xffffffff) | u64(inside) << 32;
+    const u32 from = group >> source.lane & 1 ? source.lane : lane;
+    warp->result[lane] = (warp->value[from] & 0xffffffff) | u64(source.inside) << 32;
   }
 }
 
@@ -117,14 +126,45 @@ TLE_INLINE bool is_complete(const Warp* warp, u32 mask) {
   return same;
 }
 
-[[noreturn]] TLE_RARE static void report_two_operations(Slot* me, u32 lane, u32 site) {
-  report_two_places(me, me->index - me->lane + lane, me->warp->site[lane], site);
+TLE_INLINE const char* name_of(u32 operation) {
+  static const char* const names[] = {
+      "__syncwarp",    "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__shfl_sync", "__all_sync",
+      "__any_sync",    "vote.uni",       "__ballot_sync",    "__match_any_sync", "__match_all_sync"};
+  return operation < sizeof(names) / sizeof(*names) ? names[operation] : "a reduction of the warp";
+}
+
+[[noreturn]] TLE_RARE static void report_caller_not_named(Slot* me, u32 mask, u32 operation, u32 site) {
+  Message(me->team).text("thread ").number(me->index).text(", lane ").number(me->lane).text(" of its warp, executes ")
+      .text(name_of(operation)).text(" with the mask ").hexadecimal(mask).text(", which does not name it");
+  give_up(me->team, WARP_MASK, site);
+}
+
+[[noreturn]] TLE_RARE static void report_source(Team* team, const Warp* warp, u32 lane, u32 source) {
+  const u32 mask = warp->group[lane], first = u32(warp - team->warps) * WARP;
+  Message(team).text("thread ").number(first + lane).text(", lane ").number(lane).text(" of its warp, takes the value of lane ")
+      .number(source).text(" by ").text(name_of(warp->operation[lane])).text(" with the mask ").hexadecimal(mask)
+      .text(mask >> source & 1 ? ": that lane has returned" : ", which does not name that lane");
+  give_up(team, WARP_MASK, warp->site[lane]);
+}
+
+// Debug: a group is complete. All of its lanes stand at one place, and take values from lanes that take part.
+TLE_RARE static void check_group(Team* team, const Warp* warp, u32 group, u32 last) {
+  const u32 first = u32(warp - team->warps) * WARP;
+  for (u32 rest = group; rest; rest &= rest - 1) {
+    const u32 lane = u32(__builtin_ctz(rest));
+    if (warp->site[lane] != warp->site[last])
+      report_two_places(team, first + lane, warp->site[lane], first + last, warp->site[last]);
+    if (warp->operation[lane] < SHUFFLE_UP || warp->operation[lane] > SHUFFLE_INDEX) continue;
+    const u32 source = source_of(warp, lane, warp->operation[lane]).lane;
+    if (!(group >> source & 1)) report_source(team, warp, lane, source);
+  }
 }
 
 TLE_INLINE void complete(Team* team, Warp* warp, u32 mask) {
   const u32 group = mask & warp->alive;
   warp->waiting &= ~group;
   const u32 last = u32(__builtin_ctz(group));
+  if (__builtin_expect(team->region->debug != 0, 0)) check_group(team, warp, group, last);
   work_out(warp, group, warp->operation[last]);
   make_ready(team, warp, group);
 }
@@ -133,6 +173,7 @@ TLE_INLINE u64 warp_operation(u32 mask, u32 operation, u64 value, u32 argument, 
   Slot* me = self();
   Warp* warp = me->warp;
   const u32 lane = me->lane, bit = 1u << lane;
+  if (__builtin_expect(me->team->region->debug && !(mask & bit), 0)) report_caller_not_named(me, mask, operation, site);
   mask |= bit;  // a mask without the calling lane is an error that the GPU does not define
   warp->value[lane] = value;
   warp->argument[lane] = argument;
@@ -145,9 +186,7 @@ TLE_INLINE u64 warp_operation(u32 mask, u32 operation, u64 value, u32 argument, 
     return warp->result[lane];
   }
   const u32 group = mask & warp->alive;
-  if (__builtin_expect(me->team->region->debug != 0, 0))
-    for (u32 rest = group; rest; rest &= rest - 1)
-      if (warp->site[__builtin_ctz(rest)] != site) report_two_operations(me, u32(__builtin_ctz(rest)), site);
+  if (__builtin_expect(me->team->region->debug != 0, 0)) check_group(me->team, warp, group, lane);
   warp->waiting &= ~group;
   work_out(warp, group, operation);
   make_ready(me->team, warp, group & ~bit);
@@ -173,7 +212,7 @@ static void converge(Team* team, u32 number) {
     if (warp->site[__builtin_ctz(rest)] == site) group |= 1u << __builtin_ctz(rest);
   spread(warp, group, group);
   warp->converging &= ~group;
-  if (!warp->converging) team->converging_warps &= ~(1u << number);
+  if (!warp->converging && !warp->meeting) team->converging_warps &= ~(1u << number);
   make_ready(team, warp, group);
 }
 

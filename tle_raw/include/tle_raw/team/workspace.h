@@ -18,6 +18,10 @@ struct Warp {
   u32 alive;       // lanes that have not returned
   u32 waiting;     // lanes that wait for others of their group
   u32 converging;  // lanes that wait until no other lane of the warp can run
+  u32 meeting;     // lanes that wait before a volatile access until no other lane of the warp can run
+  u32 rounds;      // how often some of these went on without the others
+  u32 turns;       // how often a loop elsewhere let the warp run while they waited
+  u32 order[WARP];  // the access of each, by its place in the program
   u32 group[WARP];  // the group that each waiting lane wants
   u32 site[WARP];
   u32 operation[WARP];
@@ -66,7 +70,7 @@ struct Team {
   u8 seen[SEEN_BITS / 8];
 };
 
-constexpr u64 LAYOUT = 0x74656100 + 2;
+constexpr u64 LAYOUT = 0x74656100 + 4;
 constexpr u64 align_up(u64 value, u64 to) { return (value + to - 1) / to * to; }
 constexpr u64 SHARED_OFFSET = align_up(sizeof(Team), 4096);
 constexpr u64 STACKS_OFFSET = align_up(SHARED_OFFSET + SHARED_BYTES + 4096, 4096);

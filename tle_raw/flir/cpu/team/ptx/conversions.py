@@ -191,6 +191,8 @@ def _convert_address(f: Function, s: Statement, parts: list[str]) -> None:
         (part.split("::")[0] for part in parts if part.startswith(("shared", "global", "local", "const", "param"))), ""
     )
     kind = llvm_type(value_type(parts, s))
+    if kind != "i64":
+        raise UnknownInstruction(s.opcode)  # a generic address has 64 bits
     value = f.get(s.operands[1], kind)
     if space == "shared":
         wide = f.convert(value, kind, "i64")
@@ -198,9 +200,9 @@ def _convert_address(f: Function, s: Statement, parts: list[str]) -> None:
             pointer = f.body.value(f"inttoptr i64 {wide} to ptr")
             wide = f.body.call("i64", "tle_team_shared_address", f"ptr {pointer}")
         else:
-            pointer = f.body.call("ptr", "tle_team_shared_pointer", f"i64 {wide}")
+            pointer = f.body.call("ptr", "tle_team_shared_pointer", f"i64 {wide}", "i32 %site")
             wide = f.body.value(f"ptrtoint ptr {pointer} to i64")
-        value = f.convert(wide, "i64", kind)
+        value, kind = wide, "i64"
     f.set(s.operands[0], value, kind)
 
 

@@ -29,11 +29,13 @@ def address(f: Function, operand: str, space: str) -> str:
     match = re.fullmatch(r"\[\s*([^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]", operand)
     if match is None or space == "param":
         raise UnknownInstruction(operand)
+    if space != "shared" and f.variables.get(match[1], ("", ""))[1] == "i32":
+        raise UnknownInstruction("an address of 32 bits, of memory that is not shared")
     wide = f.get(match[1], "i64")
     if match[2]:
         wide = f.body.value(f"add i64 {wide}, {int(match[2], 0)}")
     if space == "shared":
-        return f.body.call("ptr", "tle_team_shared_pointer", f"i64 {wide}")
+        return f.body.call("ptr", "tle_team_shared_pointer", f"i64 {wide}", "i32 %site")
     return f.body.value(f"inttoptr i64 {wide} to ptr")
 
 
@@ -88,7 +90,9 @@ def _atomic(f: Function, s: Statement, parts: list[str]) -> None:
         raise UnknownInstruction(s.opcode)
     kind, b = value_type(parts, s), f.body
     to, operands = ("_", list(s.operands)) if s.parts[0] == "red" else (s.operands[0], list(s.operands[1:]))
-    operation = next(p for p in parts if p in (*_OPERATIONS, "add", "min", "max", "cas"))
+    operation = next((p for p in parts if p in (*_OPERATIONS, "add", "min", "max", "cas")), "")
+    if not operation:
+        raise UnknownInstruction(s.opcode)
     llvm = llvm_type(kind)
     pointer = address(f, operands[0], space_of(parts))
     value = f.get(operands[1], llvm)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tle_raw.flir.cpu.team.ptx import arithmetic, conversions, mbarrier, memory, threads  # noqa: F401  (registers)
 from tle_raw.flir.cpu.team.ptx.function import TABLE, Function, UnknownInstruction
+from tle_raw.flir.cpu.team.ptx.operands import OperandError, into_register, out_of_register, result_types
 from tle_raw.flir.cpu.team.ptx.parse import PtxSyntaxError, Statement, decoded, statements
 
 __all__ = ["UnknownInstruction", "translate"]
@@ -23,16 +24,23 @@ def translate(name: str, text: str, constraints: str, types: Sequence[str], resu
     UnknownInstruction : an instruction, a register or a constraint that has no meaning on the host.
     """
     function = Function()
-    outputs = _operands(function, constraints, types)
-    _number_places(function)
     try:
+        outputs = _operands(function, constraints, types)
+        _number_places(function)
         for statement in statements(_plain(decoded(text))):
             _write(function, statement)
+        end = _return(function, outputs, result)
     except PtxSyntaxError as error:
         raise UnknownInstruction(str(error).split()[0] if str(error).split() else text) from None
+    except OperandError as error:
+        raise UnknownInstruction(f"{_first_instruction(text)} ({error})") from None
     parameters = ", ".join([f"{kind} %a{i}" for i, kind in enumerate(types)] + ["i32 %site"])
-    lines = [*function.head.lines, *function.body.lines, *_return(function, outputs, result)]
+    lines = [*function.head.lines, *function.body.lines, *end]
     return "\n".join([f"define internal {result} @{name}({parameters}) alwaysinline {{", *lines, "}"])
+
+
+def _first_instruction(text: str) -> str:
+    return next((s.opcode for s in statements(_plain(decoded(text))) if s.kind == "instruction"), text.strip())
 
 
 def _plain(text: str) -> str:
@@ -56,12 +64,8 @@ def _operands(function: Function, constraints: str, types: Sequence[str]) -> lis
         else:
             raise UnknownInstruction(f'the constraint "{part}"')
     for index, kind in enumerate(types):
-        address, _ = function.variables[f"%${index + len(outputs)}"]
-        value = f"%a{index}"
-        if kind == "ptr" or kind.startswith("ptr "):
-            value = function.head.value(f"ptrtoint {kind} {value} to i64").replace("%v", "%h")
-            function.head.lines[-1] = function.head.lines[-1].replace("%v", "%h")
-            kind = "i64"
+        address, register = function.variables[f"%${index + len(outputs)}"]
+        value, kind = into_register(function.head, f"%a{index}", kind, register)
         function.head.do(f"store {kind} {value}, ptr {address}")
     return [f"%${i}" for i in range(len(outputs))]
 
@@ -126,15 +130,12 @@ def _return(function: Function, outputs: Sequence[str], result: str) -> list[str
     if result == "void":
         return ["  ret void"]
     values = []
-    for name in outputs:
-        address, kind = function.variables[name]
-        values.append((body.value(f"load {kind}, ptr {address}"), kind))
+    for name, wanted in zip(outputs, result_types(result)):
+        address, register = function.variables[name]
+        value = body.value(f"load {register}, ptr {address}")
+        values.append((out_of_register(body, value, register, wanted), wanted))
     if not result.startswith("{"):
-        value, kind = values[0]
-        function.body, before = body, function.body
-        value = function.convert(value, kind, result)
-        function.body = before
-        return [*body.lines, f"  ret {result} {value}"]
+        return [*body.lines, f"  ret {result} {values[0][0]}"]
     whole = "poison"
     for index, (value, kind) in enumerate(values):
         whole = body.value(f"insertvalue {result} {whole}, {kind} {value}, {index}")
