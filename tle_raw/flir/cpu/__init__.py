@@ -44,11 +44,12 @@ record shows a failure. ``context`` belongs to one worker thread, 8 bytes per fi
 field  meaning
 ====== =======================================================================================================
 0      pointer to scratch memory, 64-byte aligned, ``metadata["scratch_bytes"]`` long
-1      pointer to the status record: i64 code, i64 pid x, y, z, then four i64 of detail. Code 0: no failure;
+1      pointer to the status record: i64 code, i64 pid x, y, z, then five i64 of detail. Code 0: no failure;
        code n: check n-1 of ``metadata["checks"]`` failed (a list of dicts: kind, message, file, line, column)
        code -2: a region of a CUDA fragment failed; detail holds the kind, the address of a message, the address of a
-       file name, and the line (``tle_raw/flir/cpu/team/__init__.py``). ``region_failure.region_failure(status)`` makes
-       the error; call it before the workspace or the kernel's code is released
+       file name, the line (``tle_raw/flir/cpu/team/__init__.py``), and for kind ``memory`` an address.
+       ``region_failure.region_failure(status)`` makes the error; call it before the workspace or the kernel's code is
+       released
 2      the worker's team workspace: a word that regions of CUDA fragments own (0 at first). Whoever ends the worker
        calls ``run_fragment.release_workspace(word)``
 3      i64 flags, bit 0: ``knobs.debug``, bit 1: store past the caches (``stream_stores``)

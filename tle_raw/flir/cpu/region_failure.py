@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import linecache
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tle_raw.errors import Context, KernelFailed, Place
 
 REGION_FAILED = -2  # the record's code
-STATUS_FIELDS = 8
+STATUS_FIELDS, ADDRESS = 9, 8
 # By their numbers in team/abi.h.
 KINDS = {
     1: "divergent_barrier",
@@ -22,6 +22,7 @@ KINDS = {
     8: "stack_overflow",
     9: "bad_address",
     10: "standstill",
+    11: "memory",
     20: "warp_mask",
     21: "division",
 }
@@ -34,18 +35,25 @@ _HINTS = {
 }
 
 
-def region_failure(status: Sequence[int], fragment: str = "", standstill: str = "") -> KernelFailed | None:
+def region_failure(
+    status: Sequence[int],
+    fragment: str = "",
+    standstill: str = "",
+    memory_near: Callable[[int], str] | None = None,
+) -> KernelFailed | None:
     """The error of a status record, or None when no region failed.
 
-    ``standstill`` is what is known of programs that wait for ever. The texts of the record lie in
+    ``standstill`` is what is known of programs that wait for ever; ``memory_near`` says of an address where it lies,
+    seen from the launch's arrays. The texts of the record lie in
     the worker's workspace and in the kernel's code: call this while both exist.
     """
     if status[0] != REGION_FAILED:
         return None
     program, (kind, message, file, line) = (status[1], status[2], status[3]), status[4:8]
     place = _place(_text(file), line)
+    near = f": {memory_near(status[ADDRESS])}" if memory_near and KINDS.get(kind) == "memory" else ""
     return KernelFailed(
-        f"{_text(message)}, in program {program}",
+        f"{_text(message)}{near}, in program {program}",
         kind=KINDS.get(kind, ""),
         program=program,
         hint=standstill if KINDS.get(kind) == "standstill" else _HINTS.get(kind, ""),

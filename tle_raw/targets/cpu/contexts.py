@@ -17,7 +17,7 @@ DEBUG_FLAG = 1
 STREAM_FLAG = 2  # the launch writes more than the caches hold
 # Fields of a status record.
 CODE, PROGRAM, DETAIL = 0, slice(1, 4), slice(4, 8)
-STATUS_FIELDS = 8
+STATUS_FIELDS = 9
 CANCELLED = -1  # a code that no check has: programs that have not begun return at once
 ALIGNMENT = 64
 # What a program that waits is told.

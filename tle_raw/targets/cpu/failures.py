@@ -29,7 +29,7 @@ def failure(
     record, to be shown; the first of one of kind ``memory`` is an address.
     """
     x, y, z = status[PROGRAM]
-    region = region_failure(status, standstill=standstill)
+    region = region_failure(status, standstill=standstill, memory_near=lambda address: _nearest(address, memory))
     if region is not None:
         return region
     place = f"in program ({x}, {y}, {z}) of kernel `{kernel}`"

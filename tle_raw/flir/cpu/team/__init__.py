@@ -73,7 +73,8 @@ when all programs wait for memory that does not change, the region fails and say
 A thread has 256 KiB of stack.
 
 ``knobs.debug`` compiles checks into the code: threads that meet at different barriers or return while others wait,
-tile indices out of range, reads of Out tiles and of shared memory that nothing has written. ``flags=("-O0",)`` of a
+accesses outside of the launch's arrays, tiles and own variables (``team/bounds.h``), tile indices out of range, reads of
+Out tiles and of shared memory that nothing has written. ``flags=("-O0",)`` of a
 fragment keeps every line and variable for a debugger.
 """
 

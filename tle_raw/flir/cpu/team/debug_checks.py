@@ -11,7 +11,9 @@ from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, read_mod
 from tle_raw.linker.llvm_types import Cursor
 
 _ACCESS = re.compile(
-    r"^[ \t]+(?:%\S+ = )?(load|store|atomicrmw|cmpxchg|(?:tail )?call void @llvm\.mem\w+\S*)\b", re.MULTILINE
+    r"^[ \t]+(?:%\S+ = )?(load|store|atomicrmw|cmpxchg|(?:tail )?call void @llvm\.mem\w+\S*"
+    r"|call i32 @tle_team_atomic_add_(?:pair|small))\b",
+    re.MULTILINE,
 )
 
 
@@ -45,10 +47,9 @@ def _edits(module: Module, entity: Entity, sites: Numbering, sizes: Sizes) -> It
 
 
 def _may_be_checked(pointer: str, local: set[str]) -> bool:
-    """Not a thread's own variables, constants, and what is known to be global."""
-    _, value = typed(pointer)
-    other = value in local or value.startswith("@") or "addrspace(1)" in pointer
-    return "addrspace(3)" in pointer or not other
+    """Not a thread's own variables, and those that are named."""
+    kind, value = typed(pointer)
+    return "addrspace(3)" in kind or not (value in local or value.startswith("@") or "addrspace(5)" in kind)
 
 
 def _check(word: str, pointer: str, size: str, site: int | str, number: str, dbg: str) -> str:
@@ -107,6 +108,9 @@ def _pointer(cursor: Cursor) -> str:
 
 def _memory_function(line: str, tokens: list) -> Iterator[tuple[str, str, str]]:
     name = next(token.name for token in tokens if token.kind == "@")
+    if name.startswith("tle_team_atomic_add_"):
+        yield from _small_atomic(name, line)
+        return
     if not name.startswith(("llvm.memcpy", "llvm.memmove", "llvm.memset")):
         return
     pointers = re.findall(r"(ptr(?: addrspace\(\d+\))?)[^,]*?(%[\w.\-$]+|@[\w.\-$]+)(?=[,)])", line)
@@ -117,6 +121,13 @@ def _memory_function(line: str, tokens: list) -> Iterator[tuple[str, str, str]]:
         yield "read", " ".join(pointers[1]), size[1]
     if pointers:
         yield "write", " ".join(pointers[0]), size[1]
+
+
+def _small_atomic(name: str, line: str) -> Iterator[tuple[str, str, str]]:
+    pointer = re.search(r"\((ptr [^,]+),", line)
+    if pointer is not None:
+        for word in ("read", "write"):
+            yield word, pointer[1], "2" if name.endswith("_small") else "4"
 
 
 def _allocas(module: Module, entity: Entity) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tle_raw.flir.cpu.team.debug_checks import Numbering, check_accesses
 from tle_raw.linker.llvm_text import Edit, apply_edits
@@ -14,34 +14,34 @@ _RUNTIME = {
     "mbarrier_init": ("write", 8),
     "mbarrier_arrive": ("read", 8),
     "mbarrier_test": ("read", 8),
-    "atomic_add_pair": ("read", 4),
-    "atomic_add_small": ("read", 2),
 }
 _CALL = re.compile(
     r"^(?P<indent>[ \t]+)(?:%\S+ = )?call \w+ @tle_team_(?P<name>\w+)\(ptr (?P<pointer>%\S+),", re.MULTILINE
 )
 
 
+@dataclass(frozen=True)
 class _Told:
-    """The function's last parameter is the number of the place that calls it."""
+    """The number of the place that calls a function: its last parameter, where it is told."""
+
+    site: str
 
     def number(self, location: str) -> str:
-        return "%site"
+        return self.site
 
 
 def check_definition(text: str) -> str:
     """A function that was written for inline PTX or an intrinsic, with the runtime's checks in it."""
-    if "i32 %site)" not in text.partition("\n")[0]:
-        return text
-    return check_divisions(check_accesses(_check_runtime(text), _Told()), _Told())
+    told = _Told("%site" if "i32 %site)" in text.partition("\n")[0] else "0")
+    return check_divisions(check_accesses(_check_runtime(text, told.site), told), told)
 
 
-def _check_runtime(text: str) -> str:
+def _check_runtime(text: str, site: str) -> str:
     edits = []
     for match in _CALL.finditer(text):
         if match["name"] in _RUNTIME:
             word, size = _RUNTIME[match["name"]]
-            check = f"call void @tle_team_check_{word}(ptr {match['pointer']}, i64 {size}, i32 %site)"
+            check = f"call void @tle_team_check_{word}(ptr {match['pointer']}, i64 {size}, i32 {site})"
             edits.append(Edit(match.start(), match.start(), f"{match['indent']}{check}\n"))
     return apply_edits(text, edits)
 

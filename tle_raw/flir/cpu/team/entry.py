@@ -6,10 +6,20 @@ from collections.abc import Sequence
 
 from tle_raw.bound import ELEMENT, POINTER, TILE, BoundSignature
 from tle_raw.errors import Place
+from tle_raw.flir.cpu.team.own_memory import OwnMemory, memory_table
+
+NOTHING = OwnMemory()
 
 
 def team_entry(
-    entry: str, thread: str, bound: BoundSignature, name: str, shared_bytes: int, places: Sequence[Place], debug: bool
+    entry: str,
+    thread: str,
+    bound: BoundSignature,
+    name: str,
+    shared_bytes: int,
+    places: Sequence[Place],
+    debug: bool,
+    memory: OwnMemory = NOTHING,
 ) -> str:
     """``i32 @entry(ptr call, ptr args)`` and the constant ``tle_region`` (team/abi.h) that it runs."""
     files = {file: f"@{entry}.file.{i}" for i, file in enumerate(dict.fromkeys(p.file for p in places))}
@@ -21,7 +31,8 @@ def team_entry(
     )
     fields = (
         f"ptr @{thread}, ptr @{entry}.name, i64 {shared_bytes}, i32 {int(debug)}, i32 {len(tiles)}, "
-        f"ptr @{entry}.tiles, ptr @{entry}.sites"
+        f"ptr @{entry}.tiles, ptr @{entry}.sites, "
+        f"i32 {len(memory.variables)}, i32 {int(memory.finds_more)}, ptr @{entry}.variables"
     )
     lines = [
         *(f"{global_} = internal constant {_text(file)}" for file, global_ in files.items()),
@@ -29,7 +40,8 @@ def team_entry(
         f"@{entry}.sites = internal constant [{len(places)} x {{ ptr, i32, i32 }}] [{sites}]",
         f"@{entry}.tiles = internal constant [{len(tiles)} x {{ i32, i32, i64 }}] "
         + (f"[{tile_values}]" if tiles else "zeroinitializer"),
-        f"@{entry}.region = internal constant {{ ptr, ptr, i64, i32, i32, ptr, ptr }} {{ {fields} }}",
+        *memory_table(entry, memory, [_text(variable.name) for variable in memory.variables]),
+        f"@{entry}.region = internal constant {{ ptr, ptr, i64, i32, i32, ptr, ptr, i32, i32, ptr }} {{ {fields} }}",
         "declare i32 @tle_team_run(ptr, ptr, ptr)",
         f"define i32 @{entry}(ptr %call, ptr %args) {{",
         f"  %failed = call i32 @tle_team_run(ptr %call, ptr %args, ptr @{entry}.region)",

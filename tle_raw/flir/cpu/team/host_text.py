@@ -19,6 +19,7 @@ from tle_raw.flir.cpu.team.debug_checks import check_accesses
 from tle_raw.flir.cpu.team.definition_checks import check_definition, check_divisions
 from tle_raw.flir.cpu.team.instructions import Call, calls
 from tle_raw.flir.cpu.team.lockstep import meet_at_volatile_accesses
+from tle_raw.flir.cpu.team.own_memory import OwnMemory, finds_memory, global_variables
 from tle_raw.flir.cpu.team.ptx import UnknownInstruction, translate
 from tle_raw.flir.cpu.team.shared_variables import place_shared_variables
 from tle_raw.flir.cpu.team.sites import Sites
@@ -51,6 +52,7 @@ class HostText:
     shared_bytes: int
     places: tuple[Place, ...]
     uses_barrier: bool
+    memory: OwnMemory
 
 
 @dataclass
@@ -91,12 +93,13 @@ def to_host(
     text = meet_at_volatile_accesses(text, entry, volatile, additions.sites)
     text = check_stacks(let_others_run(without_bfloat_arithmetic(text), additions.sites))
     definitions = additions.definitions.values()
-    text = "\n".join([text, *(map(check_definition, definitions) if debug else definitions), ""])
-    text = with_declarations(text)
-    placed = place_shared_variables(text, entry)
+    text = with_declarations("\n".join([text, *(map(check_definition, definitions) if debug else definitions), ""]))
+    variables = global_variables(text) if debug else ()
+    placed = place_shared_variables(text, entry, spaced=debug)
     text = with_declarations(_for_host(flatten_address_spaces(placed.text)))
     uses_barrier = "@tle_team_barrier" in text
-    return HostText(text, placed.variables, placed.bytes, tuple(additions.sites.places), uses_barrier)
+    memory = OwnMemory((*placed.variables_at, *variables), finds_memory(text))
+    return HostText(text, placed.variables, placed.bytes, tuple(additions.sites.places), uses_barrier, memory)
 
 
 def _without_unused(text: str, entry: str) -> str:

@@ -70,7 +70,7 @@ def make_team(code: DeviceCode, bound: BoundSignature, clang: Clang, debug: bool
         added = map_entry(entry, bound)
     else:
         entry = f"tle_team_{output.entry.removeprefix('tle_raw_')}"
-        added = team_entry(entry, output.entry, bound, code.name, host.shared_bytes, host.places, debug)
+        added = team_entry(entry, output.entry, bound, code.name, host.shared_bytes, host.places, debug, host.memory)
     visible = (entry, f"{entry}.map")
     linked = link_with_runtime(f"{host.text}\n{added}", runtime_text(clang), visible)
     return replace(output, text=linked, entry=entry, static_shared=host.shared, uses_barrier=host.uses_barrier)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tle_raw.errors import SharedMemoryError
+from tle_raw.flir.cpu.team.own_memory import Variable
 from tle_raw.flir.cpu.team.stack_checks import start_of_block
+from tle_raw.linker.demangle import demangle
 from tle_raw.linker.functions import read_global
 from tle_raw.linker.hoist_addresses import HoistedAddresses, hoist_addresses
 from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, read_module
@@ -17,6 +19,8 @@ from tle_raw.linker.normalise import removal
 from tle_raw.linker.shared_memory import SHARED_SPACE, SharedVariable, static_shared
 
 LIMIT = 227 * 1024  # of a block on the largest GPU
+GAP = 256  # bytes of nobody behind each variable, so that what goes beyond its end does not find the next one
+MAPPED = 248 * 1024  # of the SHARED_BYTES of team/workspace.h
 
 
 @dataclass(frozen=True)
@@ -26,10 +30,11 @@ class Placed:
     text: str
     variables: tuple[SharedVariable, ...]
     bytes: int
+    variables_at: tuple[Variable, ...]
 
 
-def place_shared_variables(text: str, entry: str) -> Placed:
-    """Give every shared variable that the entry reaches its offset.
+def place_shared_variables(text: str, entry: str, spaced: bool = False) -> Placed:
+    """Give every shared variable that the entry reaches its offset; ``spaced``: with memory of nobody between them.
 
     Raises
     ------
@@ -37,12 +42,14 @@ def place_shared_variables(text: str, entry: str) -> Placed:
     """
     variables = static_shared(text, entry)
     module = read_module(text)
-    offsets, total = _offsets(variables)
+    offsets, total = _offsets(variables, 0)
     if total > LIMIT:
         raise SharedMemoryError(
             f"the fragment's shared variables take {total} bytes, and a block has {LIMIT} at most",
             hint="use smaller arrays, or reuse one",
         )
+    if spaced and variables:
+        offsets, total = _offsets(variables, min(GAP, (MAPPED - total) // len(variables)))
     everywhere = {e.name for e in module.of_kind("global") if read_global(module, e).address_space == SHARED_SPACE}
     edits: list[Edit] = []
     for entity in module.entities:
@@ -50,16 +57,17 @@ def place_shared_variables(text: str, entry: str) -> Placed:
             edits.append(removal(module, entity))
         elif entity.kind == "define":
             edits += _function_edits(module, entity, everywhere, offsets)
-    return Placed(apply_edits(text, edits), variables, total)
+    at = tuple(Variable(demangle(v.name), v.bytes, offset=offsets[v.name]) for v in variables) if spaced else ()
+    return Placed(apply_edits(text, edits), variables, total, at)
 
 
-def _offsets(variables: tuple[SharedVariable, ...]) -> tuple[dict[str, int], int]:
+def _offsets(variables: tuple[SharedVariable, ...], gap: int) -> tuple[dict[str, int], int]:
     offsets, end = {}, 0
     for variable in sorted(variables, key=lambda v: (-v.align, v.name)):
         align = max(variable.align, 16)
         end = -(-end // align) * align
         offsets[variable.name] = end
-        end += variable.bytes
+        end += variable.bytes + gap
     return offsets, end
 
 

@@ -43,6 +43,13 @@ struct tle_site {
   u32 line, column;
 };
 
+// A variable of the fragment: where a global one starts; null for a shared one, which lies at an offset.
+struct tle_variable {
+  const char* name;
+  const void* start;
+  u64 offset, bytes;
+};
+
 // What the compiler knows of the region.
 struct tle_region {
   void (*thread)(void* const* args);  // one thread's share
@@ -52,6 +59,10 @@ struct tle_region {
   u32 tile_count;
   const tle_tile* tiles;
   const tle_site* sites;  // sites[0] is the fragment itself
+  // Debug: memory that the fragment may touch beside the launch's arrays.
+  u32 variable_count;
+  u32 finds_memory;  // addresses may come from elsewhere, as malloc's do: what is not known is not outside
+  const tle_variable* variables;
 };
 
 }  // extern "C"
@@ -61,7 +72,7 @@ namespace tle::team {
 enum ContextField { SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT };
 
 // The status record: code, program x, y, z, then detail.
-enum StatusField { CODE, PROGRAM_X, PROGRAM_Y, PROGRAM_Z, KIND, MESSAGE, FILE_NAME, LINE };
+enum StatusField { CODE, PROGRAM_X, PROGRAM_Y, PROGRAM_Z, KIND, MESSAGE, FILE_NAME, LINE, ADDRESS };
 constexpr i64 REGION_FAILED = -2;
 
 enum Failure : u32 {
@@ -75,6 +86,7 @@ enum Failure : u32 {
   STACK_OVERFLOW,
   BAD_ADDRESS,
   STANDSTILL,
+  OUTSIDE,
   WARP_MASK = 20,
   DIVISION,
 };

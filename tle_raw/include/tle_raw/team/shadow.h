@@ -4,7 +4,7 @@
 #ifndef TLE_RAW_TEAM_SHADOW_H
 #define TLE_RAW_TEAM_SHADOW_H
 
-#include <tle_raw/team/shared_addresses.h>
+#include <tle_raw/team/bounds.h>
 
 namespace tle::team {
 
@@ -55,6 +55,7 @@ TLE_INLINE u8* shadow_of(Team* team, const u8* pointer, u64& left, i32& tile_of)
 extern "C" {
 TLE_EXPORTED void tle_team_check_read(const u8* pointer, u64 bytes, u32 site) {
   Slot* me = self();
+  check_bounds(me, {pointer, bytes, false, site});
   u64 left = 0;
   i32 tile;
   const u8* shadow = shadow_of(me->team, pointer, left, tile);
@@ -64,9 +65,11 @@ TLE_EXPORTED void tle_team_check_read(const u8* pointer, u64 bytes, u32 site) {
 }
 
 TLE_EXPORTED void tle_team_check_write(const u8* pointer, u64 bytes, u32 site) {
+  Slot* me = self();
+  check_bounds(me, {pointer, bytes, true, site});
   u64 left = 0;
   i32 tile;
-  u8* shadow = shadow_of(self()->team, pointer, left, tile);
+  u8* shadow = shadow_of(me->team, pointer, left, tile);
   if (shadow) __builtin_memset(shadow, 1, bytes < left ? bytes : left);
 }
 
