@@ -73,9 +73,9 @@ when all programs wait for memory that does not change, the region fails and say
 A thread has 256 KiB of stack.
 
 ``knobs.debug`` compiles checks into the code: threads that meet at different barriers or return while others wait,
-accesses outside of the launch's arrays, tiles and own variables (``team/bounds.h``), tile indices out of range, reads of
-Out tiles and of shared memory that nothing has written. ``flags=("-O0",)`` of a
-fragment keeps every line and variable for a debugger.
+accesses outside of the launch's arrays, of tiles and of own variables (``team/bounds.h``), tile indices out of range,
+reads of Out tiles and of shared memory that nothing has written. ``flags=("-O0",)`` of a fragment keeps every line and
+variable for a debugger.
 """
 
 from tle_raw.flir.cpu.team.make_team import TEAM_ARCH, DeviceCode, make_team
