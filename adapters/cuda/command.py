@@ -35,7 +35,8 @@ def command_line(
         command += ["-isystem", str(toolchain.cccl)]
     command += toolchain.host.options
     # behind clang's own headers, in front of all others
-    command += ["-include", "tle_raw/vector_atomics.h", "-include", "tle_raw/nvcc_functions.h"]
+    for header in ("vector_atomics", "nvcc_functions", "new_delete"):
+        command += ["-include", f"tle_raw/{header}.h"]
     # the first define: CUDA 13.5 headers use a macro that clang's wrapper does not know
     # the second: cooperative groups have clusters where the compiler is known to have their functions
     command += [

@@ -174,6 +174,11 @@ _TYPE_HEADERS = (
     ("nv_bfloat16", "cuda_bf16.h"),
     ("__nv_fp8", "cuda_fp8.h"),
 )
+# nvcc leaves such an object alone, with a warning; clang refuses it.
+_SHARED_OBJECT = (
+    "give an object with a constructor or destructor, as cuda::barrier, its memory by hand: "
+    "`__shared__ alignas(T) char memory[sizeof(T)]; T& object = *reinterpret_cast<T*>(memory);`"
+)
 
 
 _QUOTED = re.compile(r'\s*#\s*include\s*"')
@@ -285,9 +290,15 @@ def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diag
     return CompilationFailed(
         f"the CUDA compiler refused the source: {tidy(error.text)}",
         log="\n".join(shown[:LOG_LINES]),
-        hint=next((f"add `#include <{header}>`" for name, header in _TYPE_HEADERS if f"'{name}" in error.text), ""),
+        hint=_hint(error.text),
         context=Context(source=_place(attempt, place) if place else attempt.source.place),
     )
+
+
+def _hint(error: str) -> str:
+    if error.startswith("initialization is not supported for __shared__"):
+        return _SHARED_OBJECT
+    return next((f"add `#include <{header}>`" for name, header in _TYPE_HEADERS if f"'{name}" in error), "")
 
 
 def _place(attempt: Attempt, location: Location) -> Place:

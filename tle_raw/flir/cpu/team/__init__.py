@@ -72,10 +72,19 @@ programs begin (``team/waiting.h``, ``targets/cpu/waiting.py``). When no thread 
 when all programs wait for memory that does not change, the region fails and says who waits where: it never hangs there.
 A thread has 256 KiB of stack.
 
+At volatile accesses, and there only, the lanes of a warp go on in step, as older CUDA expects that knows no
+``__syncwarp`` (``lockstep``): all lanes that stand before the access that is first in the program do it, then go on to
+their next one, and lanes that part at a branch come together behind it. The order is that of the code which clang
+optimised. A loop that waits for a lane behind it lets that lane go on. Through memory that is not volatile, lanes of a
+warp exchange nothing without ``__syncwarp``, a shuffle or a barrier: that is a race, here as on a GPU.
+
+Integer divisions by zero, and of the lowest number by -1, give what NVIDIA's code gives (``linker/total_divisions``).
+
 ``knobs.debug`` compiles checks into the code: threads that meet at different barriers or return while others wait,
 accesses outside of the launch's arrays, of tiles and of own variables (``team/bounds.h``), tile indices out of range,
-reads of Out tiles and of shared memory that nothing has written. ``flags=("-O0",)`` of a fragment keeps every line and
-variable for a debugger.
+reads of Out tiles and of shared memory that nothing has written, by inline PTX too; shuffles and votes whose mask does
+not name the caller, shuffles from lanes that the mask does not name or that have returned; integer divisions that have
+no result. ``flags=("-O0",)`` of a fragment keeps every line and variable for a debugger.
 """
 
 from tle_raw.flir.cpu.team.make_team import TEAM_ARCH, DeviceCode, make_team

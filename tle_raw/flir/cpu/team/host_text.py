@@ -25,6 +25,7 @@ from tle_raw.flir.cpu.team.shared_variables import place_shared_variables
 from tle_raw.flir.cpu.team.sites import Sites
 from tle_raw.flir.cpu.team.stack_checks import check_stacks
 from tle_raw.flir.cpu.team.waiting import let_others_run
+from tle_raw.flir.cpu.team.withdrawn import withdrawn
 from tle_raw.linker.functions import read_global
 from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
 from tle_raw.linker.normalise import normalise, removal
@@ -171,7 +172,7 @@ def _asm_function(call: Call, additions: _Additions) -> str:
         try:
             additions.definitions[name] = translate(name, text, call.constraints, types, result)
         except UnknownInstruction as error:
-            raise _unsupported(f"the PTX instruction `{error}`", call, additions) from None
+            raise _unsupported(f"the PTX instruction `{error}`", str(error), call, additions) from None
         additions.names[key] = name
     return additions.names[key]
 
@@ -182,7 +183,7 @@ def _intrinsic_function(name: str, call: Call, additions: _Additions) -> str:
     if key not in additions.names:
         body = nvvm.define(plain, types, result)
         if body is None:
-            raise _unsupported(f"the GPU instruction `{plain.replace('.', '_')}`", call, additions)
+            raise _unsupported(f"the GPU instruction `{plain.replace('.', '_')}`", plain, call, additions)
         own = f"tle.nvvm.{plain}.{len(additions.names)}"
         parameters = [f"{kind} %a{i}" for i, kind in enumerate(types)]
         parameters += ["i32 %site"] if nvvm.is_sited(plain) else []
@@ -192,13 +193,10 @@ def _intrinsic_function(name: str, call: Call, additions: _Additions) -> str:
     return additions.names[key]
 
 
-def _unsupported(what: str, call: Call, additions: _Additions) -> UnsupportedFeatureError:
+def _unsupported(what: str, instruction: str, call: Call, additions: _Additions) -> UnsupportedFeatureError:
     place = additions.sites.place(call.location) or additions.place
-    return UnsupportedFeatureError(
-        f"{what} cannot be emulated on the CPU",
-        hint=additions.hint,
-        context=Context(source=place),
-    )
+    message, hint = withdrawn(instruction) or (f"{what} cannot be emulated on the CPU", additions.hint)
+    return UnsupportedFeatureError(message, hint=hint, context=Context(source=place))
 
 
 def _dropped_declarations(module: Module) -> Iterator[Edit]:
