@@ -17,7 +17,7 @@ from triton.runtime.cache import FileCacheManager
 pytest.importorskip("llvmlite")
 pytest.importorskip("torch_mlir")
 
-from tests.damages import KINDS, damage
+from tests.fuzz.stores.damages import KINDS, damage
 from tle_raw.errors import LinkError
 from tle_raw.store import CacheWarning, fallback
 from tle_raw.targets.cpu.sealed import sealed, unsealed
