@@ -5,7 +5,6 @@ import json
 import os
 import pwd
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -57,15 +56,20 @@ def place(tmp_path, victim):
     return tmp_path
 
 
-def planted(folder):
+@pytest.fixture(scope="module")
+def attackers_cache(tmp_path_factory):
     """A cache that the attacker filled, with valid digests."""
-    made = Path(tempfile.mkdtemp())
+    made = tmp_path_factory.mktemp("attacker")
     os.chown(made, ATTACKER, ATTACKER)
     run_as(ATTACKER, PLANT, made)
-    made.chmod(0o755)
-    shutil.move(made, folder)
-    assert {kind.name for kind in folder.iterdir()} == {"fragments", "team", "links"}
-    return folder
+    assert {kind.name for kind in made.iterdir()} == {"fragments", "team", "links"}
+    return made
+
+
+@pytest.fixture
+def planted(attackers_cache):
+    """Puts a copy somewhere."""
+    return lambda folder: given(shutil.copytree(attackers_cache, folder, symlinks=True), ATTACKER, 0o755)
 
 
 def given(folder, owner, mode=0o700):
@@ -83,29 +87,29 @@ def check(victim, used, **environment):
     assert all(Path(folder).is_relative_to(seen["root"]) == used for folder in seen["folders"])
 
 
-def test_a_cache_of_the_attackers(place, victim):
+def test_a_cache_of_the_attackers(place, victim, planted):
     check(victim, False, TLE_RAW_CACHE_DIR=planted(place / "cache"))
 
 
-def test_a_cache_in_the_folder_of_all_caches(place, victim):
+def test_a_cache_in_the_folder_of_all_caches(place, victim, planted):
     planted(place / "tle_raw")
     check(victim, False, XDG_CACHE_HOME=place)
 
 
-def test_a_cache_by_the_victims_name_in_the_temporary_folder(place, victim):
+def test_a_cache_by_the_victims_name_in_the_temporary_folder(place, victim, planted):
     place.chmod(0o1777)
     planted(place / f"tle_raw-{victim}")
     check(victim, False, TLE_RAW_CACHE_DIR=place / f"tle_raw-{victim}", TMPDIR=place)
 
 
-def test_kinds_of_the_attackers_in_the_victims_cache(place, victim):
+def test_kinds_of_the_attackers_in_the_victims_cache(place, victim, planted):
     planted(place / "cache").chmod(0o755)
     os.chown(place / "cache", victim, victim)
     check(victim, False, TLE_RAW_CACHE_DIR=place / "cache")
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
-def test_a_cache_that_others_may_write(place, victim, mode):
+def test_a_cache_that_others_may_write(place, victim, mode, planted):
     cache = given(planted(place / "cache"), victim)
     for folder in cache.iterdir():
         folder.chmod(mode)
@@ -114,27 +118,27 @@ def test_a_cache_that_others_may_write(place, victim, mode):
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775])
-def test_a_folder_above_that_others_may_write(place, victim, mode):
+def test_a_folder_above_that_others_may_write(place, victim, mode, planted):
     cache = given(planted(place / "cache"), victim)
     place.chmod(mode)
     os.chown(place, victim, ATTACKER)
     check(victim, False, TLE_RAW_CACHE_DIR=cache)
 
 
-def test_a_folder_above_that_is_the_attackers(place, victim):
+def test_a_folder_above_that_is_the_attackers(place, victim, planted):
     cache = given(planted(place / "cache"), victim)
     os.chown(place, ATTACKER, ATTACKER)
     check(victim, False, TLE_RAW_CACHE_DIR=cache)
 
 
-def test_the_attackers_link_to_a_cache_of_the_victims(place, victim):
+def test_the_attackers_link_to_a_cache_of_the_victims(place, victim, planted):
     given(planted(place / "cache"), victim)
     (place / "link").symlink_to("cache")
     os.lchown(place / "link", ATTACKER, ATTACKER)
     check(victim, False, TLE_RAW_CACHE_DIR=place / "link")
 
 
-def test_files_that_the_attacker_left_in_a_folder_that_is_private_again(place, victim):
+def test_files_that_the_attacker_left_in_a_folder_that_is_private_again(place, victim, planted):
     cache = planted(place / "cache")
     for folder in (cache, *cache.iterdir()):
         os.chown(folder, victim, victim)
@@ -142,14 +146,14 @@ def test_files_that_the_attacker_left_in_a_folder_that_is_private_again(place, v
     check(victim, True, TLE_RAW_CACHE_DIR=cache)
 
 
-def test_a_temporary_folder_of_the_attackers(place, victim):
+def test_a_temporary_folder_of_the_attackers(place, victim, planted):
     given(planted(place / "cache"), ATTACKER, 0o777)
     (place / "temporary").mkdir()
     given(place / "temporary", ATTACKER, 0o777)
     check(victim, False, TLE_RAW_CACHE_DIR=place / "cache", TMPDIR=place / "temporary")
 
 
-def test_root_does_not_use_the_folder_of_another_user(tmp_path):
+def test_root_does_not_use_the_folder_of_another_user(tmp_path, planted):
     cache = given(planted(tmp_path / "cache"), ORDINARY)
     check(ROOT, False, TLE_RAW_CACHE_DIR=cache)
 
