@@ -17,8 +17,6 @@ from pathlib import Path
 from random import Random
 from typing import NoReturn
 
-import triton
-
 import tle_raw
 from tests.fuzz.forked_children import run_child
 from tests.fuzz.mutations import mutate_bytes, mutate_text
@@ -26,6 +24,7 @@ from tests.fuzz.text_samples import SUFFIXES, Sample, samples
 from tle_raw.adapters.llvm import bitcode, check
 from tle_raw.adapters.llvm.llvm_child import generated
 from tle_raw.adapters.mlir import child
+from tle_raw.compilation import older_llvm
 from tle_raw.errors import ToolchainError
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvmlite_binding import load_llvmlite_for_gpus
@@ -71,7 +70,7 @@ def outcome(kind: str, sample: Sample, seed: int, folder: Path) -> str:
 
 def link(compiled: tle_raw.CompiledFragment) -> None:
     root = check._root(compiled.entry, compiled.bound)
-    generated(compiled.path.read_text(), "", root, "sm_90a", check._features("sm_90a"), triton.__version__ < "3.7")
+    generated(compiled.path.read_text(), "", root, "sm_90a", check._features("sm_90a"), older_llvm())
 
 
 def no_clang() -> NoReturn:
