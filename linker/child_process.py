@@ -67,7 +67,8 @@ def how_it_ended(returncode: int | None) -> str:
     if returncode == -signal.SIGXFSZ:
         return "wrote more than it may"
     if returncode < 0:
-        return f"crashed ({signal.Signals(-returncode).name})"
+        names = {number.value: number.name for number in signal.Signals}
+        return f"crashed ({names.get(-returncode, f'signal {-returncode}')})"
     return f"failed (return code {returncode})" if returncode else ""
 
 

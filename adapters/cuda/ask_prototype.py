@@ -17,7 +17,7 @@ from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
 from tle_raw.adapters.cuda.toolchain import find_toolchain
 from tle_raw.adapters.cuda.wrapper import line_directive, write_probe
 from tle_raw.bound import BoundSignature
-from tle_raw.errors import Context, SymbolError
+from tle_raw.errors import Context, Row, SymbolError, ToolchainError
 from tle_raw.identity import digest, package_identity
 from tle_raw.linker.run_compiler import run_compiler
 from tle_raw.store import Store
@@ -68,9 +68,25 @@ def _ask(source: Source, callee: Callee, functions: Sequence[Function]) -> Proto
         attempt = _attempt(source, callee, functions, oldest)
     if attempt.run.returncode != 0:
         raise explain(replace(first, source=source), _timeout())
-    found = read_prototype(attempt.run.text)
+    found = _read(attempt, source)
     if found is None:
         raise missing_function(callee.name, functions, source.place)
+    return found
+
+
+def _read(attempt: Attempt, source: Source) -> Prototype | None:
+    text = attempt.run.text
+    try:
+        found = read_prototype(text)
+    except ValueError:
+        found = None
+    if found is None and "ClassTemplateDecl" not in text:
+        raise ToolchainError(
+            f"the compiler told no prototype, and reported no error: {' '.join(attempt.toolchain.clang.command)}",
+            table=[Row("output", "clang's dump of the tree", text[:60].strip() or "nothing")],
+            hint="knobs.cuda.clang names the compiler; a flag may make it do something else",
+            context=Context(source=source.place),
+        )
     return found
 
 

@@ -103,6 +103,10 @@ def test_output_has_a_bound_and_crashes_are_named(command, how):
     assert len(done.output) < 256 * MIB and how in done.how  # the limit comes when the program has begun
 
 
+def test_a_signal_without_a_name(tmp_path):
+    assert "signal 40" in run_child(["sh", "-c", "kill -40 $$"], limits=SOON).how
+
+
 def test_memory_has_a_bound(tmp_path):
     done = run_python(tmp_path, "x = bytearray(1 << 30)", Limits(20.0, memory=400 * MIB))
     assert "MemoryError" in done.messages

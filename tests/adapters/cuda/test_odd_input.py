@@ -84,6 +84,14 @@ def test_devices_and_pipes_are_no_headers(tmp_path):
 FACTS = '--version) echo "clang version 21.1.0"; exit;; --print-targets) echo nvptx64; exit;;'
 
 
+def fake_compiler(folder: Path, script: str) -> Path:
+    """It tells what a clang tells of itself, and then does something else."""
+    compiler = folder / "clang"
+    compiler.write_text(f'#!/bin/sh\ncase "$1" in {FACTS} -print-resource-dir) echo /none; exit;; esac\n{script}\n')
+    compiler.chmod(0o755)
+    return compiler
+
+
 @pytest.mark.parametrize(("script", "kind", "what"), [
     ("exit 0", ToolchainError, "nothing"),
     ('for a; do [ "$p" = -o ] && echo "garbage {" > "$a"; p=$a; done', ToolchainError, "something else"),
@@ -92,10 +100,21 @@ FACTS = '--version) echo "clang version 21.1.0"; exit;; --print-targets) echo nv
     ("exit 3", CompilationFailed, "return code 3"),
 ])  # fmt: skip
 def test_a_compiler_that_writes_no_code(tmp_path, script, kind, what):
-    compiler = tmp_path / "clang"
-    compiler.write_text(f'#!/bin/sh\ncase "$1" in {FACTS} -print-resource-dir) echo /none; exit;; esac\n{script}\n')
-    compiler.chmod(0o755)
+    compiler = fake_compiler(tmp_path, script)
     with knobs.scope():
         knobs.cuda.clang = str(compiler)
         error = refusal(f"// {Path(script).name}\n{SOURCE}")
     assert isinstance(error, kind) and what in str(error) and str(compiler) in str(error)
+
+
+@pytest.mark.parametrize("said", ["", "hello", "{ not json"])
+def test_a_compiler_that_tells_no_prototype(tmp_path, said):
+    compiler = tmp_path / "clang"
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$1" in {FACTS} -print-resource-dir) echo /none; exit;; esac\necho "{said}"\n'
+    )
+    compiler.chmod(0o755)
+    with knobs.scope(), pytest.raises(ToolchainError, match="told no prototype") as caught:
+        knobs.cuda.clang = str(compiler)
+        tle_raw.fragment(f"// {said}\n{SOURCE}", dialect="cuda", symbol="f")
+    assert str(compiler) in str(caught.value)
