@@ -249,8 +249,8 @@ class LaunchError(TLEError):
     """A launch on the CPU that cannot work: a tensor of a GPU, an array of objects, a negative grid."""
 
 
-class KernelFailed(TLEError):
-    """A check inside a kernel failed while it ran on the CPU.
+class KernelFailed(TLEError, RuntimeError):
+    """A check inside a kernel failed while it ran on the CPU. It is a RuntimeError, as what a GPU's driver reports.
 
     ``kind`` names the check, ``program`` is the failed program's place in the grid.
     """

@@ -7,6 +7,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw import small_floats
 from tle_raw.bound import CONST, ELEMENT, POINTER, SCALAR, TILE, BoundParameter
 from tle_raw.dtypes import DType
 from tle_raw.frontends.raw import ports
@@ -91,7 +92,7 @@ def _crossing_value(parameter: BoundParameter, values: dict[str, Any], semantic:
     value = values[parameter.name] if parameter.effect != "Out" else core.constexpr(0)
     plain = core._unwrap_if_constexpr(value)
     if not isinstance(plain, core.tensor) and parameter.kind in (SCALAR, ELEMENT):
-        return semantic.scalar_constant(plain, to_handle_type(parameter.dtype))
+        return small_floats.number(semantic, plain, to_handle_type(parameter.dtype))
     return plain
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw import gathers
 from tle_raw.adapters.cutile.traced import descriptors
 from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, code_of_constant
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
@@ -114,10 +115,10 @@ def gather(tracer: Tracer, value: core.tensor, at: core.tensor, axis: int) -> co
     """Elements along an axis; a bool is a byte on the way, a pointer a number."""
     element = value.type.scalar
     if element.is_ptr():
-        return cast(tracer, tracer.semantic.gather(cast(tracer, value, core.int64), at, axis), element)
+        return cast(tracer, gathers.gather(tracer.semantic, cast(tracer, value, core.int64), at, axis), element)
     if not element.is_int1():
-        return tracer.semantic.gather(value, at, axis)
-    return cast(tracer, tracer.semantic.gather(cast(tracer, value, core.int8), at, axis), core.int1)
+        return gathers.gather(tracer.semantic, value, at, axis)
+    return cast(tracer, gathers.gather(tracer.semantic, cast(tracer, value, core.int8), at, axis), core.int1)
 
 
 @operation("tile_insert")

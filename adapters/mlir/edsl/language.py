@@ -518,7 +518,7 @@ def vassert(emit: Emitter, condition: Any, message: str = "assertion failed", *v
     if not isinstance(message, str):
         emit.mismatch("the message is a constant string", "a string", message)
     if isinstance(condition, Value):
-        check(emit, emit.truth(condition), message, emit.code.name)
+        check(emit, emit.truth(condition), message, emit.code.name, values)
     elif not condition:
         emit.fail(f"the assertion can never hold: {message}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -257,9 +257,10 @@ class Loops(Statements):
         elif isinstance(items, tuple):
             self._unroll(node, items)
         elif isinstance(items, BindingIterator):
-            for item in items.items(self.emit):
-                self.assign(node.target, item)
-                self.run(node.body)
+            with closing(items.items(self.emit)) as rounds:  # an error must not leave the binding inside of the loop
+                for item in rounds:
+                    self.assign(node.target, item)
+                    self.run(node.body)
         else:
             self.emit.mismatch("a loop runs over range(…) or over a tuple", "range(…)", items, "for … in")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -94,6 +94,13 @@ class BindingObject:
         with _errors(emit, self.__name__):
             return wrapped(emit, self.object[index])
 
+    def items(self, emit: Emitter) -> Any:
+        """Those of a list of the binding's, such as a block's arguments; any other object is what it is."""
+        if not hasattr(self.object, "__len__") or not hasattr(self.object, "__getitem__"):
+            return self
+        with _errors(emit, self.__name__):
+            return tuple(wrapped(emit, item) for item in self.object)
+
     def call(self, emit: Emitter, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         module = self.object.__module__ if isinstance(getattr(self.object, "__module__", None), str) else ""
         indexing = module.rpartition(".")[2].strip("_").removesuffix("_ops_gen") in ("memref", "vector")
@@ -126,16 +133,19 @@ _END = object()
 class BindingIterator:
     """``scf.for_(…)``: a loop whose body is read while the binding's generator stands inside of it."""
 
-    def __init__(self, generator: Iterator[Any]) -> None:
+    def __init__(self, generator: Generator[Any, None, None]) -> None:
         self.generator = generator
 
-    def items(self, emit: Emitter) -> Iterator[Any]:
-        while True:
-            with _errors(emit, "the loop"):
-                item = next(self.generator, _END)
-            if item is _END:
-                return
-            yield wrapped(emit, item)
+    def items(self, emit: Emitter) -> Generator[Any, None, None]:
+        try:
+            while True:
+                with _errors(emit, "the loop"):
+                    item = next(self.generator, _END)
+                if item is _END:
+                    return
+                yield wrapped(emit, item)
+        finally:
+            self.generator.close()
 
 
 @contextmanager

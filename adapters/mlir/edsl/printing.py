@@ -48,12 +48,19 @@ def print_values(emit: Emitter, items: Sequence[object], separator: object, end:
     print_formatted(emit, separator.replace("%", "%%").join(pieces) + end.replace("%", "%%"), values)
 
 
-def check(emit: Emitter, condition: Value, message: str, function: str) -> None:
-    """``assert``: a thread for which the condition does not hold stops the kernel."""
+def check(emit: Emitter, condition: Value, message: str, function: str, values: Sequence[object] = ()) -> None:
+    """``assert``: a thread for which the condition does not hold stops the kernel, and prints the values before."""
     builder, place = emit.builder, emit.place
     region = builder.region()
     with builder.inside(builder.block(region)):
-        strings = emit.string(message), emit.string(place.file), emit.constant(place.line, I32), emit.string(function)
+        if values:
+            print_formatted(emit, message, values)
+        strings = (
+            emit.string(message.rstrip("\n")),
+            emit.string(place.file),
+            emit.constant(place.line, I32),
+            emit.string(function),
+        )
         emit.call("__assertfail", (*strings, emit.constant(1, I64)), None)
         builder.create("scf.yield")
     builder.create("scf.if", [emit.negate_bool(condition).handle], (), None, (region, builder.region()))

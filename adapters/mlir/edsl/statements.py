@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from tle_raw.adapters.mlir.edsl import memory
@@ -138,6 +139,8 @@ class Statements(Expressions):
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Any) -> None:
         self.emit.node = target
+        if isinstance(value, BindingObject):
+            value = value.items(self.emit)
         if not isinstance(value, tuple):
             self.emit.mismatch("only a tuple can be unpacked", f"a tuple of {len(target.elts)}", value)
         if any(isinstance(t, ast.Starred) for t in target.elts):
@@ -296,16 +299,19 @@ class Statements(Expressions):
         """A context manager of the binding, such as ``ir.InsertionPoint(block)``."""
         if self.jumps(node):
             self.emit.fail("a jump out of `with` is not supported in the mlir dialect")
-        managers = []
-        for item in node.items:
-            manager = self.read(item.context_expr)
-            self.emit.node = item.context_expr
-            if not isinstance(manager, BindingObject):
-                self.emit.mismatch("`with` takes a context manager of the MLIR bindings", "one of them", manager)
-            managers.append(manager)
-            entered = manager.enter(self.emit)
-            if item.optional_vars is not None:
-                self.assign(item.optional_vars, entered)
-        self.run(node.body)
-        for manager in reversed(managers):
-            manager.leave(self.emit)
+        # An error must leave them, too: the binding keeps a stack of its own, which the builder's part lies below.
+        with ExitStack() as managers:
+            for item in node.items:
+                entered = self._enter_manager(item, managers)
+                if item.optional_vars is not None:
+                    self.assign(item.optional_vars, entered)
+            self.run(node.body)
+
+    def _enter_manager(self, item: ast.withitem, managers: ExitStack) -> Any:
+        manager = self.read(item.context_expr)
+        self.emit.node = item.context_expr
+        if not isinstance(manager, BindingObject):
+            self.emit.mismatch("`with` takes a context manager of the MLIR bindings", "one of them", manager)
+        entered = manager.enter(self.emit)
+        managers.callback(manager.leave, self.emit)
+        return entered

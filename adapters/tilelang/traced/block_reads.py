@@ -11,6 +11,7 @@ from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.traced.combined import reduced
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import bits_of, padded, shape_of
+from tle_raw.gathers import gather
 
 
 def extents_of(tracer: Tracer, buffer: Any) -> list[int]:
@@ -178,5 +179,5 @@ def _gathered(tracer: Tracer, value: core.tensor, at: core.tensor, dim: int) -> 
     element = value.type.scalar
     if element.is_int1():
         value = tracer.cast(value, core.int8)
-    found = tracer.semantic.gather(value, at, dim)
+    found = gather(tracer.semantic, value, at, dim)
     return tracer.cast(found, core.int1) if element.is_int1() else found

@@ -37,7 +37,7 @@ def evaluate(tracer: Tracer, expression: Any) -> core.tensor:
         return handler(tracer, expression)
     if kind in _ARITHMETIC:
         a, b = evaluate(tracer, expression.a), evaluate(tracer, expression.b)
-        return _ARITHMETIC[kind](tracer.semantic, a, b)
+        return tracer.widened(lambda x, y: _ARITHMETIC[kind](tracer.semantic, x, y), a, b)
     raise tracer.fail(f"{kind} ({expression})")
 
 
@@ -90,7 +90,9 @@ def _not(tracer: Tracer, expression: Any) -> core.tensor:
 def _divide(tracer: Tracer, expression: Any) -> core.tensor:
     """``/`` of TIR: of floats, and of integers towards zero."""
     a, b = evaluate(tracer, expression.a), evaluate(tracer, expression.b)
-    return tracer.semantic.floordiv(a, b) if a.type.scalar.is_int() else tracer.semantic.truediv(a, b)
+    if a.type.scalar.is_int():
+        return tracer.semantic.floordiv(a, b)
+    return tracer.widened(tracer.semantic.truediv, a, b)
 
 
 def _remainder(tracer: Tracer, expression: Any) -> core.tensor:

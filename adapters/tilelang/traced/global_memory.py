@@ -182,8 +182,6 @@ def _beyond(tracer: Tracer, buffer: Any, element: core.dtype) -> Any:
         return tracer.number(safe, element)
     if safe is not None:
         return tracer.cast(evaluate(tracer, safe), element)
-    if element.primitive_bitwidth == 8 and element.is_floating():  # which has no constants of its own
-        return tracer.semantic.bitcast(tracer.number(0, core.int8), element)
     return tracer.number(0, element)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw import small_floats
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.regions import constant, linear_form
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of, triton_dtype
@@ -149,12 +150,12 @@ class Tracer:
     # --- values -------------------------------------------------------------------------------------------------
 
     def number(self, value: int | float | bool, dtype: core.dtype) -> core.tensor:
-        return self.semantic.scalar_constant(value, dtype)
+        return small_floats.number(self.semantic, value, dtype)
 
     def full(self, shape: Sequence[int], value: int | float, dtype: core.dtype) -> core.tensor:
         if not shape:
             return self.number(value, dtype)
-        return self.semantic.full(list(shape), value, dtype)
+        return small_floats.full(self.semantic, list(shape), value, dtype)
 
     def positions(self, extent: int, axis: int, rank: int) -> core.tensor:
         """0, 1, 2, … along one axis of a block tensor; the other axes have size 1."""
@@ -198,7 +199,22 @@ class Tracer:
         return value if list(order) == list(range(len(order))) else self.semantic.permute(value, tuple(order))
 
     def cast(self, value: core.tensor, dtype: core.dtype) -> core.tensor:
-        return value if value.type.scalar == dtype else self.semantic.cast(value, dtype)
+        element = value.type.scalar
+        if element == dtype:
+            return value
+        for one, other in ((element, dtype), (dtype, element)):
+            if small_floats.is_small(one) and other != core.float32 and not (other.is_fp16() or other.is_bf16()):
+                # Triton converts floats of eight bits to and from others of at most 32 only.
+                return self.semantic.cast(self.semantic.cast(value, core.float32), dtype)
+        return self.semantic.cast(value, dtype)
+
+    def widened(self, compute: Callable[..., core.tensor], *operands: core.tensor) -> core.tensor:
+        """Triton has no arithmetic of eight-bit floats: they are computed with as f32, and rounded back."""
+        element = operands[0].type.scalar
+        if not small_floats.is_small(element):
+            return compute(*operands)
+        made = compute(*(self.cast(o, core.float32) for o in operands))
+        return self.cast(made, element) if made.type.scalar.is_floating() else made
 
     def both(self, *conditions: core.tensor | None) -> core.tensor | None:
         """All of the conditions; None stands for one that always holds."""

@@ -184,3 +184,42 @@ def test_a_function_that_uses_a_binding_cannot_be_built_as_text(refusal):
 
     with pytest.raises(DialectError, match="calls builders of torch_mlir"):
         tle_raw.dialect("mlir", route="libtriton")(f).compile("cuda:90")
+
+
+def test_the_items_of_a_list_of_the_binding_are_unpacked(run):
+    def f(o: InOut[Pointer["i32"]]):
+        loop = scf.WhileOp([mlir.i32], [arith.constant(mlir.i32, 5)])
+        before = loop.before.blocks.append(mlir.i32)
+        after = loop.after.blocks.append(mlir.i32)
+        with ir.InsertionPoint(before):
+            [n] = before.arguments
+            scf.condition(arith.cmpi(arith.CmpIPredicate.slt, n, arith.constant(mlir.i32, 40)), [n])
+        with ir.InsertionPoint(after):
+            (n,) = after.arguments
+            scf.yield_([arith.addi(n, n)])
+        if mlir.thread_id() == 0:
+            o[0] = loop.results[0]
+
+    o = np.zeros(1, "i4")
+    run(f, o=o)
+    assert o[0] == 40
+
+
+def inside_a_point(t: InOut[Tile["f32", "N"]]):
+    branch = scf.IfOp(mlir.thread_id() == 0)
+    with ir.InsertionPoint(branch.then_block):
+        nvvm.no_such_op()
+        scf.yield_([])
+
+
+def inside_a_loop(t: InOut[Tile["f32", "N"]]):
+    for _ in scf.for_(0, 4, 1):
+        nvvm.no_such_op()
+        scf.yield_([])
+
+
+@pytest.mark.parametrize("function", [inside_a_point, inside_a_loop])
+def test_an_error_inside_of_the_bindings_own_blocks_is_the_same_each_time(run, function):
+    for _ in range(2):
+        with pytest.raises(CompilationFailed, match="has no `no_such_op`"):
+            run(function, {"N": 16}, t=np.zeros(16, "f4"))

@@ -277,6 +277,16 @@ def test_an_assertion_that_fails_names_its_line(run):
         run(f, n=np.int32(-1))
 
 
+def test_an_assertion_prints_its_values_and_is_a_runtime_error(run, capfd):
+    def f():
+        mlir.vassert(mlir.thread_id() < 33, "thread %d of %d\n", mlir.thread_id(), mlir.block_dim())
+
+    with pytest.raises(RuntimeError, match="assertion `thread %d of %d` failed") as caught:
+        run(f)
+    assert isinstance(caught.value, KernelFailed)
+    assert "thread 33 of 64" in capfd.readouterr().out
+
+
 def test_a_block_of_another_shape(run):
     def f(o: Out[Tile["i32", 4, 16]]):
         o[mlir.thread_id("y"), mlir.thread_id("x")] = mlir.block_dim(0) * 100 + mlir.block_dim(1)

@@ -1,0 +1,47 @@
+"""``tl.gather`` for traced dialects, in a form that every Triton compiles.
+
+Before Triton 3.9 its pass that lays gathers out (OptimizeThreadLocality) fails where more elements are taken than there
+are along the axis, from fewer rows than the block has warps. Those rows are gathered from as one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import triton
+from triton.language import core
+
+_FAILS = tuple(int(v) for v in triton.__version__.split(".")[:2]) < (3, 9)
+
+
+def gather(semantic: Any, value: core.tensor, at: core.tensor, axis: int) -> core.tensor:
+    """The elements of ``value`` along ``axis`` at the indices ``at``; the other dims are equal."""
+    sizes, wanted = _shape(value), _shape(at)
+    rows = math.prod(wanted) // wanted[axis]
+    options = getattr(semantic.builder, "options", None)
+    if not _FAILS or len(sizes) == 1 or wanted[axis] <= sizes[axis] or rows >= getattr(options, "num_warps", 1):
+        return semantic.gather(value, at, axis)
+    flat = _flat_index(semantic, at, axis, sizes)
+    flat_value, flat_at = (semantic.reshape(t, [math.prod(_shape(t))], False) for t in (value, flat))
+    return semantic.reshape(semantic.gather(flat_value, flat_at, 0), list(wanted), False)
+
+
+def _flat_index(semantic: Any, at: core.tensor, axis: int, sizes: Sequence[int]) -> core.tensor:
+    """The index in row-major order of what ``at`` names along the axis."""
+    element, rank = at.type.scalar, len(sizes)
+    strides = [math.prod(sizes[d + 1 :]) for d in range(rank)]
+    flat = semantic.mul(at, semantic.scalar_constant(strides[axis], element), False)
+    for dim in range(rank):
+        if dim == axis or sizes[dim] == 1:
+            continue
+        own = semantic.cast(semantic.arange(0, sizes[dim]), element)
+        own = semantic.mul(own, semantic.scalar_constant(strides[dim], element), False)
+        own = semantic.reshape(own, [sizes[dim] if d == dim else 1 for d in range(rank)], False)
+        flat = semantic.add(flat, semantic.broadcast_impl_shape(own, list(_shape(at))), False)
+    return flat
+
+
+def _shape(value: core.tensor) -> tuple[int, ...]:
+    return tuple(int(core._unwrap_if_constexpr(d)) for d in value.type.shape)
