@@ -135,6 +135,15 @@ class Fragment(ConstexprFunction):
         """The line of the stub."""
         return self._declaration.place
 
+    def place_in_source(self, file: str, line: int, column: int = 0) -> Place | None:
+        """The line with its text, where the source stands in that file."""
+        start = self._source.place
+        if file != start.file:
+            return None
+        lines = self._source.text.splitlines()
+        index = line - start.line
+        return Place(file, line, column, lines[index] if 0 <= index < len(lines) else "")
+
     def prototype(self) -> str:
         """The function that the fragment's source is expected to define, as text in its own language."""
         signature = Signature(self.name, ()) if self.is_call_typed else self._typed_signature()

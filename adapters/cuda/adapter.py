@@ -23,6 +23,7 @@ from tle_raw.adapters.cuda.explain import (
     warnings_text,
     with_text,
 )
+from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
 from tle_raw.adapters.cuda.host_code import has_troubled, is_better, is_in_host_code, without_host_code
 from tle_raw.adapters.cuda.includes import Closure, closure
 from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
@@ -159,6 +160,8 @@ class CudaAdapter:
             text = add_thread_entry(text, unit.entry, use)
         elif use is not None:
             text, shared = add_entry(text, unit.entry, use)
+        if team is None:
+            _refuse_beyond_gpu(text, unit.entry, attempt)
         output = CompilerOutput(
             text,
             unit.entry,
@@ -248,6 +251,13 @@ def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain
     use = KernelUse(callee.name, bound, prototype, grid, options.shared, place, _users_files(toolchain.folders))
     check_prototype(bound, use.passed, use.prototype, callee, place)
     return use
+
+
+def _refuse_beyond_gpu(text: str, entry: str, attempt: Attempt) -> None:
+    source, function = attempt.source, attempt.callee.function
+    place = place_of(function) if function else source.place
+    holds = "\n" * (source.place.line - 1) + source.text if place.file == source.place.file else ""
+    refuse_beyond_gpu(text, entry, place, holds, _users_files(attempt.toolchain.folders))
 
 
 def _device_code(output: CompilerOutput, attempt: Attempt) -> DeviceCode:

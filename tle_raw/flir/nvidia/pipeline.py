@@ -6,6 +6,7 @@ ttgir : convert to TritonGPU, read the ports, check where they stand, compile th
         put memory and calls in their place; then Triton's own stage runs on the result, and the barriers are put in.
 llir  : hand the fragments' modules to Triton's own linker and optimiser; align the dynamic shared memory.
 ptx   : say zeros so that ptxas sees them, spread divisions between stores; verify that the promise holds.
+cubin : what ptxas refuses is told at the fragment's line.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tle_raw.flir.nvidia.check_regions import (
     check_not_specialised,
     check_warps,
 )
+from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
@@ -73,7 +75,7 @@ def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None
     """Wrap the stages of one compilation."""
     traced_regions.forget()
     module = _Module()
-    for name, wrap in (("ttgir", _ttgir), ("llir", _llir), ("ptx", _ptx)):
+    for name, wrap in (("ttgir", _ttgir), ("llir", _llir), ("ptx", _ptx), ("cubin", _cubin)):
         if name in stages:
             stages[name] = wrap(stages[name], module, options, capability)
 
@@ -171,12 +173,23 @@ def _ptx(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
         if not module.regions:
             return text
         text = spread_divisions(pair_words(zero_accumulators(text)))
+        refuse_indirect_calls(text, module.regions, module.compiled)
         if knobs.verify:
             inlined = {f.entry: f.inline for f in module.compiled}
             verify_kernel(text, None, inlined=inlined)
         return text
 
     return ptx
+
+
+def _cubin(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
+    def cubin(source, metadata):
+        if not module.regions:
+            return stock(source, metadata)
+        with explained_refusals(source, module.regions, module.compiled):
+            return stock(source, metadata)
+
+    return cubin
 
 
 def _order_traced(source: Any) -> Any:

@@ -1,0 +1,88 @@
+"""What clang compiles and a GPU does not run: named at the user's line, before Triton's LLVM and ptxas see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from tle_raw.adapters.cuda.tokens import tokenize
+from tle_raw.errors import Context, Place, Row, SharedMemoryError, UnsupportedFeatureError
+from tle_raw.flir.cpu.team.instructions import Call, calls
+from tle_raw.flir.cpu.team.sites import Sites
+from tle_raw.linker.demangle import demangle
+from tle_raw.linker.llvm_text import Module, read_module
+from tle_raw.linker.references import reachable, references
+from tle_raw.linker.shared_memory import SharedVariable, static_shared
+
+MOST_STATIC_SHARED = 49152
+# Exchanges between the threads of a warp that name no mask: GPUs before sm_70 have them.
+_WITHOUT_MASK = {
+    "shfl.down": "__shfl_down", "shfl.up": "__shfl_up", "shfl.bfly": "__shfl_xor", "shfl.idx": "__shfl",
+    "vote.all": "__all", "vote.any": "__any", "vote.uni": "__all", "vote.ballot": "__ballot",
+}  # fmt: skip
+_INTRINSIC = re.compile(r"@llvm\.nvvm\.((?:shfl|vote)\.(?!sync)\w+)(?!\.sync)")
+_ASSEMBLY = re.compile(r"\b((?:shfl|vote)\.(?!sync)\w+)")
+
+
+def refuse_beyond_gpu(text: str, entry: str, function: Place, source: str, is_users: Callable[[str], bool]) -> None:
+    """Look through what the entry reaches.
+
+    Parameters
+    ----------
+    function : the place of the user's function. ``source`` is the text that holds it, from its first line.
+    is_users : says of a file whether its lines are the user's.
+
+    Raises
+    ------
+    UnsupportedFeatureError : warp functions without a mask. SharedMemoryError : too many static variables.
+    """
+    if _INTRINSIC.search(text) or _ASSEMBLY.search(text):
+        _refuse_warp_functions(read_module(text), entry, function, is_users)
+    if "addrspace(3) global" in text:
+        _refuse_shared(static_shared(text, entry), function, source)
+
+
+def _refuse_warp_functions(module: Module, entry: str, function: Place, is_users: Callable[[str], bool]) -> None:
+    for name, call in _without_mask(module, entry):
+        site = Sites(module, function, is_users).place(call.location) or function
+        raise UnsupportedFeatureError(
+            f"`{name}` names no mask, and no GPU since sm_70 has it",
+            hint=f"write {name}_sync(0xffffffff, …): all threads of the warp take part",
+            context=Context(source=site),
+        )
+
+
+def _without_mask(module: Module, entry: str) -> Iterator[tuple[str, Call]]:
+    reached = reachable(references(module), [entry])
+    for entity in module.of_kind("define"):
+        if entity.name in reached:
+            for call in calls(module, entity, "@llvm.nvvm.shfl.", "@llvm.nvvm.vote."):
+                found = _ASSEMBLY.search(call.assembly) or _INTRINSIC.match(call.callee)
+                name = _WITHOUT_MASK.get(found[1]) if found else None
+                if name:
+                    yield name, call
+
+
+def _refuse_shared(variables: Sequence[SharedVariable], function: Place, source: str) -> None:
+    total = sum(variable.bytes for variable in variables)
+    if total <= MOST_STATIC_SHARED:
+        return
+    largest = max(variables, key=lambda variable: variable.bytes)
+    raise SharedMemoryError(
+        "the fragment's static __shared__ variables take more than a block may have of them, in bytes",
+        table=[
+            Row("total", f"at most {MOST_STATIC_SHARED}", str(total)),
+            *(Row(demangle(v.name), str(v.bytes), str(v.bytes)) for v in variables),
+        ],
+        hint="dynamic memory may be larger: extern __shared__ with shared=…, or a Tile of the kernel",
+        context=Context(source=_line_of(largest, function, source)),
+    )
+
+
+def _line_of(variable: SharedVariable, function: Place, source: str) -> Place:
+    """The line that declares it, counted from the source's first; the function's where the source has none."""
+    name = re.split(r"::|\.", demangle(variable.name))[-1]
+    words = tokenize(source)
+    shared = {token.line for token in words if token.text == "__shared__"}
+    lines = [token.line for token in words if token.text == name and token.line in shared]
+    return Place(function.file, lines[0]) if lines else function
