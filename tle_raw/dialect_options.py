@@ -77,4 +77,7 @@ def absolute_path(name: str, value: object, folder: Path) -> Path:
     """
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         raise wrong_type(name, "a path", value)
-    return Path(os.path.normpath(folder.absolute() / Path(os.fsdecode(value)).expanduser()))
+    try:
+        return Path(os.path.normpath(folder.absolute() / Path(os.fsdecode(value)).expanduser()))
+    except RuntimeError as error:  # nobody of that name has a home
+        raise DialectError(f"{name}={value!r} is no path here: {error}") from None

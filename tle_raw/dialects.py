@@ -108,6 +108,8 @@ def fragment(
     """
     caller = sys._getframe(1)
     place = _line_of(caller)
+    if dialect is not None and not isinstance(dialect, str):
+        raise DialectError(f"dialect= takes the dialect's name, got {type(dialect).__name__}").at(source=place)
     if signature is not None and not isinstance(signature, Signature):
         signature = signature_of(signature, caller.f_locals)
     name = dialect or _named_by_suffix(source)

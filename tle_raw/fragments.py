@@ -162,7 +162,7 @@ class Fragment(ConstexprFunction):
         BindingError : a name has no value. ToolchainError, CompilationFailed, SymbolError, LinkError : as named.
         """
         bound = bind_names(self._typed_signature(), bindings)
-        return self.compile_bound(bound, parse_target(target or knobs.target or "cuda:90"))
+        return self.compile_bound(bound, parse_target(target if target is not None else knobs.target or "cuda:90"))
 
     def as_kernel(self, **options: Any) -> Any:
         """A kernel that is just this fragment; call it with arrays.

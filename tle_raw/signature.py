@@ -90,7 +90,7 @@ class Tile(ParameterType):
     spelling: str = ""
 
     def __class_getitem__(cls, items: object) -> Tile:
-        dtype, *dims = items if isinstance(items, tuple) else (items,)
+        dtype, *dims = (items or (None,)) if isinstance(items, tuple) else (items,)
         if not 1 <= len(dims) <= MAX_RANK:
             raise SignatureError(
                 f"a tile has 1 to {MAX_RANK} dims, got {len(dims)}",
@@ -293,8 +293,13 @@ def signature_of(stub: Callable[..., Any], local_names: Mapping[str, Any] | None
 
     Raises
     ------
-    SignatureError : a parameter has no annotation, or one that is no parameter type.
+    SignatureError : it is no such function, or a parameter has no annotation, or one that is no parameter type.
     """
+    if not inspect.isfunction(stub):
+        raise SignatureError(
+            f"a signature is read from a function, got {type(stub).__name__}",
+            hint="pass signature=<a typed stub function>, or a tle_raw.Signature",
+        )
     annotations = _annotations(stub, dict(local_names or {}))
     parameters = []
     for name, parameter in inspect.signature(stub).parameters.items():

@@ -54,7 +54,7 @@ def parse_target(text: str | Target) -> Target:
     match = re.fullmatch(r"(?:cuda:|sm_?)(\d{2,3})a?", text) if isinstance(text, str) else None
     if match:
         return Target("cuda", int(match[1]))
-    if text == "cpu":
+    if isinstance(text, str) and text == "cpu":
         return Target(text)
     raise DialectError(f"unknown target {text!r}", hint=f"a target is {TARGETS}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -128,12 +129,11 @@ def _name_values(signature: Signature, given: dict[str, Any]) -> dict[str, Any]:
 
 def _shapes(signature: Signature, given: Any) -> dict[str, tuple[int, ...]]:
     """``shape=``: the shape of the only Out tile, or one shape for each Out tile in signature order."""
-    given = core._unwrap_if_constexpr(given)
-    if given is None:
+    items = _items(given)
+    if items is None:
         return {}
     outputs = [p.name for p in signature.parameters if not p.is_passed and isinstance(p.type, Tile)]
-    items = _items(given) or []
-    nested = [isinstance(core._unwrap_if_constexpr(i), (core.tuple, tuple, list)) for i in items]
+    nested = [isinstance(_plain(i), (core.tuple, tuple, list)) for i in items]
     shapes = items if items and all(nested) else [items]
     if len(shapes) != len(outputs):
         raise ArgumentCountError(
@@ -144,7 +144,7 @@ def _shapes(signature: Signature, given: Any) -> dict[str, tuple[int, ...]]:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    values = [core._unwrap_if_constexpr(v) for v in _items(value) or []]
+    values = [_plain(v) for v in _items(value) or []]
     if not all(isinstance(v, int) for v in values):
         raise ShapeError(f"a shape is known at compile time, got {values}")
     return tuple(values)
@@ -152,7 +152,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 @core.builtin
 def call(
-    func: Any,
+    func: Any = None,
     args: Any = None,
     output_indices: Any = None,
     hint: Any = "",
@@ -181,12 +181,20 @@ def call(
 
 def _also_interpreted(builtin: Any) -> Any:
     """Triton's interpreter calls a function of a library as it stands, without its semantic object."""
+    taken = inspect.signature(builtin.__wrapped__)
 
     @functools.wraps(builtin)
     def wrapper(*args: Any, **keywords: Any) -> Any:
-        if keywords.get("_semantic") is None and in_interpreter():
+        try:
+            taken.bind(*args, **keywords)
+        except TypeError as error:
+            known = ", ".join(name for name in taken.parameters if not name.startswith("_"))
+            raise ArgumentCountError(f"tle_raw.call: {error}", hint=f"it takes {known}") from None
+        if keywords.get("_semantic") is not None:
+            return builtin(*args, **keywords)
+        if in_interpreter():
             return builtin.__wrapped__(*args, **keywords)
-        return builtin(*args, **keywords)
+        raise RegionError("tle_raw.call calls device code: it works only inside a @triton.jit kernel")
 
     return wrapper
 
@@ -236,8 +244,13 @@ def _arguments_and_outputs(
     return [*values, *indices], list(range(len(values)))
 
 
+def _plain(value: Any) -> Any:
+    """Without ``constexpr``. A tuple stays as it is: Triton could not unwrap one that holds a text or None."""
+    return value if isinstance(value, core.tuple) else core._unwrap_if_constexpr(value)
+
+
 def _items(value: Any) -> list | None:
-    value = core._unwrap_if_constexpr(value)
+    value = _plain(value)
     if value is None:
         return None
     if isinstance(value, core.tuple):

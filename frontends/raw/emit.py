@@ -10,6 +10,7 @@ from triton.language import core
 from tle_raw import small_floats
 from tle_raw.bound import CONST, ELEMENT, POINTER, SCALAR, TILE, BoundParameter
 from tle_raw.dtypes import DType
+from tle_raw.errors import Row, ShapeError
 from tle_raw.frontends.raw import ports
 from tle_raw.frontends.raw.ports import RegionRecord
 from tle_raw.frontends.raw.values import to_handle_type
@@ -64,12 +65,19 @@ def _marker(
 def _open_port(index: int, parameter: BoundParameter, values: dict[str, Any], semantic: Any) -> Any:
     assert parameter.dtype is not None
     if parameter.effect == "Out":
+        _check_size(parameter)
         tile = semantic.full(list(parameter.dims), 0, _memory_dtype(parameter.dtype))
         return _marker(f"{ports.NEW}.{index}", [tile.handle], tile.handle.get_type(), semantic)
     tile = values[parameter.name]
     if parameter.dtype.name == "i1":
         tile = semantic.cast(tile, core.int8)  # zero extension: a bool in memory is exactly 0 or 1
     return _marker(f"{ports.IN}.{index}", [tile.handle], tile.handle.get_type(), semantic)
+
+
+def _check_size(parameter: BoundParameter) -> None:
+    if parameter.size > core.TRITON_MAX_TENSOR_NUMEL:
+        row = Row(parameter.name, f"at most {core.TRITON_MAX_TENSOR_NUMEL} elements", f"{list(parameter.dims)}")
+        raise ShapeError("a block tensor of Triton cannot have so many elements", table=[row])
 
 
 def _close_port(index: int, parameter: BoundParameter, port: Any, semantic: Any) -> core.tensor:

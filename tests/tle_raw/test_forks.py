@@ -18,6 +18,7 @@ pytest.importorskip("torch_mlir")
 
 import tle_raw
 from tle_raw import Element, InOut, Tile
+from tle_raw.fragments import Fragment
 from tle_raw.thread_lock import ThreadLock
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -136,32 +137,6 @@ def test_a_fragment_that_another_thread_compiles():
         compiling.join()
 
 
-def test_a_kernel_whose_key_another_thread_computes(tmp_path, monkeypatch):
-    """A pipe in place of the source holds that thread where it reads."""
-    file, text = tmp_path / "next_one.cu", "__device__ float next_one(float x) { return x + 1; }"
-    file.write_text(text)
-    monkeypatch.setitem(globals(), "next_one", tle_raw.fragment(file, signature=next_one.signature))
-    file.unlink()
-    os.mkfifo(file)
-    computing = threading.Thread(target=lambda: add_one.cache_key)
-    computing.start()
-    writer = open(file, "w")  # noqa: SIM115 - returns when the thread is reading
-    (tmp_path / "whole").write_text(text)
-    os.replace(tmp_path / "whole", file)
-
-    def launch():
-        x = np.zeros(64, np.float32)
-        add_one[(1,)](x, B=64)
-        assert (x == 1).all()
-
-    try:
-        assert status_of_child(launch) == 0
-    finally:
-        writer.write(text)
-        writer.close()
-        computing.join()
-
-
 @tle_raw.dialect("cuda", source="__device__ float next_one(float x) { return x + 1; }")
 def next_one(x: Element["f32"]) -> Element["f32"]: ...
 
@@ -170,6 +145,31 @@ def next_one(x: Element["f32"]) -> Element["f32"]: ...
 def add_one(x, B: tl.constexpr):
     at = tl.arange(0, B)
     tl.store(x + at, next_one(tl.load(x + at)))
+
+
+def test_a_kernel_whose_key_another_thread_computes(monkeypatch):
+    computing, go_on, compute = threading.Event(), threading.Event(), Fragment._compute_key
+
+    def wait_and_compute(fragment):
+        computing.set()
+        go_on.wait()
+        return compute(fragment)
+
+    def launch():
+        Fragment._compute_key = compute
+        x = np.zeros(64, np.float32)
+        add_one[(1,)](x, B=64)
+        assert (x == 1).all()
+
+    monkeypatch.setattr(Fragment, "_compute_key", wait_and_compute)
+    thread = threading.Thread(target=lambda: add_one.cache_key)
+    thread.start()
+    computing.wait()
+    try:
+        assert status_of_child(launch) == 0
+    finally:
+        go_on.set()
+        thread.join()
 
 
 def test_a_launch_that_runs():
