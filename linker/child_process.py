@@ -18,6 +18,7 @@ from typing import IO
 
 from tle_raw.errors import ToolchainError
 from tle_raw.linker.child_path import child_path
+from tle_raw.linker.temporary_folder import temporary_folder
 
 LAUNCHER = Path(__file__).with_name("start_child.py")
 MIB, GIB = 1 << 20, 1 << 30
@@ -100,7 +101,7 @@ def run_child(
     OSError : the program cannot be started.
     """
     with contextlib.ExitStack() as stack:
-        folder = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tle_raw-")))
+        folder = folder or Path(stack.enter_context(temporary_folder()))
         # Files instead of pipes: their size has a limit, and nobody has to read while the child writes.
         given, output, messages = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
         given.write(data)

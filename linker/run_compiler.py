@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from tle_raw.linker.child_process import Limits, default_memory, run_child
+from tle_raw.linker.temporary_folder import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def run_compiler(command: tuple[str, ...], unit: str, timeout: float, output: tu
 
     ``output`` are flags that ask for something else, which the compiler prints.
     """
-    with tempfile.TemporaryDirectory(prefix="tle_raw-") as temporary:
+    with temporary_folder() as temporary:
         folder = Path(temporary)
         written, dependencies = folder / "out.ll", folder / "files.d"
         asked = output or ("-S", "-emit-llvm", "-MD", "-MF", str(dependencies), "-o", str(written))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tle_raw.linker.cuda_tools import ToolOutput, run_tool
+from tle_raw.linker.temporary_folder import temporary_folder
 
 INSTRUCTION_BYTES = 16
 # From sm_90 on, tools count the kilobyte that the system itself keeps in every block's shared memory.
@@ -54,7 +54,7 @@ class CubinFacts:
 
 def read_cubin(cubin: bytes) -> CubinFacts:
     """The facts of a cubin; never raises for what a tool does or lacks."""
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         file = Path(folder, "kernel.cubin")
         file.write_bytes(cubin)
         usage = run_tool("cuobjdump", "-res-usage", str(file))

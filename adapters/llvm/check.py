@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from tle_raw.compilation import older_llvm
 from tle_raw.errors import CompilationFailed, Context, Place, ToolchainError, UnsupportedFeatureError
 from tle_raw.linker.child_process import CHILD_STACK, Finished, Limits, default_memory, python_child, run_child
 from tle_raw.linker.clang import find_clang
+from tle_raw.linker.temporary_folder import temporary_folder
 
 # What is no intrinsic for the running LLVM becomes a call of a function.
 _INTRINSIC_CALL = re.compile(r"^\s*call[^;\n]*?\b(llvm\.[\w.$]+)", re.MULTILINE)
@@ -98,7 +98,7 @@ def _ask(asked: dict[str, Any], text: str, arch: str, start: Place, place: Place
     from tle_raw.knobs import knobs
 
     limits = Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)
-    with tempfile.TemporaryDirectory(prefix="tle_raw-") as folder:
+    with temporary_folder() as folder:
         file = Path(folder, "answer.json")
         command = python_child(CHILD, str(file), limits=limits)
         done = run_child(command, data=json.dumps(asked).encode(), folder=Path(folder), limits=limits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import tle_raw.errors as errors
 from tle_raw.adapters.mlir.diagnostics import explain
 from tle_raw.errors import CompilationFailed, Context, Place, Row, TLEError
 from tle_raw.linker.child_process import CHILD_STACK, Limits, default_memory, python_child, run_child
+from tle_raw.linker.temporary_folder import temporary_folder
 from tle_raw.target import Target
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -35,7 +35,7 @@ def ask(request: dict[str, Any], text: str = "") -> dict[str, Any]:
     from tle_raw.knobs import knobs
 
     limits = Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)
-    with tempfile.TemporaryDirectory(prefix="tle_raw-") as folder:
+    with temporary_folder() as folder:
         answer = Path(folder) / "answer.json"
         command = python_child(WORKER, str(answer), limits=limits)
         done = run_child(command, data=json.dumps(request).encode(), folder=Path(folder), limits=limits)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from tle_raw.adapter import PortingAdapter
 from tle_raw.errors import DialectError, FragmentSourceError, TLEError
 from tle_raw.linker.child_process import GIB, Finished, Limits, python_child, run_child
+from tle_raw.linker.temporary_folder import temporary_folder
 from tle_raw.porting import Ported, PortRequest, Skipped, TritonFile
 from tle_raw.registry import adapter_names, find_adapter
 
@@ -58,7 +58,7 @@ def porting_dialect(file: Path, named: str = "") -> str:
 
 def port(dialect: str, request: PortRequest, limit: float) -> Outcome:
     """Run the file, look at its programs, and write their Triton file, within ``limit`` seconds."""
-    with tempfile.TemporaryDirectory(prefix="tle-raw-port-") as folder:
+    with temporary_folder("tle-raw-port-") as folder:
         question, answers = Path(folder, "question"), Path(folder, "answers")
         question.write_bytes(pickle.dumps((dialect, request)))
         answers.touch()
