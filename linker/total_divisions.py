@@ -88,15 +88,37 @@ def _operand(cursor: Cursor) -> str:
 
 
 def _total(d: Division) -> str:
-    zero, safe, raw = d.beside("zero"), d.beside("divisor"), d.beside("result")
-    lines = [*tests(d)]
-    trap = d.beside("trap") if d.is_signed else zero
-    lines += [
-        f"{safe} = select {d.bit} {trap}, {d.type} {d.constant(1)}, {d.type} {d.divisor}",
-        f"{raw} = {d.op} {d.exact}{d.type} {d.dividend}, {safe}",
-        f"{d.name} = select {d.bit} {zero}, {d.type} {d.constant(-1)}, {d.type} {raw}",
-    ]
+    lines = _signed(d) if d.is_signed else _unsigned(d)
     return "\n".join(f"{d.indent}{line}{d.rest}" for line in lines)
+
+
+def _unsigned(d: Division) -> Iterator[str]:
+    zero, raw = d.beside("zero"), d.beside("result")
+    yield f"{zero} = icmp eq {d.type} {d.divisor}, {d.constant(0)}"
+    yield from _divided(d, zero)
+    yield f"{d.name} = select {d.bit} {zero}, {d.type} {d.constant(-1)}, {d.type} {raw}"
+
+
+def _signed(d: Division) -> Iterator[str]:
+    """One test for 0 and -1 together: by -1 every number has its negative, and no remainder."""
+    next_, few, zero, other, raw = map(d.beside, ("next", "few", "zero", "other", "result"))
+    yield f"{next_} = add {d.type} {d.divisor}, {d.constant(1)}"
+    yield f"{few} = icmp ult {d.type} {next_}, {d.constant(2)}"
+    yield from _divided(d, few)
+    yield f"{zero} = icmp eq {d.type} {d.divisor}, {d.constant(0)}"
+    if d.op == "sdiv":
+        yield f"{d.beside('negative')} = sub {d.type} {d.constant(0)}, {d.dividend}"
+        yield f"{other} = select {d.bit} {zero}, {d.type} {d.constant(-1)}, {d.type} {d.beside('negative')}"
+    else:
+        yield f"{other} = sext {d.bit} {zero} to {d.type}"
+    yield f"{d.name} = select {d.bit} {few}, {d.type} {other}, {d.type} {raw}"
+
+
+def _divided(d: Division, trap: str) -> Iterator[str]:
+    """The division by 1 where it might trap."""
+    safe = d.beside("divisor")
+    yield f"{safe} = select {d.bit} {trap}, {d.type} {d.constant(1)}, {d.type} {d.divisor}"
+    yield f"{d.beside('result')} = {d.op} {d.exact}{d.type} {d.dividend}, {safe}"
 
 
 def tests(d: Division) -> Iterator[str]:
