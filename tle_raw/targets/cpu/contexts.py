@@ -8,7 +8,7 @@ from tle_raw.errors import ToolchainError
 from tle_raw.flir.cpu.run_fragment import release_workspace
 
 if TYPE_CHECKING:
-    from tle_raw.targets.cpu.waiting import Waits
+    from tle_raw.targets.cpu.launch import Launch
 
 # Fields of a context, 8 bytes each; `tle_raw.flir.cpu` describes them.
 SCRATCH, STATUS, TEAM, FLAGS, RANGES, WAIT, NUMBER, END = range(8)
@@ -72,7 +72,7 @@ class Context:
         self.grid = self.ffi.new("int32_t[3]")
         self._scratch: Any = None
         self._scratch_bytes = 0
-        self._waits: Waits | None = None
+        self._launch: Launch | None = None
         self._ask: Any = None
 
     def prepare(self, status_address: int, scratch_bytes: int, flags: int, ranges_address: int) -> None:
@@ -82,21 +82,21 @@ class Context:
         fields = self.fields
         fields[STATUS], fields[FLAGS], fields[RANGES] = status_address, flags, ranges_address
 
-    def listen(self, waits: Waits) -> None:
-        """Let programs that wait ask ``waits``."""
+    def listen(self, launch: Launch) -> None:
+        """Let programs that wait ask this launch."""
         if self._ask is None:
-            self._ask = self.ffi.callback(
-                "int32_t(void *, int32_t)", self._answer, error=OVER, onerror=lambda *raised: self._raised(*raised)
-            )
-        self._waits = waits
-        self.fields[WAIT] = int(self.ffi.cast("intptr_t", self._ask))
+            self._ask = self.ffi.callback("int32_t(void *, int32_t)", self._answer, error=OVER, onerror=self._raised)
+            self.fields[WAIT] = self._address(self._ask)
+        self._launch = launch
 
     def _answer(self, _fields: Any, news: int) -> int:
-        return self._waits.ask(self, bool(news)) if self._waits else GO_ON
+        assert self._launch is not None
+        return self._launch.ask(self, bool(news))
 
-    def _raised(self, *raised: Any) -> None:
-        if self._waits:
-            self._waits.interrupted(*raised)
+    def _raised(self, _kind: Any, error: BaseException, _trace: Any) -> None:
+        """An interrupt came while a program asked: the launching thread raises it."""
+        if self._launch is not None:
+            self._launch.fail(error)
 
     def release(self) -> None:
         """Give back what regions keep for this thread, at its end."""

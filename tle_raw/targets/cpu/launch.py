@@ -10,6 +10,8 @@ from typing import Any
 from tle_raw.targets.cpu.contexts import CANCELLED, CODE, Context
 from tle_raw.targets.cpu.waiting import Waits
 
+_MAKING = threading.Lock()  # of what few launches need
+
 
 class Launch:
     """The programs of one grid. ``begun`` of ``total`` were given to a thread.
@@ -35,9 +37,9 @@ class Launch:
         self.begun = 0
         self.shared: SharedLaunch | None = None
         self.error: BaseException | None = None
-        # Programs of so many threads may wait for each other.
-        self.waits = Waits(self, waiting_threads) if waiting_threads else None
-        self._sharing = threading.Lock()
+        # Programs of so many threads may wait for each other; 0: none does.
+        self.waiting_threads = waiting_threads
+        self.waits: Waits | None = None  # once one has waited
 
     def begin(self, context: Context) -> None:
         """Use the launching thread's context."""
@@ -52,8 +54,8 @@ class Launch:
     def prepare(self, context: Context) -> None:
         """Make a context one of this launch."""
         context.prepare(self.context.status_address, self.scratch_bytes, self.flags, self.ranges_address)
-        if self.waits:
-            context.listen(self.waits)
+        if self.waiting_threads:
+            context.listen(self)
 
     def run(self, context: Context, first: int, last: int) -> None:
         """Run some of the programs, without Python's lock."""
@@ -85,9 +87,16 @@ class Launch:
         self.error = self.error or error
         self.cancel()
 
+    def ask(self, context: Context, news: bool) -> int:
+        """Whether a program that waits shall go on: see ``Waits.ask``."""
+        with _MAKING:
+            if self.waits is None:
+                self.waits = Waits(self, self.waiting_threads)
+        return self.waits.ask(context, news)
+
     def shared_one_by_one(self) -> SharedLaunch:
         """The launch as its threads share it, in chunks of one program from now on."""
-        with self._sharing:
+        with _MAKING:
             if self.shared is None:
                 self.shared = SharedLaunch(self, 1)
             self.shared.chunk = 1
@@ -174,10 +183,14 @@ class SharedLaunch:
         finally:
             self.leave()
 
-    def join_if_work_is_left(self, most: int) -> bool:
-        """Count one helper more, where fewer than ``most`` threads are here and programs are left."""
+    def has_room(self, most: int) -> bool:
+        """Whether programs are left, and fewer than ``most`` threads are here. After the launch none is."""
+        return 0 < self.workers < most and self.programs_left() > 0 and not self.launch.stopped
+
+    def join(self, most: int) -> bool:
+        """Count one helper more, where there is room."""
         with self._lock:
-            joins = self.programs_left() > 0 and self.workers < most and not self.launch.stopped
+            joins = self.has_room(most)
             self._helpers += joins
             return joins
 

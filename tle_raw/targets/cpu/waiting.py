@@ -7,6 +7,7 @@ go on; then its thread gives away what it has not begun, and a further thread be
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -38,6 +39,7 @@ class Waits:
         self._asked: dict[Context, float] = {}  # when each asked last
         self._since: dict[Context, float] = {}  # since when it has had no news
         self._news = 0.0
+        self._starting = 0  # threads that have not come to their first program
         self._full = False  # the machine gives no further thread
         self._extra: list[Context] = []  # of the threads that were begun for this launch: errors point into them
 
@@ -66,14 +68,11 @@ class Waits:
                 self._since.pop(context, None)
             self._news = time.monotonic()
 
-    def interrupted(self, kind: type, error: BaseException, trace: object) -> None:
-        """An interrupt came while a program asked: the launching thread raises it."""
-        self.launch.fail(error)
-
     def release(self) -> None:
         """After the launch, and after its error was made: give back what its own threads had."""
         for context in self._extra:
             context.release()
+        self._extra.clear()
 
     def _begin_another(self, context: Context) -> bool:
         """Whether a further thread was begun. Programs that wait do not count as running."""
@@ -81,19 +80,29 @@ class Waits:
         shared.give_back(context.fields[NUMBER] + 1, context.fields[END])
         context.fields[END] = context.fields[NUMBER] + 1
         limit = min(self.most, threads_of_a_launch() + self._waiting(time.monotonic()))
-        if self._full or not shared.join_if_work_is_left(limit):
+        if self._full or not shared.has_room(limit - self._starting):
             return False
+        self._count_starting(1)
         try:
-            threading.Thread(target=self._work, name="tle_raw-cpu-extra", daemon=True).start()
+            # Not threading.Thread: an interrupt must not come between the start and the knowledge of it.
+            _thread.start_new_thread(self._work, (limit,))
         except RuntimeError:
             self._full = True
-            shared.leave()
+            self._count_starting(-1)
             return False
         self._news = time.monotonic()
         return True
 
-    def _work(self) -> None:
+    def _count_starting(self, change: int) -> None:
+        with self._lock:
+            self._starting += change
+
+    def _work(self, limit: int) -> None:
         shared = self.launch.shared_one_by_one()
+        joined = shared.join(limit)
+        self._count_starting(-1)
+        if not joined:
+            return
         try:
             context = Context()
             self._extra.append(context)
