@@ -1,5 +1,3 @@
-from tle_raw.linker.temporary_folder import temporary_folder
-
 """Run as a program: reads foreign LLVM IR with LLVM, and generates its code, where a crash harms nobody.
 
 Standard input is JSON, by task; each may be missing:
@@ -12,6 +10,7 @@ The answer, in the file that is named, is JSON too.
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +81,7 @@ def generated(text: str, added: str, root: str, arch: str, features: str, older:
     context = ir.context()
     ir.load_dialects(context)
     nvidia.load_dialects(context)
-    with temporary_folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="tle_raw-") as folder:
         kernel, library = Path(folder, "root.mlir"), Path(folder, "library.ll")
         kernel.write_text(root)
         library.write_text(normalise(text + added, older_llvm=older), encoding="utf-8", errors="surrogateescape")

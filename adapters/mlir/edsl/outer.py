@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -175,9 +174,7 @@ def wrapped(emit: Emitter, made: Any) -> Any:
     if isinstance(made, (tuple, list, ir.OpResultList)):
         items = [wrapped(emit, item) for item in made]
         return tuple(items)
-    if inspect.isgenerator(made) or type(made).__name__ == "_GeneratorContextManager":
-        return BindingIterator(made) if inspect.isgenerator(made) else BindingObject(made)
-    return BindingObject(made)
+    return BindingIterator(made) if isinstance(made, Generator) else BindingObject(made)
 
 
 def unwrapped(emit: Emitter, given: Any, indexing: bool = False) -> Any:
