@@ -3,9 +3,9 @@
 The path is followed from ``/`` down, link by link, as sshd does for keys (StrictModes).
 
 - The folder itself belongs to this process's effective user, and only the user may write it.
-- Each folder above belongs to the user or to root, and no other may write it. Where others may write and the sticky
-  bit is set, as on /tmp, only its owner can rename an entry: that will do.
-- Each link on the way belongs to the user or to root.
+- Each folder above belongs to the user, to root or to the owner of ``/``, and no other may write it. Where others may
+  write and the sticky bit is set, as on /tmp, only its owner can rename an entry: that will do.
+- Each link on the way belongs to one of these.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _why_shared(folder: Path) -> str:
 
 def why_changeable(status: os.stat_result) -> str:
     """How another user could change what is neither secret nor this user's alone: folders above, Triton's files."""
-    if status.st_uid not in (ROOT, os.geteuid()):
+    if status.st_uid not in (ROOT, os.geteuid(), _owner_of_all()):
         return f"belongs to {_name(status.st_uid)}"
     if stat.S_ISLNK(status.st_mode) or status.st_mode & stat.S_ISVTX:
         return ""
@@ -72,6 +72,12 @@ def why_changeable(status: os.stat_result) -> str:
         return "may be written by others"
     shared = status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_uid, status.st_gid)
     return "may be written by its group" if shared else ""
+
+
+@lru_cache(maxsize=1)
+def _owner_of_all() -> int:
+    """Who owns ``/`` could change everything: root, or nobody where a container's users do not include root."""
+    return Path("/").lstat().st_uid
 
 
 @lru_cache(maxsize=64)
