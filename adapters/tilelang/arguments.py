@@ -21,7 +21,8 @@ def read_sizes(program: Program, arguments: Sequence[Any], names: Sequence[str] 
 
     Raises
     ------
-    ArgumentCountError, ArgumentTypeError, ShapeError : an array does not fit its buffer.
+    ArgumentCountError, ArgumentTypeError, ShapeError : an array does not fit its buffer. None does for one that the
+        PrimFunc does not touch.
     """
     names = program.order if names is None else names
     if len(arguments) != len(names):
@@ -30,7 +31,8 @@ def read_sizes(program: Program, arguments: Sequence[Any], names: Sequence[str] 
             hint=f"they are {', '.join(names)}",
         ).at(fragment=program.name)
     given = dict(zip(names, arguments))
-    buffers = {name: buffer for name, buffer in program.buffers.items() if name in given}
+    unused = untouched(program) if any(value is None for value in arguments) else ()
+    buffers = {n: b for n, b in program.buffers.items() if n in given and not (given[n] is None and n in unused)}
     found: dict[str, int] = {}
     for name, buffer in buffers.items():
         _bind_open(program, buffer, given[name], found)
@@ -43,6 +45,22 @@ def read_sizes(program: Program, arguments: Sequence[Any], names: Sequence[str] 
     for name, buffer in buffers.items():
         _check_array(program, name, buffer, given[name], known)
     return {name: found[name] for name in program.dims}
+
+
+def untouched(program: Program) -> frozenset[str]:
+    """The buffers whose memory the body never names."""
+    from tvm.tirx.stmt_functor import post_order_visit
+
+    named: set[Any] = set()
+
+    def visit(node: Any) -> None:
+        if type(node).__name__ in ("BufferLoad", "BufferStore"):
+            named.add(node.buffer.data)
+        elif type(node).__name__ == "Var":
+            named.add(node)
+
+    post_order_visit(program.body, visit)
+    return frozenset(n for n, b in program.buffers.items() if not any(b.data.same_as(m) for m in named))
 
 
 def read_grid(program: Program, arguments: Sequence[Any], sizes: Mapping[str, int]) -> tuple[int, ...]:

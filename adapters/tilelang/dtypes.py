@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tle_raw.dtypes import DType, parse_dtype
 from tle_raw.errors import SignatureError
 
@@ -19,6 +21,17 @@ _OURS = {
 }
 
 
+def _hint(name: str) -> str:
+    if "e8m0" in name:
+        return (
+            "one is a byte that holds an exponent: declare it as uint8, and compute "
+            'T.reinterpret(T.Cast("uint32", s) << 23, "float32") of it'
+        )
+    if "float4" in name or "int4" in name or "float6" in name:
+        return "packed types cross as the bytes that hold them: int8 or uint8"
+    return f"these cross: {', '.join(_OURS)}"
+
+
 def dtype_of(name: object) -> DType:
     """Ours of TIR's.
 
@@ -28,8 +41,13 @@ def dtype_of(name: object) -> DType:
     """
     found = _OURS.get(str(name))
     if found is None:
-        raise SignatureError(
-            f"TileLang's dtype {str(name)!r} cannot cross into a fragment",
-            hint="packed types cross as the bytes that hold them: int8 or uint8",
-        )
+        raise SignatureError(f"TileLang's dtype {str(name)!r} cannot cross into a fragment", hint=_hint(str(name)))
     return parse_dtype(found)
+
+
+def torch_dtype(name: object) -> Any:
+    """Torch's of TIR's, of those that cross."""
+    import torch
+
+    others = {"float8_e4m3": "float8_e4m3fn", "custom[tfloat32]": "float32"}
+    return getattr(torch, others.get(str(name), str(name)))

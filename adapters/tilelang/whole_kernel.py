@@ -10,6 +10,7 @@ from typing import Any
 
 from tle_raw.adapter import Adapter, Declaration, Source
 from tle_raw.adapters.tilelang.arguments import read_grid, read_sizes
+from tle_raw.adapters.tilelang.dtypes import torch_dtype
 from tle_raw.adapters.tilelang.launch_descriptors import TMA
 from tle_raw.adapters.tilelang.linked import launched_threads
 from tle_raw.adapters.tilelang.program import Program
@@ -36,7 +37,7 @@ class Way:
 
 
 class WholeKernel:
-    """Call it with the PrimFunc's arguments: arrays of torch or NumPy, and scalars.
+    """Call it with the PrimFunc's arguments: arrays of torch or NumPy, None for those that it leaves alone; scalars.
 
     A launch owns its warps and its host code. So the linked route is TileLang's own lowering here, TMA and warps that
     only load included, where the fragment does not say ``tma=False``.
@@ -124,8 +125,22 @@ class WholeKernel:
     def _launch(self, way: Way, target: Target, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
         sizes = self.sizes(*arguments)
         grid = read_grid(self.program, arguments, sizes)
+        if any(argument is None for argument in arguments):
+            arguments = self._with_stand_ins(arguments)
         descriptors = [self._descriptors.find(arguments, sizes, target)] if way.takes_descriptors else []
         return way.kernel[grid](*arguments, *sizes.values(), *descriptors, **{"num_warps": way.num_warps, **options})
+
+    def _with_stand_ins(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """One element, which nobody touches, for each buffer that got None."""
+        import torch
+
+        device = next((a.device for a in arguments if isinstance(a, torch.Tensor)), "cpu")
+        stand_ins = {
+            name: torch.empty(1, dtype=torch_dtype(self.program.buffers[name].dtype), device=device)
+            for name, given in zip(self.program.order, arguments)
+            if given is None and name in self.program.buffers
+        }
+        return tuple(stand_ins.get(name, given) for name, given in zip(self.program.order, arguments))
 
     def _declare(self, route: str | None, tma: bool) -> Any:
         from tle_raw.fragments import declare

@@ -12,7 +12,7 @@ from triton.language import core
 from tle_raw.bound import BoundSignature
 from tle_raw.errors import Place, TLEError, UntraceableError
 from tle_raw.flir.hooks import joined_target
-from tle_raw.flir.traced_regions import TracedRegion, key_of, remember, remember_untraced
+from tle_raw.flir.traced_regions import TracedRegion, choose, key_of, remember, remember_untraced
 from tle_raw.fragments import Fragment
 from tle_raw.frontends.raw.emit import emit_border
 from tle_raw.region_notes import collected
@@ -33,8 +33,10 @@ def trace_region(
         return None
     values = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}
     started, site = time.perf_counter(), site or Place("<kernel>", 0)
-    if "linked" in routes:
-        reason = _obstacle(fragment, bound, values, semantic)
+    has_link = "linked" in routes
+    reason = choose(fragment.name, fragment.place, fragment.identity, has_link)
+    if has_link:
+        reason = reason or _obstacle(fragment, bound, values, semantic)
         if reason is not None:
             remember_untraced(fragment.name, site, reason)
             return None

@@ -31,14 +31,48 @@ class TracedRegion:
     notes: tuple[str, ...] = ()
 
 
-def forget() -> None:
+def begin() -> None:
     """A compilation begins in this thread."""
+    _STATE.linkable, _STATE.linked, _STATE.places = {}, {}, {}
+    forget()
+
+
+def forget() -> None:
+    """The kernel is about to be traced, or what is known of it is written down."""
     _STATE.traced, _STATE.untraced = {}, {}
 
 
 def remember(region: TracedRegion) -> None:
     """The kernel that is being traced holds this region. A function that is traced twice tells of it once."""
     _found("traced").setdefault((region.name, region.file, region.line, region.column), region)
+
+
+def choose(name: str, place: Place, identity: str, has_link: bool) -> UntraceableError | None:
+    """Why a fragment of this compilation is to be linked although it could be traced; None where nothing is known yet.
+
+    ``has_link`` says that it has the choice.
+    """
+    _found("places")[name] = place
+    if has_link:
+        _found("linkable")[identity] = name
+    return _found("linked").get(identity)
+
+
+def link_instead(reason: UntraceableError) -> bool:
+    """Link from now on, in this compilation, what has the choice and was traced; False where nothing has."""
+    left = {i: name for i, name in _found("linkable").items() if i not in _found("linked")}
+    _found("linked").update(dict.fromkeys(left, reason))
+    return bool(left)
+
+
+def told(metadata: dict[str, Any]) -> list[dict[str, Any]]:
+    """The traced regions of this compilation, described already or not."""
+    return list(metadata.get(KEY, ())) or [asdict(region) for region in _found("traced").values()]
+
+
+def place_of(name: str) -> Place | None:
+    """Where a fragment of this compilation is declared."""
+    return _found("places").get(name)
 
 
 def add_note(key: str, text: str) -> None:

@@ -132,7 +132,7 @@ _END = object()
 class BindingIterator:
     """``scf.for_(…)``: a loop whose body is read while the binding's generator stands inside of it."""
 
-    def __init__(self, generator: Generator[Any, None, None]) -> None:
+    def __init__(self, generator: Generator[Any, Any, Any]) -> None:
         self.generator = generator
 
     def items(self, emit: Emitter) -> Generator[Any, None, None]:

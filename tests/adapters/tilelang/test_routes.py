@@ -2,12 +2,16 @@
 
 import pytest
 import tilelang.language as T
+import torch
+import triton
+import triton.language as tl
 
 import tle_raw
 from tests.adapters.tilelang import kernels
 from tests.adapters.tilelang.conftest import compile_for_gpu
 from tests.adapters.tilelang.linked.kernels import foreign_call
-from tle_raw.errors import DialectError, UntraceableError
+from tests.support import compile_kernel
+from tle_raw.errors import ArgumentTypeError, DialectError, SignatureError, UntraceableError
 
 
 def by_threads():
@@ -93,3 +97,85 @@ def test_on_the_cpu_there_is_the_traced_route_only():
 def test_a_traced_region_has_nothing_to_compile_alone():
     with pytest.raises(DialectError, match="is traced into its kernel"):
         tle_raw.fragment(kernels.add(), route="traced").compile("cuda:90")
+
+
+@pytest.fixture
+def failing_gathers(monkeypatch):
+    """Gathers as Triton has them, at which a pass of versions before 3.9 fails."""
+    from tle_raw import gathers
+
+    if not gathers._FAILS:
+        pytest.skip("this Triton compiles them")
+    monkeypatch.setattr(gathers, "_FAILS", False)
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+
+
+def one_row(**options):
+    @T.prim_func
+    def one_row(X: T.Tensor((1, 64), "float32"), Y: T.Tensor((1, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((1, 72), "float32")
+            r = T.alloc_fragment((1, 64), "float32")
+            for i, j in T.Parallel(1, 64):
+                s[i, j] = X[i, j]
+            for i, j in T.Parallel(1, 64):
+                r[i, j] = s[i, j] * 2.0
+            T.copy(r, Y)
+
+    return tle_raw.fragment(one_row, **options)
+
+
+def compiled_among_triton(region):
+    @triton.jit
+    def kernel(x, y):
+        region(x, y)
+        tl.store(x, tl.load(y + 3))
+
+    return compile_kernel(kernel, {"x": "*fp32", "y": "*fp32"})
+
+
+def test_what_tritons_passes_fail_on_is_linked(failing_gathers):
+    report = tle_raw.report(compiled_among_triton(one_row()))
+    (region,) = report.regions
+    assert region.route == "linked" and region.inlined and report.one_kernel
+    assert "Triton's passes fail" in region.reason and "test_routes.py" in region.reason
+    assert "linked" in str(tle_raw.report(compile_for_gpu(one_row())))
+
+
+def test_where_the_user_forced_the_traced_route_it_is_an_error_at_the_call(failing_gathers):
+    with pytest.raises(UntraceableError, match="Triton's passes fail on the kernel into which `one_row`") as caught:
+        compiled_among_triton(one_row(route="traced"))
+    assert "region(x, y)" in str(caught.value) and __file__ in str(caught.value)
+
+
+def test_the_hint_for_exponents_is_about_exponents():
+    @T.prim_func
+    def exponents(S: T.Tensor((64,), "float8_e8m0fnu")):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                S[i] = T.Cast("float8_e8m0fnu", 1.0)
+
+    with pytest.raises(SignatureError, match="float8_e8m0fnu") as caught:
+        tle_raw.fragment(exponents)
+    assert "uint8" in caught.value.hint and "packed" not in caught.value.hint
+
+
+def scaled(with_scale):
+    @T.prim_func
+    def scaled(X: T.Tensor((64,), "float32"), S: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                if with_scale:
+                    Y[i] = X[i] * S[i]
+                else:
+                    Y[i] = X[i]
+
+    return tle_raw.fragment(scaled).as_kernel()
+
+
+def test_none_for_a_buffer_that_is_not_touched(on_cpu):
+    x, y = torch.rand(64), torch.zeros(64)
+    scaled(False)(x, None, y)
+    assert torch.equal(x, y)
+    with pytest.raises(ArgumentTypeError, match="`S` is a buffer"):
+        scaled(True)(x, None, y)

@@ -48,6 +48,7 @@ from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.print_after import print_after
 from tle_raw.flir.record_regions import record_regions
+from tle_raw.flir.traced_failures import guard_stages
 from tle_raw.fragments import fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.no_vectors import optimised
@@ -73,11 +74,12 @@ class _Module:
 
 def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None:
     """Wrap the stages of one compilation."""
-    traced_regions.forget()
+    traced_regions.begin()
     module = _Module()
     for name, wrap in (("ttgir", _ttgir), ("llir", _llir), ("ptx", _ptx), ("cubin", _cubin)):
         if name in stages:
             stages[name] = wrap(stages[name], module, options, capability)
+    guard_stages(stages)
 
 
 def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:

@@ -15,6 +15,7 @@ from triton.backends.compiler import Language
 from tle_raw.errors import LaunchError, Row, ToolchainError
 from tle_raw.flir import hooks, traced_regions
 from tle_raw.flir.print_after import located, print_after
+from tle_raw.flir.traced_failures import guard_stages
 from tle_raw.identity import digest, package_identity
 from tle_raw.linker.elf import undefined_symbols
 from tle_raw.linker.host_code import Library, assemble, link_host_code
@@ -34,7 +35,7 @@ def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any
     """Fill Triton's dictionary of stages, and let its inspection hook see it."""
     if language is not Language.TRITON:
         raise LaunchError("Gluon kernels are written for one GPU's layouts: they cannot run on the CPU")
-    traced_regions.forget()
+    traced_regions.begin()
     _check_arch(options.arch)
     if triton_knobs.compilation.store_binary_only:
         raise LaunchError("Triton stores no binaries but those of GPUs while TRITON_STORE_BINARY_ONLY is set")
@@ -43,6 +44,7 @@ def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any
     inspect = triton_knobs.runtime.add_stages_inspection_hook
     if inspect is not None:
         inspect(backend, stages, options, language, None)
+    guard_stages(stages)
     hooks.join("cpu", stages, options)
 
 
