@@ -66,7 +66,7 @@ def _again(name: str, stages: dict[str, Stage], metadata: dict[str, Any], reason
     metadata.pop(traced_regions.KEY, None)
     metadata.pop(traced_regions.UNTRACED, None)
     traced_regions.forget()
-    hooks.join("cuda", stages)
+    hooks.join("cuda", stages, known["options"])
     module = known["src"].make_ir(
         known["target"], known["options"], known["codegen_fns"], known["module_map"], known["context"]
     )
