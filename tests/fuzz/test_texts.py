@@ -48,12 +48,12 @@ def _run(first: int, count: int, folder: Path, outcomes: collections.Counter, fa
 
 
 def _watch(process: subprocess.Popen[bytes], at: Path) -> int | None:
-    """Its status; None when one text took longer than a child may."""
+    """Its status; None when one text took longer than its children may, of which a text has up to four."""
     while True:
         try:
             return process.wait(1)
         except subprocess.TimeoutExpired:
-            if time.time() - at.stat().st_mtime > 3 * LONGEST_SECONDS:
+            if time.time() - at.stat().st_mtime > 6 * LONGEST_SECONDS:
                 process.kill()
                 process.wait()
                 return None
