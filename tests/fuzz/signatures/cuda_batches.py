@@ -28,7 +28,7 @@ def refused(cases: Sequence[Case], folder: Path) -> set[int]:
     run = run_compiler(command, text, 300, CHECK)
     found = {int(number) for number in re.findall(r"^case (\d+):\d+:\d+: (?:fatal )?error:", run.log, re.MULTILINE)}
     if bool(found) != (run.returncode != 0):
-        raise AssertionError(run.log)
+        raise AssertionError(f"clang ended with {run.returncode}, and names no case\n{run.log}")
     return found
 
 
