@@ -7,7 +7,7 @@ import pytest
 
 import tle_raw
 from tests.flir.cpu.team.tables import run
-from tle_raw import In, InOut, Out, Pointer, Tile
+from tle_raw import In, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import KernelFailed, UnsupportedFeatureError
 from tle_raw.knobs import knobs
 
@@ -89,7 +89,6 @@ def test_copies_atomics_and_barriers_take_shared_pointers(debug):
     [
         ('"ld.u32 %0, [%1];" : "=r"(n) : "r"(p)', r"`ld.u32 \(the address of memory that is not shared"),
         ('"ld.global.u32 %0, [%1];" : "=r"(n) : "r"(n)', r"`ld.global.u32 \(an address of 32 bits"),
-        ('"st.shared.u32 [%0], 1;" :: "h"((SHARED int*)p)', r"`st.shared.u32 \(an address in a register of 16"),
         ('"cvta.to.shared.u32 %0, %1;" : "=r"(n) : "r"(n)', "`cvta.to.shared.u32`"),
         ('"mov.f32 %0, %1;" : "=r"(n) : "f"(1.0)', r"`mov.f32 \(an operand of 64 bits in a register of 32"),
     ],
@@ -112,24 +111,28 @@ def test_a_number_that_is_no_shared_address_is_an_error_with_its_line():
     assert caught.value.kind == "bad_address"
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        'asm volatile("ld.shared.u32 %0, [%1];" : "=r"(n) : "r"((SHARED int*)s + i));',
-        'asm volatile("atom.shared.add.u32 %0, [%1], 1;" : "=r"(n) : "r"((SHARED int*)s + i));',
-        'asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 4;" :: "l"(p), "r"((SHARED int*)s));',
-        'asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((SHARED unsigned long long*)s));',
-    ],
-)
-def test_debug_finds_what_inline_ptx_reads_and_nobody_wrote(statement):
-    source = f"{SPACES}__device__ void f(int* p) {{\n__shared__ int s[128]; int n = 0, i = threadIdx.x;\n{statement}\n"
+@tle_raw.dialect("cuda", source=SPACES + r"""
+__device__ void unwritten(int* p, int which) {
+  __shared__ __align__(16) int s[128];
+  int n = 0;
+  const unsigned place = __cvta_generic_to_shared(s + threadIdx.x);
+  switch (which) {
+    case 0: asm volatile("ld.shared.u32 %0, [%1];" : "=r"(n) : "r"((SHARED int*)s + threadIdx.x)); break;
+    case 1: asm volatile("atom.shared.add.u32 %0, [%1], 1;" : "=r"(n) : "r"(place)); break;
+    case 2: asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 16;" :: "l"(p), "r"(place)); break;
+    case 3: asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((SHARED unsigned long long*)s)); break;
+  }
+  p[threadIdx.x] = n;
+}
+""")  # fmt: skip
+def unwritten(p: Pointer["i32"], which: Scalar["i32"]): ...
 
-    @tle_raw.dialect("cuda", source=f"{source} p[i] = n + s[i]; }}")
-    def f(p: Pointer["i32"]): ...
 
+@pytest.mark.parametrize("which", range(4))
+def test_debug_finds_what_inline_ptx_reads_and_nobody_wrote(which):
     with knobs.scope(), pytest.raises(KernelFailed, match="reads shared memory that nothing has been written to"):
         knobs.debug = True
-        run(f, p=np.zeros(128, "i4"))
+        run(unwritten, p=np.zeros(128, "i4"), which=which)
 
 
 def test_debug_sees_what_inline_ptx_wrote():
