@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # What waits together takes memory: each program a thread of the machine, and the stacks of its fragment's threads.
 MOST_PROGRAMS = 1024
 MOST_THREADS = 1 << 18
-LONGEST_PAUSE = 10e-3  # between two questions of a program
+# Between two questions of a program; the more programs wait, the longer, for they ask one after the other.
+LONGEST_PAUSE, SHARE = 10e-3, 50e-6
 # A program that has not asked for so long does something else by now.
 STILL_WAITING = 1.0
 SHOWN = 4
@@ -56,7 +57,7 @@ class Waits:
             self._since[context] = since
         if not self._begin_another(context) and self._stands_still(now):
             return STANDSTILL
-        time.sleep(min((now - since) / 8, LONGEST_PAUSE))
+        time.sleep(min((now - since) / 8, LONGEST_PAUSE + SHARE * len(self._asked)))
         self._asked[context] = time.monotonic()
         return OVER if self.launch.stopped else GO_ON
 
@@ -79,7 +80,7 @@ class Waits:
         shared = self.launch.shared_one_by_one()
         shared.give_back(context.fields[NUMBER] + 1, context.fields[END])
         context.fields[END] = context.fields[NUMBER] + 1
-        limit = min(self.most, threads_of_a_launch() + self._waiting(time.monotonic()))
+        limit = min(self.most, threads_of_a_launch() + len(self._asked))
         if self._full or not shared.has_room(limit - self._starting):
             return False
         self._count_starting(1)

@@ -12,6 +12,7 @@ namespace tle::team {
 
 constexpr u32 ACCESSES_PER_TURN = 64;
 constexpr u32 TURNS_BEFORE_ASKING = 2048;
+constexpr u32 TURNS_BETWEEN_QUESTIONS = 64;  // and one of each thread
 constexpr u32 MOST_NEWS = SEEN_BITS / 8;  // more of them, and too much would look as if it had been seen
 
 TLE_INLINE void forget_news(Team* team) {
@@ -41,6 +42,12 @@ TLE_INLINE bool is_news(Team* team, const void* place) {
   return true;
 }
 
+// Seldom at first, for questions take time; a program that waits already has nothing better to do.
+TLE_INLINE bool has_to_ask(Team* team) {
+  const u32 idle = ++team->idle;
+  return idle >= TURNS_BEFORE_ASKING && (idle - TURNS_BEFORE_ASKING) % (TURNS_BETWEEN_QUESTIONS + team->threads) == 0;
+}
+
 // The launch is asked on the kernel's own stack, which has room for what it runs: see tle_team_run.
 TLE_RARE static void ask_launch(Slot* me, u32 site) {
   Team* team = me->team;
@@ -63,7 +70,7 @@ TLE_INLINE void answer(Team* team) {
 TLE_RARE static void take_turn(Slot* me, const void* place, u32 site) {
   Team* team = me->team;
   if (is_news(team, place)) team->idle = 0;
-  else if (++team->idle % TURNS_BEFORE_ASKING == 0) ask_launch(me, site);
+  else if (__builtin_expect(has_to_ask(team), 0)) ask_launch(me, site);
 }
 
 TLE_RARE static void let_others_run(Slot* me, const void* place, u32 site) {
