@@ -36,6 +36,7 @@ from tle_raw.adapters.cuda.refusals import refuse_clusters
 from tle_raw.adapters.cuda.source import decode, read_file
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, place_of, split_symbol
 from tle_raw.adapters.cuda.toolchain import Finding, Toolchain, describe, find_toolchain
+from tle_raw.adapters.cuda.try_code import try_unusual
 from tle_raw.adapters.cuda.whole_kernel import GlobalKernel, make_whole_kernel
 from tle_raw.adapters.cuda.wrapper import (
     LABEL,
@@ -161,7 +162,7 @@ class CudaAdapter:
         elif use is not None:
             text, shared = add_entry(text, unit.entry, use)
         if team is None:
-            _refuse_beyond_gpu(text, unit.entry, attempt)
+            _refuse_beyond_gpu(text, unit.entry, shared, attempt)
         output = CompilerOutput(
             text,
             unit.entry,
@@ -253,11 +254,13 @@ def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain
     return use
 
 
-def _refuse_beyond_gpu(text: str, entry: str, attempt: Attempt) -> None:
+def _refuse_beyond_gpu(text: str, entry: str, shared: int, attempt: Attempt) -> None:
     source, function = attempt.source, attempt.callee.function
     place = place_of(function) if function else source.place
     holds = "\n" * (source.place.line - 1) + source.text if place.file == source.place.file else ""
-    refuse_beyond_gpu(text, entry, place, holds, _users_files(attempt.toolchain.folders))
+    is_users = _users_files(attempt.toolchain.folders)
+    refuse_beyond_gpu(text, entry, place, holds, is_users)
+    try_unusual(text, entry, attempt.bound, shared, attempt.arch, place, is_users)
 
 
 def _device_code(output: CompilerOutput, attempt: Attempt) -> DeviceCode:

@@ -129,3 +129,35 @@ def test_what_is_known_of_the_finished_kernel_only_is_told_at_its_line(kernel, k
     context = error.value.context
     assert text in context.source.text and context.call_site.file == __file__
     assert "reproducer" not in capsys.readouterr().out
+
+
+ABORTING = """
+__device__ float libm(float x) {
+  return __builtin_sinf(x);
+}
+__device__ long long wide(long long x) {
+  const float y =
+      (__int128)x * x + 1;
+  return y;
+}
+__device__ long long high(long long x) { return (__int128)x * x >> 64; }
+"""
+
+
+@pytest.mark.parametrize(("name", "dtype", "line"), [("libm", "f32", 3), ("wide", "i64", 7)])
+def test_what_would_end_the_process_is_tried_in_another(cuda, name, dtype, line):
+    with pytest.raises((UnsupportedFeatureError, CompilationFailed)) as error:
+        cuda.compile(ABORTING, (f"x: scalar {dtype}",), result=dtype, name=name)
+    assert error.value.context.source.line == line
+
+
+def test_what_is_unusual_and_works_is_compiled(cuda):
+    cuda.compile(ABORTING, ("x: scalar i64",), result="i64", name="high")
+
+
+def test_a_kernel_with_dynamic_shared_memory_is_tried_too():
+    source = """extern __shared__ float s[];
+    __global__ void k(float* o) { s[threadIdx.x] = o[0]; __syncthreads(); o[0] = __builtin_cosf(s[1]); }"""
+    kernel = tle_raw.fragment(source, dialect="cuda", symbol="k", shared=256).as_kernel(block=64)
+    with pytest.raises(UnsupportedFeatureError, match="fcos"):
+        kernel.compile("cuda:90")

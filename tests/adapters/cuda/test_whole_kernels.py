@@ -11,7 +11,7 @@ import triton.language as tl
 import tle_raw
 from tests.adapters.cuda.test_global_functions import KERNELS, of
 from tests.support import cause_of, compile_kernel, ptx_calls
-from tle_raw import InOut, Pointer
+from tle_raw import InOut, Tile
 from tle_raw.adapters.cuda.launch_arguments import check_arguments
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, RegionError
 
@@ -191,9 +191,9 @@ def test_arguments_are_checked_against_the_prototype():
     assert [row.what for row in error.value.table] == ["x", "y", "n"]
 
 
-def test_device_functions_and_written_signatures_are_no_whole_kernels():
+def test_device_functions_and_signatures_with_tiles_are_no_whole_kernels():
     @tle_raw.dialect("cuda", source=KERNELS)
-    def reverse(x: InOut[Pointer["f32"]]): ...
+    def reverse(x: InOut[Tile["f32", 64]]): ...
 
     for fragment in (of("half_of"), reverse):
         with pytest.raises(DialectError, match="whole kernel"):

@@ -19,7 +19,7 @@ from tle_raw.linker.ptx import Instruction, Location, Ptx, read_ptx
 
 # A call through a register names a prototype that stands before it.
 _PROTOTYPE = ".callprototype"
-_REFUSAL = re.compile(r"line (\d+); error\s*:\s*(.*)")
+_REFUSAL = re.compile(r"line (\d+); (?:error|fatal)\s*:\s*(.*)")
 # What Triton prints with the whole PTX, for its own developers.
 _REPRODUCER = re.compile(r"\n*={20,}\n.*?\n={20,}\n[^\n]*\n*", re.DOTALL)
 
