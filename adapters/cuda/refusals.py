@@ -16,6 +16,7 @@ _LAUNCH = re.compile(
     r"reference to __global__ function '(\w+)' in __(?:global|device|host)__"
     r"|'(cudaLaunch(?:Kernel|Device|Cooperative|HostFunc)\w*)'"
 )
+_CALLED = re.compile(r"no matching function for call to '([^']+)'")
 _TEXTURES = re.compile(r"'(texture|surface|tex(?:1D|2D|3D|Cubemap)\w*|surf(?:1D|2D|3D|Cubemap)\w*)'")
 # PTX that a region's launch gives no meaning to, by the beginning of the instruction.
 _INSTRUCTIONS = (
@@ -36,6 +37,12 @@ def refused_construct(error: Diagnostic) -> UnsupportedFeatureError | None:
         return UnsupportedFeatureError(
             f"dynamic parallelism ({what}) cannot work inside a Triton kernel",
             hint="do the work in the calling block, or in a kernel of its own",
+        )
+    called = _CALLED.match(error.text)
+    if called and any("call to __global__ function from" in note.text for note in error.notes):
+        return UnsupportedFeatureError(
+            f"`{called[1]}` is a __global__ function, which only a launch can start, and it is called",
+            hint="move its body into a __device__ function that both call",
         )
     fetch = _TEXTURES.search(error.text)
     if fetch:
