@@ -18,6 +18,7 @@ from typing import IO
 
 from tle_raw.errors import ToolchainError
 from tle_raw.linker.child_path import child_path
+from tle_raw.linker.no_fork import no_fork
 from tle_raw.linker.temporary_folder import temporary_folder
 
 LAUNCHER = Path(__file__).with_name("start_child.py")
@@ -106,11 +107,12 @@ def run_child(
         given, output, messages = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
         given.write(data)
         given.seek(0)
-        process = subprocess.Popen(
-            [_whole(command[0]), *command[1:]], cwd=folder, start_new_session=True,
-            stdin=given, stdout=output, stderr=output if merged else messages,
-            env=dict(clean_environment() if environment is None else environment),
-        )  # fmt: skip
+        with no_fork():  # a forked child would keep open the pipe by which Python learns that the program has begun
+            process = subprocess.Popen(
+                [_whole(command[0]), *command[1:]], cwd=folder, start_new_session=True,
+                stdin=given, stdout=output, stderr=output if merged else messages,
+                env=dict(clean_environment() if environment is None else environment),
+            )  # fmt: skip
         returncode = _wait(process, limits)
         return Finished(
             returncode, _content(output), _content(messages, _LONGEST_MESSAGES).decode("utf-8", "surrogateescape")
