@@ -56,12 +56,10 @@ def try_unusual(
     if found is None:
         return
     from tle_raw.adapters.llvm.check import check_code
-    from tle_raw.compilation import older_llvm
-    from tle_raw.linker.normalise import normalise
 
     tried, called = _without_shared(text, entry, bound) if shared else (text, entry)
     try:
-        check_code(normalise(tried, older_llvm=older_llvm()), called, bound, arch, function)
+        check_code(tried, called, bound, arch, function)
     except TLEError as error:
         error.context = Context(source=_place(error, text, found, function, is_users))
         raise

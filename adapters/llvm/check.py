@@ -78,19 +78,39 @@ def try_code(
         asked = {"text": _printed_by_clang(text, start), "verify": False}
     if optimise:
         asked["optimise"] = {"added": optimise.text, "entry": optimise.name, "arch": optimise.arch}
-    asked["code"] = {
-        "added": probe.text, "root": _root(probe.name, bound), "arch": probe.arch, "features": _features(probe.arch),
-        "older": older_llvm(),
-    }  # fmt: skip
+    asked["code"] = _called(probe, bound)
     answer, warnings = _ask(asked, text, probe.arch, start, place)
-    unknown = sorted(set(_INTRINSIC_CALL.findall(answer["code"])))
+    _refuse_unknown(answer["code"], place)
+    return Tried(answer["text"], answer.get("optimised", ""), warnings)
+
+
+def check_code(text: str, entry: str, bound: BoundSignature, arch: str, place: Place) -> None:
+    """Generate code for a kernel that calls a function of a module which a compiler made.
+
+    Raises
+    ------
+    CompilationFailed : LLVM fails over it.
+    UnsupportedFeatureError : an instruction that the target does not have.
+    """
+    asked = {"text": text, "verify": False, "code": _called(Function("", entry, arch), bound)}
+    answer, _ = _ask(asked, text, arch, place, place)
+    _refuse_unknown(answer["code"], place)
+
+
+def _called(probe: Function, bound: BoundSignature) -> dict[str, Any]:
+    """What the child is told of the kernel that calls the function."""
+    root, features = _root(probe.name, bound), _features(probe.arch)
+    return {"added": probe.text, "root": root, "arch": probe.arch, "features": features, "older": older_llvm()}
+
+
+def _refuse_unknown(code: str, place: Place) -> None:
+    unknown = sorted(set(_INTRINSIC_CALL.findall(code)))
     if unknown:
         raise UnsupportedFeatureError(
             f"the intrinsic `{unknown[0]}` is not known to the LLVM inside Triton {version('triton')}",
             hint="its name is misspelled, or it belongs to another release of LLVM",
             context=Context(source=place),
         )
-    return Tried(answer["text"], answer.get("optimised", ""), warnings)
 
 
 def _ask(asked: dict[str, Any], text: str, arch: str, start: Place, place: Place) -> tuple[dict[str, Any], str]:
