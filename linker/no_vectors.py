@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 
+UNPACKED = "noimplicitfloat"
 NO_VECTORS = ("-Xclang", "-no-implicit-float")
-_ATTRIBUTE = re.compile(r"^(attributes #\d+ = \{.*?) noimplicitfloat\b", re.MULTILINE)
+_ATTRIBUTE = re.compile(rf"^(attributes #\d+ = \{{.*?) {UNPACKED}\b", re.MULTILINE)
 
 
 def optimised(text: str) -> str:

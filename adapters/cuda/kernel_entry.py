@@ -20,6 +20,7 @@ from tle_raw.linker.functions import KERNEL_CONVENTIONS, read_function, read_glo
 from tle_raw.linker.hoist_addresses import HoistedAddresses, hoist_addresses
 from tle_raw.linker.llvm_sizes import sizes_of
 from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, encode_name, read_module
+from tle_raw.linker.no_vectors import UNPACKED
 from tle_raw.linker.normalise import removal
 from tle_raw.linker.references import global_names, reachable, references, without_notes
 from tle_raw.linker.shared_memory import SHARED_SPACE
@@ -27,6 +28,11 @@ from tle_raw.linker.shared_memory import SHARED_SPACE
 # The variable below the user's code that holds the kernel's address: it tells its symbol.
 SYMBOL = "tle_raw_kernel"
 _GRID_CALL = re.compile(rf"(?:tail |notail )?call [^@\n]*@{GRID_FUNCTION}(\w+)\(\)(?: #\d+)?")
+
+
+# Of the function that a kernel becomes. On a GPU clang has packed, like nvcc, what can be packed; Triton's optimiser would
+# pack sums of all sizes, and lose the order in which a register-tiled product needs its operands.
+INLINED = "alwaysinline convergent nounwind"
 
 
 @dataclass(frozen=True)
@@ -64,14 +70,14 @@ def add_entry(text: str, entry: str, use: KernelUse) -> tuple[str, int]:
     ------
     SymbolError : the kernel is declared only. UnsupportedFeatureError : what a region cannot give it.
     """
-    text, kernel, takes_shared = _as_function(text, use, use.shared)
+    text, kernel, takes_shared = _as_function(text, use, use.shared, f"{INLINED} {UNPACKED}")
     return f"{text}\n{_gpu_entry(text, entry, kernel, use, takes_shared)}", use.shared if takes_shared else 0
 
 
 def add_thread_entry(text: str, entry: str, use: KernelUse) -> str:
     """The same for the CPU: the entry is one thread's share, and dynamic shared memory is a variable."""
     text = _sized_arrays(text, use)
-    text, kernel, _ = _as_function(text, use, 0)
+    text, kernel, _ = _as_function(text, use, 0, INLINED)
     own = f"{entry}_kernel"  # Triton's kernel may well have the name of the one that it calls
     text = _renamed(text, kernel, own)
     return f"{text}\n{_thread_entry(text, entry, own, use)}"
@@ -82,7 +88,7 @@ def _renamed(text: str, old: str, new: str) -> str:
     return apply_edits(text, [Edit(start, end, encode_name("@", new)) for name, start, end in places if name == old])
 
 
-def _as_function(text: str, use: KernelUse, shared: int) -> tuple[str, str, bool]:
+def _as_function(text: str, use: KernelUse, shared: int, attributes: str) -> tuple[str, str, bool]:
     """The kernel without its convention, with more parameters: the block indices that are given, shared memory."""
     module = read_module(text)
     kernel, holder = _kernel_symbol(module, use)
@@ -106,7 +112,7 @@ def _as_function(text: str, use: KernelUse, shared: int) -> tuple[str, str, bool
         if entity.name in dropped:
             edits.append(removal(module, entity))  # other kernels of the file may hold anything
         elif entity.name == kernel:
-            edits += _kernel_edits(module, entity, use, arrays)
+            edits += _kernel_edits(module, entity, use, arrays, attributes)
         else:
             _refuse_in_helper(module, entity, use, arrays)
     return apply_edits(text, edits), kernel, bool(arrays)
@@ -145,14 +151,16 @@ def _no_size(array: str, use: KernelUse) -> UnsupportedFeatureError:
     )
 
 
-def _kernel_edits(module: Module, entity: Entity, use: KernelUse, arrays: Sequence[str]) -> Iterator[Edit]:
+def _kernel_edits(
+    module: Module, entity: Entity, use: KernelUse, arrays: Sequence[str], attributes: str
+) -> Iterator[Edit]:
     function = read_function(module, entity)
     for token in function.before:
         if token.text in KERNEL_CONVENTIONS:
             yield Edit(token.start, token.end + 1, "")
     for token in function.after:
         if token.kind == "#":  # the compiler's own: kernels are noinline, and carry the bounds of their launch
-            yield Edit(token.start, token.end, "alwaysinline convergent nounwind")
+            yield Edit(token.start, token.end, attributes)
     more = [f"i32 %tle.given.{p.name}" for p in use.given] + (["i32 %tle.shared"] if arrays else [])
     if more:
         close = _end_of_parameters(module, entity)

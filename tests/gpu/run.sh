@@ -8,8 +8,8 @@
 # $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
 # .carry/tools, then a call with .carry/mlir or .carry/triton39, works while the machine stays warm. A cache that
 # pack.sh filled (.carry/cache, 2 MB) does without both: one call is enough, and needs no compiler and no MLIR there.
-# TESTS names test files, SAMPLES is a regular expression: only these. Logs and figures go to $OUT (default: a folder
-# under $TLE_GPU_FOLDER), a table comes last. Every part has its own time limit; all but `tilelang` end within ten minutes
+# TESTS names test files, BENCHES benchmarks, SAMPLES is a regular expression: only these. Logs and figures go to $OUT
+# (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own time limit; all but `tilelang` end within ten minutes
 # on one H200. The exit status is 1 when a part failed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -114,7 +114,7 @@ part_sanitizer() {
 }
 
 part_bench() {
-  measure benchmarks region_against_cuda fused_chain launch_overhead import_time compile_time mlir_edsl
+  measure benchmarks ${BENCHES:-region_against_cuda fused_chain launch_overhead import_time compile_time mlir_edsl}
 }
 
 # A part of its own: TileLang's side is compiled by nvcc, kernel by kernel.

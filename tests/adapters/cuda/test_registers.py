@@ -1,5 +1,7 @@
 """Arrays of a thread live in registers, as nvcc has them: the loops over them are unrolled."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,12 @@ def test_a_register_tile_has_no_local_memory():
     if facts.reason:
         pytest.skip(facts.reason)
     assert (facts.local_loads, facts.local_stores, facts.stack) == (0, 0, 0)
+
+
+def test_sums_are_not_packed_into_vectors_that_no_gpu_has():
+    text = compiled().asm["llir"]
+    assert not re.search(r"<(?:8|16|32|64) x float>", text)
+    assert "noimplicitfloat" not in text  # code generation makes no wide stores under it
 
 
 def test_the_users_own_flags_win():
