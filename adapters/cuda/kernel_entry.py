@@ -28,10 +28,8 @@ from tle_raw.linker.shared_memory import SHARED_SPACE
 # The variable below the user's code that holds the kernel's address: it tells its symbol.
 SYMBOL = "tle_raw_kernel"
 _GRID_CALL = re.compile(rf"(?:tail |notail )?call [^@\n]*@{GRID_FUNCTION}(\w+)\(\)(?: #\d+)?")
-
-
-# Of the function that a kernel becomes. On a GPU clang has packed, like nvcc, what can be packed; Triton's optimiser would
-# pack sums of all sizes, and lose the order in which a register-tiled product needs its operands.
+# Of the function that a kernel becomes. On a GPU clang has packed, like nvcc, what can be packed; Triton's optimiser
+# would pack sums of all sizes, and lose the order in which a register-tiled product needs its operands.
 INLINED = "alwaysinline convergent nounwind"
 
 
