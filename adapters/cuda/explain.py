@@ -102,8 +102,8 @@ def check_written(attempt: Attempt) -> None:
     """
     text = attempt.run.text
     try:
-        if any(read_module(text).of_kind("define")):
-            return
+        if any(entity.kind in ("define", "declare", "global") for entity in read_module(text).entities):
+            return  # whether it is the wanted function is asked where its name is known
         got = "LLVM IR without a function" if text.strip() else "nothing"
     except UnreadableIRError as error:
         got = f"something else: {error.message}"

@@ -160,7 +160,7 @@ def too_much_shared(x, o, B: tl.constexpr):
 def test_static_shared_memory_is_held_against_the_device_limit():
     with pytest.raises(tle_raw.errors.SharedMemoryError) as caught:
         compiled(too_much_shared, capability=90)
-    assert "232448" in str(caught.value) and "scratch" in str(caught.value) and "245760" in str(caught.value)
+    assert "49152" in str(caught.value) and "scratch" in str(caught.value) and "245760" in str(caught.value)
 
 
 @triton.jit

@@ -160,10 +160,11 @@ def test_an_edit_after_the_kernels_key_was_made_is_an_error_not_a_wrong_kernel(f
     scale, edits = scaled(files), ["#define FACTOR 5.0f\n"]
     check_joined = call.check_joined
 
-    def edit_while_it_is_traced():
-        check_joined()
+    def edit_while_it_is_traced(options):
+        joined = check_joined(options)
         if edits:
             rewrite(files / "factor.h", edits.pop())
+        return joined
 
     monkeypatch.setattr(call, "check_joined", edit_while_it_is_traced)
 

@@ -70,7 +70,6 @@ def write_unit(
         f'#line 1 "{LABEL}"',
         *undefine_lines(lowered.block),
         "#define TLE_RAW_FLAT_BLOCK 1",
-        "#include <tle_raw/packed_floats.h>",
         "#include <tle_raw/tilelang.h>",
         "#include <tle_raw/tilelang_warps.h>",
         *_barrier_lines(lowered, threads),

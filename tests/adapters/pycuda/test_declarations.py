@@ -200,7 +200,7 @@ BAD = [
     ("""
      #include "no_such_header.h"
      __global__ void bad(float *x) { x[0] = 1; }
-     """, CompilationFailed, "no_such_header.h", '#include "no_such_header.h"'),
+     """, FragmentSourceError, "no_such_header.h", '#include "no_such_header.h"'),
     ("__global__ void bad(float *x) { x[threadIdx.x] = 400; }", DialectError, "400 threads", "[threadIdx.x] = 400"),
 ]  # fmt: skip
 
