@@ -7,10 +7,9 @@ import errno
 import os
 import shutil
 import stat
-import tempfile
 from pathlib import Path
 
-from tle_raw.trusted_folders import belongs_to_user, why_distrusted, why_unsafe_way
+from tle_raw.linker.trusted_folders import belongs_to_user, why_distrusted, why_unsafe_way
 
 
 def make_private(folder: Path) -> None:
@@ -29,13 +28,6 @@ def make_private(folder: Path) -> None:
             os.mkdir(new, 0o700)
             os.chmod(new, 0o700)  # a strict umask would shut this process out, too
     _refuse(why_distrusted(folder), folder)
-
-
-def temporary_folder(place: Path | str, prefix: str = "tle_raw-") -> Path:
-    """A new folder in ``place``, for this user only."""
-    made = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-    made.chmod(0o700)  # whatever the umask says
-    return made
 
 
 def _refuse(reason: str, folder: Path) -> None:

@@ -5,14 +5,14 @@ It knows llvm, arith, scf, cf, math, gpu and nvvm, and of func, memref, vector a
 
 from __future__ import annotations
 
-import os
-import tempfile
+from pathlib import Path
 from typing import Any
 
 from tle_raw.adapters.mlir.device_calls import lower_device_calls
 from tle_raw.adapters.mlir.locations import with_users_lines
 from tle_raw.adapters.mlir.upstream_functions import as_llvm_functions
 from tle_raw.errors import Place
+from tle_raw.linker.temporary_folder import temporary_folder
 
 # Fragments reach the linker as device IR of this kind; Triton replaces both when it links them.
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -52,13 +52,10 @@ def parse(text: str | bytes, context: Any) -> Any:
     """A module from text or bytecode; libtriton reads files only."""
     from triton._C.libtriton import ir
 
-    descriptor, path = tempfile.mkstemp(prefix="tle_raw-", suffix=".mlir")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
-        module = ir.parse_mlir_module(path, context)
-    finally:
-        os.unlink(path)
+    with temporary_folder() as folder:
+        file = Path(folder, "module.mlir")
+        file.write_bytes(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
+        module = ir.parse_mlir_module(str(file), context)
     module.context = context  # the module does not keep it alive
     return module
 

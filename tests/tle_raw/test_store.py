@@ -36,7 +36,7 @@ def fresh_process(monkeypatch, tmp_path):
     monkeypatch.setattr(fallback, "_IN_MEMORY", {})
     fallback._WARNED.clear()
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(fallback.tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     yield
     fallback._WARNED.clear()
 

@@ -13,8 +13,8 @@ import tle_raw
 from tle_raw.cli.table import bytes_text, columns
 from tle_raw.errors import TLEError
 from tle_raw.knobs import knobs
+from tle_raw.linker.trusted_folders import why_distrusted
 from tle_raw.store import Cache, Store
-from tle_raw.trusted_folders import why_distrusted
 
 SUPPORTED_PYTHON = ((3, 11), (3, 13))
 # Triton's version, and the LLVM inside its wheel.

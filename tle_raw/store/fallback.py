@@ -6,7 +6,6 @@ import atexit
 import json
 import os
 import shutil
-import tempfile
 import threading
 import warnings
 from collections.abc import Mapping
@@ -14,12 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import CacheError
-from tle_raw.private_files import temporary_folder
+from tle_raw.linker.temporary_folder import new_private_folder
 from tle_raw.store.entries import Entry, file_name
-from tle_raw.trusted_folders import why_distrusted
-
-# Where a temporary folder can be, after the one that TMPDIR names.
-TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 
 # By the folder that cannot be used.
 _PRIVATE: dict[str, Path] = {}
@@ -59,26 +54,10 @@ def make_private_in_place_of(folder: Path) -> Path:
     """
     with _GUARD:
         if str(folder) not in _PRIVATE:
-            made = _temporary_folder()
+            made = new_private_folder()
             atexit.register(_discard, made, os.getpid())
             _PRIVATE[str(folder)] = made
         return _PRIVATE[str(folder)]
-
-
-def _temporary_folder() -> Path:
-    failure = OSError("there is no place for a temporary folder")
-    for place in (tempfile.gettempdir(), *TEMPORARY):
-        try:
-            made = temporary_folder(place)
-        except OSError as error:
-            failure = error
-            continue
-        reason = why_distrusted(made)
-        if not reason:
-            return made
-        made.rmdir()
-        failure = PermissionError(reason)
-    raise failure
 
 
 def _discard(made: Path, owner: int) -> None:

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tle_raw.errors import ToolchainError
-from tle_raw.private_files import make_private, remove, temporary_folder, write_whole
+from tle_raw.linker.temporary_folder import folder_within
+from tle_raw.linker.trusted_folders import belongs_to_user, is_trusted
+from tle_raw.private_files import make_private, remove, write_whole
 from tle_raw.store import fallback
 from tle_raw.store.entries import Stored, modified, size_of
 from tle_raw.store.prune import TORN_AFTER, prune
-from tle_raw.trusted_folders import belongs_to_user, is_trusted
 
 LINKS = "links"
 ATTEMPTS = 3
@@ -136,7 +137,7 @@ def _lay_out(folder: Path, links: Mapping[str, Path | None]) -> Path:
     """Make it in a draft, which gets its name when it is whole."""
     failure = OSError(f"{folder} cannot be replaced")
     for _ in range(ATTEMPTS):
-        draft = temporary_folder(folder.parent, ".draft-")
+        draft = folder_within(folder.parent, ".draft-")
         try:
             _fill(draft, links)
             os.rename(draft, folder)
@@ -162,7 +163,7 @@ def _fill(draft: Path, links: Mapping[str, Path | None]) -> None:
 
 def _put_aside(folder: Path) -> None:
     """Somebody changed it. Others may still read it: it goes at once, not file by file."""
-    aside = temporary_folder(folder.parent, ".draft-")
+    aside = folder_within(folder.parent, ".draft-")
     try:
         os.rename(folder, aside)  # onto an empty folder: another user's folder cannot be moved into one
     except OSError:  # no folder

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tle_raw.linker.trusted_folders import is_trusted
 from tle_raw.locks import locked
 from tle_raw.private_files import make_private, write_whole
 from tle_raw.store import fallback
@@ -29,7 +30,6 @@ from tle_raw.store.entries import (
 )
 from tle_raw.store.fallback import CacheWarning
 from tle_raw.store.prune import TORN_AFTER, prune
-from tle_raw.trusted_folders import is_trusted
 
 FRAGMENTS, TEAM = "fragments", "team"
 PATIENCE = 10.0  # seconds that a process waits for what another one compiles

@@ -11,11 +11,10 @@ cubin : what ptxas refuses is told at the fragment's line.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import triton
@@ -55,6 +54,7 @@ from tle_raw.linker.no_vectors import optimised
 from tle_raw.linker.pair_words import pair_words
 from tle_raw.linker.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.spread_divisions import spread_divisions
+from tle_raw.linker.temporary_folder import temporary_folder
 from tle_raw.linker.verify import verify_kernel
 from tle_raw.linker.zero_accumulators import zero_accumulators
 from tle_raw.target import Target
@@ -210,13 +210,10 @@ def _convert(source: Any, options: Any, capability: int) -> None:
 
 def _parse(text: str, context: Any) -> Any:
     """libtriton reads IR from files only."""
-    handle, file = tempfile.mkstemp(prefix="tle_raw_", suffix=".ttgir")
-    try:
-        with open(handle, "w", encoding="utf-8") as writer:
-            writer.write(text)
-        module = ir.parse_mlir_module(file, context)
-    finally:
-        os.unlink(file)
+    with temporary_folder() as folder:
+        file = Path(folder, "module.ttgir")
+        file.write_text(text, encoding="utf-8")
+        module = ir.parse_mlir_module(str(file), context)
     module.context = context
     return module
 
