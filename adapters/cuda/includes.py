@@ -82,7 +82,14 @@ def _resolve(include: Include, here: Path | None, dirs: tuple[Path, ...]) -> lis
 
 def _present(candidates: Iterable[Path]) -> list[Path]:
     normal = (Path(os.path.normpath(candidate)) for candidate in candidates)
-    return [candidate for candidate in normal if candidate.is_file()]
+    return [candidate for candidate in normal if _is_file(candidate)]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have, such as one of 300 letters
+        return False
 
 
 def _includes_in(path: Path) -> tuple[Include, ...]:

@@ -74,3 +74,8 @@ def test_files_that_the_compiler_read_are_within_the_closure(cuda, tmp_path):
 def test_a_dependency_file_is_read():
     text = "out.ll: - /a\\ b/c.h \\\n  /d\\#e/f$$.h /g.h\n"
     assert list(map(str, dependency_files(text))) == ["/a b/c.h", "/d#e/f$.h", "/g.h"]
+
+
+def test_a_name_that_no_file_can_have_is_none_of_the_users(tmp_path):
+    found = closure(f'#include "{"x" * 300}.h"\n#include <{"y/" * 3000}z.h>', tmp_path, [tmp_path])
+    assert found.files == ()
