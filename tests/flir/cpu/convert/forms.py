@@ -162,7 +162,7 @@ MEMORY = [
          f"{tensor('i32')}) -> ()", "", "llvm.store %{{.*}} atomic release"),
     Form("tt.atomic_poll", f'%r = "tt.atomic_poll"(%ip0, %i0, %t) {{sem = 2 : i32, scope = 1 : i32}} : ({_POINTERS}, '
          f"{tensor('i32')}, i64) -> {tensor('i1')}", tensor("i1"),
-         "llvm.call @clock_gettime\n scf.while\n llvm.load %{{.*}} atomic acquire\n scf.condition\n @sched_yield"),
+         "llvm.call @clock_gettime\n scf.while\n llvm.load %{{.*}} atomic acquire\n @tle.wait\n scf.condition"),
 ]  # fmt: skip
 SHAPES = [
     Form("tt.make_range", f"%r = tt.make_range {{end = 48 : i32, start = 32 : i32}} : {tensor('i32')}", tensor("i32"),
