@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.adapters.mlir.device_calls import lower_device_calls
-from tle_raw.adapters.mlir.locations import with_users_lines
+from tle_raw.adapters.mlir.locations import FILE, with_users_lines
 from tle_raw.adapters.mlir.upstream_functions import as_llvm_functions
 from tle_raw.errors import Place
 from tle_raw.linker.temporary_folder import temporary_folder
@@ -53,7 +53,7 @@ def parse(text: str | bytes, context: Any) -> Any:
     from triton._C.libtriton import ir
 
     with temporary_folder() as folder:
-        file = Path(folder, "module.mlir")
+        file = Path(folder, FILE)
         file.write_bytes(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
         module = ir.parse_mlir_module(str(file), context)
     module.context = context  # the module does not keep it alive

@@ -8,8 +8,9 @@ from typing import Any
 
 from tle_raw.errors import Place
 
-# What the parsers call the text: the bindings say "-", libtriton reads a temporary file.
-_OWN = re.compile(r'"(?:-|[^"\n]*/tle_raw-[^"/\n]*\.mlir)":(\d+):(\d+)')
+# What the parsers call the text: the bindings say "-", libtriton reads a file of this name in a temporary folder.
+FILE = "module.mlir"
+_OWN = re.compile(rf'"(?:-|[^"\n]*/tle_raw-[^"/\n]*/{re.escape(FILE)})":(\d+):(\d+)')
 
 
 def place_of(operation: Any) -> Place | None:
