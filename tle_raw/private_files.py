@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from tle_raw.linker.trusted_folders import belongs_to_user, why_distrusted, why_unsafe_way
@@ -42,12 +43,23 @@ def read_own(path: Path) -> bytes:
     ------
     OSError : there is none, or it is a link, or somebody else's.
     """
+    return read_if(path, lambda status: "" if belongs_to_user(status) else "not a file of this user alone")
+
+
+def read_if(path: Path | str, why_not: Callable[[os.stat_result], str]) -> bytes:
+    """A plain file, if ``why_not`` has nothing against what is opened.
+
+    Raises
+    ------
+    OSError : there is none, or it is a link, or it is refused.
+    """
     # A pipe in its place would keep a reader waiting.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or not belongs_to_user(status):
-            raise PermissionError(errno.EPERM, "not a file of this user alone", str(path))
+        reason = why_not(status) if stat.S_ISREG(status.st_mode) else "no plain file"
+        if reason:
+            raise PermissionError(errno.EPERM, reason, str(path))
         return file.read()
 
 

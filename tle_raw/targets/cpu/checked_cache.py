@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.linker.trusted_folders import OTHERS, why_changeable, why_unsafe_way
-from tle_raw.private_files import make_private, remove
+from tle_raw.private_files import make_private, read_if, remove
 from tle_raw.store import fallback
 
 _COMPILING = threading.local()
@@ -124,9 +124,4 @@ def _read(path: str) -> bytes:
     ------
     OSError : there is none, or it is a link, or somebody else's.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or why_changeable(status):
-            raise PermissionError(f"{path} may be written by others")
-        return file.read()
+    return read_if(path, why_changeable)
