@@ -20,7 +20,7 @@ help:
 	@echo 'PYTHON=python3.12 picks the interpreter, JOBS=4 the number of test processes, PYTEST="-k store" more options'
 
 # The stamp is as new as what decides about the packages: a second run starts at once.
-.venv-%/.ready: pyproject.toml setup.py tools/make_environment.sh
+.venv-%/.ready: pyproject.toml tools/make_environment.sh
 	@tools/make_environment.sh .venv-$* $*
 
 test: .venv-$(OLDEST)/.ready .venv-$(NEWEST)/.ready lint
@@ -40,7 +40,7 @@ lint: .venv-$(OLDEST)/.ready
 	@.venv-$(OLDEST)/bin/ruff check --quiet .
 	@.venv-$(OLDEST)/bin/ruff format --check --quiet --diff .
 	@echo '== types: mypy'
-	@.venv-$(OLDEST)/bin/python tools/typecheck.py
+	@.venv-$(OLDEST)/bin/mypy
 
 demo:
 	@python=$$(tools/demo_python.sh $(OLDEST)) && "$$python" samples/demo.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -31,12 +32,11 @@ def entry_name(name: str, content: Iterable[str]) -> str:
 @cache
 def package_identity() -> str:
     """Digest of this package's own sources: an edited checkout counts as a new version."""
-    import tle_raw.adapters
-    import tle_raw.frontends
-    import tle_raw.linker
-
-    folders = [Path(__file__).parent]
-    folders += [Path(p.__path__[0]) for p in (tle_raw.adapters, tle_raw.frontends, tle_raw.linker)]
-    # Inside an installed wheel the three stand below the first: a file is counted once.
-    files = {f for folder in folders for pattern in ("*.py", "*.h") for f in folder.rglob(pattern)}
+    package = Path(__file__).parent
+    files = {
+        Path(folder, name)
+        for folder, _, names in os.walk(package, followlinks=True)  # in a checkout some of its folders are links
+        for name in names
+        if name.endswith((".py", ".h"))
+    }
     return digest(*(part for f in sorted(files) for part in (f.name, f.read_bytes())))

@@ -121,12 +121,9 @@ def _tensor(result: Any, dtype: DType) -> core.tensor:
 def interpreted_call_site() -> Place | None:
     """The kernel's line: the interpreter runs it as Python, so it is on the stack."""
     frame = sys._getframe(1)
-    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith((_PACKAGE, _HERE)):
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
     return Place(file, line, 0, linecache.getline(file, line).rstrip())
-
-
-_HERE = os.path.dirname(os.path.abspath(__file__))

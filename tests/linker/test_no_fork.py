@@ -1,6 +1,8 @@
 """A fork waits for what must not be forked."""
 
+import importlib
 import os
+import signal
 import threading
 import time
 
@@ -37,3 +39,18 @@ def test_the_child_can_hold_forks_itself():
             with no_fork():
                 os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_module_that_another_thread_imports(tmp_path, monkeypatch):
+    """Python locks a module while it is imported, and a child has no thread that would end that."""
+    (tmp_path / "slow_module.py").write_text("import time\ntime.sleep(0.3)\nDONE = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    thread = threading.Thread(target=importlib.import_module, args=["slow_module"])
+    thread.start()
+    time.sleep(0.1)
+    child = os.fork()
+    if not child:
+        signal.alarm(10)
+        os._exit(0 if importlib.import_module("slow_module").DONE else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()

@@ -18,8 +18,6 @@ import tle_raw
 pytestmark = pytest.mark.one_triton
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = {"tle_raw": "tle_raw", "adapters": "tle_raw/adapters", "linker": "tle_raw/linker"}
-FOLDERS["frontends"] = "tle_raw/frontends"
 LOCAL = ("build", "dist", ".*", "__pycache__", "*.egg-info", "*.pyc")
 
 if importlib.util.find_spec("setuptools") is None:
@@ -28,11 +26,10 @@ if importlib.util.find_spec("setuptools") is None:
 
 def source_files():
     """Every file of the package by the path that it must have when installed."""
-    for folder, installed in FOLDERS.items():
-        for file in sorted((ROOT / folder).rglob("*")):
-            inside = file.relative_to(ROOT / folder)
-            if file.is_file() and file.suffix != ".pyc":
-                yield f"{installed}/{inside.as_posix()}"
+    for folder, _, names in os.walk(ROOT / "tle_raw", followlinks=True):
+        for name in sorted(names):
+            if not name.endswith(".pyc"):
+                yield Path(folder, name).relative_to(ROOT).as_posix()
 
 
 def module_names():
@@ -45,7 +42,7 @@ def module_names():
 def checkout(tmp_path_factory):
     """A copy, because a build writes into its source folder."""
     copy = tmp_path_factory.mktemp("a checkout") / "tle_raw"
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LOCAL))
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*LOCAL))
     return copy
 
 
@@ -177,15 +174,14 @@ def test_the_core_imports_only_triton_and_the_standard_library():
     """Optional packages are imported inside the functions that need them."""
     core = {*sys.stdlib_module_names, "tle_raw", "triton"}
     on_mlir = [ROOT / package.replace(".", "/") for package in ON_MLIR]
-    for folder in FOLDERS:
-        for file in (ROOT / folder).rglob("*.py"):
-            allowed = core | {"torch_mlir"} if file.parent in on_mlir and file.name != "__init__.py" else core
-            for statement in ast.parse(file.read_text()).body:
-                if isinstance(statement, ast.Import):
-                    names = [alias.name for alias in statement.names]
-                elif isinstance(statement, ast.ImportFrom):
-                    assert not statement.level, f"{file}: imports are absolute"
-                    names = [statement.module]
-                else:
-                    continue
-                assert {n.partition(".")[0] for n in names} <= allowed, f"{file}: {names}"
+    for file in (ROOT / path for path in source_files() if path.endswith(".py")):
+        allowed = core | {"torch_mlir"} if file.parent in on_mlir and file.name != "__init__.py" else core
+        for statement in ast.parse(file.read_text()).body:
+            if isinstance(statement, ast.Import):
+                names = [alias.name for alias in statement.names]
+            elif isinstance(statement, ast.ImportFrom):
+                assert not statement.level, f"{file}: imports are absolute"
+                names = [statement.module]
+            else:
+                continue
+            assert {n.partition(".")[0] for n in names} <= allowed, f"{file}: {names}"
