@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from tle_raw.errors import AbiError, Row, SymbolError
-from tle_raw.linker.demangle import demangle
-from tle_raw.linker.functions import Function, FunctionType, read_function
-from tle_raw.linker.llvm_text import Module, read_module
+from tle_raw.linker.llvm.functions import Function, FunctionType, read_function
+from tle_raw.linker.llvm.text import Module, read_module
+from tle_raw.linker.machine_code.demangle import demangle
 
 
 def function_type(text: str, name: str) -> FunctionType:

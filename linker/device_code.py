@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import LinkError, ToolchainError
-from tle_raw.linker.llvm_text import UnreadableIRError
-from tle_raw.linker.llvmlite_binding import load_llvmlite_for_gpus
-from tle_raw.linker.normalise import normalise
-from tle_raw.linker.older_literals import older_literals
+from tle_raw.linker.llvm.normalise import normalise
+from tle_raw.linker.llvm.older_literals import older_literals
+from tle_raw.linker.llvm.text import UnreadableIRError
+from tle_raw.linker.tools.llvmlite_binding import load_llvmlite_for_gpus
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "__nv_"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tle_raw.linker.abi import check_entry
-from tle_raw.linker.functions import read_function
-from tle_raw.linker.global_effects import GlobalEffects, global_effects
-from tle_raw.linker.llvm_text import Module, Token, read_module, tokenize
-from tle_raw.linker.normalise import normalise
-from tle_raw.linker.pack_halves import pack_halves
-from tle_raw.linker.references import reachable, recursive, references
-from tle_raw.linker.shared_memory import SharedVariable, static_shared
-from tle_raw.linker.symbols import privatise, refuse_unlinkable
+from tle_raw.linker.llvm.functions import read_function
+from tle_raw.linker.llvm.global_effects import GlobalEffects, global_effects
+from tle_raw.linker.llvm.normalise import normalise
+from tle_raw.linker.llvm.pack_halves import pack_halves
+from tle_raw.linker.llvm.references import reachable, recursive, references
+from tle_raw.linker.llvm.shared_memory import SharedVariable, static_shared
+from tle_raw.linker.llvm.symbols import privatise, refuse_unlinkable
+from tle_raw.linker.llvm.text import Module, Token, read_module, tokenize
 from tle_raw.linker.unresolved import RUNTIME_BUILTINS, check_resolved
 
 BARRIER_INTRINSICS = ("llvm.nvvm.barrier", "llvm.nvvm.bar.")

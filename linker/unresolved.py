@@ -9,10 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from tle_raw.errors import Row, UnresolvedSymbolError, UnsupportedFeatureError
-from tle_raw.linker.demangle import demangle
-from tle_raw.linker.functions import read_global
-from tle_raw.linker.llvm_text import Module, read_module
-from tle_raw.linker.references import reachable, references
+from tle_raw.linker.llvm.functions import read_global
+from tle_raw.linker.llvm.references import reachable, references
+from tle_raw.linker.llvm.text import Module, read_module
+from tle_raw.linker.machine_code.demangle import demangle
 
 # Functions of the CUDA device runtime that ptxas itself knows.
 RUNTIME_BUILTINS = frozenset(("vprintf", "__assertfail", "malloc", "free", "__nanosleep"))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from tle_raw.errors import Row, VerificationError
-from tle_raw.linker.ptx import Call, Ptx, read_ptx
-from tle_raw.linker.sass import CubinFacts, read_cubin
+from tle_raw.linker.machine_code.sass import CubinFacts, read_cubin
+from tle_raw.linker.ptx.read import Call, Ptx, read_ptx
 from tle_raw.linker.unresolved import RUNTIME_BUILTINS
 
 _CALL = re.compile(r"call(?!\w)(?<!\wcall)")  # the word; with \b in front it would be tried at every character

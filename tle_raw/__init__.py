@@ -8,13 +8,26 @@ from tle_raw.errors import TLEError
 from tle_raw.knobs import knobs
 
 if TYPE_CHECKING:
-    from tle_raw.array_arguments import array
-    from tle_raw.dialects import dialect, fragment
-    from tle_raw.fragments import Fragment
+    from tle_raw.fragments.array_arguments import array
+    from tle_raw.fragments.dialects import dialect, fragment
+    from tle_raw.fragments.fragment import Fragment
+    from tle_raw.fragments.module_variables import ModuleVariable, variable
+    from tle_raw.fragments.signature import (
+        Buffer,
+        Const,
+        Element,
+        In,
+        InOut,
+        Input,
+        Num,
+        Out,
+        Pointer,
+        Scalar,
+        Signature,
+        Tile,
+    )
     from tle_raw.frontends.raw.call import call, call_smem
-    from tle_raw.module_variables import ModuleVariable, variable
     from tle_raw.reports import LinkReport, report
-    from tle_raw.signature import Buffer, Const, Element, In, InOut, Input, Num, Out, Pointer, Scalar, Signature, Tile
     from tle_raw.target import Target
 
 __version__ = "0.1.0"
@@ -51,19 +64,19 @@ __all__ = [
 _LATER = {
     **dict.fromkeys(
         ("Buffer", "Const", "Element", "In", "InOut", "Input", "Num", "Out", "Pointer", "Scalar", "Signature", "Tile"),
-        "tle_raw.signature",
+        "tle_raw.fragments.signature",
     ),
     "Target": "tle_raw.target",
-    "array": "tle_raw.array_arguments",
-    "dialect": "tle_raw.dialects",
-    "fragment": "tle_raw.dialects",
-    "Fragment": "tle_raw.fragments",
+    "array": "tle_raw.fragments.array_arguments",
+    "dialect": "tle_raw.fragments.dialects",
+    "fragment": "tle_raw.fragments.dialects",
+    "Fragment": "tle_raw.fragments.fragment",
     "call": "tle_raw.frontends.raw.call",
     "call_smem": "tle_raw.frontends.raw.call",
     "report": "tle_raw.reports",
     "LinkReport": "tle_raw.reports",
-    "ModuleVariable": "tle_raw.module_variables",
-    "variable": "tle_raw.module_variables",
+    "ModuleVariable": "tle_raw.fragments.module_variables",
+    "variable": "tle_raw.fragments.module_variables",
 }
 
 

@@ -6,8 +6,8 @@ import difflib
 from functools import cache
 from importlib.metadata import entry_points
 
-from tle_raw.adapter import Adapter
 from tle_raw.errors import DialectError, ToolchainError
+from tle_raw.fragments.adapter import Adapter
 
 ADAPTERS = "tle_raw.adapters"
 _REGISTERED: dict[str, Adapter] = {}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakMethod, WeakSet
 
-import tle_raw.linker.no_fork  # noqa: F401  a fork waits for the modules that other threads import
+import tle_raw.linker.processes.no_fork  # noqa: F401  a fork waits for the modules that other threads import
 
 
 class ThreadLock:

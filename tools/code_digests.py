@@ -1,7 +1,7 @@
 """Says whether a change of this package changed the code that kernels become.
 
-    PYTHONPATH=tools python -m pytest -p code_digests --code-digests BEFORE tests …      in the tree before the change
-    PYTHONPATH=tools python -m pytest -p code_digests --code-digests AFTER tests …       in the tree after it
+    PYTHONPATH=tools python -m pytest -p code_digests --code-digests=BEFORE tests …      in the tree before the change
+    PYTHONPATH=tools python -m pytest -p code_digests --code-digests=AFTER tests …       in the tree after it
     python tools/code_digests.py BEFORE AFTER
 
 A pytest plugin writes one line for every kernel that a test compiles or finds in Triton's cache: the test, the kernel,

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.command import command_line, optimiser_flags
 from tle_raw.adapters.cuda.declarations import Function, functions
@@ -47,12 +46,13 @@ from tle_raw.adapters.cuda.wrapper import (
     template_arguments,
     write_unit,
 )
-from tle_raw.bound import BoundSignature
+from tle_raw.emulation import TEAM_ARCH, DeviceCode, make_team
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
-from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
-from tle_raw.linker.run_compiler import Run, dependency_files, run_compiler
-from tle_raw.signature import Signature
-from tle_raw.source_text import place_of_text
+from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.signature import Signature
+from tle_raw.fragments.source_text import place_of_text
+from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
 from tle_raw.target import Target
 
 

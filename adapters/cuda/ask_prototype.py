@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tle_raw.adapter import Source
 from tle_raw.adapters.cuda.command import command_line
 from tle_raw.adapters.cuda.declarations import Function
 from tle_raw.adapters.cuda.explain import Attempt, explain
@@ -16,10 +15,11 @@ from tle_raw.adapters.cuda.prototypes import DUMP, Prototype, prototype_from_jso
 from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
 from tle_raw.adapters.cuda.toolchain import find_toolchain
 from tle_raw.adapters.cuda.wrapper import line_directive, write_probe
-from tle_raw.bound import BoundSignature
 from tle_raw.errors import Context, Row, SymbolError, ToolchainError
+from tle_raw.fragments.adapter import Source
+from tle_raw.fragments.bound import BoundSignature
 from tle_raw.identity import digest, package_identity
-from tle_raw.linker.run_compiler import run_compiler
+from tle_raw.linker.processes.run_compiler import run_compiler
 from tle_raw.store import Store
 
 OLDEST = "sm_80"

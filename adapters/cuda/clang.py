@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tle_raw.linker.child_process import Limits, default_memory, run_child
-from tle_raw.linker.wheels import package_folder, wheel_files, wheel_version
+from tle_raw.linker.processes.child_process import Limits, default_memory, run_child
+from tle_raw.linker.tools.wheels import package_folder, wheel_files, wheel_version
 
 SYSTEM_NAMES = ("clang-21", "clang-20", "clang-19", "clang")
 OLDEST = 19

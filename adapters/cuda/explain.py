@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tle_raw.adapter import Source
 from tle_raw.adapters.cuda.declarations import Function
 from tle_raw.adapters.cuda.diagnostics import (
     Diagnostic,
@@ -23,7 +22,6 @@ from tle_raw.adapters.cuda.refusals import refused_construct
 from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
 from tle_raw.adapters.cuda.toolchain import Toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL
-from tle_raw.bound import BoundSignature
 from tle_raw.errors import (
     CompilationFailed,
     Context,
@@ -35,9 +33,11 @@ from tle_raw.errors import (
     TLEError,
     ToolchainError,
 )
-from tle_raw.linker.child_process import how_it_ended
-from tle_raw.linker.llvm_text import UnreadableIRError, read_module
-from tle_raw.linker.run_compiler import Run
+from tle_raw.fragments.adapter import Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.linker.llvm.text import UnreadableIRError, read_module
+from tle_raw.linker.processes.child_process import how_it_ended
+from tle_raw.linker.processes.run_compiler import Run
 
 LOG_LINES = 40
 

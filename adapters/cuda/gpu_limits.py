@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from tle_raw.adapters.cuda.tokens import tokenize
+from tle_raw.emulation.instructions import Call, calls
+from tle_raw.emulation.sites import Sites
 from tle_raw.errors import Context, Place, Row, SharedMemoryError, UnsupportedFeatureError
-from tle_raw.flir.cpu.team.instructions import Call, calls
-from tle_raw.flir.cpu.team.sites import Sites
-from tle_raw.linker.demangle import demangle
-from tle_raw.linker.llvm_text import Module, read_module
-from tle_raw.linker.references import reachable, references
-from tle_raw.linker.shared_memory import SharedVariable, static_shared
+from tle_raw.linker.llvm.references import reachable, references
+from tle_raw.linker.llvm.shared_memory import SharedVariable, static_shared
+from tle_raw.linker.llvm.text import Module, read_module
+from tle_raw.linker.machine_code.demangle import demangle
 
 MOST_STATIC_SHARED = 49152
 # Exchanges between the threads of a warp that name no mask: GPUs before sm_70 have them.

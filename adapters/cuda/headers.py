@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tle_raw.errors import ToolchainError
-from tle_raw.linker.wheels import package_folder, wheel_files, wheel_version
+from tle_raw.linker.tools.wheels import package_folder, wheel_files, wheel_version
 from tle_raw.store import LinkFolders
 
 OLDEST_CUDA = 12000  # the first with all fp8 types

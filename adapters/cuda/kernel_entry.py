@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from tle_raw.adapters.cuda.block_indices import GRID_FUNCTION
 from tle_raw.adapters.cuda.prototypes import Prototype
 from tle_raw.adapters.cuda.refusals import refuse_instructions
-from tle_raw.bound import POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.errors import Context, Place, SymbolError, UnsupportedFeatureError
-from tle_raw.linker.demangle import demangle
-from tle_raw.linker.functions import KERNEL_CONVENTIONS, read_function, read_global
-from tle_raw.linker.hoist_addresses import HoistedAddresses, hoist_addresses
-from tle_raw.linker.llvm_sizes import sizes_of
-from tle_raw.linker.llvm_text import Edit, Entity, Module, apply_edits, encode_name, read_module
-from tle_raw.linker.no_vectors import UNPACKED
-from tle_raw.linker.normalise import removal
-from tle_raw.linker.references import global_names, reachable, references, without_notes
-from tle_raw.linker.shared_memory import SHARED_SPACE
+from tle_raw.fragments.bound import POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.linker.llvm.functions import KERNEL_CONVENTIONS, read_function, read_global
+from tle_raw.linker.llvm.hoist_addresses import HoistedAddresses, hoist_addresses
+from tle_raw.linker.llvm.no_vectors import UNPACKED
+from tle_raw.linker.llvm.normalise import removal
+from tle_raw.linker.llvm.references import global_names, reachable, references, without_notes
+from tle_raw.linker.llvm.shared_memory import SHARED_SPACE
+from tle_raw.linker.llvm.sizes import sizes_of
+from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, encode_name, read_module
+from tle_raw.linker.machine_code.demangle import demangle
 
 # The variable below the user's code that holds the kernel's address: it tells its symbol.
 SYMBOL = "tle_raw_kernel"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tle_raw.adapter import Source
-from tle_raw.dtypes import ALIASES, DTYPES, DType
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row
-from tle_raw.signature import Parameter, Pointer, Signature
+from tle_raw.fragments.adapter import Source
+from tle_raw.fragments.dtypes import ALIASES, DTYPES, DType
+from tle_raw.fragments.signature import Parameter, Pointer, Signature
 
 # Arrays of complex numbers are memory of their parts.
 _PARTS = {"complex64": "f32", "complex128": "f64"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tle_raw.adapters.cuda.ports import ports
 from tle_raw.adapters.cuda.symbol import Callee, place_of
 from tle_raw.adapters.cuda.wrapper import deduced_names
-from tle_raw.bound import CONST, BoundSignature
 from tle_raw.errors import Context, Row, SignatureMismatchError
+from tle_raw.fragments.bound import CONST, BoundSignature
 
 HINT = (
     "arguments are passed in order, and a Const is the macro TLE_{0} or a template parameter; those are given by name, "

@@ -9,8 +9,8 @@ from tle_raw.adapters.cuda.diagnostics import Diagnostic, tidy
 from tle_raw.adapters.cuda.ports import Port, ports
 from tle_raw.adapters.cuda.spelling import fits
 from tle_raw.adapters.cuda.symbol import Callee
-from tle_raw.bound import BoundSignature
 from tle_raw.errors import Context, Place, Row, SignatureMismatchError
+from tle_raw.fragments.bound import BoundSignature
 
 NOTHING = "(nothing)"
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import tle_raw
 from tle_raw.adapters.cuda.refused_flags import check_define, check_flag
-from tle_raw.dialect_options import absolute_path, known_options, wrong_type
 from tle_raw.errors import DialectError
+from tle_raw.fragments.options import absolute_path, known_options, wrong_type
 
 NAMES = ("file", "source", "symbol", "include_dirs", "defines", "flags", "block", "grid", "shared", "extern_c")
 _PACKAGE = Path(tle_raw.__file__).parent / "include"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tle_raw.adapters.cuda.spelling import expected_type
-from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tle_raw.adapters.cuda.spelling import tile_type
-from tle_raw.dtypes import DType
-from tle_raw.signature import Const, Element, Parameter, Pointer, Signature, Tile
+from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.signature import Const, Element, Parameter, Pointer, Signature, Tile
 
 
 def prototype_text(name: str, signature: Signature) -> str:

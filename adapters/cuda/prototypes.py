@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.adapters.cuda.spelling import SAME
-from tle_raw.dtypes import DTYPES, DType
+from tle_raw.fragments.dtypes import DTYPES, DType
 
 PROBE = "tle_raw_probe"
 DUMP = ("-fsyntax-only", "-Xclang", "-ast-dump=json", "-Xclang", f"-ast-dump-filter={PROBE}")

@@ -8,10 +8,10 @@ from itertools import zip_longest
 from tle_raw.adapters.cuda.prototypes import CxxType, Prototype
 from tle_raw.adapters.cuda.spelling import expected_type
 from tle_raw.adapters.cuda.symbol import Callee, place_of
-from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
-from tle_raw.dtypes import DTYPES
 from tle_raw.errors import Context, Place, Row, SignatureError, SignatureMismatchError, UnsupportedFeatureError
-from tle_raw.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.dtypes import DTYPES
+from tle_raw.fragments.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature
 
 # The dtype of memory of which nothing is known.
 BYTE = "u8"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterator
 
 from tle_raw.adapters.cuda.diagnostics import Diagnostic
 from tle_raw.adapters.cuda.symbol import Callee, place_of
+from tle_raw.emulation.instructions import calls
+from tle_raw.emulation.sites import Sites
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
-from tle_raw.flir.cpu.team.instructions import calls
-from tle_raw.flir.cpu.team.sites import Sites
-from tle_raw.linker.llvm_text import Module
+from tle_raw.linker.llvm.text import Module
 
 _LAUNCH = re.compile(
     r"reference to __global__ function '(\w+)' in __(?:global|device|host)__"

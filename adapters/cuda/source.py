@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tle_raw.errors import FragmentSourceError
-from tle_raw.source_text import read_bytes
+from tle_raw.fragments.source_text import read_bytes
 
 SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter
-from tle_raw.dtypes import DTYPES
+from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter
+from tle_raw.fragments.dtypes import DTYPES
 
 # Other spellings of our dtypes' C++ types that mean the same type.
 SAME = {

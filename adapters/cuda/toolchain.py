@@ -20,7 +20,7 @@ from tle_raw.adapters.cuda.headers import (
     stub_folder,
 )
 from tle_raw.errors import ToolchainError
-from tle_raw.linker.wheels import package_folder
+from tle_raw.linker.tools.wheels import package_folder
 
 INCLUDE = Path(tle_raw.__file__).parent / "include"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from tle_raw.bound import BoundSignature
+from tle_raw.emulation.sites import Sites
 from tle_raw.errors import Context, Place, TLEError
-from tle_raw.flir.cpu.team.sites import Sites
-from tle_raw.linker.llvm_text import read_module
-from tle_raw.linker.references import reachable, references
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.linker.llvm.references import reachable, references
+from tle_raw.linker.llvm.text import read_module
 
 # By how they begin. Everything else is tried, in a process of its own, which takes half a second.
 _INTRINSICS = """

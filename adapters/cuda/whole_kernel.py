@@ -9,15 +9,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tle_raw.adapter import Adapter, Declaration, Source
+from tle_raw.adapters.common.compile_ahead import WARP, compile_ahead
+from tle_raw.adapters.common.kernel_text import kernel_of_text
 from tle_raw.adapters.cuda.launch_arguments import check_arguments
 from tle_raw.adapters.cuda.options import read_block, read_shared
-from tle_raw.compile_ahead import WARP, compile_ahead
-from tle_raw.dialect_options import known_options, wrong_type
-from tle_raw.dtypes import DType
 from tle_raw.errors import DialectError, LaunchError, Row, TLEError
-from tle_raw.kernel_text import kernel_of_text
-from tle_raw.signature import Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.adapter import Adapter, Declaration, Source
+from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.options import known_options, wrong_type
+from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature
 from tle_raw.target import Target, parse_target
 
 OPTIONS = ("block", "shared", "key")
@@ -123,7 +123,7 @@ class GlobalKernel:
         return self._kernels[blocks]
 
     def _region(self, block: Block) -> Any:
-        from tle_raw.fragments import declare
+        from tle_raw.fragments.fragment import declare
 
         given = self._declaration
         shared = self._shared(block) if callable(self._shared) else self._shared

@@ -12,11 +12,11 @@ from tle_raw.adapters.cuda.options import Options
 from tle_raw.adapters.cuda.ports import Port, local, ports
 from tle_raw.adapters.cuda.prototypes import probe_lines
 from tle_raw.adapters.cuda.symbol import Callee
-from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
-from tle_raw.dtypes import DType
 from tle_raw.errors import Place
+from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.source_text import place_of_text
 from tle_raw.identity import entry_name
-from tle_raw.source_text import place_of_text
 
 # Diagnostics in generated lines carry this file name.
 LABEL = "<tle_raw wrapper>"

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import tle_raw
-from tle_raw.adapter import Declaration, Source
 from tle_raw.adapters.cuda import CudaAdapter
 from tle_raw.adapters.cupy.flags import clang_flags
 from tle_raw.adapters.cupy.installed import headers, version
 from tle_raw.adapters.cupy.objects import declaration_of, is_cupy_object
+from tle_raw.fragments.adapter import Declaration, Source
 
 # NVRTC knows assert() by itself, and CuPy's headers tell by this macro of nvcc's that no older compiler reads them.
 _BEFORE = Path(tle_raw.__file__).parent / "include" / "tle_raw" / "cupy_text.h"

@@ -9,10 +9,10 @@ from tle_raw.adapters.cuda.tokens import Token, tokenize
 from tle_raw.adapters.cuda.wrapper import at_its_line
 from tle_raw.adapters.cupy.parameters import INDEX, SIZE, Argument, read_parameters, type_lines
 from tle_raw.adapters.cupy.uses import asks_size, check_raw, is_written_whole, needs_index
-from tle_raw.dtypes import DTYPES
 from tle_raw.errors import Place, Row, SignatureError, UnsupportedFeatureError
-from tle_raw.signature import IN, INOUT, Element, Parameter, Pointer, Scalar, Signature
-from tle_raw.source_text import place_of_text
+from tle_raw.fragments.dtypes import DTYPES
+from tle_raw.fragments.signature import IN, INOUT, Element, Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.source_text import place_of_text
 
 SYMBOL = "tle_raw_elementwise"
 INDEXER = "_ind"

@@ -6,8 +6,8 @@ import re
 import sys
 from collections.abc import Sequence
 
-from tle_raw.linker.wheels import package_folder
-from tle_raw.tested_package import TestedPackage
+from tle_raw.adapters.common.tested_package import TestedPackage
+from tle_raw.linker.tools.wheels import package_folder
 
 # A wheel is called after the CUDA release that it was built for: cupy-cuda12x, cupy-cuda13x.
 PACKAGE = TestedPackage("cupy", "CuPy", "cupy", "13.6", "15")

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tle_raw.adapter import Declaration
 from tle_raw.adapters.cupy import elementwise, reduction
 from tle_raw.adapters.cupy.installed import check_version, headers
 from tle_raw.errors import DialectError, FragmentSourceError, UnsupportedFeatureError
-from tle_raw.linker.demangle import demangle
-from tle_raw.signature import Signature
+from tle_raw.fragments.adapter import Declaration
+from tle_raw.fragments.signature import Signature
+from tle_raw.linker.machine_code.demangle import demangle
 
 _GENERATED = {"ElementwiseKernel": ("types",), "ReductionKernel": ("types", "scalars", "axis")}
 _COMPLEX_HEADER = re.compile(r"^([ \t]*#[ \t]*include[ \t]*)[<\"]cuComplex\.h[>\"]", re.MULTILINE)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.dtypes import DType, parse_dtype
 from tle_raw.errors import Place, Row, SignatureError
+from tle_raw.fragments.dtypes import DType, parse_dtype
 
 # Names that CuPy's loops have around an operation.
 INDEX, SIZE = "i", "size"

@@ -11,8 +11,8 @@ from tle_raw.adapters.cupy.elementwise import header_lines
 from tle_raw.adapters.cupy.parameters import Argument, read_parameters, type_lines
 from tle_raw.adapters.cupy.uses import asks_size, check_raw
 from tle_raw.errors import DialectError, Place, Row, SignatureError, UnsupportedFeatureError
-from tle_raw.signature import IN, OUT, Parameter, Pointer, Scalar, Signature, Tile
-from tle_raw.source_text import place_of_text
+from tle_raw.fragments.signature import IN, OUT, Parameter, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.source_text import place_of_text
 
 SYMBOL = "tle_raw_reduction"
 # Names of a call's extents: longer than the letters that stand for types.

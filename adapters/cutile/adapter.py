@@ -9,7 +9,6 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cutile import objects
 from tle_raw.adapters.cutile.argument_types import ArgumentType
 from tle_raw.adapters.cutile.hints import note_dropped_hints, note_kernel_hints
@@ -18,9 +17,10 @@ from tle_raw.adapters.cutile.options import Options, read_options
 from tle_raw.adapters.cutile.parameters import FunctionParameter, match_arguments, read_parameters
 from tle_raw.adapters.cutile.reachable_source import reachable_source
 from tle_raw.adapters.cutile.whole_kernel import WholeKernel, make_whole_kernel
-from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError
-from tle_raw.signature import Signature
+from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.signature import Signature
 from tle_raw.target import Target
 
 

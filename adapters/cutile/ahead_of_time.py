@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tle_raw.dtypes import parse_dtype
 from tle_raw.errors import DialectError
+from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.target import parse_target
 
 ALIGNED = [["tt.divisibility", 16]]

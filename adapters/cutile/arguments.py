@@ -18,9 +18,9 @@ from tle_raw.adapters.cutile.argument_types import (
 )
 from tle_raw.adapters.cutile.dtypes import cutile_dtype, triton_name
 from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
-from tle_raw.bound import CONST, POINTER, SCALAR, TILE, BoundParameter
-from tle_raw.dtypes import parse_dtype
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError
+from tle_raw.fragments.bound import CONST, POINTER, SCALAR, TILE, BoundParameter
+from tle_raw.fragments.dtypes import parse_dtype
 
 ARRAY = "(pointer, (sizes...), (strides...))"
 MOST_DIMS = 5

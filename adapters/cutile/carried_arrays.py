@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.adapters.cutile.dtypes import CARRIED
-from tle_raw.dtypes import parse_dtype
 from tle_raw.errors import ArgumentTypeError, Row, TLEError
+from tle_raw.fragments.dtypes import parse_dtype
 
 
 def carried_dtype(values: Any) -> str | None:

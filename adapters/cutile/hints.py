@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle_raw.region_notes import note
+from tle_raw.regions.notes import note
 
 OF_ACCESSES = ("latency", "allow_tma")
 OF_KERNELS = ("num_ctas", "occupancy", "num_worker_warps")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from types import ModuleType
 
-from tle_raw.tested_package import TestedPackage
+from tle_raw.adapters.common.tested_package import TestedPackage
 
 # cuTile promises that its bytecode stays, not that its typed IR does.
 PACKAGE = TestedPackage("cuda-tile", "cuTile", "cutile", "1.6", "1.8")

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from tle_raw.errors import FragmentSourceError, Place
-from tle_raw.source_text import place_of_function
+from tle_raw.fragments.source_text import place_of_function
 
 
 def is_kernel(candidate: object) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tle_raw.adapters.cutile.dtypes import CARRIED
-from tle_raw.dialect_options import known_options, wrong_type
 from tle_raw.errors import DialectError
+from tle_raw.fragments.options import known_options, wrong_type
 
 NAMES = ("grid", "dtypes", "lists", "alias", "alone", "multiples")
 

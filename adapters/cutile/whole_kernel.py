@@ -7,15 +7,15 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tle_raw.adapter import Adapter, Declaration, Source
+from tle_raw.adapters.common.kernel_text import kernel_of_text
 from tle_raw.adapters.cutile.ahead_of_time import compile_ahead
 from tle_raw.adapters.cutile.carried_arrays import as_bytes, carried_dtype, check_dtype
 from tle_raw.adapters.cutile.overlap import overlapping
 from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
 from tle_raw.adapters.cutile.seen_launches import SeenLaunches
-from tle_raw.array_arguments import array
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, Row
-from tle_raw.kernel_text import kernel_of_text
+from tle_raw.fragments.adapter import Adapter, Declaration, Source
+from tle_raw.fragments.array_arguments import array
 from tle_raw.thread_lock import ThreadLock
 
 WARPS = 4  # Triton's own default
@@ -88,7 +88,7 @@ class WholeKernel:
 
     def _make(self, forms: Sequence[Form], alias: tuple[tuple[str, str], ...], multiples: Multiples) -> Any:
         """Nothing stands around the region: no barriers are due at its border."""
-        from tle_raw.fragments import declare
+        from tle_raw.fragments.fragment import declare
 
         leaves = [leaf for form in forms for leaf in form.leaves]
         lists = tuple(leaf.path for leaf in leaves if leaf.kind == "list")

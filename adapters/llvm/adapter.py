@@ -6,19 +6,19 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.llvm.bitcode import disassemble, is_bitcode
 from tle_raw.adapters.llvm.callee import default_symbol
 from tle_raw.adapters.llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.llvm.lines import read
 from tle_raw.adapters.llvm.options import Options, read_options
 from tle_raw.adapters.llvm.prototype import prototype_text
-from tle_raw.bound import BoundSignature
 from tle_raw.errors import CompilationFailed, FragmentSourceError, Place
-from tle_raw.linker.clang import find_clang
-from tle_raw.linker.llvm_text import UnreadableIRError
-from tle_raw.signature import Signature
-from tle_raw.source_text import place_of_text, read_bytes
+from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.signature import Signature
+from tle_raw.fragments.source_text import place_of_text, read_bytes
+from tle_raw.linker.llvm.text import UnreadableIRError
+from tle_raw.linker.tools.clang import find_clang
 from tle_raw.target import Target
 
 SUFFIXES = (".ll", ".bc")

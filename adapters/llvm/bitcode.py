@@ -8,8 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tle_raw.errors import FragmentSourceError, ToolchainError
-from tle_raw.linker.child_process import CHILD_STACK, Finished, Limits, default_memory, python_child, run_child
-from tle_raw.linker.clang import find_clang
+from tle_raw.linker.processes.child_process import (
+    CHILD_STACK,
+    Finished,
+    Limits,
+    default_memory,
+    python_child,
+    run_child,
+)
+from tle_raw.linker.tools.clang import find_clang
 
 CHILD = Path(__file__).with_name("bitcode_child.py")
 INSTALL = "pip install 'tle_raw[llvm]'"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from tle_raw.adapters.llvm.lines import place_at
 from tle_raw.errors import Context, Place, SignatureMismatchError, SymbolError, UnsupportedFeatureError
-from tle_raw.linker.demangle import demangle
-from tle_raw.linker.functions import Function, FunctionType, read_function, read_global
-from tle_raw.linker.llvm_text import Entity, Module, Token
+from tle_raw.linker.llvm.functions import Function, FunctionType, read_function, read_global
+from tle_raw.linker.llvm.text import Entity, Module, Token
+from tle_raw.linker.machine_code.demangle import demangle
 
 # Words between `define` and the result that change how a function is called.
 _CONVENTION = re.compile(r"\w+cc|cc\d*|ccc|spir_func|ptx_device|amdgpu_\w+|\w+_kernel|x86_\w+|arm_\w+")

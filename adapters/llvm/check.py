@@ -11,12 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.adapters.llvm.lines import refusal
-from tle_raw.bound import BoundSignature
-from tle_raw.compilation import older_llvm
 from tle_raw.errors import CompilationFailed, Context, Place, ToolchainError, UnsupportedFeatureError
-from tle_raw.linker.child_process import CHILD_STACK, Finished, Limits, default_memory, python_child, run_child
-from tle_raw.linker.clang import find_clang
-from tle_raw.linker.temporary_folder import temporary_folder
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.compilation import older_llvm
+from tle_raw.linker.processes.child_process import (
+    CHILD_STACK,
+    Finished,
+    Limits,
+    default_memory,
+    python_child,
+    run_child,
+)
+from tle_raw.linker.processes.temporary_folder import temporary_folder
+from tle_raw.linker.tools.clang import find_clang
 
 # What is no intrinsic for the running LLVM becomes a call of a function.
 _INTRINSIC_CALL = re.compile(r"^\s*call[^;\n]*?\b(llvm\.[\w.$]+)", re.MULTILINE)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from tle_raw.adapter import CompilerOutput
 from tle_raw.adapters.llvm.callee import Callee, find_callee
 from tle_raw.adapters.llvm.check import Function, Tried, try_code, verify
 from tle_raw.adapters.llvm.entry import added_text, entry_text, thread_text, with_added
@@ -15,15 +14,16 @@ from tle_raw.adapters.llvm.layout import check_intrinsics, check_target
 from tle_raw.adapters.llvm.lines import read, unreadable
 from tle_raw.adapters.llvm.mismatch import ambiguous, mismatch
 from tle_raw.adapters.llvm.readings import other_meaning
-from tle_raw.bound import BoundSignature
+from tle_raw.emulation import TEAM_ARCH, DeviceCode, make_team
 from tle_raw.errors import DialectError, Place, TLEError
-from tle_raw.flir.cpu.team import TEAM_ARCH, DeviceCode, make_team
+from tle_raw.fragments.adapter import CompilerOutput
+from tle_raw.fragments.bound import BoundSignature
 from tle_raw.identity import entry_name
-from tle_raw.linker.clang import find_clang
 from tle_raw.linker.device_code import optimise_for_device
-from tle_raw.linker.llvm_text import Module, UnreadableIRError
-from tle_raw.linker.shared_memory import static_shared
-from tle_raw.linker.symbols import refuse_unlinkable
+from tle_raw.linker.llvm.shared_memory import static_shared
+from tle_raw.linker.llvm.symbols import refuse_unlinkable
+from tle_raw.linker.llvm.text import Module, UnreadableIRError
+from tle_raw.linker.tools.clang import find_clang
 from tle_raw.linker.unresolved import check_resolved
 from tle_raw.target import Target
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tle_raw.adapters.llvm.callee import Callee
 from tle_raw.adapters.llvm.forms import ADDRESS, GENERIC, SHARED, Argument, Layout
-from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
-from tle_raw.linker.llvm_text import Module, encode_name
+from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.linker.llvm.text import Module, encode_name
 
 THREAD = "llvm.nvvm.read.ptx.sreg.tid.x"
 

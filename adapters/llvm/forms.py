@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tle_raw.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
-from tle_raw.dtypes import DType
-from tle_raw.linker.functions import FunctionType
+from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.dtypes import DType
+from tle_raw.linker.llvm.functions import FunctionType
 
 SHARED, GENERIC, GLOBAL, ADDRESS, LAYOUT = "ptr addrspace(3)", "ptr", "ptr addrspace(1)", "i32", "i64"
 # The forms. A tile is one parameter or a memref descriptor; a constant may be absent; an element that is updated

@@ -6,8 +6,8 @@ import re
 
 from tle_raw.adapters.llvm.lines import place_at
 from tle_raw.errors import Context, LinkError, Place, Row, UnsupportedFeatureError
-from tle_raw.linker.llvm_text import Entity, Module, unreadable
-from tle_raw.linker.references import reachable, references
+from tle_raw.linker.llvm.references import reachable, references
+from tle_raw.linker.llvm.text import Entity, Module, unreadable
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # Types and their ABI alignments in bits, which are the same in every LLVM's layout of this target.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tle_raw.errors import CompilationFailed, Context, Place
-from tle_raw.linker.llvm_text import Module, UnreadableIRError, line_of, read_module
+from tle_raw.linker.llvm.text import Module, UnreadableIRError, line_of, read_module
 
 # Of LLVM's parser, as llvmlite and clang print it.
 _DIAGNOSTIC = re.compile(r"^(?:<[^>]*>|[^\s:]+):(\d+):(\d+): error: (.*)", re.MULTILINE)

@@ -43,7 +43,7 @@ class Refused(Exception):
 def printed(text: str) -> str:
     """The module as LLVM prints it: nothing of it can be read in two ways. Debug info that is wrong has gone."""
     from tle_raw.linker.device_code import parse
-    from tle_raw.linker.llvmlite_binding import load_llvmlite
+    from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 
     llvm = load_llvmlite()
     with llvm.create_context() as context:
@@ -76,7 +76,7 @@ def generated(text: str, added: str, root: str, arch: str, features: str, older:
     import triton
     from triton._C.libtriton import ir, llvm, nvidia
 
-    from tle_raw.linker.normalise import normalise
+    from tle_raw.linker.llvm.normalise import normalise
 
     context = ir.context()
     ir.load_dialects(context)

@@ -7,8 +7,8 @@ from itertools import zip_longest
 
 from tle_raw.adapters.llvm.callee import Callee
 from tle_raw.adapters.llvm.forms import Layout, layouts
-from tle_raw.bound import TILE, BoundParameter, BoundSignature
 from tle_raw.errors import Context, Row, SignatureMismatchError
+from tle_raw.fragments.bound import TILE, BoundParameter, BoundSignature
 
 NOTHING = "(nothing)"
 

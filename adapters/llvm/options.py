@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tle_raw.dialect_options import absolute_path, known_options
 from tle_raw.errors import DialectError
+from tle_raw.fragments.options import absolute_path, known_options
 
 NAMES = ("file", "source", "symbol")
 ALIASES = {"extern_func_name": "symbol"}  # FlagTree's name

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tle_raw.dtypes import DType
-from tle_raw.linker.llvm_text import encode_name
-from tle_raw.signature import Const, Element, Parameter, Pointer, Signature, Tile
+from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.signature import Const, Element, Parameter, Pointer, Signature, Tile
+from tle_raw.linker.llvm.text import encode_name
 
 _WORDS = {"In": "read", "Out": "written", "InOut": "read and written"}
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from tle_raw.adapters.llvm.forms import PLAIN, Argument, Layout, forms_of, of_form
-from tle_raw.bound import CONST, BoundParameter, BoundSignature
-from tle_raw.linker.functions import FunctionType
+from tle_raw.fragments.bound import CONST, BoundParameter, BoundSignature
+from tle_raw.linker.llvm.functions import FunctionType
 
 
 def left_out(bound: BoundSignature, layout: Layout) -> tuple[BoundParameter, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.mlir.check_types import check_types, lowered_names
 from tle_raw.adapters.mlir.describe import Finding, describe
@@ -18,10 +17,11 @@ from tle_raw.adapters.mlir.read_module import BYTECODE, ModuleText, is_module, r
 from tle_raw.adapters.mlir.reshape_block import reshape_block
 from tle_raw.adapters.mlir.routes import identity
 from tle_raw.adapters.mlir.symbols import choose_function, default_symbol
-from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
-from tle_raw.signature import Signature
-from tle_raw.source_text import is_path, place_of_text, read_bytes
+from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.signature import Signature
+from tle_raw.fragments.source_text import is_path, place_of_text, read_bytes
 from tle_raw.target import Target
 
 SUFFIXES = (".mlir", ".mlirbc")

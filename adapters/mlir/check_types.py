@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tle_raw.adapters.mlir.functions import Function
-from tle_raw.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
-from tle_raw.dtypes import DType
 from tle_raw.errors import Context, Place, Row, SignatureMismatchError
-from tle_raw.mlir_types import element_type
+from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.mlir_types import element_type
 
 NOTHING = "(nothing)"
 _POINTERS = ("!llvm.ptr<1>", "!llvm.ptr")

@@ -9,8 +9,8 @@ from typing import Any
 import tle_raw.errors as errors
 from tle_raw.adapters.mlir.diagnostics import explain
 from tle_raw.errors import CompilationFailed, Context, Place, Row, TLEError
-from tle_raw.linker.child_process import CHILD_STACK, Limits, default_memory, python_child, run_child
-from tle_raw.linker.temporary_folder import temporary_folder
+from tle_raw.linker.processes.child_process import CHILD_STACK, Limits, default_memory, python_child, run_child
+from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.target import Target
 
 WORKER = Path(__file__).with_name("worker.py")

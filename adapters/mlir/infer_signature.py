@@ -7,8 +7,8 @@ import re
 
 from tle_raw.adapters.mlir.functions import Function
 from tle_raw.errors import SignatureError
-from tle_raw.mlir_types import parameter_type
-from tle_raw.signature import IN, INOUT, Parameter, Scalar, Signature, Tile
+from tle_raw.fragments.mlir_types import parameter_type
+from tle_raw.fragments.signature import IN, INOUT, Parameter, Scalar, Signature, Tile
 
 
 def infer_signature(function: Function) -> Signature:

@@ -12,7 +12,7 @@ from tle_raw.adapters.mlir.device_calls import lower_device_calls
 from tle_raw.adapters.mlir.locations import FILE, with_users_lines
 from tle_raw.adapters.mlir.upstream_functions import as_llvm_functions
 from tle_raw.errors import Place
-from tle_raw.linker.temporary_folder import temporary_folder
+from tle_raw.linker.processes.temporary_folder import temporary_folder
 
 # Fragments reach the linker as device IR of this kind; Triton replaces both when it links them.
 TRIPLE = "nvptx64-nvidia-cuda"

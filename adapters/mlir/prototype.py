@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tle_raw.dtypes import DTYPES, DType
-from tle_raw.mlir_types import element_type
-from tle_raw.signature import IN, Const, Element, Parameter, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.dtypes import DTYPES, DType
+from tle_raw.fragments.mlir_types import element_type
+from tle_raw.fragments.signature import IN, Const, Element, Parameter, Pointer, Scalar, Signature, Tile
 
 _WORDS = {"In": "read", "Out": "written", "InOut": "read and written"}
 

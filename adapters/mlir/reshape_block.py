@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tle_raw.linker.llvm_text import Edit, apply_edits, read_module
-from tle_raw.linker.references import global_names
+from tle_raw.linker.llvm.references import global_names
+from tle_raw.linker.llvm.text import Edit, apply_edits, read_module
 
 _THREAD, _BLOCK = "llvm.nvvm.read.ptx.sreg.tid.", "llvm.nvvm.read.ptx.sreg.ntid."
 _AXES = "xyz"

@@ -12,7 +12,7 @@ from tle_raw.adapters.mlir.older_spelling import older_spelling
 from tle_raw.adapters.mlir.place_memory import place_memory
 from tle_raw.adapters.mlir.share_loops import share_loops
 from tle_raw.errors import CompilationFailed, Context, Place, UnsupportedFeatureError
-from tle_raw.linker.older_literals import older_literals
+from tle_raw.linker.llvm.older_literals import older_literals
 
 _TO_MEMORY = "one-shot-bufferize, convert-bufferization-to-memref"
 # Everything that can be a parallel loop becomes one; each is then given to the threads of the block. Functions are

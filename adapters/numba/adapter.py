@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cuda.options import read_block
 from tle_raw.adapters.cuda.whole_kernel import make_whole_kernel
 from tle_raw.adapters.llvm.device import DeviceIR, compile_device_ir
@@ -18,12 +17,13 @@ from tle_raw.adapters.numba.installed import PACKAGE, load
 from tle_raw.adapters.numba.lower import ENTRY, lower
 from tle_raw.adapters.numba.types import arguments_of, dtype_of, read_types, signature_for, types_of
 from tle_raw.adapters.numba.whole_kernel import ArrayKernel
-from tle_raw.bound import BoundSignature
-from tle_raw.dialect_options import known_options, wrong_type
 from tle_raw.errors import DialectError, FragmentSourceError, Place, UnsupportedFeatureError
-from tle_raw.linker.llvmlite_binding import llvmlite_identity
-from tle_raw.signature import Signature
-from tle_raw.source_text import place_of_function
+from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.options import known_options, wrong_type
+from tle_raw.fragments.signature import Signature
+from tle_raw.fragments.source_text import place_of_function
+from tle_raw.linker.tools.llvmlite_binding import llvmlite_identity
 from tle_raw.target import Target
 
 OPTIONS = ("types", "block", "capability", "shared", "grid", "symbol")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from tle_raw.tested_package import TestedPackage
+from tle_raw.adapters.common.tested_package import TestedPackage
 from tle_raw.thread_lock import ThreadLock
 
 PACKAGE = TestedPackage("numba-cuda", "Numba's CUDA target", "numba", "0.30", "0.31")

@@ -13,9 +13,9 @@ from tle_raw.adapters.numba.instructions import INSTRUCTIONS
 from tle_raw.adapters.numba.types import Argument
 from tle_raw.adapters.numba.words import wrapper
 from tle_raw.errors import CompilationFailed, UnsupportedFeatureError
-from tle_raw.linker.llvm_text import UnreadableIRError
-from tle_raw.linker.llvmlite_binding import load_llvmlite_for_gpus
-from tle_raw.linker.opaque_pointers import opaque_pointers
+from tle_raw.linker.llvm.opaque_pointers import opaque_pointers
+from tle_raw.linker.llvm.text import UnreadableIRError
+from tle_raw.linker.tools.llvmlite_binding import load_llvmlite_for_gpus
 
 ENTRY = "tle_numba_entry"
 TRIPLE = 'target triple = "nvptx64-nvidia-cuda"\n'

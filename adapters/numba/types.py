@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.dtypes import DType, parse_dtype
 from tle_raw.errors import DialectError, Row, SignatureError, UnsupportedFeatureError
-from tle_raw.signature import IN, INOUT, Element, Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.dtypes import DType, parse_dtype
+from tle_raw.fragments.signature import IN, INOUT, Element, Parameter, Pointer, Scalar, Signature
 
 _NAMES = {"boolean": "bool", "bool": "bool"}
 

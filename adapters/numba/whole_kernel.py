@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tle_raw.adapter import Source
 from tle_raw.adapters.cuda.whole_kernel import GlobalKernel, Grid
 from tle_raw.adapters.numba.types import Argument
 from tle_raw.errors import ArgumentTypeError, Row
+from tle_raw.fragments.adapter import Source
 
 
 class ArrayKernel:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.adapters.numba.types import Argument, dtype_of
-from tle_raw.linker.llvm_text import encode_name
+from tle_raw.linker.llvm.text import encode_name
 
 # How Numba keeps in memory what LLVM has types for.
 _STORED = {"i1": "i8", "half": "i16"}

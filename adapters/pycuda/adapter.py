@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tle_raw.adapter import Declaration, Source
 from tle_raw.adapters.cuda import CudaAdapter
 from tle_raw.adapters.pycuda.declare import Recipe
 from tle_raw.adapters.pycuda.recorded import declaration_of, is_pycuda_object
-from tle_raw.dialect_options import known_options
+from tle_raw.fragments.adapter import Declaration, Source
+from tle_raw.fragments.options import known_options
 
 
 class PycudaAdapter(CudaAdapter):

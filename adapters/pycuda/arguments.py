@@ -8,8 +8,8 @@ from typing import Any
 
 from tle_raw.adapters.cuda.declarations import functions
 from tle_raw.adapters.cuda.prototypes import number_dtype, parts_dtype
-from tle_raw.dtypes import DType, parse_dtype
 from tle_raw.errors import Place, Row, SignatureError, TLEError
+from tle_raw.fragments.dtypes import DType, parse_dtype
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import Declaration
 from tle_raw.errors import Place, TLEError
-from tle_raw.signature import Signature
+from tle_raw.fragments.adapter import Declaration
+from tle_raw.fragments.signature import Signature
 
 # PyCUDA's header of complex numbers, which its own generated kernels include.
 COMPLEX_HEADER = "#include <pycuda-complex.hpp>"
@@ -52,7 +52,7 @@ def declare_text(
 ) -> Any:
     """A fragment of the dialect "pycuda"; with a recipe it can be launched alone, too."""
     from tle_raw.adapters.pycuda.adapter import PycudaAdapter
-    from tle_raw.fragments import declare
+    from tle_raw.fragments.fragment import declare
 
     given = {"source": text, "symbol": symbol, **options}
     folder = Path(place.file).resolve().parent if Path(place.file).exists() else Path.cwd()
@@ -84,7 +84,7 @@ def generated_options(options: Any) -> dict[str, Any]:
 
 def pycuda_headers() -> Sequence[str]:
     """The folder of PyCUDA's own headers, where PyCUDA is installed."""
-    from tle_raw.linker.wheels import package_folder
+    from tle_raw.linker.tools.wheels import package_folder
 
     folder = package_folder("pycuda")
     return [str(folder / "cuda")] if folder and (folder / "cuda").is_dir() else []

@@ -11,10 +11,10 @@ from tle_raw.adapters.pycuda.arguments import Argument, read_arguments
 from tle_raw.adapters.pycuda.declare import Recipe, caller_place, declare_text, generated_options
 from tle_raw.adapters.pycuda.element_uses import INDEX, uses_of
 from tle_raw.adapters.pycuda.elementwise_memory import Loop, headers
-from tle_raw.dtypes import DTYPES
 from tle_raw.errors import DialectError, Place, Row, SignatureError, UnsupportedFeatureError
-from tle_raw.signature import INOUT, Element, Parameter, Scalar, Signature
-from tle_raw.source_text import place_of_text
+from tle_raw.fragments.dtypes import DTYPES
+from tle_raw.fragments.signature import INOUT, Element, Parameter, Scalar, Signature
+from tle_raw.fragments.source_text import place_of_text
 
 _SYMBOL = "tle_raw_elementwise"
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from tle_raw.adapter import Declaration
 from tle_raw.errors import FragmentSourceError, ToolchainError
+from tle_raw.fragments.adapter import Declaration
 
 _NOTE = "_tle_raw_made_of"
 _NOTED = ("SourceModule", "ReductionKernel", "InclusiveScanKernel", "ExclusiveScanKernel")

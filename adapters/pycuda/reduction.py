@@ -9,9 +9,9 @@ from typing import Any
 from tle_raw.adapters.cuda.wrapper import at_its_line
 from tle_raw.adapters.pycuda.arguments import Argument, dtype_of, read_arguments
 from tle_raw.adapters.pycuda.declare import Recipe, caller_place, declare_text, generated_options
-from tle_raw.dtypes import DType
 from tle_raw.errors import DialectError, Place, Row, SignatureError
-from tle_raw.signature import OUT, Parameter, Scalar, Signature, Tile
+from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.signature import OUT, Parameter, Scalar, Signature, Tile
 
 _SYMBOL, RESULT, COUNT = "tle_raw_reduction", "out", "n"
 

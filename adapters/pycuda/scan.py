@@ -8,7 +8,7 @@ from tle_raw.adapters.cuda.wrapper import at_its_line
 from tle_raw.adapters.pycuda.arguments import dtype_of
 from tle_raw.adapters.pycuda.declare import caller_place, declare_text, generated_options
 from tle_raw.errors import DialectError
-from tle_raw.signature import INOUT, Parameter, Signature, Tile
+from tle_raw.fragments.signature import INOUT, Parameter, Signature, Tile
 
 _SYMBOL = "tle_raw_scan"
 

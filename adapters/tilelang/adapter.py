@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.tilelang import objects
 from tle_raw.adapters.tilelang.installed import installed_version, load_tilelang
 from tle_raw.adapters.tilelang.launch_descriptors import LaunchDescriptors
@@ -19,11 +18,12 @@ from tle_raw.adapters.tilelang.options import Options, block_indices, read_optio
 from tle_raw.adapters.tilelang.program import Program, read_program
 from tle_raw.adapters.tilelang.read_signature import read_signature
 from tle_raw.adapters.tilelang.whole_kernel import WholeKernel, make_whole_kernel
-from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, FragmentSourceError, ToolchainError
+from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.signature import Signature
 from tle_raw.identity import digest
 from tle_raw.porting import Answer, PortRequest
-from tle_raw.signature import Signature
 from tle_raw.target import Target
 
 

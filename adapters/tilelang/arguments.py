@@ -8,8 +8,8 @@ from typing import Any
 from tle_raw.adapters.tilelang.dtypes import dtype_of
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.regions import constant
-from tle_raw.dtypes import parse_dtype
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, ShapeError
+from tle_raw.fragments.dtypes import parse_dtype
 
 
 def read_sizes(program: Program, arguments: Sequence[Any], names: Sequence[str] | None = None) -> dict[str, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle_raw.dtypes import DType, parse_dtype
 from tle_raw.errors import SignatureError
+from tle_raw.fragments.dtypes import DType, parse_dtype
 
 _OURS = {
     "bool": "i1",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from types import ModuleType
 
-from tle_raw.tested_package import TestedPackage
+from tle_raw.adapters.common.tested_package import TestedPackage
 
 # TileLang's IR changes from one version to the next.
 PACKAGE = TestedPackage("tilelang", "TileLang", "tilelang", "0.1.15", "0.2")

@@ -13,7 +13,7 @@ from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.regions import constant, is_parallel, linear_form, region_of, uses
 from tle_raw.errors import Place, Row, SignatureError
-from tle_raw.signature import IN, INOUT, OUT
+from tle_raw.fragments.signature import IN, INOUT, OUT
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.installed import load_tilelang
 from tle_raw.errors import CompilationFailed, FragmentSourceError, Place, TLEError
-from tle_raw.source_text import place_of_function
+from tle_raw.fragments.source_text import place_of_function
 
 _PACKAGES = ("tilelang", "tvm")
 

@@ -10,9 +10,9 @@ from tle_raw.adapters.tilelang.linked.descriptors import DESCRIPTORS
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.program import Program, is_call
 from tle_raw.adapters.tilelang.regions import constant, is_global
-from tle_raw.dtypes import parse_dtype
 from tle_raw.errors import SignatureError
-from tle_raw.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.dtypes import parse_dtype
+from tle_raw.fragments.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature, Tile
 
 
 def read_signature(

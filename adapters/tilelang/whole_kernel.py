@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import Adapter, Declaration, Source
+from tle_raw.adapters.common.compile_ahead import WARP, compile_ahead
+from tle_raw.adapters.common.kernel_text import kernel_of_text
 from tle_raw.adapters.tilelang.arguments import read_grid, read_sizes
 from tle_raw.adapters.tilelang.dtypes import torch_dtype
 from tle_raw.adapters.tilelang.launch_descriptors import TMA
 from tle_raw.adapters.tilelang.linked import launched_threads
 from tle_raw.adapters.tilelang.program import Program
-from tle_raw.compile_ahead import WARP, compile_ahead
 from tle_raw.errors import DialectError, UntraceableError
-from tle_raw.kernel_text import kernel_of_text
+from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.target import Target, current_target, parse_target
 
 
@@ -143,7 +143,7 @@ class WholeKernel:
         return tuple(stand_ins.get(name, given) for name, given in zip(self.program.order, arguments))
 
     def _declare(self, route: str | None, tma: bool) -> Any:
-        from tle_raw.fragments import declare
+        from tle_raw.fragments.fragment import declare
 
         source = self._source
         if route == "linked" and not source.data.options.route:

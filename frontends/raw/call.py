@@ -10,9 +10,6 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.binding import bind, bind_untyped, match_arguments
-from tle_raw.bound import BoundSignature
-from tle_raw.dtypes import parse_dtype
 from tle_raw.errors import (
     ArgumentCountError,
     ArgumentTypeError,
@@ -24,20 +21,23 @@ from tle_raw.errors import (
     TLEError,
 )
 from tle_raw.flir.hooks import check_joined
-from tle_raw.flir.nvidia.locations import first_place
-from tle_raw.fragments import Fragment
-from tle_raw.frontends.raw.effects import emit_effects
-from tle_raw.frontends.raw.emit import emit_element, emit_region
-from tle_raw.frontends.raw.interpret import (
+from tle_raw.fragments.binding import bind, bind_untyped, match_arguments
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.dtypes import parse_dtype
+from tle_raw.fragments.fragment import Fragment
+from tle_raw.fragments.signature import Signature, Tile
+from tle_raw.linker.mlir.locations import first_place
+from tle_raw.regions.effects import emit_effects
+from tle_raw.regions.emit import emit_element, emit_region
+from tle_raw.regions.interpret import (
     in_interpreter,
     interpret_region,
     interpreted_call_site,
     remember_region,
 )
-from tle_raw.frontends.raw.ports import RegionRecord
-from tle_raw.frontends.raw.trace import interpret_traced, trace_region
-from tle_raw.frontends.raw.values import describe
-from tle_raw.signature import Signature, Tile
+from tle_raw.regions.ports import RegionRecord
+from tle_raw.regions.trace import interpret_traced, trace_region
+from tle_raw.regions.values import describe
 
 
 def call_fragment(

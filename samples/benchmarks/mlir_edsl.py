@@ -19,7 +19,7 @@ import measure
 import tle_raw
 from tle_raw import InOut, Pointer, Scalar, Tile, mlir
 from tle_raw.adapters.mlir.edsl import build, read_function
-from tle_raw.binding import bind_names
+from tle_raw.fragments.binding import bind_names
 from tle_raw.target import parse_target
 
 MOST = 20.0  # milliseconds for 100 lines

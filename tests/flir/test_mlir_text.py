@@ -3,8 +3,8 @@
 import pytest
 
 from tle_raw.errors import RegionError
-from tle_raw.flir.nvidia.mlir_text import block_ids, read_operation, value_uses
 from tle_raw.flir.nvidia.replace_ports import shared_type
+from tle_raw.linker.mlir.text import block_ids, read_operation, value_uses
 
 LINE = (
     '      %r = tt.extern_elementwise %a, %b_1 {libname = "{\\22k\\22: [1, 2]} \\\\ %x", libpath = "", pure = false, '

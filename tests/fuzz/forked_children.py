@@ -13,8 +13,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from tle_raw.linker import child_process
-from tle_raw.linker.child_process import Finished, Limits, has_ended
+from tle_raw.linker.processes import child_process
+from tle_raw.linker.processes.child_process import Finished, Limits, has_ended
 
 _REAL = child_process.run_child
 

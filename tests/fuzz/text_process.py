@@ -24,10 +24,10 @@ from tests.fuzz.text_samples import SUFFIXES, Sample, samples
 from tle_raw.adapters.llvm import bitcode, check
 from tle_raw.adapters.llvm.llvm_child import generated
 from tle_raw.adapters.mlir import child
-from tle_raw.compilation import older_llvm
 from tle_raw.errors import ToolchainError
+from tle_raw.fragments.compilation import older_llvm
 from tle_raw.knobs import knobs
-from tle_raw.linker.llvmlite_binding import load_llvmlite_for_gpus
+from tle_raw.linker.tools.llvmlite_binding import load_llvmlite_for_gpus
 
 LONGEST_SECONDS = 60.0
 

@@ -16,7 +16,7 @@ from tests.adapters.llvm.test_bitcode import CXX, half_of
 from tests.adapters.llvm.test_bitcode import TEXT as HALF
 from tests.adapters.mlir.test_producers import LLVM, UPSTREAM, rich_llvm, rich_upstream
 from tle_raw import Element, InOut, Pointer, Scalar, Tile
-from tle_raw.linker.clang import find_clang
+from tle_raw.linker.tools.clang import find_clang
 
 TESTS = Path(__file__).parent.parent
 

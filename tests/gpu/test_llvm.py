@@ -22,7 +22,7 @@ from tests.gpu.device import (
     random,
 )
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
-from tle_raw.dtypes import DTYPES as OURS
+from tle_raw.fragments.dtypes import DTYPES as OURS
 
 pytestmark = pytest.mark.gpu
 

@@ -5,7 +5,7 @@ import pytest
 from tests.linker.modules import ENTRY_PARAMETERS, FRAGMENT
 from tle_raw.errors import AbiError, SymbolError
 from tle_raw.linker.abi import check_entry, function_type
-from tle_raw.linker.demangle import demangle
+from tle_raw.linker.machine_code.demangle import demangle
 
 
 def test_attributes_are_no_part_of_a_type():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-FILES = sorted(Path(find_spec("tle_raw.linker").origin).parent.glob("*.py"))
+FILES = sorted(Path(find_spec("tle_raw.linker").origin).parent.rglob("*.py"))
 
 
 def imported(file):

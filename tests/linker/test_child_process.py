@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tle_raw.linker.child_path import child_path
-from tle_raw.linker.child_process import (
+from tle_raw.linker.processes.child_path import child_path
+from tle_raw.linker.processes.child_process import (
     MIB,
     Finished,
     Limits,
@@ -46,7 +46,7 @@ def test_a_module_planted_in_the_current_folder_is_not_executed(tmp_path, monkey
     for entry in ("", ".", str(planted)):
         monkeypatch.syspath_prepend(entry)
     monkeypatch.setenv("PYTHONPATH", str(planted))
-    done = run_python(tmp_path, "import json, ctypes, llvmlite, tle_raw.linker.llvm_text\nprint(tle_raw.__file__)")
+    done = run_python(tmp_path, "import json, ctypes, llvmlite, tle_raw.linker.llvm.text\nprint(tle_raw.__file__)")
     import tle_raw
 
     assert done.output.decode().strip() == tle_raw.__file__, done.messages
@@ -138,7 +138,7 @@ def test_a_child_ends_with_the_process_that_asked(tmp_path):
     number, program = tmp_path / "number", tmp_path / "slow.py"
     program.write_text(f"import os, time\nopen({str(number)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)")
     asker = (
-        "from pathlib import Path\nfrom tle_raw.linker.child_process import *\nlimits = Limits(60.0)\n"
+        "from pathlib import Path\nfrom tle_raw.linker.processes.child_process import *\nlimits = Limits(60.0)\n"
         f"run_child(python_child(Path({str(program)!r}), limits=limits), limits=limits)"
     )
     process = subprocess.Popen([sys.executable, "-c", asker])

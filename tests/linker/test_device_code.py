@@ -5,9 +5,9 @@ import re
 import pytest
 
 from tle_raw.errors import LinkError, ToolchainError
-from tle_raw.linker.clang import find_clang
 from tle_raw.linker.device_code import optimise_for_device
-from tle_raw.linker.normalise import normalise
+from tle_raw.linker.llvm.normalise import normalise
+from tle_raw.linker.tools.clang import find_clang
 
 pytestmark = pytest.mark.one_triton
 

@@ -11,11 +11,11 @@ import triton.language as tl
 from triton.language import core
 
 from tests.linker.toolbox import call, compile_cuda, compile_kernel
-from tle_raw.linker.normalise import normalise
+from tle_raw.linker.llvm.normalise import normalise
+from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
+from tle_raw.linker.machine_code.sass import read_cubin
 from tle_raw.linker.prepare import prepare
-from tle_raw.linker.ptx import instructions_by_file, read_ptx
-from tle_raw.linker.sass import read_cubin
-from tle_raw.linker.shared_memory import dynamic_shared_alignment
+from tle_raw.linker.ptx.read import instructions_by_file, read_ptx
 from tle_raw.linker.verify import verify_kernel
 
 PARAMETERS = ("ptr addrspace(1)", "i32")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tle_raw.linker.global_effects import GlobalEffects, global_effects
-from tle_raw.linker.llvm_text import read_module
-from tle_raw.linker.references import reachable, references
+from tle_raw.linker.llvm.global_effects import GlobalEffects, global_effects
+from tle_raw.linker.llvm.references import reachable, references
+from tle_raw.linker.llvm.text import read_module
 
 pytestmark = pytest.mark.one_triton
 

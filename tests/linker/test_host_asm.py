@@ -4,9 +4,9 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from tle_raw.linker.elf import visible_functions
-from tle_raw.linker.host_asm import read_host_asm
-from tle_raw.linker.host_code import assemble, link_host_code
+from tle_raw.host.assembly import read_host_asm
+from tle_raw.host.code import assemble, link_host_code
+from tle_raw.linker.machine_code.elf import visible_functions
 
 pytestmark = pytest.mark.one_triton
 

@@ -8,10 +8,10 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from tle_raw.errors import LinkError, UnresolvedSymbolError
-from tle_raw.linker.elf import symbols, undefined_symbols
-from tle_raw.linker.host_code import Library, assemble, contracted, link_host_code
-from tle_raw.linker.host_cpu import host_cpu, vector_bytes
-from tle_raw.linker.host_loader import load_object
+from tle_raw.host.code import Library, assemble, contracted, link_host_code
+from tle_raw.host.cpu import host_cpu, vector_bytes
+from tle_raw.host.loader import load_object
+from tle_raw.linker.machine_code.elf import symbols, undefined_symbols
 
 pytestmark = pytest.mark.one_triton
 

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from tle_raw.linker.host_code import assemble, link_host_code
-from tle_raw.linker.host_loader import OBJECTS_PER_COMPILER, load_object
+from tle_raw.host.code import assemble, link_host_code
+from tle_raw.host.loader import OBJECTS_PER_COMPILER, load_object
 
 pytestmark = pytest.mark.one_triton
 
@@ -74,8 +74,8 @@ def test_a_cycle_that_holds_objects_may_go(image):
 
 def test_objects_may_be_alive_at_exit():
     program = (
-        "from tle_raw.linker.host_code import assemble, link_host_code\n"
-        "from tle_raw.linker.host_loader import load_object\n"
+        "from tle_raw.host.code import assemble, link_host_code\n"
+        "from tle_raw.host.loader import load_object\n"
         "image = assemble(link_host_code('define void @tle_launch() { ret void }'))\n"
         "held = [load_object(image) for _ in range(50)]\n"
     )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.linker.modules import FRAGMENT
-from tle_raw.linker.llvm_text import (
+from tle_raw.linker.llvm.text import (
     Edit,
     UnreadableIRError,
     apply_edits,

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tle_raw.linker.no_fork import no_fork
+from tle_raw.linker.processes.no_fork import no_fork
 
 pytestmark = [pytest.mark.one_triton, pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")]
 

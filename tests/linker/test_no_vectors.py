@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.linker.no_vectors import optimised
+from tle_raw.linker.llvm.no_vectors import optimised
 
 pytestmark = pytest.mark.one_triton
 

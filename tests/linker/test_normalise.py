@@ -1,8 +1,8 @@
 """Only what blocks linking or inlining goes; every other byte stays."""
 
 from tests.linker.modules import FRAGMENT
-from tle_raw.linker.llvm_text import read_module
-from tle_raw.linker.normalise import normalise
+from tle_raw.linker.llvm.normalise import normalise
+from tle_raw.linker.llvm.text import read_module
 
 
 def changed_lines(old, new):

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from tle_raw.errors import LinkError
-from tle_raw.linker.older_literals import FORMATS, older_literals
+from tle_raw.linker.llvm.older_literals import FORMATS, older_literals
 
 pytestmark = pytest.mark.one_triton
 

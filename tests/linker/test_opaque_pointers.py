@@ -2,8 +2,8 @@
 
 import pytest
 
-from tle_raw.linker.llvm_text import UnreadableIRError
-from tle_raw.linker.opaque_pointers import opaque_pointers
+from tle_raw.linker.llvm.opaque_pointers import opaque_pointers
+from tle_raw.linker.llvm.text import UnreadableIRError
 
 pytestmark = pytest.mark.one_triton
 

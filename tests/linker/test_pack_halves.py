@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.linker.pack_halves import pack_halves
+from tle_raw.linker.llvm.pack_halves import pack_halves
 
 pytestmark = pytest.mark.one_triton
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.linker.pair_words import pair_words
+from tle_raw.linker.ptx.pair_words import pair_words
 
 pytestmark = pytest.mark.one_triton
 

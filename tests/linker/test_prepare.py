@@ -4,9 +4,9 @@ import pytest
 
 from tests.linker.modules import ENTRY_PARAMETERS, FRAGMENT
 from tle_raw.errors import AbiError, UnsupportedFeatureError
-from tle_raw.linker.llvm_text import read_module
+from tle_raw.linker.llvm.shared_memory import SharedVariable
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.prepare import prepare
-from tle_raw.linker.shared_memory import SharedVariable
 
 
 def prepared(text=FRAGMENT, **options):

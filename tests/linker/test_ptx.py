@@ -1,6 +1,6 @@
 """PTX is read as ptxas reads it: comments, strings and names are no calls."""
 
-from tle_raw.linker.ptx import Location, instructions_by_file, read_ptx
+from tle_raw.linker.ptx.read import Location, instructions_by_file, read_ptx
 
 KERNEL = """\
 .version 8.7

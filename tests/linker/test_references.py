@@ -1,8 +1,8 @@
 """Who reaches whom."""
 
 from tests.linker.modules import FRAGMENT
-from tle_raw.linker.llvm_text import read_module
-from tle_raw.linker.references import reachable, recursive, references
+from tle_raw.linker.llvm.references import reachable, recursive, references
+from tle_raw.linker.llvm.text import read_module
 
 
 def test_names_in_strings_and_comments_are_no_references():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tle_raw.linker import cuda_tools
-from tle_raw.linker.sass import CubinFacts, facts_of, read_cubin
+from tle_raw.linker.machine_code.sass import CubinFacts, facts_of, read_cubin
+from tle_raw.linker.tools import cuda_tools
 
 USAGE = """
 Resource usage:

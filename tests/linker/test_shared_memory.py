@@ -4,7 +4,7 @@ import pytest
 
 from tests.linker.modules import FRAGMENT
 from tle_raw.errors import LinkError, UnsupportedFeatureError
-from tle_raw.linker.shared_memory import (
+from tle_raw.linker.llvm.shared_memory import (
     SharedVariable,
     dynamic_shared_alignment,
     shared_bytes,

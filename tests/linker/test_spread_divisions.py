@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.linker.spread_divisions import spread_divisions
+from tle_raw.linker.ptx.spread_divisions import spread_divisions
 
 pytestmark = pytest.mark.one_triton
 

@@ -4,8 +4,8 @@ import pytest
 
 from tests.linker.modules import FRAGMENT
 from tle_raw.errors import UnsupportedFeatureError
-from tle_raw.linker.llvm_text import read_module
-from tle_raw.linker.symbols import declarations, definitions, original_name, private_name, privatise
+from tle_raw.linker.llvm.symbols import declarations, definitions, original_name, private_name, privatise
+from tle_raw.linker.llvm.text import read_module
 
 
 def header(text, name):

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tle_raw.errors import ToolchainError
-from tle_raw.linker.temporary_folder import temporary_folder
+from tle_raw.linker.processes.temporary_folder import temporary_folder
 
 pytestmark = pytest.mark.one_triton
 
 PROGRAM = """
 import os, sys, threading
-from tle_raw.linker.temporary_folder import temporary_folder
+from tle_raw.linker.processes.temporary_folder import temporary_folder
 ready, done, folders = threading.Event(), threading.Event(), []
 def work():
     with temporary_folder() as folder:
@@ -57,7 +57,7 @@ def test_a_place_that_others_could_change_is_passed_over(monkeypatch, tmp_path):
 def test_without_a_place_the_error_says_what_to_set(monkeypatch, tmp_path):
     tmp_path.chmod(0o777)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("tle_raw.linker.temporary_folder.TEMPORARY", ())
+    monkeypatch.setattr("tle_raw.linker.processes.temporary_folder.TEMPORARY", ())
     with pytest.raises(ToolchainError, match="TMPDIR"), temporary_folder():
         pass
 

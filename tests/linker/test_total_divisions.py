@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tle_raw.linker.llvmlite_binding import load_llvmlite
-from tle_raw.linker.total_divisions import divisions, total_divisions
+from tle_raw.linker.llvm.total_divisions import divisions, total_divisions
+from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 
 pytestmark = pytest.mark.one_triton
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tle_raw.linker import trusted_folders
-from tle_raw.linker.trusted_folders import why_distrusted
+from tle_raw.linker.processes import trusted_folders
+from tle_raw.linker.processes.trusted_folders import why_distrusted
 
 pytestmark = pytest.mark.one_triton
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.linker.test_ptx import DIRECTIVES, KERNEL
 from tle_raw.errors import VerificationError
-from tle_raw.linker.sass import CubinFacts
+from tle_raw.linker.machine_code.sass import CubinFacts
 from tle_raw.linker.verify import find_problems, verify_kernel
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.linker.written_parameters import written_parameters
+from tle_raw.linker.llvm.written_parameters import written_parameters
 
 pytestmark = pytest.mark.one_triton
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.linker.zero_accumulators import zero_accumulators
+from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 
 pytestmark = pytest.mark.one_triton
 

@@ -29,7 +29,7 @@ from pathlib import Path
 warnings.simplefilter("ignore")
 from tle_raw.knobs import knobs
 from tle_raw.store import FRAGMENTS, TEAM, LinkFolders, Store
-from tle_raw.linker.trusted_folders import why_distrusted
+from tle_raw.linker.processes.trusted_folders import why_distrusted
 stores = [Store(knobs.cache.dir, kind) for kind in (FRAGMENTS, TEAM)]
 found = [entry.text for entry in (store.load("k") for store in stores) if entry]
 saved = [store.save("k", "mine", {}) for store in stores]

@@ -3,11 +3,20 @@
 import pytest
 
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
-from tle_raw.binding import CONSTANT, OTHER, POINTER_TILE, Argument, bind, bind_names, bind_untyped, match_arguments
-from tle_raw.bound import POINTER, SCALAR, TILE, bound_from_json
-from tle_raw.dtypes import DTYPES
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, BindingError, ShapeError
-from tle_raw.signature import signature_of
+from tle_raw.fragments.binding import (
+    CONSTANT,
+    OTHER,
+    POINTER_TILE,
+    Argument,
+    bind,
+    bind_names,
+    bind_untyped,
+    match_arguments,
+)
+from tle_raw.fragments.bound import POINTER, SCALAR, TILE, bound_from_json
+from tle_raw.fragments.dtypes import DTYPES
+from tle_raw.fragments.signature import signature_of
 
 
 def scale_stub(t: InOut[Tile["T", "M", "N"]], s: Pointer["T"], n: Scalar["i32"], k: Const["K"]): ...

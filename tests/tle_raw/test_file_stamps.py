@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from tle_raw import file_stamps
-from tle_raw.file_stamps import FileStamps
+from tle_raw.fragments import file_stamps
+from tle_raw.fragments.file_stamps import FileStamps
 
 pytestmark = pytest.mark.one_triton
 

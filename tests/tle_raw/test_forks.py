@@ -18,7 +18,7 @@ pytest.importorskip("torch_mlir")
 
 import tle_raw
 from tle_raw import Element, InOut, Tile
-from tle_raw.fragments import Fragment
+from tle_raw.fragments.fragment import Fragment
 from tle_raw.thread_lock import ThreadLock
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -13,7 +13,7 @@ from triton.compiler import ASTSource, make_backend
 import tle_raw
 from tle_raw import Element, InOut, Pointer, Tile, mlir
 from tle_raw.errors import RegionError
-from tle_raw.generated_code import fragment
+from tle_raw.fragments.generated_code import fragment
 
 ADD_ONE = "__device__ float add_one(float x) { return x + 1; }"
 MODULE = f"""
@@ -90,7 +90,7 @@ def test_another_process_imports_the_module(tmp_path):
     here = "import add_one_module; print(add_one_module.add_one.src)"
     source = elsewhere(here, tmp_path)
     assert "module='add_one_module'" in source
-    there = f"import tle_raw.generated_code\nprint({last_line_of(source)})"
+    there = f"import tle_raw.fragments.generated_code\nprint({last_line_of(source)})"
     assert "cuda fragment add_one(x: Element[f32])" in elsewhere(there, tmp_path)
 
 
@@ -98,7 +98,7 @@ def test_a_programs_own_fragment_is_sent_along(tmp_path):
     (tmp_path / "program.py").write_text(MODULE + "print(add_one.src)\n")
     run = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert "declared='" in run.stdout, run.stderr
-    there = f"import tle_raw.generated_code\nprint({last_line_of(run.stdout)})"
+    there = f"import tle_raw.fragments.generated_code\nprint({last_line_of(run.stdout)})"
     assert "cuda fragment add_one(x: Element[f32])" in elsewhere(there, tmp_path)
 
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_found_is_an_error():
 
 
 def test_python_bodies_are_not_sent_along(tmp_path, monkeypatch):
-    monkeypatch.setattr("tle_raw.generated_code._module_of", lambda fragment: "")
+    monkeypatch.setattr("tle_raw.fragments.generated_code._module_of", lambda fragment: "")
     assert "declared=''" in from_python.src
 
 

@@ -8,7 +8,7 @@ PROGRAM = """
 import sys
 import tle_raw
 from tle_raw import Element
-from tle_raw.linker.llvmlite_binding import load_llvmlite
+from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 
 def g(x: Element["f32"]) -> Element["f32"]: ...
 

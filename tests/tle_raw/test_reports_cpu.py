@@ -17,7 +17,7 @@ import tle_raw
 from tle_raw import Element, InOut, Tile
 from tle_raw.cli import main
 from tle_raw.cli.kernels import kernels_of
-from tle_raw.linker.host_code import assemble
+from tle_raw.host.code import assemble
 
 HALVE = """
 #include <tle_raw/tile.h>

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tle_raw import locks, private_files
 from tle_raw.errors import CacheError
-from tle_raw.store import TEAM, CacheWarning, Store, fallback, texts
+from tle_raw.store import TEAM, CacheWarning, Store, fallback, locks, private_files, texts
 from tle_raw.store.entries import is_intact
 
 pytestmark = pytest.mark.one_triton

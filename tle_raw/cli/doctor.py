@@ -13,7 +13,7 @@ import tle_raw
 from tle_raw.cli.table import bytes_text, columns
 from tle_raw.errors import TLEError
 from tle_raw.knobs import knobs
-from tle_raw.linker.trusted_folders import why_distrusted
+from tle_raw.linker.processes.trusted_folders import why_distrusted
 from tle_raw.store import Cache, Store
 
 SUPPORTED_PYTHON = ((3, 11), (3, 13))
@@ -161,7 +161,7 @@ def cpu_target() -> Iterator[Check]:
 
 
 def _host_cpu() -> Check:
-    from tle_raw.linker.host_cpu import host_cpu
+    from tle_raw.host.cpu import host_cpu
 
     try:
         cpu = host_cpu()

@@ -13,7 +13,7 @@ from tle_raw.flir import passes
 from tle_raw.knobs import knobs
 
 if TYPE_CHECKING:
-    from tle_raw.compilation import CompiledFragment
+    from tle_raw.fragments.compilation import CompiledFragment
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

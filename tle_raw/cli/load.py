@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tle_raw.errors import DialectError, TLEError
 
 if TYPE_CHECKING:
-    from tle_raw.fragments import Fragment
+    from tle_raw.fragments.fragment import Fragment
 
 HOW = "FILE.py, FILE.py:fragment, package.module or package.module:fragment"
 
@@ -71,6 +71,6 @@ def _module_of_file(file: Path) -> ModuleType:
 
 
 def _fragments(module: ModuleType) -> dict[str, Fragment]:
-    from tle_raw.fragments import Fragment
+    from tle_raw.fragments.fragment import Fragment
 
     return {name: value for name, value in vars(module).items() if isinstance(value, Fragment)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle_raw.compilation import CompiledFragment
-from tle_raw.frontends.raw.ports import RegionRecord
+from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.regions.ports import RegionRecord
 
 SCHEMA = 1
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tle_raw.errors import Place, TLEError, UntraceableError
-from tle_raw.flir import hooks, traced_regions
+from tle_raw.flir import hooks
+from tle_raw.regions import traced_regions
 
 Stage = Callable[[Any, dict[str, Any]], Any]
 GUARDED = ("ttir", "ttgir", "llir", "linalg", "llvmir")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pickle
 import sys
 
-from tle_raw.adapter import PortingAdapter
 from tle_raw.errors import TLEError
+from tle_raw.fragments.adapter import PortingAdapter
 from tle_raw.registry import find_adapter
 
 

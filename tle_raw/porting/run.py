@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import PortingAdapter
 from tle_raw.errors import DialectError, FragmentSourceError, TLEError
-from tle_raw.linker.child_process import GIB, Finished, Limits, python_child, run_child
-from tle_raw.linker.temporary_folder import temporary_folder
+from tle_raw.fragments.adapter import PortingAdapter
+from tle_raw.linker.processes.child_process import GIB, Finished, Limits, python_child, run_child
+from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.porting import Ported, PortRequest, Skipped, TritonFile
 from tle_raw.registry import adapter_names, find_adapter
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tle_raw.errors import ReportError
-from tle_raw.flir.traced_regions import KEY, UNTRACED
+from tle_raw.regions.traced_regions import KEY, UNTRACED
 from tle_raw.reports.interpreted import InterpretedLaunch
 from tle_raw.reports.link_report import LinkReport, RegionReport
 from tle_raw.reports.traced import with_traced

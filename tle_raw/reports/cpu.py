@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tle_raw.errors import Place
-from tle_raw.linker.elf import visible_functions
-from tle_raw.linker.host_asm import HostAsm, HostFunction, read_host_asm
-from tle_raw.linker.host_code import ENTRY
+from tle_raw.host.assembly import HostAsm, HostFunction, read_host_asm
+from tle_raw.host.code import ENTRY
+from tle_raw.linker.machine_code.elf import visible_functions
 from tle_raw.reports.link_report import LinkReport, RegionReport
 
 # A block-level fragment is the function of one thread, and an entry that runs a team of them.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tle_raw.errors import Place
-from tle_raw.linker.ptx import Instruction, Ptx, read_ptx
-from tle_raw.linker.sass import CubinFacts, read_cubin
+from tle_raw.linker.machine_code.sass import CubinFacts, read_cubin
+from tle_raw.linker.ptx.read import Instruction, Ptx, read_ptx
 from tle_raw.linker.verify import find_problems
 from tle_raw.reports.link_report import LinkReport, RegionReport
 

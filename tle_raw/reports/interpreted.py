@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tle_raw.bound import BoundSignature
-from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import Place
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.compilation import CompiledFragment
 from tle_raw.reports.link_report import LinkReport, RegionReport
 
 INTERPRETER = "Triton's interpreter"

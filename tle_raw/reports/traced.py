@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tle_raw.errors import Place
-from tle_raw.linker.ptx import read_ptx
+from tle_raw.linker.ptx.read import read_ptx
 from tle_raw.reports.link_report import LinkReport, RegionReport
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tle_raw.private_files import read_own, remove, write_whole
+from tle_raw.store.private_files import read_own, remove, write_whole
 
 FORMAT = 2  # of the json file; another number is a miss
 INDEX, LOCK = ".entry.json", ".entry.lock"

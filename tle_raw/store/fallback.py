@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import CacheError
-from tle_raw.linker.temporary_folder import new_private_folder
+from tle_raw.linker.processes.temporary_folder import new_private_folder
 from tle_raw.store.entries import Entry, file_name
 
 # By the folder that cannot be used.

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tle_raw.errors import ToolchainError
-from tle_raw.linker.temporary_folder import folder_within
-from tle_raw.linker.trusted_folders import belongs_to_user, is_trusted
-from tle_raw.private_files import make_private, remove, write_whole
+from tle_raw.linker.processes.temporary_folder import folder_within
+from tle_raw.linker.processes.trusted_folders import belongs_to_user, is_trusted
 from tle_raw.store import fallback
 from tle_raw.store.entries import Stored, modified, size_of
+from tle_raw.store.private_files import make_private, remove, write_whole
 from tle_raw.store.prune import TORN_AFTER, prune
 
 LINKS = "links"

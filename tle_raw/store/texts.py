@@ -10,9 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tle_raw.linker.trusted_folders import is_trusted
-from tle_raw.locks import locked
-from tle_raw.private_files import make_private, write_whole
+from tle_raw.linker.processes.trusted_folders import is_trusted
 from tle_raw.store import fallback
 from tle_raw.store.entries import (
     INDEX,
@@ -29,6 +27,8 @@ from tle_raw.store.entries import (
     stored,
 )
 from tle_raw.store.fallback import CacheWarning
+from tle_raw.store.locks import locked
+from tle_raw.store.private_files import make_private, write_whole
 from tle_raw.store.prune import TORN_AFTER, prune
 
 FRAGMENTS, TEAM = "fragments", "team"

@@ -7,6 +7,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.common.control_flow import flow_of
 from tle_raw.adapters.cutile.options import Options
 from tle_raw.adapters.cutile.traced import operations as _all_operations  # noqa: F401  registers them
 from tle_raw.adapters.cutile.traced.control import run_block
@@ -15,7 +16,6 @@ from tle_raw.adapters.cutile.traced.tracer import Grid, Tracer
 from tle_raw.adapters.cutile.traced.unit_axes import loaded_for_reshape
 from tle_raw.adapters.cutile.traced.values import constant
 from tle_raw.adapters.cutile.typed_ir import TypedFunction
-from tle_raw.control_flow import flow_of
 from tle_raw.errors import Place, TLEError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw import gathers
+from tle_raw.adapters.common import gathers
 from tle_raw.adapters.cutile.traced import descriptors
 from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, code_of_constant
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation

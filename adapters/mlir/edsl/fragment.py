@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tle_raw.adapter import Declaration, Source
 from tle_raw.adapters.mlir.edsl.binding_builder import BindingBuilder
 from tle_raw.adapters.mlir.edsl.calls import edsl_function
 from tle_raw.adapters.mlir.edsl.intrinsics import Intrinsic
@@ -17,9 +16,10 @@ from tle_raw.adapters.mlir.edsl.reader import Built, read_into
 from tle_raw.adapters.mlir.edsl.source import Code, outer_paths, read_code
 from tle_raw.adapters.mlir.edsl.text_builder import TextBuilder
 from tle_raw.adapters.mlir.edsl.types import Number
-from tle_raw.bound import BoundSignature
 from tle_raw.errors import CompilationFailed, Context, DialectError, FragmentSourceError, Place, Row, TLEError
-from tle_raw.signature import Signature
+from tle_raw.fragments.adapter import Declaration, Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.signature import Signature
 from tle_raw.target import Target
 
 TEXT = "libtriton"

@@ -12,8 +12,8 @@ from tle_raw.adapters.mlir.edsl.intrinsics import Function, Intrinsic
 from tle_raw.adapters.mlir.edsl.source import MISSING
 from tle_raw.adapters.mlir.edsl.types import INDEX, NUMBERS, Number, Tile, number, read_type
 from tle_raw.adapters.mlir.edsl.values import StaticList, Value, describe
-from tle_raw.dtypes import DType
 from tle_raw.errors import Row, TLEError
+from tle_raw.fragments.dtypes import DType
 
 
 def outer_value(emit: Emitter, name: str, value: Any) -> Any:

@@ -14,9 +14,9 @@ from tle_raw.adapters.mlir.edsl.frames import Frame
 from tle_raw.adapters.mlir.edsl.source import Code
 from tle_raw.adapters.mlir.edsl.types import Number, Pointer, Tile, Type, number
 from tle_raw.adapters.mlir.edsl.values import Undefined, Value, is_literal
-from tle_raw.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
-from tle_raw.dtypes import DType
 from tle_raw.errors import Row
+from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.dtypes import DType
 from tle_raw.target import Target
 
 

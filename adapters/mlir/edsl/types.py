@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from tle_raw.dtypes import DTYPES, DType, parse_dtype
+from tle_raw.fragments.dtypes import DTYPES, DType, parse_dtype
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.adapters.mlir.edsl.types import Number, Pointer, Tile, Type
-from tle_raw.dtypes import DType
 from tle_raw.errors import Place
+from tle_raw.fragments.dtypes import DType
 
 
 class Value:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import CompilerOutput, Source
 from tle_raw.adapters.cuda.command import command_line
 from tle_raw.adapters.cuda.options import read_options
 from tle_raw.adapters.cuda.toolchain import Toolchain, find_toolchain
@@ -23,12 +22,13 @@ from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
 from tle_raw.adapters.tilelang.linked.register_budgets import needed_by_products
 from tle_raw.adapters.tilelang.linked.write_unit import Unit, launched_threads, write_unit
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
-from tle_raw.bound import BoundSignature
 from tle_raw.errors import DialectError, Place, Row, TLEError, ToolchainError, UnsupportedFeatureError
-from tle_raw.linker.no_vectors import NO_VECTORS
-from tle_raw.linker.run_compiler import run_compiler
-from tle_raw.linker.wheels import package_folder
-from tle_raw.signature import OUT
+from tle_raw.fragments.adapter import CompilerOutput, Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.signature import OUT
+from tle_raw.linker.llvm.no_vectors import NO_VECTORS
+from tle_raw.linker.processes.run_compiler import run_compiler
+from tle_raw.linker.tools.wheels import package_folder
 from tle_raw.target import Target
 
 WITHOUT_TMA = "sm_80"  # the newest architecture whose operations are all those of threads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tle_raw.linker.wheels import wheel_files, wheel_version
+from tle_raw.linker.tools.wheels import wheel_files, wheel_version
 
 HEADER = "curand_kernel.h"
 INSTALL = "pip install nvidia-curand  (or install a whole CUDA toolkit and set knobs.cuda.toolkit)"

@@ -12,7 +12,7 @@ from tle_raw.adapters.cuda.toolchain import Toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL
 from tle_raw.adapters.tilelang.linked.curand import INSTALL as CURAND
 from tle_raw.errors import CompilationFailed, Context, Place, TLEError, ToolchainError
-from tle_raw.linker.run_compiler import Run
+from tle_raw.linker.processes.run_compiler import Run
 
 _LOG_LINES = 40
 # Headers of packages of their own, by how they begin.

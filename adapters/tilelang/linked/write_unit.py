@@ -12,10 +12,10 @@ from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction
 from tle_raw.adapters.tilelang.linked.host_call import DATA, DESCRIPTOR, DIM, SCALAR, STRIDE, Argument
 from tle_raw.adapters.tilelang.linked.lower import Lowered
 from tle_raw.adapters.tilelang.linked.register_budgets import FEWEST
-from tle_raw.bound import POINTER, TILE, BoundParameter, BoundSignature
-from tle_raw.bound import SCALAR as SCALAR_PORT
-from tle_raw.dtypes import DType, parse_dtype
 from tle_raw.errors import Row, SignatureError, SignatureMismatchError, UnsupportedFeatureError
+from tle_raw.fragments.bound import POINTER, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.bound import SCALAR as SCALAR_PORT
+from tle_raw.fragments.dtypes import DType, parse_dtype
 from tle_raw.identity import entry_name
 
 _WHAT = {DATA: "buffer", SCALAR: "scalar", DIM: "dim", STRIDE: "stride", DESCRIPTOR: "TMA descriptor"}

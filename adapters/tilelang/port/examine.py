@@ -15,8 +15,8 @@ from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.traced.tracer import REFUSAL
 from tle_raw.errors import FragmentSourceError, Row, SharedMemoryError, TLEError, ToolchainError, UntraceableError
 from tle_raw.flir.nvidia.shared_memory_limit import LIMITS
+from tle_raw.fragments.signature import INOUT, Signature
 from tle_raw.porting import Obstacle, Ported, Way
-from tle_raw.signature import INOUT, Signature
 from tle_raw.target import Target
 
 TRACED, LINKED = "traced", "linked"

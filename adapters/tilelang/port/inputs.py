@@ -7,7 +7,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.port.python_text import expression, tuple_text
 from tle_raw.adapters.tilelang.program import Program
-from tle_raw.signature import Signature
+from tle_raw.fragments.signature import Signature
 
 SIZE = 512  # of what is left open
 _TORCH = {

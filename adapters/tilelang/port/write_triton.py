@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tle_raw.adapters.common.compile_ahead import triton_types
 from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT
 from tle_raw.adapters.tilelang.port.examine import Examined
 from tle_raw.adapters.tilelang.port.inputs import input_lines
 from tle_raw.adapters.tilelang.port.python_text import broken, dictionary, expression, literal, tuple_text
-from tle_raw.compile_ahead import triton_types
 from tle_raw.errors import FragmentSourceError
+from tle_raw.fragments.signature import INOUT
 from tle_raw.porting import PortRequest
-from tle_raw.signature import INOUT
 from tle_raw.target import Target
 
 MODULE = "source"  # what the script is called in the file

@@ -7,11 +7,11 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.common.gathers import gather
 from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.traced.combined import reduced
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import bits_of, padded, shape_of
-from tle_raw.gathers import gather
 
 
 def extents_of(tracer: Tracer, buffer: Any) -> list[int]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.control_flow import Values
-from tle_raw.small_floats import is_small
+from tle_raw.adapters.common.control_flow import Values
+from tle_raw.regions.small_floats import is_small
 
 
 def combine(tracer: Any, kind: str, a: core.tensor, b: core.tensor) -> core.tensor:

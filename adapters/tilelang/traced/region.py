@@ -7,6 +7,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.common.control_flow import flow_of
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import Program
@@ -16,10 +17,9 @@ from tle_raw.adapters.tilelang.traced.reducers import kinds_of
 from tle_raw.adapters.tilelang.traced.statements import run_body
 from tle_raw.adapters.tilelang.traced.threads import bind_thread_indices
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.bound import BoundSignature
-from tle_raw.control_flow import flow_of
 from tle_raw.errors import Place, TLEError
-from tle_raw.signature import IN
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.signature import IN
 
 LARGEST = 2**31 - 1
 

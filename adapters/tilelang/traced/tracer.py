@@ -9,12 +9,12 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw import small_floats
+from tle_raw.adapters.common.control_flow import Flow
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.regions import constant, linear_form
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of, triton_dtype
-from tle_raw.control_flow import Flow
 from tle_raw.errors import Place, UntraceableError
+from tle_raw.regions import small_floats
 
 REFUSAL = "TileLang's traced route cannot express this: "
 MOST_TOLD = 20

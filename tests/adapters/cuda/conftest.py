@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.cuda import CudaAdapter
-from tle_raw.bound import CONST, TILE, BoundParameter, BoundSignature
-from tle_raw.dtypes import DTYPES, DType
 from tle_raw.errors import Place
-from tle_raw.mlir_types import memref_type
+from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
+from tle_raw.fragments.bound import CONST, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.dtypes import DTYPES, DType
+from tle_raw.fragments.mlir_types import memref_type
 from tle_raw.target import parse_target
 
 _RESULTS: dict[object, object] = {}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tle_raw.adapter import Adapter
 from tle_raw.adapters.cuda import CudaAdapter
 from tle_raw.errors import DialectError, FragmentSourceError
+from tle_raw.fragments.adapter import Adapter
 
 F = "__device__ void f() {}"
 

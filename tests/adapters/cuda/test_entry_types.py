@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.dtypes import DTYPES
+from tle_raw.fragments.dtypes import DTYPES
 
 KINDS = """
 __device__ {cxx} f(tle::tile<{cxx}, 4> t, const {cxx}* p, {cxx}* q, {cxx} s) {{

@@ -1,7 +1,7 @@
 """The files of a fragment are known before it is compiled."""
 
 from tle_raw.adapters.cuda.includes import closure, includes_of
-from tle_raw.linker.run_compiler import dependency_files
+from tle_raw.linker.processes.run_compiler import dependency_files
 
 
 def write(folder, **files):

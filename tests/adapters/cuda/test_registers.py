@@ -7,7 +7,7 @@ import pytest
 
 import tle_raw
 from tle_raw.adapters.cuda.command import optimiser_flags
-from tle_raw.linker.sass import read_cubin
+from tle_raw.linker.machine_code.sass import read_cubin
 
 MATMUL = r"""
 __global__ void __launch_bounds__(256) matmul(const float* a, const float* b, float* c, int n) {

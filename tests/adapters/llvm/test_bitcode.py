@@ -10,8 +10,8 @@ from tle_raw import Element, InOut, Pointer, Scalar, Tile
 from tle_raw.adapters.llvm import bitcode, check
 from tle_raw.errors import CompilationFailed, FragmentSourceError, SymbolError, ToolchainError
 from tle_raw.flir.cpu.run_fragment import run_fragment
-from tle_raw.linker.clang import find_clang
-from tle_raw.linker.llvmlite_binding import load_llvmlite
+from tle_raw.linker.tools.clang import find_clang
+from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 
 TEXT = "define float @half_of(float %x) {\n  %y = fmul float %x, 5.000000e-01\n  ret float %y\n}\n"
 

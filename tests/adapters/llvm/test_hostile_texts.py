@@ -6,7 +6,7 @@ import tle_raw
 from tle_raw import Element, InOut, Tile
 from tle_raw.adapters.llvm import check
 from tle_raw.errors import CompilationFailed, DialectError, FragmentSourceError
-from tle_raw.linker.child_process import Finished
+from tle_raw.linker.processes.child_process import Finished
 
 IDENTITY = "define float @g(float %x) {\n  ret float %x\n}\n"
 FLAGS = '!llvm.module.flags = !{!0}\n!0 = !{i32 2, !"Debug Info Version", i32 3}\n'

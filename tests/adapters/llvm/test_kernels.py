@@ -10,7 +10,7 @@ import tle_raw
 from tests.support import cause_of, compile_kernel, ptx_calls
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import SignatureMismatchError
-from tle_raw.linker.sass import read_cubin
+from tle_raw.linker.machine_code.sass import read_cubin
 
 SCALE = """
 ; scales a tile by a vector in global memory; __nv_expf is only declared

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
-from tle_raw.dtypes import DTYPES
 from tle_raw.flir.cpu.run_fragment import storage
+from tle_raw.fragments.dtypes import DTYPES
 
 RANDOM = np.random.default_rng(7)
 THREAD = "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\ndeclare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()\n"

@@ -6,7 +6,7 @@ import tle_raw
 from tle_raw import Scalar
 from tle_raw.errors import CompilationFailed, DialectError, FragmentSourceError, SymbolError, ToolchainError
 from tle_raw.knobs import knobs
-from tle_raw.linker.child_process import Finished
+from tle_raw.linker.processes.child_process import Finished
 
 
 def in_function(body: str, result: str = "%x") -> str:

@@ -46,7 +46,7 @@ module {{
 
 
 def stub(dtype: str, rows: int):
-    from tle_raw.signature import InOut, Parameter, Signature, Tile
+    from tle_raw.fragments.signature import InOut, Parameter, Signature, Tile
 
     tile = InOut[Tile[dtype, rows, COLUMNS]]
     return Signature("f", (Parameter("t", tile.type, tile.effect),))
@@ -199,7 +199,7 @@ def test_branches_and_calls_of_upstream_functions(run, route):
 
 
 def stub_vector(size: int, dtype: str = "f32"):
-    from tle_raw.signature import InOut, Parameter, Signature, Tile
+    from tle_raw.fragments.signature import InOut, Parameter, Signature, Tile
 
     tile = InOut[Tile[dtype, size]]
     return Signature("f", (Parameter("t", tile.type, tile.effect),))

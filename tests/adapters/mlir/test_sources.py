@@ -105,10 +105,10 @@ def test_the_doctor_tells_who_lowers_what():
 def test_the_route_is_told():
     from pathlib import Path
 
-    from tle_raw.adapter import Declaration
     from tle_raw.adapters.mlir import MlirAdapter
-    from tle_raw.binding import bind_names
     from tle_raw.errors import Place
+    from tle_raw.fragments.adapter import Declaration
+    from tle_raw.fragments.binding import bind_names
     from tle_raw.target import parse_target
 
     adapter = MlirAdapter()

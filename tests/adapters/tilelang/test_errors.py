@@ -13,7 +13,7 @@ from tilelang.language.builtin import ds_read_tr16_b64
 import tle_raw
 from tests.adapters.tilelang import kernels
 from tests.adapters.tilelang.conftest import compile_for_gpu
-from tle_raw import tested_package
+from tle_raw.adapters.common import tested_package
 from tle_raw.adapters.tilelang import installed
 from tle_raw.adapters.tilelang.installed import check_version
 from tle_raw.errors import (

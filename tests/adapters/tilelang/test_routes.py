@@ -102,7 +102,7 @@ def test_a_traced_region_has_nothing_to_compile_alone():
 @pytest.fixture
 def failing_gathers(monkeypatch):
     """Gathers as Triton has them, at which a pass of versions before 3.9 fails."""
-    from tle_raw import gathers
+    from tle_raw.adapters.common import gathers
 
     if not gathers._FAILS:
         pytest.skip("this Triton compiles them")

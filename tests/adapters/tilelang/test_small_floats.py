@@ -7,7 +7,7 @@ import tilelang.language as T
 import torch
 
 import tle_raw
-from tle_raw.small_floats import encode
+from tle_raw.regions.small_floats import encode
 
 pytestmark = pytest.mark.usefixtures("on_cpu")
 

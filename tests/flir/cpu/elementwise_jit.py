@@ -9,8 +9,8 @@ from typing import Any
 import numpy
 
 from tle_raw.flir.cpu.math_functions import expand_math
-from tle_raw.linker.host_code import assemble, link_host_code
-from tle_raw.linker.host_loader import load_object
+from tle_raw.host.code import assemble, link_host_code
+from tle_raw.host.loader import load_object
 
 PASSES = """
     convert-vector-to-scf convert-scf-to-cf convert-math-to-llvm convert-math-to-libm convert-vector-to-llvm

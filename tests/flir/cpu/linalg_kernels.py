@@ -10,8 +10,8 @@ import numpy
 
 from tle_raw.flir.cpu.lower_to_llvm import lower_to_llvm, parse, run_passes
 from tle_raw.flir.cpu.vectorise import vectorise
-from tle_raw.linker.host_code import assemble, link_host_code
-from tle_raw.linker.host_loader import load_object
+from tle_raw.host.code import assemble, link_host_code
+from tle_raw.host.loader import load_object
 
 DTYPES = {"i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"}
 HOST_VECTOR_BYTES = 64

@@ -12,7 +12,7 @@ from tests.flir.cpu.linalg_kernels import Kernel, kernel_text, load, store, stor
 from tle_raw.flir.cpu.common_divisor import multiply_by_reciprocals
 from tle_raw.flir.cpu.lower_to_llvm import parse
 from tle_raw.flir.cpu.vectorise import vectorise
-from tle_raw.linker.host_cpu import host_cpu
+from tle_raw.host.cpu import host_cpu
 
 pytestmark = pytest.mark.one_triton
 COUNT = 1 << 16

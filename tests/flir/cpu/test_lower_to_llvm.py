@@ -16,7 +16,7 @@ from tests.flir.cpu.test_vectorised_numbers import masked_tile
 from tle_raw.errors import CompilationFailed, ToolchainError
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.lower_to_llvm import lower_to_llvm
-from tle_raw.linker.host_cpu import host_cpu
+from tle_raw.host.cpu import host_cpu
 
 pytestmark = pytest.mark.one_triton
 

@@ -14,8 +14,8 @@ from tle_raw.adapters.cuda.options import read_options
 from tle_raw.adapters.cuda.symbol import choose_function
 from tle_raw.adapters.cuda.toolchain import find_toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL, write_unit
-from tle_raw.binding import bind_names
-from tle_raw.linker.run_compiler import run_compiler
+from tle_raw.fragments.binding import bind_names
+from tle_raw.linker.processes.run_compiler import run_compiler
 
 ALL_TYPES = "#define TLE_RAW_HAS_HALF 1\n#define TLE_RAW_HAS_BFLOAT 1\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
 CHECK = ("-fsyntax-only", "-ferror-limit=0", "-Wno-macro-redefined")

@@ -6,8 +6,8 @@ import math
 from random import Random
 
 from tests.fuzz.signatures.declared import RESULT, Case, Declared, Function, Port, tag, weight
-from tle_raw.bound import CONST, ELEMENT, POINTER, TILE
-from tle_raw.dtypes import DTYPES
+from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE
+from tle_raw.fragments.dtypes import DTYPES
 
 HEADERS = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <tle_raw/tile.h>\n"
 OTHER_NAMES = {"i64": ("long",), "u64": ("unsigned long", "size_t"), "i8": ("char", "int8_t"), "u32": ("unsigned",)}

@@ -6,8 +6,8 @@ import math
 from random import Random
 
 from tests.fuzz.signatures.declared import RESULT, Case, Declared, Function, Port, tag, weight
-from tle_raw.bound import CONST, ELEMENT, POINTER, TILE
-from tle_raw.dtypes import DTYPES
+from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE
+from tle_raw.fragments.dtypes import DTYPES
 
 SHARED, GLOBAL, GENERIC = "ptr addrspace(3)", "ptr addrspace(1)", "ptr"
 INTEGERS = ("i32", "i64", "i16", "i8")

@@ -6,9 +6,9 @@ import math
 from random import Random
 
 from tests.fuzz.signatures.declared import RESULT, Case, Declared, Function, Port, tag, weight
-from tle_raw.bound import CONST, ELEMENT, POINTER, TILE
-from tle_raw.dtypes import DTYPES
-from tle_raw.mlir_types import element_type
+from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE
+from tle_raw.fragments.dtypes import DTYPES
+from tle_raw.fragments.mlir_types import element_type
 
 SHARED, GLOBAL, GENERIC = "!llvm.ptr<3>", "!llvm.ptr<1>", "!llvm.ptr"
 INTEGERS = ("i32", "i64", "index", "i16", "i8")

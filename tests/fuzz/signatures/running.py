@@ -14,10 +14,10 @@ import tle_raw
 from tests.fuzz.signatures import cuda_text
 from tests.fuzz.signatures.declared import Case, Declared, Port, tag, weight
 from tests.fuzz.signatures.drawing import LANGUAGES, Wrong
-from tle_raw.binding import bind, match_arguments
-from tle_raw.bound import CONST, ELEMENT, POINTER, SCALAR, TILE
+from tle_raw.adapters.common.kernel_text import kernel_of_text
 from tle_raw.errors import CallError, SignatureError, SignatureMismatchError
-from tle_raw.kernel_text import kernel_of_text
+from tle_raw.fragments.binding import bind, match_arguments
+from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, SCALAR, TILE
 
 REFUSALS = (SignatureMismatchError, SignatureError, CallError)
 LANES = 8  # of an elementwise call

@@ -21,14 +21,14 @@ from triton.runtime.cache import triton_key
 
 import tle_raw
 import tle_raw.adapters.cuda.adapter
+import tle_raw.emulation.make_team
 import tle_raw.flir.cpu.convert
 import tle_raw.flir.cpu.lower_to_llvm
-import tle_raw.flir.cpu.team.make_team
-import tle_raw.linker.host_loader
+import tle_raw.host.loader
 from tle_raw import Element, InOut, Tile
 from tle_raw.adapters.cuda.toolchain import find_toolchain
 from tle_raw.flir.cpu.bindings import mlir
-from tle_raw.linker.llvmlite_binding import load_llvmlite
+from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 from tle_raw.targets.cpu.stages import toolchain_identity
 
 SECONDS = 240  # for all children of a run

@@ -47,7 +47,7 @@ field  meaning
 1      pointer to the status record: i64 code, i64 pid x, y, z, then five i64 of detail. Code 0: no failure;
        code n: check n-1 of ``metadata["checks"]`` failed (a list of dicts: kind, message, file, line, column)
        code -2: a region of a CUDA fragment failed; detail holds the kind, the address of a message, the address of a
-       file name, the line (``tle_raw/flir/cpu/team/__init__.py``), and for kind ``memory`` an address.
+       file name, the line (``tle_raw/emulation/__init__.py``), and for kind ``memory`` an address.
        ``region_failure.region_failure(status)`` makes the error; call it before the workspace or the kernel's code is
        released
 2      the worker's team workspace: a word that regions of CUDA fragments own (0 at first). Whoever ends the worker

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tle_raw.bound import ELEMENT, POINTER, TILE, BoundParameter
-from tle_raw.compilation import CompiledFragment
-from tle_raw.dtypes import DType
 from tle_raw.errors import KernelFailed, Row, ShapeError
 from tle_raw.flir.cpu.alone import Alone
 from tle_raw.flir.cpu.region_failure import STATUS_FIELDS, region_failure
-from tle_raw.linker.host_code import assemble, link_host_code
-from tle_raw.linker.host_loader import LoadedObject, load_object
+from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter
+from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.dtypes import DType
+from tle_raw.host.code import assemble, link_host_code
+from tle_raw.host.loader import LoadedObject, load_object
 from tle_raw.thread_lock import ThreadLock
 
 FIELDS = 8  # of a worker's context: see tle_raw/flir/cpu/__init__.py
@@ -181,7 +181,7 @@ def _map(compiled: CompiledFragment, values: Mapping[str, Any]) -> Any:
     """An elementwise function over arrays of one shape; scalars are spread."""
     import numpy as np
 
-    from tle_raw.dtypes import DTYPES
+    from tle_raw.fragments.dtypes import DTYPES
 
     bound = compiled.bound
     elements = {

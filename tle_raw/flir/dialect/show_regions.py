@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tle_raw.bound import CONST, TILE, BoundParameter
-from tle_raw.dtypes import DType
 from tle_raw.flir.dialect import definitions as tle
 from tle_raw.flir.dialect.operations import AttributeValue, Operation, Symbol, Value, element_of, verify
 from tle_raw.flir.dialect.print_operations import custom_form, generic_form
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, read_regions
-from tle_raw.fragments import fragment_by_identity
+from tle_raw.fragments.bound import CONST, TILE, BoundParameter
+from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.fragment import fragment_by_identity
 
 
 def show_regions(text: str) -> str:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from triton.runtime.errors import PTXASError
 
-from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import CompilationFailed, Place, TLEError, UnsupportedFeatureError
 from tle_raw.flir.nvidia.read_ports import Region
-from tle_raw.fragments import fragment_by_identity
-from tle_raw.linker.ptx import Instruction, Location, Ptx, read_ptx
+from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.fragment import fragment_by_identity
+from tle_raw.linker.ptx.read import Instruction, Location, Ptx, read_ptx
 
 # A call through a register names a prototype that stands before it.
 _PROTOTYPE = ".callprototype"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tle_raw.flir.nvidia.mlir_text import OPERATION, read_operation
 from tle_raw.flir.nvidia.replace_ports import MEMORY, NOTE, Spelling
+from tle_raw.linker.mlir.text import OPERATION, read_operation
 
 _NOTE = re.compile(rf'libname = "{re.escape(NOTE)}\.([a-z.]+)"')
 

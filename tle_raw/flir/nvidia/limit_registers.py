@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import RegionError, Row
+from tle_raw.fragments.compilation import CompiledFragment
 
 _MODULE = re.compile(r"^(?P<head>module attributes \{)", re.MULTILINE)
 _ATTRIBUTE = "ttg.maxnreg"

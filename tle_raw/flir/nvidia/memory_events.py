@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from tle_raw.compilation import CompiledFragment
-from tle_raw.flir.nvidia.mlir_text import OPERATION
 from tle_raw.flir.nvidia.read_ports import Region, is_border
-from tle_raw.flir.nvidia.text_structure import label_of
+from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.linker.mlir.structure import label_of
+from tle_raw.linker.mlir.text import OPERATION
 
 TRITON = -1  # who touches memory outside of all regions
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from tle_raw.flir.nvidia.memory_events import TRITON, Event, Kind
-from tle_raw.flir.nvidia.text_structure import Nest, jumps_in, label_of
+from tle_raw.linker.mlir.structure import Nest, jumps_in, label_of
 
 BEFORE, AFTER = "before", "after"
 # A side of a region, by the line where it begins, or of a loop, by its first or its last line.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tle_raw.compilation import CompiledFragment
-from tle_raw.flir import traced_regions
 from tle_raw.flir.nvidia.memory_events import call_event, read_events
 from tle_raw.flir.nvidia.memory_order import AFTER, BEFORE, Barrier, decide_barriers
-from tle_raw.flir.nvidia.mlir_text import read_operation
 from tle_raw.flir.nvidia.place_buffers import Placement
 from tle_raw.flir.nvidia.read_ports import Region, is_border
-from tle_raw.flir.nvidia.text_structure import is_loop, read_structure
-from tle_raw.fragments import fragment_by_identity
+from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.fragment import fragment_by_identity
+from tle_raw.linker.mlir.structure import is_loop, read_structure
+from tle_raw.linker.mlir.text import read_operation
+from tle_raw.regions import traced_regions
 
 
 def missing_barriers(

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tle_raw.compilation import CompiledFragment
-from tle_raw.flir.nvidia.mlir_text import brace_depth
 from tle_raw.flir.nvidia.place_buffers import Placement
 from tle_raw.flir.nvidia.read_ports import Region
+from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.linker.mlir.text import brace_depth
 
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+')
 _ITERATION = re.compile(r"iter_args\((.*?)\) ->")

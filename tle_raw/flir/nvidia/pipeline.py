@@ -20,9 +20,8 @@ from typing import Any
 import triton
 from triton._C.libtriton import ir, passes
 
-from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import TLEError
-from tle_raw.flir import hooks, traced_regions
+from tle_raw.flir import hooks
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.exact_block import exact_block, with_block
 from tle_raw.flir.nvidia.check_alone import check_alone
@@ -38,7 +37,6 @@ from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_
 from tle_raw.flir.nvidia.insert_barriers import insert_barriers
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
-from tle_raw.flir.nvidia.mlir_text import value_uses
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import place_buffers
@@ -48,15 +46,18 @@ from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_share
 from tle_raw.flir.print_after import print_after
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.flir.traced_failures import guard_stages
-from tle_raw.fragments import fragment_by_identity
+from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.fragment import fragment_by_identity
 from tle_raw.knobs import knobs
-from tle_raw.linker.no_vectors import optimised
-from tle_raw.linker.pair_words import pair_words
-from tle_raw.linker.shared_memory import dynamic_shared_alignment
-from tle_raw.linker.spread_divisions import spread_divisions
-from tle_raw.linker.temporary_folder import temporary_folder
+from tle_raw.linker.llvm.no_vectors import optimised
+from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
+from tle_raw.linker.mlir.text import value_uses
+from tle_raw.linker.processes.temporary_folder import temporary_folder
+from tle_raw.linker.ptx.pair_words import pair_words
+from tle_raw.linker.ptx.spread_divisions import spread_divisions
+from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 from tle_raw.linker.verify import verify_kernel
-from tle_raw.linker.zero_accumulators import zero_accumulators
+from tle_raw.regions import traced_regions
 from tle_raw.target import Target
 
 Stage = Callable[[Any, dict], Any]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tle_raw.bound import TILE
 from tle_raw.errors import RegionError
-from tle_raw.flir.nvidia.locations import Locations
-from tle_raw.flir.nvidia.mlir_text import OPERATION, Operation, block_ids, read_operation
-from tle_raw.frontends.raw import ports
-from tle_raw.frontends.raw.ports import RegionRecord, record_from_text
+from tle_raw.fragments.bound import TILE
+from tle_raw.linker.mlir.locations import Locations
+from tle_raw.linker.mlir.text import OPERATION, Operation, block_ids, read_operation
+from tle_raw.regions import ports
+from tle_raw.regions.ports import RegionRecord, record_from_text
 
 
 @dataclass

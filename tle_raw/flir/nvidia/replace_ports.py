@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tle_raw.bound import TILE
-from tle_raw.compilation import CompiledFragment
-from tle_raw.flir.nvidia.mlir_text import split_top_level
 from tle_raw.flir.nvidia.place_buffers import Buffer, Placement
 from tle_raw.flir.nvidia.read_ports import Port, Region
+from tle_raw.fragments.bound import TILE
+from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.linker.mlir.text import split_top_level
 
 # A row of the memory that a fragment asks for beside its tiles: swizzled layouts start at multiples of it.
 ROW = 1024

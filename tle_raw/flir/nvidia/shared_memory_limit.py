@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import Row, SharedMemoryError
-from tle_raw.linker.demangle import demangle
-from tle_raw.linker.shared_memory import DYNAMIC_ALIGNMENT, SharedVariable, shared_bytes
+from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.linker.llvm.shared_memory import DYNAMIC_ALIGNMENT, SharedVariable, shared_bytes
+from tle_raw.linker.machine_code.demangle import demangle
 
 # Most shared memory of one block, in bytes: CUDA C++ Programming Guide, compute capabilities table
 # ("Maximum amount of shared memory per thread block").

@@ -20,9 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tle_raw.linker.trusted_folders import OTHERS, why_changeable, why_unsafe_way
-from tle_raw.private_files import make_private, read_if, remove
+from tle_raw.linker.processes.trusted_folders import OTHERS, why_changeable, why_unsafe_way
 from tle_raw.store import fallback
+from tle_raw.store.private_files import make_private, read_if, remove
 
 _COMPILING = threading.local()
 

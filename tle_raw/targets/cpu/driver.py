@@ -58,7 +58,7 @@ class CpuDriver(DriverBase):
         return CpuLauncher(source, metadata)
 
     def get_current_target(self) -> GPUTarget:
-        from tle_raw.linker.host_cpu import host_cpu
+        from tle_raw.host.cpu import host_cpu
 
         return GPUTarget("cpu", host_cpu().name, WARP_SIZE)
 

@@ -13,14 +13,15 @@ from triton._C.libtriton import ir, passes
 from triton.backends.compiler import Language
 
 from tle_raw.errors import LaunchError, Row, ToolchainError
-from tle_raw.flir import hooks, traced_regions
+from tle_raw.flir import hooks
 from tle_raw.flir.print_after import located, print_after
 from tle_raw.flir.traced_failures import guard_stages
+from tle_raw.host.code import Library, assemble, link_host_code
+from tle_raw.host.cpu import host_cpu
 from tle_raw.identity import digest, package_identity
-from tle_raw.linker.elf import undefined_symbols
-from tle_raw.linker.host_code import Library, assemble, link_host_code
-from tle_raw.linker.host_cpu import host_cpu
-from tle_raw.linker.llvmlite_binding import llvmlite_identity
+from tle_raw.linker.machine_code.elf import undefined_symbols
+from tle_raw.linker.tools.llvmlite_binding import llvmlite_identity
+from tle_raw.regions import traced_regions
 from tle_raw.targets.cpu.sealed import sealed
 
 Stage = Callable[[Any, dict[str, Any]], Any]

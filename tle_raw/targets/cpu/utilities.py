@@ -21,7 +21,7 @@ class CpuUtilities:
 
     def load_binary(self, name: str, image: bytes, shared: int, device: int) -> tuple[Any, int, int, int, int]:
         """What keeps the code in memory, the entry's address, registers, spills, most threads."""
-        from tle_raw.linker.host_loader import load_object
+        from tle_raw.host.loader import load_object
         from tle_raw.targets.cpu.sealed import unsealed
 
         loaded = load_object(unsealed(image))
@@ -29,7 +29,7 @@ class CpuUtilities:
 
     def unload_module(self, module: Any) -> None:
         """Triton calls this as the kernel goes; the code goes with the last reference."""
-        from tle_raw.linker.host_loader import LoadedObject
+        from tle_raw.host.loader import LoadedObject
 
         if not isinstance(module, LoadedObject):  # a GPU's kernel goes while the CPU is the active device
             self.before.utils.unload_module(module)

@@ -9,9 +9,9 @@ import pytest
 
 import tle_raw
 from tle_raw.adapters.mlir.edsl import Built, build
-from tle_raw.binding import bind_names
 from tle_raw.errors import TLEError
 from tle_raw.flir.cpu.run_fragment import run_fragment
+from tle_raw.fragments.binding import bind_names
 from tle_raw.target import parse_target
 
 GPU = parse_target("cuda:90")

@@ -13,7 +13,7 @@ import tle_raw
 from tests.support import cause_of, compile_kernel, ptx_calls
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile, mlir
 from tle_raw.errors import CompilationFailed
-from tle_raw.linker.sass import read_cubin
+from tle_raw.linker.machine_code.sass import read_cubin
 
 POINTERS = {"x": "*fp32", "v": "*fp32", "n": "i32"}
 

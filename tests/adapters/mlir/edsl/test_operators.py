@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tle_raw import InOut, Out, Pointer, Scalar, Tile, mlir
-from tle_raw.dtypes import DTYPES
 from tle_raw.flir.cpu.run_fragment import storage
+from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.mlir import f32, thread_id
 
 RANDOM = np.random.default_rng(11)

@@ -7,9 +7,9 @@ import pytest
 
 import tle_raw
 from tle_raw import Element, InOut, Out, Pointer, Scalar, Tile, mlir
-from tle_raw.dtypes import DTYPES
 from tle_raw.errors import KernelFailed
 from tle_raw.flir.cpu.run_fragment import storage
+from tle_raw.fragments.dtypes import DTYPES
 
 RANDOM = np.random.default_rng(23)
 THREADS = 64

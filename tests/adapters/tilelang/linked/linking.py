@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapter import CompilerOutput, Declaration, Source
 from tle_raw.adapters.tilelang.linked import Linkable, compile_linked, compiler_identity, lower
 from tle_raw.adapters.tilelang.linked.host_call import DATA
-from tle_raw.bound import POINTER, SCALAR, BoundParameter, BoundSignature
-from tle_raw.dtypes import parse_dtype
 from tle_raw.errors import Place
-from tle_raw.fragments import Fragment, declare
-from tle_raw.signature import Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
+from tle_raw.fragments.bound import POINTER, SCALAR, BoundParameter, BoundSignature
+from tle_raw.fragments.dtypes import parse_dtype
+from tle_raw.fragments.fragment import Fragment, declare
+from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature
 from tle_raw.target import Target
 
 

@@ -12,7 +12,7 @@ from tests.support import cause_of, ptx_calls
 from tle_raw.adapters.cuda.toolchain import find_toolchain
 from tle_raw.adapters.tilelang.linked.curand import HEADER, curand_folders, curand_version
 from tle_raw.errors import ToolchainError
-from tle_raw.linker import wheels
+from tle_raw.linker.tools import wheels
 
 pytestmark = pytest.mark.one_triton
 

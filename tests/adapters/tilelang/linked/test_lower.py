@@ -11,9 +11,9 @@ from tests.adapters.tilelang.linked.linking import bound_of
 from tle_raw.adapters.tilelang.linked import Linkable, lower
 from tle_raw.adapters.tilelang.linked.compile_linked import compile_linked, linked_unit
 from tle_raw.adapters.tilelang.linked.lower import refused
-from tle_raw.bound import BoundParameter, BoundSignature
-from tle_raw.dtypes import parse_dtype
 from tle_raw.errors import CompilationFailed, DialectError, Place, SignatureMismatchError, UnsupportedFeatureError
+from tle_raw.fragments.bound import BoundParameter, BoundSignature
+from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.target import Target
 
 pytestmark = pytest.mark.one_triton

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tle_raw
-from tle_raw.linker.wheels import package_folder
+from tle_raw.linker.tools.wheels import package_folder
 
 pytest.importorskip("ziglang")
 pytestmark = pytest.mark.one_triton

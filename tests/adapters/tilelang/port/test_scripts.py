@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import tle_raw
-from tle_raw import tested_package
+from tle_raw.adapters.common import tested_package
 from tle_raw.adapters.tilelang import installed
 from tle_raw.adapters.tilelang.port import load_script
 from tle_raw.adapters.tilelang.port.load_script import run_script

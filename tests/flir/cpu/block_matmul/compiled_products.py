@@ -10,8 +10,8 @@ from typing import Any
 import numpy
 
 from tle_raw.flir.cpu.block_matmul import block_matmul
-from tle_raw.linker.host_code import assemble, link_host_code
-from tle_raw.linker.host_loader import load_object
+from tle_raw.host.code import assemble, link_host_code
+from tle_raw.host.loader import load_object
 
 PASSES = """
     convert-linalg-to-loops expand-strided-metadata lower-affine convert-scf-to-cf convert-math-to-llvm

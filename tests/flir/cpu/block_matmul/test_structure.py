@@ -8,7 +8,7 @@ import pytest
 
 from tests.flir.cpu.block_matmul.compiled_products import Shape, assembly, blocked, product_text
 from tle_raw.flir.cpu.block_matmul import block_matmul
-from tle_raw.linker.host_cpu import host_cpu
+from tle_raw.host.cpu import host_cpu
 
 pytestmark = pytest.mark.one_triton
 

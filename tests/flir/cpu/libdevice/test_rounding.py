@@ -14,7 +14,7 @@ from tests.flir.cpu.elementwise_jit import compile_elementwise
 from tests.flir.cpu.libdevice.running import assert_same, run
 from tle_raw.flir.cpu import libdevice
 from tle_raw.flir.cpu.libdevice.functions import FUNCTIONS
-from tle_raw.linker.host_cpu import host_cpu
+from tle_raw.host.cpu import host_cpu
 
 pytestmark = pytest.mark.one_triton
 DIRECTIONS = ("rn", "rz", "rd", "ru")

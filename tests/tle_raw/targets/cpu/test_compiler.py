@@ -15,7 +15,7 @@ pytest.importorskip("torch_mlir")
 import tle_raw
 from tle_raw.errors import LaunchError
 from tle_raw.flir import hooks
-from tle_raw.linker.host_cpu import host_cpu
+from tle_raw.host.cpu import host_cpu
 from tle_raw.targets.cpu.compiler import CpuBackend
 from tle_raw.targets.cpu.options import read_options
 

@@ -10,7 +10,7 @@ pytest.importorskip("llvmlite")
 pytest.importorskip("torch_mlir")
 
 import tle_raw
-from tle_raw.linker.host_cpu import host_cpu
+from tle_raw.host.cpu import host_cpu
 from tle_raw.targets.cpu import launcher
 from tle_raw.targets.cpu.caches import UNKNOWN, last_level_bytes
 from tle_raw.targets.cpu.contexts import STREAM_FLAG

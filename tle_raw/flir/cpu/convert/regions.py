@@ -1,12 +1,10 @@
-"""Regions on the CPU: tiles in buffers, and one call of the fragment's team (``tle_raw.flir.cpu.team``)."""
+"""Regions on the CPU: tiles in buffers, and one call of the fragment's team (``tle_raw.emulation``)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.bound import TILE, BoundParameter
-from tle_raw.compilation import CompiledFragment
 from tle_raw.errors import RegionError
 from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.compile_fragments import compile_fragments
@@ -17,9 +15,11 @@ from tle_raw.flir.cpu.convert.kernel import Kernel, place
 from tle_raw.flir.cpu.convert.tiles import Buffer, Elementwise
 from tle_raw.flir.exact_block import exact_block
 from tle_raw.flir.record_regions import record_regions
-from tle_raw.fragments import fragment_by_identity
-from tle_raw.frontends.raw import ports
-from tle_raw.frontends.raw.ports import RegionRecord, record_from_text
+from tle_raw.fragments.bound import TILE, BoundParameter
+from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.fragment import fragment_by_identity
+from tle_raw.regions import ports
+from tle_raw.regions.ports import RegionRecord, record_from_text
 from tle_raw.target import Target
 
 # tle_region_call: threads, three ids, three counts, a hole, the context.

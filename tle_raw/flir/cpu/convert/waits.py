@@ -13,7 +13,7 @@ from typing import Any
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel
-from tle_raw.frontends.raw import ports
+from tle_raw.regions import ports
 
 _MESSAGE = "a loop waits for memory that no program of the launch changes"
 _ATOMICS = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_poll")

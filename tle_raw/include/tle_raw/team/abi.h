@@ -1,7 +1,7 @@
 // What a region on the CPU exchanges with the kernel around it: the call, the worker's context, the region's own facts.
 //
 // The runtime in this folder is compiled for the host, alone and without any other header, by the same clang that
-// compiles the fragment; the fragment's LLVM IR is then linked with it. See tle_raw/flir/cpu/team/__init__.py.
+// compiles the fragment; the fragment's LLVM IR is then linked with it. See tle_raw/emulation/__init__.py.
 #ifndef TLE_RAW_TEAM_ABI_H
 #define TLE_RAW_TEAM_ABI_H
 

@@ -1,0 +1,1 @@
+"""LLVM textual IR: its reader, and one edit a file."""

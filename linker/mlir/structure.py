@@ -1,0 +1,73 @@
+"""The nesting of a module's text: lines, and operations that hold blocks of lines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tle_raw.linker.mlir.text import brace_depth
+
+_LABEL = re.compile(r"\^[\w$.\-]+")
+_LOOPS = ("scf.for", "scf.while")
+
+
+@dataclass(eq=False)
+class Nest:
+    """An operation with regions, each a list of line numbers and of operations inside; its first and its last line."""
+
+    text: str
+    begin: int
+    end: int = -1
+    bodies: list[list[int | Nest]] = field(default_factory=lambda: [[]])
+
+    @property
+    def is_loop(self) -> bool:
+        return is_loop(self.text)
+
+    @property
+    def is_function(self) -> bool:
+        return "tt.func" in self.text
+
+    @property
+    def is_called(self) -> bool:
+        """A function of its own, which the kernel calls."""
+        return "tt.func private" in self.text or 'sym_visibility = "private"' in self.text
+
+
+def read_structure(lines: list[str]) -> list[int | Nest]:
+    """The module as nested lists. ``} else {`` and ``} do {`` begin another body of the operation that is open."""
+    found: list[int | Nest] = []
+    current, opened = found, list[tuple[Nest, list[int | Nest]]]()
+    for number, line in enumerate(lines):
+        depth = brace_depth(line)
+        if depth == 0 and opened and line.lstrip().startswith("}"):
+            opened[-1][0].bodies.append([])
+            current = opened[-1][0].bodies[-1]
+        elif depth == 0:
+            current.append(number)
+        for _ in range(depth):
+            nest = Nest(line, number)
+            current.append(nest)
+            opened.append((nest, current))
+            current = nest.bodies[0]
+        for _ in range(-depth):
+            if opened:
+                nest, current = opened.pop()
+                nest.end = number
+    return found
+
+
+def is_loop(line: str) -> bool:
+    """Whether a loop begins at this line."""
+    return any(f"{name} " in line or f'"{name}"' in line for name in _LOOPS)
+
+
+def label_of(line: str) -> str:
+    """The label that a line begins with: ``^bb1(%x: i32):``, or nothing."""
+    match = _LABEL.match(line.lstrip())
+    return match.group() if match else ""
+
+
+def jumps_in(line: str) -> list[str]:
+    """The labels that a branch goes to."""
+    return _LABEL.findall(line)

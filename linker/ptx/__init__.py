@@ -1,0 +1,1 @@
+"""PTX: its reader, and one edit a file."""

@@ -1,0 +1,1 @@
+"""Programs and packages of others that this machine has: found when they are needed."""

@@ -1,0 +1,228 @@
+"""cuda_fp16.h, cuda_bf16.h and cuda_fp8.h on the CPU: every result is rounded once, to nearest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.emulation.tables import evaluate
+
+RNG = np.random.default_rng(3)
+N = 500
+SPECIAL = np.array([0, -0.0, 1, -1, 65504, -65504, 6e-8, 1e-5, np.inf, -np.inf, np.nan, 1e4, 300, 2049])
+
+
+def values(count: int = N) -> np.ndarray:
+    found = RNG.standard_normal(count) * 10.0 ** RNG.integers(-4, 4, count)
+    found[: len(SPECIAL)] = SPECIAL
+    return found
+
+
+def halves() -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return values().astype("f2")
+
+
+def to_bfloat(x: np.ndarray) -> np.ndarray:
+    """Bits of doubles as bfloat16, rounded once."""
+    x = np.asarray(x, np.float64)
+    exponent = np.frexp(x)[1]
+    shift = np.maximum(exponent - 8, -133)
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.ldexp(np.rint(np.ldexp(x, -shift)), shift)
+        bits = np.where(np.isfinite(x), near, x).astype("f4").view("u4") >> 16
+    return np.where(np.isnan(x), 0x7FFF, bits).astype("u2")
+
+
+def from_bfloat(bits: np.ndarray) -> np.ndarray:
+    return (bits.astype("u4") << 16).view("f4").astype("f8")
+
+
+def same(got: np.ndarray, expected: np.ndarray, text: str) -> None:
+    """Equal bits; any NaN is any other."""
+    got_nan, expected_nan = np.isnan(got), np.isnan(expected)
+    np.testing.assert_array_equal(got_nan, expected_nan, err_msg=text)
+    kind = f"u{got.dtype.itemsize}"
+    np.testing.assert_array_equal(got.view(kind)[~got_nan], expected.view(kind)[~got_nan], err_msg=text)
+
+
+HALF = {
+    "__hadd(a, b)": lambda a, b, c: a + b,
+    "__hsub(a, b)": lambda a, b, c: a - b,
+    "__hmul(a, b)": lambda a, b, c: a * b,
+    "a + b * b": lambda a, b, c: a + (b * b),
+    "__hfma(a, b, c)": lambda a, b, c: a * b + c,
+    "__hneg(a)": lambda a, b, c: -a,
+    "__habs(a)": lambda a, b, c: np.abs(a),
+    "a / b": lambda a, b, c: a / b,
+    "__hmin(a, b)": lambda a, b, c: np.fmin(a, b),
+    "__hmax(a, b)": lambda a, b, c: np.fmax(a, b),
+    "__hmax_nan(a, b)": lambda a, b, c: np.maximum(a, b),
+    "hfloor(a)": lambda a, b, c: np.floor(a),
+    "hceil(a)": lambda a, b, c: np.ceil(a),
+    "htrunc(a)": lambda a, b, c: np.trunc(a),
+    "hrint(a)": lambda a, b, c: np.rint(a),
+    "__hadd_sat(a, b)": lambda a, b, c: np.clip(np.nan_to_num(a + b, nan=0, posinf=1, neginf=0), 0, 1),
+    "__float2half(__half2float(a) * 3)": lambda a, b, c: a * 3,
+    "__double2half((double)a * 1.7)": lambda a, b, c: a * 1.7,
+    "__high2half(__halves2half2(a, b))": lambda a, b, c: b,
+    "__low2half(__hfma2(__halves2half2(a, b), __halves2half2(b, c), __halves2half2(c, a)))": lambda a, b, c: a * b + c,
+    "__hlt(a, b) ? a : b": lambda a, b, c: np.where(a < b, a, b),
+    "__hisnan(a) ? c : a": lambda a, b, c: np.where(np.isnan(a), c, a),
+}
+
+
+@np.errstate(all="ignore")
+def test_half():
+    inputs = {name: halves() for name in "abc"}
+    for array in list(inputs.values())[1:]:
+        RNG.shuffle(array)
+    got = evaluate(list(HALF), {n: ("__half", v) for n, v in inputs.items()}, "__half", headers=["cuda_fp16.h"])
+    wide = [v.astype("f8") for v in inputs.values()]
+    for (text, reference), row in zip(HALF.items(), got):
+        if text.startswith("a + b * b"):  # contracted, or not: both are right
+            expected = [reference(*wide).astype("f2"), (wide[0] + (wide[1] * wide[1]).astype("f2")).astype("f2")]
+            assert all(any(np.array_equal(r, e[i], equal_nan=True) for e in expected) for i, r in enumerate(row))
+            continue
+        expected = np.asarray(reference(*wide)).astype("f2")
+        if "max" in text or "min" in text:  # of two zeros either
+            expected, row = np.where(expected == 0, 0, expected), np.where(row == 0, np.float16(0), row)
+            expected = expected.astype("f2")
+        same(row, expected, text)
+
+
+@np.errstate(all="ignore")
+def test_functions_of_half():
+    a = np.abs(RNG.standard_normal(N)).astype("f2") + np.float16(0.1)
+    table = {
+        "hexp(a)": np.exp, "hlog(a)": np.log, "hsqrt(a)": np.sqrt, "hrsqrt(a)": lambda x: 1 / np.sqrt(x),
+        "hrcp(a)": lambda x: 1 / x, "hsin(a)": np.sin, "hcos(a)": np.cos, "hexp2(a)": np.exp2, "hlog2(a)": np.log2,
+    }  # fmt: skip
+    got = evaluate(list(table), {"a": ("__half", a)}, "__half", headers=["cuda_fp16.h"])
+    for (text, reference), row in zip(table.items(), got):
+        np.testing.assert_allclose(row.astype("f8"), reference(a.astype("f8")), rtol=2e-3, atol=1e-3, err_msg=text)
+
+
+@np.errstate(all="ignore")
+def test_pairs_of_halves():
+    a, b = (halves().view("u4") for _ in range(2))
+    table = {
+        "__hadd2(a, b)": np.add, "__hmul2(a, b)": np.multiply, "__hsub2(a, b)": np.subtract,
+        "__hneg2(a)": lambda x, y: -x, "__habs2(a)": lambda x, y: np.abs(x),
+        "__floats2half2_rn(__low2float(a), __high2float(b))": lambda x, y: np.where(np.arange(N) % 2, y, x),
+        "__lowhigh2highlow(a)": lambda x, y: x.reshape(-1, 2)[:, ::-1].reshape(-1),
+        "__heq2(a, b)": lambda x, y: (x == y).astype("f8"),
+        "__hgt2(a, b)": lambda x, y: (x > y).astype("f8"),
+    }  # fmt: skip
+    inputs = {"a": ("__half2", a), "b": ("__half2", b)}
+    got = evaluate(list(table), inputs, "__half2", headers=["cuda_fp16.h"])
+    x, y = (v.view("f2").astype("f8") for v in (a, b))
+    for (text, reference), row in zip(table.items(), got):
+        same(np.ascontiguousarray(row).view("f2"), reference(x, y).astype("f2"), text)
+
+
+@np.errstate(all="ignore")
+def test_half_and_integers():
+    a = values()[14:].astype("f2")
+    texts = ["__half2int_rn(a)", "__half2int_rz(a)", "__half2int_rd(a)", "__half2int_ru(a)", "__half2short_rz(a)"]
+    got = evaluate([*texts, "__half_as_ushort(a)"], {"a": ("__half", a)}, "int", headers=["cuda_fp16.h"])
+    wide = a.astype("f8")
+    for row, function in zip(got, (np.rint, np.trunc, np.floor, np.ceil)):
+        np.testing.assert_array_equal(row, function(wide))
+    np.testing.assert_array_equal(got[4], np.clip(np.trunc(wide), -32768, 32767))
+    np.testing.assert_array_equal(got[5], a.view("u2"))
+    x = RNG.integers(-(2**62), 2**62, N) >> RNG.integers(0, 60, N)
+    texts = ["__ll2half_rn(x)", "__int2half_rn((int)x)", "__ll2half_rz(x)"]
+    got = evaluate(texts, {"x": ("long long", x)}, "__half", headers=["cuda_fp16.h"])
+    same(got[0], x.astype(np.longdouble).astype("f2"), texts[0])
+    same(got[1], x.astype("i4").astype("f8").astype("f2"), texts[1])
+    near = x.astype(np.longdouble).astype("f2")
+    zero = np.where(
+        np.abs(near.astype(np.longdouble)) > np.abs(x.astype(np.longdouble)), np.nextafter(near, np.float16(0)), near
+    )
+    same(got[2], zero, texts[2])
+
+
+BFLOAT = {
+    "__hadd(a, b)": lambda a, b, c: a + b,
+    "__hsub(a, b)": lambda a, b, c: a - b,
+    "__hmul(a, b)": lambda a, b, c: a * b,
+    "__hfma(a, b, c)": lambda a, b, c: a.astype(np.longdouble) * b + c,
+    "__hneg(a)": lambda a, b, c: -a,
+    "__habs(a)": lambda a, b, c: np.abs(a),
+    "__float2bfloat16(__bfloat162float(a) * 3.3f)": lambda a, b, c: (a * np.float32(3.3)).astype("f4"),
+    "__double2bfloat16((double)a * 1.7)": lambda a, b, c: a * 1.7,
+    "__hlt(a, b) ? a : b": lambda a, b, c: np.where(a < b, a, b),
+    "__high2bfloat16(__hadd2(__halves2bfloat162(c, a), __halves2bfloat162(c, b)))": lambda a, b, c: a + b,
+}
+
+
+@np.errstate(all="ignore")
+def test_bfloat16():
+    inputs = {name: to_bfloat(values()) for name in "abc"}
+    for array in list(inputs.values())[1:]:
+        RNG.shuffle(array)
+    got = evaluate(
+        list(BFLOAT), {n: ("__nv_bfloat16", v) for n, v in inputs.items()}, "__nv_bfloat16", headers=["cuda_bf16.h"]
+    )
+    wide = [from_bfloat(v) for v in inputs.values()]
+    for (text, reference), row in zip(BFLOAT.items(), got):
+        expected = to_bfloat(np.asarray(reference(*wide)).astype("f8"))
+        nan = np.isnan(from_bfloat(expected))
+        np.testing.assert_array_equal(np.isnan(from_bfloat(row)), nan, err_msg=text)
+        np.testing.assert_array_equal(row[~nan], expected[~nan], err_msg=text)
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize(("kind", "name"), [("__nv_fp8_e4m3", "float8_e4m3fn"), ("__nv_fp8_e5m2", "float8_e5m2")])
+def test_fp8(kind, name):
+    torch = pytest.importorskip("torch")
+    a = np.concatenate([np.arange(0, 449, 0.5), -np.arange(0, 30, 0.01), RNG.standard_normal(300) / 50]).astype("f4")
+    texts = [f"{kind}(a).__x", f"{kind}((double)a).__x", f"{kind}(__float2half(a)).__x"]
+    headers = ["cuda_fp16.h", "cuda_fp8.h"]
+    got = evaluate(texts, {"a": ("float", a)}, "unsigned", headers=headers)
+    expected = torch.from_numpy(a).to(getattr(torch, name)).view(torch.uint8).numpy()
+    np.testing.assert_array_equal(got[0], expected)
+    np.testing.assert_array_equal(got[1], expected)
+    exact = a.astype("f2").astype("f4") == a
+    np.testing.assert_array_equal(got[2][exact], expected[exact])
+    every = np.arange(256, dtype="u4")
+    code = f"__device__ float wide(unsigned x) {{ {kind} v; v.__x = x; return (float)v; }}"
+    back = evaluate(["wide(x)"], {"x": ("unsigned", every)}, "float", headers=headers, code=code)
+    reference = torch.arange(256, dtype=torch.uint8).view(getattr(torch, name)).float().numpy()
+    np.testing.assert_array_equal(back[0], reference)
+
+
+@np.errstate(all="ignore")
+def test_conversions_written_in_ptx():
+    """The instructions of newer GPUs, which the headers leave out for the GPU that the team compiles for."""
+    torch = pytest.importorskip("torch")
+    code = """
+__device__ unsigned e4m3x2(float a, float b) {
+  unsigned short d; asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(d) : "f"(a), "f"(b)); return d;
+}
+__device__ unsigned f16x2(float a, float b) {
+  unsigned d; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(a), "f"(b)); return d;
+}
+__device__ unsigned bf16x2(float a, float b) {
+  unsigned d; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(a), "f"(b)); return d;
+}
+__device__ unsigned back(float a, float b) {
+  unsigned d; unsigned short s = e4m3x2(a, b); asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(d) : "h"(s)); return d;
+}
+__device__ unsigned relu(float a) {
+  unsigned short d; asm("cvt.rn.relu.f16.f32 %0, %1;" : "=h"(d) : "f"(a)); return d;
+}"""
+    a, b = (RNG.standard_normal(N).astype("f4") * 100 for _ in range(2))
+    texts = ["e4m3x2(a, b)", "f16x2(a, b)", "bf16x2(a, b)", "back(a, b)", "relu(a)"]
+    got = evaluate(texts, {"a": ("float", a), "b": ("float", b)}, "unsigned", code=code)
+    e4m3 = [torch.from_numpy(x).clamp(-448, 448).to(torch.float8_e4m3fn) for x in (a, b)]
+    bits = [x.view(torch.uint8).numpy().astype("u4") for x in e4m3]
+    np.testing.assert_array_equal(got[0], bits[0] << 8 | bits[1])
+    half = [x.astype("f2").view("u2").astype("u4") for x in (a, b)]
+    np.testing.assert_array_equal(got[1], half[0] << 16 | half[1])
+    bfloat = [to_bfloat(x).astype("u4") for x in (a, b)]
+    np.testing.assert_array_equal(got[2], bfloat[0] << 16 | bfloat[1])
+    wide = [x.half().view(torch.int16).numpy().view("u2").astype("u4") for x in e4m3]
+    np.testing.assert_array_equal(got[3], wide[0] << 16 | wide[1])
+    np.testing.assert_array_equal(got[4], np.maximum(a, 0).astype("f2").view("u2"))

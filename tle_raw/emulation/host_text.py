@@ -1,0 +1,265 @@
+"""From the device's LLVM IR to the host's: everything that only a GPU knows is replaced.
+
+The fragment was compiled for a GPU, by the same compiler and with the same headers as for a launch there: CUB,
+cooperative groups and cuda_fp16.h are NVIDIA's own. What is left of the GPU in the LLVM IR is a known set: NVVM
+intrinsics, inline PTX, address spaces, static shared variables, and four functions of CUDA's device runtime.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tle_raw.emulation import nvvm
+from tle_raw.emulation.address_spaces import flatten_address_spaces
+from tle_raw.emulation.bfloat import without_bfloat_arithmetic
+from tle_raw.emulation.debug_checks import check_accesses
+from tle_raw.emulation.definition_checks import check_definition, check_divisions
+from tle_raw.emulation.instructions import Call, calls
+from tle_raw.emulation.lockstep import meet_at_volatile_accesses
+from tle_raw.emulation.own_memory import OwnMemory, finds_memory, global_variables
+from tle_raw.emulation.ptx import UnknownInstruction, translate
+from tle_raw.emulation.shared_variables import place_shared_variables
+from tle_raw.emulation.sites import Sites
+from tle_raw.emulation.stack_checks import check_stacks
+from tle_raw.emulation.waiting import let_others_run
+from tle_raw.emulation.withdrawn import withdrawn
+from tle_raw.errors import Context, Place, UnsupportedFeatureError
+from tle_raw.linker.llvm.functions import read_global
+from tle_raw.linker.llvm.normalise import normalise, removal
+from tle_raw.linker.llvm.references import global_names, reachable, references, without_notes
+from tle_raw.linker.llvm.shared_memory import SharedVariable
+from tle_raw.linker.llvm.symbols import is_settable, private_name, refuse_unlinkable
+from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
+
+# Functions of CUDA's device runtime, and how the team's runtime takes them.
+_RUNTIME = {
+    "vprintf": "tle_team_print",
+    "__assertfail": "tle_team_assert_failed",
+    "llvm.trap": "tle_team_trap",
+    "llvm.debugtrap": "tle_team_trap",
+    "tle_team_check_index": "tle_team_check_index",
+}
+_SITED_RUNTIME = ("llvm.trap", "llvm.debugtrap", "tle_team_check_index")
+
+
+@dataclass(frozen=True)
+class HostText:
+    """The fragment's functions for the host; the runtime's functions are declared only."""
+
+    text: str
+    shared: tuple[SharedVariable, ...]
+    shared_bytes: int
+    places: tuple[Place, ...]
+    uses_barrier: bool
+    memory: OwnMemory
+
+
+@dataclass
+class _Additions:
+    """Definitions that the rewritten calls need."""
+
+    sites: Sites
+    place: Place
+    hint: str
+    definitions: dict[str, str] = field(default_factory=dict)
+    names: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+
+def to_host(
+    text: str, entry: str, place: Place, is_users: Callable[[str], bool], debug: bool, hint: str = ""
+) -> HostText:
+    """Rewrite a module that was made for a GPU.
+
+    Parameters
+    ----------
+    place : the fragment's own place, for what has no line. ``is_users`` says whether a file is the user's.
+    hint : what to do about an instruction that cannot be emulated.
+
+    Raises
+    ------
+    UnsupportedFeatureError : an instruction that cannot be emulated; the error names it and its line.
+    """
+    refuse_unlinkable(read_module(text))
+    text = _settable_variables(_without_unused(text, entry), entry)
+    module = read_module(text)
+    additions = _Additions(Sites(module, place, is_users), place, hint)
+    if debug:
+        text = check_divisions(check_accesses(text, additions.sites), additions.sites)
+        module = read_module(text)
+    edits = [edit for entity in module.of_kind("define") for edit in _call_edits(module, entity, additions)]
+    text = saturate_conversions(apply_edits(text, [*edits, *_dropped_declarations(module)]))
+    volatile = {name for key, name in additions.names.items() if ".volatile" in key[0]}
+    text = meet_at_volatile_accesses(text, entry, volatile, additions.sites)
+    text = check_stacks(let_others_run(without_bfloat_arithmetic(text), additions.sites))
+    definitions = additions.definitions.values()
+    text = with_declarations("\n".join([text, *(map(check_definition, definitions) if debug else definitions), ""]))
+    variables = global_variables(text) if debug else ()
+    placed = place_shared_variables(text, entry, spaced=debug)
+    text = with_declarations(_for_host(flatten_address_spaces(placed.text)))
+    uses_barrier = "@tle_team_barrier" in text
+    memory = OwnMemory((*placed.variables_at, *variables), finds_memory(text))
+    return HostText(text, placed.variables, placed.bytes, tuple(additions.sites.places), uses_barrier, memory)
+
+
+def _without_unused(text: str, entry: str) -> str:
+    """Only what the entry reaches: kernels and helpers of the same file may hold anything."""
+    module = read_module(text)
+    used = reachable(references(module), [entry])
+    dropped = [e for e in module.of_kind("define", "declare") if e.name not in used]
+    for entity in module.of_kind("global"):
+        if entity.name not in used and (entity.name.startswith("llvm.") or read_global(module, entity).is_definition):
+            dropped.append(entity)
+    comdats = [removal(module, e) for e in module.of_kind("comdat")]
+    notes = without_notes(module, {e.name for e in dropped})
+    edits = [*(removal(module, e) for e in dropped), *comdats, *notes, *_without_comdats(module, dropped)]
+    return apply_edits(text, edits)
+
+
+def _settable_variables(text: str, entry: str) -> str:
+    """Variables that the host may set get names that no other module has, and memory that can be written."""
+    module = read_module(text)
+    own = {e.name: private_name(e.name, entry) for e in module.of_kind("global") if is_settable(module, e)}
+    edits = [Edit(a, b, encode_name("@", own[n])) for n, a, b in global_names(text, 0, len(text)) if n in own]
+    for entity in module.of_kind("global"):
+        if entity.name in own:
+            constant = next((t for t in read_global(module, entity).tokens if t.text == "constant"), None)
+            edits += [Edit(constant.start, constant.end, "global")] if constant else []
+    return apply_edits(text, edits)
+
+
+def _without_comdats(module: Module, dropped: list[Entity]) -> Iterator[Edit]:
+    gone = {entity.start for entity in dropped}
+    for entity in module.of_kind("define", "global"):
+        if entity.start in gone:
+            continue
+        match = re.compile(r",? comdat(?:\(\$[^)]*\))?(?=[ ,\n{])").search(module.text, entity.start, entity.body)
+        if match:
+            yield Edit(match.start(), match.end(), "")
+
+
+def _call_edits(module: Module, entity: Entity, additions: _Additions) -> Iterator[Edit]:
+    names = [encode_name("@", name) + "(" for name in _RUNTIME]
+    for call in calls(module, entity, "@" + nvvm.PREFIX, *(name[:-1] for name in names)):
+        replacement = _replacement(call, additions)
+        if replacement is not None:
+            yield Edit(call.start, call.end, replacement)
+
+
+def _replacement(call: Call, additions: _Additions) -> str | None:
+    site = f"i32 {additions.sites.number(call.location)}"
+    if not call.callee:
+        return call.text("@" + _asm_function(call, additions), site)
+    name = decode_name(call.callee)
+    if name.startswith(nvvm.PREFIX):
+        sited = nvvm.is_sited(name.removeprefix(nvvm.PREFIX))
+        return call.text("@" + _intrinsic_function(name, call, additions), site if sited else "")
+    if name in _RUNTIME:
+        return call.text("@" + _RUNTIME[name], site if name in _SITED_RUNTIME else "")
+    return None
+
+
+def _asm_function(call: Call, additions: _Additions) -> str:
+    types, result = tuple(map(str, call.types)), str(call.result)
+    key = (call.assembly, call.constraints, result, *types)
+    if key not in additions.names:
+        if not call.assembly.strip():  # a barrier for the compiler only
+            text = "{ }"
+        else:
+            text = call.assembly
+        name = f"tle.ptx.{len(additions.names)}"
+        try:
+            additions.definitions[name] = translate(name, text, call.constraints, types, result)
+        except UnknownInstruction as error:
+            raise _unsupported(f"the PTX instruction `{error}`", str(error), call, additions) from None
+        additions.names[key] = name
+    return additions.names[key]
+
+
+def _intrinsic_function(name: str, call: Call, additions: _Additions) -> str:
+    plain, types, result = name.removeprefix(nvvm.PREFIX), tuple(map(str, call.types)), str(call.result)
+    key = (name, result, *types)
+    if key not in additions.names:
+        body = nvvm.define(plain, types, result)
+        if body is None:
+            raise _unsupported(f"the GPU instruction `{plain.replace('.', '_')}`", plain, call, additions)
+        own = f"tle.nvvm.{plain}.{len(additions.names)}"
+        parameters = [f"{kind} %a{i}" for i, kind in enumerate(types)]
+        parameters += ["i32 %site"] if nvvm.is_sited(plain) else []
+        head = f"define internal {result} @{own}({', '.join(parameters)}) alwaysinline {{"
+        additions.definitions[own] = "\n".join([head, *body.lines, "}"])
+        additions.names[key] = own
+    return additions.names[key]
+
+
+def _unsupported(what: str, instruction: str, call: Call, additions: _Additions) -> UnsupportedFeatureError:
+    place = additions.sites.place(call.location) or additions.place
+    message, hint = withdrawn(instruction) or (f"{what} cannot be emulated on the CPU", additions.hint)
+    return UnsupportedFeatureError(message, hint=hint, context=Context(source=place))
+
+
+def _dropped_declarations(module: Module) -> Iterator[Edit]:
+    for entity in module.of_kind("declare"):
+        if entity.name.startswith(nvvm.PREFIX) or entity.name in _RUNTIME:
+            yield removal(module, entity)
+
+
+_TO_INTEGER = re.compile(r"= fpto([su])i (?:nneg )?((?:<\d+ x )?\w+>?) (\S+) to ((?:<\d+ x )?i\d+>?)")
+
+
+def saturate_conversions(text: str) -> str:
+    """What a number too large for an integer becomes, LLVM leaves open; a GPU takes the largest, and 0 for NaN."""
+
+    def call(match: re.Match[str]) -> str:
+        sign, source, value, result = match.groups()
+        name = f"llvm.fpto{sign}i.sat.{nvvm.llvm_suffix(result)}.{nvvm.llvm_suffix(source)}"
+        return f"= call {result} @{name}({source} {value})"
+
+    return _TO_INTEGER.sub(call, text)
+
+
+_CALL = re.compile(
+    r"\bcall ((?:[\w ]|<\d+ x \w+>|\{[^}]*\})+?(?: addrspace\(\d+\))?) @([\w.]+)\(([^\n]*?)\)(?=$|,|\s)", re.MULTILINE
+)
+
+
+def with_declarations(text: str) -> str:
+    """Declare the runtime's functions and LLVM's intrinsics that the added code calls."""
+    module = read_module(text)
+    known = {entity.name for entity in module.of_kind("define", "declare")}
+    added: dict[str, str] = {}
+    for match in _CALL.finditer(text):
+        name = match[2]
+        if name in known or name in added or not name.startswith(("tle_team_", "llvm.")):
+            continue
+        types = ", ".join(map(_type_of, _split(match[3])))
+        added[name] = f"declare {match[1].strip()} @{name}({types})"
+    return "\n".join([text.rstrip("\n"), *added.values(), ""]) if added else text
+
+
+_EXPRESSION = re.compile(r"(?P<type>.*?) (?:addrspacecast|getelementptr|bitcast|inttoptr|ptrtoint) (?:\w+ )*\(")
+
+
+def _type_of(argument: str) -> str:
+    """Of an argument of a call, which may be a constant expression."""
+    found = _EXPRESSION.match(argument.strip())
+    return found["type"] if found else argument.strip().rpartition(" ")[0]
+
+
+def _split(text: str) -> list[str]:
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{<") - (character in ")]}>")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]
+
+
+def _for_host(text: str) -> str:
+    """No target: the linker of the kernel gives it the machine's. No attribute that only a GPU has."""
+    text = normalise(text)
+    module = read_module(text)
+    return apply_edits(text, [removal(module, entity) for entity in module.of_kind("target")])

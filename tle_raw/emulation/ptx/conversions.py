@@ -1,0 +1,222 @@
+"""PTX's cvt, mov, cvta and isspacep."""
+
+from __future__ import annotations
+
+from tle_raw.emulation.numbers import (
+    FORMATS,
+    ROUNDINGS,
+    float_to_integer,
+    flushed,
+    integer_to_float,
+    narrowed,
+    widened,
+)
+from tle_raw.emulation.ptx.function import (
+    FLOATS,
+    Function,
+    UnknownInstruction,
+    bits_of,
+    instruction,
+    is_type,
+    llvm_type,
+    value_type,
+    vector,
+)
+from tle_raw.emulation.ptx.parse import Statement
+from tle_raw.emulation.ptx.small import from_small, is_small, narrowed_small, to_small
+
+_INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+
+
+@instruction("mov")
+def _move(f: Function, s: Statement, parts: list[str]) -> None:
+    """Also packs and unpacks: ``mov.b32 %0, {a, b}``."""
+    kind = llvm_type(value_type(parts, s))
+    to, source = s.operands
+    if source.startswith("{"):
+        pieces = vector(source)
+        size = bits_of(kind) // len(pieces)
+        total = "0"
+        for index, piece in enumerate(pieces):
+            wide = f.convert(f.get(piece, f"i{size}"), f"i{size}", kind)
+            total = f.body.value(f"or {kind} {total}, {f.body.value(f'shl {kind} {wide}, {index * size}')}")
+        return f.set(to, total, kind)
+    value = f.get(source, kind)
+    if not to.startswith("{"):
+        return f.set(to, value, kind)
+    pieces = vector(to)
+    size = bits_of(kind) // len(pieces)
+    for index, piece in enumerate(pieces):
+        part = f.body.value(f"lshr {kind} {value}, {index * size}")
+        f.set(piece, f.body.value(f"trunc {kind} {part} to i{size}"), f"i{size}")
+    return None
+
+
+@instruction("cvt")
+def _convert(f: Function, s: Statement, parts: list[str]) -> None:
+    result, source = [part for part in parts if _is_number(part)][-2:]
+    if "stochastic" in s.opcode or ".rs" in s.opcode or "pack" in parts or "scaled" in s.opcode:
+        raise UnknownInstruction(s.opcode)
+    if result.endswith("x2"):
+        return _convert_pair(f, s, parts, result, source)
+    value, kind = _read(f, s.operands[1], source, "ftz" in parts and source == "f32")
+    if result in FLOATS or is_small(result):
+        return _to_float(f, s, parts, result, value, kind, source)
+    return _to_integer(f, s, parts, result, value, kind, source)
+
+
+def _is_number(part: str) -> bool:
+    return is_type(part) or part in ("e4m3x2", "e5m2x2")
+
+
+def _read(f: Function, operand: str, source: str, ftz: bool) -> tuple[str, str]:
+    """The value as float or double, or as an integer of its own size."""
+    llvm = llvm_type(source)
+    value = f.get(operand, llvm)
+    if is_small(source):
+        return from_small(f, source, value), "float"
+    return (flushed(f.body, value, llvm, ftz) if llvm == "float" else value), llvm
+
+
+def _to_integer(f: Function, s: Statement, parts: list[str], result: str, value: str, kind: str, source: str) -> None:
+    llvm, signed = llvm_type(result), result[0] == "s"
+    if kind in FLOATS.values():
+        rounding = next((part for part in parts if part in _INTEGRAL), None)
+        if rounding is None:
+            raise UnknownInstruction(s.opcode)
+        value = float_to_integer(f.body, value, kind, rounding, llvm, signed=signed)
+        return f.set(s.operands[0], value, llvm, signed)
+    if "sat" in parts:
+        value = _clamped(f, value, kind, source[0] == "s", llvm, signed)
+    else:
+        value = f.convert(value, kind, llvm, source[0] == "s")
+    return f.set(s.operands[0], value, llvm, signed)
+
+
+def _clamped(f: Function, value: str, kind: str, is_signed: bool, llvm: str, signed: bool) -> str:
+    wide = f.body.value(f"{'sext' if is_signed else 'zext'} {kind} {value} to i128")
+    bits = bits_of(llvm)
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    wide = f.body.call("i128", "llvm.smax.i128", f"i128 {wide}", f"i128 {low}")
+    wide = f.body.call("i128", "llvm.smin.i128", f"i128 {wide}", f"i128 {high}")
+    return f.body.value(f"trunc i128 {wide} to {llvm}")
+
+
+def _to_float(f: Function, s: Statement, parts: list[str], result: str, value: str, kind: str, source: str) -> None:
+    rounding = next((part for part in parts if part in ROUNDINGS), "rn")
+    b, llvm = f.body, FLOATS.get(result, "double")
+    if kind not in FLOATS.values():  # an integer: half and bfloat16 round once only from a number that holds it all
+        if is_small(result) and bits_of(kind) == 64:
+            value = b.call("double", "tle_team_from_long", f"i64 {value}", f"i32 {int(source[0] == 's')}")
+        else:
+            value = integer_to_float(b, value, kind, rounding, llvm, signed=source[0] == "s")
+        kind = llvm
+    integral = next((part for part in parts if part in _INTEGRAL), None)
+    if integral:
+        value = b.call(kind, f"llvm.{_INTEGRAL[integral]}.f{bits_of(kind)}", f"{kind} {value}")
+        rounding = "rn"
+    if "sat" in parts:
+        from tle_raw.emulation.nvvm import saturated
+
+        value = saturated(b, value, kind)
+    if "relu" in parts:
+        value = _relu(f, value, kind)
+    f.set(
+        s.operands[0],
+        _rounded_to(f, result, value, kind, rounding, "satfinite" in parts, "ftz" in parts),
+        _bits(result),
+    )
+
+
+def _bits(result: str) -> str:
+    return FLOATS.get(result) or llvm_type(result)
+
+
+def _relu(f: Function, value: str, kind: str) -> str:
+    """Negative numbers become 0, NaN stays."""
+    negative = f.body.value(f"fcmp olt {kind} {value}, 0.0")
+    return f.body.value(f"select i1 {negative}, {kind} 0.0, {kind} {value}")
+
+
+def _rounded_to(f: Function, result: str, value: str, kind: str, rounding: str, saturate: bool, ftz: bool) -> str:
+    """A float or double in the result's format; small formats as their bits."""
+    b = f.body
+    if is_small(result):
+        if kind == "float" and rounding == "rn" and not saturate:
+            return to_small(f, result, value)
+        wide = value if kind == "double" else b.value(f"fpext float {value} to double")
+        return narrowed_small(f, result, wide, rounding, saturate)
+    if result == "f64":
+        return value if kind == "double" else b.value(f"fpext float {value} to double")
+    if kind == "double":
+        if rounding == "rn":
+            value = b.value(f"fptrunc double {value} to float")
+        else:
+            value = b.call("float", "tle_team_narrow_f32", f"double {value}", f"i32 {ROUNDINGS[rounding]}")
+    return flushed(b, value, "float", ftz)
+
+
+def _convert_pair(f: Function, s: Statement, parts: list[str], result: str, source: str) -> None:
+    """Two numbers in one register: of two floats, the first becomes the upper half; or of a pair."""
+    b = f.body
+    rounding = next((part for part in parts if part in ROUNDINGS), "rn")
+    size, to = (16, "i32") if is_small(result) else (8, "i16")
+    if source == "f32":
+        doubles = [b.value(f"fpext float {f.get(o, 'float')} to double") for o in s.operands[1:3]]
+    else:
+        doubles = _pair(f, s.operands[1], source)[::-1]
+    if "relu" in parts:
+        doubles = [_relu(f, d, "double") for d in doubles]
+    format = result.removesuffix("x2")
+    high, low = (narrowed(b, d, format, rounding, "satfinite" in parts) for d in doubles)
+    both = b.value(f"or i32 {low}, {b.value(f'shl i32 {high}, {size}')}")
+    f.set(s.operands[0], f.convert(both, "i32", to), to)
+
+
+def _pair(f: Function, operand: str, source: str) -> list[str]:
+    """The two doubles of a packed register, the lower one first."""
+    b, format = f.body, source.removesuffix("x2")
+    if format not in FORMATS:
+        raise UnknownInstruction(source)
+    size = 16 if is_small(source) else 8
+    bits = f.convert(f.get(operand, llvm_type(source)), llvm_type(source), "i32")
+    parts = (b.value(f"and i32 {b.value(f'lshr i32 {bits}, {shift}')}, {(1 << size) - 1}") for shift in (0, size))
+    return [widened(b, part, format) for part in parts]
+
+
+@instruction("cvta")
+def _convert_address(f: Function, s: Statement, parts: list[str]) -> None:
+    """Only shared addresses differ from generic ones."""
+    space = next(
+        (part.split("::")[0] for part in parts if part.startswith(("shared", "global", "local", "const", "param"))), ""
+    )
+    kind = llvm_type(value_type(parts, s))
+    if kind != "i64":
+        raise UnknownInstruction(s.opcode)  # a generic address has 64 bits
+    value = f.get(s.operands[1], kind)
+    if space == "shared":
+        wide = f.convert(value, kind, "i64")
+        if "to" in parts:
+            pointer = f.body.value(f"inttoptr i64 {wide} to ptr")
+            wide = f.body.call("i64", "tle_team_shared_address", f"ptr {pointer}")
+        else:
+            pointer = f.body.call("ptr", "tle_team_shared_pointer", f"i64 {wide}", "i32 %site")
+            wide = f.body.value(f"ptrtoint ptr {pointer} to i64")
+        value, kind = wide, "i64"
+    f.set(s.operands[0], value, kind)
+
+
+@instruction("isspacep")
+def _is_space(f: Function, s: Statement, parts: list[str]) -> None:
+    pointer = f.body.value(f"inttoptr i64 {f.get(s.operands[1], 'i64')} to ptr")
+    space = parts[0].split("::")[0]
+    if space not in ("shared", "local"):
+        raise UnknownInstruction(s.opcode)
+    bit = f.body.value(f"icmp ne i32 {f.body.call('i32', f'tle_team_is_{space}', f'ptr {pointer}')}, 0")
+    f.set(s.operands[0], bit, "i1")
+
+
+@instruction("mapa")
+def _map_address(f: Function, s: Statement, parts: list[str]) -> None:
+    kind = llvm_type(value_type(parts, s))  # a cluster of one block: an address is its own
+    f.set(s.operands[0], f.get(s.operands[1], kind), kind)

@@ -1,0 +1,132 @@
+"""The team's runtime: compiled once for the host, then linked into each fragment."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import platform
+from pathlib import Path
+from typing import Any, Protocol
+
+import tle_raw
+from tle_raw.errors import LinkError, ToolchainError
+from tle_raw.linker.llvm.normalise import normalise, removal
+from tle_raw.linker.llvm.symbols import is_settable_name
+from tle_raw.linker.llvm.text import apply_edits, read_module
+from tle_raw.linker.processes.run_compiler import run_compiler
+from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
+from tle_raw.store import TEAM, Store
+
+INCLUDE = Path(tle_raw.__file__).parent / "include"
+UNIT = "#include <tle_raw/team/run.h>\n"
+MACHINES = {"x86_64": "x86_64-linux-gnu", "amd64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
+# No header but its own, no C++ runtime, nothing that a JIT would have to provide.
+FLAGS = (
+    "-x", "c++", "-std=c++17", "-O2", "-ffreestanding", "-nostdinc", "-nostdinc++", "-fno-exceptions", "-fno-rtti",
+    "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-threadsafe-statics",
+    "-fno-math-errno", "-fno-builtin-printf", "-Werror=return-type",
+)  # fmt: skip
+
+
+class Clang(Protocol):
+    """A compiler for this machine: how it is called, and its version."""
+
+    @property
+    def command(self) -> tuple[str, ...]: ...
+    @property
+    def version(self) -> str: ...
+
+
+def runtime_text(clang: Clang) -> str:
+    """The runtime as LLVM IR without a target, from the cache where it was compiled before.
+
+    Raises
+    ------
+    ToolchainError : the machine is none that the runtime knows, or the compiler fails.
+    """
+    machine = platform.machine().lower()
+    if machine not in MACHINES:
+        raise ToolchainError(f"fragments on the CPU need x86-64 or aarch64, this machine is {machine}")
+    return _compiled(clang.command, clang.version, MACHINES[machine], headers_digest())
+
+
+@functools.lru_cache(maxsize=4)
+def _compiled(clang: tuple[str, ...], version: str, triple: str, digest: str) -> str:
+    from tle_raw.knobs import knobs
+
+    command = (*clang, f"--target={triple}", *FLAGS, "-isystem", str(INCLUDE))
+    key = f"team-{hashlib.sha256(repr((version, command, digest)).encode()).hexdigest()[:40]}"
+    if not knobs.cache.enabled:
+        return _compile(command)
+    store = Store(knobs.cache.dir, TEAM)
+    with store.lock(key):
+        entry = store.load(key) or store.save(key, _compile(command), {"name": "runtime of teams on the CPU"})
+    return entry.text
+
+
+def _compile(command: tuple[str, ...]) -> str:
+    from tle_raw.knobs import knobs
+
+    run = run_compiler(command, UNIT, knobs.compile_timeout)
+    if run.returncode != 0:
+        raise ToolchainError("the team's runtime could not be compiled for the host", log=run.log[-4000:])
+    return _without_target(run.text)
+
+
+def headers_digest() -> str:
+    """Digest of the runtime's sources."""
+    digest = hashlib.sha256()
+    for header in sorted((INCLUDE / "tle_raw" / "team").glob("*.h")):
+        digest.update(header.read_bytes())
+    return digest.hexdigest()
+
+
+def _without_target(text: str) -> str:
+    text = normalise(text, keep_debug_info=False)
+    module = read_module(text)
+    return apply_edits(text, [removal(module, entity) for entity in module.of_kind("target")])
+
+
+def link_with_runtime(text: str, runtime: str, visible: tuple[str, ...]) -> str:
+    """One module: the fragment with those functions of the runtime that it reaches, only ``visible`` exported.
+
+    Raises
+    ------
+    LinkError : the fragment's text is no valid LLVM IR.
+    """
+    llvm = load_llvmlite()
+    context = llvm.create_context()
+    module = _parse(llvm, text, context)
+    module.link_in(_parse(llvm, runtime, context))
+    _internalise(module, visible)
+    _drop_unused(llvm, module)
+    return str(module)
+
+
+def _parse(llvm: Any, text: str, context: Any) -> Any:
+    try:
+        module = llvm.parse_assembly(text, context=context)
+        module.verify()
+    except RuntimeError as error:
+        raise LinkError("the fragment's code for the CPU is no valid LLVM IR", log=str(error)[:2000]) from error
+    return module
+
+
+def _internalise(module: Any, visible: tuple[str, ...]) -> None:
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name not in visible and not _is_kept(value.name):
+            value.linkage = "internal"
+            value.visibility = "default"
+
+
+def _is_kept(name: str) -> bool:
+    return name.startswith("llvm.") or is_settable_name(name)
+
+
+def _drop_unused(llvm: Any, module: Any) -> None:
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_strip_dead_prototype_pass()
+    passes.run(module, builder)

@@ -1,0 +1,89 @@
+"""Lines of the user's source, numbered: what a failing region tells of where it stood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tle_raw.errors import Place
+from tle_raw.linker.llvm.text import Module
+
+_FIELD = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|([^,()]+))')
+
+
+@dataclass(frozen=True)
+class _Node:
+    kind: str
+    fields: dict[str, str]
+
+
+class Sites:
+    """Numbers for places. Number 0 is the fragment itself, for instructions without a line.
+
+    ``is_users`` says of a file whether its lines are the user's: of a function from a header that was inlined, the
+    innermost such line counts.
+    """
+
+    def __init__(self, module: Module, fragment: Place, is_users: Callable[[str], bool]) -> None:
+        self._nodes = {e.name: module.source(e) for e in module.of_kind("metadata")}
+        self._is_users = is_users
+        self._numbers: dict[tuple[Place, str], int] = {(fragment, ""): 0}
+
+    @property
+    def places(self) -> list[Place]:
+        return [place for place, _ in self._numbers]
+
+    def number(self, location: str) -> int:
+        """The number of ``!12``. Two calls of one line of a helper that stand in two places have two numbers."""
+        chain = self.chain(location)
+        place = next((p for p in chain if self._is_users(p.file)), None)
+        if place is None:
+            return 0
+        return self._numbers.setdefault((place, " ".join(map(str, chain))), len(self._numbers))
+
+    def place(self, location: str) -> Place | None:
+        """The user's line of ``!12``."""
+        return next((place for place in self.chain(location) if self._is_users(place.file)), None)
+
+    def chain(self, location: str) -> list[Place]:
+        """The places of a location, from the inside to the outside."""
+        found = []
+        while location:
+            node = self._node(location)
+            if node is None or node.kind != "DILocation":
+                break
+            fields = node.fields
+            found.append(
+                Place(self._file(fields.get("scope", "")), _integer(fields, "line"), _integer(fields, "column"))
+            )
+            location = fields.get("inlinedAt", "")
+        return found
+
+    def _node(self, name: str) -> _Node | None:
+        source = self._nodes.get(name.strip().lstrip("!"))
+        match = re.search(r"!(DI\w+)\(", source or "")
+        if source is None or match is None:
+            return None
+        fields = {m[1]: m[2] if m[2] is not None else m[3].strip() for m in _FIELD.finditer(source, match.end())}
+        return _Node(match[1], fields)
+
+    def _file(self, scope: str) -> str:
+        while scope:
+            node = self._node(scope)
+            if node is None:
+                return ""
+            if node.kind == "DIFile":
+                return _decoded(node.fields.get("filename", ""))
+            scope = node.fields.get("file", "") or node.fields.get("scope", "")
+        return ""
+
+
+def _integer(fields: dict[str, str], name: str) -> int:
+    text = fields.get(name, "0")
+    return int(text) if text.isdecimal() else 0
+
+
+def _decoded(text: str) -> str:
+    plain = re.sub(r"\\([0-9a-fA-F]{2})", lambda match: chr(int(match[1], 16)), text)
+    return plain.encode("latin-1", "replace").decode("utf-8", "replace")

@@ -1,0 +1,396 @@
+"""Bind a signature to the arguments of one call: every name gets its one value, every mismatch its error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tle_raw.errors import ArgumentCountError, ArgumentTypeError, BindingError, Row, ShapeError
+from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, SCALAR, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.dtypes import DTYPES, DType, parse_dtype
+from tle_raw.fragments.mlir_types import memref_type
+from tle_raw.fragments.signature import Const, Element, Parameter, Pointer, Scalar, Signature, Tile
+
+# kinds of an argument that no parameter has
+CONSTANT, POINTER_TILE, OTHER = "constant", "block of pointers", "other"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What the call passes, described without Triton: kind, dtype, block shape, and the value when constant."""
+
+    kind: str
+    dtype: DType | None = None
+    dims: tuple[int, ...] = ()
+    value: int | float | bool | None = None
+    text: str = ""
+
+    def __str__(self) -> str:
+        if self.kind == CONSTANT:
+            return f"constant {self.value!r}"
+        if self.kind in (SCALAR, POINTER):
+            return f"{self.kind.capitalize()}[{self.dtype}]"
+        if self.kind == TILE:
+            return f"Tile[{', '.join(map(str, (self.dtype, *self.dims)))}]"
+        return self.text or self.kind
+
+
+@dataclass
+class _Names:
+    """The values of names so far, and which parameter gave each."""
+
+    values: dict[str, int | DType] = field(default_factory=dict)
+    givers: dict[str, str] = field(default_factory=dict)
+
+    def bind(self, name: str, value: int | DType, giver: str) -> None:
+        if self.values.setdefault(name, value) != value:
+            raise BindingError(
+                f"the name `{name}` has two different values in one call",
+                table=[
+                    Row(f"{name} in `{self.givers[name]}`", str(self.values[name]), str(self.values[name])),
+                    Row(f"{name} in `{giver}`", str(self.values[name]), str(value)),
+                ],
+            )
+        self.givers.setdefault(name, giver)
+
+
+def match_arguments(signature: Signature, positional: Sequence, keywords: Mapping[str, object]) -> dict:
+    """Give each passed parameter its argument, as Python itself would.
+
+    Raises
+    ------
+    ArgumentCountError : too many, too few, an unknown keyword, or one parameter twice.
+    """
+    names = [p.name for p in signature.passed]
+    unknown = [k for k in keywords if k not in names]
+    outputs = [p.name for p in signature.parameters if not p.is_passed]
+    if unknown:
+        is_output = unknown[0] in outputs
+        raise ArgumentCountError(
+            f"`{signature.name}` takes no argument `{unknown[0]}`",
+            hint="an Out parameter is not passed, it is returned" if is_output else f"it takes {signature}",
+        )
+    given = dict(zip(names, positional))
+    twice = [k for k in keywords if k in given]
+    if twice:
+        raise ArgumentCountError(f"`{signature.name}` got the argument `{twice[0]}` twice")
+    given |= keywords
+    missing = [n for n in names if n not in given]
+    if len(positional) > len(names) or missing:
+        count = len(positional) + len(keywords)
+        raise ArgumentCountError(
+            f"`{signature.name}` takes {len(names)} argument{'s' * (len(names) != 1)}, got {count}",
+            table=[
+                Row("arguments", str(len(names)), str(count)),
+                *(Row(m, "a value", "nothing") for m in missing),
+            ],
+            hint=f"the signature is {signature}"
+            + (f"; Out parameters ({', '.join(outputs)}) are not passed" if outputs else ""),
+        )
+    return given
+
+
+def bind(
+    signature: Signature,
+    arguments: Mapping[str, Argument],
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    given: Mapping[str, int | DType] | None = None,
+) -> BoundSignature:
+    """Bind ``signature`` to the arguments of one call.
+
+    Parameters
+    ----------
+    arguments : by parameter name, for every passed parameter.
+    shapes : shapes of ``Out`` tiles whose dims nothing else binds.
+    given : values of names that the call states itself, as in ``make(n, M=64)``.
+
+    Raises
+    ------
+    ArgumentTypeError, ShapeError, BindingError : with a table of what was expected and what came.
+    """
+    names = _Names()
+    for name, value in (given or {}).items():
+        _check_name_value(signature, name, value)
+        names.bind(name, value, f"{name}=")
+    for parameter in signature.passed:
+        _check_kind(signature, parameter, arguments)
+    for parameter in signature.passed:
+        _bind_passed(parameter, arguments[parameter.name], names, signature, arguments)
+    for parameter in signature.parameters:
+        if not parameter.is_passed:
+            _bind_output(parameter, dict(shapes or {}), names)
+    _default_dtypes(signature, arguments, names)
+    parameters = tuple(_bound(p, names) for p in signature.parameters)
+    for parameter in signature.passed:
+        _check_constant(parameter, _bound(parameter, names), arguments[parameter.name])
+    result = _resolve_dtype(signature.result.dtype, names, "the result") if signature.result else None
+    ordered = tuple((n, names.values[n]) for n in signature.names if n in names.values)
+    return BoundSignature(signature.name, parameters, result, ordered)
+
+
+def bind_names(signature: Signature, bindings: Mapping[str, object]) -> BoundSignature:
+    """Bind by the names' values alone, as ``fragment.compile(M=64, T="f16")`` does.
+
+    Raises
+    ------
+    BindingError : a name of the signature has no value, or a value has no name.
+    """
+    unknown = [n for n in bindings if n not in signature.names]
+    missing = [n for n in signature.names if n not in bindings]
+    if unknown or missing:
+        raise BindingError(
+            f"`{signature.name}` needs values for {', '.join(signature.names) or 'no names'}",
+            table=[
+                *(Row(n, "a value", "nothing") for n in missing),
+                *(Row(n, "no such name", repr(bindings[n])) for n in unknown),
+            ],
+        )
+    names = _Names()
+    dtype_names = _dtype_names(signature)
+    for name, value in bindings.items():
+        if name in dtype_names:
+            names.bind(name, parse_dtype(value), "the caller")
+        elif isinstance(value, int) and not isinstance(value, bool):
+            names.bind(name, value, "the caller")
+        else:
+            raise BindingError(f"the name `{name}` stands for an integer, got {value!r}")
+    parameters = tuple(_bound(p, names) for p in signature.parameters)
+    result = _resolve_dtype(signature.result.dtype, names, "the result") if signature.result else None
+    return BoundSignature(signature.name, parameters, result, tuple((n, names.values[n]) for n in signature.names))
+
+
+def bind_untyped(name: str, arguments: Sequence[Argument], outputs: Iterable[int]) -> BoundSignature:
+    """FlagTree's untyped stubs: the arguments of the call are the signature; ``outputs`` index the returned tiles.
+
+    Its tiles cross as memrefs.
+    """
+    outputs = set(outputs)
+    parameters = []
+    for i, argument in enumerate(arguments):
+        if argument.kind == CONSTANT:
+            argument = Argument(SCALAR, _natural_dtype(argument.value))
+        if argument.kind not in (SCALAR, POINTER, TILE):
+            raise ArgumentTypeError(
+                f"argument {i} of `{name}` cannot cross into a region",
+                table=[Row(f"argument {i}", "a tile, a pointer or a scalar", str(argument))],
+            )
+        if i in outputs and argument.kind != TILE:
+            raise ArgumentTypeError(
+                f"output {i} of `{name}` is no tile", table=[Row(f"argument {i}", "a tile", str(argument))]
+            )
+        _check_dims(f"argument {i}", argument.dims)
+        effect = "InOut" if i in outputs or argument.kind == POINTER else "In"
+        spelling = memref_type(argument.dtype, argument.dims) if argument.kind == TILE and argument.dtype else ""
+        parameters.append(
+            BoundParameter(f"arg{i}", argument.kind, effect, argument.dtype, argument.dims, spelling=spelling)
+        )
+    stray = sorted(i for i in outputs if not 0 <= i < len(arguments))
+    if stray:
+        raise ArgumentCountError(
+            f"output index {stray[0]} of `{name}` names no argument",
+            table=[Row("output index", f"0 to {len(arguments) - 1}", str(stray[0]))],
+        )
+    return BoundSignature(name, tuple(parameters))
+
+
+def _expected_kinds(parameter: Parameter) -> tuple[str, ...]:
+    return {
+        Scalar: (SCALAR, CONSTANT),
+        Pointer: (POINTER,),
+        Tile: (TILE,),
+        Element: (TILE, SCALAR, CONSTANT),
+        Const: (CONSTANT,),
+    }[type(parameter.type)]
+
+
+def _check_kind(signature: Signature, parameter: Parameter, arguments: Mapping[str, Argument]) -> None:
+    argument = arguments[parameter.name]
+    if argument.kind in _expected_kinds(parameter):
+        return
+    hints = {
+        (TILE, "pointer"): "pass the pointer itself, not what tl.load read from it",
+        (POINTER, "tile"): "load the tile first: tl.load(pointer + offsets)",
+        (SCALAR, "tile"): "pass a block tensor",
+        (TILE, "scalar"): "a scalar is one value: reduce the tile first, or declare a Tile",
+        (POINTER_TILE, "pointer"): "pass the base pointer; the function does its own indexing",
+        (POINTER_TILE, "tile"): "load the tile first: tl.load(pointers)",
+        (SCALAR, "const"): "the value must be known at compile time: make it a tl.constexpr",
+    }
+    raise ArgumentTypeError(
+        f"argument `{parameter.name}` is {_article(argument.kind)} where {_article(parameter.type.kind)} belongs",
+        table=_table(signature, arguments),
+        hint=hints.get((argument.kind, parameter.type.kind), ""),
+    )
+
+
+def _article(kind: str) -> str:
+    word = {CONST: "constant", ELEMENT: "tensor"}.get(kind, kind)
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def _bind_passed(parameter, argument: Argument, names: _Names, signature, arguments) -> None:
+    type_ = parameter.type
+    if isinstance(type_, Const):
+        if not isinstance(argument.value, int):
+            raise ArgumentTypeError(f"argument `{parameter.name}` is no integer", table=_table(signature, arguments))
+        names.bind(type_.name, int(argument.value), parameter.name)
+        return
+    if argument.kind != CONSTANT:
+        assert argument.dtype is not None
+        if isinstance(type_.dtype, str):
+            names.bind(type_.dtype, argument.dtype, parameter.name)
+        elif type_.dtype != argument.dtype:
+            raise ArgumentTypeError(
+                f"argument `{parameter.name}` has another dtype",
+                table=_table(signature, arguments),
+                hint=_cast_hint(parameter, type_.dtype, argument),
+            )
+    if isinstance(type_, Tile):
+        _bind_dims(parameter, argument.dims, names, _table(signature, arguments))
+
+
+def _cast_hint(parameter: Parameter, dtype: DType, argument: Argument) -> str:
+    if argument.kind == POINTER:
+        return f"the pointer's element type must be {dtype}; or declare Pointer[{argument.dtype}]"
+    return f"cast it at the call, for example `{parameter.name}.to(tl.{_tl_name(dtype)})`"
+
+
+def _tl_name(dtype: DType) -> str:
+    return dtype.triton.replace("fp8", "float8").replace("fp", "float").replace("bf16", "bfloat16")
+
+
+def _bind_dims(parameter: Parameter, dims: tuple[int, ...], names: _Names, table: Sequence[Row]) -> None:
+    type_ = parameter.type
+    assert isinstance(type_, Tile)
+    if len(dims) != len(type_.dims):
+        raise ShapeError(
+            f"argument `{parameter.name}` has rank {len(dims)}, the signature says rank {len(type_.dims)}",
+            table=table,
+            hint="reshape the tile at the call",
+        )
+    _check_dims(f"`{parameter.name}`", dims)
+    for declared, dim in zip(type_.dims, dims):
+        if isinstance(declared, str):
+            names.bind(declared, dim, parameter.name)
+        elif declared != dim:
+            raise ShapeError(f"argument `{parameter.name}` has another shape", table=table)
+
+
+def _check_dims(what: str, dims: tuple[int, ...]) -> None:
+    for dim in dims:
+        if dim < 1 or dim & (dim - 1):
+            raise ShapeError(
+                f"{what}: a tile's dims are powers of two",
+                table=[Row("shape", "powers of two", str(dims))],
+                hint="round up with triton.next_power_of_2 and mask the tail",
+            )
+
+
+def _check_name_value(signature: Signature, name: str, value: object) -> None:
+    is_dtype = name in _dtype_names(signature)
+    if isinstance(value, DType) != is_dtype or not isinstance(value, (DType, int)):
+        raise BindingError(
+            f"the name `{name}` got a value of another kind",
+            table=[Row(name, "a dtype" if is_dtype else "an integer", str(value))],
+        )
+
+
+def _bind_output(parameter: Parameter, shapes: dict, names: _Names) -> None:
+    type_ = parameter.type
+    if isinstance(type_, Element):
+        return
+    assert isinstance(type_, Tile)
+    if parameter.name in shapes:
+        shape = tuple(shapes[parameter.name])
+        _bind_dims(parameter, shape, names, [Row(parameter.name, str(type_), f"shape={shape}")])
+    free = [d for d in type_.dims if isinstance(d, str) and d not in names.values]
+    if free:
+        raise ShapeError(
+            f"nothing says how large the Out tile `{parameter.name}` is",
+            table=[Row(d, "a value", "nothing") for d in free],
+            hint=f"give it at the call: shape=({', '.join(map(str, type_.dims))},), or {free[0]}=...",
+        )
+
+
+def _default_dtypes(signature: Signature, arguments: Mapping[str, Argument], names: _Names) -> None:
+    """A dtype name that only constants carry takes the dtype that Triton gives such a constant."""
+    for parameter in signature.passed:
+        dtype = getattr(parameter.type, "dtype", None)
+        argument = arguments[parameter.name]
+        if isinstance(dtype, str) and dtype not in names.values and argument.kind == CONSTANT:
+            names.bind(dtype, _natural_dtype(argument.value), parameter.name)
+
+
+def _natural_dtype(value: object) -> DType:
+    if isinstance(value, bool):
+        return DTYPES["i1"]
+    if isinstance(value, float):
+        return DTYPES["f32"]
+    if isinstance(value, int):
+        return DTYPES["i32" if -(2**31) <= value < 2**31 else "i64"]
+    raise ArgumentTypeError(f"the constant {value!r} is neither a number nor a bool")
+
+
+def _resolve_dtype(dtype: DType | str, names: _Names, what: str) -> DType:
+    if isinstance(dtype, DType):
+        return dtype
+    value = names.values.get(dtype)
+    if not isinstance(value, DType):
+        raise BindingError(f"nothing says which dtype `{dtype}` of {what} is")
+    return value
+
+
+def _bound(parameter: Parameter, names: _Names) -> BoundParameter:
+    type_ = parameter.type
+    if isinstance(type_, Const):
+        return BoundParameter(parameter.name, CONST, parameter.effect, value=names.values[type_.name])  # type: ignore[arg-type]
+    dtype = _resolve_dtype(type_.dtype, names, f"`{parameter.name}`")  # type: ignore[attr-defined]
+    dims: tuple[int, ...] = ()
+    if isinstance(type_, Tile):
+        dims = tuple(d if isinstance(d, int) else names.values[d] for d in type_.dims)  # type: ignore[misc]
+        _check_dims(f"`{parameter.name}`", dims)
+    spelling: str = type_.spelling if isinstance(type_, (Scalar, Pointer, Tile)) else ""
+    return BoundParameter(parameter.name, type_.kind, parameter.effect, dtype, dims, spelling=spelling)
+
+
+def _check_constant(parameter: Parameter, bound: BoundParameter, argument: Argument) -> None:
+    if argument.kind != CONSTANT or bound.dtype is None:
+        return
+    value, dtype = argument.value, bound.dtype
+    low, high = dtype.integer_range if dtype.is_integer else (0, 0)
+    if dtype.is_integer and not (isinstance(value, int) and low <= value <= high):
+        raise ArgumentTypeError(
+            f"argument `{parameter.name}`: the constant does not fit its dtype",
+            table=[Row(parameter.name, f"{dtype}, {low} to {high}", repr(value))],
+        )
+    if not isinstance(value, (int, float)):
+        raise ArgumentTypeError(f"argument `{parameter.name}` is no number: {value!r}")
+
+
+def _dtype_names(signature: Signature) -> set[str]:
+    types = [*(p.type for p in signature.parameters), signature.result]
+    return {t.dtype for t in types if isinstance(getattr(t, "dtype", None), str)}  # type: ignore[union-attr]
+
+
+def _table(signature: Signature, arguments: Mapping[str, Argument]) -> list[Row]:
+    """One row a parameter; a row that fits says the same on both sides, so that only misfits are marked."""
+    rows = []
+    for parameter in signature.passed:
+        argument = arguments[parameter.name]
+        expected, got = str(parameter.type), str(argument)
+        rows.append(Row(parameter.name, got if _fits(parameter, argument) else expected, got))
+    return rows
+
+
+def _fits(parameter: Parameter, argument: Argument) -> bool:
+    type_ = parameter.type
+    if argument.kind not in _expected_kinds(parameter):
+        return False
+    if isinstance(type_, Const) or argument.kind == CONSTANT:
+        return True
+    if isinstance(type_.dtype, DType) and type_.dtype != argument.dtype:  # type: ignore[attr-defined]
+        return False
+    if not isinstance(type_, Tile):
+        return True
+    same_rank = len(type_.dims) == len(argument.dims)
+    return same_rank and all(isinstance(d, str) or d == a for d, a in zip(type_.dims, argument.dims))

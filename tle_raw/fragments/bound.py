@@ -1,0 +1,139 @@
+"""A signature whose names all have values: what one region compiles."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tle_raw.fragments.dtypes import DType, parse_dtype
+
+# kinds of a bound parameter
+SCALAR, POINTER, TILE, ELEMENT, CONST = "scalar", "pointer", "tile", "element", "const"
+
+
+@dataclass(frozen=True)
+class BoundParameter:
+    """One parameter after binding. ``dims`` is set for tiles, ``value`` for constants only.
+
+    ``spelling`` is the author's own text of a type that was written as MLIR.
+    """
+
+    name: str
+    kind: str
+    effect: str
+    dtype: DType | None = None
+    dims: tuple[int, ...] = ()
+    value: int | None = None
+    spelling: str = ""
+
+    @property
+    def is_memref(self) -> bool:
+        """A tile that the function takes as an expanded memref descriptor, 3+2r parameters (r is the rank):
+        allocated, aligned, offset, sizes, strides."""
+        return self.kind == TILE and self.spelling.startswith("memref<")
+
+    @property
+    def size(self) -> int:
+        """Elements of a tile."""
+        total = 1
+        for dim in self.dims:
+            total *= dim
+        return total
+
+    @property
+    def llvm(self) -> str:
+        """LLVM type under which it crosses: a tile is its 32-bit shared address."""
+        if self.kind == TILE:
+            return "i32"
+        if self.kind == POINTER:
+            return "ptr addrspace(1)"
+        assert self.dtype is not None
+        return self.dtype.llvm
+
+    def __str__(self) -> str:
+        if self.kind == CONST:
+            return f"{self.name} = {self.value}"
+        dims = "".join(f", {d}" for d in self.dims)
+        return f"{self.name}: {self.kind.capitalize()}[{self.dtype}{dims}]"
+
+
+@dataclass(frozen=True)
+class BoundSignature:
+    """A fragment's signature for one call: every dim, dtype and constant has its value.
+
+    ``names`` maps each name of the signature, in its order, to an int (dim, constant) or a DType.
+    ``result`` is the dtype of a scalar or element result, or None.
+    """
+
+    name: str
+    parameters: tuple[BoundParameter, ...]
+    result: DType | None = None
+    names: tuple[tuple[str, int | DType], ...] = ()
+
+    @property
+    def crossing(self) -> tuple[BoundParameter, ...]:
+        """The parameters that cross the border at run time, in order: all but the constants."""
+        return tuple(p for p in self.parameters if p.kind != CONST)
+
+    @property
+    def tiles(self) -> tuple[BoundParameter, ...]:
+        return tuple(p for p in self.parameters if p.kind == TILE)
+
+    @property
+    def is_elementwise(self) -> bool:
+        return any(p.kind == ELEMENT for p in self.parameters)
+
+    @property
+    def entry_parameters(self) -> tuple[str, ...]:
+        """LLVM types of the generated entry function's parameters. A dummy i32 stands where nothing crosses."""
+        return tuple(p.llvm for p in self.crossing) or ("i32",)
+
+    @property
+    def entry_result(self) -> str:
+        """LLVM type that the entry function returns; Triton wants a value, so nothing becomes an i32."""
+        if self.result is not None:
+            return self.result.llvm
+        updated = [p for p in self.parameters if p.kind == ELEMENT and p.effect != "In"]
+        return updated[0].llvm if updated else "i32"
+
+    @property
+    def host_parameters(self) -> tuple[str, ...]:
+        """LLVM types of the entry's parameters on the CPU. A block-level region takes the call and its arguments."""
+        if not self.is_elementwise:
+            return ("ptr", "ptr")
+        return tuple(p.replace(" addrspace(1)", "") for p in self.entry_parameters)
+
+    @property
+    def host_result(self) -> str:
+        """LLVM type that the entry returns on the CPU. A block-level region tells whether it failed."""
+        return self.entry_result if self.is_elementwise else "i32"
+
+    def to_json(self) -> str:
+        """One line of text, the same for equal signatures."""
+        return json.dumps(
+            {
+                "name": self.name,
+                "parameters": [
+                    [p.name, p.kind, p.effect, p.dtype.name if p.dtype else None, list(p.dims), p.value]
+                    + ([p.spelling] if p.spelling else [])
+                    for p in self.parameters
+                ],
+                "result": self.result.name if self.result else None,
+                "names": [[n, v.name if isinstance(v, DType) else v] for n, v in self.names],
+            },
+            separators=(",", ":"),
+        )
+
+
+def bound_from_json(text: str) -> BoundSignature:
+    """The inverse of ``BoundSignature.to_json``."""
+    data = json.loads(text)
+    return BoundSignature(
+        data["name"],
+        tuple(
+            BoundParameter(name, kind, effect, parse_dtype(dtype) if dtype else None, tuple(dims), value, *spelling)
+            for name, kind, effect, dtype, dims, value, *spelling in data["parameters"]
+        ),
+        parse_dtype(data["result"]) if data["result"] else None,
+        tuple((n, parse_dtype(v) if isinstance(v, str) else v) for n, v in data["names"]),
+    )

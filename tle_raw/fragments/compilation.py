@@ -1,0 +1,270 @@
+"""From a fragment's source to a linkable LLVM module on disk, through the cache."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tle_raw.errors import ToolchainError
+from tle_raw.fragments.adapter import Adapter, CompilerOutput, Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.host.prepare import prepare_for_host
+from tle_raw.identity import digest, package_identity
+from tle_raw.linker.prepare import LinkableModule, prepare
+from tle_raw.store.entries import is_intact
+from tle_raw.target import Target
+from tle_raw.thread_lock import ThreadLock
+
+
+@dataclass(frozen=True)
+class CompiledFragment:
+    """A fragment compiled for one binding and one target.
+
+    Attributes
+    ----------
+    entry : symbol of the generated entry function.
+    path : LLVM IR file, named by its content, that Triton links.
+    static_shared : (name, bytes, alignment) of each static shared variable.
+    dynamic_shared : bytes whose address the entry takes after its other parameters; 0 for none.
+    block : the block that the code was compiled for, or ().
+    route : the way that the source took, where its dialect has several.
+    alone : the code relies on being all that its kernel does.
+    register_limit : the most registers of a thread when the kernel starts, or 0 where nothing asks for a limit.
+    uses_barrier : the code holds a block barrier of its own.
+    reads_global, writes_global : whether it may touch memory that its pointers, or its variables, name.
+    seconds : the foreign compiler's time when it ran; ``cache_hit`` says that it did not run now.
+    missed : (path, digest) of files that were read but that only the compiler itself could name.
+    """
+
+    name: str
+    entry: str
+    path: Path
+    target: Target
+    bound: BoundSignature
+    inline: bool
+    static_shared: tuple[tuple[str, int, int], ...]
+    uses_barrier: bool
+    instructions: int
+    kept_calls: tuple[str, ...]
+    compiler: str
+    seconds: float
+    cache_hit: bool
+    files: tuple[Path, ...]
+    missed: tuple[tuple[str, str], ...] = ()
+    warnings: str = ""
+    dynamic_shared: int = 0
+    block: tuple[int, ...] = ()
+    route: str = ""
+    register_limit: int = 0
+    alone: bool = False
+    reads_global: bool = True
+    writes_global: bool = True
+
+    @property
+    def text(self) -> str:
+        """The LLVM IR text that is linked."""
+        return self.path.read_text()
+
+    @property
+    def needs_barriers(self) -> bool:
+        """Barriers must stand around its calls: it has tile ports, or scratch memory that others reuse."""
+        return not self.alone and bool(self.bound.tiles or self.static_shared or self.dynamic_shared)
+
+
+_MEMORY: dict[str, CompiledFragment] = {}
+_COMPILING: dict[str, ThreadLock] = {}
+_GUARD = ThreadLock()
+NO_COMPILER = "none"
+
+
+def compiler_identity(adapter: Adapter) -> str:
+    """The adapter's compiler, or "none" on a machine that has none but may have a filled cache."""
+    try:
+        return adapter.compiler_identity()
+    except ToolchainError:
+        return NO_COMPILER
+
+
+def compile_source(
+    adapter: Adapter,
+    source: Source,
+    files: Sequence[Path],
+    bound: BoundSignature,
+    target: Target,
+    *,
+    compiler: str,
+    inline: bool = True,
+) -> CompiledFragment:
+    """Compile, check and prepare ``source`` for one binding and target, or take it from the cache.
+
+    ``compiler`` is what ``compiler_identity`` told when the fragment's key was made. Where it told of none, or a tool
+    turns out to be missing, an entry that any compiler made of the same sources is taken.
+    """
+    content = digest(
+        package_identity(),
+        source.dialect,
+        source.symbol,
+        source.text,
+        source.settings,
+        bound.to_json(),
+        target,
+        inline,
+        older_llvm(),
+        _checks(target),
+        *sorted(digest(f.read_bytes()) for f in files),
+    )
+    key = f"{content[:40]}-{digest(compiler)[:16]}"
+    with _lock_of(key):
+        found = _MEMORY.get(key)
+        if found is None or not is_intact(found.path) or not _same_files(dict(found.missed)):
+            taken = _any_compiler(key) if compiler == NO_COMPILER else key
+            found = _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken)
+            _MEMORY[key] = found
+        return found
+
+
+def _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken) -> CompiledFragment:
+    """``taken`` is the entry that will do: the one of this compiler, or without a compiler that of any."""
+    store = _store()
+    with store.lock(key):
+        entry = store.load(taken) if _caching() else None
+        if entry is not None and _same_files(entry.meta["missed"]):
+            return _compiled(entry, bound, target, inline, cache_hit=True)
+        try:
+            output, module = _compile(adapter, source, bound, target, inline)
+        except ToolchainError:
+            # A tool that only this source needs is missing: what any compiler made of it will do here too.
+            entry = store.load(_any_compiler(key)) if _caching() else None
+            if entry is None or not _same_files(entry.meta["missed"]):
+                raise
+            return _compiled(entry, bound, target, inline, cache_hit=True)
+        meta = _meta(source, output, module, files)
+        entry = store.save(key, module.text, meta)
+        store.save(_any_compiler(key), module.text, meta)
+    return _compiled(entry, bound, target, inline, cache_hit=False)
+
+
+def _any_compiler(key: str) -> str:
+    """The key of the same content, whichever compiler made it."""
+    return f"{key.partition('-')[0]}-any"
+
+
+def _compile(adapter, source, bound, target, inline) -> tuple[CompilerOutput, LinkableModule]:
+    output = adapter.compile(source, bound, target)
+    if target.backend == "cpu":
+        return output, prepare_for_host(
+            output.text,
+            entry=output.entry,
+            parameters=bound.host_parameters,
+            result=bound.host_result,
+            static_shared=output.static_shared,
+            uses_barrier=output.uses_barrier,
+        )
+    module = prepare(
+        output.text,
+        entry=output.entry,
+        parameters=(*bound.entry_parameters, *(("i32",) if output.dynamic_shared else ())),
+        result=bound.entry_result,
+        inline=inline,
+        older_llvm=older_llvm(),
+    )
+    return output, module
+
+
+def _meta(source: Source, output: CompilerOutput, module: LinkableModule, files) -> dict[str, Any]:
+    scanned = {f.resolve() for f in files}
+    missed = [f for f in output.files if f.resolve() not in scanned]
+    return {
+        "name": source.name,
+        "entry": module.entry,
+        "static_shared": [[v.name, v.bytes, v.align] for v in module.static_shared],
+        "uses_barrier": module.uses_barrier,
+        "dynamic_shared": output.dynamic_shared,
+        "block": list(output.block),
+        "route": output.route,
+        "register_limit": output.register_limit,
+        "alone": output.alone,
+        "reads_global": module.memory.reads,
+        "writes_global": module.memory.writes,
+        "instructions": module.instructions,
+        "kept_calls": list(module.kept_calls),
+        "compiler": output.compiler,
+        "seconds": output.seconds,
+        "warnings": output.warnings,
+        "files": [str(f) for f in output.files],
+        # Files that only the compiler itself could name: their content is checked when the entry is used again.
+        "missed": {str(f): digest(f.read_bytes()) for f in missed},
+        "created": time.time(),
+    }
+
+
+def _compiled(entry, bound: BoundSignature, target: Target, inline: bool, cache_hit: bool) -> CompiledFragment:
+    meta = entry.meta
+    return CompiledFragment(
+        name=meta["name"],
+        entry=meta["entry"],
+        path=entry.path,
+        target=target,
+        bound=bound,
+        inline=inline,
+        static_shared=tuple((n, b, a) for n, b, a in meta["static_shared"]),
+        uses_barrier=meta["uses_barrier"],
+        instructions=meta["instructions"],
+        kept_calls=tuple(meta["kept_calls"]),
+        compiler=meta["compiler"],
+        seconds=meta["seconds"],
+        cache_hit=cache_hit,
+        files=tuple(Path(f) for f in meta["files"]),
+        missed=tuple(meta["missed"].items()),
+        warnings=meta["warnings"],
+        dynamic_shared=meta["dynamic_shared"],
+        block=tuple(meta["block"]),
+        route=meta["route"],
+        register_limit=meta["register_limit"],
+        alone=meta["alone"],
+        reads_global=meta["reads_global"],
+        writes_global=meta["writes_global"],
+    )
+
+
+def _same_files(missed: dict[str, str]) -> bool:
+    try:
+        return all(digest(Path(f).read_bytes()) == content for f, content in missed.items())
+    except OSError:
+        return False
+
+
+def _checks(target: Target) -> bool:
+    """Code for the CPU holds the checks of ``knobs.debug``, or does not."""
+    from tle_raw.knobs import knobs
+
+    return target.backend == "cpu" and knobs.debug
+
+
+def older_llvm() -> bool:
+    """Triton 3.6 carries an LLVM 22 from before its release, which does not read every LLVM 22 spelling."""
+    import triton
+
+    return tuple(int(v) for v in triton.__version__.split(".")[:2]) <= (3, 6)
+
+
+def _lock_of(key: str) -> ThreadLock:
+    with _GUARD:
+        return _COMPILING.setdefault(key, ThreadLock())
+
+
+def _caching() -> bool:
+    from tle_raw.knobs import knobs
+
+    return bool(knobs.cache.enabled)
+
+
+def _store():
+    from tle_raw.knobs import knobs
+    from tle_raw.store import Store
+
+    return Store(Path(os.path.expanduser(knobs.cache.dir)))

@@ -1,0 +1,435 @@
+"""A fragment: foreign device code with its typed signature, callable inside ``@triton.jit`` functions."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet, WeakValueDictionary
+
+from triton.runtime.jit import ConstexprFunction
+
+from tle_raw.errors import DialectError, FragmentSourceError, Place, RegionError, TLEError
+from tle_raw.fragments.adapter import (
+    Adapter,
+    CallTypedAdapter,
+    Declaration,
+    DescriptorAdapter,
+    KernelAdapter,
+    LaunchedAdapter,
+    Source,
+    TracingAdapter,
+)
+from tle_raw.fragments.binding import bind_names
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.compilation import CompiledFragment, compile_source, compiler_identity
+from tle_raw.fragments.file_stamps import FileStamps
+from tle_raw.fragments.options import wrong_type
+from tle_raw.fragments.pickling import imported, name_in_module
+from tle_raw.fragments.signature import Signature
+from tle_raw.identity import digest, package_identity
+from tle_raw.knobs import knobs
+from tle_raw.target import Target, current_target, parse_target
+from tle_raw.thread_lock import ThreadLock
+
+_FRAGMENTS: WeakValueDictionary[str, Fragment] = WeakValueDictionary()
+_KEYED: WeakSet[Fragment] = WeakSet()
+_DECLARED: WeakSet[Fragment] = WeakSet()
+MOST_READ = 5
+
+
+def keyed_fragments() -> list[Fragment]:
+    """All fragments that a key was asked of: some kernel may have been compiled with it."""
+    return list(_KEYED)
+
+
+def known_fragment(identity: str) -> Fragment | None:
+    """The fragment of such content, if this process has used one."""
+    return _FRAGMENTS.get(identity)
+
+
+def declared_fragments() -> list[Fragment]:
+    """All fragments that live in this process."""
+    return list(_DECLARED)
+
+
+def fragment_by_identity(identity: str) -> Fragment:
+    """The fragment that a region of a TTIR module names.
+
+    Raises
+    ------
+    RegionError : no fragment of that content is declared in this process.
+    """
+    found = _FRAGMENTS.get(identity)
+    if found is None:
+        raise RegionError(
+            f"the module uses a fragment ({identity[:12]}) that this process has not declared",
+            hint="import the Python file that declares it, with the same source, before compiling the IR file",
+        )
+    return found
+
+
+class Fragment(ConstexprFunction):
+    """Foreign device code plus its typed signature.
+
+    Made by ``tle_raw.dialect`` or ``tle_raw.fragment``; call it inside a ``@triton.jit`` function like any Triton
+    function. The result is one value, a tuple of values in signature order, or None.
+
+    Triton finds a fragment among a kernel's dependencies and mixes ``cache_key`` into the kernel's own key, so an
+    edit of the source, a header, a flag, the compiler or this package gives a new kernel.
+    """
+
+    def __init__(
+        self, adapter: Adapter, declaration: Declaration, *, inline: bool = True, ordered: bool = True
+    ) -> None:
+        # ConstexprFunction.__init__ wants a Python function with a body; a fragment has none.
+        self._adapter = adapter
+        self._declaration = declaration
+        self._source: Source = adapter.read(declaration)
+        self._compiler = ""
+        self._stamps = FileStamps(())
+        self._stamped_files: tuple[Path, ...] = ()
+        self._key: str | None = None
+        self._has_given_key = False
+        self._lock = ThreadLock(self._forget_key)
+        self.inline = inline
+        self.ordered = ordered and declaration.options.get("alone") is not True
+        self.signature = declaration.signature or self._source.signature
+        self.__name__ = self.__qualname__ = self._fn_name = declaration.name
+        self.__module__ = "tle_raw.fragments.fragment"
+        self.__doc__ = f"{adapter.name} fragment {self.signature or declaration.name}"
+        self.__globals__: dict[str, Any] = {}
+        self.used_global_vals: dict = {}
+        self.hash = None
+
+    # --- what the user asks -----------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._declaration.name
+
+    @property
+    def dialect(self) -> str:
+        return self._adapter.name
+
+    @property
+    def symbol(self) -> str:
+        """The function's name in the source."""
+        return self._source.symbol
+
+    @property
+    def block(self) -> tuple[int, ...] | None:
+        """The block shape that the code was written for, or None when any will do."""
+        block = self._declaration.options.get("block")
+        return ((block,) if isinstance(block, int) else tuple(block)) if block else None
+
+    def routes(self, backend: str) -> tuple[str, ...]:
+        """The ways that a call may take on ``cuda`` or ``cpu``, the first choice first."""
+        if isinstance(self._adapter, TracingAdapter):
+            return self._adapter.routes(self._source, backend)
+        return ("linked",)
+
+    @property
+    def place(self) -> Place:
+        """The line of the stub."""
+        return self._declaration.place
+
+    def place_in_source(self, file: str, line: int, column: int = 0) -> Place | None:
+        """The line with its text, where the source stands in that file."""
+        start = self._source.place
+        if file != start.file:
+            return None
+        lines = self._source.text.splitlines()
+        index = line - start.line
+        return Place(file, line, column, lines[index] if 0 <= index < len(lines) else "")
+
+    def prototype(self) -> str:
+        """The function that the fragment's source is expected to define, as text in its own language."""
+        signature = Signature(self.name, ()) if self.is_call_typed else self._typed_signature()
+        return self._adapter.prototype(self._source, signature)
+
+    def compile(self, target: str | Target | None = None, **bindings: Any) -> CompiledFragment:
+        """Compile without a kernel and without a GPU.
+
+        Parameters
+        ----------
+        target : ``cuda:80``, ``cuda:90``, …; by default ``knobs.target``, else ``cuda:90``.
+        bindings : a value for every name of the signature: ``M=64, T="f16"``.
+
+        Raises
+        ------
+        BindingError : a name has no value. ToolchainError, CompilationFailed, SymbolError, LinkError : as named.
+        """
+        bound = bind_names(self._typed_signature(), bindings)
+        return self.compile_bound(bound, parse_target(target if target is not None else knobs.target or "cuda:90"))
+
+    def as_kernel(self, **options: Any) -> Any:
+        """A kernel that is just this fragment; call it with arrays.
+
+        Its grid is the one that its source states. A CUDA kernel states none: it is launched as ``kernel[grid](…)``.
+
+        Parameters
+        ----------
+        options : for CUDA kernels: ``block=(16, 16, 1)``, or a list of blocks, of which the fastest is chosen for each
+            value of the arguments that ``key=`` names; ``shared=``, bytes, or a function of the block that gives them.
+
+        Raises
+        ------
+        DialectError : the fragment is a function, without a grid of its own; or an option is wrong.
+        """
+        if isinstance(self._adapter, LaunchedAdapter):
+            return self._adapter.as_launched_kernel(self._declaration, self._source, options)
+        if options:
+            raise DialectError(f"as_kernel() of a {self.dialect} fragment takes no options").at(
+                fragment=self.name, source=self.place
+            )
+        if not isinstance(self._adapter, KernelAdapter):
+            raise DialectError(
+                f"a {self.dialect} fragment is a function: it has no grid of its own",
+                hint="call it in a @triton.jit kernel",
+            ).at(fragment=self.name, source=self.place)
+        return self._adapter.as_kernel(self, self._source)
+
+    def descriptors(self, *arguments: Any) -> Any:
+        """The TMA descriptors that a launch passes to this fragment, for the arrays that it passes as well.
+
+        They are kept: the same arrays get the same memory, and a CUDA graph may hold it.
+
+        Parameters
+        ----------
+        arguments : arrays and scalars as the fragment's own source takes them.
+
+        Raises
+        ------
+        DialectError : the fragment takes none. ShapeError, ArgumentTypeError : an array does not fit.
+        LaunchError : TMA cannot copy from or to an array.
+        """
+        if not isinstance(self._adapter, DescriptorAdapter):
+            raise DialectError(f"a {self.dialect} fragment takes no TMA descriptors").at(
+                fragment=self.name, source=self.place
+            )
+        return self._adapter.descriptors(self._source, arguments, current_target())
+
+    def __repr__(self) -> str:
+        return f"<tle_raw {self.dialect} fragment {self.signature or self.name}>"
+
+    # --- what Triton asks -------------------------------------------------------------------------------------
+
+    @property
+    def cache_key(self) -> str:
+        """Digest of everything that can change the code of this fragment, for any target and any binding.
+
+        Where the files cannot be read it is one that nothing else has: Triton, which asks while it computes a kernel's
+        own key, would remember half of that if anything was raised. What is wrong is told when the call is traced.
+        """
+        from tle_raw.fragments.watch import refresh
+
+        try:
+            refresh([self])
+            return self._current_key()
+        except TLEError:
+            return digest("unreadable", uuid.uuid4().hex)
+
+    def _current_key(self) -> str:
+        with self._lock:
+            _KEYED.add(self)
+            self._has_given_key = True
+            self._key = self._key or self._compute_key()
+            return self._key
+
+    def __hash__(self) -> int:
+        return id(self) >> 4
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __call__(self, *args: Any, _semantic: Any = None, _generator: Any = None, **kwargs: Any) -> Any:
+        from tle_raw.frontends.raw.call import call_fragment
+        from tle_raw.regions.interpret import in_interpreter
+
+        if _semantic is None and not in_interpreter():
+            raise RegionError(
+                f"the fragment `{self.name}` is device code: it runs only inside a @triton.jit kernel",
+                hint="use fragment.compile(target=...) to compile it alone",
+            ).at(fragment=self.name, source=self.place)
+        return call_fragment(self, args, kwargs, _semantic, _generator)
+
+    # --- what torch.compile asks, which takes it for a function of Python -------------------------------------
+
+    @property
+    def src(self) -> str:
+        """Python that defines this fragment in a module of generated code."""
+        from tle_raw.fragments.generated_code import source_of
+
+        return source_of(self)
+
+    @property
+    def fn(self) -> Callable[[], None]:
+        """A function of the name that ``src`` defines."""
+        from tle_raw.fragments.generated_code import stand_in
+
+        return stand_in(self)
+
+    # --- what the hub asks ------------------------------------------------------------------------------------
+
+    @property
+    def declared(self) -> tuple[str, Declaration, bool, bool]:
+        """All that it was made of: dialect, declaration, whether it is inlined, and whether it is ordered."""
+        return self.dialect, self._declaration, self.inline, self.ordered
+
+    @property
+    def writes_through_arguments_only(self) -> bool:
+        """Whether all global memory that it may write is named by its pointers: TMA descriptors name more."""
+        return not isinstance(self._adapter, DescriptorAdapter)
+
+    def mentions(self, word: str) -> bool:
+        """Whether its source, or a file that it reads, holds a word."""
+        return word in self._source.text or any(word.encode() in file.read_bytes() for file in self.files)
+
+    @property
+    def identity(self) -> str:
+        """The key under which regions name this fragment; registers it for the stages that follow."""
+        key = self._current_key()
+        _FRAGMENTS[key] = self
+        return key
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The user's files that this fragment reads."""
+        return self._adapter.files(self._source)
+
+    @property
+    def has_key(self) -> bool:
+        return self._key is not None
+
+    def is_stale(self) -> bool:
+        """Whether a file looks different from when the key was made. Cheap: asked before every launch."""
+        return self._stamps.are_stale()
+
+    def refresh(self) -> bool:
+        """Read the files again if one of them changed since the key was made; True when the key changed.
+
+        Raises
+        ------
+        FragmentSourceError : a file cannot be read any more; the fragment then has no key until it can.
+        """
+        with self._lock:
+            if not self._has_given_key or (self._key is not None and not self.is_stale()):
+                return False
+            old, self._key = self._key, None
+            self._key = self._compute_key()
+            return self._key != old
+
+    @property
+    def is_call_typed(self) -> bool:
+        """Whether the arguments of each call give its types: there is no signature then."""
+        return isinstance(self._adapter, CallTypedAdapter)
+
+    def bind_call(self, args: Sequence[Any], keywords: dict[str, Any]) -> tuple[BoundSignature, dict[str, Any]]:
+        """Type one call by its arguments."""
+        assert isinstance(self._adapter, CallTypedAdapter)
+        return self._adapter.bind(self._source, args, keywords)
+
+    def trace(self, bound: BoundSignature, values: dict[str, Any], semantic: Any) -> list[Any]:
+        """Write one region into the kernel that is being traced, or run it in Triton's interpreter."""
+        assert isinstance(self._adapter, TracingAdapter)
+        return self._adapter.trace(self._source, bound, values, semantic)
+
+    def compile_bound(self, bound: BoundSignature, target: Target) -> CompiledFragment:
+        """Compile for one region."""
+        from tle_raw.fragments.watch import refresh
+
+        try:
+            refresh([self])
+            with self._lock:
+                self._current_key()
+                source, files, compiler = self._source, self._stamped_files, self._compiler
+            return compile_source(self._adapter, source, files, bound, target, compiler=compiler, inline=self.inline)
+        except TLEError as e:
+            e.at(fragment=self.name, source=e.context.source or self.place)
+            raise
+
+    def _forget_key(self) -> None:
+        """In a child that was forked while it was computed: some of what was read may be of a moment later."""
+        from tle_raw.fragments.watch import forget_unfinished_keys
+
+        self._key = None
+        forget_unfinished_keys()
+
+    def _compute_key(self) -> str:
+        try:
+            self._read()
+            self._compiler = compiler_identity(self._adapter)
+        except TLEError as e:
+            e.at(fragment=self.name, source=e.context.source or self.place)
+            raise
+        return digest(
+            package_identity(),
+            self._compiler,
+            self._source.dialect,
+            self._source.symbol,
+            self._source.text,
+            self._source.settings,
+            self.signature,
+            self.inline,
+            self.ordered,
+            *sorted(self._stamps.digests),
+        )
+
+    def _read(self) -> None:
+        """Read the source, and stamp its files; again where somebody writes them between the two."""
+        for _ in range(MOST_READ):
+            self._source = self._adapter.read(self._declaration)
+            self.signature = self._declaration.signature or self._source.signature
+            self._stamped_files = self.files
+            self._stamps = FileStamps(self._stamped_files)
+            if not self._stamps.are_young or self._adapter.read(self._declaration).text == self._source.text:
+                return
+        raise FragmentSourceError("the source changes while it is read", hint="run it again when it is written")
+
+    # --- what Python asks -------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Fragment:
+        """Itself: a fragment is what it was declared as, once, like a function."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Fragment:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, as a function: another process imports the module that declares it."""
+        return imported, name_in_module(self)
+
+    def _typed_signature(self) -> Signature:
+        if self.signature is None and self.is_call_typed:
+            raise RegionError(
+                f"the fragment `{self.name}` is typed by each call: there is nothing to compile alone",
+                hint="compile the kernel that calls it",
+            ).at(fragment=self.name, source=self.place)
+        if self.signature is None:
+            raise RegionError(
+                f"the fragment `{self.name}` has no typed signature: its types are known at a call only",
+                hint='annotate the stub, for example `t: InOut[Tile["f32", "M", "N"]]`',
+            ).at(fragment=self.name, source=self.place)
+        return self.signature
+
+
+def declare(adapter: Adapter, declaration: Declaration, inline: bool = True, ordered: bool = True) -> Fragment:
+    """Make a fragment; what goes wrong names it and its stub's line."""
+    from tle_raw.flir import hooks
+    from tle_raw.fragments import watch
+    from tle_raw.regions import interpret
+
+    hooks.install()
+    watch.install()
+    interpret.install()
+    try:
+        if not isinstance(ordered, bool):
+            raise wrong_type("ordered", "True or False", ordered)
+        made = Fragment(adapter, declaration, inline=inline, ordered=ordered)
+        _DECLARED.add(made)
+        return made
+    except TLEError as e:
+        e.at(fragment=declaration.name, source=e.context.source or declaration.place)
+        raise

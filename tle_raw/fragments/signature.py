@@ -1,0 +1,354 @@
+"""The typed signature of a fragment: what crosses the border, and in which direction."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args, get_origin
+
+from tle_raw.errors import SignatureError
+from tle_raw.fragments.dtypes import DType, is_dtype_name, parse_dtype
+
+MAX_RANK = 4
+IN, OUT, INOUT = "In", "Out", "InOut"
+
+# A dtype or a dim is known, or is a name that each call binds.
+DTypeOrName = DType | str
+DimOrName = int | str
+
+
+def _dtype(value: object) -> DTypeOrName:
+    """A dtype, or a capitalised name such as "T" that stands for one."""
+    if isinstance(value, str) and not is_dtype_name(value) and re.fullmatch(r"[A-Z]\w*", value):
+        return value
+    return parse_dtype(value)
+
+
+def _dim(value: object) -> DimOrName:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise SignatureError(f"a dim is an integer or a name, got {value!r}")
+    if isinstance(value, str):
+        if not re.fullmatch(r"[A-Za-z_]\w*", value):
+            raise SignatureError(f"a dim name must be an identifier, got {value!r}")
+        return value
+    if value < 1 or value & (value - 1):
+        raise SignatureError(f"a dim must be a positive power of two, as every Triton block dim, got {value}")
+    return value
+
+
+@dataclass(frozen=True)
+class ParameterType:
+    """Base of the parameter types; ``kind`` is the word that errors use.
+
+    ``spelling`` of a type that was written as MLIR is its author's own text.
+    """
+
+    @property
+    def kind(self) -> str:
+        return type(self).__name__.lower()
+
+
+@dataclass(frozen=True)
+class Scalar(ParameterType):
+    """``Scalar["i32"]``: one value, equal in all threads of the block."""
+
+    dtype: DTypeOrName
+    spelling: str = ""
+
+    def __class_getitem__(cls, dtype: object) -> Scalar:
+        return cls(_dtype(dtype))
+
+    def __str__(self) -> str:
+        return self.spelling or f"Scalar[{self.dtype}]"
+
+
+@dataclass(frozen=True)
+class Pointer(ParameterType):
+    """``Pointer["f32"]``: a pointer to global memory."""
+
+    dtype: DTypeOrName
+    spelling: str = ""
+
+    def __class_getitem__(cls, dtype: object) -> Pointer:
+        return cls(_dtype(dtype))
+
+    def __str__(self) -> str:
+        return self.spelling or f"Pointer[{self.dtype}]"
+
+
+@dataclass(frozen=True)
+class Tile(ParameterType):
+    """``Tile["f32", "M", "N"]``: a whole block tensor in shared memory.
+
+    Row-major, contiguous, 16-byte aligned; rank 1 to 4; every dim is a power of two when bound.
+    """
+
+    dtype: DTypeOrName
+    dims: tuple[DimOrName, ...]
+    spelling: str = ""
+
+    def __class_getitem__(cls, items: object) -> Tile:
+        dtype, *dims = (items or (None,)) if isinstance(items, tuple) else (items,)
+        if not 1 <= len(dims) <= MAX_RANK:
+            raise SignatureError(
+                f"a tile has 1 to {MAX_RANK} dims, got {len(dims)}",
+                hint='write for example Tile["f32", "M", "N"]',
+            )
+        return cls(_dtype(dtype), tuple(_dim(dim) for dim in dims))
+
+    def __str__(self) -> str:
+        return self.spelling or f"Tile[{', '.join(map(str, (self.dtype, *self.dims)))}]"
+
+
+@dataclass(frozen=True)
+class Element(ParameterType):
+    """``Element["f32"]``: the function is applied to each element of a tensor, in registers."""
+
+    dtype: DTypeOrName
+
+    def __class_getitem__(cls, dtype: object) -> Element:
+        return cls(_dtype(dtype))
+
+    def __str__(self) -> str:
+        return f"Element[{self.dtype}]"
+
+
+@dataclass(frozen=True)
+class Const(ParameterType):
+    """``Const["K"]``: an integer known at compile time; K is a template parameter or the macro TLE_K."""
+
+    name: str
+
+    def __class_getitem__(cls, name: object) -> Const:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise SignatureError(f"Const takes one name, got {name!r}", hint='write for example Const["K"]')
+        return cls(name)
+
+    def __str__(self) -> str:
+        return f"Const[{self.name}]"
+
+
+class Buffer:
+    """``Buffer[dt, *dims]``: a TLE-Struct shared buffer, in place. Not in this release."""
+
+    def __class_getitem__(cls, items: object) -> Any:
+        raise SignatureError(
+            "Buffer ports belong to TLE-Struct, which this release does not have",
+            hint="use Tile: it is put into shared memory for the call",
+        )
+
+
+@dataclass(frozen=True)
+class _Effect:
+    effect: str
+    type: ParameterType | str  # a text in MLIR's spelling is read when the parameter's name is known
+
+
+class _EffectMaker:
+    """``In[...]``, ``Out[...]``, ``InOut[...]``: what a call does with a parameter.
+
+    They take a parameter type, or a type in MLIR's spelling as text: ``InOut["memref<?xf32, 3>"]``.
+    """
+
+    def __init__(self, effect: str) -> None:
+        self._effect = effect
+
+    def __getitem__(self, type_: object) -> _Effect:
+        if get_origin(type_) is Literal:  # FlagTree's L["..."]
+            (type_,) = get_args(type_)
+        if isinstance(type_, str):
+            return _Effect(self._effect, type_)
+        if not isinstance(type_, ParameterType):
+            raise SignatureError(
+                f"{self._effect}[...] takes a parameter type, got {type_!r}",
+                hint=f'write for example {self._effect}[Tile["f32", "M"]] or {self._effect}["memref<?xf32, 3>"]',
+            )
+        return _Effect(self._effect, type_)
+
+    def __repr__(self) -> str:
+        return f"tle_raw.{self._effect}"
+
+
+In = _EffectMaker(IN)
+Out = _EffectMaker(OUT)
+InOut = _EffectMaker(INOUT)
+# FlagTree's names.
+Input = Num = In
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: its name, type and effect (``In``, ``Out`` or ``InOut``)."""
+
+    name: str
+    type: ParameterType
+    effect: str = IN
+
+    @property
+    def is_passed(self) -> bool:
+        """The call gives it a value (an ``Out`` tile is allocated instead)."""
+        return self.effect != OUT
+
+    @property
+    def is_returned(self) -> bool:
+        """The call gives it back. Memory behind a pointer is updated, never returned."""
+        return self.effect != IN and not isinstance(self.type, Pointer)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}" if self.effect == IN else f"{self.name}: {self.effect}[{self.type}]"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Name, parameters and result of a fragment; immutable, hashed into every cache key by its text."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    result: Scalar | Element | None = None
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(_names(self)))
+        _check(self)
+
+    @property
+    def is_elementwise(self) -> bool:
+        return any(isinstance(p.type, Element) for p in self.parameters)
+
+    @property
+    def has_tiles(self) -> bool:
+        return any(isinstance(p.type, Tile) for p in self.parameters)
+
+    @property
+    def passed(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.is_passed)
+
+    @property
+    def returned(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.is_returned)
+
+    def __str__(self) -> str:
+        text = f"{self.name}({', '.join(map(str, self.parameters))})"
+        return f"{text} -> {self.result}" if self.result else text
+
+
+def _names(signature: Signature) -> list[str]:
+    """Dim, dtype and constant names in the order in which the signature first shows them."""
+    names: dict[str, None] = {}
+    for parameter in signature.parameters:
+        type_ = parameter.type
+        if isinstance(type_, Const):
+            names[type_.name] = None
+            continue
+        dims = type_.dims if isinstance(type_, Tile) else ()
+        for value in (type_.dtype, *dims):  # type: ignore[attr-defined]
+            if isinstance(value, str):
+                names[value] = None
+    if signature.result and isinstance(signature.result.dtype, str):
+        names[signature.result.dtype] = None
+    return list(names)
+
+
+def _check(signature: Signature) -> None:
+    dtype_names, integer_names = set(), set()
+    for p in signature.parameters:
+        if isinstance(p.type, Const):
+            integer_names.add(p.type.name)
+        elif isinstance(p.type, Tile):
+            integer_names.update(d for d in p.type.dims if isinstance(d, str))
+        if isinstance(getattr(p.type, "dtype", None), str):
+            dtype_names.add(p.type.dtype)  # type: ignore[attr-defined]
+        if isinstance(p.type, (Scalar, Const)) and p.effect != IN:
+            raise SignatureError(
+                f"parameter `{p.name}`: a {p.type.kind} can only be In, got {p.effect}",
+                hint='return a scalar with `-> Scalar["f32"]`',
+            )
+        if isinstance(p.type, Pointer) and p.effect == OUT:
+            raise SignatureError(
+                f"parameter `{p.name}`: a pointer cannot be Out, nothing is allocated behind it",
+                hint="InOut[Pointer[...]] says that the function writes the memory behind it",
+            )
+    if dtype_names & integer_names:
+        name = sorted(dtype_names & integer_names)[0]
+        raise SignatureError(f"name `{name}` stands for a dtype in one place and for an integer in another")
+    if signature.is_elementwise and signature.has_tiles:
+        raise SignatureError("a fragment takes whole tiles or single elements, not both")
+    if signature.is_elementwise:
+        outputs = len(signature.returned) + (signature.result is not None)
+        if outputs != 1:
+            raise SignatureError(
+                f"an elementwise fragment gives exactly one result, this one has {outputs}",
+                hint='write `-> Element["f32"]`, or make one parameter InOut',
+            )
+    if isinstance(signature.result, Element) and not signature.is_elementwise:
+        raise SignatureError("a result is an Element only when a parameter is one")
+    if signature.is_elementwise and isinstance(signature.result, Scalar):
+        raise SignatureError("an elementwise fragment returns an Element, not a Scalar")
+
+
+def signature_of(stub: Callable[..., Any], local_names: Mapping[str, Any] | None = None) -> Signature:
+    """Read a typed signature from the annotations of a function whose body is ``...``.
+
+    Raises
+    ------
+    SignatureError : it is no such function, or a parameter has no annotation, or one that is no parameter type.
+    """
+    if not inspect.isfunction(stub):
+        raise SignatureError(
+            f"a signature is read from a function, got {type(stub).__name__}",
+            hint="pass signature=<a typed stub function>, or a tle_raw.Signature",
+        )
+    annotations = _annotations(stub, dict(local_names or {}))
+    parameters = []
+    for name, parameter in inspect.signature(stub).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise SignatureError(f"`{stub.__name__}` takes *{name}: a typed signature names each parameter")
+        if parameter.default is not parameter.empty:
+            raise SignatureError(f"parameter `{name}` has a default value: fragments have none")
+        parameters.append(_parameter(name, annotations.get(name)))
+    return Signature(stub.__name__, tuple(parameters), _result(annotations.get("return")))
+
+
+def _annotations(stub: Callable[..., Any], local_names: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return inspect.get_annotations(stub, locals=local_names, eval_str=True)
+    except SignatureError:
+        raise
+    except Exception as e:
+        raise SignatureError(f"the annotations of `{stub.__name__}` cannot be read: {e}") from e
+
+
+def _parameter(name: str, annotation: object) -> Parameter:
+    if annotation is None:
+        raise SignatureError(f"parameter `{name}` has no type", hint=f'write for example `{name}: Pointer["f32"]`')
+    if isinstance(annotation, _Effect):
+        type_ = annotation.type
+        return Parameter(name, _written_type(type_, name) if isinstance(type_, str) else type_, annotation.effect)
+    if isinstance(annotation, ParameterType):
+        return Parameter(name, annotation)
+    if isinstance(annotation, type) and issubclass(annotation, ParameterType):
+        raise SignatureError(
+            f"parameter `{name}`: {annotation.__name__} needs its dtype",
+            hint=f'write for example `{name}: {annotation.__name__}["f32"]`',
+        )
+    raise SignatureError(
+        f"parameter `{name}` has the annotation {annotation!r}",
+        hint="use Scalar, Pointer, Tile, Element or Const, inside In, Out or InOut",
+    )
+
+
+def _written_type(text: str, name: str) -> ParameterType:
+    from tle_raw.fragments.mlir_types import parameter_type  # which is made of the types above
+
+    return parameter_type(text, name)
+
+
+def _result(annotation: object) -> Scalar | Element | None:
+    if annotation is None or isinstance(annotation, (Scalar, Element)):
+        return annotation
+    raise SignatureError(
+        f"a fragment returns Scalar[...], Element[...] or nothing, got {annotation!r}",
+        hint="a tile comes back by making its parameter Out or InOut",
+    )

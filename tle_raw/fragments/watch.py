@@ -1,0 +1,187 @@
+"""See edits of fragment files in the running process: a kernel looks at its fragments' files before each launch."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import inspect
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+from triton import knobs as triton_knobs
+from triton.runtime.jit import JITFunction
+
+from tle_raw.errors import TLEError
+from tle_raw.fragments.fragment import Fragment, keyed_fragments
+from tle_raw.knobs import knobs
+from tle_raw.thread_lock import ThreadLock
+
+_LOCK = ThreadLock()
+
+
+@dataclass(eq=False)
+class _User:
+    """A kernel that uses fragments: the functions and fragments that it reaches. Kept alive by the kernel's hook."""
+
+    functions: list[JITFunction]
+    fragments: list[Fragment]
+
+    def forget(self) -> None:
+        """Drop what Triton remembers of these functions in memory; its disk cache is keyed by content."""
+        for function in self.functions:
+            _forget_key(function)
+            function.device_caches.clear()
+
+
+class _BeforeLaunch:
+    """At every launch: no more than one look at each file where nothing changed.
+
+    torch.compile's workers send a kernel back by pickle; what launches it then compiles nothing any more.
+    """
+
+    def __init__(self, user: _User | None) -> None:
+        self.user = user
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        if self.user is None:
+            return
+        for fragment in self.user.fragments:
+            if fragment.is_stale() and knobs.watch_files:
+                refresh(self.user.fragments)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _BeforeLaunch, (None,)
+
+
+# By id of the kernel: a JITFunction's own hash changes with its key.
+_USERS: WeakValueDictionary[int, _User] = WeakValueDictionary()
+
+
+class CompilationListener:
+    """Triton calls this after each compilation, also when its disk cache had the kernel."""
+
+    def __init__(self, earlier: Any) -> None:
+        self.earlier = earlier
+
+    def __bool__(self) -> bool:
+        """Triton asks whether there is a listener before it computes a kernel's key: edits are seen first.
+
+        A file that cannot be read is told where the fragment is called; other kernels do not care.
+        """
+        if knobs.watch_files:
+            for fragment in keyed_fragments():
+                with suppress(TLEError):
+                    refresh([fragment])
+        return True
+
+    def __call__(self, **event: Any) -> None:
+        if self.earlier is not None:
+            self.earlier(**event)
+        source = event.get("src")
+        kernel = getattr(source, "fn", None)
+        if isinstance(kernel, JITFunction):
+            watch(kernel, getattr(source, "constants", {}).values())
+
+
+def install() -> None:
+    """Put the listener into Triton's one slot, in front of what is there. Idempotent."""
+    with _LOCK:
+        there = triton_knobs.compilation.listener
+        if not isinstance(there, CompilationListener):
+            triton_knobs.compilation.listener = CompilationListener(there)
+
+
+def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
+    """Make a kernel that uses fragments recompile when a file of theirs changes; others are left alone."""
+    with _LOCK:
+        if id(kernel) in _USERS:
+            return
+        functions, fragments = dependencies(kernel, constants)
+        if not fragments:
+            return
+        user = _User(functions, fragments)
+        kernel.add_pre_run_hook(_BeforeLaunch(user))
+        _USERS[id(kernel)] = user
+
+
+def refresh(fragments: Iterable[Fragment]) -> None:
+    """Read edited fragments again, and let every kernel that uses one of them forget what it was compiled to.
+
+    Raises
+    ------
+    FragmentSourceError : a file of one cannot be read any more.
+    """
+    for fragment in fragments:
+        had_key = fragment.has_key
+        try:
+            is_changed = fragment.refresh()
+        except TLEError:
+            if had_key:
+                _forget(fragment)
+            raise
+        if is_changed:
+            _forget(fragment)
+
+
+def _forget(fragment: Fragment) -> None:
+    for user in list(_USERS.values()):
+        if fragment in user.fragments:
+            user.forget()
+    # Triton also remembers the key of a kernel whose compilation failed, and which nobody watches. Nothing lists those.
+    functions = [f for f in gc.get_objects() if issubclass(type(f), JITFunction)]
+    for function in functions:
+        if function.hash is not None and fragment in dependencies(function)[1]:
+            _forget_key(function)
+
+
+def _forget_key(function: JITFunction) -> None:
+    """Not while another thread computes it; but two that wait for each other go on."""
+    is_locked = function._hash_lock.acquire(timeout=1)
+    try:
+        function.hash = None
+    finally:
+        if is_locked:
+            function._hash_lock.release()
+
+
+def forget_unfinished_keys() -> None:
+    """Free the kernels whose keys were being computed, and so locked, by threads that this forked child lacks."""
+    for function in [o for o in gc.get_objects() if isinstance(o, JITFunction)]:
+        if function._hash_lock.acquire(blocking=False):
+            function._hash_lock.release()
+        else:
+            function._hash_lock, function.hash = threading.RLock(), None
+
+
+def dependencies(kernel: JITFunction, constants: Iterable[Any] = ()) -> tuple[list[JITFunction], list[Fragment]]:
+    """The functions and fragments that a kernel reaches by name, itself included, and through its constants."""
+    functions: dict[int, JITFunction] = {}
+    fragments: dict[int, Fragment] = {}
+    waiting = [kernel, *constants]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Fragment):
+            fragments[id(value)] = value
+        elif isinstance(value, JITFunction) and id(value) not in functions:
+            functions[id(value)] = value
+            waiting.extend(_referenced(value))
+    return list(functions.values()), list(fragments.values())
+
+
+def _referenced(function: JITFunction) -> Iterator[Any]:
+    scope = {**function.fn.__globals__, **inspect.getclosurevars(function.fn).nonlocals}
+    for node in ast.walk(function.parse()):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            yield _resolve(node, scope)
+
+
+def _resolve(node: ast.expr, scope: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return scope.get(node.id)
+    if isinstance(node, ast.Attribute):
+        return getattr(_resolve(node.value, scope), node.attr, None)
+    return None

@@ -1,0 +1,1 @@
+"""This machine's CPU: code is generated for it, loaded, and read."""

@@ -1,0 +1,50 @@
+"""A fragment's module for the host: checked against its ports, and against what the process can resolve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tle_raw.linker.abi import check_entry
+from tle_raw.linker.llvm.references import reachable, references
+from tle_raw.linker.llvm.shared_memory import SharedVariable
+from tle_raw.linker.llvm.text import read_module
+from tle_raw.linker.llvm.total_divisions import total_divisions
+from tle_raw.linker.prepare import LinkableModule, count_instructions
+from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
+from tle_raw.linker.unresolved import unresolved_symbols
+
+
+def prepare_for_host(
+    text: str,
+    *,
+    entry: str,
+    parameters: Sequence[str],
+    result: str,
+    static_shared: Sequence[SharedVariable] = (),
+    uses_barrier: bool = False,
+) -> LinkableModule:
+    """Check a fragment's LLVM IR for the host, and let no division of its end the process.
+
+    Raises
+    ------
+    SymbolError, AbiError : the entry is missing, or of another type.
+    UnresolvedSymbolError : a function that neither the module nor the process has.
+    """
+    check_entry(text, entry, parameters, result)
+    text = total_divisions(text)
+    module = read_module(text)
+    graph = references(module)
+    reached = reachable(graph, [entry])
+    llvm = load_llvmlite()
+    declared = [e.name for e in module.of_kind("declare") if e.name in reached and not e.name.startswith("llvm.")]
+    missing = [name for name in declared if not llvm.address_of_symbol(name)]
+    if missing:
+        raise unresolved_symbols(missing, graph)
+    return LinkableModule(
+        text=text,
+        entry=entry,
+        static_shared=tuple(static_shared),
+        uses_barrier=uses_barrier,
+        instructions=count_instructions(module, reached),
+        kept_calls=tuple(sorted(declared)),
+    )

@@ -1,0 +1,60 @@
+"""The port markers: how a region is written in Triton IR until FLIR puts shared memory and a call in its place.
+
+A region is a sequence of impure ``tt.extern_elementwise`` operations in one block::
+
+    %p = tt.extern_elementwise %x   {symbol = "tle.in.0"}      tile -> tile     (one for each passed tile)
+    %q = tt.extern_elementwise %z   {symbol = "tle.new.1"}     tile -> tile     (one for each Out tile; %z is ignored)
+    %r = tt.extern_elementwise %n.. {symbol = "tle.call", libname = "<region>"}  scalars and pointers -> result
+    %y = tt.extern_elementwise %p   {symbol = "tle.out.0"}     tile -> tile     (one for each returned tile)
+
+``<region>`` is the region's record as JSON. An elementwise fragment is one operation, ``tle.element``, with the same
+record. Impure operations keep their order, so a region stays whole through Triton's own passes.
+
+A region that was traced stands between ``tle.border.begin`` and ``tle.border.end``, which become block barriers, or
+nothing. ``libname`` is what its report is found by.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tle_raw.errors import Place, RegionError
+from tle_raw.fragments.bound import BoundSignature, bound_from_json
+
+IN, NEW, CALL, OUT, ELEMENT = "tle.in", "tle.new", "tle.call", "tle.out", "tle.element"
+BORDER = "tle.border"
+
+
+@dataclass(frozen=True)
+class RegionRecord:
+    """One use of a fragment: which fragment and how it is bound. Where it is called, the operation's location says.
+
+    ``compiled`` is False in IR that somebody makes to look at it: its regions are not whole.
+    """
+
+    fragment: str
+    bound: BoundSignature
+    call_site: Place = Place("<kernel>", 0)
+    compiled: bool = True
+
+    def to_text(self) -> str:
+        """One line of JSON."""
+        data = {"fragment": self.fragment, "bound": json.loads(self.bound.to_json())}
+        return json.dumps(data if self.compiled else data | {"compiled": False}, separators=(",", ":"))
+
+
+def record_from_text(text: str, call_site: Place) -> RegionRecord:
+    """The inverse of ``RegionRecord.to_text``.
+
+    Raises
+    ------
+    RegionError : the region is not whole.
+    """
+    data = json.loads(text)
+    if not data.get("compiled", True):
+        raise RegionError(
+            "this Triton IR was made to be looked at: its regions are not whole",
+            hint="take the IR of a compilation: kernel.asm['ttir'], or what triton.compile writes",
+        ).at(call_site=call_site)
+    return RegionRecord(data["fragment"], bound_from_json(json.dumps(data["bound"])), call_site)

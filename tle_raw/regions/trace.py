@@ -1,0 +1,104 @@
+"""Regions of dialects with tile semantics: they become Triton IR where they are called."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.errors import Place, TLEError, UntraceableError
+from tle_raw.flir.hooks import joined_target
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.fragment import Fragment
+from tle_raw.regions.emit import emit_border
+from tle_raw.regions.notes import collected
+from tle_raw.regions.traced_regions import TracedRegion, choose, key_of, remember, remember_untraced
+from tle_raw.target import current_target
+
+
+def trace_region(
+    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Any, site: Place | None
+) -> list[core.tensor] | None:
+    """The results of a region that was traced; None when it is to be linked, because it cannot be traced.
+
+    Raises
+    ------
+    UntraceableError : the region cannot be traced, and there is no other way.
+    """
+    routes = fragment.routes(joined_target() or current_target().backend)
+    if "traced" not in routes:
+        return None
+    values = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}
+    started, site = time.perf_counter(), site or Place("<kernel>", 0)
+    has_link = "linked" in routes
+    reason = choose(fragment.name, fragment.place, fragment.identity, has_link)
+    if has_link:
+        reason = reason or _obstacle(fragment, bound, values, semantic)
+        if reason is not None:
+            remember_untraced(fragment.name, site, reason)
+            return None
+    try:
+        with _same_place(semantic.builder), collected() as notes, _borders(fragment, site, semantic):
+            results = fragment.trace(bound, values, semantic)
+    except TLEError as e:
+        e.at(call_site=site)
+        raise
+    seconds = time.perf_counter() - started
+    parameters = tuple(str(p) for p in bound.parameters)
+    place = (site.file, site.line, site.column, site.text)
+    remember(TracedRegion(fragment.name, *place, parameters, fragment.dialect, seconds, tuple(notes)))
+    return results
+
+
+def interpret_traced(fragment: Fragment, bound: BoundSignature, values: dict[str, Any]) -> list[core.tensor]:
+    """The results of a region that runs at once, on the arrays of Triton's interpreter."""
+    from triton.runtime.interpreter import interpreter_semantic
+
+    plain = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}
+    return fragment.trace(bound, plain, interpreter_semantic)
+
+
+def _obstacle(
+    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Any
+) -> UntraceableError | None:
+    """Trace into a block that is thrown away: a region that fails half way must leave nothing behind."""
+    builder = semantic.builder
+    with _same_place(builder):
+        here = builder.get_insertion_point()
+        block = builder.create_block()
+        try:
+            builder.set_insertion_point_to_start(block)
+            fragment.trace(bound, values, semantic)
+        except UntraceableError as e:
+            return e
+        finally:
+            builder.restore_insertion_point(here)
+            block.erase()
+    return None
+
+
+@contextmanager
+def _borders(fragment: Fragment, site: Place, semantic: Any) -> Iterator[None]:
+    """Marks for the barriers that order the region's memory on a GPU with the code around it."""
+    if not fragment.ordered or joined_target() != "cuda":
+        yield
+        return
+    name = key_of(fragment.name, site.file, site.line, site.column)
+    location = semantic.builder.get_loc()
+    emit_border("begin", name, semantic)
+    yield
+    semantic.builder.set_loc(location)
+    emit_border("end", name, semantic)
+
+
+@contextmanager
+def _same_place(builder: Any) -> Iterator[None]:
+    """The builder's location stays the call's: Triton gives it to every operation of the region."""
+    location = builder.get_loc()
+    try:
+        yield
+    finally:
+        builder.set_loc(location)
