@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         Tile,
     )
     from tle_raw.frontends.raw.call import call, call_smem
-    from tle_raw.reports import LinkReport, report
+    from tle_raw.reports.link_report import LinkReport
+    from tle_raw.reports.report import report
     from tle_raw.target import Target
 
 __version__ = "0.1.0"
@@ -73,8 +74,8 @@ _LATER = {
     "Fragment": "tle_raw.fragments.fragment",
     "call": "tle_raw.frontends.raw.call",
     "call_smem": "tle_raw.frontends.raw.call",
-    "report": "tle_raw.reports",
-    "LinkReport": "tle_raw.reports",
+    "report": "tle_raw.reports.report",
+    "LinkReport": "tle_raw.reports.link_report",
     "ModuleVariable": "tle_raw.fragments.module_variables",
     "variable": "tle_raw.fragments.module_variables",
 }

@@ -56,16 +56,3 @@ def parse_target(text: str | Target) -> Target:
     if isinstance(text, str) and re.fullmatch(r"[a-z_]\w*", text):
         return Target(text)  # an adapter says whether it compiles for it
     raise DialectError(f"unknown target {text!r}", hint=f"a target is {TARGETS}")
-
-
-def current_target() -> Target:
-    """Where the next launch runs; on a machine without a GPU, what ``knobs.target`` says, or ``cuda:90``."""
-    import triton
-
-    from tle_raw.knobs import knobs
-
-    try:
-        current = triton.runtime.driver.active.get_current_target()
-    except RuntimeError:
-        return parse_target(knobs.target or "cuda:90")
-    return Target(str(current.backend), current.arch if isinstance(current.arch, int) else 0)

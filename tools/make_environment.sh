@@ -19,4 +19,6 @@ install torch==2.13.0
 say "Triton $triton, clang, CUDA headers, MLIR, LLVM, TileLang, cuTile, CuPy and Numba as wheels, this checkout, and the tools of the tests"
 install "triton==$triton" -e ".[cuda,cpu,cupy,cutile,dev,numba,tilelang]"
 say "ready: $("$folder/bin/python" -c 'import triton; print("Triton", triton.__version__)')"
+# Left by builds of before; lying next to the package it would be asked for its entry points first.
+rm -rf tle_raw.egg-info
 touch "$folder/.ready"

@@ -52,7 +52,7 @@ def declare_text(
 ) -> Any:
     """A fragment of the dialect "pycuda"; with a recipe it can be launched alone, too."""
     from tle_raw.adapters.pycuda.adapter import PycudaAdapter
-    from tle_raw.fragments.fragment import declare
+    from tle_raw.fragments.declare import declare
 
     given = {"source": text, "symbol": symbol, **options}
     folder = Path(place.file).resolve().parent if Path(place.file).exists() else Path.cwd()

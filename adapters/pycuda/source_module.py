@@ -8,7 +8,8 @@ from typing import Any
 
 from tle_raw.adapters.pycuda.declare import caller_place, clang_flags, declare_text, pycuda_headers
 from tle_raw.errors import DialectError, Row
-from tle_raw.fragments.signature import Signature, signature_of
+from tle_raw.fragments.annotations import signature_of
+from tle_raw.fragments.signature import Signature
 
 
 class SourceModule:

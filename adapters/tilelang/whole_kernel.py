@@ -17,7 +17,8 @@ from tle_raw.adapters.tilelang.linked import launched_threads
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, UntraceableError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
-from tle_raw.target import Target, current_target, parse_target
+from tle_raw.target import Target, parse_target
+from tle_raw.targets.current import current_target
 
 
 def region_threads(program: Program) -> int:
@@ -143,7 +144,7 @@ class WholeKernel:
         return tuple(stand_ins.get(name, given) for name, given in zip(self.program.order, arguments))
 
     def _declare(self, route: str | None, tma: bool) -> Any:
-        from tle_raw.fragments.fragment import declare
+        from tle_raw.fragments.declare import declare
 
         source = self._source
         if route == "linked" and not source.data.options.route:

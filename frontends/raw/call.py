@@ -20,7 +20,6 @@ from tle_raw.errors import (
     ShapeError,
     TLEError,
 )
-from tle_raw.flir.hooks import check_joined
 from tle_raw.fragments.binding import bind, bind_untyped, match_arguments
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.dtypes import parse_dtype
@@ -36,6 +35,7 @@ from tle_raw.regions.interpret import (
     remember_region,
 )
 from tle_raw.regions.ports import RegionRecord
+from tle_raw.regions.stages import check_joined
 from tle_raw.regions.trace import interpret_traced, trace_region
 from tle_raw.regions.values import describe
 
@@ -46,7 +46,16 @@ def call_fragment(
     """``fragment(*args, shape=…, M=…)`` inside a kernel: bind, emit, give back the results.
 
     ``semantic`` is None in Triton's interpreter: there the region runs at once.
+
+    Raises
+    ------
+    RegionError : no kernel is running or traced.
     """
+    if semantic is None and not in_interpreter():
+        raise RegionError(
+            f"the fragment `{fragment.name}` is device code: it runs only inside a @triton.jit kernel",
+            hint="use fragment.compile(target=...) to compile it alone",
+        ).at(fragment=fragment.name, source=fragment.place)
 
     def bind_call() -> tuple[BoundSignature, dict[str, Any]]:
         if fragment.is_call_typed:

@@ -12,7 +12,7 @@ from tests.support import cause_of, compile_kernel, ptx_calls, ttgir_lines
 from tle_raw import Pointer
 from tle_raw.errors import Place, RegionError, SharedMemoryError
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
-from tle_raw.fragments.fragment import declare
+from tle_raw.fragments.declare import declare
 from tle_raw.fragments.signature import Parameter, Signature
 
 # Each thread writes its number to the memory's end and reads its neighbour's, with the address shown to the reader.

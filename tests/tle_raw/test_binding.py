@@ -4,6 +4,7 @@ import pytest
 
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, BindingError, ShapeError
+from tle_raw.fragments.annotations import signature_of
 from tle_raw.fragments.binding import (
     CONSTANT,
     OTHER,
@@ -16,7 +17,6 @@ from tle_raw.fragments.binding import (
 )
 from tle_raw.fragments.bound import POINTER, SCALAR, TILE, bound_from_json
 from tle_raw.fragments.dtypes import DTYPES
-from tle_raw.fragments.signature import signature_of
 
 
 def scale_stub(t: InOut[Tile["T", "M", "N"]], s: Pointer["T"], n: Scalar["i32"], k: Const["K"]): ...

@@ -12,8 +12,8 @@ from triton.backends.compiler import GPUTarget
 import tle_raw
 from tests.support import cause_of, compile_kernel
 from tle_raw import Element
-from tle_raw.flir import hooks
 from tle_raw.frontends.raw import call
+from tle_raw.regions import stages
 
 
 def scaled(folder, **options):
@@ -227,7 +227,7 @@ def slot():
     there = triton.knobs.runtime.add_stages_inspection_hook
     yield triton.knobs.runtime
     triton.knobs.runtime.add_stages_inspection_hook = there
-    hooks.install()
+    stages.install()
 
 
 def test_a_hook_that_was_there_runs_first(slot, files):
@@ -238,8 +238,8 @@ def test_a_hook_that_was_there_runs_first(slot, files):
         return "mine", "mine"
 
     slot.add_stages_inspection_hook = earlier
-    hooks.install()
-    hooks.install()
+    stages.install()
+    stages.install()
     scale = scaled(files)
 
     @triton.jit

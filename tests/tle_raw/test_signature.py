@@ -4,8 +4,8 @@ import pytest
 
 from tle_raw import Buffer, Const, Element, In, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import SignatureError
+from tle_raw.fragments.annotations import signature_of
 from tle_raw.fragments.dtypes import DTYPES, parse_dtype
-from tle_raw.fragments.signature import signature_of
 
 
 def test_a_stub_gives_parameters_effects_names_and_result():

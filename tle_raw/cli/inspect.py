@@ -13,7 +13,7 @@ from tle_raw.flir import passes
 from tle_raw.knobs import knobs
 
 if TYPE_CHECKING:
-    from tle_raw.fragments.compilation import CompiledFragment
+    from tle_raw.fragments.compiled import CompiledFragment
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -66,7 +66,7 @@ def _dialect() -> Iterator[str]:
 
 
 def _kernels(where: str) -> int:
-    from tle_raw.reports import report
+    from tle_raw.reports.report import report
 
     for kernel in kernels_of(where):
         print(report(kernel))

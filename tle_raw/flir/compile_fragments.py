@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from tle_raw.errors import RegionError, TLEError
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import fragment_by_identity
 from tle_raw.regions.ports import RegionRecord
 from tle_raw.target import Target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.regions.ports import RegionRecord
 
 SCHEMA = 1

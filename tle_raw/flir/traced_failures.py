@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tle_raw.errors import Place, TLEError, UntraceableError
-from tle_raw.flir import hooks
+from tle_raw.flir.view import add_view
 from tle_raw.regions import traced_regions
+from tle_raw.regions.stages import begin_compilation
 
 Stage = Callable[[Any, dict[str, Any]], Any]
 GUARDED = ("ttir", "ttgir", "llir", "linalg", "llvmir")
@@ -67,7 +68,7 @@ def _again(name: str, stages: dict[str, Stage], metadata: dict[str, Any], reason
     metadata.pop(traced_regions.KEY, None)
     metadata.pop(traced_regions.UNTRACED, None)
     traced_regions.forget()
-    hooks.join("cuda", stages, known["options"])
+    begin_compilation("cuda", stages, known["options"], add_view)
     module = known["src"].make_ir(
         known["target"], known["options"], known["codegen_fns"], known["module_map"], known["context"]
     )

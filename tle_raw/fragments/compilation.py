@@ -5,75 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import ToolchainError
 from tle_raw.fragments.adapter import Adapter, CompilerOutput, Source
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.host.prepare import prepare_for_host
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.identity import digest, package_identity
-from tle_raw.linker.prepare import LinkableModule, prepare
+from tle_raw.linker.prepare import LinkableModule
+from tle_raw.registry import find_target
 from tle_raw.store.entries import is_intact
 from tle_raw.target import Target
 from tle_raw.thread_lock import ThreadLock
-
-
-@dataclass(frozen=True)
-class CompiledFragment:
-    """A fragment compiled for one binding and one target.
-
-    Attributes
-    ----------
-    entry : symbol of the generated entry function.
-    path : LLVM IR file, named by its content, that Triton links.
-    static_shared : (name, bytes, alignment) of each static shared variable.
-    dynamic_shared : bytes whose address the entry takes after its other parameters; 0 for none.
-    block : the block that the code was compiled for, or ().
-    route : the way that the source took, where its dialect has several.
-    alone : the code relies on being all that its kernel does.
-    register_limit : the most registers of a thread when the kernel starts, or 0 where nothing asks for a limit.
-    uses_barrier : the code holds a block barrier of its own.
-    reads_global, writes_global : whether it may touch memory that its pointers, or its variables, name.
-    seconds : the foreign compiler's time when it ran; ``cache_hit`` says that it did not run now.
-    missed : (path, digest) of files that were read but that only the compiler itself could name.
-    """
-
-    name: str
-    entry: str
-    path: Path
-    target: Target
-    bound: BoundSignature
-    inline: bool
-    static_shared: tuple[tuple[str, int, int], ...]
-    uses_barrier: bool
-    instructions: int
-    kept_calls: tuple[str, ...]
-    compiler: str
-    seconds: float
-    cache_hit: bool
-    files: tuple[Path, ...]
-    missed: tuple[tuple[str, str], ...] = ()
-    warnings: str = ""
-    dynamic_shared: int = 0
-    block: tuple[int, ...] = ()
-    route: str = ""
-    register_limit: int = 0
-    alone: bool = False
-    reads_global: bool = True
-    writes_global: bool = True
-
-    @property
-    def text(self) -> str:
-        """The LLVM IR text that is linked."""
-        return self.path.read_text()
-
-    @property
-    def needs_barriers(self) -> bool:
-        """Barriers must stand around its calls: it has tile ports, or scratch memory that others reuse."""
-        return not self.alone and bool(self.bound.tiles or self.static_shared or self.dynamic_shared)
-
 
 _MEMORY: dict[str, CompiledFragment] = {}
 _COMPILING: dict[str, ThreadLock] = {}
@@ -114,7 +58,7 @@ def compile_source(
         target,
         inline,
         older_llvm(),
-        _checks(target),
+        *find_target(target.backend).settings(),
         *sorted(digest(f.read_bytes()) for f in files),
     )
     key = f"{content[:40]}-{digest(compiler)[:16]}"
@@ -155,23 +99,7 @@ def _any_compiler(key: str) -> str:
 
 def _compile(adapter, source, bound, target, inline) -> tuple[CompilerOutput, LinkableModule]:
     output = adapter.compile(source, bound, target)
-    if target.backend == "cpu":
-        return output, prepare_for_host(
-            output.text,
-            entry=output.entry,
-            parameters=bound.host_parameters,
-            result=bound.host_result,
-            static_shared=output.static_shared,
-            uses_barrier=output.uses_barrier,
-        )
-    module = prepare(
-        output.text,
-        entry=output.entry,
-        parameters=(*bound.entry_parameters, *(("i32",) if output.dynamic_shared else ())),
-        result=bound.entry_result,
-        inline=inline,
-        older_llvm=older_llvm(),
-    )
+    module = find_target(target.backend).prepare(output, bound, inline=inline, older_llvm=older_llvm())
     return output, module
 
 
@@ -236,13 +164,6 @@ def _same_files(missed: dict[str, str]) -> bool:
         return all(digest(Path(f).read_bytes()) == content for f, content in missed.items())
     except OSError:
         return False
-
-
-def _checks(target: Target) -> bool:
-    """Code for the CPU holds the checks of ``knobs.debug``, or does not."""
-    from tle_raw.knobs import knobs
-
-    return target.backend == "cpu" and knobs.debug
 
 
 def older_llvm() -> bool:

@@ -11,8 +11,10 @@ from typing import Any
 
 from tle_raw.errors import DialectError, Place, SignatureError, TLEError
 from tle_raw.fragments.adapter import Declaration, SelfDescribing
-from tle_raw.fragments.fragment import Fragment, declare
-from tle_raw.fragments.signature import Signature, signature_of
+from tle_raw.fragments.annotations import signature_of
+from tle_raw.fragments.declare import declare
+from tle_raw.fragments.fragment import Fragment
+from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import is_path, place_of_function
 from tle_raw.registry import adapter_names, find_adapter
 

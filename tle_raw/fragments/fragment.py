@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
@@ -23,19 +23,23 @@ from tle_raw.fragments.adapter import (
 )
 from tle_raw.fragments.binding import bind_names
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.fragments.compilation import CompiledFragment, compile_source, compiler_identity
+from tle_raw.fragments.compilation import compile_source, compiler_identity
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.file_stamps import FileStamps
-from tle_raw.fragments.options import wrong_type
 from tle_raw.fragments.pickling import imported, name_in_module
 from tle_raw.fragments.signature import Signature
+from tle_raw.fragments.unfinished_keys import forget_unfinished_keys
 from tle_raw.identity import digest, package_identity
 from tle_raw.knobs import knobs
-from tle_raw.target import Target, current_target, parse_target
+from tle_raw.registry import frontend
+from tle_raw.target import Target, parse_target
+from tle_raw.targets.current import current_target
 from tle_raw.thread_lock import ThreadLock
 
 _FRAGMENTS: WeakValueDictionary[str, Fragment] = WeakValueDictionary()
 _KEYED: WeakSet[Fragment] = WeakSet()
 _DECLARED: WeakSet[Fragment] = WeakSet()
+_OBSERVERS: list[Callable[[Fragment], None]] = []
 MOST_READ = 5
 
 
@@ -52,6 +56,40 @@ def known_fragment(identity: str) -> Fragment | None:
 def declared_fragments() -> list[Fragment]:
     """All fragments that live in this process."""
     return list(_DECLARED)
+
+
+def add_declared(fragment: Fragment) -> None:
+    """Make a fragment one of ``declared_fragments``."""
+    _DECLARED.add(fragment)
+
+
+def when_changed(observer: Callable[[Fragment], None]) -> None:
+    """Call ``observer`` with each fragment whose key changes, or that has none any more."""
+    _OBSERVERS.append(observer)
+
+
+def refresh(fragments: Iterable[Fragment]) -> None:
+    """Read edited fragments again, and say which have changed.
+
+    Raises
+    ------
+    FragmentSourceError : a file of one cannot be read any more.
+    """
+    for fragment in fragments:
+        had_key = fragment.has_key
+        try:
+            is_changed = fragment.refresh()
+        except TLEError:
+            if had_key:
+                _say_changed(fragment)
+            raise
+        if is_changed:
+            _say_changed(fragment)
+
+
+def _say_changed(fragment: Fragment) -> None:
+    for observer in _OBSERVERS:
+        observer(fragment)
 
 
 def fragment_by_identity(identity: str) -> Fragment:
@@ -223,8 +261,6 @@ class Fragment(ConstexprFunction):
         Where the files cannot be read it is one that nothing else has: Triton, which asks while it computes a kernel's
         own key, would remember half of that if anything was raised. What is wrong is told when the call is traced.
         """
-        from tle_raw.fragments.watch import refresh
-
         try:
             refresh([self])
             return self._current_key()
@@ -245,31 +281,19 @@ class Fragment(ConstexprFunction):
         return self is other
 
     def __call__(self, *args: Any, _semantic: Any = None, _generator: Any = None, **kwargs: Any) -> Any:
-        from tle_raw.frontends.raw.call import call_fragment
-        from tle_raw.regions.interpret import in_interpreter
-
-        if _semantic is None and not in_interpreter():
-            raise RegionError(
-                f"the fragment `{self.name}` is device code: it runs only inside a @triton.jit kernel",
-                hint="use fragment.compile(target=...) to compile it alone",
-            ).at(fragment=self.name, source=self.place)
-        return call_fragment(self, args, kwargs, _semantic, _generator)
+        return frontend().call_fragment(self, args, kwargs, _semantic, _generator)
 
     # --- what torch.compile asks, which takes it for a function of Python -------------------------------------
 
     @property
     def src(self) -> str:
         """Python that defines this fragment in a module of generated code."""
-        from tle_raw.fragments.generated_code import source_of
-
-        return source_of(self)
+        return frontend().source_of(self)
 
     @property
     def fn(self) -> Callable[[], None]:
         """A function of the name that ``src`` defines."""
-        from tle_raw.fragments.generated_code import stand_in
-
-        return stand_in(self)
+        return frontend().stand_in(self)
 
     # --- what the hub asks ------------------------------------------------------------------------------------
 
@@ -338,8 +362,6 @@ class Fragment(ConstexprFunction):
 
     def compile_bound(self, bound: BoundSignature, target: Target) -> CompiledFragment:
         """Compile for one region."""
-        from tle_raw.fragments.watch import refresh
-
         try:
             refresh([self])
             with self._lock:
@@ -352,8 +374,6 @@ class Fragment(ConstexprFunction):
 
     def _forget_key(self) -> None:
         """In a child that was forked while it was computed: some of what was read may be of a moment later."""
-        from tle_raw.fragments.watch import forget_unfinished_keys
-
         self._key = None
         forget_unfinished_keys()
 
@@ -413,23 +433,3 @@ class Fragment(ConstexprFunction):
                 hint='annotate the stub, for example `t: InOut[Tile["f32", "M", "N"]]`',
             ).at(fragment=self.name, source=self.place)
         return self.signature
-
-
-def declare(adapter: Adapter, declaration: Declaration, inline: bool = True, ordered: bool = True) -> Fragment:
-    """Make a fragment; what goes wrong names it and its stub's line."""
-    from tle_raw.flir import hooks
-    from tle_raw.fragments import watch
-    from tle_raw.regions import interpret
-
-    hooks.install()
-    watch.install()
-    interpret.install()
-    try:
-        if not isinstance(ordered, bool):
-            raise wrong_type("ordered", "True or False", ordered)
-        made = Fragment(adapter, declaration, inline=inline, ordered=ordered)
-        _DECLARED.add(made)
-        return made
-    except TLEError as e:
-        e.at(fragment=declaration.name, source=e.context.source or declaration.place)
-        raise

@@ -17,7 +17,8 @@ from types import FunctionType
 from weakref import WeakKeyDictionary
 
 from tle_raw.errors import RegionError, TLEError
-from tle_raw.fragments.fragment import Fragment, declare, declared_fragments, known_fragment
+from tle_raw.fragments.declare import declare
+from tle_raw.fragments.fragment import Fragment, declared_fragments, known_fragment
 from tle_raw.registry import find_adapter
 
 # What was written for a fragment, and its identity then: torch.compile asks many times.

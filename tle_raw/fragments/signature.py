@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin
 
@@ -141,7 +139,7 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class _Effect:
+class Effect:
     effect: str
     type: ParameterType | str  # a text in MLIR's spelling is read when the parameter's name is known
 
@@ -155,17 +153,17 @@ class _EffectMaker:
     def __init__(self, effect: str) -> None:
         self._effect = effect
 
-    def __getitem__(self, type_: object) -> _Effect:
+    def __getitem__(self, type_: object) -> Effect:
         if get_origin(type_) is Literal:  # FlagTree's L["..."]
             (type_,) = get_args(type_)
         if isinstance(type_, str):
-            return _Effect(self._effect, type_)
+            return Effect(self._effect, type_)
         if not isinstance(type_, ParameterType):
             raise SignatureError(
                 f"{self._effect}[...] takes a parameter type, got {type_!r}",
                 hint=f'write for example {self._effect}[Tile["f32", "M"]] or {self._effect}["memref<?xf32, 3>"]',
             )
-        return _Effect(self._effect, type_)
+        return Effect(self._effect, type_)
 
     def __repr__(self) -> str:
         return f"tle_raw.{self._effect}"
@@ -286,69 +284,3 @@ def _check(signature: Signature) -> None:
         raise SignatureError("a result is an Element only when a parameter is one")
     if signature.is_elementwise and isinstance(signature.result, Scalar):
         raise SignatureError("an elementwise fragment returns an Element, not a Scalar")
-
-
-def signature_of(stub: Callable[..., Any], local_names: Mapping[str, Any] | None = None) -> Signature:
-    """Read a typed signature from the annotations of a function whose body is ``...``.
-
-    Raises
-    ------
-    SignatureError : it is no such function, or a parameter has no annotation, or one that is no parameter type.
-    """
-    if not inspect.isfunction(stub):
-        raise SignatureError(
-            f"a signature is read from a function, got {type(stub).__name__}",
-            hint="pass signature=<a typed stub function>, or a tle_raw.Signature",
-        )
-    annotations = _annotations(stub, dict(local_names or {}))
-    parameters = []
-    for name, parameter in inspect.signature(stub).parameters.items():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise SignatureError(f"`{stub.__name__}` takes *{name}: a typed signature names each parameter")
-        if parameter.default is not parameter.empty:
-            raise SignatureError(f"parameter `{name}` has a default value: fragments have none")
-        parameters.append(_parameter(name, annotations.get(name)))
-    return Signature(stub.__name__, tuple(parameters), _result(annotations.get("return")))
-
-
-def _annotations(stub: Callable[..., Any], local_names: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return inspect.get_annotations(stub, locals=local_names, eval_str=True)
-    except SignatureError:
-        raise
-    except Exception as e:
-        raise SignatureError(f"the annotations of `{stub.__name__}` cannot be read: {e}") from e
-
-
-def _parameter(name: str, annotation: object) -> Parameter:
-    if annotation is None:
-        raise SignatureError(f"parameter `{name}` has no type", hint=f'write for example `{name}: Pointer["f32"]`')
-    if isinstance(annotation, _Effect):
-        type_ = annotation.type
-        return Parameter(name, _written_type(type_, name) if isinstance(type_, str) else type_, annotation.effect)
-    if isinstance(annotation, ParameterType):
-        return Parameter(name, annotation)
-    if isinstance(annotation, type) and issubclass(annotation, ParameterType):
-        raise SignatureError(
-            f"parameter `{name}`: {annotation.__name__} needs its dtype",
-            hint=f'write for example `{name}: {annotation.__name__}["f32"]`',
-        )
-    raise SignatureError(
-        f"parameter `{name}` has the annotation {annotation!r}",
-        hint="use Scalar, Pointer, Tile, Element or Const, inside In, Out or InOut",
-    )
-
-
-def _written_type(text: str, name: str) -> ParameterType:
-    from tle_raw.fragments.mlir_types import parameter_type  # which is made of the types above
-
-    return parameter_type(text, name)
-
-
-def _result(annotation: object) -> Scalar | Element | None:
-    if annotation is None or isinstance(annotation, (Scalar, Element)):
-        return annotation
-    raise SignatureError(
-        f"a fragment returns Scalar[...], Element[...] or nothing, got {annotation!r}",
-        hint="a tile comes back by making its parameter Out or InOut",
-    )

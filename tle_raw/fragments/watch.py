@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from triton import knobs as triton_knobs
 from triton.runtime.jit import JITFunction
 
 from tle_raw.errors import TLEError
-from tle_raw.fragments.fragment import Fragment, keyed_fragments
+from tle_raw.fragments.fragment import Fragment, keyed_fragments, refresh, when_changed
 from tle_raw.knobs import knobs
 from tle_raw.thread_lock import ThreadLock
 
@@ -108,25 +107,6 @@ def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
         _USERS[id(kernel)] = user
 
 
-def refresh(fragments: Iterable[Fragment]) -> None:
-    """Read edited fragments again, and let every kernel that uses one of them forget what it was compiled to.
-
-    Raises
-    ------
-    FragmentSourceError : a file of one cannot be read any more.
-    """
-    for fragment in fragments:
-        had_key = fragment.has_key
-        try:
-            is_changed = fragment.refresh()
-        except TLEError:
-            if had_key:
-                _forget(fragment)
-            raise
-        if is_changed:
-            _forget(fragment)
-
-
 def _forget(fragment: Fragment) -> None:
     for user in list(_USERS.values()):
         if fragment in user.fragments:
@@ -138,6 +118,9 @@ def _forget(fragment: Fragment) -> None:
             _forget_key(function)
 
 
+when_changed(_forget)
+
+
 def _forget_key(function: JITFunction) -> None:
     """Not while another thread computes it; but two that wait for each other go on."""
     is_locked = function._hash_lock.acquire(timeout=1)
@@ -146,15 +129,6 @@ def _forget_key(function: JITFunction) -> None:
     finally:
         if is_locked:
             function._hash_lock.release()
-
-
-def forget_unfinished_keys() -> None:
-    """Free the kernels whose keys were being computed, and so locked, by threads that this forked child lacks."""
-    for function in [o for o in gc.get_objects() if isinstance(o, JITFunction)]:
-        if function._hash_lock.acquire(blocking=False):
-            function._hash_lock.release()
-        else:
-            function._hash_lock, function.hash = threading.RLock(), None
 
 
 def dependencies(kernel: JITFunction, constants: Iterable[Any] = ()) -> tuple[list[JITFunction], list[Fragment]]:

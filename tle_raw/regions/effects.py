@@ -16,7 +16,8 @@ from tle_raw.fragments.bound import POINTER, BoundParameter
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.linker.llvm.written_parameters import written_parameters
 from tle_raw.regions.ports import RegionRecord
-from tle_raw.target import Target, current_target
+from tle_raw.target import Target
+from tle_raw.targets.current import current_target
 
 EFFECTS_TARGET = Target("cuda", 90)
 TEAM_MACRO = "TLE_RAW_TEAM"

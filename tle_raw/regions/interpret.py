@@ -15,12 +15,13 @@ import tle_raw
 from tle_raw.errors import Place
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
+from tle_raw.regions.interpreted_launch import InterpretedLaunch
 from tle_raw.regions.values import to_handle_type
-from tle_raw.reports.interpreted import InterpretedLaunch
+from tle_raw.registry import find_target
 from tle_raw.target import Target
 
 if TYPE_CHECKING:
-    from tle_raw.fragments.compilation import CompiledFragment
+    from tle_raw.fragments.compiled import CompiledFragment
     from tle_raw.fragments.fragment import Fragment
 
 DEFAULT_WARPS = 4  # Triton's own
@@ -66,14 +67,12 @@ def interpret_region(
     """Run a bound region now; its results, as ``emit_region`` and ``emit_element`` give them."""
     from triton.runtime.interpreter import interpreter_builder
 
-    from tle_raw.flir.cpu.run_fragment import run_fragment
-
     compiled = fragment.compile_bound(bound, Target("cpu"))
     launch = remember_region(bound, site, compiled)
     arrays = {p.name: _array(p, values[p.name]) for p in bound.crossing if p.effect != "Out"}
     grid = interpreter_builder.grid_dim
     program = interpreter_builder.grid_idx
-    results = run_fragment(compiled, arrays, num_warps=launch.num_warps, program=program, grid=grid)
+    results = find_target("cpu").run_region(compiled, arrays, num_warps=launch.num_warps, program=program, grid=grid)
     return [_tensor(result, dtype) for result, dtype in zip(results, _result_dtypes(bound))]
 
 
@@ -83,7 +82,7 @@ def remember_region(
     """Note a region for the launch's report; ``compiled`` is None where it is made of Triton's own operations."""
     launch = _launch.get()
     assert launch is not None, "a region runs in a launch"
-    launch.remember(bound, site, compiled)
+    launch.record(bound, site, compiled)
     return launch
 
 

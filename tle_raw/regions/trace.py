@@ -10,13 +10,13 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import Place, TLEError, UntraceableError
-from tle_raw.flir.hooks import joined_target
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.regions.emit import emit_border
 from tle_raw.regions.notes import collected
+from tle_raw.regions.stages import compiled_target
 from tle_raw.regions.traced_regions import TracedRegion, choose, key_of, remember, remember_untraced
-from tle_raw.target import current_target
+from tle_raw.targets.current import current_target
 
 
 def trace_region(
@@ -28,7 +28,7 @@ def trace_region(
     ------
     UntraceableError : the region cannot be traced, and there is no other way.
     """
-    routes = fragment.routes(joined_target() or current_target().backend)
+    routes = fragment.routes(compiled_target() or current_target().backend)
     if "traced" not in routes:
         return None
     values = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}
@@ -83,7 +83,7 @@ def _obstacle(
 @contextmanager
 def _borders(fragment: Fragment, site: Place, semantic: Any) -> Iterator[None]:
     """Marks for the barriers that order the region's memory on a GPU with the code around it."""
-    if not fragment.ordered or joined_target() != "cuda":
+    if not fragment.ordered or compiled_target() != "cuda":
         yield
         return
     name = key_of(fragment.name, site.file, site.line, site.column)

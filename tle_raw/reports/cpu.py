@@ -9,14 +9,14 @@ from tle_raw.errors import Place
 from tle_raw.host.assembly import HostAsm, HostFunction, read_host_asm
 from tle_raw.host.code import ENTRY
 from tle_raw.linker.machine_code.elf import visible_functions
-from tle_raw.reports.link_report import LinkReport, RegionReport
+from tle_raw.reports.values import KernelReport, RegionReport
 
 # A block-level fragment is the function of one thread, and an entry that runs a team of them.
 THREAD, TEAM = "tle_raw_", "tle_team_"
 WARP = 32
 
 
-def read_kernel(asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> LinkReport:
+def read_kernel(asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> KernelReport:
     """The report of a kernel with regions."""
     text = asm["asm"]
     code = read_host_asm(text)
@@ -25,7 +25,7 @@ def read_kernel(asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -
     regions = tuple(_region(r, fragments[r["entry"]], code, metadata.num_warps * WARP) for r in record["regions"])
     own = {function.name for function in code.functions}
     outside = dict.fromkeys(c for f in code.functions for c in f.calls if c not in own)
-    return LinkReport(
+    return KernelReport(
         kernel=metadata.name,
         target=f"cpu ({metadata.target.arch})" if metadata.target.arch else "cpu",
         regions=regions,

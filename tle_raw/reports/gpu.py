@@ -9,10 +9,10 @@ from tle_raw.errors import Place
 from tle_raw.linker.machine_code.sass import CubinFacts, read_cubin
 from tle_raw.linker.ptx.read import Instruction, Ptx, read_ptx
 from tle_raw.linker.verify import find_problems
-from tle_raw.reports.link_report import LinkReport, RegionReport
+from tle_raw.reports.values import KernelReport, RegionReport
 
 
-def read_kernel(asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> LinkReport:
+def read_kernel(asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> KernelReport:
     """The report of a kernel with regions."""
     ptx_text = asm["ptx"]
     ptx = read_ptx(ptx_text)
@@ -21,7 +21,7 @@ def read_kernel(asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -
     inlined = {entry: f["inline"] for entry, f in record["fragments"].items()}
     rows = find_problems(ptx, facts, inlined=inlined)
     known = not facts.reason
-    return LinkReport(
+    return KernelReport(
         kernel=metadata.name,
         target=f"{metadata.target.backend}:{metadata.target.arch}",
         regions=tuple(_region(r, record["fragments"][r["entry"]], ptx) for r in record["regions"]),

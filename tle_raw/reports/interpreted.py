@@ -1,56 +1,36 @@
-"""A launch in Triton's interpreter, and its report: nothing was compiled but the fragments, and they have run."""
+"""The report of a launch in Triton's interpreter."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from tle_raw.errors import Place
-from tle_raw.fragments.bound import BoundSignature
-from tle_raw.fragments.compilation import CompiledFragment
-from tle_raw.reports.link_report import LinkReport, RegionReport
+from tle_raw.regions.interpreted_launch import InterpretedLaunch, InterpretedRegion
+from tle_raw.reports.values import KernelReport, RegionReport
 
 INTERPRETER = "Triton's interpreter"
 WARP = 32
 
 
-@dataclass
-class InterpretedLaunch:
-    """What a launch with regions returns in the interpreter; ``tle_raw.report`` takes it.
-
-    ``runs`` counts how often each region has run: once for each program that came by.
-    """
-
-    kernel: str
-    num_warps: int
-    regions: dict[tuple[str, Place], RegionReport] = field(default_factory=dict)
-    runs: dict[tuple[str, Place], int] = field(default_factory=dict)
-
-    def remember(self, bound: BoundSignature, site: Place | None, compiled: CompiledFragment | None) -> None:
-        """A region runs now; ``compiled`` is None where its operations are Triton's own."""
-        key = (bound.name, site or Place("<kernel>", 0))
-        self.runs[key] = self.runs.get(key, 0) + 1
-        if key not in self.regions:
-            self.regions[key] = _region(bound, key[1], compiled, self.num_warps * WARP)
-
-    def report(self) -> LinkReport:
-        """The regions that have run; there is no kernel that could hold an entry point."""
-        return LinkReport(
-            kernel=self.kernel,
-            target=INTERPRETER,
-            regions=tuple(self.regions.values()),
-            entries=(),
-            problems=(),
-            static_shared=sum(region.static_shared for region in self.regions.values()),
-            runs=tuple(self.runs.values()),
-        )
+def read_launch(launch: InterpretedLaunch) -> KernelReport:
+    """The regions that have run; there is no kernel that could hold an entry point."""
+    regions = tuple(_region(region, launch.num_warps * WARP) for region in launch.regions.values())
+    return KernelReport(
+        kernel=launch.kernel,
+        target=INTERPRETER,
+        regions=regions,
+        entries=(),
+        problems=(),
+        static_shared=sum(region.static_shared for region in regions),
+        runs=tuple(launch.runs.values()),
+    )
 
 
-def _region(bound: BoundSignature, site: Place, compiled: CompiledFragment | None, threads: int) -> RegionReport:
+def _region(region: InterpretedRegion, threads: int) -> RegionReport:
+    bound, compiled = region.bound, region.compiled
     return RegionReport(
         name=bound.name,
         entry=compiled.entry if compiled else "",
-        call_site=site,
+        call_site=region.call_site,
         inlined=False,
         instructions=compiled.instructions if compiled else None,
         lines=(),
@@ -65,7 +45,7 @@ def _region(bound: BoundSignature, site: Place, compiled: CompiledFragment | Non
     )
 
 
-def render_interpreted(report: LinkReport) -> Iterator[str]:
+def render_interpreted(report: KernelReport) -> Iterator[str]:
     """The report as lines."""
     count = len(report.regions)
     yield f"kernel `{report.kernel}` in {report.target}: {count} region{'s' * (count != 1)}, nothing was linked"

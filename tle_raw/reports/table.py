@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tle_raw.reports.interpreted import render_interpreted
-from tle_raw.reports.link_report import LinkReport, RegionReport
+from tle_raw.reports.values import KernelReport, RegionReport
 
 
-def render(report: LinkReport) -> Iterator[str]:
+def render(report: KernelReport) -> Iterator[str]:
     """The report as lines."""
     if report.runs:
         yield from render_interpreted(report)
@@ -22,7 +22,7 @@ def render(report: LinkReport) -> Iterator[str]:
         yield f"  SASS was not read: {report.tool_problem}"
 
 
-def _gpu_facts(report: LinkReport) -> Iterator[str]:
+def _gpu_facts(report: KernelReport) -> Iterator[str]:
     yield (
         f"  {_known(report.registers)} registers, {_known(report.spills)} spill instructions, "
         f"{_known(report.sass_instructions)} SASS instructions, "
@@ -37,21 +37,21 @@ def _gpu_facts(report: LinkReport) -> Iterator[str]:
             yield f"    of the dynamic: {region.dynamic_shared} bytes for `{region.name}`"
 
 
-def _cpu_facts(report: LinkReport) -> Iterator[str]:
+def _cpu_facts(report: KernelReport) -> Iterator[str]:
     calls = ", ".join(report.library_calls) or "nothing"
     yield f"  {_known(report.asm_instructions)} instructions, entry {', '.join(report.entries)}, calls outside: {calls}"
     checks = ", with the checks of knobs.debug" if report.checked else ""
     yield f"  memory for tiles: {_known(report.scratch)} bytes for each thread that runs programs{checks}"
 
 
-def _sass_calls(report: LinkReport) -> str:
+def _sass_calls(report: KernelReport) -> str:
     if report.sass_calls is None:
         return "unread"
     own = f" (and {len(report.ptxas_calls)} of ptxas's own)" if report.ptxas_calls else ""
     return f"{len(report.sass_calls)}{own}"
 
 
-def _verdict(report: LinkReport) -> str:
+def _verdict(report: KernelReport) -> str:
     count = len(report.regions)
     regions = f"{count} region{'s' * (count != 1)}"
     return f"{regions}, one entry point" if report.one_kernel else f"{regions}, NOT as promised"

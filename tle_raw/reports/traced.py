@@ -8,10 +8,12 @@ from typing import Any
 
 from tle_raw.errors import Place
 from tle_raw.linker.ptx.read import read_ptx
-from tle_raw.reports.link_report import LinkReport, RegionReport
+from tle_raw.reports.values import KernelReport, RegionReport
 
 
-def with_traced(report: LinkReport, traced: Sequence[dict[str, Any]], untraced: Sequence[Sequence[Any]]) -> LinkReport:
+def with_traced(
+    report: KernelReport, traced: Sequence[dict[str, Any]], untraced: Sequence[Sequence[Any]]
+) -> KernelReport:
     """The report with its traced regions after the linked ones, and with the reasons why those are linked."""
     if not traced and not untraced:
         return report

@@ -13,7 +13,7 @@ from tle_raw.errors import KernelFailed, Row, ShapeError
 from tle_raw.flir.cpu.alone import Alone
 from tle_raw.flir.cpu.region_failure import STATUS_FIELDS, region_failure
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.dtypes import DType
 from tle_raw.host.code import assemble, link_host_code
 from tle_raw.host.loader import LoadedObject, load_object

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.read_ports import Region
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 
 _OPERATION = re.compile(r'^\s*(?:%[^=]*= )?"?(?P<name>[a-z_]+(?:\.[a-z_0-9]+)*)"?[\s(]')
 _HARMLESS = ("module", "tt.func", "tt.return", "tt.get_program_id", "tt.get_num_programs", "tt.extern_elementwise")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.read_ports import Region
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.mlir.text import OPERATION, block_ids, read_operation
 
 _ADDRESS = ("tti.experimental_memdesc_to_i32", "tti.experimental_memdesc_to_i64")

@@ -7,7 +7,7 @@ from typing import Any
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.nvidia.read_ports import Region
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 
 __all__ = ["WARP", "check_compiled", "check_launch", "check_not_specialised", "check_warps"]

@@ -13,7 +13,7 @@ from triton.runtime.errors import PTXASError
 
 from tle_raw.errors import CompilationFailed, Place, TLEError, UnsupportedFeatureError
 from tle_raw.flir.nvidia.read_ports import Region
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import fragment_by_identity
 from tle_raw.linker.ptx.read import Instruction, Location, Ptx, read_ptx
 

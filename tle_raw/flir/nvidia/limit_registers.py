@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.errors import RegionError, Row
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 
 _MODULE = re.compile(r"^(?P<head>module attributes \{)", re.MULTILINE)
 _ATTRIBUTE = "ttg.maxnreg"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tle_raw.flir.nvidia.read_ports import Region, is_border
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.mlir.structure import label_of
 from tle_raw.linker.mlir.text import OPERATION
 

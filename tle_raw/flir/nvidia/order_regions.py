@@ -8,7 +8,7 @@ from tle_raw.flir.nvidia.memory_events import call_event, read_events
 from tle_raw.flir.nvidia.memory_order import AFTER, BEFORE, Barrier, decide_barriers
 from tle_raw.flir.nvidia.place_buffers import Placement
 from tle_raw.flir.nvidia.read_ports import Region, is_border
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import fragment_by_identity
 from tle_raw.linker.mlir.structure import is_loop, read_structure
 from tle_raw.linker.mlir.text import read_operation

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from tle_raw.flir.nvidia.place_buffers import Placement
 from tle_raw.flir.nvidia.read_ports import Region
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.mlir.text import brace_depth
 
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+')

@@ -21,7 +21,6 @@ import triton
 from triton._C.libtriton import ir, passes
 
 from tle_raw.errors import TLEError
-from tle_raw.flir import hooks
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.exact_block import exact_block, with_block
 from tle_raw.flir.nvidia.check_alone import check_alone
@@ -46,7 +45,8 @@ from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_share
 from tle_raw.flir.print_after import print_after
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.flir.traced_failures import guard_stages
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.flir.view import add_view
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import optimised
@@ -58,6 +58,7 @@ from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 from tle_raw.linker.verify import verify_kernel
 from tle_raw.regions import traced_regions
+from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
 Stage = Callable[[Any, dict], Any]
@@ -81,11 +82,12 @@ def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None
         if name in stages:
             stages[name] = wrap(stages[name], module, options, capability)
     guard_stages(stages)
+    begin_compilation("cuda", stages, options, add_view)
 
 
 def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
     def ttgir(source, metadata):
-        hooks.leave()
+        end_compilation()
         if not holds_ports(text := source.str_nodebug()):
             source = _order_traced(source) if is_border(text) else source
             traced_regions.describe(metadata)

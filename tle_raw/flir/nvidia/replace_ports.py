@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tle_raw.flir.nvidia.place_buffers import Buffer, Placement
 from tle_raw.flir.nvidia.read_ports import Port, Region
 from tle_raw.fragments.bound import TILE
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.mlir.text import split_top_level
 
 # A row of the memory that a fragment asks for beside its tiles: swizzled layouts start at multiples of it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tle_raw.errors import Row, SharedMemoryError
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.llvm.shared_memory import DYNAMIC_ALIGNMENT, SharedVariable, shared_bytes
 from tle_raw.linker.machine_code.demangle import demangle
 

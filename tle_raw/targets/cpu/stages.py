@@ -13,15 +13,16 @@ from triton._C.libtriton import ir, passes
 from triton.backends.compiler import Language
 
 from tle_raw.errors import LaunchError, Row, ToolchainError
-from tle_raw.flir import hooks
 from tle_raw.flir.print_after import located, print_after
 from tle_raw.flir.traced_failures import guard_stages
+from tle_raw.flir.view import add_view
 from tle_raw.host.code import Library, assemble, link_host_code
 from tle_raw.host.cpu import host_cpu
 from tle_raw.identity import digest, package_identity
 from tle_raw.linker.machine_code.elf import undefined_symbols
 from tle_raw.linker.tools.llvmlite_binding import llvmlite_identity
 from tle_raw.regions import traced_regions
+from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.targets.cpu.sealed import sealed
 
 Stage = Callable[[Any, dict[str, Any]], Any]
@@ -46,12 +47,12 @@ def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any
     if inspect is not None:
         inspect(backend, stages, options, language, None)
     guard_stages(stages)
-    hooks.join("cpu", stages, options)
+    begin_compilation("cpu", stages, options, add_view)
 
 
 def ttir(module: Any, metadata: dict[str, Any], options: Any) -> Any:
     """Triton's own passes, to a module of plain pointers."""
-    hooks.leave()
+    end_compilation()
     traced_regions.describe(metadata)
     manager = ir.pass_manager(module.context)
     manager.enable_debug()

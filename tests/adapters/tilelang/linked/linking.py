@@ -10,8 +10,9 @@ from tle_raw.adapters.tilelang.linked.host_call import DATA
 from tle_raw.errors import Place
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import POINTER, SCALAR, BoundParameter, BoundSignature
+from tle_raw.fragments.declare import declare
 from tle_raw.fragments.dtypes import parse_dtype
-from tle_raw.fragments.fragment import Fragment, declare
+from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature
 from tle_raw.target import Target
 

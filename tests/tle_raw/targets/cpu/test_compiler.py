@@ -14,8 +14,8 @@ pytest.importorskip("torch_mlir")
 
 import tle_raw
 from tle_raw.errors import LaunchError
-from tle_raw.flir import hooks
 from tle_raw.host.cpu import host_cpu
+from tle_raw.regions.stages import check_joined, compiled_target, end_compilation
 from tle_raw.targets.cpu.compiler import CpuBackend
 from tle_raw.targets.cpu.options import read_options
 
@@ -150,11 +150,11 @@ def test_regions_know_that_they_are_compiled_for_the_cpu():
     backend = CpuBackend(TARGET)
     options = backend.parse_options({})
     backend.add_stages({}, options, Language.TRITON)
-    assert hooks.joined_target() == "cpu"
-    assert hooks.check_joined(options)
-    assert not hooks.check_joined(backend.parse_options({}))
-    hooks.leave()
-    assert hooks.joined_target() == ""
+    assert compiled_target() == "cpu"
+    assert check_joined(options)
+    assert not check_joined(backend.parse_options({}))
+    end_compilation()
+    assert compiled_target() == ""
 
 
 def test_gluon_kernels_are_refused():

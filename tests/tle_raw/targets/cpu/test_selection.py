@@ -161,7 +161,7 @@ except tle_raw.TLEError as error:
         "tle_raw.targets.cpu.compiler",
         "tle_raw.targets.cpu.driver",
         "tle_raw.targets.cpu.launcher",
-        "tle_raw.flir.hooks",
+        "tle_raw.regions.stages",
     ],
 )
 def test_anything_may_be_imported_first(ask, first):

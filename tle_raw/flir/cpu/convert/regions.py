@@ -16,7 +16,7 @@ from tle_raw.flir.cpu.convert.tiles import Buffer, Elementwise
 from tle_raw.flir.exact_block import exact_block
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.fragments.bound import TILE, BoundParameter
-from tle_raw.fragments.compilation import CompiledFragment
+from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import fragment_by_identity
 from tle_raw.regions import ports
 from tle_raw.regions.ports import RegionRecord, record_from_text

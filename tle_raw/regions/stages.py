@@ -1,20 +1,26 @@
-"""Join Triton's stages: one hook, chained with what is there, that costs nothing where no region is."""
+"""A thread's compilation: which target it is for, and whether Triton's stages know regions.
+
+Triton has one slot for a hook that sees the stages of each compilation. Ours is chained with what is there, and costs
+nothing where no region is.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from triton import knobs
 
 from tle_raw.errors import RegionError
-from tle_raw.flir.view import add_view
+from tle_raw.registry import find_target
 from tle_raw.thread_lock import ThreadLock
 
 _STATE = threading.local()
 _INSTALL_LOCK = ThreadLock()
 # What stood in Triton's slot when the hook was called last: ours, or a later one that passes the stages on.
 _reached_through: Any = None
+Show = Callable[[dict[str, Any]], None]
 OTHER = "other"  # a backend that knows no regions
 
 
@@ -35,10 +41,7 @@ class StagesHook:
         _reached_through = knobs.runtime.add_stages_inspection_hook
         _STATE.target, _STATE.stages, _STATE.options = OTHER, None, options
         if capability is not None:
-            from tle_raw.flir.nvidia.pipeline import join_stages
-
-            join_stages(stages, options, capability)
-            join("cuda", stages, options)
+            find_target("cuda").add_stages(stages, options, capability)
         return None
 
 
@@ -61,10 +64,10 @@ def check_joined(options: Any) -> bool:
     RegionError : the compilation is for another backend, or somebody replaced the hook without calling it; then it is
         put back for the next compilation.
     """
-    target = joined_target() if getattr(_STATE, "options", None) is options else ""
+    target = compiled_target() if getattr(_STATE, "options", None) is options else ""
     stages = getattr(_STATE, "stages", None)
     if target and target != OTHER and stages is not None:
-        add_view(stages)
+        _STATE.show(stages)
     if target == OTHER:
         raise RegionError(
             "regions work on NVIDIA GPUs and on CPUs in this release, and this kernel is compiled for another backend"
@@ -87,16 +90,22 @@ def _would_be_joined() -> bool:
     return isinstance(there, StagesHook) or (there is not None and there is _reached_through)
 
 
-def join(target: str, stages: dict[str, Any], options: Any) -> None:
-    """This thread compiles with ``stages``, which know regions, and ``options``, for ``cuda`` or ``cpu``."""
-    _STATE.target, _STATE.stages, _STATE.options = target, stages, options
+def begin_compilation(target: str, stages: dict[str, Any], options: Any, show: Show) -> None:
+    """This thread compiles with ``stages``, which know regions, and ``options``.
+
+    Parameters
+    ----------
+    target : the backend: ``cuda``, ``cpu``, or another target's.
+    show : called with the stages when the first region is traced: it adds the one that shows regions.
+    """
+    _STATE.target, _STATE.stages, _STATE.options, _STATE.show = target, stages, options, show
 
 
-def joined_target() -> str:
-    """What this thread's compilation is for: ``cuda``, ``cpu``, ``other``, or nothing when no stages were joined."""
+def compiled_target() -> str:
+    """What this thread compiles for: ``cuda``, ``cpu``, ``other``, or nothing when no compilation has begun."""
     return getattr(_STATE, "target", "")
 
 
-def leave() -> None:
-    """The stages of this thread's compilation are done."""
-    _STATE.target, _STATE.stages, _STATE.options = "", None, None
+def end_compilation() -> None:
+    """The kernel of this thread's compilation is traced: its stages run."""
+    _STATE.target, _STATE.stages, _STATE.options, _STATE.show = "", None, None, None

@@ -1,0 +1,17 @@
+"""The front end as fragments know it: ``tle_raw.fragments.frontend`` says what it offers."""
+
+from __future__ import annotations
+
+from tle_raw.fragments import watch
+from tle_raw.fragments.generated_code import source_of, stand_in
+from tle_raw.frontends.raw.call import call_fragment
+from tle_raw.regions import interpret, stages
+
+__all__ = ["call_fragment", "install", "source_of", "stand_in"]
+
+
+def install() -> None:
+    """Put this package's hooks into Triton's slots. Idempotent."""
+    stages.install()
+    watch.install()
+    interpret.install()

@@ -1,0 +1,38 @@
+"""A launch in Triton's interpreter: nothing is compiled but the fragments, and they have run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tle_raw.errors import Place
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.compiled import CompiledFragment
+
+
+@dataclass(frozen=True)
+class InterpretedRegion:
+    """A region that has run; ``compiled`` is None where its operations are Triton's own."""
+
+    bound: BoundSignature
+    call_site: Place
+    compiled: CompiledFragment | None
+
+
+@dataclass
+class InterpretedLaunch:
+    """What a launch with regions returns in the interpreter; ``tle_raw.report`` takes it.
+
+    ``runs`` counts how often each region has run: once for each program that came by.
+    """
+
+    kernel: str
+    num_warps: int
+    regions: dict[tuple[str, Place], InterpretedRegion] = field(default_factory=dict)
+    runs: dict[tuple[str, Place], int] = field(default_factory=dict)
+
+    def record(self, bound: BoundSignature, site: Place | None, compiled: CompiledFragment | None) -> None:
+        """A region runs now."""
+        place = site or Place("<kernel>", 0)
+        key = (bound.name, place)
+        self.runs[key] = self.runs.get(key, 0) + 1
+        self.regions.setdefault(key, InterpretedRegion(bound, place, compiled))

@@ -1,0 +1,55 @@
+"""NVIDIA GPUs as a target: Triton's own backend, whose stages FLIR wraps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tle_raw.errors import LaunchError
+from tle_raw.fragments.adapter import CompilerOutput
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.compiled import CompiledFragment
+from tle_raw.linker.prepare import LinkableModule, prepare
+from tle_raw.reports.values import KernelReport
+
+
+class Nvidia:
+    """``cuda:80``, ``cuda:90``, …"""
+
+    name = "cuda"
+
+    def settings(self) -> tuple[object, ...]:
+        return ()
+
+    def prepare(
+        self, output: CompilerOutput, bound: BoundSignature, *, inline: bool, older_llvm: bool
+    ) -> LinkableModule:
+        return prepare(
+            output.text,
+            entry=output.entry,
+            parameters=(*bound.entry_parameters, *(("i32",) if output.dynamic_shared else ())),
+            result=bound.entry_result,
+            inline=inline,
+            older_llvm=older_llvm,
+        )
+
+    def add_stages(self, stages: dict[str, Any], options: Any, capability: int) -> None:
+        from tle_raw.flir.nvidia.pipeline import join_stages  # most fragments are made before a kernel is compiled
+
+        join_stages(stages, options, capability)
+
+    def read_report(self, asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> KernelReport:
+        from tle_raw.reports.gpu import read_kernel  # which few programs ask for
+
+        return read_kernel(asm, metadata, record)
+
+    def run_region(
+        self,
+        compiled: CompiledFragment,
+        arrays: Mapping[str, Any],
+        *,
+        num_warps: int,
+        program: Sequence[int],
+        grid: Sequence[int],
+    ) -> list[Any]:
+        raise LaunchError("a region runs at once on the CPU only")
