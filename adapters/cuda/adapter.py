@@ -10,9 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tle_raw.adapters.common.whole_kernel import GlobalKernel, make_whole_kernel
+from tle_raw.adapters.cpp.command import command_line, optimiser_flags
+from tle_raw.adapters.cpp.declarations import Function, functions
+from tle_raw.adapters.cpp.includes import Closure, closure
+from tle_raw.adapters.cpp.options import Options, read_options
+from tle_raw.adapters.cpp.prototypes import Prototype
+from tle_raw.adapters.cpp.source import decode, read_file
+from tle_raw.adapters.cpp.toolchain import Finding, Toolchain, describe, find_toolchain
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
-from tle_raw.adapters.cuda.command import command_line, optimiser_flags
-from tle_raw.adapters.cuda.declarations import Function, functions
 from tle_raw.adapters.cuda.explain import (
     Attempt,
     belongs_to,
@@ -24,19 +30,13 @@ from tle_raw.adapters.cuda.explain import (
 )
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
 from tle_raw.adapters.cuda.host_code import has_troubled, is_better, is_in_host_code, without_host_code
-from tle_raw.adapters.cuda.includes import Closure, closure
 from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.left_out import refuse_defaults
-from tle_raw.adapters.cuda.options import Options, read_options
 from tle_raw.adapters.cuda.prototype import prototype_text
-from tle_raw.adapters.cuda.prototypes import Prototype
 from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_parameters, signature_of_prototype
 from tle_raw.adapters.cuda.refusals import refuse_clusters
-from tle_raw.adapters.cuda.source import decode, read_file
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, place_of, split_symbol
-from tle_raw.adapters.cuda.toolchain import Finding, Toolchain, describe, find_toolchain
 from tle_raw.adapters.cuda.try_code import try_unusual
-from tle_raw.adapters.cuda.whole_kernel import GlobalKernel, make_whole_kernel
 from tle_raw.adapters.cuda.wrapper import (
     LABEL,
     Team,

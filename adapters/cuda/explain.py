@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tle_raw.adapters.cuda.declarations import Function
-from tle_raw.adapters.cuda.diagnostics import (
+from tle_raw.adapters.cpp.declarations import Function
+from tle_raw.adapters.cpp.diagnostics import (
     Diagnostic,
     Location,
     crashed,
@@ -17,10 +17,10 @@ from tle_raw.adapters.cuda.diagnostics import (
     parse_diagnostics,
     tidy,
 )
+from tle_raw.adapters.cpp.toolchain import Toolchain
 from tle_raw.adapters.cuda.mismatch import mismatch
 from tle_raw.adapters.cuda.refusals import refused_construct
 from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
-from tle_raw.adapters.cuda.toolchain import Toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL
 from tle_raw.errors import (
     CompilationFailed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from tle_raw.adapters.cuda.tokens import tokenize
+from tle_raw.adapters.cpp.tokens import tokenize
 from tle_raw.emulation.instructions import Call, calls
 from tle_raw.emulation.sites import Sites
 from tle_raw.errors import Context, Place, Row, SharedMemoryError, UnsupportedFeatureError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tle_raw.adapters.cuda.declarations import Function, functions
-from tle_raw.adapters.cuda.diagnostics import Diagnostic, Location, parse_diagnostics
-from tle_raw.adapters.cuda.options import Options
+from tle_raw.adapters.cpp.declarations import Function, functions
+from tle_raw.adapters.cpp.diagnostics import Diagnostic, Location, parse_diagnostics
+from tle_raw.adapters.cpp.options import Options
 from tle_raw.fragments.adapter import Source
 from tle_raw.identity import digest
 from tle_raw.linker.processes.run_compiler import Run

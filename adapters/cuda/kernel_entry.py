@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tle_raw.adapters.cuda.block_indices import GRID_FUNCTION
-from tle_raw.adapters.cuda.prototypes import Prototype
+from tle_raw.adapters.cpp.block_indices import GRID_FUNCTION
+from tle_raw.adapters.cpp.prototypes import Prototype
 from tle_raw.adapters.cuda.refusals import refuse_instructions
 from tle_raw.errors import Context, Place, SymbolError, UnsupportedFeatureError
 from tle_raw.fragments.bound import POINTER, TILE, BoundParameter, BoundSignature

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from itertools import zip_longest
 
-from tle_raw.adapters.cuda.diagnostics import Diagnostic, tidy
+from tle_raw.adapters.cpp.diagnostics import Diagnostic, tidy
+from tle_raw.adapters.cpp.spelling import fits
 from tle_raw.adapters.cuda.ports import Port, ports
-from tle_raw.adapters.cuda.spelling import fits
 from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.errors import Context, Place, Row, SignatureMismatchError
 from tle_raw.fragments.bound import BoundSignature

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tle_raw.adapters.cuda.spelling import expected_type
+from tle_raw.adapters.cpp.spelling import expected_type
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tle_raw.adapters.cuda.spelling import tile_type
+from tle_raw.adapters.cpp.spelling import tile_type
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import Const, Element, Parameter, Pointer, Signature, Tile
 

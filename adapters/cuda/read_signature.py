@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
-from tle_raw.adapters.cuda.prototypes import CxxType, Prototype
-from tle_raw.adapters.cuda.spelling import expected_type
+from tle_raw.adapters.cpp.prototypes import CxxType, Prototype
+from tle_raw.adapters.cpp.spelling import expected_type
 from tle_raw.adapters.cuda.symbol import Callee, place_of
 from tle_raw.errors import Context, Place, Row, SignatureError, SignatureMismatchError, UnsupportedFeatureError
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature

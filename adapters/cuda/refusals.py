@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from tle_raw.adapters.cuda.diagnostics import Diagnostic
+from tle_raw.adapters.cpp.diagnostics import Diagnostic
 from tle_raw.adapters.cuda.symbol import Callee, place_of
 from tle_raw.emulation.instructions import calls
 from tle_raw.emulation.sites import Sites

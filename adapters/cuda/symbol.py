@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tle_raw.adapters.cuda.declarations import Function
-from tle_raw.adapters.cuda.tokens import exclusive, tokenize
+from tle_raw.adapters.cpp.declarations import Function
+from tle_raw.adapters.cpp.tokens import exclusive, tokenize
 from tle_raw.errors import Context, Place, SymbolError
 
 

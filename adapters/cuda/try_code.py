@@ -55,7 +55,7 @@ def try_unusual(
     found = _unusual(text, entry)
     if found is None:
         return
-    from tle_raw.adapters.llvm.check import check_code
+    from tle_raw.adapters.common.device_llvm.check import check_code
 
     tried, called = _without_shared(text, entry, bound) if shared else (text, entry)
     try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tle_raw.adapters.cuda.block_indices import undefine_lines
-from tle_raw.adapters.cuda.declarations import Function
+from tle_raw.adapters.cpp.block_indices import undefine_lines
+from tle_raw.adapters.cpp.declarations import Function
+from tle_raw.adapters.cpp.options import Options
+from tle_raw.adapters.cpp.prototypes import probe_lines
 from tle_raw.adapters.cuda.kernel_entry import SYMBOL
-from tle_raw.adapters.cuda.options import Options
 from tle_raw.adapters.cuda.ports import Port, local, ports
-from tle_raw.adapters.cuda.prototypes import probe_lines
 from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.errors import Place
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tle_raw.adapters.cuda.operations import LEAVES, is_declared, is_member
-from tle_raw.adapters.cuda.tokens import Token
+from tle_raw.adapters.cpp.operations import LEAVES, is_declared, is_member
+from tle_raw.adapters.cpp.tokens import Token
 from tle_raw.adapters.cupy.parameters import INDEX, Argument
 from tle_raw.errors import Place, Row, UnsupportedFeatureError
 

@@ -6,12 +6,12 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tle_raw.adapters.common.device_llvm.callee import default_symbol
+from tle_raw.adapters.common.device_llvm.device import DeviceIR, compile_device_ir
+from tle_raw.adapters.common.device_llvm.lines import read
+from tle_raw.adapters.common.device_llvm.prototype import prototype_text
 from tle_raw.adapters.llvm.bitcode import disassemble, is_bitcode
-from tle_raw.adapters.llvm.callee import default_symbol
-from tle_raw.adapters.llvm.device import DeviceIR, compile_device_ir
-from tle_raw.adapters.llvm.lines import read
 from tle_raw.adapters.llvm.options import Options, read_options
-from tle_raw.adapters.llvm.prototype import prototype_text
 from tle_raw.errors import CompilationFailed, FragmentSourceError, Place
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import BoundSignature

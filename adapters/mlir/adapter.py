@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tle_raw.adapters.llvm.device import DeviceIR, compile_device_ir
+from tle_raw.adapters.common.device_llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.mlir.check_types import check_types, lowered_names
 from tle_raw.adapters.mlir.describe import Finding, describe
 from tle_raw.adapters.mlir.functions import Function, functions

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapters.cuda.options import read_block
-from tle_raw.adapters.cuda.whole_kernel import make_whole_kernel
-from tle_raw.adapters.llvm.device import DeviceIR, compile_device_ir
-from tle_raw.adapters.llvm.prototype import prototype_text
+from tle_raw.adapters.common.device_llvm.device import DeviceIR, compile_device_ir
+from tle_raw.adapters.common.device_llvm.prototype import prototype_text
+from tle_raw.adapters.common.whole_kernel import make_whole_kernel
+from tle_raw.adapters.cpp.options import read_block
 from tle_raw.adapters.numba.installed import PACKAGE, load
 from tle_raw.adapters.numba.lower import ENTRY, lower
 from tle_raw.adapters.numba.types import arguments_of, dtype_of, read_types, signature_for, types_of
@@ -102,7 +102,7 @@ class NumbaAdapter:
         return f"Numba's CUDA target {PACKAGE.installed_version()}, {llvmlite_identity()}"
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
-        """As LLVM IR: see ``adapters.llvm``."""
+        """As LLVM IR: see ``adapters.common.device_llvm``."""
         start = time.perf_counter()
         ir = DeviceIR(source.text, source.symbol, source.place, self.compiler_identity(), 0.0, is_valid=True)
         output = compile_device_ir(ir, source.name, bound, target)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tle_raw.adapters.cuda.whole_kernel import GlobalKernel, Grid
+from tle_raw.adapters.common.whole_kernel import GlobalKernel, Grid
 from tle_raw.adapters.numba.types import Argument
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.fragments.adapter import Source

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.adapters.cuda.declarations import functions
-from tle_raw.adapters.cuda.prototypes import number_dtype, parts_dtype
+from tle_raw.adapters.cpp.declarations import functions
+from tle_raw.adapters.cpp.prototypes import number_dtype, parts_dtype
 from tle_raw.errors import Place, Row, SignatureError, TLEError
 from tle_raw.fragments.dtypes import DType, parse_dtype
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tle_raw.adapters.cuda.operations import LEAVES, is_declared, is_member
-from tle_raw.adapters.cuda.tokens import Token
+from tle_raw.adapters.cpp.operations import LEAVES, is_declared, is_member
+from tle_raw.adapters.cpp.tokens import Token
 
 INDEX = "i"
 # What PyCUDA's loop over the vectors has around the operation.

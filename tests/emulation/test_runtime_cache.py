@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.adapters.cuda.toolchain import find_toolchain
+from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.cli import main
 from tle_raw.emulation import runtime
 from tle_raw.knobs import knobs

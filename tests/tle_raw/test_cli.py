@@ -140,7 +140,7 @@ def test_doctor_finds_this_environment_usable(cache, capsys):
 
 
 def test_doctor_says_what_to_install(cache, capsys, monkeypatch):
-    from tle_raw.adapters.cuda import toolchain
+    from tle_raw.adapters.cpp import toolchain
 
     missing = toolchain.Finding("clang", "", "nothing found", "pip install 'tle_raw[cuda]'")
     monkeypatch.setattr(toolchain, "describe", lambda: (missing,))

@@ -127,7 +127,7 @@ def gpu() -> Check:
 
 def cuda_toolchain() -> Iterator[Check]:
     try:
-        from tle_raw.adapters.cuda.toolchain import describe
+        from tle_raw.adapters.cpp.toolchain import describe
     except ImportError as error:
         yield Check(MISSING, "CUDA adapter", "", str(error), "pip install 'tle_raw[cuda]'")
         return

@@ -163,7 +163,7 @@ class Session:
 
     def finish(self, ended: str) -> None:
         """Machine code of every kernel, of those that nobody fetched, too. ``ended`` says why the script stopped."""
-        from tle_raw.adapters.cuda.declarations import functions
+        from tle_raw.adapters.cpp.declarations import functions
 
         for module in list(_MODULES):
             for found in functions(module["source"]):

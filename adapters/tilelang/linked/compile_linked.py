@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapters.cuda.command import command_line
-from tle_raw.adapters.cuda.options import read_options
-from tle_raw.adapters.cuda.toolchain import Toolchain, find_toolchain
+from tle_raw.adapters.cpp.command import command_line
+from tle_raw.adapters.cpp.options import read_options
+from tle_raw.adapters.cpp.toolchain import Toolchain, find_toolchain
 from tle_raw.adapters.tilelang.installed import RANGE, installed_version
 from tle_raw.adapters.tilelang.linked.curand import curand_folders, curand_version
 from tle_raw.adapters.tilelang.linked.device_function import device_function

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tle_raw.adapters.cuda.declarations import Function, functions
-from tle_raw.adapters.cuda.tokens import Token, tokenize
+from tle_raw.adapters.cpp.declarations import Function, functions
+from tle_raw.adapters.cpp.tokens import Token, tokenize
 from tle_raw.adapters.tilelang.linked.loops import loop_pragmas
 from tle_raw.adapters.tilelang.linked.register_budgets import GIVE, TAKE, Budgets, fit_budgets
 from tle_raw.errors import UnsupportedFeatureError

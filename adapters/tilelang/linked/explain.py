@@ -6,9 +6,9 @@ import linecache
 from collections.abc import Sequence
 from pathlib import Path
 
-from tle_raw.adapters.cuda.diagnostics import Diagnostic, Location, crashed, first_location, parse_diagnostics, tidy
+from tle_raw.adapters.cpp.diagnostics import Diagnostic, Location, crashed, first_location, parse_diagnostics, tidy
+from tle_raw.adapters.cpp.toolchain import Toolchain
 from tle_raw.adapters.cuda.explain import belongs_to
-from tle_raw.adapters.cuda.toolchain import Toolchain
 from tle_raw.adapters.cuda.wrapper import LABEL
 from tle_raw.adapters.tilelang.linked.curand import INSTALL as CURAND
 from tle_raw.errors import CompilationFailed, Context, Place, TLEError, ToolchainError

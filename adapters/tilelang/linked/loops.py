@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tle_raw.adapters.cuda.tokens import Token
+from tle_raw.adapters.cpp.tokens import Token
 
 UNROLL, KEEP = '_Pragma("unroll") ', '_Pragma("nounroll") '
 _LONGEST = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tle_raw.adapters.cuda.block_indices import undefine_lines
+from tle_raw.adapters.cpp.block_indices import undefine_lines
 from tle_raw.adapters.cuda.wrapper import LABEL, crossing_type
 from tle_raw.adapters.tilelang.linked.descriptors import BYTES, DESCRIPTORS
 from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction

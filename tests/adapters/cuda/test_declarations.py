@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.adapters.cuda.declarations import functions
+from tle_raw.adapters.cpp.declarations import functions
 from tle_raw.adapters.cuda.symbol import default_symbol, split_symbol
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tle_raw.adapters.cuda.diagnostics import parse_diagnostics
+from tle_raw.adapters.cpp.diagnostics import parse_diagnostics
 from tle_raw.errors import CompilationFailed, DialectError, Place, ToolchainError
 from tle_raw.knobs import knobs
 

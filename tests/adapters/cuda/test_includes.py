@@ -1,6 +1,6 @@
 """The files of a fragment are known before it is compiled."""
 
-from tle_raw.adapters.cuda.includes import closure, includes_of
+from tle_raw.adapters.cpp.includes import closure, includes_of
 from tle_raw.linker.processes.run_compiler import dependency_files
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tle_raw
-from tle_raw.adapters.cuda.command import optimiser_flags
+from tle_raw.adapters.cpp.command import optimiser_flags
 from tle_raw.linker.machine_code.sass import read_cubin
 
 MATMUL = r"""

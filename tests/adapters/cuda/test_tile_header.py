@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from tle_raw.adapters.cuda.clang import zig_clang
-from tle_raw.adapters.cuda.toolchain import INCLUDE, find_toolchain
+from tle_raw.adapters.cpp.clang import zig_clang
+from tle_raw.adapters.cpp.toolchain import INCLUDE, find_toolchain
 
 HOST = r"""
 #include <tle_raw/tile.h>

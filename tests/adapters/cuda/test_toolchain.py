@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tle_raw.adapters.cuda import clang, headers, toolchain
+from tle_raw.adapters.cpp import clang, headers, toolchain
 from tle_raw.errors import ToolchainError
 from tle_raw.knobs import knobs
 

@@ -12,7 +12,7 @@ import tle_raw
 from tests.adapters.cuda.test_global_functions import KERNELS, of
 from tests.support import cause_of, compile_kernel, ptx_calls
 from tle_raw import InOut, Tile
-from tle_raw.adapters.cuda.launch_arguments import check_arguments
+from tle_raw.adapters.common.launch_arguments import check_arguments
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, RegionError
 
 MORE = r"""

@@ -4,7 +4,7 @@ import pytest
 
 import tle_raw
 from tle_raw import Element, InOut, Tile
-from tle_raw.adapters.llvm import check
+from tle_raw.adapters.common.device_llvm import check
 from tle_raw.errors import CompilationFailed, DialectError, FragmentSourceError
 from tle_raw.linker.processes.child_process import Finished
 

@@ -26,7 +26,7 @@ import tle_raw.flir.cpu.convert
 import tle_raw.flir.cpu.lower_to_llvm
 import tle_raw.host.loader
 from tle_raw import Element, InOut, Tile
-from tle_raw.adapters.cuda.toolchain import find_toolchain
+from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 from tle_raw.targets.cpu.stages import toolchain_identity

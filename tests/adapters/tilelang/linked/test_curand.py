@@ -9,7 +9,7 @@ import tilelang.language as T
 import tle_raw
 from tests.adapters.tilelang.conftest import compile_for_gpu
 from tests.support import cause_of, ptx_calls
-from tle_raw.adapters.cuda.toolchain import find_toolchain
+from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.tilelang.linked.curand import HEADER, curand_folders, curand_version
 from tle_raw.errors import ToolchainError
 from tle_raw.linker.tools import wheels

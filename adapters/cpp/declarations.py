@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tle_raw.adapters.cuda.parameters import (
+from tle_raw.adapters.cpp.parameters import (
     Parameter,
     TemplateParameter,
     parameter,
     split,
     template_parameter,
 )
-from tle_raw.adapters.cuda.tokens import Branch, Token, tokenize
+from tle_raw.adapters.cpp.tokens import Branch, Token, tokenize
 
 _PAIRS = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
 # Words before a parenthesis that do not make it a parameter list.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tle_raw.adapters.llvm.lines import place_at
+from tle_raw.adapters.common.device_llvm.lines import place_at
 from tle_raw.errors import Context, Place, SignatureMismatchError, SymbolError, UnsupportedFeatureError
 from tle_raw.linker.llvm.functions import Function, FunctionType, read_function, read_global
 from tle_raw.linker.llvm.text import Entity, Module, Token

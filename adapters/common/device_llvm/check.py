@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapters.llvm.lines import refusal
+from tle_raw.adapters.common.device_llvm.lines import refusal
 from tle_raw.errors import CompilationFailed, Context, Place, ToolchainError, UnsupportedFeatureError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compilation import older_llvm

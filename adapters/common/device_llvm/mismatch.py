@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from tle_raw.adapters.llvm.callee import Callee
-from tle_raw.adapters.llvm.forms import Layout, layouts
+from tle_raw.adapters.common.device_llvm.callee import Callee
+from tle_raw.adapters.common.device_llvm.forms import Layout, layouts
 from tle_raw.errors import Context, Row, SignatureMismatchError
 from tle_raw.fragments.bound import TILE, BoundParameter, BoundSignature
 

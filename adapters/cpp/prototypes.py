@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.adapters.cuda.spelling import SAME
+from tle_raw.adapters.cpp.spelling import SAME
 from tle_raw.fragments.dtypes import DTYPES, DType
 
 PROBE = "tle_raw_probe"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tle_raw.adapters.llvm.callee import Callee
-from tle_raw.adapters.llvm.forms import ADDRESS, GENERIC, SHARED, Argument, Layout
+from tle_raw.adapters.common.device_llvm.callee import Callee
+from tle_raw.adapters.common.device_llvm.forms import ADDRESS, GENERIC, SHARED, Argument, Layout
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.linker.llvm.text import Module, encode_name
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tle_raw.adapters.cuda.spelling import join_tokens
-from tle_raw.adapters.cuda.tokens import Token
+from tle_raw.adapters.cpp.spelling import join_tokens
+from tle_raw.adapters.cpp.tokens import Token
 
 _BUILTIN_TYPES_TEXT = """
 void bool char short int long float double unsigned signed const volatile auto __restrict__

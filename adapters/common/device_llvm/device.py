@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from tle_raw.adapters.llvm.callee import Callee, find_callee
-from tle_raw.adapters.llvm.check import Function, Tried, try_code, verify
-from tle_raw.adapters.llvm.entry import added_text, entry_text, thread_text, with_added
-from tle_raw.adapters.llvm.forms import Layout, find_layout
-from tle_raw.adapters.llvm.layout import check_intrinsics, check_target
-from tle_raw.adapters.llvm.lines import read, unreadable
-from tle_raw.adapters.llvm.mismatch import ambiguous, mismatch
-from tle_raw.adapters.llvm.readings import other_meaning
+from tle_raw.adapters.common.device_llvm.callee import Callee, find_callee
+from tle_raw.adapters.common.device_llvm.check import Function, Tried, try_code, verify
+from tle_raw.adapters.common.device_llvm.entry import added_text, entry_text, thread_text, with_added
+from tle_raw.adapters.common.device_llvm.forms import Layout, find_layout
+from tle_raw.adapters.common.device_llvm.layout import check_intrinsics, check_target
+from tle_raw.adapters.common.device_llvm.lines import read, unreadable
+from tle_raw.adapters.common.device_llvm.mismatch import ambiguous, mismatch
+from tle_raw.adapters.common.device_llvm.readings import other_meaning
 from tle_raw.emulation import TEAM_ARCH, DeviceCode, make_team
 from tle_raw.errors import DialectError, Place, TLEError
 from tle_raw.fragments.adapter import CompilerOutput

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tle_raw
-from tle_raw.adapters.cuda.refused_flags import check_define, check_flag
+from tle_raw.adapters.cpp.refused_flags import check_define, check_flag
 from tle_raw.errors import DialectError
 from tle_raw.fragments.options import absolute_path, known_options, wrong_type
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tle_raw.adapters.cuda.block_indices import index_defines
-from tle_raw.adapters.cuda.options import Options
-from tle_raw.adapters.cuda.toolchain import INCLUDE, Toolchain
+from tle_raw.adapters.cpp.block_indices import index_defines
+from tle_raw.adapters.cpp.options import Options
+from tle_raw.adapters.cpp.toolchain import INCLUDE, Toolchain
 
 # Triton inlines everything that is not __noinline__ anyway; here it is done where the compiler still optimises.
 _INLINE_ALL = "-inline-threshold=100000"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tle_raw.adapters.cuda.source import decode
+from tle_raw.adapters.cpp.source import decode
 
 _INCLUDE = re.compile(r"^[^\S\n]*(?:/\*.*?\*/)?[^\S\n]*#[^\S\n]*(include|include_next|import)\b(?:\\\n|[^\n])*", re.M)
 _NAME = re.compile(r'(?:include|include_next|import)\s*(?:/\*.*?\*/)?\s*("([^"\n]+)"|<([^>\n]+)>)', re.S)

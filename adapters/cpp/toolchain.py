@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import tle_raw
-from tle_raw.adapters.cuda.clang import INSTALL, Clang, Refusal, clangs
-from tle_raw.adapters.cuda.headers import (
+from tle_raw.adapters.cpp.clang import INSTALL, Clang, Refusal, clangs
+from tle_raw.adapters.cpp.headers import (
     HostHeaders,
     Toolkit,
     cccl_version,

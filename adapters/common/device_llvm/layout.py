@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tle_raw.adapters.llvm.lines import place_at
+from tle_raw.adapters.common.device_llvm.lines import place_at
 from tle_raw.errors import Context, LinkError, Place, Row, UnsupportedFeatureError
 from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.text import Entity, Module, unreadable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from tle_raw.adapters.llvm.forms import PLAIN, Argument, Layout, forms_of, of_form
+from tle_raw.adapters.common.device_llvm.forms import PLAIN, Argument, Layout, forms_of, of_form
 from tle_raw.fragments.bound import CONST, BoundParameter, BoundSignature
 from tle_raw.linker.llvm.functions import FunctionType
 
