@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tle_raw.adapters.common.block_options import read_block, read_shared
 from tle_raw.adapters.common.compile_ahead import WARP, compile_ahead
 from tle_raw.adapters.common.kernel_text import kernel_of_text
 from tle_raw.adapters.common.launch_arguments import check_arguments
-from tle_raw.adapters.cpp.options import read_block, read_shared
 from tle_raw.errors import DialectError, LaunchError, Row, TLEError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.fragments.dtypes import DType

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tle_raw
+from tle_raw.adapters.common.block_options import read_block, read_shared
 from tle_raw.adapters.cpp.refused_flags import check_define, check_flag
 from tle_raw.errors import DialectError
 from tle_raw.fragments.options import absolute_path, known_options, wrong_type
@@ -150,23 +151,6 @@ def _defines(value: object) -> tuple[str, ...]:
         if not isinstance(define, str):
             raise wrong_type("defines", 'a dict, or a list of texts such as "K=4"', value)
     return defines
-
-
-def read_block(value: object) -> tuple[int, ...]:
-    """The option ``block=``: one to three extents."""
-    block = (value,) if isinstance(value, int) else value
-    if not isinstance(block, (list, tuple)) or len(block) > 3:
-        raise wrong_type("block", "one to three positive integers", value)
-    if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in block):
-        raise wrong_type("block", "one to three positive integers", value)
-    return tuple(block)
-
-
-def read_shared(value: object) -> int:
-    """The option ``shared=``: bytes."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise wrong_type("shared", "a number of bytes", value)
-    return value
 
 
 def _grid(value: object) -> tuple[tuple[str, int | str], ...]:

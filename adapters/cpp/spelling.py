@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter
-from tle_raw.fragments.dtypes import DTYPES
+from tle_raw.fragments.dtypes import DTYPES, DType
 
 # Other spellings of our dtypes' C++ types that mean the same type.
 SAME = {
@@ -25,6 +25,8 @@ _SPELLINGS = {
     name: frozenset([dtype.cxx, *filter(None, SAME.get(name, "").split(", "))]) for name, dtype in DTYPES.items()
 }
 _KNOWN = frozenset({"void"}).union(*_SPELLINGS.values())
+# C++ types that clang turns into the LLVM types of the border.
+_CROSSING = {"half": "_Float16", "bfloat": "__bf16"}
 
 
 def join_tokens(tokens: Sequence[str]) -> str:
@@ -51,6 +53,13 @@ def expected_type(parameter: BoundParameter) -> str:
     if parameter.kind == ELEMENT and parameter.effect != "In":
         return f"{cxx}&"
     return cxx
+
+
+def crossing_type(dtype: DType) -> str:
+    """C++ type that becomes the dtype's LLVM type: fp8 crosses as a byte, __half as _Float16."""
+    if dtype.llvm in _CROSSING:
+        return _CROSSING[dtype.llvm]
+    return "unsigned char" if dtype.name.startswith("f8") else dtype.cxx
 
 
 def fits(parameter: BoundParameter, written: str) -> bool | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -86,6 +86,14 @@ def own_headers_digest() -> str:
     for header in sorted((INCLUDE / "tle_raw").rglob("*.h")):
         digest.update(header.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def belongs_to(folders: Sequence[Path], file: Path) -> bool:
+    """True when the file lies in one of the folders, by its name or by what the name links to."""
+    if str(file).startswith("<"):
+        return True
+    names = (file, file.resolve())
+    return any(name.is_relative_to(folder) for name in names for folder in folders)
 
 
 def find_toolchain() -> Toolchain:

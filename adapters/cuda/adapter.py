@@ -17,17 +17,10 @@ from tle_raw.adapters.cpp.includes import Closure, closure
 from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.prototypes import Prototype
 from tle_raw.adapters.cpp.source import decode, read_file
-from tle_raw.adapters.cpp.toolchain import Finding, Toolchain, describe, find_toolchain
+from tle_raw.adapters.cpp.source_lines import LABEL, line_directive
+from tle_raw.adapters.cpp.toolchain import Finding, Toolchain, belongs_to, describe, find_toolchain
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
-from tle_raw.adapters.cuda.explain import (
-    Attempt,
-    belongs_to,
-    check_written,
-    explain,
-    is_kernel_after_all,
-    warnings_text,
-    with_text,
-)
+from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
 from tle_raw.adapters.cuda.host_code import has_troubled, is_better, is_in_host_code, without_host_code
 from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
@@ -37,15 +30,7 @@ from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_paramet
 from tle_raw.adapters.cuda.refusals import refuse_clusters
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, place_of, split_symbol
 from tle_raw.adapters.cuda.try_code import try_unusual
-from tle_raw.adapters.cuda.wrapper import (
-    LABEL,
-    Team,
-    Unit,
-    define_lines,
-    line_directive,
-    template_arguments,
-    write_unit,
-)
+from tle_raw.adapters.cuda.wrapper import Team, Unit, define_lines, template_arguments, write_unit
 from tle_raw.emulation import TEAM_ARCH, DeviceCode, make_team
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source

@@ -10,11 +10,12 @@ from pathlib import Path
 from tle_raw.adapters.cpp.command import command_line
 from tle_raw.adapters.cpp.declarations import Function
 from tle_raw.adapters.cpp.prototypes import DUMP, Prototype, prototype_from_json, read_prototype
+from tle_raw.adapters.cpp.source_lines import line_directive
 from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.cuda.explain import Attempt, explain
 from tle_raw.adapters.cuda.host_code import is_better, is_in_host_code, without_host_code
 from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
-from tle_raw.adapters.cuda.wrapper import line_directive, write_probe
+from tle_raw.adapters.cuda.wrapper import write_probe
 from tle_raw.errors import Context, Row, SymbolError, ToolchainError
 from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.bound import BoundSignature

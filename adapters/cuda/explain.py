@@ -17,11 +17,11 @@ from tle_raw.adapters.cpp.diagnostics import (
     parse_diagnostics,
     tidy,
 )
-from tle_raw.adapters.cpp.toolchain import Toolchain
+from tle_raw.adapters.cpp.source_lines import LABEL
+from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to
 from tle_raw.adapters.cuda.mismatch import mismatch
 from tle_raw.adapters.cuda.refusals import refused_construct
 from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
-from tle_raw.adapters.cuda.wrapper import LABEL
 from tle_raw.errors import (
     CompilationFailed,
     Context,
@@ -57,14 +57,6 @@ class Attempt:
     def is_users(self, location: Location) -> bool:
         """True for lines of the user's, false for the wrapper's and the toolchain's."""
         return location.file != LABEL and not belongs_to(self.toolchain.folders, Path(location.file))
-
-
-def belongs_to(folders: Sequence[Path], file: Path) -> bool:
-    """True when the file lies in one of the folders, by its name or by what the name links to."""
-    if str(file).startswith("<"):
-        return True
-    names = (file, file.resolve())
-    return any(name.is_relative_to(folder) for name in names for folder in folders)
 
 
 def explain(attempt: Attempt, timeout: float) -> TLEError:

@@ -9,20 +9,14 @@ from tle_raw.adapters.cpp.block_indices import undefine_lines
 from tle_raw.adapters.cpp.declarations import Function
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.prototypes import probe_lines
+from tle_raw.adapters.cpp.source_lines import LABEL
+from tle_raw.adapters.cpp.spelling import crossing_type
 from tle_raw.adapters.cuda.kernel_entry import SYMBOL
 from tle_raw.adapters.cuda.ports import Port, local, ports
 from tle_raw.adapters.cuda.symbol import Callee
-from tle_raw.errors import Place
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.source_text import place_of_text
 from tle_raw.identity import entry_name
-
-# Diagnostics in generated lines carry this file name.
-LABEL = "<tle_raw wrapper>"
-
-# C++ types that clang turns into the LLVM types of the border.
-_CROSSING = {"half": "_Float16", "bfloat": "__bf16"}
 
 
 @dataclass(frozen=True)
@@ -87,18 +81,6 @@ def _user_lines(
     yield f'#include "{options.file}"' if options.file else f"{line}\n{text}"
     yield f'\n#line 1 "{LABEL}"'
     yield from ["}"] if options.extern_c else []
-
-
-def line_directive(number: int, file: str) -> str:
-    """``#line 12 "file"``; a line before the first becomes the first."""
-    escaped = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'#line {max(number, 1)} "{escaped}"'
-
-
-def at_its_line(text: str, place: Place) -> str:
-    """The text behind the number of the line where it stands in the Python file."""
-    found = place_of_text(text, place) if text.strip() else place
-    return f"{line_directive(found.line, found.file)}\n{text}\n"
 
 
 def name_text(value: int | DType) -> str:
@@ -239,13 +221,6 @@ def _result_check(result: DType, call: str) -> str:
         f"  static_assert(tle::detail::equal<typename tle::detail::result_value<decltype({call})>::type, "
         f'{result.cxx}>, "the result has another type");'
     )
-
-
-def crossing_type(dtype: DType) -> str:
-    """C++ type that becomes the dtype's LLVM type: fp8 crosses as a byte, __half as _Float16."""
-    if dtype.llvm in _CROSSING:
-        return _CROSSING[dtype.llvm]
-    return "unsigned char" if dtype.name.startswith("f8") else dtype.cxx
 
 
 def _parameter_type(parameter: BoundParameter) -> str:

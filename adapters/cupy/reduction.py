@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.cpp.tokens import tokenize
-from tle_raw.adapters.cuda.wrapper import at_its_line
 from tle_raw.adapters.cupy.elementwise import header_lines
 from tle_raw.adapters.cupy.parameters import Argument, read_parameters, type_lines
 from tle_raw.adapters.cupy.uses import asks_size, check_raw

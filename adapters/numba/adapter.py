@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tle_raw.adapters.common.block_options import read_block
 from tle_raw.adapters.common.device_llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.common.device_llvm.prototype import prototype_text
 from tle_raw.adapters.common.whole_kernel import make_whole_kernel
-from tle_raw.adapters.cpp.options import read_block
 from tle_raw.adapters.numba.installed import PACKAGE, load
 from tle_raw.adapters.numba.lower import ENTRY, lower
 from tle_raw.adapters.numba.types import arguments_of, dtype_of, read_types, signature_for, types_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.cpp.tokens import tokenize
-from tle_raw.adapters.cuda.wrapper import at_its_line
 from tle_raw.adapters.pycuda.arguments import Argument, read_arguments
 from tle_raw.adapters.pycuda.declare import Recipe, caller_place, declare_text, generated_options
 from tle_raw.adapters.pycuda.element_uses import INDEX, uses_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.adapters.cuda.wrapper import at_its_line
+from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.pycuda.arguments import Argument
 from tle_raw.adapters.pycuda.declare import COMPLEX_HEADER, Recipe, declare_text, generated_options
 from tle_raw.adapters.pycuda.element_uses import INDEX, LOOP_NAMES

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.adapters.cuda.wrapper import at_its_line
+from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.pycuda.arguments import Argument, dtype_of, read_arguments
 from tle_raw.adapters.pycuda.declare import Recipe, caller_place, declare_text, generated_options
 from tle_raw.errors import DialectError, Place, Row, SignatureError

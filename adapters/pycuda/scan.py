@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle_raw.adapters.cuda.wrapper import at_its_line
+from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.pycuda.arguments import dtype_of
 from tle_raw.adapters.pycuda.declare import caller_place, declare_text, generated_options
 from tle_raw.errors import DialectError

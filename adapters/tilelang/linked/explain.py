@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic, Location, crashed, first_location, parse_diagnostics, tidy
-from tle_raw.adapters.cpp.toolchain import Toolchain
-from tle_raw.adapters.cuda.explain import belongs_to
-from tle_raw.adapters.cuda.wrapper import LABEL
+from tle_raw.adapters.cpp.source_lines import LABEL
+from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to
 from tle_raw.adapters.tilelang.linked.curand import INSTALL as CURAND
 from tle_raw.errors import CompilationFailed, Context, Place, TLEError, ToolchainError
 from tle_raw.linker.processes.run_compiler import Run

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.block_indices import undefine_lines
-from tle_raw.adapters.cuda.wrapper import LABEL, crossing_type
+from tle_raw.adapters.cpp.source_lines import LABEL
+from tle_raw.adapters.cpp.spelling import crossing_type
 from tle_raw.adapters.tilelang.linked.descriptors import BYTES, DESCRIPTORS
 from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction
 from tle_raw.adapters.tilelang.linked.host_call import DATA, DESCRIPTOR, DIM, SCALAR, STRIDE, Argument

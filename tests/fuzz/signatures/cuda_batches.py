@@ -11,9 +11,10 @@ from tests.fuzz.signatures.running import source_of
 from tle_raw.adapters.cpp.command import command_line
 from tle_raw.adapters.cpp.declarations import functions
 from tle_raw.adapters.cpp.options import read_options
+from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.cuda.symbol import choose_function
-from tle_raw.adapters.cuda.wrapper import LABEL, write_unit
+from tle_raw.adapters.cuda.wrapper import write_unit
 from tle_raw.fragments.binding import bind_names
 from tle_raw.linker.processes.run_compiler import run_compiler
 
