@@ -13,15 +13,9 @@ from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.shared_memory import SharedVariable, static_shared
 from tle_raw.linker.llvm.text import Module, read_module
 from tle_raw.linker.machine_code.demangle import demangle
+from tle_raw.linker.ptx.unmasked import Unmasked, find_unmasked
 
 MOST_STATIC_SHARED = 49152
-# Exchanges between the threads of a warp that name no mask: GPUs before sm_70 have them.
-_WITHOUT_MASK = {
-    "shfl.down": "__shfl_down", "shfl.up": "__shfl_up", "shfl.bfly": "__shfl_xor", "shfl.idx": "__shfl",
-    "vote.all": "__all", "vote.any": "__any", "vote.uni": "__all", "vote.ballot": "__ballot",
-}  # fmt: skip
-_INTRINSIC = re.compile(r"@llvm\.nvvm\.((?:shfl|vote)\.(?!sync)\w+)(?!\.sync)")
-_ASSEMBLY = re.compile(r"\b((?:shfl|vote)\.(?!sync)\w+)")
 
 
 def refuse_beyond_gpu(text: str, entry: str, function: Place, source: str, is_users: Callable[[str], bool]) -> None:
@@ -36,31 +30,30 @@ def refuse_beyond_gpu(text: str, entry: str, function: Place, source: str, is_us
     ------
     UnsupportedFeatureError : warp functions without a mask. SharedMemoryError : too many static variables.
     """
-    if _INTRINSIC.search(text) or _ASSEMBLY.search(text):
+    if find_unmasked(text):
         _refuse_warp_functions(read_module(text), entry, function, is_users)
     if "addrspace(3) global" in text:
         _refuse_shared(static_shared(text, entry), function, source)
 
 
 def _refuse_warp_functions(module: Module, entry: str, function: Place, is_users: Callable[[str], bool]) -> None:
-    for name, call in _without_mask(module, entry):
+    for found, call in _without_mask(module, entry):
         site = Sites(module, function, is_users).place(call.location) or function
         raise UnsupportedFeatureError(
-            f"`{name}` names no mask, and no GPU since sm_70 has it",
-            hint=f"write {name}_sync(0xffffffff, …): all threads of the warp take part",
+            f"`{found.name}` names no mask, and no GPU since sm_70 has it",
+            hint=f"write {found.masked}(0xffffffff, …): all threads of the warp take part",
             context=Context(source=site),
         )
 
 
-def _without_mask(module: Module, entry: str) -> Iterator[tuple[str, Call]]:
+def _without_mask(module: Module, entry: str) -> Iterator[tuple[Unmasked, Call]]:
     reached = reachable(references(module), [entry])
     for entity in module.of_kind("define"):
         if entity.name in reached:
             for call in calls(module, entity, "@llvm.nvvm.shfl.", "@llvm.nvvm.vote."):
-                found = _ASSEMBLY.search(call.assembly) or _INTRINSIC.match(call.callee)
-                name = _WITHOUT_MASK.get(found[1]) if found else None
-                if name:
-                    yield name, call
+                found = find_unmasked(call.assembly) or find_unmasked(call.callee)
+                if found:
+                    yield found, call
 
 
 def _refuse_shared(variables: Sequence[SharedVariable], function: Place, source: str) -> None:

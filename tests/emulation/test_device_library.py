@@ -8,8 +8,8 @@ import pytest
 import tle_raw
 from tests.emulation.tables import run
 from tle_raw import Pointer
-from tle_raw.emulation.withdrawn import withdrawn
 from tle_raw.errors import CompilationFailed, UnsupportedFeatureError
+from tle_raw.linker.ptx.unmasked import find_unmasked
 
 
 @tle_raw.dialect("cuda", source="""
@@ -55,9 +55,11 @@ def test_operations_without_a_mask_are_refused_with_what_to_write(expression, me
 
 
 def test_every_operation_without_a_mask_is_known():
-    assert all(withdrawn(f"shfl.{mode}.i32") for mode in ("up", "down", "bfly", "idx"))
-    assert all(withdrawn(f"vote.{mode}") for mode in ("all", "any", "uni", "ballot"))
-    assert not any(map(withdrawn, ("shfl.sync.down.i32", "vote.sync.all.pred", "vote.all.sync", "match.any.sync.i32")))
+    assert all(find_unmasked(f"shfl.{mode}.i32") for mode in ("up", "down", "bfly", "idx"))
+    assert all(find_unmasked(f"vote.{mode}") for mode in ("all", "any", "uni", "ballot"))
+    assert not any(
+        map(find_unmasked, ("shfl.sync.down.i32", "vote.sync.all.pred", "vote.all.sync", "match.any.sync.i32"))
+    )
 
 
 def test_a_shared_object_with_a_constructor_is_refused_with_a_way_out():

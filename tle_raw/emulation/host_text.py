@@ -24,7 +24,6 @@ from tle_raw.emulation.shared_variables import place_shared_variables
 from tle_raw.emulation.sites import Sites
 from tle_raw.emulation.stack_checks import check_stacks
 from tle_raw.emulation.waiting import let_others_run
-from tle_raw.emulation.withdrawn import withdrawn
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
 from tle_raw.linker.llvm.functions import read_global
 from tle_raw.linker.llvm.normalise import normalise, removal
@@ -32,6 +31,7 @@ from tle_raw.linker.llvm.references import global_names, reachable, references, 
 from tle_raw.linker.llvm.shared_memory import SharedVariable
 from tle_raw.linker.llvm.symbols import is_settable, private_name, refuse_unlinkable
 from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
+from tle_raw.linker.ptx.unmasked import find_unmasked
 
 # Functions of CUDA's device runtime, and how the team's runtime takes them.
 _RUNTIME = {
@@ -195,7 +195,11 @@ def _intrinsic_function(name: str, call: Call, additions: _Additions) -> str:
 
 def _unsupported(what: str, instruction: str, call: Call, additions: _Additions) -> UnsupportedFeatureError:
     place = additions.sites.place(call.location) or additions.place
-    message, hint = withdrawn(instruction) or (f"{what} cannot be emulated on the CPU", additions.hint)
+    message, hint = f"{what} cannot be emulated on the CPU", additions.hint
+    found = find_unmasked(instruction)
+    if found:
+        message = f"`{found.name}` has no mask, and GPUs have had no such operation since compute capability 7.0"
+        hint = f"write `{found.masked}(0xffffffff, {found.arguments})` where all lanes of the warp take part"
     return UnsupportedFeatureError(message, hint=hint, context=Context(source=place))
 
 
