@@ -33,7 +33,7 @@ from tle_raw.adapters.cuda.try_code import try_unusual
 from tle_raw.adapters.cuda.wrapper import Team, Unit, define_lines, template_arguments, write_unit
 from tle_raw.emulation import TEAM_ARCH, DeviceCode, make_team
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
-from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
+from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import place_of_text
@@ -186,9 +186,15 @@ class CudaAdapter:
         return write_unit(source.name, source.text, line, bound, callee, options, digest, team)
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
+        return self.as_launched_kernel_of(self, declaration, source, options)
+
+    def as_launched_kernel_of(
+        self, adapter: Adapter, declaration: Declaration, source: Source, options: Mapping[str, Any]
+    ) -> GlobalKernel:
+        """The kernel of a dialect that is CUDA C++ under other rules: ``adapter`` reads the declaration."""
         callee = choose_function(source.symbol, _functions(source))
         opaque = opaque_parameters(_prototype(source, callee), callee) if callee.is_kernel else ()
-        return make_whole_kernel(self, declaration, source, options, callee.is_kernel, opaque)
+        return make_whole_kernel(adapter, declaration, source, options, callee.is_kernel, opaque)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The function that the author is expected to write, in two forms."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from tle_raw.adapters.common.device_llvm.check import check_code
 from tle_raw.emulation.sites import Sites
 from tle_raw.errors import Context, Place, TLEError
 from tle_raw.fragments.bound import BoundSignature
@@ -55,8 +56,6 @@ def try_unusual(
     found = _unusual(text, entry)
     if found is None:
         return
-    from tle_raw.adapters.common.device_llvm.check import check_code
-
     tried, called = _without_shared(text, entry, bound) if shared else (text, entry)
     try:
         check_code(tried, called, bound, arch, function)

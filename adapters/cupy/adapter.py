@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import tle_raw
-from tle_raw.adapters.cuda import CudaAdapter
+from tle_raw.adapters.common.translated_dialect import TranslatedDialect
 from tle_raw.adapters.cupy.flags import clang_flags
 from tle_raw.adapters.cupy.installed import headers, version
 from tle_raw.adapters.cupy.objects import declaration_of, is_cupy_object
@@ -19,10 +19,10 @@ _BEFORE = Path(tle_raw.__file__).parent / "include" / "tle_raw" / "cupy_text.h"
 _COMPILER = "-D__CUDACC_VER_MAJOR__=12"
 
 
-class CupyAdapter(CudaAdapter):
+class CupyAdapter(TranslatedDialect):
     """``dialect("cupy", source=…, options=(…))``, otherwise as ``dialect("cuda")``; and CuPy's objects."""
 
-    name = "cupy"
+    name, base = "cupy", "cuda"
 
     def takes(self, source: object, named: bool) -> bool:
         """CuPy's own objects, known by their class; text and files go the way of the cuda dialect."""
@@ -33,8 +33,11 @@ class CupyAdapter(CudaAdapter):
         return declaration_of(declaration)
 
     def read(self, declaration: Declaration) -> Source:
-        source = super().read(replace(declaration, options=_as_cupy_compiles(declaration.options)))
+        source = super().read(declaration)
         return replace(source, settings=(*source.settings, ("cupy", version())))
+
+    def translated(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        return _as_cupy_compiles(options)
 
 
 def _as_cupy_compiles(options: Mapping[str, Any]) -> dict[str, Any]:

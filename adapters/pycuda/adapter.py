@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from tle_raw.adapters.cuda import CudaAdapter
+from tle_raw.adapters.common.translated_dialect import TranslatedDialect
 from tle_raw.adapters.pycuda.declare import Recipe
 from tle_raw.adapters.pycuda.recorded import declaration_of, is_pycuda_object
 from tle_raw.fragments.adapter import Declaration, Source
 from tle_raw.fragments.options import known_options
 
 
-class PycudaAdapter(CudaAdapter):
+class PycudaAdapter(TranslatedDialect):
     """``dialect("pycuda", source=…, no_extern_c=False, …)``, otherwise as ``dialect("cuda")``."""
 
-    name = "pycuda"
+    name, base = "pycuda", "cuda"
 
     def takes(self, source: object, named: bool) -> bool:
         """PyCUDA's own objects, known by their class; text and files go the way of the cuda dialect."""
@@ -32,8 +31,8 @@ class PycudaAdapter(CudaAdapter):
             return declaration.wrapped.whole().as_kernel(**options)
         return super().as_launched_kernel(declaration, source, options)
 
-    def read(self, declaration: Declaration) -> Source:
-        return super().read(replace(declaration, options=_wrapped(declaration.options)))
+    def translated(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        return _wrapped(options)
 
 
 def _wrapped(options: Mapping[str, Any]) -> dict[str, Any]:

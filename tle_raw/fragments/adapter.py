@@ -184,6 +184,16 @@ class LaunchedAdapter(Adapter, Protocol):
 
 
 @runtime_checkable
+class BaseAdapter(LaunchedAdapter, Protocol):
+    """A dialect that others build on: they hand it declarations in its own terms, and it knows none of them."""
+
+    def as_launched_kernel_of(
+        self, adapter: Adapter, declaration: Declaration, source: Source, options: Mapping[str, Any]
+    ) -> Any:
+        """As ``as_launched_kernel``, for the declaration of another dialect, which declares each of its regions."""
+
+
+@runtime_checkable
 class DescriptorAdapter(Adapter, Protocol):
     """A dialect whose fragments may take TMA descriptors, which the host makes for the arrays of a launch."""
 

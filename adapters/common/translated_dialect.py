@@ -1,0 +1,62 @@
+"""A dialect that is another one under other rules: its declarations are translated, the other reads and compiles them.
+
+The other is found in the registry: no adapter imports a second one, and whoever replaces it replaces it for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tle_raw.errors import DialectError
+from tle_raw.fragments.adapter import BaseAdapter, CompilerOutput, Declaration, Source
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.signature import Signature
+from tle_raw.registry import find_adapter
+from tle_raw.target import Target
+
+
+class TranslatedDialect:
+    """The methods of an adapter, by those of the dialect ``base``. A subclass says what its options mean there."""
+
+    name: str
+    base: str
+
+    def translated(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a declaration as the base takes them.
+
+        Raises
+        ------
+        DialectError : an option has no counterpart, or a wrong value.
+        """
+        raise NotImplementedError
+
+    def read(self, declaration: Declaration) -> Source:
+        """As the base reads it; the source keeps this dialect's name."""
+        found = self._base().read(replace(declaration, options=self.translated(declaration.options)))
+        return replace(found, dialect=self.name)
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        return self._base().files(source)
+
+    def compiler_identity(self) -> str:
+        return self._base().compiler_identity()
+
+    def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        return self._base().compile(source, bound, target)
+
+    def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> Any:
+        return self._base().as_launched_kernel_of(self, declaration, source, options)
+
+    def prototype(self, source: Source | None, signature: Signature) -> str:
+        return self._base().prototype(source, signature)
+
+    def _base(self) -> BaseAdapter:
+        found = find_adapter(self.base)
+        if not isinstance(found, BaseAdapter):
+            raise DialectError(
+                f"the dialect {self.name!r} cannot be built on {self.base!r}, whose adapter is another's"
+            )
+        return found
