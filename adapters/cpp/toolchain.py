@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import tle_raw
 from tle_raw.adapters.cpp.clang import INSTALL, Clang, Refusal, clangs
@@ -20,18 +19,10 @@ from tle_raw.adapters.cpp.headers import (
     stub_folder,
 )
 from tle_raw.errors import ToolchainError
+from tle_raw.fragments.adapter import Finding
 from tle_raw.linker.tools.wheels import package_folder
 
 INCLUDE = Path(tle_raw.__file__).parent / "include"
-
-
-class Finding(NamedTuple):
-    """One line of ``tle-raw doctor``; ``install`` is empty when nothing is missing."""
-
-    what: str
-    found: str
-    where: str
-    install: str
 
 
 @dataclass(frozen=True)
@@ -148,24 +139,24 @@ def _findings() -> Iterator[Finding]:
 
     try:
         clang = _usable_clang(_text(knobs.cuda.clang))
-        yield Finding("clang", clang.version, f"{' '.join(clang.command)} ({clang.origin})", "")
+        yield Finding("clang", clang.version, f"{' '.join(clang.command)} ({clang.origin})", "", True)
     except ToolchainError as error:
-        yield Finding("clang", "", error.log or error.message, error.hint)
+        yield Finding("clang", "", error.log or error.message, error.hint, True)
     toolkit = None
     try:
         toolkit = find_toolkit(_text(knobs.cuda.toolkit))
     except ToolchainError as error:
-        yield Finding("CUDA headers", "", error.message, error.hint)
+        yield Finding("CUDA headers", "", error.message, error.hint, True)
     else:
         if toolkit:
-            yield Finding("CUDA headers", toolkit.version, f"{toolkit.root} ({toolkit.origin})", "")
+            yield Finding("CUDA headers", toolkit.version, f"{toolkit.root} ({toolkit.origin})", "", True)
         else:
-            yield Finding("CUDA headers", "", "", "a CUDA toolkit, or Triton's wheel")
-    try:
+            yield Finding("CUDA headers", "", "", "a CUDA toolkit, or Triton's wheel", True)
+    try:  # not required: only fragments that include certain headers need it
         cccl = find_cccl(_text(knobs.cuda.cccl), toolkit)
         missing = "pip install nvidia-cuda-cccl  (fp16, bf16, fp8, CUB and cooperative groups need it)"
         yield Finding("CCCL", cccl_version(cccl) if cccl else "", str(cccl or ""), "" if cccl else missing)
     except ToolchainError as error:
         yield Finding("CCCL", "", error.message, error.hint)
     host = host_headers()
-    yield Finding("C++ headers", host.name if host else "", "", "" if host else "pip install ziglang")
+    yield Finding("C++ headers", host.name if host else "", "", "" if host else "pip install ziglang", True)

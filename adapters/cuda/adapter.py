@@ -18,7 +18,8 @@ from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.prototypes import Prototype
 from tle_raw.adapters.cpp.source import decode, read_file
 from tle_raw.adapters.cpp.source_lines import LABEL, line_directive
-from tle_raw.adapters.cpp.toolchain import Finding, Toolchain, belongs_to, describe, find_toolchain
+from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to, find_toolchain
+from tle_raw.adapters.cpp.toolchain import describe as describe_toolchain
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
@@ -33,7 +34,7 @@ from tle_raw.adapters.cuda.try_code import try_unusual
 from tle_raw.adapters.cuda.wrapper import Team, Unit, define_lines, template_arguments, write_unit
 from tle_raw.emulation import TEAM_ARCH, DeviceCode, make_team
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
-from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Source
+from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import place_of_text
@@ -88,9 +89,9 @@ class CudaAdapter:
         """One line that names the compiler and its headers by version."""
         return find_toolchain().identity()
 
-    def describe(self) -> tuple[Finding, ...]:
-        """What this machine has, for ``tle-raw doctor``."""
-        return describe()
+    def describe(self) -> Description:
+        """The clang and the headers of this machine, for ``tle-raw doctor``."""
+        return Description("CUDA fragments", describe_toolchain())
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
         """Compile for one call and one target.

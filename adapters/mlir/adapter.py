@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tle_raw.adapters.common.device_llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.mlir.check_types import check_types, lowered_names
-from tle_raw.adapters.mlir.describe import Finding, describe
+from tle_raw.adapters.mlir.describe import describe
 from tle_raw.adapters.mlir.functions import Function, functions
 from tle_raw.adapters.mlir.infer_signature import infer_signature
 from tle_raw.adapters.mlir.lower import lower
@@ -18,7 +18,7 @@ from tle_raw.adapters.mlir.reshape_block import reshape_block
 from tle_raw.adapters.mlir.routes import identity
 from tle_raw.adapters.mlir.symbols import choose_function, default_symbol
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
-from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
+from tle_raw.fragments.adapter import CompilerOutput, Declaration, Description, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import is_path, place_of_text, read_bytes
@@ -102,9 +102,9 @@ class MlirAdapter:
         """Who lowers: Triton's own MLIR, and the bindings that are installed."""
         return identity()
 
-    def describe(self) -> tuple[Finding, ...]:
-        """What this machine has, for ``tle-raw doctor``."""
-        return describe()
+    def describe(self) -> Description:
+        """Who lowers which MLIR: Triton's own alone, or bindings that bring the rest."""
+        return Description("MLIR fragments", describe())
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
         """Lower for one call and one target, and add the entry.

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tle_raw.adapters.mlir.bindings import installed
+from tle_raw.fragments.adapter import Finding
 
 ALONE = "llvm, arith, scf, cf, math, gpu, nvvm: nothing else is needed"
 WITH = "memref, vector, linalg, index, affine, tensor, and func with memrefs"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line: what, its version, what it serves, and what to install where it is missing."""
-
-    what: str
-    found: str
-    where: str
-    install: str = ""
 
 
 def describe() -> tuple[Finding, ...]:

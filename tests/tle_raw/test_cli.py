@@ -140,10 +140,11 @@ def test_doctor_finds_this_environment_usable(cache, capsys):
 
 
 def test_doctor_says_what_to_install(cache, capsys, monkeypatch):
-    from tle_raw.adapters.cpp import toolchain
+    from tle_raw.adapters.cuda import adapter
+    from tle_raw.fragments.adapter import Finding
 
-    missing = toolchain.Finding("clang", "", "nothing found", "pip install 'tle_raw[cuda]'")
-    monkeypatch.setattr(toolchain, "describe", lambda: (missing,))
+    missing = Finding("clang", "", "nothing found", "pip install 'tle_raw[cuda]'", is_required=True)
+    monkeypatch.setattr(adapter, "describe_toolchain", lambda: (missing,))
     assert main(["doctor"]) == 1
     printed = capsys.readouterr().out
     assert "MISSING  clang" in printed

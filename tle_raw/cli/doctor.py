@@ -12,8 +12,10 @@ from importlib.metadata import PackageNotFoundError, version
 import tle_raw
 from tle_raw.cli.table import bytes_text, columns
 from tle_raw.errors import TLEError
+from tle_raw.fragments.adapter import Adapter, DescribingAdapter, Finding
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.trusted_folders import why_distrusted
+from tle_raw.registry import PLANNED, adapter_names, find_adapter
 from tle_raw.store import Cache, Store
 
 SUPPORTED_PYTHON = ((3, 11), (3, 13))
@@ -35,7 +37,7 @@ OK, MISSING, ABSENT = "ok", "MISSING", "-"  # ABSENT: not there, and not needed
 
 @dataclass(frozen=True)
 class Check:
-    """One line. ``needed`` says that no CUDA fragment compiles without it."""
+    """One line. ``needed`` says that no fragment compiles without it, or none of the dialect whose line it is."""
 
     mark: str
     what: str
@@ -52,21 +54,34 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(arguments: argparse.Namespace) -> int:
     print(f"tle_raw {tle_raw.__version__}")
-    usable = True
-    for title, checks in (
-        ("Python and Triton", [python(), *triton(), gpu()]),
-        ("CUDA fragments", list(cuda_toolchain())),
-        ("MLIR fragments", list(mlir_routes())),
-        ("CPU target", list(cpu_target())),
-        ("Dialects", list(dialects())),
-        ("Cache", [cache()]),
-        ("Settings that differ from the defaults", list(settings())),
-    ):
+    descriptions = [a.describe() for _, a in _adapters() if isinstance(a, DescribingAdapter)]
+    own = {d.title: [_check(finding) for finding in d.findings] for d in descriptions}
+    shared = {
+        "CPU target": list(cpu_target()),
+        "Dialects": list(dialects()),
+        "Cache": [cache()],
+        "Settings that differ from the defaults": list(settings()),
+    }
+    sections = {"Python and Triton": [python(), *triton(), gpu()], **own, **shared}
+    for title, checks in sections.items():
         print(f"\n{title}")
         print("\n".join(_rendered(checks)))
-        usable = usable and not any(c.needed and c.mark == MISSING for c in checks)
-    print("\nCUDA fragments compile on this machine." if usable else "\nCUDA fragments do NOT compile here yet.")
+    usable = not any(_is_lacking(check) for checks in sections.values() for check in checks)
+    needy = [title for title, checks in own.items() if any(check.needed for check in checks)]
+    rest = [check for title, checks in sections.items() if title not in own for check in checks]
+    for title in needy:
+        works = not any(map(_is_lacking, [*own[title], *rest]))
+        print(f"\n{title} compile on this machine." if works else f"\n{title} do NOT compile here yet.")
     return 0 if usable else 1
+
+
+def _is_lacking(check: Check) -> bool:
+    return check.needed and check.mark == MISSING
+
+
+def _check(finding: Finding) -> Check:
+    mark = MISSING if finding.install else OK
+    return Check(mark, finding.what, finding.found, finding.where, finding.install, finding.is_required)
 
 
 def python() -> Check:
@@ -125,27 +140,6 @@ def gpu() -> Check:
     return Check(OK, "GPU", found, f"{torch.cuda.device_count()} in all, torch {torch.__version__}", needed=False)
 
 
-def cuda_toolchain() -> Iterator[Check]:
-    try:
-        from tle_raw.adapters.cpp.toolchain import describe
-    except ImportError as error:
-        yield Check(MISSING, "CUDA adapter", "", str(error), "pip install 'tle_raw[cuda]'")
-        return
-    for finding in describe():
-        mark = MISSING if finding.install else OK
-        # Only fragments that include certain headers need CCCL.
-        yield Check(mark, finding.what, finding.found, finding.where, finding.install, finding.what != "CCCL")
-
-
-def mlir_routes() -> Iterator[Check]:
-    """Who lowers which MLIR: Triton's own alone, or bindings that bring the rest."""
-    from tle_raw.adapters.mlir.describe import describe
-
-    for finding in describe():
-        state = MISSING if finding.install else OK
-        yield Check(state, finding.what, finding.found, finding.where, finding.install, needed=False)
-
-
 def cpu_target() -> Iterator[Check]:
     """What kernels need to be compiled for, and launched on, this machine's CPU."""
     missing = False
@@ -183,16 +177,22 @@ def _driver() -> Check:
 
 
 def dialects() -> Iterator[Check]:
-    from tle_raw.registry import PLANNED, adapter_names, find_adapter
-
-    for name in adapter_names():
-        try:
-            find_adapter(name)
-        except TLEError as error:
-            yield Check(MISSING, name, "", error.message, error.hint, needed=name == "cuda")
+    """Adapters import nothing but this package and Triton at first: one that cannot be imported is broken."""
+    for name, adapter in _adapters():
+        if isinstance(adapter, TLEError):
+            yield Check(MISSING, name, "", adapter.message, adapter.hint)
         else:
             yield Check(OK, name)
     yield Check(ABSENT, "not in this release", ", ".join(n for n in PLANNED if n not in adapter_names()), needed=False)
+
+
+def _adapters() -> Iterator[tuple[str, Adapter | TLEError]]:
+    """Each dialect's adapter, or why there is none."""
+    for name in adapter_names():
+        try:
+            yield name, find_adapter(name)
+        except TLEError as error:
+            yield name, error
 
 
 def cache() -> Check:

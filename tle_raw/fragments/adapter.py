@@ -88,6 +88,28 @@ class CompilerOutput:
     alone: bool = False
 
 
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a dialect uses of this machine: what, its version, where it is or what it serves.
+
+    ``install`` says how to get it, and is empty where it is there. ``is_required``: without it no fragment compiles.
+    """
+
+    what: str
+    found: str
+    where: str
+    install: str = ""
+    is_required: bool = False
+
+
+@dataclass(frozen=True)
+class Description:
+    """A section of ``tle-raw doctor``. ``title`` names what the findings are for: "CUDA fragments"."""
+
+    title: str
+    findings: tuple[Finding, ...]
+
+
 @runtime_checkable
 class Adapter(Protocol):
     """One foreign language. Found by the registry under the entry-point group ``tle_raw.adapters``."""
@@ -173,6 +195,14 @@ class KernelAdapter(Adapter, Protocol):
 
     def as_kernel(self, fragment: Any, source: Source) -> Any:
         """A launchable kernel that is just the fragment."""
+
+
+@runtime_checkable
+class DescribingAdapter(Adapter, Protocol):
+    """A dialect that needs more of a machine than Python and Triton: ``tle-raw doctor`` shows what there is."""
+
+    def describe(self) -> Description:
+        """What was found and what is missing. It raises nothing of this package's."""
 
 
 @runtime_checkable

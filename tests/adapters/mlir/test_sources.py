@@ -8,7 +8,7 @@ import pytest
 import tle_raw
 from tests.adapters.mlir import producers
 from tle_raw import InOut, Scalar, Tile
-from tle_raw.cli.doctor import mlir_routes
+from tle_raw.adapters.mlir.describe import describe
 
 SCALE = (
     "func.func @scale(%x: f32) -> f32 {{ %k = arith.constant {} : f32 %y = arith.mulf %x, %k : f32 return %y : f32 }}\n"
@@ -97,7 +97,7 @@ func.func @f(%t: memref<256xf32, 3>) {
 
 
 def test_the_doctor_tells_who_lowers_what():
-    found = {check.what: check for check in mlir_routes()}
+    found = {finding.what: finding for finding in describe()}
     assert "scf" in found["libtriton"].where and "memref" in found["torch_mlir"].where
     assert "torch-mlir 20261001" in found["torch_mlir"].found
 
