@@ -11,7 +11,10 @@ from typing import Any
 
 from tle_raw.errors import Place, TLEError
 from tle_raw.fragments.adapter import Declaration
+from tle_raw.fragments.fragment import declare
 from tle_raw.fragments.signature import Signature
+from tle_raw.linker.tools.wheels import package_folder
+from tle_raw.registry import find_adapter
 
 # PyCUDA's header of complex numbers, which its own generated kernels include.
 COMPLEX_HEADER = "#include <pycuda-complex.hpp>"
@@ -51,13 +54,11 @@ def declare_text(
     recipe: Recipe | None = None,
 ) -> Any:
     """A fragment of the dialect "pycuda"; with a recipe it can be launched alone, too."""
-    from tle_raw.adapters.pycuda.adapter import PycudaAdapter
-    from tle_raw.fragments.declare import declare
-
     given = {"source": text, "symbol": symbol, **options}
     folder = Path(place.file).resolve().parent if Path(place.file).exists() else Path.cwd()
     try:
-        return declare(PycudaAdapter(), Declaration(name, signature, given, place, folder, wrapped=recipe or text))
+        declaration = Declaration(name, signature, given, place, folder, wrapped=recipe or text)
+        return declare(find_adapter("pycuda"), declaration)
     except TLEError as error:
         raise error.at(fragment=name, source=place) from None
 
@@ -84,7 +85,5 @@ def generated_options(options: Any) -> dict[str, Any]:
 
 def pycuda_headers() -> Sequence[str]:
     """The folder of PyCUDA's own headers, where PyCUDA is installed."""
-    from tle_raw.linker.tools.wheels import package_folder
-
     folder = package_folder("pycuda")
     return [str(folder / "cuda")] if folder and (folder / "cuda").is_dir() else []

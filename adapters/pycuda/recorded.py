@@ -8,11 +8,20 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
+from tle_raw.adapters.pycuda.elementwise import ElementwiseKernel
+from tle_raw.adapters.pycuda.reduction import ReductionKernel
+from tle_raw.adapters.pycuda.scan import ExclusiveScanKernel, InclusiveScanKernel
+from tle_raw.adapters.pycuda.source_module import SourceModule
 from tle_raw.errors import FragmentSourceError, ToolchainError
 from tle_raw.fragments.adapter import Declaration
 
 _NOTE = "_tle_raw_made_of"
-_NOTED = ("SourceModule", "ReductionKernel", "InclusiveScanKernel", "ExclusiveScanKernel")
+_MAKERS: dict[str, Callable[..., Any]] = {
+    "ReductionKernel": ReductionKernel,
+    "InclusiveScanKernel": InclusiveScanKernel,
+    "ExclusiveScanKernel": ExclusiveScanKernel,
+}
+_NOTED = ("SourceModule", *_MAKERS)
 
 
 def is_pycuda_object(candidate: object) -> bool:
@@ -91,11 +100,9 @@ def declaration_of(declaration: Declaration) -> Declaration:
 
 def _made(wrapped: Any, options: dict[str, Any]) -> Any:
     """The fragment that our own class of the same name makes of the same arguments."""
-    from tle_raw import pycuda
-
     kind = type(wrapped).__name__
     if kind == "ElementwiseKernel":
-        return pycuda.ElementwiseKernel(**wrapped.gen_kwargs)
+        return ElementwiseKernel(**wrapped.gen_kwargs)
     note = getattr(wrapped, _NOTE, None)
     if kind == "Function" and note is not None:
         module, name = note
@@ -108,8 +115,7 @@ def _made(wrapped: Any, options: dict[str, Any]) -> Any:
             )
         return _module_of(wrapped).get_function(options["symbol"])
     if kind in _NOTED and note is not None:
-        make: Callable[..., Any] = getattr(pycuda, kind)
-        return make(*note[0], **note[1])
+        return _MAKERS[kind](*note[0], **note[1])
     if kind in (*_NOTED, "Function"):
         raise FragmentSourceError(
             f"this {kind} does not tell what it was made of",
@@ -124,7 +130,5 @@ def _made(wrapped: Any, options: dict[str, Any]) -> Any:
 
 
 def _module_of(module: Any) -> Any:
-    from tle_raw import pycuda
-
     arguments, keywords = getattr(module, _NOTE)
-    return pycuda.SourceModule(*arguments, **keywords)
+    return SourceModule(*arguments, **keywords)

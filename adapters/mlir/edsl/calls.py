@@ -15,10 +15,12 @@ from tle_raw.adapters.mlir.edsl import mathematics
 from tle_raw.adapters.mlir.edsl.expressions import Method
 from tle_raw.adapters.mlir.edsl.frames import Frame
 from tle_raw.adapters.mlir.edsl.intrinsics import Function, Intrinsic
-from tle_raw.adapters.mlir.edsl.loops import Loops, Range
+from tle_raw.adapters.mlir.edsl.loops import Loops
 from tle_raw.adapters.mlir.edsl.merging import filled, merge, phis
 from tle_raw.adapters.mlir.edsl.operators import binary, minimum_or_maximum
 from tle_raw.adapters.mlir.edsl.outer import BindingObject, as_dtype
+from tle_raw.adapters.mlir.edsl.printing import print_values
+from tle_raw.adapters.mlir.edsl.ranges import Range, make_range
 from tle_raw.adapters.mlir.edsl.source import MISSING, Code, read_code
 from tle_raw.adapters.mlir.edsl.types import F32, I32, Number, Tile, Vector
 from tle_raw.adapters.mlir.edsl.values import Conflict, StaticList, Undefined, Value, describe, is_literal
@@ -177,8 +179,6 @@ class Calls(Loops):
         return tuple(items)
 
     def _print(self, *items: Any, sep: str = " ", end: str = "\n") -> None:
-        from tle_raw.adapters.mlir.edsl.printing import print_values
-
         print_values(self.emit, items, sep, end)
 
     # --- values ------------------------------------------------------------------------------------------------
@@ -198,9 +198,7 @@ class Calls(Loops):
             self.emit.mismatch("this is no dtype", "a dtype, for example f32", args[0])
         if method.__name__ == "to":
             return self.emit.convert(method.value, dtype)
-        from tle_raw.adapters.mlir.edsl.language import bitcast
-
-        return bitcast.emit(self.emit, method.value, dtype)
+        return self.emit.reinterpret(method.value, dtype)
 
     # --- eDSL functions ------------------------------------------------------------------------------------------
 
@@ -329,23 +327,6 @@ def edsl_function(called: Any) -> Callable[..., Any] | None:
     if getattr(called, "dialect", None) == "mlir" and declaration is not None:
         return getattr(declaration, "function", None)
     return None
-
-
-def make_range(emit: Any, bounds: tuple[Any, ...], unrolled: bool) -> Range:
-    """Check the bounds of a range."""
-    if not 1 <= len(bounds) <= 3:
-        emit.mismatch("range takes 1 to 3 integers", "1 to 3", str(len(bounds)), "arguments")
-    for bound in bounds:
-        if isinstance(bound, int) and not isinstance(bound, bool):
-            continue
-        if not isinstance(bound, Value) or not isinstance(bound.type, Number) or not bound.type.is_integer:
-            emit.mismatch("range takes integers", "an integer", bound)
-        if unrolled:
-            emit.mismatch("static_range takes constants", "a constant integer", bound)
-    start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-    if isinstance(step, int) and step == 0:
-        emit.fail("the step of a range cannot be 0")
-    return Range(start, stop, step, unrolled)
 
 
 @functools.lru_cache(maxsize=512)

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from tle_raw.adapters.mlir.edsl.builder import Builder
+from tle_raw.adapters.mlir.edsl.fp8 import decode_fp8, encode_fp8
 from tle_raw.adapters.mlir.edsl.source import Code
+from tle_raw.adapters.mlir.edsl.text_builder import quoted
 from tle_raw.adapters.mlir.edsl.types import (
     BF16,
     BOOL,
@@ -127,8 +129,6 @@ class Emitter:
             low, high = wanted.range
             self.mismatch(f"the constant {value} does not fit into {wanted}", f"{low} to {high}", repr(value), "value")
         if wanted.is_fp8:
-            from tle_raw.adapters.mlir.edsl.fp8 import encode_fp8
-
             return encode_fp8(self, self.constant(float(value), F32), wanted)
         return self.raw("arith.constant", (), wanted.mlir, wanted, {"value": _literal(value, wanted)})
 
@@ -173,13 +173,22 @@ class Emitter:
         if source is type_:
             return given
         if source.is_fp8 or type_.is_fp8:
-            from tle_raw.adapters.mlir.edsl.fp8 import decode_fp8, encode_fp8
-
             wide = decode_fp8(self, given) if source.is_fp8 else given
             if not type_.is_fp8:
                 return self.convert(wide, type_)
             return encode_fp8(self, self.convert(wide, F32), type_)
         return self._convert_number(given, source, type_)
+
+    def reinterpret(self, value: object, type_: Number) -> Value:
+        """The same bits, as another type of the same size."""
+        given = self.number(value, "what is cast")
+        source = given.type
+        assert isinstance(source, Number)
+        if source.bits != type_.bits:
+            self.mismatch("a bitcast keeps the size", f"{source.bits} bits", f"{type_.bits} bits", str(type_))
+        if source.mlir == type_.mlir:
+            return Value(given.handle, type_)
+        return self.op("arith.bitcast", (given,), type_)
 
     def _convert_number(self, value: Value, source: Number, type_: Number) -> Value:
         if type_.is_bool:
@@ -305,8 +314,6 @@ class Emitter:
 
     def string(self, text: str) -> Value:
         """The address of a string that ends with a zero."""
-        from tle_raw.adapters.mlir.edsl.text_builder import quoted
-
         data = text.encode() + b"\0"
         symbol = self._strings.get(data)
         if symbol is None:

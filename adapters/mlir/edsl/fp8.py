@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from tle_raw.adapters.mlir.edsl.emitter import Emitter
-from tle_raw.adapters.mlir.edsl.types import BOOL, F32, U8, U32, Number
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from tle_raw.adapters.mlir.edsl.types import BOOL, F32, U8, U32, Number, Type
 from tle_raw.adapters.mlir.edsl.values import Value
 
 # Bits of the mantissa, bias of the exponent, largest finite number.
 _FORMATS = {"f8e4m3": (3, 7, 448.0), "f8e5m2": (2, 15, 57344.0)}
 
 
-def decode_fp8(emit: Emitter, value: Value) -> Value:
+class Arithmetic(Protocol):
+    """What the conversions need of the emitter, which calls them for its own constants and conversions."""
+
+    def op(
+        self, name: str, operands: Sequence[Value], result: Type, attributes: Mapping[str, str] | None = None
+    ) -> Any: ...
+
+    def constant(self, value: bool | int | float, type_: Number | None = None) -> Value: ...
+
+    def convert(self, given: object, type_: Number) -> Value: ...
+
+    def select(self, condition: Value, one: Value, other: Value) -> Value: ...
+
+
+def decode_fp8(emit: Arithmetic, value: Value) -> Value:
     """The f32 of the same value: exact."""
     type_ = value.type
     assert isinstance(type_, Number)
@@ -32,7 +48,7 @@ def decode_fp8(emit: Emitter, value: Value) -> Value:
     return emit.op("arith.bitcast", (emit.op("arith.ori", (result, sign), U32),), F32)
 
 
-def encode_fp8(emit: Emitter, value: Value, type_: Number) -> Value:
+def encode_fp8(emit: Arithmetic, value: Value, type_: Number) -> Value:
     """An f32 rounded to the nearest, ties to even; what is too large becomes the largest finite number."""
     mantissa, bias, largest = _FORMATS[type_.name]
     bits = _bits(emit, value)
@@ -56,21 +72,21 @@ def encode_fp8(emit: Emitter, value: Value, type_: Number) -> Value:
     return Value(byte.handle, type_)
 
 
-def _bits(emit: Emitter, value: Value) -> Value:
+def _bits(emit: Arithmetic, value: Value) -> Value:
     return emit.op("arith.bitcast", (value,), U32)
 
 
-def _and(emit: Emitter, value: Value, mask: int) -> Value:
+def _and(emit: Arithmetic, value: Value, mask: int) -> Value:
     return emit.op("arith.andi", (value, emit.constant(mask, U32)), U32)
 
 
-def _add(emit: Emitter, value: Value, amount: int) -> Value:
+def _add(emit: Arithmetic, value: Value, amount: int) -> Value:
     return emit.op("arith.addi", (value, emit.constant(amount, U32)), U32)
 
 
-def _shift_left(emit: Emitter, value: Value, amount: int) -> Value:
+def _shift_left(emit: Arithmetic, value: Value, amount: int) -> Value:
     return emit.op("arith.shli", (value, emit.constant(amount, U32)), U32)
 
 
-def _below(emit: Emitter, value: Value, limit: int) -> Value:
+def _below(emit: Arithmetic, value: Value, limit: int) -> Value:
     return emit.op("arith.cmpi", (value, emit.constant(limit, U32)), BOOL, {"predicate": "6 : i64"})

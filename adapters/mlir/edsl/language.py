@@ -7,7 +7,11 @@ from typing import Any
 from tle_raw.adapters.mlir.edsl import mathematics, memory
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.intrinsics import Function, Intrinsic, function
+from tle_raw.adapters.mlir.edsl.merging import Phi, as_type, merge
+from tle_raw.adapters.mlir.edsl.operators import common_type
 from tle_raw.adapters.mlir.edsl.outer import as_dtype
+from tle_raw.adapters.mlir.edsl.printing import check, print_formatted
+from tle_raw.adapters.mlir.edsl.ranges import make_range
 from tle_raw.adapters.mlir.edsl.types import BOOL, F32, I32, I64, NUMBERS, Number, Pointer, Tile, Type, Vector
 from tle_raw.adapters.mlir.edsl.values import Value, is_literal
 from tle_raw.errors import Row
@@ -28,8 +32,6 @@ _AXES = "xyz"
 @Intrinsic
 def static_range(emit: Emitter, *bounds: int) -> Any:
     """Like ``range``, of constants; the loop is unrolled, and its variable is a constant in each round."""
-    from tle_raw.adapters.mlir.edsl.calls import make_range
-
     return make_range(emit, bounds, unrolled=True)
 
 
@@ -280,8 +282,6 @@ def _vector_access(emit: Emitter, source: Any, index: Any, length: Any) -> tuple
 @Intrinsic
 def vector(emit: Emitter, *elements: Any) -> Value:
     """A vector of these numbers, in the type in which they meet."""
-    from tle_raw.adapters.mlir.edsl.operators import common_type
-
     items = elements[0] if len(elements) == 1 and isinstance(elements[0], tuple) else elements
     if not 2 <= len(items) <= 16:
         emit.mismatch("a vector has 2 to 16 elements", "2 to 16", str(len(items)), "elements")
@@ -442,8 +442,6 @@ fmod, hypot, tgamma, lgamma, isnan, isinf, isfinite = map(
 @Intrinsic
 def where(emit: Emitter, condition: Any, one: Any, other: Any) -> Any:
     """``one if condition else other``, with both computed."""
-    from tle_raw.adapters.mlir.edsl.merging import Phi, as_type, merge
-
     if not isinstance(condition, Value):
         return one if condition else other
     merged = merge("", [one, other], emit.place, promoting=True)
@@ -461,14 +459,7 @@ def bitcast(emit: Emitter, value: Any, dtype: Any) -> Value:
     type_ = as_dtype(dtype)
     if type_ is None:
         emit.mismatch("this is no dtype", "a dtype, for example f32", dtype)
-    given = emit.number(value, "what is cast")
-    source = given.type
-    assert isinstance(source, Number)
-    if source.bits != type_.bits:
-        emit.mismatch("a bitcast keeps the size", f"{source.bits} bits", f"{type_.bits} bits", str(type_))
-    if source.mlir == type_.mlir:
-        return Value(given.handle, type_)
-    return emit.op("arith.bitcast", (given,), type_)
+    return emit.reinterpret(value, type_)
 
 
 @Intrinsic
@@ -497,8 +488,6 @@ def _unsigned(type_: Type) -> Number:
 @Intrinsic
 def printf(emit: Emitter, text: str, *values: Any) -> None:
     """Print from each thread that gets here. A 64-bit integer needs no ``ll``: the specifiers are widened."""
-    from tle_raw.adapters.mlir.edsl.printing import print_formatted
-
     if not isinstance(text, str):
         emit.mismatch("the format is a constant string", "a string", text)
     print_formatted(emit, text, values)
@@ -513,8 +502,6 @@ def vprintf(emit: Emitter, text: str, *values: Any) -> None:
 @Intrinsic
 def vassert(emit: Emitter, condition: Any, message: str = "assertion failed", *values: Any) -> None:
     """FlagTree's ``assert``: stops the kernel where the condition does not hold. ``values`` are printed before."""
-    from tle_raw.adapters.mlir.edsl.printing import check
-
     if not isinstance(message, str):
         emit.mismatch("the message is a constant string", "a string", message)
     if isinstance(condition, Value):

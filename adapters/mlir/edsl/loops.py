@@ -12,22 +12,13 @@ from tle_raw.adapters.mlir.edsl.frames import Loop
 from tle_raw.adapters.mlir.edsl.merging import Carried, Edge, Environment
 from tle_raw.adapters.mlir.edsl.operators import binary, common_type
 from tle_raw.adapters.mlir.edsl.outer import BindingIterator
+from tle_raw.adapters.mlir.edsl.ranges import Range
 from tle_raw.adapters.mlir.edsl.statements import Statements
 from tle_raw.adapters.mlir.edsl.types import BOOL, I32, I64, INDEX, Number, literal_type
 from tle_raw.adapters.mlir.edsl.values import Conflict, Undefined, Value, is_positive
 from tle_raw.errors import Row
 
 MOST_UNROLLED = 4096
-
-
-@dataclass(frozen=True)
-class Range:
-    """``range(start, stop, step)``; ``unrolled`` when it is a static_range."""
-
-    start: Any
-    stop: Any
-    step: Any
-    unrolled: bool
 
 
 @dataclass(frozen=True)

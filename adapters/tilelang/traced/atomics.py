@@ -9,7 +9,6 @@ from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant, is_global, is_region, region_of
 from tle_raw.adapters.tilelang.traced import access, boxes, global_memory
-from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.functions import function
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of
@@ -67,7 +66,7 @@ def _alone(tracer: Tracer) -> None:
 def _element(tracer: Tracer, call: Any, update: Callable) -> core.tensor:
     target = _target(tracer, call)
     order = constant(call.args[2]) if len(call.args) > 2 else 0
-    value = evaluate(tracer, call.args[1])
+    value = tracer.evaluate(call.args[1])
     return _update(tracer, target.buffer, target.indices, value, update, _ORDERS[order or 0])
 
 

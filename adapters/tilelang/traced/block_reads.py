@@ -103,13 +103,11 @@ def select(tracer: Tracer, value: core.tensor, dim: int, index: Any) -> core.ten
     rest = [s for d, s in enumerate(shape) if d != dim]
     if shape[dim] == 1:
         return tracer.reshape(value, rest)
-    from tle_raw.adapters.tilelang.traced.expressions import integer
-
     # All slices but one are made zero bits and joined: exact for every value, not-a-number and -0 included.
     element = value.type.scalar
     bits = value if element.is_int() else tracer.semantic.bitcast(value, bits_of(element))
     at = tracer.positions(shape[dim], dim, len(shape))
-    here = tracer.semantic.equal(at, tracer.cast(integer(tracer, index), core.int32))
+    here = tracer.semantic.equal(at, tracer.cast(tracer.integer(index), core.int32))
     zero = tracer.number(0, bits.type.scalar)
     kept = tracer.choose(tracer.spread(here, shape), bits, tracer.spread(zero, shape))
     joined = reduced(tracer, kept, dim, "bitor")
@@ -124,10 +122,8 @@ def window(tracer: Tracer, value: core.tensor, dim: int, start: Any, extent: int
         return value
     if first is not None and first % size == 0 and size < shape[dim]:
         return _aligned_piece(tracer, value, dim, first // size, size)
-    from tle_raw.adapters.tilelang.traced.expressions import integer
-
     at = tracer.positions(extent, dim, len(shape))
-    at = tracer.semantic.add(at, tracer.cast(integer(tracer, start), core.int32), False)
+    at = tracer.semantic.add(at, tracer.cast(tracer.integer(start), core.int32), False)
     return take(tracer, value, dim, at)
 
 
@@ -156,12 +152,10 @@ def clip(tracer: Tracer, at: core.tensor, size: int) -> core.tensor:
 
 def _gather(tracer: Tracer, value: core.tensor, indices: Sequence[Any]) -> core.tensor:
     """Any index in any lane: the block tensor is laid out flat and each lane picks its element."""
-    from tle_raw.adapters.tilelang.traced.expressions import integer
-
     shape, semantic = shape_of(value), tracer.semantic
     flat, stride = None, 1
     for dim in reversed(range(len(indices))):
-        at = clip(tracer, tracer.cast(integer(tracer, indices[dim]), core.int32), shape[dim])
+        at = clip(tracer, tracer.cast(tracer.integer(indices[dim]), core.int32), shape[dim])
         part = semantic.mul(at, tracer.number(stride, core.int32), False)
         flat = part if flat is None else semantic.add(flat, part, False)
         stride *= shape[dim]

@@ -130,14 +130,12 @@ def _along(
     held: core.tensor | None,
 ) -> tuple[core.tensor, core.tensor | None, core.tensor | None]:
     """Bring one dim of a new value, and of its guard, to the buffer's own size; and say where it is new."""
-    from tle_raw.adapters.tilelang.traced.expressions import integer
-
     if axis is None:
         new = _insert(tracer, new, dim)
         held = None if held is None else _insert(tracer, held, dim)
         if size == 1:
             return new, held, None
-        at = tracer.cast(integer(tracer, start), core.int32)
+        at = tracer.cast(tracer.integer(start), core.int32)
         return new, held, tracer.semantic.equal(tracer.positions(size, dim, rank), at)
     extent, first = tracer.lanes.extents[axis], constant(start)
     whole = first == 0 and factor == 1
@@ -148,7 +146,7 @@ def _along(
             hit = tracer.semantic.less_than(positions, tracer.number(extent, core.int32))
         return new, held, hit
     semantic = tracer.semantic
-    lane = positions if first == 0 else semantic.sub(positions, tracer.cast(integer(tracer, start), core.int32), False)
+    lane = positions if first == 0 else semantic.sub(positions, tracer.cast(tracer.integer(start), core.int32), False)
     hit = semantic.greater_equal(lane, tracer.number(0, core.int32))
     if factor != 1:
         step = tracer.number(factor, core.int32)

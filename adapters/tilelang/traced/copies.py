@@ -6,7 +6,6 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.regions import Region, region_of
 from tle_raw.adapters.tilelang.traced import access, boxes
-from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 
@@ -40,5 +39,5 @@ def fill(tracer: Tracer, call: Any) -> None:
     dims = _walked(tracer, target)
     extents = [boxes.sizes(tracer, target)[d] for d in dims]
     with boxes.walking(tracer, extents) as variables:
-        value = tracer.cast(evaluate(tracer, call.args[1]), tracer.dtype(target.buffer.dtype))
+        value = tracer.cast(tracer.evaluate(call.args[1]), tracer.dtype(target.buffer.dtype))
         access.store(tracer, target.buffer, boxes.indices(target, variables, dims), value)

@@ -9,6 +9,7 @@ from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.traced import access, integers
+from tle_raw.adapters.tilelang.traced.choices import choose
 from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
@@ -39,17 +40,6 @@ def evaluate(tracer: Tracer, expression: Any) -> core.tensor:
         a, b = evaluate(tracer, expression.a), evaluate(tracer, expression.b)
         return tracer.widened(lambda x, y: _ARITHMETIC[kind](tracer.semantic, x, y), a, b)
     raise tracer.fail(f"{kind} ({expression})")
-
-
-def integer(tracer: Tracer, expression: Any) -> core.tensor:
-    """An index, simplified first: constants stay constants, which Triton's alignment analysis lives on."""
-    return evaluate(tracer, tracer.simplify(expression) if not isinstance(expression, int) else _number(expression))
-
-
-def _number(value: int) -> Any:
-    from tvm.tirx import IntImm
-
-    return IntImm("int32", value)
 
 
 def _constant(tracer: Tracer, expression: Any) -> core.tensor:
@@ -121,28 +111,6 @@ def _signs(tracer: Tracer, expression: Any) -> tuple[bool, int | None]:
 
 def _choose(tracer: Tracer, expression: Any) -> core.tensor:
     return choose(tracer, expression.condition, expression.true_value, expression.false_value)
-
-
-def choose(tracer: Tracer, condition: Any, yes: Any, no: Any) -> core.tensor:
-    """Both sides are computed; each touches memory only where it is the one that is taken."""
-    held = evaluate(tracer, condition)
-    with tracer.guarded(held if _loads(yes) else None):
-        a = evaluate(tracer, yes)
-    with tracer.guarded(_opposite(tracer, held) if _loads(no) else None):
-        b = evaluate(tracer, no)
-    return tracer.choose(held, a, b)
-
-
-def _opposite(tracer: Tracer, condition: core.tensor) -> core.tensor:
-    return tracer.semantic.xor_(condition, tracer.number(True, core.int1))
-
-
-def _loads(expression: Any) -> bool:
-    from tvm.tirx.stmt_functor import post_order_visit
-
-    found: list[Any] = []
-    post_order_visit(expression, lambda n: found.append(n) if type(n).__name__ == "BufferLoad" else None)
-    return bool(found)
 
 
 def _let(tracer: Tracer, expression: Any) -> core.tensor:

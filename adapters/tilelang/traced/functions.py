@@ -8,6 +8,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.tilelang.traced import libdevice
+from tle_raw.adapters.tilelang.traced.choices import choose
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 Function = Callable[[Tracer, Any], core.tensor]
@@ -24,9 +25,7 @@ def function(*names: str) -> Callable[[Function], Function]:
 
 
 def arguments(tracer: Tracer, call: Any) -> list[core.tensor]:
-    from tle_raw.adapters.tilelang.traced.expressions import evaluate
-
-    return [evaluate(tracer, a) for a in call.args]
+    return [tracer.evaluate(a) for a in call.args]
 
 
 def in_float(tracer: Tracer, value: core.tensor, compute: Callable[[core.tensor], core.tensor]) -> core.tensor:
@@ -131,8 +130,6 @@ def _power(tracer: Tracer, expression: Any) -> core.tensor:
 
 @function("tirx.if_then_else")
 def _if_then_else(tracer: Tracer, expression: Any) -> core.tensor:
-    from tle_raw.adapters.tilelang.traced.expressions import choose
-
     return choose(tracer, *expression.args)
 
 
@@ -212,19 +209,15 @@ def _div(tracer: Tracer, expression: Any) -> core.tensor:
 
 def _nearest(tracer: Tracer, expression: Any) -> list[core.tensor]:
     """The operands; the last argument names how to round, and Triton rounds to nearest."""
-    from tle_raw.adapters.tilelang.traced.expressions import evaluate
-
     mode = str(getattr(expression.args[-1], "value", "rn"))
     if mode != "rn":
         raise tracer.fail(f"rounding {mode!r}")
-    return [evaluate(tracer, a) for a in expression.args[:2]]
+    return [tracer.evaluate(a) for a in expression.args[:2]]
 
 
 @function("tl.fast_rcp", "tl.ieee_frcp")
 def _reciprocal(tracer: Tracer, expression: Any) -> core.tensor:
-    from tle_raw.adapters.tilelang.traced.expressions import evaluate
-
-    value = evaluate(tracer, expression.args[0])
+    value = tracer.evaluate(expression.args[0])
     return tracer.semantic.truediv(tracer.number(1.0, value.type.scalar), value)
 
 

@@ -8,7 +8,6 @@ from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant, region_of
 from tle_raw.adapters.tilelang.traced import boxes
-from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of
 
@@ -62,5 +61,5 @@ def _accumulator(tracer: Tracer, clear: Any, target: Any, shape: tuple[int, int]
         return zeros
     total = tracer.reshape(boxes.read(tracer, target), shape)
     if known is None:
-        return tracer.choose(tracer.spread(evaluate(tracer, clear), shape), zeros, total)
+        return tracer.choose(tracer.spread(tracer.evaluate(clear), shape), zeros, total)
     return total

@@ -97,16 +97,14 @@ def _is_large(buffer: Any) -> bool:
 
 def _add(tracer: Tracer, offset: _Offset, index: Any, stride: Any, large: bool) -> core.tensor:
     """Add one dim's index to the offset; gives the index itself."""
-    from tle_raw.adapters.tilelang.traced.expressions import integer
-
     form = tracer.form(index)
     if form is None:
-        value = integer(tracer, index)
+        value = tracer.integer(index)
         wide = large or constant(tracer.simplify(stride)) is None
         _add_lanes(tracer, offset, _times(tracer, value, stride, core.int64 if wide else value.type.scalar))
         return value
     factors, rest = form
-    shared = integer(tracer, rest)
+    shared = tracer.integer(rest)
     if constant(tracer.simplify(rest)) != 0:
         part = _times(tracer, shared, stride, core.int64)
         offset.shared = part if offset.shared is None else tracer.semantic.add(offset.shared, part, False)
@@ -114,7 +112,7 @@ def _add(tracer: Tracer, offset: _Offset, index: Any, stride: Any, large: bool) 
     for variable, factor in factors.items():
         lane = tracer.cast(tracer.lane(variable), core.int32)
         if constant(factor) != 1:
-            lane = tracer.semantic.mul(lane, tracer.cast(integer(tracer, factor), core.int32), False)
+            lane = tracer.semantic.mul(lane, tracer.cast(tracer.integer(factor), core.int32), False)
         value = tracer.semantic.add(tracer.cast(lane, value.type.scalar), value, False)
         wide = large and not _fits(tracer, variable, factor, stride)
         _add_lanes(tracer, offset, _times(tracer, lane, stride, core.int64 if wide else core.int32))
@@ -130,13 +128,11 @@ def _fits(tracer: Tracer, variable: Any, factor: Any, stride: Any) -> bool:
 
 
 def _times(tracer: Tracer, value: core.tensor, stride: Any, dtype: core.dtype) -> core.tensor:
-    from tle_raw.adapters.tilelang.traced.expressions import integer
-
     value = tracer.cast(value, dtype)
     stride = tracer.simplify(stride)
     if constant(stride) == 1:
         return value
-    return tracer.semantic.mul(value, tracer.cast(integer(tracer, stride), dtype), False)
+    return tracer.semantic.mul(value, tracer.cast(tracer.integer(stride), dtype), False)
 
 
 def _add_lanes(tracer: Tracer, offset: _Offset, part: core.tensor) -> None:
@@ -149,14 +145,12 @@ def _add_lanes(tracer: Tracer, offset: _Offset, part: core.tensor) -> None:
 
 def _bounds(tracer: Tracer, index: Any, value: core.tensor, extent: Any) -> core.tensor | None:
     """Where ``0 <= index < extent``; None when that holds for certain."""
-    from tle_raw.adapters.tilelang.traced.expressions import integer
-
     semantic = tracer.semantic
     low = high = None
     if not tracer.proves(index >= 0):
         low = semantic.greater_equal(value, tracer.number(0, value.type.scalar))
     if not tracer.proves(index < extent):
-        high = semantic.less_than(value, integer(tracer, extent))
+        high = semantic.less_than(value, tracer.integer(extent))
     return tracer.both(low, high)
 
 
@@ -175,13 +169,11 @@ def _check_one_writer(tracer: Tracer, buffer: Any, pointer: core.tensor, value: 
 
 def _beyond(tracer: Tracer, buffer: Any, element: core.dtype) -> Any:
     """What is read beyond the bounds: zero, or what ``T.annotate_safe_value`` says."""
-    from tle_raw.adapters.tilelang.traced.expressions import evaluate
-
     safe = tracer.safe.get(buffer.data)
     if isinstance(safe, (int, float)):
         return tracer.number(safe, element)
     if safe is not None:
-        return tracer.cast(evaluate(tracer, safe), element)
+        return tracer.cast(tracer.evaluate(safe), element)
     return tracer.number(0, element)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.regions import region_of
 from tle_raw.adapters.tilelang.traced import access, boxes
-from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 
@@ -24,6 +23,6 @@ def im2col(tracer: Tracer, call: Any) -> None:
         y = pixel % (high * wide) // wide * stride + place // (size * channels) * dilation - edge
         x = pixel % wide * stride + place // channels % size * dilation - edge
         inside = place < size * size * channels
-        with tracer.guarded(None if tracer.proves(inside) else evaluate(tracer, inside)):
+        with tracer.guarded(None if tracer.proves(inside) else tracer.evaluate(inside)):
             value = access.load(tracer, picture, [pixel // (high * wide), y, x, place % channels])
         access.store(tracer, matrix.buffer, boxes.indices(matrix, [i, j], (0, 1)), value)

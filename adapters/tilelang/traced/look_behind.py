@@ -44,8 +44,6 @@ def _enter_bodies(tracer: Tracer, statement: Any) -> None:
     """Bodies that were not reached; the loop's variable, which has no value then, is zero."""
     from tvm.tirx import IntImm
 
-    from tle_raw.adapters.tilelang.traced.statements import run_body
-
     for name in ("body", "then_case", "else_case"):
         body = getattr(statement, name, None)
         if body is None or body in tracer.entered:
@@ -53,4 +51,4 @@ def _enter_bodies(tracer: Tracer, statement: Any) -> None:
         variable = getattr(statement, "loop_var", None)
         if variable is not None:
             tracer.expressions[variable] = IntImm(variable.dtype, 0)
-        run_body(tracer, body)
+        tracer.run_body(body)

@@ -10,7 +10,6 @@ from triton.language import core
 from tle_raw.adapters.tilelang.regions import UNROLLED, constant, is_parallel, nest_of, uses
 from tle_raw.adapters.tilelang.traced.block_reads import current
 from tle_raw.adapters.tilelang.traced.effects import Walk, holds
-from tle_raw.adapters.tilelang.traced.expressions import evaluate, integer
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import shape_of
 
@@ -19,8 +18,6 @@ MOST_UNROLLED = 64
 
 def parallel(tracer: Tracer, loop: Any) -> None:
     """A nest of parallel loops: its statements run once, for all points at the same time."""
-    from tle_raw.adapters.tilelang.traced.statements import run_body
-
     if tracer.lanes.extents:
         _inner_parallel(tracer, loop)
         return
@@ -31,16 +28,14 @@ def parallel(tracer: Tracer, loop: Any) -> None:
             raise tracer.fail("a parallel loop that does not start at 0")
     extents = [tracer.size(each.extent, f"the loop over `{each.loop_var.name}`") for each in every]
     with tracer.parallel([each.loop_var for each in every], extents):
-        run_body(tracer, nest[-1].body)
+        tracer.run_body(nest[-1].body)
 
 
 def _inner_parallel(tracer: Tracer, loop: Any) -> None:
     """Its axis is there already: the outermost nest gave one to every parallel loop inside it."""
-    from tle_raw.adapters.tilelang.traced.statements import run_body
-
     if tracer.lanes.axis(loop.loop_var) is None:
         raise tracer.fail("a parallel loop inside a loop inside a parallel loop")
-    run_body(tracer, loop.body)
+    tracer.run_body(loop.body)
 
 
 def _parallel_loops(body: Any) -> list[Any]:
@@ -55,8 +50,6 @@ def _parallel_loops(body: Any) -> list[Any]:
 
 def serial(tracer: Tracer, loop: Any) -> None:
     """A loop that goes in order: unrolled where the source says so, else an scf.for."""
-    from tle_raw.adapters.tilelang.traced.statements import run_body
-
     low, extent = tracer.simplify(loop.min), tracer.simplify(loop.extent)
     count, step = constant(extent), constant(getattr(loop, "step", None) or 1)
     if step != 1:
@@ -66,19 +59,19 @@ def serial(tracer: Tracer, loop: Any) -> None:
         for number in range(count):
             tracer.expressions[loop.loop_var] = tracer.simplify(low + number)
             with tracer.before([loop.body] if number + 1 < count else []):
-                run_body(tracer, loop.body)
+                tracer.run_body(loop.body)
         tracer.expressions.pop(loop.loop_var, None)
         return
     if uses(extent, tracer.lanes.variables) or uses(low, tracer.lanes.variables):
         raise tracer.fail("a loop whose bounds differ from lane to lane")
-    first, end = integer(tracer, low), integer(tracer, tracer.simplify(loop.min + loop.extent))
+    first, end = tracer.integer(low), tracer.integer(tracer.simplify(loop.min + loop.extent))
     dtype = tracer.dtype(loop.loop_var.dtype)
     stages = constant(loop.annotations["num_stages"]) if "num_stages" in loop.annotations else None
     tracer.bind_range(loop.loop_var, low, extent)
 
     def body(index: core.tensor) -> None:
         tracer.scalars[loop.loop_var] = index
-        run_body(tracer, loop.body)
+        tracer.run_body(loop.body)
 
     def again(carried: list[core.tensor], run: Callable[..., list[core.tensor]]) -> list[core.tensor]:
         bounds = [tracer.cast(first, dtype), tracer.cast(end, dtype), tracer.number(1, dtype)]
@@ -90,8 +83,6 @@ def serial(tracer: Tracer, loop: Any) -> None:
 
 def repeat(tracer: Tracer, loop: Any) -> None:
     """``while``: the condition is read anew each time."""
-    from tle_raw.adapters.tilelang.traced.statements import run_body
-
     if tracer.lanes.extents:
         raise tracer.fail("a while loop inside a parallel loop")
     memories = _visible(tracer, loop.body, condition=loop.condition)
@@ -99,12 +90,12 @@ def repeat(tracer: Tracer, loop: Any) -> None:
 
     def condition(carried: list[core.tensor]) -> core.tensor:
         _put_back(tracer, memories, carried)
-        return evaluate(tracer, loop.condition)
+        return tracer.evaluate(loop.condition)
 
     def body(carried: list[core.tensor]) -> list[core.tensor]:
         _put_back(tracer, memories, carried)
         with tracer.before([loop.body]):
-            run_body(tracer, loop.body)
+            tracer.run_body(loop.body)
         return [_value(tracer, m) for m in memories]
 
     after = tracer.flow.repeat(tracer, before, condition, body)
@@ -114,8 +105,6 @@ def repeat(tracer: Tracer, loop: Any) -> None:
 
 def branch(tracer: Tracer, statement: Any, held: core.tensor) -> None:
     """``if`` on a scalar: what either side writes comes out as a value."""
-    from tle_raw.adapters.tilelang.traced.statements import run_body
-
     written = Walk(tracer.named).block([s for s in (statement.then_case, statement.else_case) if s is not None])
     seen = _seen_later(tracer)
     memories = [m for m in written.effects.written if holds(seen, m)]
@@ -124,7 +113,7 @@ def branch(tracer: Tracer, statement: Any, held: core.tensor) -> None:
     def side(body: Any) -> list[core.tensor]:
         tracer.tiles = dict(before)
         if body is not None:
-            run_body(tracer, body)
+            tracer.run_body(body)
         return [_value(tracer, m) for m in memories]
 
     after = tracer.flow.branch(tracer, held, lambda: side(statement.then_case), lambda: side(statement.else_case))

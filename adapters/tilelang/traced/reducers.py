@@ -9,7 +9,6 @@ from tle_raw.adapters.tilelang.regions import region_of
 from tle_raw.adapters.tilelang.traced import access, block_writes, copies
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, extents_of
 from tle_raw.adapters.tilelang.traced.combined import combine, reduced
-from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.reductions import neutral
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of
@@ -31,7 +30,7 @@ def start(tracer: Tracer, call: Any) -> None:
     target = region_of(call.args[0])
     dtype = tracer.dtype(target.buffer.dtype)
     if len(call.args) > 1:
-        value = tracer.cast(evaluate(tracer, call.args[1]), dtype)
+        value = tracer.cast(tracer.evaluate(call.args[1]), dtype)
     else:
         value = tracer.number(neutral(_kind(tracer, target.buffer), dtype), dtype)
     shape = block_shape(extents_of(tracer, target.buffer))
@@ -72,7 +71,7 @@ def contribute(tracer: Tracer, buffer: Any, indices: Sequence[Any], expression: 
     """Combine what the lanes of each element give, then the element with that."""
     kind, dtype = _kind(tracer, buffer), tracer.dtype(buffer.dtype)
     shape = tracer.lanes.shape
-    value = tracer.cast(evaluate(tracer, expression), dtype)
+    value = tracer.cast(tracer.evaluate(expression), dtype)
     value = value if shape_of(value) else tracer.reshape(value, [1] * len(shape))
     value = tracer.spread(value, shape)
     where = tracer.both(tracer.lanes_that_exist(), tracer.guard())

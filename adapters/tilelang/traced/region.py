@@ -13,6 +13,7 @@ from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.read_signature import is_read_again
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current
+from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.reducers import kinds_of
 from tle_raw.adapters.tilelang.traced.statements import run_body
 from tle_raw.adapters.tilelang.traced.threads import bind_thread_indices
@@ -39,7 +40,7 @@ def trace_region(
     ------
     UntraceableError : at the line of the first construct that cannot be expressed; its log tells of the others.
     """
-    tracer = Tracer(semantic, flow_of(semantic), dict(tiles))
+    tracer = Tracer(semantic, flow_of(semantic), dict(tiles), evaluate, run_body)
     tracer.place = _first_place(program)
     try:
         _parameters(tracer, program, bound, values)

@@ -12,7 +12,6 @@ from tle_raw.adapters.tilelang.program import is_call
 from tle_raw.adapters.tilelang.program import statements as flat
 from tle_raw.adapters.tilelang.regions import constant, is_parallel
 from tle_raw.adapters.tilelang.traced import access, loops, reducers, threads
-from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
 from tle_raw.adapters.tilelang.traced.look_behind import look_behind
 from tle_raw.adapters.tilelang.traced.operations import OPERATIONS
@@ -90,7 +89,7 @@ def _if(tracer: Tracer, statement: Any) -> None:
         return
     if not tracer.lanes.extents and _by_threads(tracer, statement, condition):
         return
-    held = evaluate(tracer, condition)
+    held = tracer.evaluate(condition)
     if held.type.is_block() or tracer.lanes.extents:
         _in_lanes(tracer, statement, held)
     else:
@@ -131,7 +130,7 @@ def _store(tracer: Tracer, statement: Any) -> None:
     if reducers.updates(tracer, statement):
         reducers.update_by_store(tracer, statement)
         return
-    access.store(tracer, statement.buffer, statement.indices, evaluate(tracer, statement.value))
+    access.store(tracer, statement.buffer, statement.indices, tracer.evaluate(statement.value))
 
 
 def _bind(tracer: Tracer, statement: Any) -> None:
@@ -148,7 +147,7 @@ def _bind(tracer: Tracer, statement: Any) -> None:
         return
     tracer.expressions.pop(statement.var, None)
     try:
-        tracer.scalars[statement.var] = evaluate(tracer, statement.value)
+        tracer.scalars[statement.var] = tracer.evaluate(statement.value)
     except UntraceableError:
         # Its uses are no obstacles of their own.
         tracer.scalars[statement.var] = tracer.number(0, tracer.dtype(statement.var.dtype))
@@ -163,7 +162,7 @@ def _evaluate(tracer: Tracer, statement: Any) -> None:
     if name in OPERATIONS:
         OPERATIONS[name](tracer, value)
     elif name in FUNCTIONS:
-        evaluate(tracer, value)
+        tracer.evaluate(value)
     elif name in _BARRIERS:
         if tracer.reads_again:
             tracer.semantic.debug_barrier()

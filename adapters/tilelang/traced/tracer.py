@@ -36,11 +36,25 @@ class Lanes:
 
 
 class Tracer:
-    """One region. Its statements are traced in order; every block tensor is a value that statements replace."""
+    """One region. Its statements are traced in order; every block tensor is a value that statements replace.
 
-    def __init__(self, semantic: Any, flow: Flow, tiles: dict[str, NamedTile], target: str = "") -> None:
+    ``evaluate`` and ``run_body`` trace what stands inside an expression or a statement: the index of a load is an
+    expression again, the body of a loop holds statements. So the modules that trace one kind of them need the tracer
+    only, and not each other.
+    """
+
+    def __init__(
+        self,
+        semantic: Any,
+        flow: Flow,
+        tiles: dict[str, NamedTile],
+        evaluate: Callable[[Tracer, Any], core.tensor],
+        run_body: Callable[[Tracer, Any], None],
+        target: str = "",
+    ) -> None:
         from tvm import arith
 
+        self._evaluate, self._run_body = evaluate, run_body
         self.semantic, self.flow, self.target = semantic, flow, target
         self.analyzer = arith.Analyzer()
         self.named = tiles
@@ -62,6 +76,23 @@ class Tracer:
         self.obstacles: list[UntraceableError] = []
         self.entered: set[Any] = set()  # bodies of statements that were traced, for what goes on after an obstacle
         self.place: Place | None = None
+
+    # --- what stands inside --------------------------------------------------------------------------------------
+
+    def evaluate(self, expression: Any) -> core.tensor:
+        """The value of an expression: a scalar, or in parallel loops a block tensor."""
+        return self._evaluate(self, expression)
+
+    def integer(self, expression: Any) -> core.tensor:
+        """An index, simplified first: constants stay constants, which Triton's alignment analysis lives on."""
+        from tvm.tirx import IntImm
+
+        written = isinstance(expression, int)
+        return self.evaluate(IntImm("int32", expression) if written else self.simplify(expression))
+
+    def run_body(self, body: Any) -> None:
+        """Trace the statements of a body."""
+        self._run_body(self, body)
 
     # --- failing ------------------------------------------------------------------------------------------------
 
