@@ -123,7 +123,7 @@ class GlobalKernel:
         return self._kernels[blocks]
 
     def _region(self, block: Block) -> Any:
-        from tle_raw.fragments.declare import declare
+        from tle_raw.fragments.declare import declare  # brings Triton, which adapters load without
 
         given = self._declaration
         shared = self._shared(block) if callable(self._shared) else self._shared

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tle_raw.errors import ToolchainError
+from tle_raw.knobs import knobs
 from tle_raw.linker.tools.wheels import package_folder, wheel_files, wheel_version
 from tle_raw.store import LinkFolders
 
@@ -133,8 +134,6 @@ def cccl_version(folder: Path) -> str:
 
 
 def _links() -> LinkFolders:
-    from tle_raw.knobs import knobs
-
     return LinkFolders(knobs.cache.dir)
 
 

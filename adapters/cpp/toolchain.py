@@ -20,6 +20,7 @@ from tle_raw.adapters.cpp.headers import (
 )
 from tle_raw.errors import ToolchainError
 from tle_raw.fragments.adapter import Finding
+from tle_raw.knobs import knobs
 from tle_raw.linker.tools.wheels import package_folder
 
 INCLUDE = Path(tle_raw.__file__).parent / "include"
@@ -94,8 +95,6 @@ def find_toolchain() -> Toolchain:
     ------
     ToolchainError : something is missing; the hint says what to install.
     """
-    from tle_raw.knobs import knobs
-
     clang = _usable_clang(_text(knobs.cuda.clang))
     toolkit = find_toolkit(_text(knobs.cuda.toolkit))
     if toolkit is None:
@@ -135,8 +134,6 @@ def describe() -> tuple[Finding, ...]:
 
 
 def _findings() -> Iterator[Finding]:
-    from tle_raw.knobs import knobs
-
     try:
         clang = _usable_clang(_text(knobs.cuda.clang))
         yield Finding("clang", clang.version, f"{' '.join(clang.command)} ({clang.origin})", "", True)

@@ -38,6 +38,7 @@ from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Desc
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import place_of_text
+from tle_raw.knobs import knobs
 from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
 from tle_raw.target import Target
 
@@ -55,8 +56,6 @@ class CudaAdapter:
         DialectError : an option is unknown or wrong.
         FragmentSourceError : the source file cannot be read.
         """
-        from tle_raw.knobs import knobs
-
         options = read_options(declaration.options, declaration.folder)
         if options.file:
             text, place = read_file(options.file), Place(str(options.file), 1)
@@ -114,8 +113,6 @@ class CudaAdapter:
     def _compile(
         self, source: Source, bound: BoundSignature, target: Target, made_kernel: bool = False
     ) -> CompilerOutput:
-        from tle_raw.knobs import knobs
-
         options, _ = _options(source)
         toolchain = find_toolchain()
         known = _functions(source)
@@ -164,8 +161,6 @@ class CudaAdapter:
     def _run(
         self, source: Source, bound: BoundSignature, callee: Callee, team: Team | None, arch: str
     ) -> tuple[Unit, Run]:
-        from tle_raw.knobs import knobs
-
         compiled = without_host_code(source) if has_troubled(source) else source
         options, folder = _options(compiled)
         unit = self._unit(compiled, bound, callee, team)
@@ -318,8 +313,6 @@ def _header_digests(source: Source) -> list[str]:
 @functools.lru_cache(maxsize=256)
 def _asked_files(text: str, settings: object, contents: object, options: Options, folder: Path) -> tuple[Path, ...]:
     """The compiler's own list, for ``#include MACRO``; asked again when a known file changes."""
-    from tle_raw.knobs import knobs
-
     toolchain = find_toolchain()
     command = command_line(toolchain, options, "sm_80", folder)
     code = f'#include "{options.file}"' if options.file else text

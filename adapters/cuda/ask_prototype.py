@@ -20,6 +20,7 @@ from tle_raw.errors import Context, Row, SymbolError, ToolchainError
 from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.identity import digest, package_identity
+from tle_raw.knobs import knobs
 from tle_raw.linker.processes.run_compiler import run_compiler
 from tle_raw.store import Store
 
@@ -39,8 +40,6 @@ def prototype_of(
     ------
     ToolchainError, CompilationFailed, SymbolError : as for a compilation.
     """
-    from tle_raw.knobs import knobs
-
     if callee.is_template and not callee.arguments:
         raise SymbolError(
             f"`{callee.name}` is a template, and nothing says with which arguments",
@@ -104,6 +103,4 @@ def _attempt(source: Source, callee: Callee, functions: Sequence[Function], arch
 
 
 def _timeout() -> float:
-    from tle_raw.knobs import knobs
-
     return knobs.compile_timeout

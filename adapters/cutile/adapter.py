@@ -16,6 +16,7 @@ from tle_raw.adapters.cutile.installed import installed_version, load_cutile
 from tle_raw.adapters.cutile.options import Options, read_options
 from tle_raw.adapters.cutile.parameters import FunctionParameter, match_arguments, read_parameters
 from tle_raw.adapters.cutile.reachable_source import reachable_source
+from tle_raw.adapters.cutile.typed_ir import type_function
 from tle_raw.adapters.cutile.whole_kernel import WholeKernel, make_whole_kernel
 from tle_raw.errors import DialectError, FragmentSourceError
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
@@ -93,7 +94,7 @@ class CutileAdapter:
     def bind(
         self, source: Source, arguments: Sequence[Any], keywords: Mapping[str, Any]
     ) -> tuple[BoundSignature, dict[str, Any]]:
-        from tle_raw.adapters.cutile.arguments import CallArguments, plain
+        from tle_raw.adapters.cutile.arguments import CallArguments, plain  # brings Triton, which adapters load without
 
         reading: Reading = source.data
         names = reading.options.given_names
@@ -107,8 +108,7 @@ class CutileAdapter:
         return BoundSignature(source.name, tuple(found.bound)), {"call": values}
 
     def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
-        from tle_raw.adapters.cutile.traced import trace_region
-        from tle_raw.adapters.cutile.typed_ir import type_function
+        from tle_raw.adapters.cutile.traced import trace_region  # brings Triton, which adapters load without
 
         reading: Reading = source.data
         call: CallValues = values["call"]

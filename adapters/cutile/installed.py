@@ -6,6 +6,7 @@ import functools
 from types import ModuleType
 
 from tle_raw.adapters.common.tested_package import TestedPackage
+from tle_raw.adapters.cutile.drift import check_typed_ir
 
 # cuTile promises that its bytecode stays, not that its typed IR does.
 PACKAGE = TestedPackage("cuda-tile", "cuTile", "cutile", "1.6", "1.8")
@@ -25,7 +26,5 @@ def load_cutile() -> ModuleType:
         import cuda.tile
     except Exception as e:
         raise PACKAGE.broken(e) from e
-    from tle_raw.adapters.cutile.drift import check_typed_ir
-
     check_typed_ir(found)
     return cuda.tile

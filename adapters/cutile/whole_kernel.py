@@ -88,7 +88,7 @@ class WholeKernel:
 
     def _make(self, forms: Sequence[Form], alias: tuple[tuple[str, str], ...], multiples: Multiples) -> Any:
         """Nothing stands around the region: no barriers are due at its border."""
-        from tle_raw.fragments.declare import declare
+        from tle_raw.fragments.declare import declare  # brings Triton, which adapters load without
 
         leaves = [leaf for form in forms for leaf in form.leaves]
         lists = tuple(leaf.path for leaf in leaves if leaf.kind == "list")

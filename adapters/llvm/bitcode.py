@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tle_raw.errors import FragmentSourceError, ToolchainError
+from tle_raw.knobs import knobs
 from tle_raw.linker.processes.child_process import (
     CHILD_STACK,
     Finished,
@@ -69,6 +70,4 @@ def _last_line(done: Finished) -> str:
 
 
 def _limits() -> Limits:
-    from tle_raw.knobs import knobs
-
     return Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)

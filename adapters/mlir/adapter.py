@@ -22,6 +22,7 @@ from tle_raw.fragments.adapter import CompilerOutput, Declaration, Description, 
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import is_path, place_of_text, read_bytes
+from tle_raw.knobs import knobs
 from tle_raw.target import Target
 
 SUFFIXES = (".mlir", ".mlirbc")
@@ -48,11 +49,9 @@ class MlirAdapter:
         DialectError : an option is unknown or wrong, or nothing or two things give the code.
         FragmentSourceError : the source is missing, empty, or nothing that can be read.
         """
-        from tle_raw.knobs import knobs
-
         options = read_options(declaration.options, declaration.folder)
         if _is_written_in_python(declaration, options):
-            from tle_raw.adapters.mlir.edsl import read_function
+            from tle_raw.adapters.mlir.edsl import read_function  # a third of the adapter, for code in Python only
 
             return read_function(declaration)
         found, place = _read(options, declaration.place)
@@ -126,7 +125,7 @@ class MlirAdapter:
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The MLIR function that the author is expected to write."""
         if source is not None and not isinstance(source.data, ModuleSource):
-            from tle_raw.adapters.mlir.edsl import prototype
+            from tle_raw.adapters.mlir.edsl import prototype  # a third of the adapter, for code in Python only
 
             return prototype(source, signature)
         return prototype_text(source.symbol if source else signature.name, signature)
@@ -143,7 +142,7 @@ def _is_written_in_python(declaration: Declaration, options: Options) -> bool:
     """Whether the code is the decorated function's own body."""
     if declaration.function is None:
         return False
-    from tle_raw.adapters.mlir.edsl.source import has_body
+    from tle_raw.adapters.mlir.edsl.source import has_body  # a third of the adapter, for code in Python only
 
     written = has_body(declaration.function)
     if written and options.has_source:
@@ -215,7 +214,7 @@ def _compile_module(source: Source, module: ModuleSource, bound: BoundSignature,
 
 
 def _compile_python(source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
-    from tle_raw.adapters.mlir.edsl import build
+    from tle_raw.adapters.mlir.edsl import build  # a third of the adapter, for code in Python only
 
     built = build(source, bound, target, source.data.route)
     lowered = lower(

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from tle_raw.errors import ToolchainError
@@ -35,8 +36,6 @@ class Binding:
 
     @property
     def version(self) -> str:
-        from importlib.metadata import PackageNotFoundError, version
-
         try:
             return version(self.package)
         except PackageNotFoundError:

@@ -9,6 +9,7 @@ from typing import Any
 import tle_raw.errors as errors
 from tle_raw.adapters.mlir.diagnostics import explain
 from tle_raw.errors import CompilationFailed, Context, Place, Row, TLEError
+from tle_raw.knobs import knobs
 from tle_raw.linker.processes.child_process import CHILD_STACK, Limits, default_memory, python_child, run_child
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.target import Target
@@ -32,8 +33,6 @@ def ask(request: dict[str, Any], text: str = "") -> dict[str, Any]:
     CompilationFailed : MLIR refuses, the child crashes, or it takes longer than ``knobs.compile_timeout``.
     TLEError : as the child raised it.
     """
-    from tle_raw.knobs import knobs
-
     limits = Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)
     with temporary_folder() as folder:
         answer = Path(folder) / "answer.json"

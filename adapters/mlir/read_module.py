@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import io
 import re
 import sys
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from tle_raw.adapters.mlir.child import ask
 from tle_raw.errors import FragmentSourceError, TLEError
 
 BYTECODE = b"ML\xefR"
@@ -77,8 +79,6 @@ def _print_xdsl(value: Any) -> str:
     # Not an import: an xDSL object means that its own printer is loaded or loadable from where it came.
     printer = sys.modules.get("xdsl.printer")
     if printer is None:
-        import importlib
-
         printer = importlib.import_module("xdsl.printer")
     stream = io.StringIO()
     printer.Printer(stream=stream, print_generic_format=True).print_op(value)
@@ -118,8 +118,6 @@ def _from_bytes(data: bytes) -> ModuleText:
             return ModuleText(data.decode("utf-8-sig"))
         except UnicodeDecodeError:
             raise FragmentSourceError("the source is neither MLIR text nor MLIR bytecode") from None
-    from tle_raw.adapters.mlir.child import ask
-
     producer = producer_of(data)
     try:
         answer = ask({"task": "print", "bytecode": base64.b64encode(data).decode()})

@@ -7,6 +7,7 @@ from tle_raw.adapters.mlir.bindings import find_binding, installed
 from tle_raw.adapters.mlir.device_calls import SUPPORTED
 from tle_raw.adapters.mlir.functions import functions
 from tle_raw.adapters.mlir.text import operation_names
+from tle_raw.adapters.mlir.upstream import lower
 from tle_raw.adapters.mlir.upstream_functions import is_plain
 from tle_raw.errors import Place, TLEError, ToolchainError
 from tle_raw.target import Target
@@ -60,8 +61,6 @@ def lower_here(text: str, target: Target, route: str | None = None, place: Place
                 route = installed()[0].root
     if route == LIBTRITON:
         return libtriton.lower(text, device.arch, place), route
-    from tle_raw.adapters.mlir.upstream import lower
-
     binding = find_binding(route)
     return lower(text, device.arch, binding, place), binding.root
 

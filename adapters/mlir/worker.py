@@ -1,4 +1,7 @@
-"""The child process: reads a task from standard input, writes its answer to the file that it is given."""
+"""The child process: reads a task from standard input, writes its answer to the file that it is given.
+
+Each task imports what it needs: a process has one, and a user waits for it.
+"""
 
 from __future__ import annotations
 

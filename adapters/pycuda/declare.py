@@ -11,7 +11,6 @@ from typing import Any
 
 from tle_raw.errors import Place, TLEError
 from tle_raw.fragments.adapter import Declaration
-from tle_raw.fragments.fragment import declare
 from tle_raw.fragments.signature import Signature
 from tle_raw.linker.tools.wheels import package_folder
 from tle_raw.registry import find_adapter
@@ -54,6 +53,8 @@ def declare_text(
     recipe: Recipe | None = None,
 ) -> Any:
     """A fragment of the dialect "pycuda"; with a recipe it can be launched alone, too."""
+    from tle_raw.fragments.fragment import declare  # brings Triton, which adapters load without
+
     given = {"source": text, "symbol": symbol, **options}
     folder = Path(place.file).resolve().parent if Path(place.file).exists() else Path.cwd()
     try:

@@ -9,6 +9,7 @@ from typing import Any
 from tle_raw.adapters.pycuda.declare import caller_place, clang_flags, declare_text, pycuda_headers
 from tle_raw.errors import DialectError, Row
 from tle_raw.fragments.annotations import signature_of
+from tle_raw.fragments.module_variables import variable
 from tle_raw.fragments.signature import Signature
 
 
@@ -72,8 +73,6 @@ class SourceModule:
         ------
         DialectError : no kernel is given. ReportError : it has no such variable.
         """
-        from tle_raw.fragments.module_variables import variable
-
         if kernel is None:
             raise DialectError(
                 f"nobody says in which compiled kernel the variable `{name}` is meant",

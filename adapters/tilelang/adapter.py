@@ -103,7 +103,7 @@ class TileLangAdapter:
             return f"TileLang {installed_version()}"
 
     def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
-        from tle_raw.adapters.tilelang.traced import trace_region
+        from tle_raw.adapters.tilelang.traced import trace_region  # brings Triton, which adapters load without
 
         reading = source.data
         return trace_region(
@@ -131,12 +131,12 @@ class TileLangAdapter:
         return make_whole_kernel(self, source)
 
     def can_port(self, text: str) -> bool:
-        from tle_raw.adapters.tilelang.port.port_script import is_tilelang_script
+        from tle_raw.adapters.tilelang.port.port_script import is_tilelang_script  # for `tle-raw port` only
 
         return is_tilelang_script(text)
 
     def port(self, request: PortRequest) -> Iterator[Answer]:
-        from tle_raw.adapters.tilelang.port.port_script import port_script
+        from tle_raw.adapters.tilelang.port.port_script import port_script  # for `tle-raw port` only
 
         return port_script(request)
 

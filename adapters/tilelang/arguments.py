@@ -7,7 +7,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.dtypes import dtype_of
 from tle_raw.adapters.tilelang.program import Program
-from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.adapters.tilelang.regions import constant, strides_of
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, ShapeError
 from tle_raw.fragments.dtypes import parse_dtype
 
@@ -92,8 +92,6 @@ def _check_array(program: Program, name: str, buffer: Any, array: Any, known: Ma
     shape, strides = _shape(program, buffer, array)
     wanted = tuple(_value(e, known) for e in buffer.shape)
     rows = [Row(f"shape of {name}", str(wanted), str(shape))]
-    from tle_raw.adapters.tilelang.traced.global_memory import strides as strides_of
-
     steps = tuple(_value(e, known) for e in strides_of(buffer))
     matters = [d for d, size in enumerate(wanted) if size > 1]  # the stride of a single row is never used
     rows.append(Row(f"strides of {name}", str(steps), str(strides)))

@@ -70,3 +70,13 @@ def nest_of(loop: Any) -> Iterator[Any]:
 
 def is_parallel(loop: Any) -> bool:
     return int(loop.kind) in (PARALLEL, VECTORIZED) and loop.thread_binding is None
+
+
+def strides_of(buffer: Any) -> list[Any]:
+    """A buffer's strides in elements, integers or expressions; row-major where the buffer states none."""
+    if len(buffer.strides):
+        return list(buffer.strides)
+    found: list[Any] = [1]
+    for extent in reversed(list(buffer.shape)[1:]):
+        found.insert(0, extent * found[0])
+    return found

@@ -144,7 +144,7 @@ class WholeKernel:
         return tuple(stand_ins.get(name, given) for name, given in zip(self.program.order, arguments))
 
     def _declare(self, route: str | None, tma: bool) -> Any:
-        from tle_raw.fragments.declare import declare
+        from tle_raw.fragments.declare import declare  # brings Triton, which adapters load without
 
         source = self._source
         if route == "linked" and not source.data.options.route:

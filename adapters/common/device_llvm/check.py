@@ -14,6 +14,7 @@ from tle_raw.adapters.common.device_llvm.lines import refusal
 from tle_raw.errors import CompilationFailed, Context, Place, ToolchainError, UnsupportedFeatureError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compilation import older_llvm
+from tle_raw.knobs import knobs
 from tle_raw.linker.processes.child_process import (
     CHILD_STACK,
     Finished,
@@ -122,8 +123,6 @@ def _refuse_unknown(code: str, place: Place) -> None:
 
 def _ask(asked: dict[str, Any], text: str, arch: str, start: Place, place: Place) -> tuple[dict[str, Any], str]:
     """The child's answer, and warnings; ``text`` is what the lines of messages count in."""
-    from tle_raw.knobs import knobs
-
     limits = Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)
     with temporary_folder() as folder:
         file = Path(folder, "answer.json")
@@ -167,8 +166,6 @@ def _printed_by_clang(text: str, start: Place) -> str:
         raise ToolchainError(
             "LLVM IR is checked by llvmlite or by clang, and neither is installed", hint=INSTALL
         ) from error
-    from tle_raw.knobs import knobs
-
     flags = ["--target=nvptx64-nvidia-cuda", "-x", "ir", "-S", "-emit-llvm", "-O0", "-Xclang", "-disable-llvm-passes"]
     done = run_child(
         [*clang.command, *flags, "-Wno-override-module", "-o", "-", "-"],

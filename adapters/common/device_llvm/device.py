@@ -19,6 +19,7 @@ from tle_raw.errors import DialectError, Place, TLEError
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.identity import entry_name
+from tle_raw.knobs import knobs
 from tle_raw.linker.device_code import optimise_for_device
 from tle_raw.linker.llvm.shared_memory import static_shared
 from tle_raw.linker.llvm.symbols import refuse_unlinkable
@@ -145,8 +146,6 @@ def _tried(
 
 
 def _team(output: CompilerOutput, optimised: str, bound: BoundSignature, name: str, place: Place) -> CompilerOutput:
-    from tle_raw.knobs import knobs
-
     clang = find_clang(str(knobs.cuda.clang) if knobs.cuda.clang else None)
     code = DeviceCode(replace(output, text=optimised), name, place, bool, HINT)
     return make_team(code, bound, clang, knobs.debug)

@@ -5,7 +5,7 @@ text, verify : the module, and whether llvmlite reads, verifies and prints it.
 optimise : a function to add, its name, and arch: the module as a GPU compiler leaves it at O3.
 code : a function to add, root (an MLIR module that calls it), arch, features and older: linked by the LLVM inside
 Triton, as it will be in the user's process.
-The answer, in the file that is named, is JSON too.
+The answer, in the file that is named, is JSON too. Each task imports what it needs: a process runs one or two of them.
 """
 
 import json

@@ -14,7 +14,7 @@ from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.frames import Frame
 from tle_raw.adapters.mlir.edsl.merging import as_type, filled, merge, phis
 from tle_raw.adapters.mlir.edsl.operators import SYMBOLS, binary, unary
-from tle_raw.adapters.mlir.edsl.outer import BindingObject, outer_value, wrapped
+from tle_raw.adapters.mlir.edsl.outer import BindingObject, as_dtype, outer_value, wrapped
 from tle_raw.adapters.mlir.edsl.source import MISSING
 from tle_raw.adapters.mlir.edsl.types import BOOL, INDEX, Number, Pointer, Tile, Vector
 from tle_raw.adapters.mlir.edsl.values import Conflict, StaticList, Undefined, Value, describe, is_literal
@@ -233,8 +233,6 @@ class Expressions:
         return self.emit.negate_bool(result) if isinstance(result, Value) else not result
 
     def _compare_dtypes(self, operator: ast.cmpop, left: Any, right: Any) -> bool:
-        from tle_raw.adapters.mlir.edsl.outer import as_dtype
-
         one, other = as_dtype(left), as_dtype(right)
         if one is None or other is None or not isinstance(operator, (ast.Eq, ast.NotEq)):
             self.emit.fail("dtypes are compared with dtypes, by == and !=")

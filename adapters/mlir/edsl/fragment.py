@@ -6,6 +6,7 @@ import linecache
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from tle_raw.adapters.mlir.edsl.binding_builder import BindingBuilder
@@ -20,6 +21,7 @@ from tle_raw.errors import CompilationFailed, Context, DialectError, FragmentSou
 from tle_raw.fragments.adapter import Declaration, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
+from tle_raw.knobs import knobs
 from tle_raw.target import Target
 
 TEXT = "libtriton"
@@ -53,8 +55,6 @@ def read_function(declaration: Declaration) -> Source:
     FragmentSourceError : Python does not have the function's source.
     DialectError : it has no typed signature, or uses two bindings.
     """
-    from tle_raw.knobs import knobs
-
     function = declaration.function
     if function is None:
         raise FragmentSourceError("there is no Python function")
@@ -181,8 +181,6 @@ def _binding(roots: Mapping[str, Place]) -> str:
 
 
 def _version(binding: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return version(binding.partition(".")[0].replace("_", "-")) if binding else ""
     except PackageNotFoundError:

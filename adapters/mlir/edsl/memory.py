@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
-from tle_raw.adapters.mlir.edsl.types import BOOL, I8, I32, I64, INDEX, Number, Other, Pointer, Tile, Vector
+from tle_raw.adapters.mlir.edsl.types import BOOL, I8, I32, I64, INDEX, Number, Other, Pointer, Tile, Vector, read_type
 from tle_raw.adapters.mlir.edsl.values import Value, describe
 from tle_raw.errors import Row
 
@@ -167,8 +167,6 @@ def _binding(emit: Emitter, memory: Value, indices: Sequence[object], given: obj
     if not spelling.startswith("memref<"):
         emit.mismatch("this has no elements", "a tile, a pointer or a memref", memory)
     positions = [emit.convert(emit.integer(i, "the index"), INDEX) for i in indices]
-    from tle_raw.adapters.mlir.edsl.types import read_type
-
     element = read_type(spelling[len("memref<") :].split(",")[0].rstrip(">").rpartition("x")[2])
     if given is None:
         return emit.op("memref.load", (memory, *positions), element)

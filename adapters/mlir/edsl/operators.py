@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
+from tle_raw.adapters.mlir.edsl.mathematics import apply
+from tle_raw.adapters.mlir.edsl.memory import element_pointer
 from tle_raw.adapters.mlir.edsl.types import BOOL, F32, I32, I64, Number, Pointer, Tile, Vector, meet, promote
 from tle_raw.adapters.mlir.edsl.values import Value, describe, is_literal, is_positive
 from tle_raw.errors import Row
@@ -299,8 +301,6 @@ def _power(emit: Emitter, left: object, right: object, type_: Number) -> Value:
     if not type_.is_float:
         hint = "convert the base: f32(x) ** n" if isinstance(left, Value) else "shift instead: 1 << n"
         emit.fail("an integer power needs a constant exponent from 0 to 64", _rows(left, right), hint)
-    from tle_raw.adapters.mlir.edsl.mathematics import apply
-
     return apply(emit, "pow", (_as(emit, left, type_), _as(emit, right, type_)))
 
 
@@ -335,8 +335,6 @@ def _shift(emit: Emitter, symbol: str, left: object, right: object) -> Value:
 
 
 def _pointer_arithmetic(emit: Emitter, symbol: str, left: Value, right: object) -> Any:
-    from tle_raw.adapters.mlir.edsl.memory import element_pointer
-
     if symbol in ("+", "-") and (isinstance(right, int) or (isinstance(right, Value) and _is_number(right))):
         amount = emit.integer(right, "the distance")
         if symbol == "-":

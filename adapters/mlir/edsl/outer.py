@@ -10,7 +10,7 @@ from typing import Any
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.intrinsics import Function, Intrinsic
 from tle_raw.adapters.mlir.edsl.source import MISSING
-from tle_raw.adapters.mlir.edsl.types import INDEX, NUMBERS, Number, Tile, number, read_type
+from tle_raw.adapters.mlir.edsl.types import I64, INDEX, NUMBERS, Number, Tile, number, read_type
 from tle_raw.adapters.mlir.edsl.values import StaticList, Value, describe
 from tle_raw.errors import Row, TLEError
 from tle_raw.fragments.dtypes import DType
@@ -222,8 +222,6 @@ def memref_of(emit: Emitter, tile: Value) -> Any:
         (descriptor,) = builder.create("llvm.insertvalue", (descriptor, handle), (struct,), attributes)
 
     def number_of(value: int) -> Any:
-        from tle_raw.adapters.mlir.edsl.types import I64
-
         return emit.constant(value, I64).handle
 
     put(tile.handle, 0)

@@ -12,6 +12,7 @@ from tle_raw.adapters.mlir.edsl.expressions import Expressions
 from tle_raw.adapters.mlir.edsl.merging import Edge, Environment, as_type, filled, merge_environments, phis
 from tle_raw.adapters.mlir.edsl.operators import SYMBOLS, binary
 from tle_raw.adapters.mlir.edsl.outer import BindingObject, as_dtype
+from tle_raw.adapters.mlir.edsl.printing import check
 from tle_raw.adapters.mlir.edsl.values import Value
 
 NAMES = {
@@ -282,8 +283,6 @@ class Statements(Expressions):
         self.frame.alive = False
 
     def _run_assert(self, node: ast.Assert) -> None:
-        from tle_raw.adapters.mlir.edsl.printing import check
-
         test = self.read(node.test)
         message = self.read(node.msg) if node.msg else ast.unparse(node.test)
         self.emit.node = node

@@ -26,6 +26,7 @@ from tle_raw.errors import DialectError, Place, Row, TLEError, ToolchainError, U
 from tle_raw.fragments.adapter import CompilerOutput, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import OUT
+from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import NO_VECTORS
 from tle_raw.linker.processes.run_compiler import run_compiler
 from tle_raw.linker.tools.wheels import package_folder
@@ -147,8 +148,6 @@ def compile_linked(
 
 
 def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: Target) -> CompilerOutput:
-    from tle_raw.knobs import knobs
-
     toolchain, headers = find_toolchain(), _headers()
     linked = linked_unit(source, linkable, bound, target.arch)
     headers += curand_folders(linked.unit.text, toolchain.toolkit.root)
@@ -175,8 +174,6 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
 def _command(
     toolchain: Toolchain, headers: tuple[Path, ...], place: Place, linkable: Linkable, block: Sequence[int], arch: str
 ) -> tuple[str, ...]:
-    from tle_raw.knobs import knobs
-
     settings = {str(getattr(key, "value", key)): value for key, value in linkable.pass_configs.items()}
     flags: list[str] = ["-std=c++20", "-w", *_UNROLL, *NO_VECTORS]
     for header in headers:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tle_raw.adapters.tilelang.program import variables_of
 from tle_raw.errors import ShapeError, UnsupportedFeatureError
 
 DESCRIPTORS = "tma"  # the region's parameter that holds their address
@@ -128,8 +129,6 @@ def _split(values: Sequence[int], *lengths: int) -> Iterator[tuple[int, ...]]:
 
 
 def _variables(expression: Any) -> list[Any]:
-    from tle_raw.adapters.tilelang.program import variables_of
-
     return variables_of(expression)
 
 

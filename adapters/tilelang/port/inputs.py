@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tle_raw.adapters.tilelang.port.python_text import expression, tuple_text
-from tle_raw.adapters.tilelang.program import Program
+from tle_raw.adapters.tilelang.program import Program, variables_of
 from tle_raw.fragments.signature import Signature
 
 SIZE = 512  # of what is left open
@@ -78,8 +78,6 @@ def _strides(program: Program, buffer: Any, numbers: list[int], sizes: Mapping[A
 
 def _is_stride(program: Program, variable: Any) -> bool:
     """Whether an open number is a stride only, and no size."""
-    from tle_raw.adapters.tilelang.program import variables_of
-
     shapes = [v for buffer in program.buffers.values() for extent in buffer.shape for v in variables_of(extent)]
     return not any(v.same_as(variable) for v in shapes)
 

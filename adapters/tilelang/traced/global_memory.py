@@ -11,7 +11,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.adapters.tilelang.regions import constant, strides_of
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded, shape_of
 
@@ -58,7 +58,7 @@ def address(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> tuple[core.t
         raise tracer.fail(f"global memory that is no parameter: `{buffer.name}`")
     base = _pointer_to(tracer, base, tracer.dtype(buffer.dtype))
     offset, inside = _Offset(), None
-    for index, stride, extent in zip(indices, strides(buffer), buffer.shape):
+    for index, stride, extent in zip(indices, strides_of(buffer), buffer.shape):
         index = tracer.simplify(index)
         value = _add(tracer, offset, index, stride, _is_large(buffer))
         inside = tracer.both(inside, _bounds(tracer, index, value, tracer.simplify(extent)))
@@ -76,16 +76,6 @@ def _pointer_to(tracer: Tracer, base: core.tensor, element: core.dtype) -> core.
     if base.type.element_ty == element:
         return base
     return tracer.semantic.cast(base, core.pointer_type(element, base.type.address_space))
-
-
-def strides(buffer: Any) -> list[Any]:
-    """In elements; row-major where the buffer states none."""
-    if len(buffer.strides):
-        return list(buffer.strides)
-    found: list[Any] = [1]
-    for extent in reversed(list(buffer.shape)[1:]):
-        found.insert(0, extent * found[0])
-    return found
 
 
 def _is_large(buffer: Any) -> bool:
