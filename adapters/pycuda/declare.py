@@ -53,7 +53,7 @@ def declare_text(
     recipe: Recipe | None = None,
 ) -> Any:
     """A fragment of the dialect "pycuda"; with a recipe it can be launched alone, too."""
-    from tle_raw.fragments.fragment import declare  # brings Triton, which adapters load without
+    from tle_raw.fragments.declare import declare  # brings Triton, which adapters load without
 
     given = {"source": text, "symbol": symbol, **options}
     folder = Path(place.file).resolve().parent if Path(place.file).exists() else Path.cwd()
