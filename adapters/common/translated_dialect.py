@@ -23,6 +23,7 @@ class TranslatedDialect:
 
     name: str
     base: str
+    _found: BaseAdapter | None = None
 
     def translated(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a declaration as the base takes them.
@@ -54,9 +55,14 @@ class TranslatedDialect:
         return self._base().prototype(source, signature)
 
     def _base(self) -> BaseAdapter:
+        """The base's adapter of this moment: a process may register another at any time."""
         found = find_adapter(self.base)
-        if not isinstance(found, BaseAdapter):
-            raise DialectError(
-                f"the dialect {self.name!r} cannot be built on {self.base!r}, whose adapter is another's"
-            )
-        return found
+        if found is not self._found:  # the check takes as long as finding a kernel in Triton's cache
+            if not isinstance(found, BaseAdapter):
+                raise DialectError(
+                    f"the dialect {self.name!r} is built on {self.base!r}, and the adapter {type(found).__name__} "
+                    "carries none"
+                )
+            self._found = found
+        assert self._found is not None
+        return self._found

@@ -12,7 +12,7 @@ from tle_raw.adapters.mlir.device_calls import lower_device_calls
 from tle_raw.adapters.mlir.locations import FILE, with_users_lines
 from tle_raw.adapters.mlir.upstream_functions import as_llvm_functions
 from tle_raw.errors import Place
-from tle_raw.flir.cpu.read_ttir import without_switch
+from tle_raw.linker.mlir.generic_form import SWITCH, without_switch
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 
 # Fragments reach the linker as device IR of this kind; Triton replaces both when it links them.
@@ -21,7 +21,6 @@ LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 # What a module may use for this way alone. Of math and gpu, device_calls knows the operations that it lowers.
 DIALECTS = frozenset(("builtin", "llvm", "arith", "scf", "cf", "math", "gpu", "nvvm", "ub"))
 UNKNOWN = frozenset(("scf.parallel", "scf.reduce", "scf.forall"))
-_SWITCH = "tle_print_generic"
 
 
 def lower(text: str, arch: str, place: Place | None = None) -> str:
@@ -65,7 +64,7 @@ def generic(module: Any) -> str:
     """The module in generic form: what does not verify is printed so, and such an attribute does not."""
     from triton._C.libtriton import ir
 
-    module.set_attr(_SWITCH, ir.builder(module.context).get_unit_attr())
+    module.set_attr(SWITCH, ir.builder(module.context).get_unit_attr())
     return without_switch(module.str())
 
 

@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.linker.mlir.generic_form import SWITCH, without_switch
 
-# An attribute without a dialect prefix is invalid on a module, and what does not verify is printed in generic form:
-# the one switch that all supported versions of Triton have.
-_SWITCH = "tle_print_generic"
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<\{|\}>|->|[{}()]|//[^\n]*')
 # Functions become upstream ones, so that upstream passes (lift-cf-to-scf) know them. Calls stay: inside of operations
 # that are not registered, like tt.scan, an upstream call does not verify.
@@ -36,13 +34,8 @@ def generic_text(module: Any) -> str:
     """The module in generic form, with source locations. The module itself is left unfit for more passes."""
     from triton._C.libtriton import ir as triton_ir
 
-    module.set_attr(_SWITCH, triton_ir.builder(module.context).get_unit_attr())
+    module.set_attr(SWITCH, triton_ir.builder(module.context).get_unit_attr())
     return without_switch(module.str())
-
-
-def without_switch(text: str) -> str:
-    """The module's attribute that made the printer take the generic form is taken out again."""
-    return re.sub(rf",\s*{_SWITCH}\b|\b{_SWITCH}\s*,\s*|\s*\{{\s*{_SWITCH}\s*\}}", "", text)
 
 
 def plain_attributes(text: str) -> str:
