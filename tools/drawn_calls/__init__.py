@@ -1,0 +1,1 @@
+"""The kernels whose calls ``tools/draw_call.py`` follows."""
