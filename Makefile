@@ -1,7 +1,7 @@
 # The targets that people use are explained by `make help`.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help test test-between demo lint clean
+.PHONY: help test test-fast test-between demo lint format clean
 
 # Both ends of the supported range of Triton.
 OLDEST := 3.6.0
@@ -12,9 +12,11 @@ PYTEST ?=
 
 help:
 	@echo 'make test   set up one environment per Triton version ($(OLDEST) and $(NEWEST)), check style and types, run all tests'
+	@echo 'make test-fast   a smoke of every room on Triton $(OLDEST), in less than three minutes'
 	@echo 'make test-between   the tests that touch Triton on $(BETWEEN) too: some 20 minutes each'
 	@echo 'make demo   set up an environment and run samples/demo.py, on the GPU when there is one, else on the CPU'
 	@echo 'make lint   style and types only'
+	@echo 'make format   mend what of the style can be mended'
 	@echo 'make clean  remove the environments and everything built'
 	@echo
 	@echo 'PYTHON=python3.12 picks the interpreter, JOBS=4 the number of test processes, PYTEST="-k store" more options'
@@ -29,6 +31,9 @@ test: .venv-$(OLDEST)/.ready .venv-$(NEWEST)/.ready lint
 	@echo '== tests, Triton $(NEWEST), without those that do not touch Triton'
 	@.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) -m 'not one_triton' $(PYTEST)
 
+test-fast: .venv-$(OLDEST)/.ready
+	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST) $$(grep -v '^#' tests/smoke.txt)
+
 test-between: $(BETWEEN:%=.venv-%/.ready)
 	@for triton in $(BETWEEN); do \
 	  echo "== tests, Triton $$triton, without those that do not touch Triton"; \
@@ -41,6 +46,10 @@ lint: .venv-$(OLDEST)/.ready
 	@.venv-$(OLDEST)/bin/ruff format --check --quiet --diff .
 	@echo '== types: mypy'
 	@.venv-$(OLDEST)/bin/mypy
+
+format: .venv-$(OLDEST)/.ready
+	@.venv-$(OLDEST)/bin/ruff check --fix .
+	@.venv-$(OLDEST)/bin/ruff format .
 
 demo:
 	@python=$$(tools/demo_python.sh $(OLDEST)) && "$$python" samples/demo.py
