@@ -54,11 +54,12 @@ def test_the_pictures_show_modules_that_exist():
 
 
 def test_a_call_is_drawn_from_the_modules_that_it_enters():
-    command = [sys.executable, str(ROOT / "tools/draw_call.py"), "in-the-interpreter"]
+    command = [sys.executable, str(ROOT / "tools/draw_call.py"), "linked-on-nvidia"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     folders = [folder for folder, _ in BOX.findall(done.stdout)]
-    assert "frontends/raw" in folders and "adapters/cuda" in folders and "flir/nvidia" not in folders
+    assert folders.index("frontends/raw") < folders.index("linker/llvm") < folders.index("linker/ptx")
+    assert "adapters/cuda" in folders and "emulation" not in folders
 
 
 def test_the_smoke_has_a_test_of_every_room():
