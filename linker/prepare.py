@@ -9,6 +9,7 @@ from itertools import pairwise
 from tle_raw.linker.abi import check_entry
 from tle_raw.linker.llvm.functions import read_function
 from tle_raw.linker.llvm.global_effects import GlobalEffects, global_effects
+from tle_raw.linker.llvm.no_vectors import optimised
 from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.pack_halves import pack_halves
 from tle_raw.linker.llvm.references import reachable, recursive, references
@@ -56,6 +57,8 @@ def prepare(
     inline: bool = True,
     older_llvm: bool = False,
     keep_debug_info: bool = True,
+    halves_packed: bool = True,
+    scalars_kept: bool = True,
 ) -> LinkableModule:
     """Check a fragment's LLVM IR against its ports and make it linkable.
 
@@ -65,6 +68,8 @@ def prepare(
     parameters, result : the LLVM types that the ports pass and expect.
     inline : False keeps the entry a function of its own.
     older_llvm : rewrite spellings that the LLVM of Triton 3.6 does not know.
+    halves_packed : see ``pack_halves``, which exists for speed.
+    scalars_kept : leave the compiler's request to keep scalars, see ``no_vectors``, which exists for speed too.
 
     Raises
     ------
@@ -77,7 +82,9 @@ def prepare(
     check_resolved(text, entry)
     graph = references(module)
     reached = reachable(graph, [entry])
-    linkable = pack_halves(normalise(text, keep_debug_info=keep_debug_info, older_llvm=older_llvm))
+    linkable = normalise(text, keep_debug_info=keep_debug_info, older_llvm=older_llvm)
+    linkable = pack_halves(linkable) if halves_packed else linkable
+    linkable = linkable if scalars_kept else optimised(linkable)
     return LinkableModule(
         text=privatise(linkable, entry, inline),
         entry=entry,

@@ -229,6 +229,10 @@ class VerificationError(TLEError):
     """The finished kernel does not hold what was promised: a call is left, or there are several entries."""
 
 
+class MissingPatternError(TLEError):
+    """A pass found nothing where the kernel promised something: what the compiler writes has changed."""
+
+
 class CacheError(TLEError):
     """The cache folder cannot be used at all."""
 

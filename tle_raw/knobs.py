@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from tle_raw.errors import KnobError, Row
-from tle_raw.flir.passes import pass_names
+from tle_raw.flir.passes import disabled_names, shown_names
 from tle_raw.target import target_name
 
 PREFIX = "TLE_RAW_"
@@ -227,7 +227,8 @@ class Knobs(Group):
     watch_files = Knob(switch, True, "see edits of fragment files within a running process")
     line_info = Knob(switch, True, "keep the fragment's source lines for profilers and debuggers")
     verify = Knob(switch, True, "check the finished kernel: one entry, no call left")
-    print_after = Knob(pass_names, "", "print kernels after these FLIR passes; `tle-raw inspect --passes` lists them")
+    print_after = Knob(shown_names, "", "print kernels after these FLIR passes; `tle-raw inspect --passes` lists them")
+    disable_passes = Knob(disabled_names, "", "compile without these passes, all of which exist for speed")
     debug = Knob(switch, False, "kernels on the CPU check what they do: array bounds, barriers, tiles never written")
     target = Knob[str | None](
         target_name,

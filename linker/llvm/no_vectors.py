@@ -16,5 +16,11 @@ _ATTRIBUTE = re.compile(rf"^(attributes #\d+ = \{{.*?) {UNPACKED}\b", re.MULTILI
 
 
 def optimised(text: str) -> str:
-    """The optimised module, for code generation."""
+    """The optimised module, for code generation: without the attribute, and else as it was."""
     return _ATTRIBUTE.sub(r"\1", text)
+
+
+def keeps_scalars(text: str) -> bool:
+    """Whether any function of a module has the attribute, wherever it stands."""
+    lines = text.splitlines() if UNPACKED in text else ()
+    return any(UNPACKED in line for line in lines if line.startswith(("attributes #", "define ", "declare ")))

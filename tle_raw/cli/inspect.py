@@ -35,7 +35,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="a value for a name of the signature: -D M=64 -D T=f16",
     )
     parser.add_argument("--llvm", action="store_true", help="print the LLVM IR, too")
-    parser.add_argument("--passes", action="store_true", help="list the passes that TLE_RAW_PRINT_AFTER takes")
+    parser.add_argument(
+        "--passes",
+        action="store_true",
+        help="list all passes, in order: those that TLE_RAW_PRINT_AFTER and TLE_RAW_DISABLE_PASSES take are marked",
+    )
     parser.add_argument("--dialect", action="store_true", help="print the documentation of the TLE dialect")
     parser.set_defaults(run=run, parser=parser)
 
@@ -50,13 +54,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _passes() -> Iterator[str]:
-    for title, names in (
-        ("Kernels with regions, all targets", passes.VIEW),
-        ("Kernels with regions, cuda", passes.NVIDIA),
-        ("All kernels, cpu", passes.CPU),
-    ):
+    """A table for each pipeline."""
+    yield "p: TLE_RAW_PRINT_AFTER shows what it made; d: it exists for speed, and TLE_RAW_DISABLE_PASSES takes it."
+    for title, pipeline in passes.PIPELINES.items():
         yield f"{title}:"
-        yield from columns(list(names.items()))
+        yield from columns([_row(each) for each in pipeline])
+
+
+def _row(each: passes.Pass) -> tuple[str, ...]:
+    marks = ("p" if each.can_be_shown else "-") + ("d" if each.for_speed else "-")
+    return each.name, each.stage, marks, f"tle_raw/{each.file}", each.does
 
 
 def _dialect() -> Iterator[str]:

@@ -129,6 +129,7 @@ class Fragment(ConstexprFunction):
         self._stamps = FileStamps(())
         self._stamped_files: tuple[Path, ...] = ()
         self._key: str | None = None
+        self._disabled = ""  # knobs.disable_passes when the key was made
         self._has_given_key = False
         self._lock = ThreadLock(self._forget_key)
         self.inline = inline
@@ -328,8 +329,16 @@ class Fragment(ConstexprFunction):
         return self._key is not None
 
     def is_stale(self) -> bool:
-        """Whether a file looks different from when the key was made. Cheap: asked before every launch."""
-        return self._stamps.are_stale()
+        """Whether a file looks different from when the key was made, or other passes are disabled.
+
+        Cheap: asked before every launch.
+        """
+        return self.has_other_passes or self._stamps.are_stale()
+
+    @property
+    def has_other_passes(self) -> bool:
+        """Whether ``knobs.disable_passes`` says something else than when the key was made."""
+        return self._disabled != knobs.disable_passes
 
     def refresh(self) -> bool:
         """Read the files again if one of them changed since the key was made; True when the key changed.
@@ -379,6 +388,7 @@ class Fragment(ConstexprFunction):
 
     def _compute_key(self) -> str:
         try:
+            self._disabled = knobs.disable_passes
             self._read()
             self._compiler = compiler_identity(self._adapter)
         except TLEError as e:
@@ -394,6 +404,7 @@ class Fragment(ConstexprFunction):
             self.signature,
             self.inline,
             self.ordered,
+            self._disabled,
             *sorted(self._stamps.digests),
         )
 

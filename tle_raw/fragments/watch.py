@@ -49,7 +49,7 @@ class _BeforeLaunch:
         if self.user is None:
             return
         for fragment in self.user.fragments:
-            if fragment.is_stale() and knobs.watch_files:
+            if fragment.is_stale() and (knobs.watch_files or fragment.has_other_passes):
                 refresh(self.user.fragments)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from tle_raw.errors import LaunchError
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compiled import CompiledFragment
+from tle_raw.knobs import knobs
 from tle_raw.linker.prepare import LinkableModule, prepare
 from tle_raw.reports.values import KernelReport
 
@@ -19,7 +20,8 @@ class Nvidia:
     name = "cuda"
 
     def settings(self) -> tuple[object, ...]:
-        return ()
+        """The edits for speed that are left out."""
+        return _disabled()
 
     def prepare(
         self, output: CompilerOutput, bound: BoundSignature, *, inline: bool, older_llvm: bool
@@ -31,6 +33,8 @@ class Nvidia:
             result=bound.entry_result,
             inline=inline,
             older_llvm=older_llvm,
+            halves_packed="pack-halves" not in _disabled(),
+            scalars_kept="keep-scalars" not in _disabled(),
         )
 
     def add_stages(self, stages: dict[str, Any], options: Any, capability: int) -> None:
@@ -53,3 +57,7 @@ class Nvidia:
         grid: Sequence[int],
     ) -> list[Any]:
         raise LaunchError("a region runs at once on the CPU only")
+
+
+def _disabled() -> tuple[str, ...]:
+    return tuple(knobs.disable_passes.split(","))

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy
 
-from tle_raw.flir.cpu.lower_to_llvm import lower_to_llvm, parse, run_passes
+from tle_raw.flir.cpu.lower_to_llvm import lower_to_llvm, parse
+from tle_raw.flir.cpu.upstream_passes import run_passes
 from tle_raw.flir.cpu.vectorise import vectorise
 from tle_raw.host.code import assemble, link_host_code
 from tle_raw.host.loader import load_object

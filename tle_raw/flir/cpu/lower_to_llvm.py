@@ -1,42 +1,47 @@
-"""From the Linalg form to LLVM IR: one pipeline that reads top to bottom."""
+"""From the Linalg form to LLVM IR: the passes of ``tle_raw.flir.passes.CPU`` for the stage ``llvmir``."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from tle_raw.errors import CompilationFailed
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.block_matmul import block_matmul
 from tle_raw.flir.cpu.common_divisor import multiply_by_reciprocals
+from tle_raw.flir.cpu.keep_rounding import keep_rounding
 from tle_raw.flir.cpu.math_functions import expand_math
 from tle_raw.flir.cpu.place_buffers import place_buffers
 from tle_raw.flir.cpu.prefetch import prefetch_next
 from tle_raw.flir.cpu.stream_stores import stream_stores
+from tle_raw.flir.cpu.upstream_passes import (
+    convert_to_llvm,
+    emulate_small_floats,
+    expand_arithmetic,
+    translate_to_llvmir,
+)
 from tle_raw.flir.cpu.vectorise import vectorise
 from tle_raw.flir.cpu.vectorise.operations import walk
-from tle_raw.flir.print_after import print_after, print_module_after
+from tle_raw.flir.passes import CPU
+from tle_raw.flir.print_after import with_locations
+from tle_raw.flir.run_stage import run_stage
 
-# bf16 has no arithmetic on most hosts: it is done in f32 and rounded back, operation by operation.
-_EMULATE_SMALL_FLOATS = "func.func(arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32})"
-_EXPAND_ARITHMETIC = "arith-expand{include-bf16=true include-min-max-f=false}"
 # Products of tiles.
 _PRODUCTS = ("linalg.matmul", "linalg.batch_matmul")
 # Non-temporal stores of vectors came with AVX.
 _STREAMS = 32
 # Divisions of vectors as wide as these take four times as long as the operations that can take their place.
 _DIVIDES_SLOWLY = 64
-# Strided metadata is expanded before the affine maps that it makes are lowered.
-_TO_LLVM_DIALECT = """
-    func.func(convert-linalg-to-loops),
-    expand-strided-metadata, lower-affine,
-    convert-vector-to-scf, convert-scf-to-cf,
-    convert-math-to-llvm, convert-math-to-libm, convert-vector-to-llvm,
-    finalize-memref-to-llvm, convert-arith-to-llvm, convert-index-to-llvm, convert-cf-to-llvm, convert-func-to-llvm,
-    convert-ub-to-llvm, reconcile-unrealized-casts
-"""
 
 
-def lower_to_llvm(module: Any, *, vector_bytes: int, fma: bool = True, metadata: dict[str, Any] | None = None) -> str:
+def lower_to_llvm(
+    module: Any,
+    *,
+    vector_bytes: int,
+    fma: bool = True,
+    metadata: dict[str, Any] | None = None,
+    disabled: Collection[str] = (),
+) -> str:
     """Lower a kernel in the Linalg form to LLVM IR text, without target triple and data layout.
 
     Parameters
@@ -46,6 +51,7 @@ def lower_to_llvm(module: Any, *, vector_bytes: int, fma: bool = True, metadata:
     fma : whether the host has fused multiply-add.
     metadata : receives ``scratch_bytes``, the scratch memory that one worker needs, and ``streamed``, what
         ``stream_stores`` says.
+    disabled : names of passes that exist for speed, and are left out.
 
     Raises
     ------
@@ -54,57 +60,90 @@ def lower_to_llvm(module: Any, *, vector_bytes: int, fma: bool = True, metadata:
     """
     ir = mlir()
     if not isinstance(module, str):
-        return _lower(module, vector_bytes, fma, metadata)
+        return _lower(module, vector_bytes, fma, metadata, disabled)
     with ir.Context(), ir.Location.unknown():
-        return _lower(parse(module), vector_bytes, fma, metadata)
+        return _lower(parse(module), vector_bytes, fma, metadata, disabled)
 
 
-def _lower(module: Any, vector_bytes: int, fma: bool, metadata: dict[str, Any] | None) -> str:
-    from torch_mlir.dialects import llvm
-
+def _lower(
+    module: Any, vector_bytes: int, fma: bool, metadata: dict[str, Any] | None, disabled: Collection[str]
+) -> str:
     with module.context, mlir().Location.unknown():
-        multiplies = any(op.name in _PRODUCTS for op in walk(module.operation))
-        block_matmul(module, vector_bytes=vector_bytes)
-        print_module_after("block-matmul", module)
-        vectorise(module, vector_bytes=vector_bytes)
-        print_module_after("vectorise", module)
-        # A product's programs read the same rows again: what is next is in the cache, and the bandwidth is not.
-        if not multiplies:
-            prefetch_next(module)
-        streamed = stream_stores(module) if vector_bytes >= _STREAMS else None
-        if fma and vector_bytes >= _DIVIDES_SLOWLY:
-            multiply_by_reciprocals(module)
-        print_module_after("multiply-by-reciprocals", module)
-        scratch_bytes = place_buffers(module)
-        print_module_after("place-buffers", module)
-        expand_math(module, fma=fma)
-        print_module_after("expand-math", module)
-        run_passes(module, _EMULATE_SMALL_FLOATS)
-        print_module_after("emulate-small-floats", module)
-        keep_rounding(module)
-        print_module_after("keep-rounding", module)
-        run_passes(module, _EXPAND_ARITHMETIC)
-        print_module_after("expand-arithmetic", module)
-        run_passes(module, _TO_LLVM_DIALECT)
-        print_module_after("convert-to-llvm", module)
-        text = llvm.translate_module_to_llvmir(module.operation)
-        print_after("translate-to-llvmir", text)
+        lowering = Lowering(module, vector_bytes, fma)
+        run_stage(CPU, "llvmir", lowering, disabled)
     if metadata is not None:
-        metadata["scratch_bytes"] = scratch_bytes
-        metadata["streamed"] = streamed
-    return text
+        metadata["scratch_bytes"] = lowering.scratch_bytes
+        metadata["streamed"] = lowering.streamed
+    return lowering.llvm_ir
 
 
-def keep_rounding(module: Any) -> None:
-    """Take the leave to contract from conversions: a bf16 between two operations is rounded to bf16."""
-    ir = mlir()
+class Lowering:
+    """One module on its way to LLVM IR, with a method for each pass: see ``run_stage``."""
 
-    def visit(op: Any) -> Any:
-        if op.name in ("arith.extf", "arith.truncf") and "fastmath" in op.attributes:
-            op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<none>")
-        return ir.WalkResult.ADVANCE
+    def __init__(self, module: Any, vector_bytes: int, fma: bool) -> None:
+        self.module, self.vector_bytes, self.fma = module, vector_bytes, fma
+        self.multiplies = any(op.name in _PRODUCTS for op in walk(module.operation))
+        self.scratch_bytes = 0
+        self.streamed: dict[str, Any] | None = None
+        self.llvm_ir = ""
 
-    module.operation.walk(visit)
+    def text(self) -> str:
+        return self.llvm_ir or with_locations(self.module)
+
+    def block_matmul(self) -> int:
+        block_matmul(self.module, vector_bytes=self.vector_bytes)
+        return 1
+
+    def vectorise(self) -> int:
+        vectorise(self.module, vector_bytes=self.vector_bytes)
+        return 1
+
+    def prefetch(self) -> int | None:
+        # A product's programs read the same rows again: what is next is in the cache, and the bandwidth is not.
+        if self.multiplies:
+            return None
+        prefetch_next(self.module)
+        return 1
+
+    def stream_stores(self) -> int | None:
+        if self.vector_bytes < _STREAMS:
+            return None
+        self.streamed = stream_stores(self.module)
+        return 1
+
+    def multiply_by_reciprocals(self) -> int | None:
+        if not self.fma or self.vector_bytes < _DIVIDES_SLOWLY:
+            return None
+        multiply_by_reciprocals(self.module)
+        return 1
+
+    def place_buffers(self) -> int:
+        self.scratch_bytes = place_buffers(self.module)
+        return 1
+
+    def expand_math(self) -> int:
+        expand_math(self.module, fma=self.fma)
+        return 1
+
+    def emulate_small_floats(self) -> int:
+        emulate_small_floats(self.module)
+        return 1
+
+    def keep_rounding(self) -> int:
+        keep_rounding(self.module)
+        return 1
+
+    def expand_arithmetic(self) -> int:
+        expand_arithmetic(self.module)
+        return 1
+
+    def convert_to_llvm(self) -> int:
+        convert_to_llvm(self.module)
+        return 1
+
+    def translate_to_llvmir(self) -> int:
+        self.llvm_ir = translate_to_llvmir(self.module)
+        return 1
 
 
 def parse(text: str) -> Any:
@@ -119,20 +158,3 @@ def parse(text: str) -> Any:
         return ir.Module.parse(text)
     except ir.MLIRError as e:
         raise CompilationFailed("MLIR cannot read the kernel", log=str(e)) from e
-
-
-def run_passes(module: Any, passes: str) -> None:
-    """Run upstream passes over a module in place; ``passes`` is their textual pipeline.
-
-    Raises
-    ------
-    CompilationFailed : a pass fails.
-    """
-    from torch_mlir.passmanager import PassManager
-
-    ir = mlir()
-    pipeline = f"builtin.module({' '.join(passes.split())})"
-    try:
-        PassManager.parse(pipeline, context=module.context).run(module.operation)
-    except ir.MLIRError as e:
-        raise CompilationFailed("MLIR cannot lower the kernel", log=str(e)) from e

@@ -7,7 +7,13 @@ import re
 from tle_raw.flir.nvidia.replace_ports import MEMORY, NOTE, Spelling
 from tle_raw.linker.mlir.text import OPERATION, read_operation
 
+_NOTED = f'libname = "{NOTE}'
 _NOTE = re.compile(rf'libname = "{re.escape(NOTE)}\.([a-z.]+)"')
+
+
+def has_notes(lines: list[str]) -> bool:
+    """Whether any call waits for barriers. As unlike as can be to how ``insert_barriers`` finds them."""
+    return any(_NOTED in line for line in lines)
 
 
 def insert_barriers(lines: list[str], spelling: Spelling) -> str:

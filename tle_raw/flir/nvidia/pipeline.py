@@ -1,24 +1,17 @@
-"""What FLIR does inside Triton's stages for NVIDIA GPUs: it reads top to bottom.
+"""What FLIR does inside Triton's stages for NVIDIA GPUs.
 
-A module without regions goes through untouched. With regions:
-
-ttgir : convert to TritonGPU, read the ports, check where they stand, compile their fragments, place their buffers,
-        put memory and calls in their place; then Triton's own stage runs on the result, and the barriers are put in.
-llir  : hand the fragments' modules to Triton's own linker and optimiser; align the dynamic shared memory.
-ptx   : say zeros so that ptxas sees them, spread divisions between stores; verify that the promise holds.
-cubin : what ptxas refuses is told at the fragment's line.
+``tle_raw.flir.passes.NVIDIA`` is the pipeline: it reads top to bottom, and each of its passes names its file. Here is
+how they are joined to Triton's stages and how each is called, in the same order. A module without regions goes through
+untouched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import triton
-from triton._C.libtriton import ir, passes
 
 from tle_raw.errors import TLEError
 from tle_raw.flir.compile_fragments import compile_fragments
@@ -32,27 +25,31 @@ from tle_raw.flir.nvidia.check_regions import (
     check_not_specialised,
     check_warps,
 )
+from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
-from tle_raw.flir.nvidia.insert_barriers import insert_barriers
-from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice, may_need_libdevice
+from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
+from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
+from tle_raw.flir.nvidia.link_fragments import link_fragments
+from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
+from tle_raw.flir.nvidia.parse_module import parse_module
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
-from tle_raw.flir.nvidia.place_buffers import place_buffers
+from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
-from tle_raw.flir.print_after import print_after
+from tle_raw.flir.passes import NVIDIA, NVIDIA_TRACED
 from tle_raw.flir.record_regions import record_regions
+from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages
 from tle_raw.flir.view import add_view
 from tle_raw.fragments.compiled import CompiledFragment
-from tle_raw.fragments.fragment import fragment_by_identity
+from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 from tle_raw.knobs import knobs
-from tle_raw.linker.llvm.no_vectors import optimised
+from tle_raw.linker.llvm.no_vectors import keeps_scalars, optimised
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.mlir.text import value_uses
-from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.linker.ptx.pair_words import pair_words
 from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
@@ -63,169 +60,282 @@ from tle_raw.target import Target
 
 Stage = Callable[[Any, dict], Any]
 MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
-
-
-@dataclass
-class _Module:
-    """What one compilation knows of its regions, from stage to stage."""
-
-    regions: list[Region] = field(default_factory=list)
-    compiled: list[CompiledFragment] = field(default_factory=list)
-    threads: int = 0  # of the block, where the regions alone decide it
+SPELLING = spelling_of((MAJOR, MINOR))
+# Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.
+_BRANCHES = (" scf.", " cf.")
 
 
 def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None:
     """Wrap the stages of one compilation."""
     traced_regions.begin()
-    module = _Module()
-    for name, wrap in (("ttgir", _ttgir), ("llir", _llir), ("ptx", _ptx), ("cubin", _cubin)):
+    compilation = Compilation(options, capability)
+    for name in ("ttgir", "llir", "ptx", "cubin"):
         if name in stages:
-            stages[name] = wrap(stages[name], module, options, capability)
+            stages[name] = _joined(name, stages[name], compilation)
     guard_stages(stages)
     begin_compilation("cuda", stages, options, add_view)
 
 
-def _ttgir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
-    def ttgir(source, metadata):
-        end_compilation()
-        if not holds_ports(text := source.str_nodebug()):
-            source = _order_traced(source) if is_border(text) else source
-            traced_regions.describe(metadata)
-            return stock(source, metadata)
-        _convert(source, options, capability)
-        text = source.str()
-        print_after("convert-to-ttgpuir", text)
-        lines = text.splitlines()
-        module.regions = regions = read_regions(lines)
-        blocks = [fragment_by_identity(region.record.fragment).block for region in regions]
-        declared = exact_block(lines, blocks)
-        _check(regions, options, declared)
-        check_not_specialised(lines, regions, capability)
-        module.compiled = compile_fragments([r.record for r in regions], Target("cuda", capability))
-        check_alone(lines, regions, module.compiled)
-        module.threads = exact_block(lines, [*blocks, *(fragment.block for fragment in module.compiled)])
-        if not module.threads:
-            if declared:  # what the compilers wrote for is another block: then the launch's counts after all
-                _check(regions, options, 0)
-            for region, fragment in zip(regions, module.compiled):
-                check_compiled(region, fragment, options)
-        missing = missing_barriers(lines, regions, module.compiled)
-        place_in_text(lines, missing, spelling_of((MAJOR, MINOR)).memory_barrier)
-        traced_regions.describe(metadata)
-        placements = place_buffers(regions, partial(value_uses, lines))
-        place_barriers(regions, placements, module.compiled, missing)
-        pin_barriers(lines, regions, placements, module.compiled)
-        text = replace_ports(lines, regions, placements, module.compiled, spelling_of((MAJOR, MINOR)))
-        text = limit_registers(text, module.compiled, options)
-        print_after("replace-ports", text)
-        result = stock(_parse(text, source.context), metadata)
-        if all(placement.pinned for placement in placements):
-            return result
-        lines = result.str().splitlines()
-        check_order(lines, regions, module.compiled)
-        text = insert_barriers(lines, spelling_of((MAJOR, MINOR)))
-        print_after("insert-barriers", text)
-        return _parse(text, source.context)
+def _joined(name: str, own: Stage, compilation: Compilation) -> Stage:
+    """A stage that runs our passes with Triton's ``own`` among them, or that alone where there is no region."""
 
-    return ttgir
+    def joined(source: Any, metadata: dict[str, Any]) -> Any:
+        compilation.enter(own, source, metadata)
+        if name == "ttgir":
+            end_compilation()
+            text = source.str_nodebug()
+            compilation.has_regions = holds_ports(text)
+            if not compilation.has_regions:
+                if is_border(text):
+                    run_stage(NVIDIA_TRACED, name, compilation)
+                traced_regions.describe(metadata)
+        if not compilation.has_regions:
+            return own(compilation.module, metadata)
+        run_stage(NVIDIA, name, compilation, compilation.disabled)
+        return compilation.module
+
+    joined.__name__ = name
+    return joined
 
 
-def _llir(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
-    def llir(source, metadata):
-        if not module.regions:
-            return stock(source, metadata)
-        before = source.str()  # the stage works on the module in place
-        without_libdevice = not may_need_libdevice(before)
-        text = _link(stock, source, metadata, module, options, without_libdevice)
-        if without_libdevice and calls_libdevice(text):
-            text = _link(stock, _parse(before, source.context), metadata, module, options, False)
-        text = optimised(text)
-        print_after("link-fragments", text)
-        check_warps(metadata["num_warps"], module.regions, options)
-        if module.threads:
-            text = with_block(text, module.threads)
-            metadata["num_warps"] = module.threads // WARP
-        check_shared_memory(metadata["shared"] or 0, module.compiled, capability)
-        metadata["shared"] = asked_of_driver(metadata["shared"] or 0, module.compiled, capability)
-        if needs_alignment(capability, module.compiled):
-            text = dynamic_shared_alignment(text)
-            print_after("align-shared-memory", text)
-        metadata["tle_raw"] = record_regions([r.record for r in module.regions], module.compiled)
-        return text
+class Compilation:
+    """One kernel from stage to stage, with a method for each pass: see ``run_stage``."""
 
-    return llir
+    def __init__(self, options: Any, capability: int) -> None:
+        self.options, self.capability = options, capability
+        self.disabled = frozenset(knobs.disable_passes.split(","))
+        self.has_regions = False
+        self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
+        self.regions: list[Region] = []
+        self.compiled: list[CompiledFragment] = []
+        self.declared = 0  # threads of the block, where the regions' declarations alone decide it
+        self.threads = 0  # the same with what their compilers decided
+        self.missing: set[Barrier] = set()
+        self.placements: list[Placement] = []
+        self.has_branches = False
+        self.without_libdevice = False
 
+    def enter(self, own: Stage, source: Any, metadata: dict[str, Any]) -> None:
+        """Begin a stage: Triton's ``own``, and what it would get. ``module`` is that, and then what comes of it."""
+        self.own, self.module, self.metadata = own, source, metadata
+        self.context = getattr(source, "context", None)
+        self.lines = []
 
-def _link(stock: Stage, source: Any, metadata: dict, module: _Module, options: Any, without_libdevice: bool) -> str:
-    """Triton's own stage with the fragments among its libraries.
+    def text(self) -> str:
+        if self.lines:
+            return "\n".join(self.lines)
+        return self.module if isinstance(self.module, str) else self.module.str()
 
-    The options are frozen and their cache key is made already: the fragments are in it by their own keys.
-    """
-    own_libraries = options.extern_libs
-    # The fragments come first: of each library only those functions are linked that the ones before it call.
-    libraries = {f"tle_raw_{f.entry}": str(f.path) for f in module.compiled}
-    libraries |= {name: path for name, path in own_libraries if not (without_libdevice and name == LIBRARY)}
-    object.__setattr__(options, "extern_libs", tuple(libraries.items()))
-    try:
-        return stock(source, metadata)
-    finally:
-        object.__setattr__(options, "extern_libs", own_libraries)
+    @property
+    def fragments(self) -> list[Fragment]:
+        return [fragment_by_identity(region.record.fragment) for region in self.regions]
 
+    @property
+    def are_all_pinned(self) -> bool:
+        """No call waits for its barriers: nothing is left to be done when Triton's stage has run."""
+        return all(placement.pinned for placement in self.placements)
 
-def _ptx(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
-    def ptx(source, metadata):
-        text = stock(source, metadata)
-        if not module.regions:
-            return text
-        text = spread_divisions(pair_words(zero_accumulators(text)))
-        refuse_indirect_calls(text, module.regions, module.compiled)
-        if knobs.verify:
-            inlined = {f.entry: f.inline for f in module.compiled}
-            verify_kernel(text, None, inlined=inlined)
-        return text
+    # --- ttgir ------------------------------------------------------------------------------------------------
 
-    return ptx
+    def order_traced_regions(self) -> int:
+        lines = self.module.str().splitlines()
+        place_in_text(lines, missing_barriers(lines), SPELLING.memory_barrier)
+        self.module = parse_module("\n".join(lines), self.context)
+        return 1
 
+    def convert_to_ttgpuir(self) -> int:
+        convert_to_ttgpuir(self.module, self.options, self.capability)
+        return 1
 
-def _cubin(stock: Stage, module: _Module, options: Any, capability: int) -> Stage:
-    def cubin(source, metadata):
-        if not module.regions:
-            return stock(source, metadata)
-        with explained_refusals(source, module.regions, module.compiled):
-            return stock(source, metadata)
+    def read_ports(self) -> int:
+        self.lines = self.module.str().splitlines()
+        self.regions = read_regions(self.lines)
+        return len(self.regions)
 
-    return cubin
+    def declared_block(self) -> int:
+        self.declared = exact_block(self.lines, [fragment.block for fragment in self.fragments])
+        return 1
 
+    def check_launch(self) -> int:
+        self._check_launch(self.declared)
+        return 1
 
-def _order_traced(source: Any) -> Any:
-    """A module whose regions are all traced, with the barriers between them and the code around."""
-    lines = source.str().splitlines()
-    place_in_text(lines, missing_barriers(lines), spelling_of((MAJOR, MINOR)).memory_barrier)
-    return _parse("\n".join(lines), source.context)
+    def check_not_specialised(self) -> int:
+        check_not_specialised(self.lines, self.regions, self.capability)
+        return 1
 
+    def compile_fragments(self) -> int:
+        records = [region.record for region in self.regions]
+        self.compiled = compile_fragments(records, Target("cuda", self.capability))
+        return 1
 
-def _convert(source: Any, options: Any, capability: int) -> None:
-    """Give every tensor its layout. Triton's own stage starts with the same pass, which is idempotent."""
-    manager = ir.pass_manager(source.context)
-    passes.ttir.add_convert_to_ttgpuir(manager, f"cuda:{capability}", options.num_warps, 32, options.num_ctas)
-    manager.run(source, "tle_raw_convert")
+    def check_alone(self) -> int:
+        check_alone(self.lines, self.regions, self.compiled)
+        return 1
 
+    def compiled_block(self) -> int:
+        declared = [fragment.block for fragment in self.fragments]
+        self.threads = exact_block(self.lines, [*declared, *(fragment.block for fragment in self.compiled)])
+        return 1
 
-def _parse(text: str, context: Any) -> Any:
-    """libtriton reads IR from files only."""
-    with temporary_folder() as folder:
-        file = Path(folder, "module.ttgir")
-        file.write_text(text, encoding="utf-8")
-        module = ir.parse_mlir_module(str(file), context)
-    module.context = context
-    return module
+    def check_compiled(self) -> int | None:
+        if self.threads:
+            return None
+        if self.declared:  # what the compilers wrote for is another block: then the launch's counts after all
+            self._check_launch(0)
+        for region, fragment in zip(self.regions, self.compiled):
+            check_compiled(region, fragment, self.options)
+        return 1
 
+    def decide_barriers(self) -> int:
+        self.missing = missing_barriers(self.lines, self.regions, self.compiled)
+        return 1
 
-def _check(regions: Iterable[Region], options: Any, threads: int) -> None:
-    for region in regions:
-        fragment = fragment_by_identity(region.record.fragment)
-        try:
-            check_launch(region, fragment, options, threads)
-        except TLEError as e:
-            e.at(fragment=region.record.bound.name, source=fragment.place, call_site=region.record.call_site)
-            raise
+    def order_regions(self) -> int:
+        place_in_text(self.lines, self.missing, SPELLING.memory_barrier)
+        traced_regions.describe(self.metadata)
+        return 1
+
+    def place_buffers(self) -> int:
+        self.placements = place_buffers(self.regions, partial(value_uses, self.lines))
+        return 1
+
+    def place_barriers(self) -> int:
+        place_barriers(self.regions, self.placements, self.compiled, self.missing)
+        return 1
+
+    def pin_barriers(self) -> int:
+        pin_barriers(self.lines, self.regions, self.placements, self.compiled)
+        return 1
+
+    def replace_ports(self) -> int:
+        self._take(replace_ports(self.lines, self.regions, self.placements, self.compiled, SPELLING))
+        return len(self.regions)
+
+    def limit_registers(self) -> int | None:
+        if not any(fragment.register_limit for fragment in self.compiled):
+            return None
+        return self._edit(limit_registers(self.module, self.compiled, self.options))
+
+    def triton_ttgir(self) -> int:
+        self.module = self.own(parse_module(self.module, self.context), self.metadata)
+        return 1
+
+    def check_order(self) -> int | None:
+        if self.are_all_pinned:
+            return None
+        self.lines = self.module.str().splitlines()
+        check_order(self.lines, self.regions, self.compiled)
+        return 1
+
+    def insert_barriers(self) -> int | None:
+        if self.are_all_pinned:
+            return None
+        promised, before = has_notes(self.lines), self.text()
+        self._take(insert_barriers(self.lines, SPELLING))
+        changed = self.module != before
+        self.module = parse_module(self.module, self.context)
+        return int(changed) if promised else None
+
+    # --- llir -------------------------------------------------------------------------------------------------
+
+    def leave_out_libdevice(self) -> int:
+        self.without_libdevice = not may_need_libdevice(self.module.str())
+        return 1
+
+    def link_fragments(self) -> int:
+        before = self.module.str()  # the stage works on the module in place
+        self.has_branches = any(branch in before for branch in _BRANCHES)
+        self.module = link_fragments(
+            self.own,
+            self.module,
+            self.metadata,
+            self.compiled,
+            self.options,
+            before=before,
+            without_libdevice=self.without_libdevice,
+        )
+        return 1
+
+    def keep_scalars(self) -> int | None:
+        """A kernel that always runs its regions takes the attribute over from theirs."""
+        promised = not self.has_branches and any(keeps_scalars(fragment.text) for fragment in self.compiled)
+        return self._edit(optimised(self.module)) or (0 if promised or keeps_scalars(self.module) else None)
+
+    def check_warps(self) -> int:
+        check_warps(self.metadata["num_warps"], self.regions, self.options)
+        return 1
+
+    def launch_exact_block(self) -> int | None:
+        if not self.threads:
+            return None
+        self.metadata["num_warps"] = self.threads // WARP
+        return self._edit(with_block(self.module, self.threads))
+
+    def check_shared_memory(self) -> int:
+        dynamic = self.metadata["shared"] or 0
+        check_shared_memory(dynamic, self.compiled, self.capability)
+        self.metadata["shared"] = asked_of_driver(dynamic, self.compiled, self.capability)
+        return 1
+
+    def align_shared_memory(self) -> int | None:
+        if not needs_alignment(self.capability, self.compiled):
+            return None
+        self._edit(dynamic_shared_alignment(self.module))
+        return 1
+
+    def record_regions(self) -> int:
+        self.metadata["tle_raw"] = record_regions([region.record for region in self.regions], self.compiled)
+        return 1
+
+    # --- ptx --------------------------------------------------------------------------------------------------
+
+    def triton_ptx(self) -> int:
+        self.module = self.own(self.module, self.metadata)
+        return 1
+
+    def zero_accumulators(self) -> int:
+        return self._edit(zero_accumulators(self.module))
+
+    def pair_words(self) -> int:
+        return self._edit(pair_words(self.module))
+
+    def spread_divisions(self) -> int:
+        return self._edit(spread_divisions(self.module))
+
+    def refuse_indirect_calls(self) -> int:
+        refuse_indirect_calls(self.module, self.regions, self.compiled)
+        return 1
+
+    def verify_kernel(self) -> int | None:
+        if not knobs.verify:
+            return None
+        verify_kernel(self.module, None, inlined={fragment.entry: fragment.inline for fragment in self.compiled})
+        return 1
+
+    # --- cubin ------------------------------------------------------------------------------------------------
+
+    def explain_refusals(self) -> int:
+        with explained_refusals(self.module, self.regions, self.compiled):
+            self.module = self.own(self.module, self.metadata)
+        return 1
+
+    # ----------------------------------------------------------------------------------------------------------
+
+    def _take(self, text: str) -> None:
+        """The whole module in place of its lines."""
+        self.module, self.lines = text, []
+
+    def _edit(self, text: str) -> int:
+        """Put an edited text in the module's place: 1 where that changes it."""
+        changed = text != self.module
+        self.module = text
+        return int(changed)
+
+    def _check_launch(self, threads: int) -> None:
+        for region, fragment in zip(self.regions, self.fragments):
+            try:
+                check_launch(region, fragment, self.options, threads)
+            except TLEError as e:
+                e.at(fragment=region.record.bound.name, source=fragment.place, call_site=region.record.call_site)
+                raise

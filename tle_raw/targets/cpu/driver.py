@@ -16,6 +16,8 @@ from tle_raw.targets.cpu.selection import Selection
 WARP_SIZE = 32  # fragments of CUDA see num_warps * 32 threads
 # torch numbers the CPU -1. Kernels are kept per device, so that those with checks count as another device's.
 DEVICE, DEVICE_WITH_CHECKS = -1, -2
+# The same for kernels that are compiled without some passes, by which ones and by whether there are checks.
+_DEVICES_WITHOUT: dict[tuple[str, bool], int] = {}
 STREAM = 0
 
 CPP_TYPES = {
@@ -63,6 +65,9 @@ class CpuDriver(DriverBase):
         return GPUTarget("cpu", host_cpu().name, WARP_SIZE)
 
     def get_current_device(self) -> int:
+        disabled = knobs.disable_passes
+        if disabled:
+            return _DEVICES_WITHOUT.setdefault((disabled, knobs.debug), DEVICE_WITH_CHECKS - 1 - len(_DEVICES_WITHOUT))
         return DEVICE_WITH_CHECKS if knobs.debug else DEVICE
 
     def set_current_device(self, device: int) -> None:

@@ -27,6 +27,7 @@ class CpuOptions:
     debug: bool = False
     sanitize_overflow: bool = True
     debug_checks: bool = False  # knobs.debug: what the kernel does is checked while it runs
+    disabled_passes: str = ""  # knobs.disable_passes: those that exist for speed and are left out
     extern_libs: Any = ()
     ir_override: str | None = None
     text_override: str | None = None  # an `ir_override` of one of our own stages
@@ -75,7 +76,7 @@ def read_options(given: dict[str, Any], arch: str) -> CpuOptions:
     """
     known = {field.name for field in fields(CpuOptions)}
     taken = {name: value for name, value in given.items() if name in known and value is not None}
-    taken |= {"arch": arch, "debug_checks": knobs.debug}
+    taken |= {"arch": arch, "debug_checks": knobs.debug, "disabled_passes": knobs.disable_passes}
     taken["enable_fp_fusion"] = _fp_fusion(taken.get("enable_fp_fusion"))
     override = taken.get("ir_override") or ""
     if override.endswith(tuple(f".{name}" for name in OWN_TEXTS)):

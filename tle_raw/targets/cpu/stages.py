@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from triton import knobs as triton_knobs
-from triton._C.libtriton import ir, passes
 from triton.backends.compiler import Language
 
 from tle_raw.errors import LaunchError, Row, ToolchainError
-from tle_raw.flir.print_after import located, print_after
+from tle_raw.flir.cpu.simplify_ttir import simplify_ttir
+from tle_raw.flir.passes import CPU
+from tle_raw.flir.print_after import located
+from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages
 from tle_raw.flir.view import add_view
 from tle_raw.host.code import Library, assemble, link_host_code
@@ -50,26 +53,40 @@ def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any
     begin_compilation("cpu", stages, options, add_view)
 
 
+@dataclass
+class _Kernel:
+    """A kernel in a stage, with a method for each pass that is not in ``flir/cpu``: see ``run_stage``."""
+
+    module: Any
+    metadata: dict[str, Any]
+    options: Any
+
+    def text(self) -> str:
+        return self.module if isinstance(self.module, str) else str(self.module.str())
+
+    def simplify_ttir(self) -> int:
+        simplify_ttir(self.module)
+        return 1
+
+    def link_host_code(self) -> int:
+        libraries = [("a fragment", path) for path in self.metadata.get("libraries", ())]
+        libraries += [(f"the library {name}", path) for name, path in self.options.extern_libs]
+        parts = [Library(name, _read(path)) for name, path in libraries]
+        self.module = link_host_code(self.module, parts, fp_contract=self.options.enable_fp_fusion)
+        return 1
+
+    def assemble(self) -> int:
+        image = assemble(self.module)
+        self.metadata["prints"] = any(name in PRINTING for name in undefined_symbols(image))
+        self.module = sealed(image)
+        return 1
+
+
 def ttir(module: Any, metadata: dict[str, Any], options: Any) -> Any:
     """Triton's own passes, to a module of plain pointers."""
     end_compilation()
     traced_regions.describe(metadata)
-    manager = ir.pass_manager(module.context)
-    manager.enable_debug()
-    passes.common.add_inliner(manager)
-    # Up to 3.7 block pointers are types of their own; later ones are made of plain pointers by the language.
-    if hasattr(passes.ttir, "add_rewrite_tensor_pointer"):
-        passes.ttir.add_rewrite_tensor_pointer(manager)
-    passes.ttir.add_rewrite_tensor_descriptor_to_pointer(manager)
-    passes.common.add_canonicalizer(manager)
-    passes.ttir.add_combine(manager)
-    passes.ttir.add_reorder_broadcast(manager)
-    passes.common.add_cse(manager)
-    passes.common.add_symbol_dce(manager)
-    passes.ttir.add_loop_unroll(manager)
-    manager.run(module, "make_ttir")
-    print_after("simplify-ttir", module.str)
-    return module
+    return _run("ttir", module, metadata, options)
 
 
 def linalg(module: Any, metadata: dict[str, Any], options: Any) -> str:
@@ -88,23 +105,26 @@ def llvmir(text: str, metadata: dict[str, Any], options: Any) -> str:
     """The kernel's own LLVM IR, before its fragments are linked."""
     from tle_raw.flir.cpu.lower_to_llvm import lower_to_llvm
 
-    cpu = host_cpu()
-    return lower_to_llvm(located(text), vector_bytes=cpu.vector_bytes, fma=cpu.fma, metadata=metadata)
+    cpu, disabled = host_cpu(), options.disabled_passes.split(",")
+    return lower_to_llvm(
+        located(text), vector_bytes=cpu.vector_bytes, fma=cpu.fma, metadata=metadata, disabled=disabled
+    )
 
 
 def asm(text: str, metadata: dict[str, Any], options: Any) -> str:
     """The kernel with its fragments, linked, optimised, as assembly."""
-    libraries = [("a fragment", path) for path in metadata.get("libraries", ())]
-    libraries += [(f"the library {name}", path) for name, path in options.extern_libs]
-    parts = [Library(name, _read(path)) for name, path in libraries]
-    return link_host_code(text, parts, fp_contract=options.enable_fp_fusion)
+    return str(_run("asm", text, metadata, options))
 
 
 def obj(text: str, metadata: dict[str, Any], options: Any) -> bytes:
     """The object that a launch loads."""
-    image = assemble(text)
-    metadata["prints"] = any(name in PRINTING for name in undefined_symbols(image))
-    return sealed(image)
+    return bytes(_run("obj", text, metadata, options))
+
+
+def _run(stage: str, module: Any, metadata: dict[str, Any], options: Any) -> Any:
+    kernel = _Kernel(module, metadata, options)
+    run_stage(CPU, stage, kernel)
+    return kernel.module
 
 
 @cache

@@ -1,10 +1,13 @@
-"""Convert one module of Triton's IR to the Linalg form."""
+"""Convert one module of Triton's IR to the Linalg form: the passes of ``passes.CPU`` for the stage ``linalg``."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
+from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.clean import clean
 from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conversions
     atomics,
     build,
@@ -28,7 +31,12 @@ from tle_raw.flir.cpu.convert.launch import add_launch
 from tle_raw.flir.cpu.convert.plan import analyse
 from tle_raw.flir.cpu.convert.regions import Regions
 from tle_raw.flir.cpu.read_ttir import read_ttir
-from tle_raw.flir.print_after import print_module_after, text_of
+from tle_raw.flir.cpu.structure_control_flow import structure_control_flow
+from tle_raw.flir.exact_block import exact_block
+from tle_raw.flir.passes import CPU
+from tle_raw.flir.print_after import text_of, with_locations
+from tle_raw.flir.run_stage import run_stage
+from tle_raw.target import Target
 
 
 def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
@@ -40,28 +48,69 @@ def convert(module: Any, metadata: dict[str, Any], options: Any) -> str:
     ------
     LoweringError : the kernel uses what CPUs have no lowering for; the error names it and the kernel's line.
     """
-    source = read_ttir(module)
-    print_module_after("read-ttir", source)
-    ir = mlir()
-    with source.context, ir.Location.unknown():
-        _structure(source)
-        tiles.forget_parts()
-        new = ir.Module.create()
-        functions = {_name(f.operation): f.operation for f in source.body.operations}
-        entry = next(f for f in functions.values() if _is_public(f))
-        metadata["name"] = _name(entry)
-        debug = bool(options.debug_checks)
-        regions = Regions(source)
-        regions.describe(metadata)
-        kernel = _convert_function(new, entry, functions, regions, options)
-        metadata["checks"], metadata["may_wait"] = kernel.checks, kernel.may_wait
-        if kernel.checks:
-            waiting = any(check["kind"] == "standstill" for check in kernel.checks)
-            _add_helpers(new, checks.FUNCTIONS + (checks.INSIDE if debug else "") + (waits.FUNCTION if waiting else ""))
-        print_module_after("convert-to-linalg", new)
-        _clean(new)
-        print_module_after("clean", new)
-        return text_of(new)
+    with ExitStack() as contexts:
+        conversion = Conversion(module, metadata, options, contexts)
+        run_stage(CPU, "linalg", conversion)
+        return text_of(conversion.module)
+
+
+class Conversion:
+    """One module on its way to the Linalg form, with a method for each pass: see ``run_stage``.
+
+    ``contexts`` receives MLIR's, as soon as it has the module.
+    """
+
+    def __init__(self, module: Any, metadata: dict[str, Any], options: Any, contexts: ExitStack) -> None:
+        self.module, self.metadata, self.options, self._contexts = module, metadata, options, contexts
+
+    def text(self) -> str:
+        return with_locations(self.module)
+
+    def read_ttir(self) -> int:
+        self.module = read_ttir(self.module)
+        self._contexts.enter_context(self.module.context)
+        self._contexts.enter_context(mlir().Location.unknown())
+        return 1
+
+    def structure_control_flow(self) -> int | None:
+        return 1 if structure_control_flow(self.module) else None
+
+    def compile_fragments(self) -> int | None:
+        self.regions = Regions(self.module)
+        if not self.regions.records:
+            return None
+        self.regions.set_compiled(compile_fragments(self.regions.records, Target("cpu")))
+        self.regions.describe(self.metadata)
+        return 1
+
+    def exact_block(self) -> int:
+        # The text is made only where a block is odd.
+        self.regions.threads = exact_block(map(str, [self.module.operation]), self.regions.blocks)
+        return 1
+
+    def convert_to_linalg(self) -> int:
+        self.module = convert_to_linalg(self.module, self.regions, self.metadata, self.options)
+        return 1
+
+    def clean(self) -> int:
+        clean(self.module)
+        return 1
+
+
+def convert_to_linalg(source: Any, regions: Regions, metadata: dict[str, Any], options: Any) -> Any:
+    """A new module in the Linalg form, in the context of ``source``; as it was made, not verified."""
+    tiles.forget_parts()
+    new = mlir().Module.create()
+    functions = {_name(f.operation): f.operation for f in source.body.operations}
+    entry = next(f for f in functions.values() if _is_public(f))
+    metadata["name"] = _name(entry)
+    kernel = _convert_function(new, entry, functions, regions, options)
+    metadata["checks"], metadata["may_wait"] = kernel.checks, kernel.may_wait
+    if kernel.checks:
+        waiting = any(check["kind"] == "standstill" for check in kernel.checks)
+        debug = checks.INSIDE if options.debug_checks else ""
+        _add_helpers(new, checks.FUNCTIONS + debug + (waits.FUNCTION if waiting else ""))
+    return new
 
 
 def _name(function: Any) -> str:
@@ -70,17 +119,6 @@ def _name(function: Any) -> str:
 
 def _is_public(function: Any) -> bool:
     return "sym_visibility" not in function.attributes or function.attributes["sym_visibility"].value == "public"
-
-
-def _structure(source: Any) -> None:
-    """Early returns make branches between blocks of them: loops and ifs again."""
-    from torch_mlir.passmanager import PassManager
-
-    for view in source.body.operations:
-        if len(view.operation.regions[0].blocks) > 1:
-            PassManager.parse("builtin.module(func.func(lift-cf-to-scf,canonicalize))").run(source.operation)
-            print_module_after("structure-control-flow", source)
-            return
 
 
 def _convert_function(new: Any, function: Any, functions: dict[str, Any], regions: Regions, options: Any) -> Kernel:
@@ -127,11 +165,3 @@ def _add_helpers(module: Any, functions: str) -> None:
     parsed = mlir().Module.parse(functions)
     for function in parsed.body.operations:
         module.body.append(function.operation.clone())
-
-
-def _clean(module: Any) -> None:
-    """Verify what was made; equal address arithmetic is written once."""
-    from torch_mlir.passmanager import PassManager
-
-    module.operation.verify()
-    PassManager.parse("builtin.module(canonicalize,cse)").run(module.operation)

@@ -7,20 +7,17 @@ from typing import Any
 
 from tle_raw.errors import RegionError
 from tle_raw.flir.check_block import WARP, check_block
-from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.cpu.convert import build, types, waits
 from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.control import own_buffer
 from tle_raw.flir.cpu.convert.kernel import Kernel, place
 from tle_raw.flir.cpu.convert.tiles import Buffer, Elementwise
-from tle_raw.flir.exact_block import exact_block
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.fragments.bound import TILE, BoundParameter
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import fragment_by_identity
 from tle_raw.regions import ports
 from tle_raw.regions.ports import RegionRecord, record_from_text
-from tle_raw.target import Target
 
 # tle_region_call: threads, three ids, three counts, a hole, the context.
 _CALL_TYPE = "!llvm.array<5 x i64>"
@@ -30,14 +27,21 @@ class Regions:
     """The regions of a module and their compiled fragments, by the operation that calls them."""
 
     def __init__(self, source: Any) -> None:
-        found = [op for op in _walk(source.operation) if _symbol(op) in (ports.CALL, ports.ELEMENT)]
-        self.records = [record_from_text(op.attributes["libname"].value, place(op.location)) for op in found]
-        self.compiled = compile_fragments(self.records, Target("cpu")) if found else []
-        self._of = dict(zip(found, zip(self.records, self.compiled)))
+        self._calls = [op for op in _walk(source.operation) if _symbol(op) in (ports.CALL, ports.ELEMENT)]
+        self.records = [record_from_text(op.attributes["libname"].value, place(op.location)) for op in self._calls]
+        self.compiled: Sequence[CompiledFragment] = []
+        self._of: dict[Any, tuple[RegionRecord, CompiledFragment]] = {}
         self.opened: dict[Any, list[Buffer]] = {}  # block -> buffers that wait for their call
-        blocks = [fragment_by_identity(record.fragment).block for record in self.records]
-        # Whatever num_warps says; 0 where that counts. The text is made only where a block is odd.
-        self.threads = exact_block(map(str, [source.operation]), blocks)
+        self.threads = 0  # of a team, whatever num_warps says; 0 where that counts
+
+    @property
+    def blocks(self) -> list[tuple[int, ...] | None]:
+        """What each region was declared for."""
+        return [fragment_by_identity(record.fragment).block for record in self.records]
+
+    def set_compiled(self, compiled: Sequence[CompiledFragment]) -> None:
+        """One for each record."""
+        self.compiled, self._of = compiled, dict(zip(self._calls, zip(self.records, compiled)))
 
     def of(self, op: Any) -> tuple[RegionRecord, CompiledFragment]:
         return self._of[op]
@@ -47,7 +51,7 @@ class Regions:
         if not self.records:
             return
         metadata["libraries"] = list(dict.fromkeys(str(c.path) for c in self.compiled))
-        metadata["tle_raw"] = record_regions(self.records, self.compiled)
+        metadata["tle_raw"] = record_regions(self.records, list(self.compiled))
 
 
 def _walk(operation: Any) -> Any:
