@@ -9,7 +9,7 @@ from itertools import pairwise
 from tle_raw.linker.abi import check_entry
 from tle_raw.linker.llvm.functions import read_function
 from tle_raw.linker.llvm.global_effects import GlobalEffects, global_effects
-from tle_raw.linker.llvm.no_vectors import optimised
+from tle_raw.linker.llvm.no_vectors import allow_vectors
 from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.pack_halves import pack_halves
 from tle_raw.linker.llvm.references import reachable, recursive, references
@@ -84,7 +84,7 @@ def prepare(
     reached = reachable(graph, [entry])
     linkable = normalise(text, keep_debug_info=keep_debug_info, older_llvm=older_llvm)
     linkable = pack_halves(linkable) if halves_packed else linkable
-    linkable = linkable if scalars_kept else optimised(linkable)
+    linkable = linkable if scalars_kept else allow_vectors(linkable)
     return LinkableModule(
         text=privatise(linkable, entry, inline),
         entry=entry,

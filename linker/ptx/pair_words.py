@@ -3,6 +3,9 @@
 A descriptor is an address in the low word and constants in the high one. LLVM writes it as a number of 64 bits:
 ``cvt.u64.u32`` and ``or.b64`` with a constant. ptxas finds the words again, but it plans the loop around the products
 by what was written: attention takes 3 to 7 % longer than from ``mov.b64 %rd, {%low, %high}``, as nvcc writes it.
+
+Measured on an H200 with ``samples/benchmarks/tilelang_regions.py``, attention by TileLang with and without this pass
+(commit ffae238: 7 % less time). ``TLE_RAW_DISABLE_PASSES=pair-words`` compiles without it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 ptxas leaves the accumulator of a product out where it sees that it is zero. It does not look through a copy: of
 ``mov.b32 %r2, %r1`` behind ``mov.b32 %r1, 0`` it makes a move for every accumulator, in every round of a loop.
+
+What it pays was not measured alone. ``samples/benchmarks/tilelang_regions.py`` measures TileLang's kernels, for which
+it was written, with all passes: of TileLang's own time on an H200, GEMM takes 0.998, attention 0.967 and MLA decode
+0.946 (RESULTS.md, Triton 3.6.0).
+``TLE_RAW_DISABLE_PASSES=zero-accumulators`` compiles without it.
 """
 
 from __future__ import annotations

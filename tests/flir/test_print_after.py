@@ -14,6 +14,7 @@ from tle_raw import InOut, Tile
 from tle_raw.cli import main
 from tle_raw.errors import KnobError
 from tle_raw.flir import passes
+from tle_raw.host.cpu import host_cpu
 
 SOURCE = """
 #include <tle_raw/tile.h>
@@ -48,8 +49,23 @@ def plain(x, o, n, B: tl.constexpr):
     tl.store(o + i, tl.load(x + i, i < n, 0))
 
 
-NAMES = {"cuda": [*passes.VIEW, *passes.NVIDIA], "cpu": [*passes.CPU, *passes.VIEW]}
-TEXT = {"link-fragments", "align-shared-memory", "translate-to-llvmir"}  # LLVM IR, the rest is MLIR
+# What `everything` asks for no pass of.
+ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "prefetch"}
+if host_cpu().vector_bytes < 64 or not host_cpu().fma:
+    ABSENT.add("multiply-by-reciprocals")
+if host_cpu().vector_bytes < 32:
+    ABSENT.add("stream-stores")
+
+
+def shown_names(pipeline):
+    return [each.name for each in pipeline if each.can_be_shown and each.name not in ABSENT]
+
+
+VIEW, NVIDIA, CPU = map(shown_names, (passes.VIEW, passes.NVIDIA, passes.CPU))
+NAMES = {"cuda": [*VIEW, *NVIDIA], "cpu": [*CPU, *VIEW]}
+LLVM_IR = {"link-fragments", "align-shared-memory", "translate-to-llvmir"}
+PTX = {each.name for each in passes.NVIDIA if each.stage == "ptx"}
+ASSEMBLY = {"link-host-code"}  # the rest is MLIR
 
 
 def compile_for(target, kernel=everything):
@@ -77,8 +93,8 @@ def shown(monkeypatch, capsys):
 @pytest.mark.parametrize("target", NAMES)
 def test_all_shows_every_pass_in_order(shown, target):
     texts, kernel = shown(target, "all")
-    listed = list(passes.NVIDIA if target == "cuda" else passes.CPU)
-    assert [name for name in texts if name not in passes.VIEW] == listed
+    listed = NVIDIA if target == "cuda" else CPU
+    assert [name for name in texts if name not in VIEW] == listed
     assert set(texts) == set(NAMES[target])
     assert texts["show-regions"].strip() == kernel.asm["tle"].strip()
 
@@ -87,8 +103,12 @@ def test_all_shows_every_pass_in_order(shown, target):
 def test_modules_are_whole_and_have_the_users_lines(shown, target):
     texts, _ = shown(target, "all")
     for name, text in texts.items():
-        if name in TEXT:
+        if name in LLVM_IR:
             assert re.search(r"^define .*@everything\(", text, re.MULTILINE)
+        elif name in PTX:
+            assert ".entry everything(" in text and f'"{__file__}"' in text
+        elif name in ASSEMBLY:
+            assert re.search(r"^tle_launch:", text, re.MULTILINE)
         else:
             assert f'"{__file__}":' in text and re.search(
                 r"^(builtin\.)?module|^\"builtin.module\"", text, re.MULTILINE
@@ -104,7 +124,7 @@ def test_upstream_reads_what_is_shown(shown):
     ir = pytest.importorskip("torch_mlir.ir")
     texts, _ = shown("cpu", "all")
     for name, text in texts.items():
-        if name not in {*TEXT, *passes.VIEW, "simplify-ttir"}:
+        if name not in {*LLVM_IR, *ASSEMBLY, *VIEW, "simplify-ttir"}:
             with ir.Context() as context, ir.Location.unknown():
                 context.allow_unregistered_dialects = True
                 assert ir.Module.parse(text).operation.verify(), name
@@ -125,10 +145,10 @@ def test_several_names_and_spaces_are_taken(shown):
 
 def test_plain_kernels_show_nothing_on_a_gpu_and_the_cpus_passes_on_the_cpu(shown):
     assert shown("cuda", "all", plain)[0] == {}
-    assert set(shown("cpu", "all", plain)[0]) == set(passes.CPU) - {"structure-control-flow"}
+    assert set(shown("cpu", "all", plain)[0]) | {"prefetch"} == {*CPU, "prefetch"} - {"structure-control-flow"}
 
 
-@pytest.mark.parametrize("wrong", ["vectorize", "all,nothing", "replace-ports,", ","])
+@pytest.mark.parametrize("wrong", ["vectorize", "all,nothing", "replace-ports,", ",", "check-order", "pack-halves"])
 def test_an_unknown_name_is_an_error_that_names_the_known_ones(monkeypatch, wrong):
     with pytest.raises(KnobError, match=r"insert-barriers.*expand-math"):
         tle_raw.knobs.print_after = wrong
@@ -141,7 +161,7 @@ def test_an_unknown_name_is_an_error_that_names_the_known_ones(monkeypatch, wron
 def test_the_command_line_lists_the_passes(capsys):
     assert main(["inspect", "--passes"]) == 0
     words = capsys.readouterr().out.split()
-    assert set(passes.NAMES) <= set(words)
+    assert {word for each in passes.every_pass() for word in (each.name, f"tle_raw/{each.file}")} <= set(words)
 
 
 def test_the_command_line_documents_the_dialect(capsys):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.linker.llvm.no_vectors import optimised
+from tle_raw.linker.llvm.no_vectors import allow_vectors, keeps_scalars, optimised
 
 pytestmark = pytest.mark.one_triton
 
@@ -14,3 +14,15 @@ def test_only_the_attribute_goes():
     assert optimised(text) == text.replace("{ noimplicitfloat", "{")
     behind = "attributes #12 = { convergent noimplicitfloat nounwind }\nattributes #13 = { nounwind }"
     assert optimised(behind) == behind.replace(" noimplicitfloat", "")
+
+
+def test_a_fragment_may_lose_it_from_its_definitions():
+    assert allow_vectors("define void @f() nounwind noimplicitfloat {") == "define void @f() nounwind {"
+    assert allow_vectors("attributes #0 = { noimplicitfloat nounwind }") == "attributes #0 = { nounwind }"
+
+
+def test_a_module_has_the_attribute_where_a_function_has_it():
+    string = '@s = constant [16 x i8] c" noimplicitfloat"\n'
+    assert not keeps_scalars(string + "attributes #0 = { nounwind }")
+    assert keeps_scalars(string + "attributes #0 = { noimplicitfloat nounwind }")
+    assert keeps_scalars("define void @f() noimplicitfloat {")  # which is not how LLVM prints it

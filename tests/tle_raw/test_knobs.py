@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tle_raw.errors import KnobError
+from tle_raw.flir.passes import FOR_SPEED
 from tle_raw.knobs import OBSERVERS, Knobs, UnknownKnobError, user_cache
 
 pytestmark = pytest.mark.one_triton
@@ -23,7 +24,7 @@ def knobs(monkeypatch):
 def test_the_defaults_need_no_environment(knobs):
     assert knobs.compile_timeout == 300.0
     assert knobs.watch_files is knobs.line_info is knobs.verify is knobs.cache.enabled is True
-    assert knobs.print_after == ""
+    assert knobs.print_after == knobs.disable_passes == ""
     assert knobs.target is knobs.cuda.clang is knobs.cuda.toolkit is knobs.cuda.cccl is None
     assert knobs.debug is False
     assert knobs.cpu.threads is knobs.cpu.progress is None
@@ -48,6 +49,7 @@ def test_every_setting_is_described_with_its_environment_twin(knobs):
         ("TLE_RAW_TARGET", "cuda:100", "target", "cuda:100"),
         ("TLE_RAW_PRINT_AFTER", "all", "print_after", "all"),
         ("TLE_RAW_DEBUG", "1", "debug", True),
+        ("TLE_RAW_DISABLE_PASSES", "pair-words", "disable_passes", "pair-words"),
     ],
 )
 def test_the_environment_is_read_at_each_access(knobs, monkeypatch, variable, written, name, value):
@@ -227,12 +229,30 @@ def test_the_knobs_need_nothing_but_the_standard_library():
         ("cpu.threads", "9" * 5000),
         ("debug", object()),
         ("print_after", ["all"]),
+        ("disable_passes", "all"),
+        ("disable_passes", "vectorise"),
+        ("disable_passes", "pair-words,"),
+        ("disable_passes", ["pair-words"]),
     ],
 )
 def test_odd_values_are_knob_errors(knobs, name, value):
     group, _, knob = name.rpartition(".")
     with pytest.raises(KnobError, match="cannot have this value"):
         setattr(getattr(knobs, group) if group else knobs, knob, value)
+
+
+def test_equal_sets_of_disabled_passes_are_equal_texts(knobs):
+    knobs.disable_passes = " spread-divisions,pair-words, spread-divisions "
+    assert knobs.disable_passes == "pair-words,spread-divisions"
+
+
+@pytest.mark.parametrize("wrong", ["spread-division", "replace-ports", "verify-kernel"])
+def test_a_pass_that_cannot_be_disabled_lists_those_that_can(knobs, monkeypatch, wrong):
+    monkeypatch.setenv("TLE_RAW_DISABLE_PASSES", f"pair-words,{wrong}")
+    with pytest.raises(KnobError, match="TLE_RAW_DISABLE_PASSES") as error:
+        knobs.disable_passes  # noqa: B018
+    assert ", ".join(FOR_SPEED) in str(error.value)
+    assert {"pack-halves", "keep-scalars", "zero-accumulators", "pair-words", "spread-divisions"} <= set(FOR_SPEED)
 
 
 def test_a_target_that_there_is_none_of_lists_those_that_there_are(knobs, monkeypatch):

@@ -13,6 +13,11 @@ dividends. It needs numbers far from the ends of the exponents: ``d`` within ``_
 is made NaN, and ``a`` zero or at least ``_LEAST``. Vectors with any lane that breaks this, or whose quotient is NaN,
 are divided. A zero keeps its sign because ``l`` is not negative, and ``h`` is positive while ``e`` is +0: a negative
 ``d`` is not used.
+
+What it pays was not measured alone. On two cores, softmax of 4096 rows of 4096 f32 went from 2.15 to 1.44
+times the time of a copy, and layer norm from 1.78 to 1.37 (``samples/benchmarks/cpu_operators.py``; RESULTS.md at
+9e82c91, before, and at 120060f), with this pass and others.
+``TLE_RAW_DISABLE_PASSES=multiply-by-reciprocals`` compiles without it.
 """
 
 from __future__ import annotations

@@ -5,6 +5,11 @@ and leaves it idle in the others. A *round* is one iteration of the loop around 
 that a vector load will have in the next round is computed in the pass of this round that computes most, over the same
 range, and its cache lines asked for; so is memory that a later pass of this round writes. A prefetch is a hint: an
 address out of any array does no harm.
+
+What it pays was not measured alone. On two cores, softmax of 4096 rows of 4096 f32 went from 2.15 to 1.44
+times the time of a copy, and layer norm from 1.78 to 1.37 (``samples/benchmarks/cpu_operators.py``; RESULTS.md at
+9e82c91, before, and at 120060f), with this pass and others.
+``TLE_RAW_DISABLE_PASSES=prefetch`` compiles without it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,187 @@
+"""Each pipeline is one tuple: it names what there is, all that there is, and it is what runs."""
+
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tle_raw
+from tle_raw.errors import MissingPatternError
+from tle_raw.flir import passes
+from tle_raw.flir.run_stage import method_of, run_stage
+from tle_raw.linker.prepare import prepare
+
+PACKAGE = Path(tle_raw.__file__).parent
+EVERY = list(dict.fromkeys(passes.every_pass()))
+# Modules of FLIR's pipelines that are no passes, by what they are.
+HELPERS = {
+    "the machinery of pipelines": {"passes", "run_stage", "print_after", "hooks", "view", "traced_failures"},
+    "what a check shares between targets": {"check_block"},
+    "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
+    "NVIDIA: how modules are read": {"nvidia.parse_module"},
+    "CPU: the calls of its passes": {"cpu.lower_to_llvm"},
+    "CPU: MLIR's bindings": {"cpu.bindings"},
+    "CPU: what runs beside a kernel": {"cpu.alone", "cpu.region_failure", "cpu.run_fragment"},
+    "CPU: what convert writes calls of": {"cpu.libdevice"},
+}
+
+NO_PIPELINE = ("nvidia", "cpu", "dialect")  # folders that are walked by themselves, and the TLE dialect
+
+
+def states():
+    """What runs the passes of each stage, by pipeline."""
+    from tle_raw.flir.nvidia.pipeline import Compilation
+
+    on_gpu = dict.fromkeys(("ttgir", "llir", "ptx", "cubin"), Compilation)
+    yield from ((each, on_gpu[each.stage]) for each in (*passes.NVIDIA_TRACED, *passes.NVIDIA) if each.stage in on_gpu)
+    pytest.importorskip("torch_mlir")
+    from tle_raw.flir.cpu.convert.convert import Conversion
+    from tle_raw.flir.cpu.lower_to_llvm import Lowering
+    from tle_raw.targets.cpu import stages
+
+    on_cpu = {
+        "ttir": stages._Kernel,
+        "linalg": Conversion,
+        "llvmir": Lowering,
+        "asm": stages._Kernel,
+        "obj": stages._Kernel,
+    }
+    yield from ((each, on_cpu[each.stage]) for each in passes.CPU if each.stage in on_cpu)
+
+
+@pytest.mark.parametrize("pipeline", passes.PIPELINES.values(), ids=lambda p: p[0].name)
+def test_names_are_words_with_hyphens_and_stand_once_in_a_pipeline(pipeline):
+    names = [each.name for each in pipeline]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in names)
+    assert passes.ALL not in names
+
+
+@pytest.mark.parametrize("each", EVERY, ids=lambda each: f"{each.stage}:{each.name}")
+def test_the_file_and_the_function_of_every_pass_exist(each):
+    assert (PACKAGE / each.file).is_file()
+    if each.stage in ("linalg", "llvmir"):
+        pytest.importorskip("torch_mlir")
+    found = importlib.import_module(each.module)
+    for name in each.run.split("."):
+        found = getattr(found, name)
+    assert callable(found)
+
+
+def test_every_pass_is_run_by_a_method_of_its_name_that_calls_its_function():
+    for each, state in states():
+        method = method_of(state, each)
+        called = each.run.rpartition(".")[2]
+        text = inspect.getsource(method)
+        helpers = inspect.getsource(state._check_launch) if "_check_launch" in text else ""
+        assert re.search(rf"\b{called}\(", text + helpers), each
+
+
+def test_every_method_of_a_pass_is_in_its_pipeline():
+    found = {}
+    for each, state in states():
+        found.setdefault(state, set()).add(each.name.replace("-", "_"))
+    for state, names in found.items():
+        public = {n for n, member in vars(state).items() if inspect.isfunction(member) and not n.startswith("_")}
+        assert public - names <= {"text", "enter"}, state
+
+
+def test_every_module_of_flir_is_a_pass_or_says_what_else_it_is():
+    flir = PACKAGE / "flir"
+    written = {each.file for each in EVERY}
+    helpers = set().union(*HELPERS.values())
+    found = set()
+    for folder in (flir, flir / "nvidia", flir / "cpu"):
+        for path in (p for p in folder.iterdir() if p.name not in ("__init__.py", "__pycache__", *NO_PIPELINE)):
+            inside = str(path.relative_to(PACKAGE))
+            name = ".".join(path.relative_to(flir).with_suffix("").parts)
+            found.add(name)
+            is_pass = any(file == inside or file.startswith(f"{inside}/") for file in written)
+            assert is_pass != (name in helpers), name
+    assert helpers <= found
+
+
+@pytest.mark.parametrize("folder", ["linker/ptx"])
+def test_every_edit_of_ptx_is_a_pass_that_can_be_disabled(folder):
+    readers = {"__init__", "read", "statements"}
+    edits = {f"{folder}/{f.name}" for f in (PACKAGE / folder).glob("*.py") if f.stem not in readers}
+    assert edits == {each.file for each in EVERY if each.stage == "ptx" and each.for_speed}
+
+
+def test_the_passes_over_a_fragment_run_in_the_order_of_the_list():
+    listed = [each.run for each in passes.NVIDIA if each.stage == passes.FRAGMENT_STAGE]
+    text = inspect.getsource(prepare).rpartition('"""')[2]
+    assert [run for run in re.findall(r"\b(\w+)\(", text) if run in listed] == listed
+
+
+def test_every_pass_for_speed_says_in_its_file_what_it_pays_and_how_it_is_disabled():
+    for each in EVERY:
+        if each.for_speed:
+            words = importlib.import_module(each.module).__doc__
+            assert f"TLE_RAW_DISABLE_PASSES={each.name}``" in words, each
+            assert "samples/benchmarks/" in words, each
+
+
+def test_the_lists_are_loaded_without_triton_and_mlir():
+    program = (
+        "import sys, types\n"
+        "package = types.ModuleType('tle_raw'); package.__path__ = [sys.argv[1]]\n"
+        "sys.modules['tle_raw'] = package\n"
+        "from tle_raw.flir import passes\n"
+        "assert not {'triton', 'torch', 'torch_mlir', 'llvmlite'} & set(sys.modules)\n"
+        "assert len(list(passes.every_pass())) > 50\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(PACKAGE)], check=True)
+
+
+class Recorded:
+    """A state that writes down which of its passes ran."""
+
+    def __init__(self, **found):
+        self.found, self.ran = found, []
+
+    def __getattr__(self, name):
+        def method():
+            self.ran.append(name)
+            return self.found.get(name, 1)
+
+        return method
+
+    def text(self):
+        return "module"
+
+
+def test_a_stage_runs_its_passes_in_order_and_no_others():
+    state = Recorded()
+    run_stage(passes.NVIDIA, "ptx", state)
+    assert state.ran == [each.name.replace("-", "_") for each in passes.NVIDIA if each.stage == "ptx"]
+
+
+def test_disabled_passes_are_left_out_if_they_exist_for_speed():
+    state = Recorded()
+    run_stage(passes.NVIDIA, "ptx", state, disabled={"pair-words", "verify-kernel"})
+    assert "pair_words" not in state.ran and {"zero_accumulators", "verify_kernel"} <= set(state.ran)
+
+
+@pytest.mark.parametrize("name", [each.name for each in EVERY if each.expects])
+def test_a_pass_that_does_not_find_what_was_promised_is_an_error(name):
+    each = next(each for each in EVERY if each.name == name)
+    method = name.replace("-", "_")
+    with pytest.raises(MissingPatternError, match=f"`{name}` did not find") as error:
+        run_stage([each], each.stage, Recorded(**{method: 0}))
+    assert each.file in str(error.value)
+    assert ("TLE_RAW_DISABLE_PASSES" in str(error.value)) == each.for_speed
+    run_stage([each], each.stage, Recorded(**{method: 1}))
+    run_stage([each], each.stage, Recorded(**{method: None}))  # nobody promised anything
+
+
+def test_a_pass_without_a_promise_may_find_nothing(capsys):
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.print_after = "all"
+        run_stage(passes.NVIDIA, "ptx", Recorded(zero_accumulators=0, pair_words=None))
+    shown = re.findall("tle_raw after ([a-z-]+)", capsys.readouterr().err)
+    assert shown == ["zero-accumulators", "spread-divisions"]
