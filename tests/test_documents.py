@@ -17,7 +17,7 @@ PATH = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w./-]*)(?:::(\w+))?`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 CALL = re.compile(r"<!-- call: ([\w-]+) -->\n(.*?)<!-- end of call -->", re.DOTALL)
-BOX = re.compile(r'n\d+\["<b>([\w/]+)</b><br/>([^"]+)"\]')
+BOX = re.compile(r'\w+\["<b>([\w/]+)</b><br/>([^"]+)"\]')
 
 
 def text(name):

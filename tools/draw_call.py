@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -182,13 +183,23 @@ def _launched(name: str, stage: str = KEY) -> Recorder:
 def picture(steps: list[Step]) -> str:
     """A Mermaid flowchart: one box a step, one frame a stage."""
     lines = ["```mermaid", "flowchart TD"]
-    for number, step in enumerate(steps):
-        if number == 0 or steps[number - 1].stage != step.stage:
-            lines += ["  end"] * (number > 0)
-            lines.append(f'  subgraph s{number}["{step.stage}"]')
-        lines.append(f'    n{number}["{_label(step)}"]')
-    lines += ["  end", "  " + " --> ".join(f"n{number}" for number in range(len(steps))), "```"]
-    return "\n".join(lines)
+    for before, step in zip([None, *steps], steps):
+        if before is None or before.stage != step.stage:
+            lines += ["  end"] * (before is not None)
+            lines.append(f'  subgraph {_stage_id(step)}["{step.stage}"]')
+        lines.append(f'    {_id(step)}["{_label(step)}"]')
+    lines.append("  end")
+    lines += [f"  {_id(one)} --> {_id(next_)}" for one, next_ in pairwise(steps)]
+    return "\n".join([*lines, "```"])
+
+
+def _stage_id(step: Step) -> str:
+    return step.stage.split()[1]
+
+
+def _id(step: Step) -> str:
+    """The same for the same step, whatever stands before it, so that a new drawing differs only where the way does."""
+    return f"{_stage_id(step)}_{step.folder.replace('.', '_') or PACKAGE}"
 
 
 def _label(step: Step) -> str:
