@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from triton.language import core
 
-import tle_raw
 from tle_raw.errors import Place
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 DEFAULT_WARPS = 4  # Triton's own
 _launch: contextvars.ContextVar[InterpretedLaunch | None] = contextvars.ContextVar("launch", default=None)
-_PACKAGE = os.path.dirname(os.path.abspath(tle_raw.__file__))
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def in_interpreter() -> bool:

@@ -1,4 +1,4 @@
-"""PTX's loads, stores, atomics, copies and fences."""
+"""PTX's loads, stores, atomics and fences."""
 
 from __future__ import annotations
 
@@ -136,58 +136,3 @@ def _hint(f: Function, s: Statement, parts: list[str]) -> None:
 @instruction("createpolicy")
 def _policy(f: Function, s: Statement, parts: list[str]) -> None:
     f.set(s.operands[0], "0", "i64")  # caches are the host's own
-
-
-@instruction("cp")
-def _copy(f: Function, s: Statement, parts: list[str]) -> None:
-    """Asynchronous copies are done at once: waiting for them is nothing."""
-    if parts[:1] != ["async"] or "tensor" in parts or "reduce" in parts:
-        raise UnknownInstruction(s.opcode)
-    if parts[1] in ("commit_group", "wait_group", "wait_all") or parts[1:3] in (
-        ["bulk", "commit_group"],
-        ["bulk", "wait_group"],
-    ):
-        return None
-    if parts[1] == "bulk":
-        return _bulk_copy(f, s, parts)
-    if parts[1] == "mbarrier":
-        from tle_raw.emulation.ptx.mbarrier import arrive_for_copies
-
-        return arrive_for_copies(f, s, parts)
-    if parts[1] not in ("ca", "cg"):
-        raise UnknownInstruction(s.opcode)
-    to, source = address(f, s.operands[0], "shared"), address(f, s.operands[1], "global")
-    size = f"{f.get(s.operands[2], 'i64')}"
-    third = s.operands[3] if len(s.operands) > 3 else ""
-    if third and not _is_policy(parts):
-        size = _bytes_to_read(f, third, size, to)
-    f.body.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
-    return None
-
-
-def _is_policy(parts: list[str]) -> bool:
-    return "L2::cache_hint" in ".".join(parts)
-
-
-def _bytes_to_read(f: Function, operand: str, size: str, to: str) -> str:
-    """The fourth operand: so many bytes are read (or, a predicate, none), the rest is zeros."""
-    f.body.do(f"call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {size}, i1 false)")
-    name = operand.lstrip("!")
-    if name in f.variables and f.variables[name][1] == "i1":
-        return f.body.value(f"select i1 {f.get(operand, 'i1')}, i64 0, i64 {size}")
-    wanted = f.body.value(f"zext i32 {f.get(operand, 'i32')} to i64")
-    return f.body.call("i64", "llvm.umin.i64", f"i64 {wanted}", f"i64 {size}")
-
-
-def _bulk_copy(f: Function, s: Statement, parts: list[str]) -> None:
-    spaces = [part.split("::")[0] for part in parts if part.split("::")[0] in ("shared", "global")]
-    if len(spaces) != 2 or "multicast" in s.opcode:
-        raise UnknownInstruction(s.opcode)
-    to, source = address(f, s.operands[0], spaces[0]), address(f, s.operands[1], spaces[1])
-    size = f.body.value(f"zext i32 {f.get(s.operands[2], 'i32')} to i64")
-    f.body.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
-    if "mbarrier::complete_tx::bytes" in s.opcode:
-        barrier = address(f, s.operands[3], "shared")
-        f.body.do(
-            f"call void @tle_team_mbarrier_arrive(ptr {barrier}, i32 0, i64 {f.body.value(f'sub i64 0, {size}')})"
-        )

@@ -15,6 +15,7 @@ from triton.runtime import jit
 
 from tle_raw.errors import LaunchError, Row
 from tle_raw.targets.cpu.arrays import EXPECTED_DTYPES, HostArray, Kind, address_of, as_numpy, kind_of
+from tle_raw.targets.cpu.device import WARP_SIZE
 
 Binder = Callable[..., tuple[dict[str, Any], list[Any], dict[str, Any]]]
 
@@ -35,9 +36,8 @@ def bind_arrays() -> None:
 
 
 def _is_ours(backend: Any) -> bool:
-    from tle_raw.targets.cpu.compiler import CpuBackend
-
-    return isinstance(backend, CpuBackend)
+    target = getattr(backend, "target", None)
+    return target is not None and (target.backend, target.warp_size) == ("cpu", WARP_SIZE)
 
 
 def array_binder(binder: Binder, names: list[str]) -> Binder:

@@ -10,7 +10,7 @@ from typing import Any
 
 from triton.backends.compiler import BaseBackend, GPUTarget
 
-from tle_raw.targets.cpu.driver import WARP_SIZE
+from tle_raw.targets.cpu.device import WARP_SIZE
 
 SMALLEST_DOT = (1, 1, 1)
 

@@ -11,12 +11,10 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
 from tle_raw.knobs import knobs
+from tle_raw.targets.cpu.device import DEVICE, DEVICE_WITH_CHECKS, WARP_SIZE
 from tle_raw.targets.cpu.selection import Selection
 
-WARP_SIZE = 32  # fragments of CUDA see num_warps * 32 threads
-# torch numbers the CPU -1. Kernels are kept per device, so that those with checks count as another device's.
-DEVICE, DEVICE_WITH_CHECKS = -1, -2
-# The same for kernels that are compiled without some passes, by which ones and by whether there are checks.
+# Devices of kernels that are compiled without some passes, by which ones and by whether there are checks.
 _DEVICES_WITHOUT: dict[tuple[str, bool], int] = {}
 STREAM = 0
 

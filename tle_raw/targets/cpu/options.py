@@ -11,7 +11,7 @@ from triton import knobs as triton_knobs
 from tle_raw.errors import LaunchError, Row
 from tle_raw.identity import digest
 from tle_raw.knobs import knobs
-from tle_raw.targets.cpu.driver import WARP_SIZE
+from tle_raw.targets.cpu.device import WARP_SIZE
 
 # The stages whose text `ir_override` can replace beside Triton's own.
 OWN_TEXTS = ("linalg", "llvmir", "asm")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import time
 
+from tle_raw.targets.cpu.device import DEVICE
+
 FLUSHED_BYTES = 32 << 20  # as much as a last-level cache holds; more would take longer than most kernels
 LEAST_MILLISECONDS = 1e-6  # a time of zero would be divided by
 
@@ -34,8 +36,6 @@ def synchronize(device: object = None) -> None:
 
 
 def current_device() -> int:
-    from tle_raw.targets.cpu.driver import DEVICE
-
     return DEVICE
 
 
