@@ -46,6 +46,8 @@ lint: .venv-$(OLDEST)/.ready
 	@.venv-$(OLDEST)/bin/ruff format --check --quiet --diff .
 	@echo '== types: mypy'
 	@.venv-$(OLDEST)/bin/mypy
+	@echo '== arrows between the rooms: import-linter'
+	@.venv-$(OLDEST)/bin/lint-imports --no-cache --no-logo
 
 format: .venv-$(OLDEST)/.ready
 	@.venv-$(OLDEST)/bin/ruff check --fix .
