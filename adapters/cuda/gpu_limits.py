@@ -13,9 +13,8 @@ from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.shared_memory import SharedVariable, static_shared
 from tle_raw.linker.llvm.text import Module, read_module
 from tle_raw.linker.machine_code.demangle import demangle
+from tle_raw.linker.machine_code.shared_memory_limits import WITHOUT_ASKING
 from tle_raw.linker.ptx.unmasked import Unmasked, find_unmasked
-
-MOST_STATIC_SHARED = 49152
 
 
 def refuse_beyond_gpu(text: str, entry: str, function: Place, source: str, is_users: Callable[[str], bool]) -> None:
@@ -58,13 +57,13 @@ def _without_mask(module: Module, entry: str) -> Iterator[tuple[Unmasked, Call]]
 
 def _refuse_shared(variables: Sequence[SharedVariable], function: Place, source: str) -> None:
     total = sum(variable.bytes for variable in variables)
-    if total <= MOST_STATIC_SHARED:
+    if total <= WITHOUT_ASKING:
         return
     largest = max(variables, key=lambda variable: variable.bytes)
     raise SharedMemoryError(
         "the fragment's static __shared__ variables take more than a block may have of them, in bytes",
         table=[
-            Row("total", f"at most {MOST_STATIC_SHARED}", str(total)),
+            Row("total", f"at most {WITHOUT_ASKING}", str(total)),
             *(Row(demangle(v.name), str(v.bytes), str(v.bytes)) for v in variables),
         ],
         hint="dynamic memory may be larger: extern __shared__ with shared=…, or a Tile of the kernel",

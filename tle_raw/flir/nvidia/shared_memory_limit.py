@@ -8,12 +8,7 @@ from tle_raw.errors import Row, SharedMemoryError
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.llvm.shared_memory import DYNAMIC_ALIGNMENT, SharedVariable, shared_bytes
 from tle_raw.linker.machine_code.demangle import demangle
-
-# Most shared memory of one block, in bytes: CUDA C++ Programming Guide, compute capabilities table
-# ("Maximum amount of shared memory per thread block").
-LIMITS = {70: 98304, 75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448}
-WITHOUT_ASKING = 49152  # what every block may have; more is a kernel's own wish ("opt-in")
-LIMITS |= {100: 232448, 101: 232448, 103: 232448, 110: 232448, 120: 101376, 121: 101376}
+from tle_raw.linker.machine_code.shared_memory_limits import LIMITS, WITHOUT_ASKING
 
 
 def static_variables(fragments: Sequence[CompiledFragment]) -> list[tuple[str, SharedVariable]]:
