@@ -126,6 +126,23 @@ def pointer():
     return torch.float32
 
 
+@pytest.mark.parametrize("watch_files", [True, False])
+def test_disabled_passes_make_another_kernel_at_the_next_launch(files, no_gpu_driver, watch_files):
+    scale = scaled(files)
+
+    @triton.jit
+    def kernel(x, B: tl.constexpr):
+        tl.store(x + tl.arange(0, B), scale(tl.load(x + tl.arange(0, B))))
+
+    with tle_raw.knobs.scope() as knobs:
+        knobs.watch_files = watch_files
+        hashes = []
+        for names in ("", "pair-words", "pair-words", ""):
+            knobs.disable_passes = names
+            hashes.append(kernel.warmup(pointer(), B=128, grid=(1,)).hash)
+    assert hashes[0] == hashes[3] != hashes[1] == hashes[2]
+
+
 def test_an_edited_header_is_seen_by_the_next_compilation_ahead_of_time(files):
     scale = scaled(files)
 

@@ -329,26 +329,24 @@ class Fragment(ConstexprFunction):
         return self._key is not None
 
     def is_stale(self) -> bool:
-        """Whether a file looks different from when the key was made, or other passes are disabled.
+        """Whether a file looks different from when the key was made. Cheap: asked before every launch."""
+        return self._stamps.are_stale()
 
-        Cheap: asked before every launch.
-        """
-        return self.has_other_passes or self._stamps.are_stale()
-
-    @property
-    def has_other_passes(self) -> bool:
-        """Whether ``knobs.disable_passes`` says something else than when the key was made."""
-        return self._disabled != knobs.disable_passes
+    def had_passes_disabled(self, names: str) -> bool:
+        """Whether ``knobs.disable_passes`` was ``names`` when the key was made. Asked before every launch too."""
+        return self._disabled == names
 
     def refresh(self) -> bool:
-        """Read the files again if one of them changed since the key was made; True when the key changed.
+        """Make the key anew if a file or the disabled passes changed since it was made; True when it changed.
 
         Raises
         ------
         FragmentSourceError : a file cannot be read any more; the fragment then has no key until it can.
         """
         with self._lock:
-            if not self._has_given_key or (self._key is not None and not self.is_stale()):
+            if not self._has_given_key:
+                return False
+            if self._key is not None and not self.is_stale() and self.had_passes_disabled(knobs.disable_passes):
                 return False
             old, self._key = self._key, None
             self._key = self._compute_key()

@@ -48,8 +48,9 @@ class _BeforeLaunch:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         if self.user is None:
             return
+        disabled = knobs.disable_passes
         for fragment in self.user.fragments:
-            if fragment.is_stale() and (knobs.watch_files or fragment.has_other_passes):
+            if not fragment.had_passes_disabled(disabled) or (fragment.is_stale() and knobs.watch_files):
                 refresh(self.user.fragments)
 
     def __reduce__(self) -> tuple[Any, ...]:
