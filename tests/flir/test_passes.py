@@ -12,6 +12,7 @@ import pytest
 import tle_raw
 from tle_raw.errors import MissingPatternError
 from tle_raw.flir import passes
+from tle_raw.flir.pass_value import FRAGMENT_STAGE
 from tle_raw.flir.run_stage import method_of, run_stage
 from tle_raw.linker.prepare import prepare
 
@@ -19,7 +20,17 @@ PACKAGE = Path(tle_raw.__file__).parent
 EVERY = list(dict.fromkeys(passes.every_pass()))
 # Modules of FLIR's pipelines that are no passes, by what they are.
 HELPERS = {
-    "the machinery of pipelines": {"passes", "run_stage", "print_after", "hooks", "view", "traced_failures"},
+    "the machinery of pipelines": {
+        "passes",
+        "pass_value",
+        "nvidia.passes",
+        "cpu.passes",
+        "run_stage",
+        "print_after",
+        "hooks",
+        "view",
+        "traced_failures",
+    },
     "what a check shares between targets": {"check_block"},
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
     "NVIDIA: how modules are read": {"nvidia.parse_module"},
@@ -113,7 +124,7 @@ def test_every_edit_of_ptx_is_a_pass_that_can_be_disabled(folder):
 
 
 def test_the_passes_over_a_fragment_run_in_the_order_of_the_list():
-    listed = [each.run for each in passes.NVIDIA if each.stage == passes.FRAGMENT_STAGE]
+    listed = [each.run for each in passes.NVIDIA if each.stage == FRAGMENT_STAGE]
     text = inspect.getsource(prepare).rpartition('"""')[2]
     assert [run for run in re.findall(r"\b(\w+)\(", text) if run in listed] == listed
 

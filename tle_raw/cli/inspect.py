@@ -10,6 +10,7 @@ from tle_raw.cli.kernels import is_kernel_folder, kernels_of
 from tle_raw.cli.load import HOW, fragments_of
 from tle_raw.cli.table import bytes_text, columns
 from tle_raw.flir import passes
+from tle_raw.flir.pass_value import Pass
 from tle_raw.knobs import knobs
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _passes() -> Iterator[str]:
         yield from columns([_row(each) for each in pipeline])
 
 
-def _row(each: passes.Pass) -> tuple[str, ...]:
+def _row(each: Pass) -> tuple[str, ...]:
     marks = ("p" if each.can_be_shown else "-") + ("d" if each.for_speed else "-")
     return each.name, each.stage, marks, f"tle_raw/{each.file}", each.does
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from tle_raw.errors import MissingPatternError, Row
-from tle_raw.flir.passes import FRAGMENT_STAGE, Pass
+from tle_raw.flir.pass_value import FRAGMENT_STAGE, Pass
 from tle_raw.flir.print_after import print_after
 
 

@@ -1,4 +1,4 @@
-"""From the Linalg form to LLVM IR: the passes of ``tle_raw.flir.passes.CPU`` for the stage ``llvmir``."""
+"""From the Linalg form to LLVM IR: the passes of ``passes.CPU`` for the stage ``llvmir``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tle_raw.flir.cpu.block_matmul import block_matmul
 from tle_raw.flir.cpu.common_divisor import multiply_by_reciprocals
 from tle_raw.flir.cpu.keep_rounding import keep_rounding
 from tle_raw.flir.cpu.math_functions import expand_math
+from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.cpu.place_buffers import place_buffers
 from tle_raw.flir.cpu.prefetch import prefetch_next
 from tle_raw.flir.cpu.stream_stores import stream_stores
@@ -22,7 +23,6 @@ from tle_raw.flir.cpu.upstream_passes import (
 )
 from tle_raw.flir.cpu.vectorise import vectorise
 from tle_raw.flir.cpu.vectorise.operations import walk
-from tle_raw.flir.passes import CPU
 from tle_raw.flir.print_after import with_locations
 from tle_raw.flir.run_stage import run_stage
 

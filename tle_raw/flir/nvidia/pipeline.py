@@ -1,6 +1,6 @@
 """What FLIR does inside Triton's stages for NVIDIA GPUs.
 
-``tle_raw.flir.passes.NVIDIA`` is the pipeline: it reads top to bottom, and each of its passes names its file. Here is
+``passes.NVIDIA`` is the pipeline: it reads top to bottom, and each of its passes names its file. Here is
 how they are joined to Triton's stages and how each is called, in the same order. A module without regions goes through
 untouched.
 """
@@ -34,12 +34,12 @@ from tle_raw.flir.nvidia.link_fragments import link_fragments
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.parse_module import parse_module
+from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
-from tle_raw.flir.passes import NVIDIA, NVIDIA_TRACED
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages

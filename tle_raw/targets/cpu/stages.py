@@ -13,8 +13,8 @@ from triton import knobs as triton_knobs
 from triton.backends.compiler import Language
 
 from tle_raw.errors import LaunchError, Row, ToolchainError
+from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.cpu.simplify_ttir import simplify_ttir
-from tle_raw.flir.passes import CPU
 from tle_raw.flir.print_after import located
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages

@@ -1,0 +1,163 @@
+"""The passes of kernels for the CPU, in the order in which they run."""
+
+from __future__ import annotations
+
+from tle_raw.flir.pass_value import DECIDES, FRAGMENT_STAGE, OUTSIDE, Pass
+
+# Every kernel for the CPU.
+CPU = (
+    Pass(
+        "simplify-ttir",
+        "ttir",
+        "flir/cpu/simplify_ttir.py",
+        "simplify_ttir",
+        "Triton IR: inlined, plain pointers, canonical",
+    ),
+    Pass(
+        "read-ttir",
+        "linalg",
+        "flir/cpu/read_ttir.py",
+        "read_ttir",
+        "the same module in upstream MLIR, Triton's operations unregistered",
+    ),
+    Pass(
+        "structure-control-flow",
+        "linalg",
+        "flir/cpu/structure_control_flow.py",
+        "structure_control_flow",
+        "early returns as scf; absent where there are none",
+    ),
+    Pass(
+        "compile-fragments",
+        "linalg",
+        "flir/compile_fragments.py",
+        "compile_fragments",
+        "LLVM IR of each fragment for the host, or what the cache has",
+        kind=DECIDES,
+    ),
+    # Over each fragment, by `host/prepare.py`, before it enters the cache.
+    Pass(
+        "total-divisions",
+        FRAGMENT_STAGE,
+        "linker/llvm/total_divisions.py",
+        "total_divisions",
+        "integer divisions by zero give what a GPU gives, and do not end the process",
+    ),
+    Pass(
+        "exact-block",
+        "linalg",
+        "flir/exact_block.py",
+        "exact_block",
+        "the threads of a team, where the regions want a number that no launch of Triton's has",
+        kind=DECIDES,
+    ),
+    Pass(
+        "convert-to-linalg",
+        "linalg",
+        "flir/cpu/convert/convert.py",
+        "convert_to_linalg",
+        "the Linalg form",
+    ),
+    Pass(
+        "clean",
+        "linalg",
+        "flir/cpu/clean.py",
+        "clean",
+        'the Linalg form, verified and canonical: kernel.asm["linalg"]',
+    ),
+    Pass(
+        "block-matmul",
+        "llvmir",
+        "flir/cpu/block_matmul/__init__.py",
+        "block_matmul",
+        "products of tiles as register-blocked vector code",
+    ),
+    Pass(
+        "vectorise",
+        "llvmir",
+        "flir/cpu/vectorise/__init__.py",
+        "vectorise",
+        "linalg.generic as loops over vectors",
+    ),
+    Pass(
+        "prefetch",
+        "llvmir",
+        "flir/cpu/prefetch.py",
+        "prefetch_next",
+        "what the next row or program reads is fetched in this one; absent where tiles are multiplied",
+        for_speed=True,
+    ),
+    Pass(
+        "stream-stores",
+        "llvmir",
+        "flir/cpu/stream_stores.py",
+        "stream_stores",
+        "each store of a whole cache line twice, once past the caches; absent where vectors have 16 bytes",
+        for_speed=True,
+    ),
+    Pass(
+        "multiply-by-reciprocals",
+        "llvmir",
+        "flir/cpu/common_divisor.py",
+        "multiply_by_reciprocals",
+        "no divisions of vectors by one number; absent where the host's vectors are shorter than 64 bytes",
+        for_speed=True,
+    ),
+    Pass(
+        "place-buffers",
+        "llvmir",
+        "flir/cpu/place_buffers.py",
+        "place_buffers",
+        "tiles in memory that the launcher gives",
+    ),
+    Pass(
+        "expand-math",
+        "llvmir",
+        "flir/cpu/math_functions/__init__.py",
+        "expand_math",
+        "mathematical functions as vector arithmetic",
+    ),
+    Pass(
+        "emulate-small-floats",
+        "llvmir",
+        "flir/cpu/upstream_passes.py",
+        "emulate_small_floats",
+        "arithmetic of bf16 and f16 in f32",
+    ),
+    Pass(
+        "keep-rounding",
+        "llvmir",
+        "flir/cpu/keep_rounding.py",
+        "keep_rounding",
+        "no contraction across conversions",
+    ),
+    Pass(
+        "expand-arithmetic",
+        "llvmir",
+        "flir/cpu/upstream_passes.py",
+        "expand_arithmetic",
+        "operations that LLVM lacks as others",
+    ),
+    Pass(
+        "convert-to-llvm",
+        "llvmir",
+        "flir/cpu/upstream_passes.py",
+        "convert_to_llvm",
+        "the LLVM dialect",
+    ),
+    Pass(
+        "translate-to-llvmir",
+        "llvmir",
+        "flir/cpu/upstream_passes.py",
+        "translate_to_llvmir",
+        'LLVM IR: kernel.asm["llvmir"]',
+    ),
+    Pass(
+        "link-host-code",
+        "asm",
+        "host/code.py",
+        "link_host_code",
+        'assembly text, the fragments linked: kernel.asm["asm"]',
+    ),
+    Pass("assemble", "obj", "host/code.py", "assemble", "the object file", kind=OUTSIDE),
+)
