@@ -5,6 +5,7 @@ This module is imported with Triton: it must stay cheap and must not fail.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from triton.backends.compiler import GPUTarget
@@ -16,6 +17,7 @@ from tle_raw.targets.cpu.selection import Selection
 
 # Devices of kernels that are compiled without some passes, by which ones and by whether there are checks.
 _DEVICES_WITHOUT: dict[tuple[str, bool], int] = {}
+_NUMBERS = itertools.count(DEVICE_WITH_CHECKS - 1, -1)
 STREAM = 0
 
 CPP_TYPES = {
@@ -65,7 +67,8 @@ class CpuDriver(DriverBase):
     def get_current_device(self) -> int:
         disabled = knobs.disable_passes
         if disabled:
-            return _DEVICES_WITHOUT.setdefault((disabled, knobs.debug), DEVICE_WITH_CHECKS - 1 - len(_DEVICES_WITHOUT))
+            key = (disabled, knobs.debug)
+            return _DEVICES_WITHOUT.get(key) or _DEVICES_WITHOUT.setdefault(key, next(_NUMBERS))
         return DEVICE_WITH_CHECKS if knobs.debug else DEVICE
 
     def set_current_device(self, device: int) -> None:
