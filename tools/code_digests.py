@@ -26,7 +26,7 @@ import pytest
 
 # Forms that are text; the binaries follow from them.
 FORMS = ("ttir", "ttgir", "linalg", "llvmir", "llir", "ptx", "asm")
-DIGEST_IN_NAME = re.compile(r"(?<=[_"-])[0-9a-f]{16,64}(?![0-9a-zA-Z])")
+DIGEST_IN_NAME = re.compile(r'(?:(?<=[_"-])|(?<=\\22))[0-9a-f]{16,64}(?![0-9a-zA-Z])')
 TEMPORARY = re.compile(r"/tmp/[\w./@ -]*")
 LOCATION = re.compile(
     r"""[ ]*\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*"|\([^()]*\))*\))*\)   # MLIR
