@@ -4,11 +4,10 @@ folder=${TLE_GPU_FOLDER:-/tmp/tle_gpu}
 
 # The package under its import name, as a wheel would install it, and the rest of the checkout beside it.
 install_checkout() {
-  local site=$folder/site info inner
+  local site=$folder/site info
   rm -rf "$site" "$folder/checkout"
   mkdir -p "$site" "$folder/checkout"
-  cp -r tle_raw "$site/tle_raw"
-  for inner in adapters frontends linker; do cp -r "$inner" "$site/tle_raw/$inner"; done
+  cp -rL tle_raw "$site/tle_raw" # its links are folders there
   find "$site" -name __pycache__ -type d -prune -exec rm -rf {} +
   info=$site/tle_raw-$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml).dist-info
   mkdir "$info"
