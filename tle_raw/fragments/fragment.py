@@ -39,7 +39,7 @@ from tle_raw.thread_lock import ThreadLock
 _FRAGMENTS: WeakValueDictionary[str, Fragment] = WeakValueDictionary()
 _KEYED: WeakSet[Fragment] = WeakSet()
 _DECLARED: WeakSet[Fragment] = WeakSet()
-_OBSERVERS: list[Callable[[Fragment], None]] = []
+_OBSERVERS: list[Callable[[list[Fragment]], None]] = []
 MOST_READ = 5
 
 
@@ -63,8 +63,8 @@ def add_declared(fragment: Fragment) -> None:
     _DECLARED.add(fragment)
 
 
-def when_changed(observer: Callable[[Fragment], None]) -> None:
-    """Call ``observer`` with each fragment whose key changes, or that has none any more."""
+def when_changed(observer: Callable[[list[Fragment]], None]) -> None:
+    """Call ``observer`` with the fragments whose keys have changed, or that have none any more."""
     _OBSERVERS.append(observer)
 
 
@@ -73,23 +73,22 @@ def refresh(fragments: Iterable[Fragment]) -> None:
 
     Raises
     ------
-    FragmentSourceError : a file of one cannot be read any more.
+    FragmentSourceError : a file of one cannot be read any more; the others have been read.
     """
+    changed, failure = [], None
     for fragment in fragments:
         had_key = fragment.has_key
         try:
             is_changed = fragment.refresh()
-        except TLEError:
-            if had_key:
-                _say_changed(fragment)
-            raise
+        except TLEError as error:
+            is_changed, failure = had_key, failure or error
         if is_changed:
-            _say_changed(fragment)
-
-
-def _say_changed(fragment: Fragment) -> None:
-    for observer in _OBSERVERS:
-        observer(fragment)
+            changed.append(fragment)
+    if changed:  # at once: who is told looks through all kernels of the process
+        for observer in _OBSERVERS:
+            observer(changed)
+    if failure is not None:
+        raise failure
 
 
 def fragment_by_identity(identity: str) -> Fragment:

@@ -73,9 +73,8 @@ class CompilationListener:
         A file that cannot be read is told where the fragment is called; other kernels do not care.
         """
         if knobs.watch_files:
-            for fragment in keyed_fragments():
-                with suppress(TLEError):
-                    refresh([fragment])
+            with suppress(TLEError):
+                refresh(keyed_fragments())
         return True
 
     def __call__(self, **event: Any) -> None:
@@ -108,14 +107,14 @@ def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
         _USERS[id(kernel)] = user
 
 
-def _forget(fragment: Fragment) -> None:
+def _forget(changed: list[Fragment]) -> None:
     for user in list(_USERS.values()):
-        if fragment in user.fragments:
+        if any(fragment in user.fragments for fragment in changed):
             user.forget()
     # Triton also remembers the key of a kernel whose compilation failed, and which nobody watches. Nothing lists those.
     functions = [f for f in gc.get_objects() if issubclass(type(f), JITFunction)]
     for function in functions:
-        if function.hash is not None and fragment in dependencies(function)[1]:
+        if function.hash is not None and any(fragment in changed for fragment in dependencies(function)[1]):
             _forget_key(function)
 
 
