@@ -12,7 +12,7 @@ Damage = Callable[[Path, Path], None]
 
 
 def bit_flip(file: Path, other: Path) -> None:
-    content = bytearray(file.read_bytes())
+    content = bytearray(file.read_bytes() or b"\0")  # a lock is empty
     dice = random.Random(len(content))
     for _ in range(3):
         content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
