@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.stores.caches import Caches
 
-CI = 70
+CI = 100
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
