@@ -20,6 +20,15 @@ def command_line(
     toolchain: Toolchain, options: Options, arch: str, folder: Path, line_info: bool = True
 ) -> tuple[str, ...]:
     """Everything but the output; the unit comes by standard input. The user's flags come last and win."""
+    return (*_before_unit(toolchain, options, arch, line_info), *_searched(options, folder), *options.flags)
+
+
+def headers_line(toolchain: Toolchain, options: Options, arch: str) -> tuple[str, ...]:
+    """The part of ``command_line`` by which the headers that come before every unit are read."""
+    return (*_before_unit(toolchain, options, arch, True), *options.flags)
+
+
+def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: bool) -> tuple[str, ...]:
     command = [*toolchain.command]
     if toolchain.resource_dir:
         command += ["-resource-dir", str(toolchain.resource_dir)]
@@ -50,12 +59,13 @@ def command_line(
     command += ["-gline-directives-only", "-fdebug-compilation-dir=."] if line_info else []
     command += index_defines(options.block, options.grid)
     # other defines come after the headers that every unit needs: -DT=float would break them
-    command += [f"-D{define}" for define in options.defines if define.startswith("_")]
+    return (*command, *(f"-D{define}" for define in options.defines if define.startswith("_")))
+
+
+def _searched(options: Options, folder: Path) -> tuple[str, ...]:
     # a source string's quoted includes start at its Python file's folder, a file's own at the file
-    command += ["-iquote", str(folder)] if not options.file else []
-    for path in options.include_dirs:
-        command += ["-I", str(path)]
-    return (*command, *options.flags)
+    quoted = () if options.file else ("-iquote", str(folder))
+    return (*quoted, *(part for path in options.include_dirs for part in ("-I", str(path))))
 
 
 def optimiser_flags(users: Sequence[str], is_kernel: bool, is_for_gpu: bool) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from tle_raw.adapters.cpp.command import command_line, optimiser_flags
 from tle_raw.adapters.cpp.declarations import Function, functions
 from tle_raw.adapters.cpp.includes import Closure, closure
 from tle_raw.adapters.cpp.options import Options, read_options
+from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.prototypes import Prototype
 from tle_raw.adapters.cpp.source import decode, read_file
 from tle_raw.adapters.cpp.source_lines import LABEL, line_directive
@@ -166,9 +167,10 @@ class CudaAdapter:
         unit = self._unit(compiled, bound, callee, team)
         # A team's failures tell their lines, whatever the knob says.
         line_info = dict(source.settings).get("line_info") != "False" or team is not None
-        command = command_line(find_toolchain(), options, arch, folder, line_info)
-        command += optimiser_flags(options.flags, callee.is_kernel, team is None)
-        return unit, run_compiler(command, unit.text, knobs.compile_timeout)
+        more = optimiser_flags(options.flags, callee.is_kernel, team is None)
+        timeout = knobs.compile_timeout
+        run = compile_unit(find_toolchain(), options, arch, folder, unit.text, timeout, line_info=line_info, more=more)
+        return unit, run
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tle_raw.adapters.cpp.command import command_line
 from tle_raw.adapters.cpp.declarations import Function
+from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.prototypes import DUMP, Prototype, prototype_from_json, read_prototype
 from tle_raw.adapters.cpp.source_lines import line_directive
 from tle_raw.adapters.cpp.toolchain import find_toolchain
@@ -21,7 +21,6 @@ from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.identity import digest, package_identity
 from tle_raw.knobs import knobs
-from tle_raw.linker.processes.run_compiler import run_compiler
 from tle_raw.store import Store
 
 OLDEST = "sm_80"
@@ -98,7 +97,7 @@ def _architectures() -> tuple[str, str]:
 def _attempt(source: Source, callee: Callee, functions: Sequence[Function], arch: str) -> Attempt:
     toolchain, (options, folder) = find_toolchain(), source.data
     text = write_probe(source.text, line_directive(source.place.line, source.place.file), callee, options)
-    run = run_compiler(command_line(toolchain, options, arch, folder, False), text, _timeout(), DUMP)
+    run = compile_unit(toolchain, options, arch, folder, text, _timeout(), line_info=False, output=DUMP)
     return Attempt(source, BoundSignature(source.name, ()), callee, functions, toolchain, arch, run)
 
 

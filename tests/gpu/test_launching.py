@@ -194,8 +194,8 @@ hits = []
 triton.knobs.compilation.listener = lambda **event: hits.append(bool(event["cache_hit"]))
 import tle_raw
 import tle_raw.adapters.cuda.adapter as adapter
-runs, run_compiler = [], adapter.run_compiler
-adapter.run_compiler = lambda *args, **kwargs: (runs.append(1), run_compiler(*args, **kwargs))[1]
+runs, compile_unit = [], adapter.compile_unit
+adapter.compile_unit = lambda *args, **kwargs: (runs.append(1), compile_unit(*args, **kwargs))[1]
 from tle_raw import InOut, Tile
 
 @tle_raw.dialect("cuda", source=r"""

@@ -62,7 +62,7 @@ def attackers_cache(tmp_path_factory):
     made = tmp_path_factory.mktemp("attacker")
     os.chown(made, ATTACKER, ATTACKER)
     run_as(ATTACKER, PLANT, made)
-    assert {kind.name for kind in made.iterdir()} == {"fragments", "team", "links"}
+    assert {kind.name for kind in made.iterdir()} == {"fragments", "team", "headers", "links"}
     return made
 
 

@@ -1,4 +1,4 @@
-"""The only cache on disk: compiled fragments, the team's runtime, and the folders of header links.
+"""The only cache on disk: compiled fragments, the team's runtime, precompiled headers, and the folders of header links.
 
 A cache must never be the reason why a kernel does not run. What is damaged counts as absent and is made again; a
 folder that cannot be written, or that others can change, is replaced by a private temporary one, and that by files in
@@ -6,6 +6,7 @@ memory, with one warning.
 
     <root>/fragments    texts by key: what adapters compiled, and prototypes
     <root>/team         texts by key: the runtime of fragments on the CPU
+    <root>/headers      CUDA's headers as clang has read them, by compiler and architecture
     <root>/links        folders of links: CUDA headers, laid out as clang wants them
 """
 
@@ -15,6 +16,6 @@ from tle_raw.store.cache import Cache
 from tle_raw.store.entries import Entry, Stored
 from tle_raw.store.fallback import CacheWarning
 from tle_raw.store.links import LinkFolders
-from tle_raw.store.texts import FRAGMENTS, TEAM, Store
+from tle_raw.store.texts import FRAGMENTS, HEADERS, TEAM, Store
 
-__all__ = ["FRAGMENTS", "TEAM", "Cache", "CacheWarning", "Entry", "LinkFolders", "Store", "Stored"]
+__all__ = ["FRAGMENTS", "HEADERS", "TEAM", "Cache", "CacheWarning", "Entry", "LinkFolders", "Store", "Stored"]

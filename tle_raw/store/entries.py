@@ -1,7 +1,7 @@
-"""Texts by key in one folder, each entry two files, checked by a digest whenever it is read.
+"""Contents by key in one folder, each entry two files, checked by a digest whenever it is read.
 
-<key>.<digest>.ll       the text; never rewritten with other content
-<key>.entry.json        which text belongs to the key, and a digest of all; written last
+<key>.<digest>.ll       the content, a text; never rewritten with another one. A precompiled header ends in .pch
+<key>.entry.json        which content belongs to the key, and a digest of all; written last
 <key>.entry.lock        held while one process makes the entry
 """
 
@@ -24,23 +24,28 @@ INDEX, LOCK = ".entry.json", ".entry.lock"
 
 # Entries of format 1 were named "fragment".
 _OWN_FILE = re.compile(
-    r"(?P<name>[\w-]{1,128})\.((entry|fragment)\.(json|lock)|(?P<digest>[0-9a-f]{16})\.ll|[0-9a-f]{16}\.part)"
+    r"(?P<name>[\w-]{1,128})\.((entry|fragment)\.(json|lock)|(?P<digest>[0-9a-f]{16})\.(ll|pch)|[0-9a-f]{16}\.part)"
 )
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One text. ``path`` is named by key and content: equal paths hold equal text for ever."""
+    """One content. ``path`` is named by it and the key: equal paths hold equal bytes for ever."""
 
     key: str
     path: Path
     meta: Mapping[str, Any]
-    text: str = field(repr=False)
+    data: bytes = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """The content as a text."""
+        return self.data.decode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What a listing tells of an entry, without its text. ``last_used`` is a time of ``time.time()``."""
+    """What a listing tells of an entry, without its content. ``last_used`` is a time of ``time.time()``."""
 
     key: str
     path: Path
@@ -56,16 +61,15 @@ def file_name(key: str) -> str:
     return "key-" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def save_entry(folder: Path, key: str, text: str, meta: Mapping[str, Any]) -> Entry:
-    """Write the text, then the index that names it."""
-    data = text.encode("utf-8", "surrogateescape")
+def save_entry(folder: Path, key: str, data: bytes, meta: Mapping[str, Any], suffix: str) -> Entry:
+    """Write the content, then the index that names it."""
     # Triton remembers a file's hash by its path for the life of the process: the content is part of the name.
-    path = folder / f"{file_name(key)}.{hashlib.sha256(data).hexdigest()[:16]}.ll"
+    path = folder / f"{file_name(key)}.{hashlib.sha256(data).hexdigest()[:16]}{suffix}"
     index = json.loads(json.dumps({"format": FORMAT, "key": key, "file": path.name, "meta": dict(meta)}))
     written = json.dumps(index | {"sha256": _digest(index, data)}, indent=1)
     write_whole(path, data)
     write_whole(index_file(folder, key), written.encode())
-    return Entry(key, path, index["meta"], text)
+    return Entry(key, path, index["meta"], data)
 
 
 def load_entry(folder: Path, key: str) -> Entry | None:
@@ -81,14 +85,14 @@ def load_entry(folder: Path, key: str) -> Entry | None:
         if data is not None and _digest(index, data) == index["sha256"]:
             with contextlib.suppress(OSError):  # a read-only folder keeps its entries
                 os.utime(file)
-            return Entry(key, folder / index["file"], index["meta"], data.decode("utf-8", "surrogateescape"))
+            return Entry(key, folder / index["file"], index["meta"], data)
     # Only the index goes: another process may be writing the same text again at this moment.
     remove_files([file])
     return None
 
 
 def is_intact(path: Path) -> bool:
-    """Whether the text of an entry still is what its name says."""
+    """Whether the content of an entry still is what its name says."""
     named = _OWN_FILE.fullmatch(path.name)
     if named is None or not named["digest"]:
         return path.exists()  # kept in memory
@@ -134,7 +138,7 @@ def own_files(folder: Path, suffix: str = "") -> list[Path]:
 
 
 def remove_files(files: Iterable[Path]) -> bool:
-    """Indexes first: no entry may name a text that is gone already."""
+    """Indexes first: no entry may name a content that is gone already."""
     return sum(remove(file) for file in sorted(files, key=lambda f: (f.suffix != ".json", f.name))) > 0
 
 
@@ -153,7 +157,7 @@ def modified(file: Path) -> float:
 
 
 def _digest(index: Mapping[str, Any], data: bytes) -> str:
-    """Of the text and of all that the index says."""
+    """Of the content and of all that the index says."""
     said = json.dumps([index["format"], index["key"], index["file"], index["meta"]], sort_keys=True)
     return hashlib.sha256(said.encode() + b"\0" + data).hexdigest()
 

@@ -69,8 +69,8 @@ def in_memory(folder: Path, key: str) -> Entry | None:
     return _IN_MEMORY.get((str(folder), key))
 
 
-def save_in_memory(folder: Path, key: str, text: str, meta: Mapping[str, Any]) -> Entry:
-    """Keep the text in a file without a disk.
+def save_in_memory(folder: Path, key: str, data: bytes, meta: Mapping[str, Any]) -> Entry:
+    """Keep the content in a file without a disk.
 
     Raises
     ------
@@ -80,13 +80,13 @@ def save_in_memory(folder: Path, key: str, text: str, meta: Mapping[str, Any]) -
         # Open until the process ends: a number used again would be another file of the same path.
         descriptor = os.memfd_create(f"tle_raw-{file_name(key)}")
         with open(descriptor, "wb", closefd=False) as file:
-            file.write(text.encode("utf-8", "surrogateescape"))
+            file.write(data)
     except OSError as e:
         raise CacheError(
             f"a fragment can be kept neither in {folder} nor in a temporary folder nor in memory: {e}",
             hint="free some disk space, or set TLE_RAW_CACHE_DIR to a folder that can be written",
         ) from e
-    entry = Entry(key, Path(f"/proc/self/fd/{descriptor}"), json.loads(json.dumps(dict(meta))), text)
+    entry = Entry(key, Path(f"/proc/self/fd/{descriptor}"), json.loads(json.dumps(dict(meta))), data)
     _IN_MEMORY[str(folder), key] = entry
     return entry
 

@@ -1,4 +1,4 @@
-"""Texts by key, shared by all processes of a user."""
+"""Contents by key, shared by all processes of a user: texts, and precompiled headers."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ from tle_raw.store.locks import locked
 from tle_raw.store.private_files import make_private, write_whole
 from tle_raw.store.prune import TORN_AFTER, prune
 
-FRAGMENTS, TEAM = "fragments", "team"
+FRAGMENTS, TEAM, HEADERS = "fragments", "team", "headers"
+_SUFFIXES = {HEADERS: ".pch"}
 PATIENCE = 10.0  # seconds that a process waits for what another one compiles
 
 
 class Store:
-    """Texts by key.
+    """Contents by key.
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ class Store:
                 return entry
         return fallback.in_memory(self.folder, key)
 
-    def save(self, key: str, text: str, meta: Mapping[str, Any]) -> Entry:
-        """Keep ``text`` under ``key``; an entry that is there is replaced.
+    def save(self, key: str, content: str | bytes, meta: Mapping[str, Any]) -> Entry:
+        """Keep ``content`` under ``key``; an entry that is there is replaced.
 
         Saving again what ``load`` gave brings a file back that somebody deleted meanwhile.
 
@@ -65,15 +66,17 @@ class Store:
         ------
         CacheError : neither the disk nor memory took it.
         """
+        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+        suffix = _SUFFIXES.get(self.kind, ".ll")
         try:
             make_private(self.folder)
-            return save_entry(self.folder, key, text, meta)
+            return save_entry(self.folder, key, data, meta, suffix)
         except OSError as e:
             fallback.warn_once(self.folder, e)
         try:
-            return save_entry(fallback.make_private_in_place_of(self.folder), key, text, meta)
+            return save_entry(fallback.make_private_in_place_of(self.folder), key, data, meta, suffix)
         except OSError:
-            return fallback.save_in_memory(self.folder, key, text, meta)
+            return fallback.save_in_memory(self.folder, key, data, meta)
 
     @contextlib.contextmanager
     def lock(self, key: str, patience: float = PATIENCE) -> Iterator[bool]:
@@ -122,13 +125,13 @@ class Store:
         return prune([self], older_than_seconds, max_bytes)
 
     def sweep(self) -> None:
-        """Remove texts that no entry names, and what killed processes left half written."""
+        """Remove contents that no entry names, and what killed processes left half written."""
         named, now = {e.path for e in self.entries()}, time.time()
         for folder in self._folders():
             remove_files(
                 f
                 for f in own_files(folder)
-                if f.suffix in (".part", ".ll") and f not in named and now - modified(f) > TORN_AFTER
+                if f.suffix in (".part", ".ll", ".pch") and f not in named and now - modified(f) > TORN_AFTER
             )
 
     def is_writable(self) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapters.cpp.command import command_line
-from tle_raw.adapters.cpp.options import read_options
+from tle_raw.adapters.cpp.options import Options, read_options
+from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.toolchain import Toolchain, find_toolchain
 from tle_raw.adapters.tilelang.installed import RANGE, installed_version
 from tle_raw.adapters.tilelang.linked.curand import curand_folders, curand_version
@@ -28,7 +29,6 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import OUT
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import NO_VECTORS
-from tle_raw.linker.processes.run_compiler import run_compiler
 from tle_raw.linker.tools.wheels import package_folder
 from tle_raw.target import Target
 
@@ -151,8 +151,17 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
     toolchain, headers = find_toolchain(), _headers()
     linked = linked_unit(source, linkable, bound, target.arch)
     headers += curand_folders(linked.unit.text, toolchain.toolkit.root)
-    command = _command(toolchain, headers, source.place, linkable, linked.lowered.block, target.arch)
-    run = run_compiler(command, linked.unit.text, knobs.compile_timeout)
+    options = _options(toolchain, headers, source.place, linkable, linked.lowered.block, target.arch)
+    run = compile_unit(
+        toolchain,
+        options,
+        target.arch,
+        Path(source.place.file).parent,
+        linked.unit.text,
+        knobs.compile_timeout,
+        line_info=bool(knobs.line_info),
+        beginning=_directives(linked.unit.text),
+    )
     if run.returncode != 0:
         raise explain(run, toolchain, headers, target.arch, knobs.compile_timeout)
     own = (*toolchain.folders, *headers)
@@ -171,9 +180,15 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
     )
 
 
-def _command(
+def _directives(unit: str) -> str:
+    """What stands before the first line of code: macros, and the headers of TileLang."""
+    lines = itertools.takewhile(lambda line: not line.strip() or line.startswith("#"), unit.splitlines(keepends=True))
+    return "".join(lines)
+
+
+def _options(
     toolchain: Toolchain, headers: tuple[Path, ...], place: Place, linkable: Linkable, block: Sequence[int], arch: str
-) -> tuple[str, ...]:
+) -> Options:
     settings = {str(getattr(key, "value", key)): value for key, value in linkable.pass_configs.items()}
     flags: list[str] = ["-std=c++20", "-w", *_UNROLL, *NO_VECTORS]
     for header in headers:
@@ -184,9 +199,7 @@ def _command(
     flags += [f"-D__CUDA_ARCH_LIST__={''.join(filter(str.isdecimal, arch))}0"]
     flags += _FAST_MATH if settings.get("tl.enable_fast_math") else ()
     flags += _users(settings.get("tl.device_compile_flags") or ())
-    folder = Path(place.file).parent
-    options = read_options({"source": "", "flags": flags, "block": tuple(block)}, folder)
-    return command_line(toolchain, options, arch, folder, bool(knobs.line_info))
+    return read_options({"source": "", "flags": flags, "block": tuple(block)}, Path(place.file).parent)
 
 
 def _users(flags: Any) -> list[str]:

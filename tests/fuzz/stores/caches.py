@@ -14,7 +14,13 @@ from tests.fuzz.stores.damages import KINDS, damage
 from tle_raw.store import FRAGMENTS, TEAM, Cache, Store
 
 # What must be gone so that a file of the kind is needed again.
-BELOW = {"kernels": (), "links": (), "fragments": ("kernels",), "team": ("kernels", "fragments")}
+BELOW = {
+    "kernels": (),
+    "links": (),
+    "fragments": ("kernels",),
+    "team": ("kernels", "fragments"),
+    "headers": ("kernels", "fragments"),
+}
 NAMED = "Error: "  # an error of the project begins with its name
 CHILDREN = 8
 TOGETHER = 8  # one damage of so many is met by several processes

@@ -7,7 +7,7 @@ from tests.fuzz.stores.caches import CHILDREN, cases, wrong
 
 
 def test_every_cache_is_among_the_files(caches):
-    assert {file.parts[0] for file in caches.files} == {"kernels", "fragments", "team", "links"}
+    assert {file.parts[0] for file in caches.files} == {"kernels", "fragments", "team", "headers", "links"}
 
 
 def test_damage_gives_right_numbers_and_heals(caches, damages):

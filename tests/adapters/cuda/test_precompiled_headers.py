@@ -1,0 +1,179 @@
+"""What units begin with is read once: the code is the same, and what a user puts in front of it is seen."""
+
+import itertools
+import re
+
+import pytest
+
+import tle_raw
+from tle_raw import Element, InOut, Tile
+from tle_raw.adapters.cpp import precompiled_headers
+from tle_raw.adapters.cuda.adapter import CudaAdapter
+from tle_raw.errors import CompilationFailed
+from tle_raw.store import HEADERS, Store
+from tle_raw.target import parse_target
+
+pytestmark = pytest.mark.one_triton
+
+PLAIN = "__device__ float f(float x) { return fmaxf(x, 0.f) * __expf(x); }"
+_NUMBERS = itertools.count()
+INLINE_ASSEMBLY = """
+#include <cuda_fp16.h>
+__device__ int counters[4] = {1, 2, 3, 4};
+__device__ float f(float x) {
+    float y;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    printf("%f", y);
+    atomicAdd(&counters[1], __half2int_rn(__float2half(y)));
+    return y + sinf(x);
+}
+"""
+
+
+@pytest.fixture
+def cache(tmp_path):
+    with tle_raw.knobs.scope() as knobs:
+        knobs.cache.dir = str(tmp_path / "cache")
+        yield Store(tmp_path / "cache", HEADERS)
+    precompiled_headers._USELESS.clear()
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The commands that were run for units: whether with precompiled headers."""
+    made = []
+    run = precompiled_headers.run_compiler
+
+    def compiler(command, *rest):
+        made.append("-include-pch" in command)
+        return run(command, *rest)
+
+    monkeypatch.setattr(precompiled_headers, "run_compiler", compiler)
+    return made
+
+
+def fragment(source, **options):
+    """One that no test compiled before: this process keeps what it has compiled."""
+
+    def f(x: Element["f32"]) -> Element["f32"]: ...
+
+    return tle_raw.dialect("cuda", source=f"{source}\n// {next(_NUMBERS)}\n", **options)(f)
+
+
+def output(of):
+    """What clang makes of the fragment now, whatever is in the cache."""
+    adapter, source = CudaAdapter(), of._adapter.read(of.declared[1])
+    compiled = of.compile("cuda:90")
+    return adapter.compile(source, compiled.bound, parse_target("cuda:90"))
+
+
+def without_positions(text):
+    """An inline assembly's place in all bytes that were read; LLVM keeps it for errors of the assembler."""
+    numbers = re.findall(r"!srcloc !(\d+)", text)
+    return re.sub(rf"^!({'|'.join(numbers)}) = .*$", r"!\1", text, flags=re.MULTILINE) if numbers else text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"flags": ("--use_fast_math", "-std=c++20")},
+        {"defines": {"_LIMIT": "4", "FACTOR": "2"}},
+        {"block": (16, 8)},
+    ],
+    ids=["plain", "flags", "defines", "block"],
+)
+@pytest.mark.parametrize("source", [PLAIN, INLINE_ASSEMBLY], ids=["plain", "inline assembly"])
+def test_the_code_is_the_same(cache, runs, source, options):
+    of = fragment(source, **options)
+    fast = output(of)
+    assert runs and all(runs), "each compilation took precompiled headers"
+    with tle_raw.knobs.scope() as knobs:
+        knobs.cache.enabled = False
+        plain = output(of)
+    assert not runs[-1]
+    assert without_positions(fast.text) == without_positions(plain.text)
+    assert (fast.entry, fast.files, fast.command) == (plain.entry, plain.files, plain.command)
+
+
+def test_one_entry_serves_fragments_and_processes(cache, runs):
+    fragment(PLAIN).compile("cuda:90")
+    (entry,) = cache.entries()
+    assert entry.meta["name"] == "precompiled CUDA headers" and entry.size > 1_000_000
+    stamp = entry.path.stat().st_mtime_ns
+    fragment(INLINE_ASSEMBLY).compile("cuda:90")
+    assert [e.path for e in cache.entries()] == [entry.path] and entry.path.stat().st_mtime_ns == stamp
+    fragment(PLAIN).compile("cuda:80")
+    assert len(cache.entries()) == 2, "an architecture has its own macros"
+
+
+def test_nothing_is_kept_without_a_cache(cache, runs):
+    with tle_raw.knobs.scope() as knobs:
+        knobs.cache.enabled = False
+        fragment(PLAIN).compile("cuda:90")
+    assert runs == [False] and not cache.entries()
+
+
+@pytest.mark.parametrize("name", ["math.h", "cuda_runtime.h"])
+def test_a_header_of_the_users_own_with_a_toolkits_name_is_read(cache, runs, tmp_path, name):
+    (tmp_path / "own" / name).parent.mkdir(parents=True)
+    (tmp_path / "own" / name).write_text(f"#pragma once\n#define OWN 1\n#include_next <{name}>\n")
+    source = f"#include <{name}>\n__device__ float f(float x) {{ return x + OWN; }}"
+    fragment(source, include_dirs=[str(tmp_path / "own")]).compile("cuda:90")
+    assert runs == [False]
+    with pytest.raises(CompilationFailed, match="OWN"):
+        fragment(source).compile("cuda:90")
+
+
+def test_a_damaged_entry_is_made_again(cache, runs):
+    fragment(PLAIN).compile("cuda:90")
+    (entry,) = cache.entries()
+    whole = entry.path.read_bytes()
+    entry.path.write_bytes(whole[:5000] + bytes(100) + whole[5100:])
+    of = fragment(INLINE_ASSEMBLY)
+    fast = without_positions(output(of).text)
+    (again,) = cache.entries()
+    assert again.path.read_bytes()[5000:5100] != bytes(100) and all(runs)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.cache.enabled = False
+        assert without_positions(output(of).text) == fast
+
+
+def test_headers_that_the_compiler_refuses_are_left_out_and_made_again_by_the_next_process(cache, runs):
+    fragment(PLAIN).compile("cuda:90")
+    (entry,) = cache.entries()
+    cache.save(entry.key, b"made by another clang", entry.meta)
+    of = fragment(INLINE_ASSEMBLY)
+    of.compile("cuda:90")
+    assert runs == [True, True, False] and not cache.entries()
+    fragment(PLAIN).compile("cuda:90")
+    assert runs[-1] is False, "not tried again in this process"
+    precompiled_headers._USELESS.clear()
+    fragment(PLAIN).compile("cuda:90")
+    assert runs[-1] is True and len(cache.entries()) == 1
+
+
+def test_errors_are_those_of_the_code(cache, runs):
+    of = fragment("\n\n__device__ float f(float x) { return y; }")
+    with pytest.raises(CompilationFailed) as refusal:
+        of.compile("cuda:90")
+    assert runs == [True, False]
+    assert "-include-pch" not in str(refusal.value) and "undeclared identifier 'y'" in str(refusal.value)
+    assert len(cache.entries()) == 1, "the headers are not to blame"
+
+
+def test_old_headers_go_when_there_is_no_room(cache, runs, monkeypatch):
+    fragment(PLAIN).compile("cuda:90")
+    (first,) = cache.entries()
+    monkeypatch.setattr(precompiled_headers, "_ROOM", first.size + 1000)
+    fragment(PLAIN).compile("cuda:80")
+    (second,) = cache.entries()
+    assert second.key != first.key and all(runs)
+
+
+def test_a_region_on_the_cpu_takes_them_too(cache, runs):
+    @tle_raw.dialect("cuda", source="__device__ void f(tle::tile<float, 8> t) { t[threadIdx.x] += 1; }")
+    def f(t: InOut[Tile["f32", 8]]): ...
+
+    f.compile("cpu")
+    assert runs == [True]
