@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from tle_raw.adapters.cpp.tokens import tokenize
-from tle_raw.emulation.instructions import Call, calls
-from tle_raw.emulation.sites import Sites
 from tle_raw.errors import Context, Place, Row, SharedMemoryError, UnsupportedFeatureError
+from tle_raw.linker.llvm.calls import Call, calls
 from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.shared_memory import SharedVariable, static_shared
+from tle_raw.linker.llvm.sites import Sites
 from tle_raw.linker.llvm.text import Module, read_module
 from tle_raw.linker.machine_code.demangle import demangle
 from tle_raw.linker.machine_code.shared_memory_limits import WITHOUT_ASKING

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterator
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic
 from tle_raw.adapters.cuda.symbol import Callee, place_of
-from tle_raw.emulation.instructions import calls
-from tle_raw.emulation.sites import Sites
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
+from tle_raw.linker.llvm.calls import calls
+from tle_raw.linker.llvm.sites import Sites
 from tle_raw.linker.llvm.text import Module
 
 _LAUNCH = re.compile(

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 
 from tle_raw.adapters.common.device_llvm.check import check_code
-from tle_raw.emulation.sites import Sites
 from tle_raw.errors import Context, Place, TLEError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.linker.llvm.references import reachable, references
+from tle_raw.linker.llvm.sites import Sites
 from tle_raw.linker.llvm.text import read_module
 
 # By how they begin. Everything else is tried, in a process of its own, which takes half a second.

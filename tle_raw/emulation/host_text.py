@@ -16,19 +16,19 @@ from tle_raw.emulation.address_spaces import flatten_address_spaces
 from tle_raw.emulation.bfloat import without_bfloat_arithmetic
 from tle_raw.emulation.debug_checks import check_accesses
 from tle_raw.emulation.definition_checks import check_definition, check_divisions
-from tle_raw.emulation.instructions import Call, calls
 from tle_raw.emulation.lockstep import meet_at_volatile_accesses
 from tle_raw.emulation.own_memory import OwnMemory, finds_memory, global_variables
 from tle_raw.emulation.ptx import UnknownInstruction, translate
 from tle_raw.emulation.shared_variables import place_shared_variables
-from tle_raw.emulation.sites import Sites
 from tle_raw.emulation.stack_checks import check_stacks
 from tle_raw.emulation.waiting import let_others_run
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
+from tle_raw.linker.llvm.calls import Call, calls
 from tle_raw.linker.llvm.functions import read_global
 from tle_raw.linker.llvm.normalise import normalise, removal
 from tle_raw.linker.llvm.references import global_names, reachable, references, without_notes
 from tle_raw.linker.llvm.shared_memory import SharedVariable
+from tle_raw.linker.llvm.sites import Sites
 from tle_raw.linker.llvm.symbols import is_settable, private_name, refuse_unlinkable
 from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
 from tle_raw.linker.ptx.unmasked import find_unmasked

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tle_raw.emulation.control_flow import program_order, read_blocks
-from tle_raw.emulation.sites import Sites
+from tle_raw.linker.llvm.sites import Sites
 from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, read_module, tokenize
 from tle_raw.linker.llvm.types import Cursor
 

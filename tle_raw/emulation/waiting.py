@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tle_raw.emulation.debug_checks import accesses, typed
-from tle_raw.emulation.sites import Sites
+from tle_raw.linker.llvm.sites import Sites
 from tle_raw.linker.llvm.sizes import Sizes, sizes_of
 from tle_raw.linker.llvm.text import Edit, apply_edits, read_module
 
