@@ -32,16 +32,17 @@ from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_paramet
 from tle_raw.adapters.cuda.refusals import refuse_clusters
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, place_of, split_symbol
 from tle_raw.adapters.cuda.try_code import try_unusual
-from tle_raw.adapters.cuda.wrapper import Team, Unit, define_lines, template_arguments, write_unit
-from tle_raw.emulation import TEAM_ARCH, DeviceCode, make_team
+from tle_raw.adapters.cuda.wrapper import Unit, define_lines, template_arguments, write_unit
 from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
-from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, Source
+from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, DeviceCode, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import place_of_text
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
 from tle_raw.target import Target
+from tle_raw.targets.base import DeviceCodeWanted
+from tle_raw.targets.device_code import wanted_device_code
 
 
 class CudaAdapter:
@@ -102,17 +103,16 @@ class CudaAdapter:
         SymbolError : the function is missing, overloaded, or no device function.
         SignatureMismatchError : the function does not take what the signature passes.
         CompilationFailed : the compiler refused the code, crashed or took too long.
-        UnsupportedFeatureError : for the CPU: an instruction that cannot be emulated.
+        UnsupportedFeatureError : an instruction that a GPU's launch cannot have.
         """
-        if target.backend not in ("cuda", "cpu"):
-            raise DialectError(f"the cuda dialect compiles for cuda targets and for cpu, not for {target}")
+        wanted = wanted_device_code(target, "the cuda dialect compiles")
         try:
-            return self._compile(source, bound, target)
+            return self._compile(source, bound, wanted)
         except TLEError as error:
-            raise with_text(source, error).at(fragment=source.name) from None
+            raise _explained(source, error) from None
 
     def _compile(
-        self, source: Source, bound: BoundSignature, target: Target, made_kernel: bool = False
+        self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted, made_kernel: bool = False
     ) -> CompilerOutput:
         options, _ = _options(source)
         toolchain = find_toolchain()
@@ -125,15 +125,13 @@ class CudaAdapter:
                 f"grid= and shared= are for __global__ functions, and `{callee.name}` is none",
                 hint="pass block indices and memory as arguments",
             )
-        team = Team(knobs.debug) if target.backend == "cpu" else None
-        arch = TEAM_ARCH if team else target.arch
-        unit, run = self._run(source, bound, callee, team, arch)
+        unit, run = self._run(source, bound, callee, wanted)
         if is_in_host_code(source, run):
-            bare, second = self._run(without_host_code(source), bound, callee, team, arch)
+            bare, second = self._run(without_host_code(source), bound, callee, wanted)
             unit, run = (bare, second) if is_better(source, run, second) else (unit, run)
-        attempt = Attempt(source, bound, callee, known, toolchain, arch, run)
+        attempt = Attempt(source, bound, callee, known, toolchain, wanted.arch, run)
         if is_kernel_after_all(callee, run):
-            return self._compile(source, bound, target, made_kernel=True)
+            return self._compile(source, bound, wanted, made_kernel=True)
         if run.returncode != 0:
             raise explain(attempt, knobs.compile_timeout)
         check_written(attempt)
@@ -141,13 +139,13 @@ class CudaAdapter:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
         files = _read_files(run, toolchain)
         text, shared = run.text, 0
-        if use is not None and team is not None:
+        if use is not None and wanted.is_emulated:
             text = add_thread_entry(text, unit.entry, use)
         elif use is not None:
             text, shared = add_entry(text, unit.entry, use)
-        if team is None:
+        if not wanted.is_emulated:
             _refuse_beyond_gpu(text, unit.entry, shared, attempt)
-        output = CompilerOutput(
+        return CompilerOutput(
             text,
             unit.entry,
             files,
@@ -156,32 +154,38 @@ class CudaAdapter:
             run.command,
             warnings_text(attempt),
             dynamic_shared=shared,
+            device=_device_code(attempt),
         )
-        return output if team is None else make_team(_device_code(output, attempt), bound, toolchain.clang, team.debug)
 
-    def _run(
-        self, source: Source, bound: BoundSignature, callee: Callee, team: Team | None, arch: str
-    ) -> tuple[Unit, Run]:
+    def _run(self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted) -> tuple[Unit, Run]:
         compiled = without_host_code(source) if has_troubled(source) else source
         options, folder = _options(compiled)
-        unit = self._unit(compiled, bound, callee, team)
-        # A team's failures tell their lines, whatever the knob says.
-        line_info = dict(source.settings).get("line_info") != "False" or team is not None
-        more = optimiser_flags(options.flags, callee.is_kernel, team is None)
-        timeout = knobs.compile_timeout
-        run = compile_unit(find_toolchain(), options, arch, folder, unit.text, timeout, line_info=line_info, more=more)
-        return unit, run
+        unit = self._unit(compiled, bound, callee, wanted)
+        line_info = dict(source.settings).get("line_info") != "False" or wanted.is_emulated
+        more = optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated)
+        return unit, compile_unit(
+            find_toolchain(),
+            options,
+            wanted.arch,
+            folder,
+            unit.text,
+            knobs.compile_timeout,
+            line_info=line_info,
+            more=more,
+        )
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""
-        return self._unit(source, bound, choose_function(source.symbol, _functions(source))).text
+        return self._unit(source, bound, choose_function(source.symbol, _functions(source)), DeviceCodeWanted("")).text
 
-    def _unit(self, source: Source, bound: BoundSignature, callee: Callee, team: Team | None = None) -> Unit:
+    def _unit(self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted) -> Unit:
         options, _ = _options(source)
         headers = _header_digests(source)
         line = line_directive(source.place.line, source.place.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
-        return write_unit(source.name, source.text, line, bound, callee, options, digest, team)
+        return write_unit(
+            source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines
+        )
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
         return self.as_launched_kernel_of(self, declaration, source, options)
@@ -252,15 +256,19 @@ def _refuse_beyond_gpu(text: str, entry: str, shared: int, attempt: Attempt) -> 
     try_unusual(text, entry, attempt.bound, shared, attempt.arch, place, is_users)
 
 
-def _device_code(output: CompilerOutput, attempt: Attempt) -> DeviceCode:
-    function, folders = attempt.callee.function, attempt.toolchain.folders
+def _device_code(attempt: Attempt) -> DeviceCode:
+    source, function, folders = attempt.source, attempt.callee.function, attempt.toolchain.folders
     return DeviceCode(
-        output,
         attempt.callee.name,
-        place_of(function) if function else attempt.source.place,
+        place_of(function) if function else source.place,
         _users_files(folders),
         hint="write that part in plain CUDA under `#ifdef TLE_RAW_TEAM`, which only the CPU's compilation defines",
+        explained=functools.partial(_explained, source),
     )
+
+
+def _explained(source: Source, error: TLEError) -> TLEError:
+    return with_text(source, error).at(fragment=source.name)
 
 
 def _users_files(folders: Sequence[Path]) -> Callable[[str], bool]:

@@ -73,7 +73,7 @@ def add_entry(text: str, entry: str, use: KernelUse) -> tuple[str, int]:
 
 
 def add_thread_entry(text: str, entry: str, use: KernelUse) -> str:
-    """The same for the CPU: the entry is one thread's share, and dynamic shared memory is a variable."""
+    """The same for an emulated GPU: the entry is one thread's share, and dynamic shared memory is a variable."""
     text = _sized_arrays(text, use)
     text, kernel, _ = _as_function(text, use, 0, INLINED)
     own = f"{entry}_kernel"  # Triton's kernel may well have the name of the one that it calls

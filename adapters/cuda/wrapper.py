@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.block_indices import undefine_lines
@@ -27,17 +27,6 @@ class Unit:
     entry: str
 
 
-@dataclass(frozen=True)
-class Team:
-    """What the CPU's compilation says to the source."""
-
-    debug: bool = False
-
-    @property
-    def defines(self) -> tuple[str, ...]:
-        return ("TLE_RAW_TEAM", "TLE_RAW_CHECK_TILES") if self.debug else ("TLE_RAW_TEAM",)
-
-
 def write_unit(
     name: str,
     text: str,
@@ -46,21 +35,22 @@ def write_unit(
     callee: Callee,
     options: Options,
     digest: Iterable[str] = (),
-    team: Team | None = None,
+    thread_entry: bool = False,
+    defines: Sequence[str] = (),
 ) -> Unit:
     """The unit for one call. ``line`` is the ``#line`` of a source string; a file is included.
 
-    With ``team`` the unit is for the CPU. Its entry is then one thread's share, unless the call is elementwise. For a
-    ``__global__`` function there is no entry yet: ``kernel_entry`` adds it to what the compiler made.
+    With ``thread_entry`` its entry is one thread's share, unless the call is elementwise. For a ``__global__`` function
+    there is no entry yet: ``kernel_entry`` adds it to what the compiler made. ``defines`` are macros of the target's.
     """
-    entry = entry_name(name, [text, bound.to_json(), *digest, *(team.defines if team else ())])
+    entry = entry_name(name, [text, bound.to_json(), *digest, *defines])
     if callee.is_kernel:
         last: Iterable[str] = _kernel_lines(bound, callee)
-    elif team and not bound.is_elementwise:
+    elif thread_entry and not bound.is_elementwise:
         last = _thread(entry, bound, callee)
     else:
         last = _entry(entry, bound, callee)
-    return Unit("\n".join([*_user_lines(text, line, _prologue(bound), options, team), *last]) + "\n", entry)
+    return Unit("\n".join([*_user_lines(text, line, _prologue(bound), options, defines), *last]) + "\n", entry)
 
 
 def write_probe(text: str, line: str, callee: Callee, options: Options) -> str:
@@ -70,11 +60,11 @@ def write_probe(text: str, line: str, callee: Callee, options: Options) -> str:
 
 
 def _user_lines(
-    text: str, line: str, prologue: Iterable[str], options: Options, team: Team | None = None
+    text: str, line: str, prologue: Iterable[str], options: Options, defines: Sequence[str] = ()
 ) -> Iterator[str]:
     yield f'#line 1 "{LABEL}"'
     yield from undefine_lines(options.block, options.grid)
-    yield from (f"#define {define} 1" for define in (team.defines if team else ()))
+    yield from (f"#define {define} 1" for define in defines)
     yield from prologue
     yield from define_lines(options)
     yield from ['extern "C" {'] if options.extern_c else []
@@ -189,7 +179,7 @@ def _entry(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
 
 
 def _thread(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
-    """One thread's share of a region on the CPU: ``args[i]`` is the address of the i-th value, or of a tile's first."""
+    """One thread's share of a region: ``args[i]`` is the address of the i-th value, or of a tile's first."""
     yield f'extern "C" __attribute__((device)) void {entry}(void* const* tle_raw_args) {{'
     for index, parameter in enumerate(bound.crossing):
         assert parameter.dtype is not None

@@ -24,6 +24,8 @@ from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import is_path, place_of_text, read_bytes
 from tle_raw.knobs import knobs
 from tle_raw.target import Target
+from tle_raw.targets.base import DeviceCodeWanted
+from tle_raw.targets.device_code import wanted_device_code
 
 SUFFIXES = (".mlir", ".mlirbc")
 
@@ -116,11 +118,10 @@ class MlirAdapter:
         UnsupportedFeatureError : memory or loops that cannot work in a region.
         ToolchainError : the module needs bindings that are not installed.
         """
-        if target.backend not in ("cuda", "cpu"):
-            raise DialectError(f"the mlir dialect compiles for cuda targets and for cpu, not for {target}")
+        wanted = wanted_device_code(target, "the mlir dialect compiles")
         if isinstance(source.data, ModuleSource):
-            return _compile_module(source, source.data, bound, target)
-        return _compile_python(source, bound, target)
+            return _compile_module(source, source.data, bound, target, wanted)
+        return _compile_python(source, bound, target, wanted)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The MLIR function that the author is expected to write."""
@@ -185,7 +186,9 @@ def _line(source: Source, line: int, column: int = 0) -> Place:
     return Place(source.place.file, source.place.line + line - 1, column, shown.replace("\t", " "))
 
 
-def _compile_module(source: Source, module: ModuleSource, bound: BoundSignature, target: Target) -> CompilerOutput:
+def _compile_module(
+    source: Source, module: ModuleSource, bound: BoundSignature, target: Target, wanted: DeviceCodeWanted
+) -> CompilerOutput:
     function = _function(source)
     place = _line(source, function.line)
     check_types(function, bound, place)
@@ -193,9 +196,9 @@ def _compile_module(source: Source, module: ModuleSource, bound: BoundSignature,
         lowered = lower(
             source.text,
             function.path,
-            target=target,
+            arch=wanted.arch,
             route=module.options.route,
-            place=_line_info(source, target),
+            place=_line_info(source, wanted),
         )
     except TLEError as error:
         raise _at_users_line(error, source, module.producer) from None
@@ -213,12 +216,12 @@ def _compile_module(source: Source, module: ModuleSource, bound: BoundSignature,
     return replace(output, route=lowered.route, block=module.options.block)
 
 
-def _compile_python(source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+def _compile_python(source: Source, bound: BoundSignature, target: Target, wanted: DeviceCodeWanted) -> CompilerOutput:
     from tle_raw.adapters.mlir.edsl import build  # a third of the adapter, for code in Python only
 
     built = build(source, bound, target, source.data.route)
     lowered = lower(
-        built.text, built.symbol, target=target, trusted=True, route=built.route, place=_line_info(source, target)
+        built.text, built.symbol, arch=wanted.arch, trusted=True, route=built.route, place=_line_info(source, wanted)
     )
     block = source.data.block
     text = reshape_block(lowered.llvm_ir, block)
@@ -228,10 +231,9 @@ def _compile_python(source: Source, bound: BoundSignature, target: Target) -> Co
     return replace(compile_device_ir(ir, source.name, passed, target), route=lowered.route, block=block)
 
 
-def _line_info(source: Source, target: Target) -> Place | None:
-    """A team's failures tell their lines, whatever the knob says."""
-    wanted = dict(source.settings).get("line_info") != "False" or target.backend == "cpu"
-    return source.place if wanted else None
+def _line_info(source: Source, wanted: DeviceCodeWanted) -> Place | None:
+    """Emulated code tells its lines, whatever the knob says."""
+    return source.place if dict(source.settings).get("line_info") != "False" or wanted.is_emulated else None
 
 
 def _at_users_line(error: TLEError, source: Source, producer: str) -> TLEError:

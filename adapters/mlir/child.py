@@ -12,14 +12,13 @@ from tle_raw.errors import CompilationFailed, Context, Place, Row, TLEError
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.child_process import CHILD_STACK, Limits, default_memory, python_child, run_child
 from tle_raw.linker.processes.temporary_folder import temporary_folder
-from tle_raw.target import Target
 
 WORKER = Path(__file__).with_name("worker.py")
 
 
-def lower_in_child(text: str, target: Target, route: str | None, place: Place | None = None) -> tuple[str, str]:
+def lower_in_child(text: str, arch: str, route: str | None, place: Place | None = None) -> tuple[str, str]:
     """As ``routes.lower_here``; whatever goes wrong is an error of this package with MLIR's diagnostics."""
-    request: dict[str, Any] = {"task": "lower", "text": text, "target": str(target), "route": route}
+    request: dict[str, Any] = {"task": "lower", "text": text, "arch": arch, "route": route}
     request["place"] = [place.file, place.line] if place else None
     answer = ask(request, text)
     return answer["llvm_ir"], answer["route"]

@@ -12,7 +12,6 @@ from tle_raw.adapters.mlir.symbols import choose_function
 from tle_raw.adapters.mlir.text import line_of, operation_names
 from tle_raw.adapters.mlir.unwrap import unwrap
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
-from tle_raw.target import Target
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ def lower(
     text: str,
     symbol: str,
     *,
-    target: Target,
+    arch: str,
     trusted: bool = False,
     route: str | None = None,
     place: Place | None = None,
@@ -39,7 +38,7 @@ def lower(
     Parameters
     ----------
     text : MLIR in generic or custom form.
-    target : the GPU; for ``cpu`` the code of sm_80, which a team of threads then runs.
+    arch : the GPU, such as "sm_90a".
     trusted : the text is our own, and is lowered in this process. Other text is lowered in a child process, so that
         an assertion of LLVM ends that one.
     place : where the text's first line stands: the code then knows its lines, for profilers, failed assertions and the
@@ -56,13 +55,13 @@ def lower(
     start = time.perf_counter()
     if trusted:
         try:
-            llvm_ir, taken = routes.lower_here(text, target, route, place)
+            llvm_ir, taken = routes.lower_here(text, arch, route, place)
         except RuntimeError:  # libtriton: its diagnostics are on stderr, which only a child's can be caught
-            llvm_ir, taken = lower_in_child(text, target, route, place)
+            llvm_ir, taken = lower_in_child(text, arch, route, place)
     else:
         _refuse_hosts_operations(text)
         function = choose_function(symbol, functions(text), Place("", 1), text)
-        llvm_ir, taken = lower_in_child(unwrap(text, function), target, route, place)
+        llvm_ir, taken = lower_in_child(unwrap(text, function), arch, route, place)
     return Lowered(llvm_ir, taken, time.perf_counter() - start, routes.compiler(taken))
 
 

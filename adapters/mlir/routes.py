@@ -10,10 +10,8 @@ from tle_raw.adapters.mlir.text import operation_names
 from tle_raw.adapters.mlir.upstream import lower
 from tle_raw.adapters.mlir.upstream_functions import is_plain
 from tle_raw.errors import Place, TLEError, ToolchainError
-from tle_raw.target import Target
 
 LIBTRITON = "libtriton"
-TEAM = Target("cuda", 80)  # what the CPU's team of threads emulates
 
 
 def choose_route(text: str) -> str:
@@ -49,20 +47,19 @@ def foreign_operation(text: str) -> str:
     return ""
 
 
-def lower_here(text: str, target: Target, route: str | None = None, place: Place | None = None) -> tuple[str, str]:
+def lower_here(text: str, arch: str, route: str | None = None, place: Place | None = None) -> tuple[str, str]:
     """LLVM IR and the route that made it. libtriton's diagnostics go to stderr."""
-    device = TEAM if target.backend == "cpu" else target
     if route is None:
         route = choose_route(text)
         if route == LIBTRITON and installed():
             try:
-                return libtriton.lower(text, device.arch, place), route
+                return libtriton.lower(text, arch, place), route
             except (RuntimeError, TLEError):
                 route = installed()[0].root
     if route == LIBTRITON:
-        return libtriton.lower(text, device.arch, place), route
+        return libtriton.lower(text, arch, place), route
     binding = find_binding(route)
-    return lower(text, device.arch, binding, place), binding.root
+    return lower(text, arch, binding, place), binding.root
 
 
 def identity() -> str:

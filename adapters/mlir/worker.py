@@ -46,11 +46,9 @@ def _failure(kind: str, message: str, **rest: Any) -> dict[str, Any]:
 
 def _lower(request: dict[str, Any]) -> dict[str, Any]:
     from tle_raw.adapters.mlir.routes import lower_here
-    from tle_raw.target import parse_target
 
-    target = parse_target(request["target"])
     place = Place(*request["place"]) if request["place"] else None
-    llvm_ir, route = lower_here(request["text"], target, request["route"], place)
+    llvm_ir, route = lower_here(request["text"], request["arch"], request["route"], place)
     return {"llvm_ir": llvm_ir, "route": route}
 
 

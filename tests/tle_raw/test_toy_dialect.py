@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import triton
 import triton.language as tl
@@ -13,7 +14,7 @@ import triton.language as tl
 import tle_raw
 from tests.support import cause_of, compile_kernel, ptx_calls
 from tests.toys import postfix
-from tle_raw import Element, registry
+from tle_raw import Element, InOut, Tile, registry
 from tle_raw.errors import CompilationFailed, DialectError, UnsupportedFeatureError
 
 registry.register_adapter(postfix.PostfixAdapter())
@@ -59,9 +60,21 @@ def test_its_errors_name_the_fragment_and_the_call():
     assert "`power`" in text and "fragment `wrong`" in text and "tl.store(x + tl.arange" in text
 
 
-def test_other_targets_and_options_are_refused():
-    with pytest.raises(UnsupportedFeatureError, match="NVIDIA"):
-        line.compile("cpu")
+def test_its_device_code_runs_on_the_cpu():
+    x, y = np.arange(128, dtype=np.float32), np.ones(128, np.float32)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        compiled = kernel[(1,)](x, y, 128)
+    np.testing.assert_array_equal(y, x * 2 + 1 - 3)
+    assert tle_raw.report(compiled).regions[0].inlined
+
+
+def test_tiles_and_other_options_are_refused():
+    @tle_raw.dialect("postfix", source="x")
+    def tiled(x: InOut[Tile["f32", 128]]): ...
+
+    with pytest.raises(UnsupportedFeatureError, match="elements of f32"):
+        tiled.compile()
     with pytest.raises(DialectError, match="sauce"):
 
         @tle_raw.dialect("postfix", sauce="x")

@@ -5,13 +5,11 @@ It shows all that a target has to offer the hub. ARCHITECTURE.md points here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tle_raw.errors import LaunchError
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.prepare import LinkableModule, prepare
 from tle_raw.reports.values import KernelReport
 
@@ -37,9 +35,6 @@ class ToyTarget:
             older_llvm=older_llvm,
         )
 
-    def add_stages(self, stages: dict[str, Any], options: Any, capability: int) -> None:
-        raise LaunchError("no backend of Triton's compiles kernels for toys")
-
     def read_report(self, asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> KernelReport:
         return KernelReport(
             kernel=metadata.name,
@@ -50,14 +45,3 @@ class ToyTarget:
             static_shared=0,
             asm_instructions=len(asm["llir"].splitlines()),
         )
-
-    def run_region(
-        self,
-        compiled: CompiledFragment,
-        arrays: Mapping[str, Any],
-        *,
-        num_warps: int,
-        program: Sequence[int],
-        grid: Sequence[int],
-    ) -> list[Any]:
-        raise LaunchError("toys do not run")

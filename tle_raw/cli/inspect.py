@@ -12,6 +12,7 @@ from tle_raw.cli.table import bytes_text, columns
 from tle_raw.flir import passes
 from tle_raw.flir.pass_value import Pass
 from tle_raw.knobs import knobs
+from tle_raw.targets.device_code import find_device_code
 
 if TYPE_CHECKING:
     from tle_raw.fragments.compiled import CompiledFragment
@@ -122,6 +123,7 @@ def _lines(compiled: CompiledFragment) -> list[str]:
 
 
 def _inlined(compiled: CompiledFragment) -> str:
-    if compiled.target.backend == "cpu" and not compiled.bound.is_elementwise:
+    wanted = find_device_code(compiled.target)
+    if wanted is not None and wanted.is_emulated and not compiled.bound.is_elementwise:
         return "no, a team of threads runs it"
     return "yes" if compiled.inline else "no, by its declaration"

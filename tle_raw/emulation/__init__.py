@@ -2,14 +2,15 @@
 
 How it is compiled
 ==================
-The source is compiled as for a GPU of ``TEAM_ARCH``: CUDA by the same clang, with the same headers. Of the LLVM IR
-that comes out, ``host_text`` replaces what only a GPU has: NVVM intrinsics (``nvvm``), inline PTX (``ptx``), address
-spaces, static shared variables. So CUB, cooperative groups, ``cuda_fp16.h`` and libdevice are NVIDIA's own, unchanged,
-and a macro sees ``__CUDA_ARCH__ == 800``. The source can ask for ``TLE_RAW_TEAM``, which the CPU alone defines.
-``runtime`` links the result with the team's runtime, ``tle_raw/include/tle_raw/team/*.h``, which clang compiles for
-the host once. The module is whole but for functions of the C library; it holds no target, no thread-local variables,
-no constructors, and shows its entry only. What has no meaning on the host (``wgmma``, ``mma.sync``, textures) is an
-``UnsupportedFeatureError`` that names the instruction and the user's line.
+Adapters compile the source as for a GPU of sm_80, which ``targets/cpu/target`` asks for: CUDA by the same clang, with
+the same headers. ``make_team`` makes the host's code of it. Of the LLVM IR that comes out, ``host_text`` replaces what
+only a GPU has: NVVM intrinsics (``nvvm``), inline PTX (``ptx``), address spaces, static shared variables. So CUB,
+cooperative groups, ``cuda_fp16.h`` and libdevice are NVIDIA's own, unchanged, and a macro sees
+``__CUDA_ARCH__ == 800``. The source can ask for ``TLE_RAW_TEAM``, which the CPU alone defines. ``runtime`` links the
+result with the team's runtime, ``tle_raw/include/tle_raw/team/*.h``, which clang compiles for the host once. The module
+is whole but for functions of the C library; it holds no target, no thread-local variables, no constructors, and shows
+its entry only. What has no meaning on the host (``wgmma``, ``mma.sync``, textures) is an ``UnsupportedFeatureError``
+that names the instruction and the user's line.
 
 What a kernel calls: block-level regions
 ========================================
@@ -86,7 +87,3 @@ reads of Out tiles and of shared memory that nothing has written, by inline PTX 
 not name the caller, shuffles from lanes that the mask does not name or that have returned; integer divisions that have
 no result. ``flags=("-O0",)`` of a fragment keeps every line and variable for a debugger.
 """
-
-from tle_raw.emulation.make_team import TEAM_ARCH, DeviceCode, make_team
-
-__all__ = ["TEAM_ARCH", "DeviceCode", "make_team"]

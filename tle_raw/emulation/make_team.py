@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tle_raw.emulation.entry import map_entry, team_entry
 from tle_raw.emulation.host_text import HostText, to_host
-from tle_raw.emulation.runtime import Clang, link_with_runtime, runtime_text
-from tle_raw.errors import Context, Place, UnsupportedFeatureError
-from tle_raw.fragments.adapter import CompilerOutput
+from tle_raw.emulation.runtime import link_with_runtime, runtime_text
+from tle_raw.errors import Context, Place, TLEError, UnsupportedFeatureError
+from tle_raw.fragments.adapter import CompilerOutput, DeviceCode
 from tle_raw.fragments.bound import BoundSignature
+from tle_raw.knobs import knobs
+from tle_raw.linker.abi import check_entry
+from tle_raw.linker.llvm.shared_memory import SharedVariable
+from tle_raw.linker.tools.clang import find_clang
 
-TEAM_ARCH = "sm_80"  # the oldest GPU that fragments are compiled for: newer ones' instructions stay out of the headers
 # What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team.
 _ALONE = re.compile(
     r"tle_team_(?:(?:add|mul|div|sqrt|fma)_f|from_|narrow|widen|bfloat|permute|find|dot|small_fma|clock|atomic)"
@@ -34,46 +36,54 @@ _USES = {
 
 
 @dataclass(frozen=True)
-class DeviceCode:
-    """What a compiler made for a GPU of ``TEAM_ARCH``, and what messages say of it.
+class HostModule:
+    """LLVM IR for this machine, whole but for the C library, and what can no longer be read from it.
 
-    For a block-level region ``output.entry`` is one thread's share, ``void (ptr args)``: see ``team/__init__.py``.
-
-    Attributes
-    ----------
-    name, place : the user's function.
-    is_users : says of a file in the debug information whether it is the user's.
-    hint : what to do about an instruction that the CPU has no way to run.
+    ``entry`` is the function that a kernel calls: see ``tle_raw.emulation``.
     """
 
-    output: CompilerOutput
-    name: str
-    place: Place
-    is_users: Callable[[str], bool]
-    hint: str = ""
+    text: str
+    entry: str
+    static_shared: tuple[SharedVariable, ...]
+    uses_barrier: bool
 
 
-def make_team(code: DeviceCode, bound: BoundSignature, clang: Clang, debug: bool) -> CompilerOutput:
-    """Translate, add the entry, link the runtime, which ``clang`` compiles where no cache has it.
+def make_team(output: CompilerOutput, bound: BoundSignature, debug: bool) -> HostModule:
+    """Translate device code of a form that ``DeviceCodeWanted.is_emulated`` states, add the entry, link the runtime.
+
+    Parameters
+    ----------
+    debug : compile the checks of ``knobs.debug`` into it.
 
     Raises
     ------
     UnsupportedFeatureError : an instruction that cannot be emulated; the error names it and its line.
     SharedMemoryError : more shared memory than a block has.
+    AbiError : the entry is not one thread's share.
+    ToolchainError : no clang compiles the runtime, where no cache has it.
     """
-    output, place = code.output, code.place
-    checks = debug and not bound.is_elementwise
-    host = to_host(output.text, output.entry, place, code.is_users, checks, code.hint)
+    code = output.device or DeviceCode(bound.name, Place("<fragment>", 0))
+    if output.device is None and not bound.is_elementwise:
+        check_entry(output.text, output.entry, ("ptr",), "void")  # the adapter may know of no other entry than a GPU's
+    try:
+        return _made(output.text, output.entry, code, bound, debug)
+    except TLEError as error:
+        raise code.explained(error) from None
+
+
+def _made(text: str, thread: str, code: DeviceCode, bound: BoundSignature, debug: bool) -> HostModule:
+    """``thread`` is one thread's share, or the whole of an elementwise function."""
+    clang = find_clang(str(knobs.cuda.clang) if knobs.cuda.clang else None)
+    host = to_host(text, thread, code.place, code.is_users, debug and not bound.is_elementwise, code.hint)
     if bound.is_elementwise:
-        _check_alone(host, place)
-        entry = output.entry
+        _check_alone(host, code.place)
+        entry = thread
         added = map_entry(entry, bound)
     else:
-        entry = f"tle_team_{output.entry.removeprefix('tle_raw_')}"
-        added = team_entry(entry, output.entry, bound, code.name, host.shared_bytes, host.places, debug, host.memory)
-    visible = (entry, f"{entry}.map")
-    linked = link_with_runtime(f"{host.text}\n{added}", runtime_text(clang), visible)
-    return replace(output, text=linked, entry=entry, static_shared=host.shared, uses_barrier=host.uses_barrier)
+        entry = f"tle_team_{thread.removeprefix('tle_raw_')}"
+        added = team_entry(entry, thread, bound, code.name, host.shared_bytes, host.places, debug, host.memory)
+    linked = link_with_runtime(f"{host.text}\n{added}", runtime_text(clang), (entry, f"{entry}.map"))
+    return HostModule(linked, entry, host.shared, host.uses_barrier)
 
 
 def _check_alone(host: HostText, place: Place) -> None:

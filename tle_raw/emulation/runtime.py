@@ -6,7 +6,7 @@ import functools
 import hashlib
 import platform
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import tle_raw
 from tle_raw.errors import LinkError, ToolchainError
@@ -14,6 +14,7 @@ from tle_raw.linker.llvm.normalise import normalise, removal
 from tle_raw.linker.llvm.symbols import is_settable_name
 from tle_raw.linker.llvm.text import apply_edits, read_module
 from tle_raw.linker.processes.run_compiler import run_compiler
+from tle_raw.linker.tools.clang import ClangProgram
 from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 from tle_raw.store import TEAM, Store
 
@@ -28,16 +29,7 @@ FLAGS = (
 )  # fmt: skip
 
 
-class Clang(Protocol):
-    """A compiler for this machine: how it is called, and its version."""
-
-    @property
-    def command(self) -> tuple[str, ...]: ...
-    @property
-    def version(self) -> str: ...
-
-
-def runtime_text(clang: Clang) -> str:
+def runtime_text(clang: ClangProgram) -> str:
     """The runtime as LLVM IR without a target, from the cache where it was compiled before.
 
     Raises

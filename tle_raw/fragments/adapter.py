@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from tle_raw.errors import Place
+from tle_raw.errors import Place, TLEError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
-from tle_raw.linker.llvm.shared_memory import SharedVariable
 from tle_raw.porting import Answer, PortRequest
 from tle_raw.target import Target
 
@@ -53,12 +52,36 @@ class Source:
     signature: Signature | None = None
 
 
+def _unchanged(error: TLEError) -> TLEError:
+    return error
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """What a target that emulates device code tells its user of it.
+
+    Attributes
+    ----------
+    name, place : the user's function.
+    is_users : says of a file in the debug information whether it is the user's.
+    hint : what to do about an instruction that cannot be emulated.
+    explained : an error with the lines of the source that the adapter knows.
+    """
+
+    name: str
+    place: Place
+    is_users: Callable[[str], bool] = bool
+    hint: str = ""
+    explained: Callable[[TLEError], TLEError] = _unchanged
+
+
 @dataclass(frozen=True)
 class CompilerOutput:
     """What a foreign compiler made of a source.
 
-    ``text`` is LLVM IR text as the compiler wrote it; ``entry`` is the symbol to call, of the type that
-    ``BoundSignature.entry_parameters`` and ``entry_result`` state; ``files`` are the user's files that were read
+    ``text`` is LLVM IR text as the compiler wrote it: device code, for the target to make the rest of. ``entry`` is the
+    symbol to call, of the type that ``BoundSignature.entry_parameters`` and ``entry_result`` state, or one thread's
+    share where the target wants that (``targets.base.DeviceCodeWanted``); ``files`` are the user's files that were read
     (not the toolchain's); ``seconds`` is the compiler's own time; ``command`` repeats the compilation.
 
     ``dynamic_shared`` asks for so many bytes of shared memory beside the static variables: their address, aligned to
@@ -66,10 +89,7 @@ class CompilerOutput:
     ``block`` is the shape of the block that the code was compiled for, where it matters. ``route`` names the way that
     the source took, where its dialect has several. ``register_limit`` is the most registers that a thread may have when
     the kernel starts, for code in which warps hand registers to each other; 0 for none. ``alone`` says that the code
-    relies on being all that its kernel does.
-
-    For the CPU, ``text`` is a module for the host, whole but for the C library; ``static_shared`` and ``uses_barrier``
-    tell what can no longer be read from it.
+    relies on being all that its kernel does. ``device`` is for targets that emulate the code.
     """
 
     text: str
@@ -79,13 +99,12 @@ class CompilerOutput:
     compiler: str
     command: tuple[str, ...] = ()
     warnings: str = ""
-    static_shared: tuple[SharedVariable, ...] = ()
-    uses_barrier: bool = False
     dynamic_shared: int = 0
     block: tuple[int, ...] = ()
     route: str = ""
     register_limit: int = 0
     alone: bool = False
+    device: DeviceCode | None = None
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from triton.language import core
 
-from tle_raw.errors import Place
+from tle_raw.errors import LaunchError, Place
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
 from tle_raw.regions.interpreted_launch import InterpretedLaunch
 from tle_raw.regions.values import to_handle_type
 from tle_raw.registry import find_target
 from tle_raw.target import Target
+from tle_raw.targets.base import RunsRegions
 
 if TYPE_CHECKING:
     from tle_raw.fragments.compiled import CompiledFragment
     from tle_raw.fragments.fragment import Fragment
 
 DEFAULT_WARPS = 4  # Triton's own
+HERE = "cpu"  # the target on which the interpreter's regions run
 _launch: contextvars.ContextVar[InterpretedLaunch | None] = contextvars.ContextVar("launch", default=None)
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -66,12 +68,15 @@ def interpret_region(
     """Run a bound region now; its results, as ``emit_region`` and ``emit_element`` give them."""
     from triton.runtime.interpreter import interpreter_builder
 
-    compiled = fragment.compile_bound(bound, Target("cpu"))
+    target = find_target(HERE)
+    if not isinstance(target, RunsRegions):
+        raise LaunchError("a region runs at once on the CPU only")
+    compiled = fragment.compile_bound(bound, Target(HERE))
     launch = remember_region(bound, site, compiled)
     arrays = {p.name: _array(p, values[p.name]) for p in bound.crossing if p.effect != "Out"}
     grid = interpreter_builder.grid_dim
     program = interpreter_builder.grid_idx
-    results = find_target("cpu").run_region(compiled, arrays, num_warps=launch.num_warps, program=program, grid=grid)
+    results = target.run_region(compiled, arrays, num_warps=launch.num_warps, program=program, grid=grid)
     return [_tensor(result, dtype) for result, dtype in zip(results, _result_dtypes(bound))]
 
 

@@ -14,6 +14,7 @@ from triton import knobs
 
 from tle_raw.errors import RegionError
 from tle_raw.registry import find_target
+from tle_raw.targets.base import JoinsStages
 from tle_raw.thread_lock import ThreadLock
 
 _STATE = threading.local()
@@ -22,6 +23,7 @@ _INSTALL_LOCK = ThreadLock()
 _reached_through: Any = None
 Show = Callable[[dict[str, Any]], None]
 OTHER = "other"  # a backend that knows no regions
+HOOKED = "cuda"  # the backend of Triton's that passes a capability to its hook
 
 
 class StagesHook:
@@ -41,7 +43,9 @@ class StagesHook:
         _reached_through = knobs.runtime.add_stages_inspection_hook
         _STATE.target, _STATE.stages, _STATE.options = OTHER, None, options
         if capability is not None:
-            find_target("cuda").add_stages(stages, options, capability)
+            target = find_target(HOOKED)
+            if isinstance(target, JoinsStages):
+                target.add_stages(stages, options, capability)
         return None
 
 

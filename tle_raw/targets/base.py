@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.prepare import LinkableModule
 from tle_raw.reports.values import KernelReport
+from tle_raw.target import Target
 
 
+@dataclass(frozen=True)
+class DeviceCodeWanted:
+    """The form in which a target takes code for NVIDIA GPUs.
+
+    Attributes
+    ----------
+    arch : the GPU that it is compiled for: ``sm_80``, ``sm_90a``, ….
+    is_emulated : no GPU runs it. The entry of a block-level region is one thread's share then, ``void (ptr args)``:
+        ``args[i]`` is the address of the i-th value that crosses, of a tile's first element, and last of the result,
+        which thread 0 stores. The code keeps its source lines, whatever ``knobs.line_info`` says: they are what a
+        failing thread tells. What a GPU's launch cannot have is not looked for.
+    defines : macros that the source may ask for, where the dialect has macros.
+    """
+
+    arch: str
+    is_emulated: bool = False
+    defines: tuple[str, ...] = ()
+
+
+@runtime_checkable
 class TargetBackend(Protocol):
     """One kind of processor. Found by the registry under the entry-point group ``tle_raw.targets``.
 
@@ -33,11 +55,29 @@ class TargetBackend(Protocol):
         LinkError : the entry is not of the type that the call needs. SymbolError : a symbol will not be found.
         """
 
-    def add_stages(self, stages: dict[str, Any], options: Any, capability: int) -> None:
-        """Let the stages of one compilation by Triton's own backend know regions."""
-
     def read_report(self, asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> KernelReport:
         """What became of the linked regions of a kernel; ``record`` is what its compilation wrote down of them."""
+
+
+@runtime_checkable
+class TakesDeviceCode(TargetBackend, Protocol):
+    """A target that takes code for NVIDIA GPUs, which it runs or emulates: the dialects of CUDA compile for it."""
+
+    def wanted_device_code(self, target: Target) -> DeviceCodeWanted:
+        """The form of it that ``prepare`` takes."""
+
+
+@runtime_checkable
+class JoinsStages(TargetBackend, Protocol):
+    """A target whose kernels Triton's own backend compiles: the stages of that have to learn of regions."""
+
+    def add_stages(self, stages: dict[str, Any], options: Any, capability: int) -> None:
+        """Let the stages of one compilation know regions."""
+
+
+@runtime_checkable
+class RunsRegions(TargetBackend, Protocol):
+    """A target that runs on this machine, without a launch: Triton's interpreter runs regions there."""
 
     def run_region(
         self,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tle_raw.errors import LaunchError
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.knobs import knobs
 from tle_raw.linker.prepare import LinkableModule, prepare
 from tle_raw.reports.values import KernelReport
+from tle_raw.target import Target
+from tle_raw.targets.base import DeviceCodeWanted
 
 
 class Nvidia:
@@ -22,6 +22,9 @@ class Nvidia:
     def settings(self) -> tuple[object, ...]:
         """The edits for speed that are left out."""
         return _disabled()
+
+    def wanted_device_code(self, target: Target) -> DeviceCodeWanted:
+        return DeviceCodeWanted(target.arch)
 
     def prepare(
         self, output: CompilerOutput, bound: BoundSignature, *, inline: bool, older_llvm: bool
@@ -46,17 +49,6 @@ class Nvidia:
         from tle_raw.reports.gpu import read_kernel  # which few programs ask for
 
         return read_kernel(asm, metadata, record)
-
-    def run_region(
-        self,
-        compiled: CompiledFragment,
-        arrays: Mapping[str, Any],
-        *,
-        num_warps: int,
-        program: Sequence[int],
-        grid: Sequence[int],
-    ) -> list[Any]:
-        raise LaunchError("a region runs at once on the CPU only")
 
 
 def _disabled() -> tuple[str, ...]:

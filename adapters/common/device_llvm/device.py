@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,19 +15,18 @@ from tle_raw.adapters.common.device_llvm.layout import check_intrinsics, check_t
 from tle_raw.adapters.common.device_llvm.lines import read, unreadable
 from tle_raw.adapters.common.device_llvm.mismatch import ambiguous, mismatch
 from tle_raw.adapters.common.device_llvm.readings import other_meaning
-from tle_raw.emulation import TEAM_ARCH, DeviceCode, make_team
-from tle_raw.errors import DialectError, Place, TLEError
-from tle_raw.fragments.adapter import CompilerOutput
+from tle_raw.errors import Place, TLEError
+from tle_raw.fragments.adapter import CompilerOutput, DeviceCode
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.identity import entry_name
-from tle_raw.knobs import knobs
 from tle_raw.linker.device_code import optimise_for_device
 from tle_raw.linker.llvm.shared_memory import static_shared
 from tle_raw.linker.llvm.symbols import refuse_unlinkable
 from tle_raw.linker.llvm.text import Module, UnreadableIRError
-from tle_raw.linker.tools.clang import find_clang
 from tle_raw.linker.unresolved import check_resolved
 from tle_raw.target import Target
+from tle_raw.targets.base import DeviceCodeWanted
+from tle_raw.targets.device_code import wanted_device_code
 
 HINT = "the CPU runs what a GPU of sm_80 has, without tensor cores and textures; give it a function of its own"
 
@@ -61,7 +61,7 @@ class DeviceIR:
 
 
 def compile_device_ir(ir: DeviceIR, name: str, bound: BoundSignature, target: Target) -> CompilerOutput:
-    """Check the function against the signature, add the entry that a kernel calls, and for the CPU make it a team.
+    """Check the function against the signature, and add the entry that the target wants.
 
     Raises
     ------
@@ -72,21 +72,25 @@ def compile_device_ir(ir: DeviceIR, name: str, bound: BoundSignature, target: Ta
     UnresolvedSymbolError, UnsupportedFeatureError : it uses what is defined nowhere, or what the target has not.
     ToolchainError : a tool is missing.
     """
-    if target.backend not in ("cuda", "cpu"):
-        raise DialectError(f"LLVM IR is compiled for cuda targets and for cpu, not for {target}")
+    wanted = wanted_device_code(target, "LLVM IR is compiled")
     start = replace(ir.place, line=0) if ir.is_valid else ir.place
     try:
-        return _compile(ir, start, name, bound, target)
-    except UnreadableIRError as refusal:
-        error: TLEError = unreadable(ir.text, start, refusal)
+        return _compile(ir, start, name, bound, wanted)
     except TLEError as refusal:
-        error = refusal
+        error = _explained(ir, start, name, refusal)
+    raise error
+
+
+def _explained(ir: DeviceIR, start: Place, name: str, error: TLEError) -> TLEError:
+    """An error with its lines in the text that the user has."""
+    if isinstance(error, UnreadableIRError):
+        error = unreadable(ir.text, start, error)
     if error.context.source == start:
         error.context = replace(error.context, source=ir.place)
-    raise error.at(fragment=name, source=ir.place)
+    return error.at(fragment=name, source=ir.place)
 
 
-def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, target: Target) -> CompilerOutput:
+def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, wanted: DeviceCodeWanted) -> CompilerOutput:
     module = _readable(ir, start)
     try:
         callee, layout = _chosen(ir, module, bound, start)
@@ -94,21 +98,20 @@ def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, targe
         if not ir.is_valid:
             verify(ir.text, start)  # what LLVM itself refuses is said first
         raise
-    team = target.backend == "cpu"
-    write = thread_text if team and not bound.is_elementwise else entry_text
-    entry = entry_name(name, [ir.text, ir.symbol, bound.to_json(), str(team)])
+    write = thread_text if wanted.is_emulated and not bound.is_elementwise else entry_text
+    entry = entry_name(name, [ir.text, ir.symbol, bound.to_json(), str(wanted.is_emulated)])
     added = added_text(module, write(entry, bound, callee, layout))
-    thread = Function(added, entry, TEAM_ARCH) if team else None
-    tried = _tried(ir, start, module, bound, callee, layout, thread, target)
+    thread = Function(added, entry, wanted.arch) if wanted.is_emulated else None
+    tried = _tried(ir, start, module, bound, callee, layout, thread, wanted.arch)
     # Lines are the user's in these two; what goes on is LLVM's own print.
     static_shared(with_added(ir.text, added), entry)  # refuses what has no size; the sizes are asked for later
     check_resolved(with_added(ir.text, added), entry)
     text = with_added(tried.text, added)
-    output = CompilerOutput(text, entry, ir.files, ir.seconds, ir.compiler, ir.command, tried.warnings)
-    if not team:
-        return output
-    optimised = tried.optimised or optimise_for_device(text, entry, TEAM_ARCH)
-    return _team(output, optimised, bound, callee.symbol, callee.place if start.line else ir.place)
+    if wanted.is_emulated:
+        text = tried.optimised or optimise_for_device(text, entry, wanted.arch)
+    explained = functools.partial(_explained, ir, start, name)
+    device = DeviceCode(callee.symbol, callee.place if start.line else ir.place, bool, HINT, explained)
+    return CompilerOutput(text, entry, ir.files, ir.seconds, ir.compiler, ir.command, tried.warnings, device=device)
 
 
 def _readable(ir: DeviceIR, start: Place) -> Module:
@@ -134,18 +137,11 @@ def _chosen(ir: DeviceIR, module: Module, bound: BoundSignature, start: Place) -
 
 def _tried(
     ir: DeviceIR, start: Place, module: Module, bound: BoundSignature, callee: Callee, layout: Layout,
-    thread: Function | None, target: Target,
+    thread: Function | None, arch: str,
 ) -> Tried:  # fmt: skip
     """The probe's entry is a kernel's in both cases: what a GPU cannot run, the CPU does not emulate either."""
     if ir.is_trusted:
         return Tried(ir.text)
-    arch = TEAM_ARCH if thread else target.arch
     probe = Function(added_text(module, entry_text(PROBE, bound, callee, layout)), PROBE, arch)
     optimise = thread if find_spec("llvmlite") else None
     return try_code(ir.text, ir.is_valid, probe, bound, optimise, start, callee.place)
-
-
-def _team(output: CompilerOutput, optimised: str, bound: BoundSignature, name: str, place: Place) -> CompilerOutput:
-    clang = find_clang(str(knobs.cuda.clang) if knobs.cuda.clang else None)
-    code = DeviceCode(replace(output, text=optimised), name, place, bool, HINT)
-    return make_team(code, bound, clang, knobs.debug)

@@ -25,7 +25,7 @@ def entry_text(entry: str, bound: BoundSignature, callee: Callee, layout: Layout
 
 
 def thread_text(entry: str, bound: BoundSignature, callee: Callee, layout: Layout) -> str:
-    """One thread's share of a region on the CPU: ``args[i]`` is the address of the i-th value, or of a tile's first."""
+    """One thread's share of a region: ``args[i]`` is the address of the i-th value, or of a tile's first."""
     body = _Body(bound, callee, layout)
     for index, parameter in enumerate(bound.crossing):
         body.take(parameter, index)
@@ -72,7 +72,7 @@ class _Body:
             self._scalar(parameter, crossed, index)
 
     def take(self, parameter: BoundParameter, index: int) -> None:
-        """The same from memory, on the CPU."""
+        """The same from memory, for one thread's share."""
         slot = self._value(f"%slot.{index}", f"getelementptr ptr, ptr %args, i64 {index}")
         place = self._value(f"%place.{index}", f"load ptr, ptr {slot}")
         if parameter.kind == TILE:

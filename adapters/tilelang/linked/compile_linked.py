@@ -31,6 +31,7 @@ from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import NO_VECTORS
 from tle_raw.linker.tools.wheels import package_folder
 from tle_raw.target import Target
+from tle_raw.targets.device_code import find_device_code
 
 WITHOUT_TMA = "sm_80"  # the newest architecture whose operations are all those of threads
 # What nvcc means by --use_fast_math, as far as clang can do it before Triton's own code generation.
@@ -136,26 +137,27 @@ def compile_linked(
     UnsupportedFeatureError : the kernel needs a launch of its own kind.
     SignatureMismatchError : the kernel takes what the signature does not pass.
     """
-    if target.backend != "cuda":
+    wanted = find_device_code(target)
+    if wanted is None or wanted.is_emulated:
         raise DialectError(
             f"TileLang's own lowering makes code for NVIDIA GPUs, not for {target}",
             hint="the traced route runs on the CPU too",
         )
     try:
-        return _compile(source, linkable or source.data, bound, target)
+        return _compile(source, linkable or source.data, bound, wanted.arch)
     except TLEError as error:
         raise error.at(fragment=source.name, source=source.place) from None
 
 
-def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: Target) -> CompilerOutput:
+def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> CompilerOutput:
     toolchain, headers = find_toolchain(), _headers()
-    linked = linked_unit(source, linkable, bound, target.arch)
+    linked = linked_unit(source, linkable, bound, arch)
     headers += curand_folders(linked.unit.text, toolchain.toolkit.root)
-    options = _options(toolchain, headers, source.place, linkable, linked.lowered.block, target.arch)
+    options = _options(toolchain, headers, source.place, linkable, linked.lowered.block, arch)
     run = compile_unit(
         toolchain,
         options,
-        target.arch,
+        arch,
         Path(source.place.file).parent,
         linked.unit.text,
         knobs.compile_timeout,
@@ -163,7 +165,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, target: 
         beginning=_directives(linked.unit.text),
     )
     if run.returncode != 0:
-        raise explain(run, toolchain, headers, target.arch, knobs.compile_timeout)
+        raise explain(run, toolchain, headers, arch, knobs.compile_timeout)
     own = (*toolchain.folders, *headers)
     return CompilerOutput(
         run.text,

@@ -110,7 +110,6 @@ def test_nested_modules_are_unwrapped(run):
 
 def test_nested_modules_are_unwrapped_by_libtriton_too(run):
     from tle_raw.adapters.mlir.lower import lower
-    from tle_raw.target import parse_target
 
     text = """
 module attributes {llvm.data_layout = "e-m:e", llvm.target_triple = "x86_64-unknown-linux-gnu", dlti.dl_spec = #dlti.dl_spec<>} {
@@ -122,7 +121,7 @@ module attributes {llvm.data_layout = "e-m:e", llvm.target_triple = "x86_64-unkn
 }
 """  # noqa: E501
     for route in ("libtriton", "torch_mlir"):
-        lowered = lower(text, "f", target=parse_target("cuda:90"), route=route)
+        lowered = lower(text, "f", arch="sm_90a", route=route)
         assert "@helper" in lowered.llvm_ir and "@other" not in lowered.llvm_ir
         assert "x86" not in lowered.llvm_ir and "nvptx64" in lowered.llvm_ir
     assert abs(run(tle_raw.fragment(text, symbol="f"), x=1.0) - 2.718281828) < 1e-6

@@ -115,10 +115,9 @@ def test_what_all_bindings_have_needs_libtriton_alone(make, monkeypatch):
     """func, arith, scf, math and llvm pointers, from every binding, and the same code by either way."""
     from tle_raw.adapters.mlir.lower import lower
     from tle_raw.adapters.mlir.read_module import read_module
-    from tle_raw.target import parse_target
 
     found = read_module(getattr(producers, make)(COMMON))
-    lowered = lower(found.text, "f", target=parse_target("cuda:90"))
+    lowered = lower(found.text, "f", arch="sm_90a")
     assert lowered.route == "libtriton" and "__nv_expf" in lowered.llvm_ir
     by_text = tle_raw.fragment(COMMON, signature=rich_llvm, symbol="f")
     by_binding = tle_raw.fragment(found.text, signature=rich_llvm, symbol="f")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tle_raw.errors import LaunchError
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compiled import CompiledFragment
@@ -13,6 +12,13 @@ from tle_raw.host.prepare import prepare_for_host
 from tle_raw.knobs import knobs
 from tle_raw.linker.prepare import LinkableModule
 from tle_raw.reports.values import KernelReport
+from tle_raw.target import Target
+from tle_raw.targets.base import DeviceCodeWanted
+
+EMULATED_ARCH = "sm_80"
+# What the source may ask for.
+DEFINES = ("TLE_RAW_TEAM",)
+DEBUG_DEFINES = (*DEFINES, "TLE_RAW_CHECK_TILES")
 
 
 class Cpu:
@@ -24,20 +30,32 @@ class Cpu:
         """Code holds the checks of ``knobs.debug``, or does not."""
         return (knobs.debug,)
 
+    def wanted_device_code(self, target: Target) -> DeviceCodeWanted:
+        """For the oldest GPU: newer ones' instructions stay out of the headers."""
+        return DeviceCodeWanted(EMULATED_ARCH, is_emulated=True, defines=DEBUG_DEFINES if knobs.debug else DEFINES)
+
     def prepare(
         self, output: CompilerOutput, bound: BoundSignature, *, inline: bool, older_llvm: bool
     ) -> LinkableModule:
+        """Make code of this machine's of the device code: threads, barriers and what only a GPU has are emulated.
+
+        Raises
+        ------
+        UnsupportedFeatureError : an instruction that cannot be emulated.
+        SharedMemoryError : more shared memory than a block has.
+        ToolchainError : no clang compiles the emulation's runtime.
+        """
+        from tle_raw.emulation.make_team import make_team  # which is long, and few fragments come from no cache
+
+        module = make_team(output, bound, knobs.debug)
         return prepare_for_host(
-            output.text,
-            entry=output.entry,
+            module.text,
+            entry=module.entry,
             parameters=bound.host_parameters,
             result=bound.host_result,
-            static_shared=output.static_shared,
-            uses_barrier=output.uses_barrier,
+            static_shared=module.static_shared,
+            uses_barrier=module.uses_barrier,
         )
-
-    def add_stages(self, stages: dict[str, Any], options: Any, capability: int) -> None:
-        raise LaunchError("the CPU's backend makes its own stages")
 
     def read_report(self, asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> KernelReport:
         from tle_raw.reports.cpu import read_kernel  # which few programs ask for
