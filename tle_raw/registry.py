@@ -6,97 +6,105 @@ import difflib
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import cast
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from tle_raw.errors import DialectError, ToolchainError
-from tle_raw.fragments.adapter import Adapter
-from tle_raw.fragments.frontend import Frontend
-from tle_raw.targets.base import TargetBackend
 
-ADAPTERS, TARGETS = "tle_raw.adapters", "tle_raw.targets"
+if TYPE_CHECKING:
+    from tle_raw.fragments.adapter import Adapter
+    from tle_raw.fragments.frontend import Frontend
+    from tle_raw.targets.base import TargetBackend
+
 # What is spelled inside kernels stands above the fragments, which call it without importing it.
 FRONTEND = "tle_raw.frontends.raw.frontend"
-_REGISTERED: dict[str, Adapter] = {}
-_TARGETS: dict[str, TargetBackend] = {}
 
 # Dialects that the project plans; asking for one says so instead of "unknown".
 PLANNED = ("ptx",)
 
 
-def register_adapter(adapter: Adapter) -> None:
-    """Add an adapter for this process, before any entry point of the same name."""
-    _REGISTERED[adapter.name] = adapter
+class Named(Protocol):
+    """What can be registered."""
+
+    name: str
 
 
-def adapter_names() -> list[str]:
-    return sorted({*_REGISTERED, *(p.name for p in entry_points(group=ADAPTERS))})
+T = TypeVar("T", bound=Named)
 
 
-def find_adapter(name: str) -> Adapter:
-    """The adapter of a dialect.
+class Registry(Generic[T]):
+    """The classes that one group of entry points names, each made once, and what this process registered.
 
-    Raises
-    ------
-    DialectError : nothing is registered under that name.
-    ToolchainError : its package cannot be imported.
+    Parameters
+    ----------
+    group : the entry points'.
+    what, whose : for messages: what a name names, and how what is found under it is called: "the adapter of dialect".
+    has_extras : what cannot be imported is installed as an extra of this package.
+    guesses : for an unknown name the nearest one is shown, not all.
+    planned : names that are known and not there yet.
     """
-    return _REGISTERED.get(name) or _load(name)
+
+    def __init__(
+        self,
+        group: str,
+        what: str,
+        whose: str,
+        *,
+        has_extras: bool = False,
+        guesses: bool = False,
+        planned: tuple[str, ...] = (),
+    ) -> None:
+        self.group, self.what, self.whose = group, what, whose
+        self.has_extras, self.guesses, self.planned = has_extras, guesses, planned
+        self._registered: dict[str, T] = {}
+        self._loaded: dict[str, T] = {}
+
+    def register(self, added: T) -> None:
+        """Add one for this process, before any entry point of the same name."""
+        self._registered[added.name] = added
+
+    def names(self) -> list[str]:
+        """All that can be found, sorted."""
+        return sorted({*self._registered, *(point.name for point in entry_points(group=self.group))})
+
+    def find(self, name: str) -> T:
+        """What has the name.
+
+        Raises
+        ------
+        DialectError : nothing has. ToolchainError : its package cannot be imported.
+        """
+        found = self._registered.get(name) or self._loaded.get(name)
+        return found or self._loaded.setdefault(name, self._load(name))
+
+    def _load(self, name: str) -> T:
+        for point in entry_points(group=self.group):
+            if point.name == name:
+                try:
+                    return cast(T, point.load()())
+                except ImportError as e:
+                    hint = f"pip install 'tle_raw[{name}]'" if self.has_extras else ""
+                    raise ToolchainError(f"{self.whose} {name!r} cannot be imported: {e}", hint=hint) from e
+        raise self._unknown(name)
+
+    def _unknown(self, name: str) -> DialectError:
+        known = self.names()
+        if name in self.planned:
+            return DialectError(f"the {self.what} {name!r} is not in this release", hint=f"it has {', '.join(known)}")
+        near = difflib.get_close_matches(name, known, n=1) if self.guesses else []
+        listed = f"known {self.what}s: {', '.join(known) or 'none'}"
+        return DialectError(f"unknown {self.what} {name!r}", hint=f"did you mean {near[0]!r}?" if near else listed)
 
 
-@cache
-def _load(name: str) -> Adapter:
-    for point in entry_points(group=ADAPTERS):
-        if point.name == name:
-            try:
-                return point.load()()
-            except ImportError as e:
-                raise ToolchainError(
-                    f"the adapter of dialect {name!r} cannot be imported: {e}",
-                    hint=f"pip install 'tle_raw[{name}]'",
-                ) from e
-    known = adapter_names()
-    if name in PLANNED:
-        raise DialectError(f"the dialect {name!r} is not in this release", hint=f"it has {', '.join(known)}")
-    near = difflib.get_close_matches(name, known, n=1)
-    raise DialectError(
-        f"unknown dialect {name!r}",
-        hint=f"did you mean {near[0]!r}?" if near else f"known dialects: {', '.join(known) or 'none'}",
-    )
+ADAPTERS: Registry[Adapter] = Registry(
+    "tle_raw.adapters", "dialect", "the adapter of dialect", has_extras=True, guesses=True, planned=PLANNED
+)
+TARGETS: Registry[TargetBackend] = Registry("tle_raw.targets", "target", "the target")
 
-
-def register_target(target: TargetBackend) -> None:
-    """Add a target for this process, before any entry point of the same name."""
-    _TARGETS[target.name] = target
-
-
-def target_names() -> list[str]:
-    """The backends that code can be compiled for: ``cpu``, ``cuda`` and those of third parties."""
-    return sorted({*_TARGETS, *(p.name for p in entry_points(group=TARGETS))})
-
-
-def find_target(name: str) -> TargetBackend:
-    """The target of a backend, as ``Target.backend`` names it.
-
-    Raises
-    ------
-    DialectError : nothing is registered under that name.
-    ToolchainError : its package cannot be imported.
-    """
-    return _TARGETS.get(name) or _load_target(name)
-
-
-@cache
-def _load_target(name: str) -> TargetBackend:
-    for point in entry_points(group=TARGETS):
-        if point.name == name:
-            try:
-                return point.load()()
-            except ImportError as e:
-                raise ToolchainError(f"the target {name!r} cannot be imported: {e}") from e
-    raise DialectError(f"unknown target {name!r}", hint=f"known targets: {', '.join(target_names()) or 'none'}")
+register_adapter, adapter_names, find_adapter = ADAPTERS.register, ADAPTERS.names, ADAPTERS.find
+register_target, target_names, find_target = TARGETS.register, TARGETS.names, TARGETS.find
 
 
 @cache
 def frontend() -> Frontend:
     """What a fragment's call in a kernel means, and what it needs of Triton."""
-    return cast(Frontend, import_module(FRONTEND))
+    return cast("Frontend", import_module(FRONTEND))
