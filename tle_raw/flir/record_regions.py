@@ -8,6 +8,10 @@ from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.regions.ports import RegionRecord
 
 SCHEMA = 1
+# The facts of a fragment's compile that a report shows.
+TOLD = (
+    "name", "static_shared", "dynamic_shared", "route", "instructions", "kept_calls", "compiler", "seconds", "files",
+)  # fmt: skip
 
 
 def record_regions(regions: list[RegionRecord], compiled: list[CompiledFragment]) -> dict[str, Any]:
@@ -34,17 +38,10 @@ def _region(region: RegionRecord, fragment: CompiledFragment) -> dict[str, Any]:
 
 
 def _fragment(fragment: CompiledFragment) -> dict[str, Any]:
+    facts = fragment.to_json()
     return {
-        "name": fragment.name,
+        **{name: facts[name] for name in TOLD},
         "inline": fragment.inline,
-        "static_shared": [list(v) for v in fragment.static_shared],
-        "dynamic_shared": fragment.dynamic_shared,
-        "route": fragment.route,
-        "instructions": fragment.instructions,
-        "kept_calls": list(fragment.kept_calls),
-        "compiler": fragment.compiler,
-        "seconds": fragment.seconds,
         "cache_hit": fragment.cache_hit,
-        "files": [str(f) for f in fragment.files],
         "llvm_ir": str(fragment.path),
     }

@@ -6,16 +6,15 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tle_raw.errors import ToolchainError
-from tle_raw.fragments.adapter import Adapter, CompilerOutput, Source
+from tle_raw.fragments.adapter import Adapter, Source
 from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.compile_facts import CompileFacts
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.identity import digest, package_identity
-from tle_raw.linker.prepare import LinkableModule
 from tle_raw.registry import find_target
-from tle_raw.store.entries import is_intact
+from tle_raw.store.entries import Entry, is_intact
 from tle_raw.target import Target
 from tle_raw.thread_lock import ThreadLock
 
@@ -76,19 +75,19 @@ def _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, t
     store = _store()
     with store.lock(key):
         entry = store.load(taken) if _caching() else None
-        if entry is not None and _same_files(entry.meta["missed"]):
+        if entry is not None and _same_files(dict(entry.meta["missed"])):
             return _compiled(entry, bound, target, inline, cache_hit=True)
         try:
-            output, module = _compile(adapter, source, bound, target, inline)
+            facts, text = _compile(adapter, source, files, bound, target, inline)
         except ToolchainError:
             # A tool that only this source needs is missing: what any compiler made of it will do here too.
             entry = store.load(_any_compiler(key)) if _caching() else None
-            if entry is None or not _same_files(entry.meta["missed"]):
+            if entry is None or not _same_files(dict(entry.meta["missed"])):
                 raise
             return _compiled(entry, bound, target, inline, cache_hit=True)
-        meta = _meta(source, output, module, files)
-        entry = store.save(key, module.text, meta)
-        store.save(_any_compiler(key), module.text, meta)
+        meta = {**facts.to_json(), "created": time.time()}
+        entry = store.save(key, text, meta)
+        store.save(_any_compiler(key), text, meta)
     return _compiled(entry, bound, target, inline, cache_hit=False)
 
 
@@ -97,66 +96,18 @@ def _any_compiler(key: str) -> str:
     return f"{key.partition('-')[0]}-any"
 
 
-def _compile(adapter, source, bound, target, inline) -> tuple[CompilerOutput, LinkableModule]:
+def _compile(adapter, source, files, bound, target, inline) -> tuple[CompileFacts, str]:
+    """What was found out, and the text that is linked."""
     output = adapter.compile(source, bound, target)
     module = find_target(target.backend).prepare(output, bound, inline=inline, older_llvm=older_llvm())
-    return output, module
-
-
-def _meta(source: Source, output: CompilerOutput, module: LinkableModule, files) -> dict[str, Any]:
     scanned = {f.resolve() for f in files}
-    missed = [f for f in output.files if f.resolve() not in scanned]
-    return {
-        "name": source.name,
-        "entry": module.entry,
-        "static_shared": [[v.name, v.bytes, v.align] for v in module.static_shared],
-        "uses_barrier": module.uses_barrier,
-        "dynamic_shared": output.dynamic_shared,
-        "block": list(output.block),
-        "route": output.route,
-        "register_limit": output.register_limit,
-        "alone": output.alone,
-        "reads_global": module.memory.reads,
-        "writes_global": module.memory.writes,
-        "instructions": module.instructions,
-        "kept_calls": list(module.kept_calls),
-        "compiler": output.compiler,
-        "seconds": output.seconds,
-        "warnings": output.warnings,
-        "files": [str(f) for f in output.files],
-        # Files that only the compiler itself could name: their content is checked when the entry is used again.
-        "missed": {str(f): digest(f.read_bytes()) for f in missed},
-        "created": time.time(),
-    }
+    missed = {str(f): digest(f.read_bytes()) for f in output.files if f.resolve() not in scanned}
+    return CompileFacts.of(source.name, output, module, missed), module.text
 
 
-def _compiled(entry, bound: BoundSignature, target: Target, inline: bool, cache_hit: bool) -> CompiledFragment:
-    meta = entry.meta
-    return CompiledFragment(
-        name=meta["name"],
-        entry=meta["entry"],
-        path=entry.path,
-        target=target,
-        bound=bound,
-        inline=inline,
-        static_shared=tuple((n, b, a) for n, b, a in meta["static_shared"]),
-        uses_barrier=meta["uses_barrier"],
-        instructions=meta["instructions"],
-        kept_calls=tuple(meta["kept_calls"]),
-        compiler=meta["compiler"],
-        seconds=meta["seconds"],
-        cache_hit=cache_hit,
-        files=tuple(Path(f) for f in meta["files"]),
-        missed=tuple(meta["missed"].items()),
-        warnings=meta["warnings"],
-        dynamic_shared=meta["dynamic_shared"],
-        block=tuple(meta["block"]),
-        route=meta["route"],
-        register_limit=meta["register_limit"],
-        alone=meta["alone"],
-        reads_global=meta["reads_global"],
-        writes_global=meta["writes_global"],
-    )
+def _compiled(entry: Entry, bound: BoundSignature, target: Target, inline: bool, cache_hit: bool) -> CompiledFragment:
+    facts = vars(CompileFacts.from_json(entry.meta))
+    return CompiledFragment(**facts, path=entry.path, target=target, bound=bound, inline=inline, cache_hit=cache_hit)
 
 
 def _same_files(missed: dict[str, str]) -> bool:
