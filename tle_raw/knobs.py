@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from tle_raw.errors import KnobError, Row
-from tle_raw.flir.passes import disabled_names, shown_names
+from tle_raw.flir.passes import disabled_names, expected_disabled, expected_shown, shown_names
 from tle_raw.target import target_name
 
 PREFIX = "TLE_RAW_"
@@ -93,9 +93,16 @@ class Knob(Generic[T]):
     """One setting: how it is read, what it is when nobody set it, what it does."""
 
     def __init__(
-        self, read: Callable[[object], T], default: T | Callable[[], T], doc: str, *, optional: bool = False
+        self,
+        read: Callable[[object], T],
+        default: T | Callable[[], T],
+        doc: str,
+        *,
+        optional: bool = False,
+        expected: Callable[[], str] | None = None,
     ) -> None:
         self.read, self._default, self.__doc__, self.optional = read, default, doc, optional
+        self.expected = expected or (lambda: str(read.__doc__))
 
     def __set_name__(self, owner: type[Group], name: str) -> None:
         self.name = f"{owner.group}.{name}" if owner.group else name
@@ -139,7 +146,7 @@ class Knob(Generic[T]):
         except (ValueError, TypeError, OverflowError, RuntimeError):  # RuntimeError: no such user's home
             raise KnobError(
                 f"{where} cannot have this value",
-                table=[Row(f"knobs.{self.name}", str(self.read.__doc__), repr(value))],
+                table=[Row(f"knobs.{self.name}", self.expected(), repr(value))],
                 hint=str(self.__doc__),
             ) from None
 
@@ -227,8 +234,18 @@ class Knobs(Group):
     watch_files = Knob(switch, True, "see edits of fragment files within a running process")
     line_info = Knob(switch, True, "keep the fragment's source lines for profilers and debuggers")
     verify = Knob(switch, True, "check the finished kernel: one entry, no call left")
-    print_after = Knob(shown_names, "", "print kernels after these FLIR passes; `tle-raw inspect --passes` lists them")
-    disable_passes = Knob(disabled_names, "", "compile without these passes, all of which exist for speed")
+    print_after = Knob(
+        shown_names,
+        "",
+        "print kernels after these FLIR passes; `tle-raw inspect --passes` lists them",
+        expected=expected_shown,
+    )
+    disable_passes = Knob(
+        disabled_names,
+        "",
+        "compile without these passes, all of which exist for speed",
+        expected=expected_disabled,
+    )
     debug = Knob(switch, False, "kernels on the CPU check what they do: array bounds, barriers, tiles never written")
     target = Knob[str | None](
         target_name,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from tle_raw.errors import DialectError, ToolchainError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the settings ask the targets for their passes, and these rooms read settings
     from tle_raw.fragments.adapter import Adapter
     from tle_raw.fragments.frontend import Frontend
     from tle_raw.targets.base import TargetBackend

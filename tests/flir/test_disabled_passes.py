@@ -13,7 +13,8 @@ import tle_raw
 from tests.support import compile_kernel
 from tle_raw import Element, InOut, Pointer, Tile
 from tle_raw.errors import KnobError, MissingPatternError
-from tle_raw.flir import passes
+from tle_raw.flir.cpu.passes import CPU
+from tle_raw.flir.nvidia.passes import NVIDIA
 from tle_raw.flir.nvidia.pipeline import Compilation
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.host.cpu import host_cpu
@@ -161,7 +162,7 @@ def test_a_pass_for_the_cpu_is_left_out_and_the_kernel_is_another_one(knobs, nam
 
 
 def test_every_pass_for_the_cpu_is_tried():
-    assert set(CPU_PASSES) == {each.name for each in passes.CPU if each.for_speed}
+    assert set(CPU_PASSES) == {each.name for each in CPU if each.for_speed}
 
 
 def test_a_running_process_sees_it_and_numbers_stay_right(knobs):
@@ -202,7 +203,7 @@ def compilation(module, **more):
 
 
 def run(name, state):
-    each = next(each for each in passes.NVIDIA if each.name == name)
+    each = next(each for each in NVIDIA if each.name == name)
     run_stage([each], each.stage, state)
 
 

@@ -12,6 +12,8 @@ import pytest
 import tle_raw
 from tle_raw.errors import MissingPatternError
 from tle_raw.flir import passes
+from tle_raw.flir.cpu.passes import CPU
+from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_TRACED
 from tle_raw.flir.pass_value import FRAGMENT_STAGE
 from tle_raw.flir.run_stage import method_of, run_stage
 from tle_raw.linker.prepare import prepare
@@ -47,7 +49,7 @@ def states():
     from tle_raw.flir.nvidia.pipeline import Compilation
 
     on_gpu = dict.fromkeys(("ttgir", "llir", "ptx", "cubin"), Compilation)
-    yield from ((each, on_gpu[each.stage]) for each in (*passes.NVIDIA_TRACED, *passes.NVIDIA) if each.stage in on_gpu)
+    yield from ((each, on_gpu[each.stage]) for each in (*NVIDIA_TRACED, *NVIDIA) if each.stage in on_gpu)
     pytest.importorskip("torch_mlir")
     from tle_raw.flir.cpu.convert.convert import Conversion
     from tle_raw.flir.cpu.lower_to_llvm import Lowering
@@ -60,10 +62,10 @@ def states():
         "asm": stages._Kernel,
         "obj": stages._Kernel,
     }
-    yield from ((each, on_cpu[each.stage]) for each in passes.CPU if each.stage in on_cpu)
+    yield from ((each, on_cpu[each.stage]) for each in CPU if each.stage in on_cpu)
 
 
-@pytest.mark.parametrize("pipeline", passes.PIPELINES.values(), ids=lambda p: p[0].name)
+@pytest.mark.parametrize("pipeline", passes.pipelines().values(), ids=lambda p: p[0].name)
 def test_names_are_words_with_hyphens_and_stand_once_in_a_pipeline(pipeline):
     names = [each.name for each in pipeline]
     assert len(set(names)) == len(names)
@@ -123,7 +125,7 @@ def test_every_edit_of_ptx_is_a_pass_that_can_be_disabled(folder):
 
 
 def test_the_passes_over_a_fragment_run_in_the_order_of_the_list():
-    listed = [each.run for each in passes.NVIDIA if each.stage == FRAGMENT_STAGE]
+    listed = [each.run for each in NVIDIA if each.stage == FRAGMENT_STAGE]
     text = inspect.getsource(prepare).rpartition('"""')[2]
     assert [run for run in re.findall(r"\b(\w+)\(", text) if run in listed] == listed
 
@@ -167,13 +169,13 @@ class Recorded:
 
 def test_a_stage_runs_its_passes_in_order_and_no_others():
     state = Recorded()
-    run_stage(passes.NVIDIA, "ptx", state)
-    assert state.ran == [each.name.replace("-", "_") for each in passes.NVIDIA if each.stage == "ptx"]
+    run_stage(NVIDIA, "ptx", state)
+    assert state.ran == [each.name.replace("-", "_") for each in NVIDIA if each.stage == "ptx"]
 
 
 def test_disabled_passes_are_left_out_if_they_exist_for_speed():
     state = Recorded()
-    run_stage(passes.NVIDIA, "ptx", state, disabled={"pair-words", "verify-kernel"})
+    run_stage(NVIDIA, "ptx", state, disabled={"pair-words", "verify-kernel"})
     assert "pair_words" not in state.ran and {"zero_accumulators", "verify_kernel"} <= set(state.ran)
 
 
@@ -192,6 +194,6 @@ def test_a_pass_that_does_not_find_what_was_promised_is_an_error(name):
 def test_a_pass_without_a_promise_may_find_nothing(capsys):
     with tle_raw.knobs.scope():
         tle_raw.knobs.print_after = "all"
-        run_stage(passes.NVIDIA, "ptx", Recorded(zero_accumulators=0, pair_words=None))
+        run_stage(NVIDIA, "ptx", Recorded(zero_accumulators=0, pair_words=None))
     shown = re.findall("tle_raw after ([a-z-]+)", capsys.readouterr().err)
     assert shown == ["zero-accumulators", "spread-divisions"]

@@ -14,6 +14,8 @@ from tle_raw import InOut, Tile
 from tle_raw.cli import main
 from tle_raw.errors import KnobError
 from tle_raw.flir import passes
+from tle_raw.flir.cpu.passes import CPU as CPU_PASSES
+from tle_raw.flir.nvidia.passes import NVIDIA as NVIDIA_PASSES
 from tle_raw.host.cpu import host_cpu
 
 SOURCE = """
@@ -61,10 +63,10 @@ def shown_names(pipeline):
     return [each.name for each in pipeline if each.can_be_shown and each.name not in ABSENT]
 
 
-VIEW, NVIDIA, CPU = map(shown_names, (passes.VIEW, passes.NVIDIA, passes.CPU))
+VIEW, NVIDIA, CPU = map(shown_names, (passes.VIEW, NVIDIA_PASSES, CPU_PASSES))
 NAMES = {"cuda": [*VIEW, *NVIDIA], "cpu": [*CPU, *VIEW]}
 LLVM_IR = {"link-fragments", "align-shared-memory", "translate-to-llvmir"}
-PTX = {each.name for each in passes.NVIDIA if each.stage == "ptx"}
+PTX = {each.name for each in NVIDIA_PASSES if each.stage == "ptx"}
 ASSEMBLY = {"link-host-code"}  # the rest is MLIR
 
 

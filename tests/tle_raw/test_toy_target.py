@@ -13,6 +13,7 @@ import tle_raw
 from tests.toys import postfix, toy_target
 from tle_raw import Element, InOut, Tile, registry
 from tle_raw.errors import AbiError, DialectError
+from tle_raw.flir.pass_value import HasPasses
 from tle_raw.fragments.adapter import CompilerOutput, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.target import Target
@@ -60,7 +61,7 @@ def _another(self: ToyPostfix, source: Source, bound: BoundSignature, target: Ta
 
 def test_it_needs_no_method_that_only_refuses():
     assert isinstance(TOY, TargetBackend)
-    assert not isinstance(TOY, (TakesDeviceCode, JoinsStages, RunsRegions))
+    assert not isinstance(TOY, (TakesDeviceCode, JoinsStages, RunsRegions, HasPasses))
 
 
 @tle_raw.dialect("cuda", source="__device__ float twice(float x) { return x + x; }")

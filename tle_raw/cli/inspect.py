@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _passes() -> Iterator[str]:
     """A table for each pipeline."""
     yield "p: TLE_RAW_PRINT_AFTER shows what it made; d: it exists for speed, and TLE_RAW_DISABLE_PASSES takes it."
-    for title, pipeline in passes.PIPELINES.items():
+    for title, pipeline in passes.pipelines().items():
         yield f"{title}:"
         yield from columns([_row(each) for each in pipeline])
 

@@ -1,12 +1,14 @@
 """A pass as a value: its name, its stage, where it is written, what it makes and what it expects.
 
-This module and the tuples of passes are loaded with the knobs, at ``import tle_raw``: they import nothing but the
-standard library, and a pass names its file and function instead of importing them.
+The tuples of passes are loaded for a look at their names: they import nothing but the standard library, and a pass
+names its file and function instead of importing them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 # What a pass does with the module.
 REWRITES = "rewrites"  # and can be shown by knobs.print_after
@@ -55,3 +57,11 @@ class Pass:
     @property
     def can_be_shown(self) -> bool:
         return self.kind == REWRITES and self.stage != FRAGMENT_STAGE
+
+
+@runtime_checkable
+class HasPasses(Protocol):
+    """A target whose kernels go through pipelines of passes."""
+
+    def pipelines(self) -> Mapping[str, tuple[Pass, ...]]:
+        """Each under the kernels that it is for, in the order in which its passes run."""

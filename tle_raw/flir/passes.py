@@ -1,17 +1,18 @@
 """All passes of FLIR, and what the knobs take of their names.
 
-There is one tuple for each pipeline, in the order in which its passes run. ``run_stage`` runs it.
-``knobs.print_after``, ``knobs.disable_passes``, ``tle-raw inspect --passes`` and the tests read the same tuples. The
-names are part of the interface.
+There is one tuple for each pipeline, in the order in which its passes run. ``run_stage`` runs it. The targets hand over
+theirs: ``knobs.print_after``, ``knobs.disable_passes``, ``tle-raw inspect --passes`` and the tests read the same
+tuples. The names are part of the interface.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from functools import cache
 
-from tle_raw.flir.cpu.passes import CPU
-from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_TRACED
-from tle_raw.flir.pass_value import Pass
+from tle_raw.errors import ToolchainError
+from tle_raw.flir.pass_value import HasPasses, Pass
+from tle_raw.registry import find_target, target_names
 
 ALL = "all"
 
@@ -26,39 +27,60 @@ VIEW = (
     ),
 )
 
-# Each with the kernels that it is for.
-PIPELINES = {
-    "Kernels with regions, all targets": VIEW,
-    "Kernels with traced regions only, cuda": NVIDIA_TRACED,
-    "Kernels with linked regions, cuda": NVIDIA,
-    "All kernels, cpu": CPU,
-}
+
+@cache
+def pipelines() -> Mapping[str, tuple[Pass, ...]]:
+    """Each with the kernels that it is for. Targets that this process registers later are not among them."""
+    found: dict[str, tuple[Pass, ...]] = {"Kernels with regions, all targets": VIEW}
+    # What joins Triton's own stages stands first.
+    for target in sorted(_targets(), key=lambda target: not hasattr(target, "add_stages")):
+        found.update(target.pipelines())
+    return found
 
 
-def every_pass() -> Iterable[Pass]:
+def _targets() -> Iterator[HasPasses]:
+    for name in target_names():
+        try:
+            target = find_target(name)
+        except ToolchainError:  # what cannot be imported compiles nothing either
+            continue
+        if isinstance(target, HasPasses):
+            yield target
+
+
+def every_pass() -> tuple[Pass, ...]:
     """The passes of all pipelines, in order."""
-    return (each for pipeline in PIPELINES.values() for each in pipeline)
+    return tuple(each for pipeline in pipelines().values() for each in pipeline)
 
 
-SHOWN = tuple(dict.fromkeys(each.name for each in every_pass() if each.can_be_shown))
-FOR_SPEED = tuple(dict.fromkeys(each.name for each in every_pass() if each.for_speed))
+@cache
+def shown() -> tuple[str, ...]:
+    """The names that ``knobs.print_after`` takes."""
+    return tuple(dict.fromkeys(each.name for each in every_pass() if each.can_be_shown))
 
 
-# What the knobs take. An error of theirs shows the docstring as what was expected.
+@cache
+def for_speed() -> tuple[str, ...]:
+    """The names that ``knobs.disable_passes`` takes."""
+    return tuple(dict.fromkeys(each.name for each in every_pass() if each.for_speed))
+
+
+# What the knobs take. The targets are asked once somebody sets one.
 
 
 def shown_names(value: object) -> str:
     words = _words(value)
-    if any(word != ALL and word not in SHOWN for word in words):
+    if any(word != ALL and word not in shown() for word in words):
         raise ValueError
     return ",".join(words)
 
 
 def disabled_names(value: object) -> str:
     words = _words(value)
-    if any(word not in FOR_SPEED for word in words):
+    if any(word not in for_speed() for word in words):
         raise ValueError
-    return ",".join(name for name in FOR_SPEED if name in words)  # equal sets are equal texts, and equal keys
+    # equal sets are equal texts, and equal keys
+    return ",".join(name for name in for_speed() if name in words) if words else ""
 
 
 def _words(value: object) -> list[str]:
@@ -67,5 +89,11 @@ def _words(value: object) -> list[str]:
     return [word.strip() for word in value.split(",")] if value.strip() else []
 
 
-shown_names.__doc__ = f"`{ALL}`, or names with commas between them: {', '.join(SHOWN)}"
-disabled_names.__doc__ = f"names, with commas between them, of passes that exist for speed: {', '.join(FOR_SPEED)}"
+def expected_shown() -> str:
+    """What an error of the knob says was expected."""
+    return f"`{ALL}`, or names with commas between them: {', '.join(shown())}"
+
+
+def expected_disabled() -> str:
+    """What an error of the knob says was expected."""
+    return f"names, with commas between them, of passes that exist for speed: {', '.join(for_speed())}"

@@ -6,13 +6,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tle_raw.flir.passes import ALL, SHOWN
+from tle_raw.flir.passes import ALL
 from tle_raw.knobs import knobs
 
 
 def print_after(name: str, text: str | Callable[[], str]) -> None:
     """Write ``text``, or what it gives, to standard error when the knob names this pass."""
-    assert name in SHOWN
     wanted = knobs.print_after
     if wanted and not {ALL, name}.isdisjoint(wanted.split(",")):
         print(f"// ----- tle_raw after {name} -----\n{text if isinstance(text, str) else text()}", file=sys.stderr)

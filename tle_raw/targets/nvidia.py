@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_TRACED
+from tle_raw.flir.pass_value import Pass
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.knobs import knobs
@@ -22,6 +24,12 @@ class Nvidia:
     def settings(self) -> tuple[object, ...]:
         """The edits for speed that are left out."""
         return _disabled()
+
+    def pipelines(self) -> Mapping[str, tuple[Pass, ...]]:
+        return {
+            "Kernels with traced regions only, cuda": NVIDIA_TRACED,
+            "Kernels with linked regions, cuda": NVIDIA,
+        }
 
     def wanted_device_code(self, target: Target) -> DeviceCodeWanted:
         return DeviceCodeWanted(target.arch)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tle_raw.flir.cpu.passes import CPU
+from tle_raw.flir.pass_value import Pass
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compiled import CompiledFragment
@@ -29,6 +31,9 @@ class Cpu:
     def settings(self) -> tuple[object, ...]:
         """Code holds the checks of ``knobs.debug``, or does not."""
         return (knobs.debug,)
+
+    def pipelines(self) -> Mapping[str, tuple[Pass, ...]]:
+        return {"All kernels, cpu": CPU}
 
     def wanted_device_code(self, target: Target) -> DeviceCodeWanted:
         """For the oldest GPU: newer ones' instructions stay out of the headers."""
