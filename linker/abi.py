@@ -8,18 +8,18 @@ from itertools import zip_longest
 
 from tle_raw.errors import AbiError, Row, SymbolError
 from tle_raw.linker.llvm.functions import Function, FunctionType, read_function
-from tle_raw.linker.llvm.text import Module, read_module
+from tle_raw.linker.llvm.text import Module
 from tle_raw.linker.machine_code.demangle import demangle
 
 
-def function_type(text: str, name: str) -> FunctionType:
+def function_type(module: Module, name: str) -> FunctionType:
     """The type of a function that the module defines, attributes left out.
 
     Raises
     ------
     SymbolError : the module defines no function of this name; the hint gives the nearest.
     """
-    return find_definition(read_module(text), name).type
+    return find_definition(module, name).type
 
 
 def find_definition(module: Module, name: str) -> Function:
@@ -30,7 +30,7 @@ def find_definition(module: Module, name: str) -> Function:
     raise _missing(module, name)
 
 
-def check_entry(text: str, entry: str, parameters: Sequence[str], result: str) -> None:
+def check_entry(module: Module, entry: str, parameters: Sequence[str], result: str) -> None:
     """The entry must be a device function of exactly this type.
 
     Parameters
@@ -43,7 +43,7 @@ def check_entry(text: str, entry: str, parameters: Sequence[str], result: str) -
     SymbolError : the entry is missing.
     AbiError : a type differs; the table compares every parameter.
     """
-    function = find_definition(read_module(text), entry)
+    function = find_definition(module, entry)
     table = tuple(_rows(function, parameters, result))
     if any(row.differs for row in table):
         raise AbiError(f"`{entry}` does not take what the kernel passes", table=table, hint=_hint(function, parameters))

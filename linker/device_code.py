@@ -12,7 +12,7 @@ from typing import Any
 from tle_raw.errors import LinkError, ToolchainError
 from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.older_literals import older_literals
-from tle_raw.linker.llvm.text import UnreadableIRError
+from tle_raw.linker.llvm.text import UnreadableIRError, read_module
 from tle_raw.linker.tools.llvmlite_binding import load_llvmlite_for_gpus
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -36,7 +36,8 @@ def parse(llvm: Any, text: str, context: Any) -> Any:
         return llvm.parse_assembly(text, context=context)
     except RuntimeError as refusal:
         try:
-            return llvm.parse_assembly(older_literals(normalise(text, older_llvm=True)), context=context)
+            older = normalise(read_module(text), older_llvm=True)
+            return llvm.parse_assembly(older_literals(older.text), context=context)
         except (RuntimeError, UnreadableIRError, LinkError):
             raise refusal from None
 

@@ -77,16 +77,16 @@ def prepare(
     """
     module = read_module(text)
     refuse_unlinkable(module)
-    check_entry(text, entry, parameters, result)
-    shared = static_shared(text, entry)
-    check_resolved(text, entry)
+    check_entry(module, entry, parameters, result)
+    shared = static_shared(module, entry)
+    check_resolved(module, entry)
     graph = references(module)
     reached = reachable(graph, [entry])
-    linkable = normalise(text, keep_debug_info=keep_debug_info, older_llvm=older_llvm)
+    linkable = normalise(module, keep_debug_info=keep_debug_info, older_llvm=older_llvm)
     linkable = pack_halves(linkable) if halves_packed else linkable
     linkable = linkable if scalars_kept else allow_vectors(linkable)
     return LinkableModule(
-        text=privatise(linkable, entry, inline),
+        text=privatise(linkable, entry, inline).text,
         entry=entry,
         static_shared=shared,
         uses_barrier=_uses_barrier(module, reached),

@@ -11,7 +11,7 @@ from pathlib import Path
 from tle_raw.errors import Row, UnresolvedSymbolError, UnsupportedFeatureError
 from tle_raw.linker.llvm.functions import read_global
 from tle_raw.linker.llvm.references import reachable, references
-from tle_raw.linker.llvm.text import Module, read_module
+from tle_raw.linker.llvm.text import Module
 from tle_raw.linker.machine_code.demangle import demangle
 
 # Functions of the CUDA device runtime that ptxas itself knows.
@@ -34,7 +34,7 @@ rnormf sincos sincosf sincospi sincospif ullmax ullmin umax umin
 """
 
 
-def check_resolved(text: str, entry: str | None = None, libdevice: Collection[str] | None = None) -> None:
+def check_resolved(module: Module, entry: str | None = None, libdevice: Collection[str] | None = None) -> None:
     """Every declared symbol in use is an intrinsic, in libdevice, or known to ptxas.
 
     Parameters
@@ -47,7 +47,6 @@ def check_resolved(text: str, entry: str | None = None, libdevice: Collection[st
     UnsupportedFeatureError : dynamic parallelism.
     UnresolvedSymbolError : symbols that are defined nowhere.
     """
-    module = read_module(text)
     graph = references(module)
     used = reachable(graph, [entry] if entry else [e.name for e in module.of_kind("define")])
     declared = [name for name in _declared(module) if name in used]

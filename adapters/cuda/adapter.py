@@ -163,16 +163,9 @@ class CudaAdapter:
         unit = self._unit(compiled, bound, callee, wanted)
         line_info = dict(source.settings).get("line_info") != "False" or wanted.is_emulated
         more = optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated)
-        return unit, compile_unit(
-            find_toolchain(),
-            options,
-            wanted.arch,
-            folder,
-            unit.text,
-            knobs.compile_timeout,
-            line_info=line_info,
-            more=more,
-        )
+        toolchain, timeout = find_toolchain(), knobs.compile_timeout
+        run = compile_unit(toolchain, options, wanted.arch, folder, unit.text, timeout, line_info=line_info, more=more)
+        return unit, run
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""

@@ -32,7 +32,7 @@ def refuse_beyond_gpu(text: str, entry: str, function: Place, source: str, is_us
     if find_unmasked(text):
         _refuse_warp_functions(read_module(text), entry, function, is_users)
     if "addrspace(3) global" in text:
-        _refuse_shared(static_shared(text, entry), function, source)
+        _refuse_shared(static_shared(read_module(text), entry), function, source)
 
 
 def _refuse_warp_functions(module: Module, entry: str, function: Place, is_users: Callable[[str], bool]) -> None:

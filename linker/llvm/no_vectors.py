@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import re
 
+from tle_raw.linker.llvm.text import Edit, Module
+
 UNPACKED = "noimplicitfloat"
 NO_VECTORS = ("-Xclang", "-no-implicit-float")
 _ATTRIBUTE = re.compile(rf"^(attributes #\d+ = \{{.*?) {UNPACKED}\b", re.MULTILINE)
@@ -26,9 +28,10 @@ def optimised(text: str) -> str:
     return _ATTRIBUTE.sub(r"\1", text)
 
 
-def allow_vectors(text: str) -> str:
+def allow_vectors(module: Module) -> Module:
     """A fragment's module without the request; a definition may carry it itself, which is not how LLVM prints it."""
-    return _OF_FUNCTION.sub(r"\1", optimised(text))
+    found = (match for form in (_ATTRIBUTE, _OF_FUNCTION) for match in form.finditer(module.text))
+    return module.edited(Edit(match.end(1), match.end(), "") for match in found)
 
 
 def keeps_scalars(text: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
-from tle_raw.linker.llvm.text import Edit, Entity, Module, Token, apply_edits, read_module, tokenize
+from tle_raw.linker.llvm.text import Edit, Entity, Module, Token, tokenize
 
 # O3 inlines a function only into one of the same cpu and features; Triton's kernels carry none of these.
 # Everything else that clang writes ("frame-pointer", "no-trapping-math", uwtable) does not stand in the way.
@@ -27,9 +27,11 @@ _RETAINED = re.compile(r", retainedNodes: (?:!\d+|!\{[^}]*\})")
 NEWER_ATTRIBUTES = frozenset(("nocreateundeforpoison",))
 NEWER_MEMORY = re.compile(r"target_mem\d+")
 OLDER_INTRINSICS = {"llvm.nvvm.ex2.approx.ftz.f32": "llvm.nvvm.ex2.approx.ftz.f"}
+# Where none of them can stand; a name in quotes may be any.
+_NEWER = re.compile("|".join([*NEWER_ATTRIBUTES, NEWER_MEMORY.pattern, *map(re.escape, OLDER_INTRINSICS), '@"']))
 
 
-def normalise(text: str, keep_debug_info: bool = True, older_llvm: bool = False) -> str:
+def normalise(module: Module, keep_debug_info: bool = True, older_llvm: bool = False) -> Module:
     """A module that links: no module flags that clash with Triton's, no ident, no target attributes.
 
     Target triple and data layout stay: Triton replaces both on every version.
@@ -39,7 +41,6 @@ def normalise(text: str, keep_debug_info: bool = True, older_llvm: bool = False)
     keep_debug_info : keep the ``!dbg`` places and the flag without which LLVM would strip them.
     older_llvm : rewrite spellings of clang 22 for the LLVM inside Triton 3.6.
     """
-    module = read_module(text)
     edits = list(_metadata_edits(module, keep_debug_info))
     for entity in module.of_kind("attributes"):
         edits += _attribute_edits(module.header(entity))
@@ -49,7 +50,7 @@ def normalise(text: str, keep_debug_info: bool = True, older_llvm: bool = False)
         edits += _older_spellings(module)
     if not keep_debug_info:
         edits += _debug_places(module)
-    return apply_edits(text, edits)
+    return module.edited(edits)
 
 
 def _metadata_edits(module: Module, keep_debug_info: bool) -> Iterator[Edit]:
@@ -106,6 +107,8 @@ def _attribute_edits(tokens: list[Token]) -> Iterator[Edit]:
 
 def _older_spellings(module: Module) -> Iterator[Edit]:
     for entity in module.of_kind("define", "declare", "attributes"):
+        if not _NEWER.search(module.text, entity.start, entity.end):
+            continue
         tokens = list(tokenize(module.text, entity.start, entity.end))
         for index, token in enumerate(tokens):
             if token.kind == "word" and token.text in NEWER_ATTRIBUTES:

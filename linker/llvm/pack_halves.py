@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tle_raw.linker.llvm.text import Edit, Module, apply_edits, read_module
+from tle_raw.linker.llvm.text import Edit, Module
 
 _HALF = 16
 _NAME = r'%(?:[-a-zA-Z$._0-9]+|"[^"]*")'
@@ -38,13 +38,13 @@ class _Piece:
     position: int
 
 
-def pack_halves(text: str) -> str:
+def pack_halves(module: Module) -> Module:
     """The module with every integer that is two, four or eight halves side by side built from a vector of them."""
-    if "zext" not in text:
-        return text
-    module = read_module(text)
-    edits = [edit for entity in module.of_kind("define") for edit in _edits(module, entity.body, entity.end)]
-    return apply_edits(text, edits)
+    if "zext" not in module.text:
+        return module
+    return module.edited(
+        edit for entity in module.of_kind("define") for edit in _edits(module, entity.body, entity.end)
+    )
 
 
 def _edits(module: Module, start: int, end: int) -> Iterator[Edit]:

@@ -10,7 +10,7 @@ from tle_raw.errors import LinkError, UnsupportedFeatureError
 from tle_raw.linker.llvm.functions import Global, read_global
 from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.sizes import sizes_of
-from tle_raw.linker.llvm.text import Edit, Module, apply_edits, read_module
+from tle_raw.linker.llvm.text import Edit, Module
 from tle_raw.linker.machine_code.demangle import demangle
 
 SHARED_SPACE = 3
@@ -28,14 +28,13 @@ class SharedVariable:
     align: int
 
 
-def static_shared(text: str, entry: str | None = None) -> tuple[SharedVariable, ...]:
+def static_shared(module: Module, entry: str | None = None) -> tuple[SharedVariable, ...]:
     """The shared variables that the entry reaches, or all of them.
 
     Raises
     ------
     UnsupportedFeatureError : ``extern __shared__``, which would alias the kernel's own shared memory.
     """
-    module = read_module(text)
     variables = tuple(_shared_variables(module, entry))
     sizes = sizes_of(module)
     for variable in variables:
@@ -64,7 +63,7 @@ def shared_bytes(variables: Iterable[SharedVariable], dynamic_alignment: int = 1
     return -(-total // dynamic_alignment) * dynamic_alignment
 
 
-def dynamic_shared_alignment(llir_text: str, alignment: int = DYNAMIC_ALIGNMENT) -> str:
+def dynamic_shared_alignment(module: Module, alignment: int = DYNAMIC_ALIGNMENT) -> Module:
     """A kernel's LLVM IR with its dynamic shared memory aligned to at least so many bytes.
 
     Static variables stand before it and would otherwise shift its start to any multiple of 16. A kernel that
@@ -72,19 +71,18 @@ def dynamic_shared_alignment(llir_text: str, alignment: int = DYNAMIC_ALIGNMENT)
     """
     if alignment <= 0 or alignment & (alignment - 1):
         raise LinkError(f"an alignment must be a power of two, not {alignment}")
-    module = read_module(llir_text)
     for entity in module.of_kind("global"):
         if entity.name == DYNAMIC_NAME:
             return _aligned(module, read_global(module, entity), alignment)
-    return llir_text
+    return module
 
 
-def _aligned(module: Module, variable: Global, alignment: int) -> str:
+def _aligned(module: Module, variable: Global, alignment: int) -> Module:
     if variable.align >= alignment:
-        return module.text
+        return module
     tokens = variable.tokens
     for token, number in pairwise(tokens):
         if token.text == "align" and variable.align:
-            return apply_edits(module.text, [Edit(number.start, number.end, str(alignment))])
+            return module.edited([Edit(number.start, number.end, str(alignment))])
     end = variable.entity.end
-    return apply_edits(module.text, [Edit(end, end, f", align {alignment}")])
+    return module.edited([Edit(end, end, f", align {alignment}")])

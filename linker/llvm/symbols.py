@@ -16,16 +16,7 @@ from tle_raw.linker.llvm.functions import (
 )
 from tle_raw.linker.llvm.normalise import removal
 from tle_raw.linker.llvm.references import global_names, reachable, references
-from tle_raw.linker.llvm.text import (
-    Edit,
-    Entity,
-    Module,
-    Token,
-    apply_edits,
-    encode_name,
-    line_of,
-    read_module,
-)
+from tle_raw.linker.llvm.text import Edit, Entity, Module, Token, encode_name, line_of
 
 # Lists that keep symbols alive for a host that looks them up; nobody looks up a fragment's.
 KEEP_ALIVE = frozenset(("llvm.used", "llvm.compiler.used", "llvm.global.annotations"))
@@ -45,20 +36,19 @@ class Symbol:
     line: int
 
 
-def definitions(text: str) -> tuple[Symbol, ...]:
+def definitions(module: Module) -> tuple[Symbol, ...]:
     """The functions that a module defines."""
-    return _functions(text, "define")
+    return _functions(module, "define")
 
 
-def declarations(text: str) -> tuple[Symbol, ...]:
+def declarations(module: Module) -> tuple[Symbol, ...]:
     """The functions that a module declares only."""
-    return _functions(text, "declare")
+    return _functions(module, "declare")
 
 
-def _functions(text: str, kind: str) -> tuple[Symbol, ...]:
-    module = read_module(text)
+def _functions(module: Module, kind: str) -> tuple[Symbol, ...]:
     return tuple(
-        Symbol(entity.name, read_function(module, entity).type, line_of(text, entity.start))
+        Symbol(entity.name, read_function(module, entity).type, line_of(module.text, entity.start))
         for entity in module.of_kind(kind)
     )
 
@@ -84,7 +74,7 @@ def original_name(name: str, entry: str) -> str:
     return name.removesuffix(SEPARATOR + entry)
 
 
-def privatise(text: str, entry: str, inline: bool = True) -> str:
+def privatise(module: Module, entry: str, inline: bool = True) -> Module:
     """Only ``entry`` stays visible; every other definition becomes internal and carries the entry's name.
 
     Variables that the host may set keep their linkage where the entry reaches them; they are renamed, too.
@@ -93,31 +83,31 @@ def privatise(text: str, entry: str, inline: bool = True) -> str:
     linked module, so that a helper called like the kernel would take the kernel's entry away.
     Functions get ``alwaysinline``, unless their author wrote ``__noinline__``. The entry gets it always, or
     ``noinline`` where ``inline`` is False.
-
-    Raises
-    ------
-    UnsupportedFeatureError : file-scope asm, ifuncs, or global variables with constructors.
     """
-    module = read_module(text)
-    refuse_unlinkable(module)
     groups = _attribute_groups(module)
     dropped = {entity.name for entity in module.of_kind("global") if entity.name in KEEP_ALIVE}
-    reached = reachable(references(module), [entry])
+    settable = {entity.name for entity in module.of_kind("global") if is_settable(module, entity)}
+    settable &= reachable(references(module), [entry]) if settable else settable
     edits: list[Edit] = []
     for entity in module.entities:
         if entity.kind == "comdat" or (entity.kind == "global" and entity.name in dropped):
             edits.append(removal(module, entity))
         elif entity.kind == "define":
             edits += _function_edits(module, entity, entry, groups, inline)
-        elif entity.kind == "global" and not (entity.name in reached and is_settable(module, entity)):
+        elif entity.kind == "global" and entity.name not in settable:
             edits += _global_edits(module, entity)
     renamed = _defined_names(module) - {entry} - dropped
     edits += _renamings(module, renamed, entry, dropped)
-    return apply_edits(text, edits)
+    return module.edited(edits)
 
 
 def refuse_unlinkable(module: Module) -> None:
-    """Refuse what cannot be linked: constructors would never run, file-scope asm may clash."""
+    """Refuse what cannot be linked: constructors would never run, file-scope asm may clash.
+
+    Raises
+    ------
+    UnsupportedFeatureError : file-scope asm, ifuncs, or global variables with constructors.
+    """
     for entity in module.entities:
         if entity.kind == "global" and entity.name in CONSTRUCTORS:
             raise UnsupportedFeatureError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -29,8 +29,7 @@ class Token(NamedTuple):
         return decode_name(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(NamedTuple):
     """One top-level entity and its exact range. ``body`` is where a definition's ``{`` stands, else ``end``.
 
     ``kind`` is define, declare, global, type, comdat, metadata, attributes, target, source_filename, module,
@@ -46,7 +45,10 @@ class Entity:
 
 @dataclass(frozen=True)
 class Module:
-    """A module's text and its entities in order; what stands between two entities is space and comments."""
+    """A module's text and its entities in order; what stands between two entities is space and comments.
+
+    The steps of the linker take and give modules: text is read when it comes, and stored or compiled at the end.
+    """
 
     text: str
     entities: tuple[Entity, ...]
@@ -60,6 +62,19 @@ class Module:
     def header(self, entity: Entity) -> list[Token]:
         """The tokens of an entity, a definition's without its body."""
         return list(tokenize(self.text, entity.start, entity.body))
+
+    def edited(self, edits: Iterable[Edit]) -> Module:
+        """The module with non-overlapping edits; only entities that an edit touches are read again.
+
+        Raises
+        ------
+        UnreadableIRError : what an edit leaves is no LLVM IR.
+        """
+        ordered = sorted(edits)
+        if not ordered:
+            return self
+        text = apply_edits(self.text, ordered)
+        return Module(text, tuple(_entities_after(self.entities, ordered, text)))
 
 
 class Edit(NamedTuple):
@@ -118,7 +133,7 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> Iterator[Toke
         start = match.end()
 
 
-@lru_cache(maxsize=2)  # the linker's steps are functions of text, and most of them read the same one
+@lru_cache(maxsize=2)  # an adapter looks at its compiler's text before the linker does
 def read_module(text: str) -> Module:
     """Split a module into its top-level entities.
 
@@ -126,13 +141,14 @@ def read_module(text: str) -> Module:
     ------
     UnreadableIRError : the text is no LLVM IR, or brackets do not match.
     """
-    return Module(text, tuple(_entities(text)))
+    return Module(text, tuple(_entities(text, 0, len(text))))
 
 
-def _entities(text: str) -> Iterator[Entity]:
-    position, size = _skip_space(text, 0), len(text)
-    while position < size:
-        kind, name = _starts_entity(text, position) or _refuse(text, position)
+def _entities(text: str, position: int, limit: int) -> Iterator[Entity]:
+    """The entities of a range: another entity starts at ``limit``, or the text ends there."""
+    position = _skip_space(text, position)
+    while position < limit:
+        kind, name = _starts_entity(text, _token_at(text, position)) or _refuse(text, position)
         if kind == "define":
             end, body, name = _definition(text, position)
         else:
@@ -143,15 +159,41 @@ def _entities(text: str) -> Iterator[Entity]:
         position = _skip_space(text, end)
 
 
+def _entities_after(entities: Iterable[Entity], edits: Sequence[Edit], text: str) -> Iterator[Entity]:
+    """The entities of ``text``, which edits in order have made of a text that had these entities."""
+    shift = 0  # by which all that follows the edits so far has moved
+    known = 0  # in the new text: the end of the last entity that was given
+    edited, next_edit = -1, 0  # where the latest edit ends, in the old text
+    is_stale = False
+    for entity in entities:
+        while next_edit < len(edits) and edits[next_edit].start <= entity.end:
+            edit = edits[next_edit]
+            shift += len(edit.replacement) - (edit.end - edit.start)
+            edited, next_edit, is_stale = edit.end, next_edit + 1, True
+        if edited >= entity.start:
+            continue
+        start = entity.start + shift
+        if is_stale:
+            yield from _entities(text, known, start)
+        known, is_stale = entity.end + shift, False
+        yield entity._replace(start=start, end=known, body=entity.body + shift) if shift else entity
+    if is_stale or next_edit < len(edits):
+        yield from _entities(text, known, len(text))
+
+
 def _refuse(text: str, position: int) -> tuple[str, str]:
     raise unreadable(text, position)
 
 
-def _starts_entity(text: str, position: int) -> tuple[str, str] | None:
-    """Kind and name of the entity that starts here; None when none does."""
+def _token_at(text: str, position: int) -> re.Match[str]:
     match = _TOKEN.match(text, position)
     if match is None:
         raise unreadable(text, position)
+    return match
+
+
+def _starts_entity(text: str, match: re.Match[str]) -> tuple[str, str] | None:
+    """Kind and name of the entity that starts with this token; None when none does."""
     value = match.group()
     if match.lastgroup == "word":
         return (value, "") if value in _STARTERS else None
@@ -165,9 +207,10 @@ def _end_of_entity(text: str, position: int) -> int:
     """Where the last token stands before the next entity starts."""
     end, first = position, True
     while position < len(text):
-        if not first and _starts_entity(text, position):
+        match = _token_at(text, position)
+        if not first and _starts_entity(text, match):
             break
-        end = _after_token(text, position)
+        end = _after_token(text, match)
         position, first = _skip_space(text, end), False
     return end
 
@@ -176,25 +219,22 @@ def _definition(text: str, position: int) -> tuple[int, int, str]:
     """End, start of the body and name of a function definition."""
     name, seen_parameters = "", False
     while position < len(text):
-        match = _TOKEN.match(text, position)
-        value = match.group() if match else ""
+        match = _token_at(text, position)
+        value = match.group()
         if value == "{" and seen_parameters:
-            return _after_token(text, position), position, name
+            return _after_token(text, match), position, name
         if value in ("prefix", "prologue") and seen_parameters:
             raise unreadable(text, position, f"`{value}` data of a function")
         if value.startswith("@") and not name:
             name = decode_name(value)
         seen_parameters = seen_parameters or (value == "(" and bool(name))
-        position = _skip_space(text, _after_token(text, position))
+        position = _skip_space(text, _after_token(text, match))
     raise unreadable(text, len(text), "a function without a body")
 
 
-def _after_token(text: str, position: int) -> int:
+def _after_token(text: str, match: re.Match[str]) -> int:
     """End of a token, or of the whole group when it opens a bracket."""
-    match = _TOKEN.match(text, position)
-    if match is None:
-        raise unreadable(text, position)
-    return _after_group(text, position) if match.group() in _OPEN else match.end()
+    return _after_group(text, match.start()) if match.group() in _OPEN else match.end()
 
 
 def _after_group(text: str, position: int) -> int:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tle_raw.linker.llvm.text import Edit, apply_edits, tokenize
+from tle_raw.linker.llvm.text import Edit, Module, tokenize
 from tle_raw.linker.llvm.types import Cursor, Type
 
 _DIVISION = re.compile(
@@ -52,9 +52,9 @@ class Division:
         return f'%"tle.{self.name[1:].strip(chr(34))}.{suffix}"'
 
 
-def total_divisions(text: str) -> str:
+def total_divisions(module: Module) -> Module:
     """The module with each division that may trap between a test of its operands and the choice of its result."""
-    return apply_edits(text, [Edit(d.start, d.end, _total(d)) for d in divisions(text)])
+    return module.edited(Edit(d.start, d.end, _total(d)) for d in divisions(module.text))
 
 
 def divisions(text: str, start: int = 0, end: int | None = None) -> Iterator[Division]:

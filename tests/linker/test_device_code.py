@@ -7,6 +7,7 @@ import pytest
 from tle_raw.errors import LinkError, ToolchainError
 from tle_raw.linker.device_code import optimise_for_device
 from tle_raw.linker.llvm.normalise import normalise
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.tools.clang import find_clang
 
 pytestmark = pytest.mark.one_triton
@@ -73,7 +74,7 @@ declare void @llvm.dbg.value(metadata, metadata, metadata)
 
 
 def test_what_is_known_of_variables_is_dropped():
-    text = normalise(DEBUG)
+    text = normalise(read_module(DEBUG)).text
     assert "#dbg_value" not in text and "call void @llvm.dbg" not in text and "retainedNodes" not in text
     assert "ret void, !dbg !9" in text and "unit: !0, spFlags: DISPFlagDefinition)" in text
 

@@ -13,6 +13,7 @@ from triton.language import core
 from tests.linker.toolbox import call, compile_cuda, compile_kernel
 from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.machine_code.sass import read_cubin
 from tle_raw.linker.prepare import prepare
 from tle_raw.linker.ptx.read import instructions_by_file, read_ptx
@@ -139,7 +140,7 @@ def test_a_kernel_without_lines_takes_a_fragment_with_lines(modules, folder, mon
 
 
 def test_a_fragment_stripped_of_lines_links(folder):
-    text = normalise(prepared(folder, "first").text, keep_debug_info=False)
+    text = normalise(read_module(prepared(folder, "first").text), keep_debug_info=False).text
     compiled = compile_kernel(kernel_of_one, SIGNATURE, {"B": 128}, {"first": text}, folder)
     assert str(folder / "first.cu") not in {share.file for share in instructions_by_file(compiled.asm["ptx"])}
 
@@ -166,7 +167,7 @@ def test_dynamic_shared_memory_is_aligned_beside_odd_static_variables(modules, f
         if self is None:
             return "alignment", "alignment"
         stock = stages["llir"]
-        stages["llir"] = lambda source, metadata: dynamic_shared_alignment(stock(source, metadata))
+        stages["llir"] = lambda source, metadata: dynamic_shared_alignment(read_module(stock(source, metadata))).text
         return None
 
     plain = linked(kernel, modules, folder, capability=capability)

@@ -40,6 +40,40 @@ def test_what_stands_between_entities_is_space_and_comments():
     assert list(tokenize(FRAGMENT, position)) == []
 
 
+def edits_of(entity):
+    """Of the kinds that steps make: without the entity or its end of line, something before, within and behind it."""
+    word = entity.start + 3
+    return st.sampled_from(
+        [
+            Edit(entity.start, entity.end, ""),
+            Edit(entity.start, entity.end + 1, ""),
+            Edit(entity.start, entity.start, "@new = global i32 0\n"),
+            Edit(entity.start, entity.start, "; a comment\n"),
+            Edit(entity.end, entity.end, " ; {"),
+            Edit(entity.end, entity.end, "\nattributes #9 = { nounwind }"),
+            Edit(word, word, ""),
+        ]
+    )
+
+
+MODULE = read_module(FRAGMENT)
+
+
+@given(st.sets(st.sampled_from(MODULE.entities)).flatmap(lambda some: st.tuples(*map(edits_of, some))))
+def test_an_edited_module_is_the_one_that_its_text_gives(edits):
+    edited = MODULE.edited(edits)
+    assert edited == read_module(apply_edits(FRAGMENT, edits))
+    assert edited.edited([]) is edited
+
+
+def test_an_edit_may_take_an_end_and_the_beginning_of_what_follows():
+    first, second = (next(MODULE.of_kind(kind)) for kind in ("source_filename", "target"))
+    edit = Edit(first.end - 2, second.start + 6, '" target')
+    assert MODULE.edited([edit]) == read_module(apply_edits(FRAGMENT, [edit]))
+    with pytest.raises(UnreadableIRError):
+        MODULE.edited([Edit(first.start, first.end, "what")])
+
+
 def test_entities_need_no_lines():
     text = (
         "@a = global i32 0 @b = global { i32, i8 } { i32 1, i8 2 }, align 4 "

@@ -10,10 +10,11 @@ from tle_raw.linker.llvm.shared_memory import (
     shared_bytes,
     static_shared,
 )
+from tle_raw.linker.llvm.text import read_module
 
 
 def sized(kind, rest="", before=""):
-    (variable,) = static_shared(f"{before}\n@v = internal addrspace(3) global {kind} undef{rest}\n")
+    (variable,) = static_shared(read_module(f"{before}\n@v = internal addrspace(3) global {kind} undef{rest}\n"))
     return variable.bytes, variable.align
 
 
@@ -55,14 +56,14 @@ def test_short_shared_pointers_follow_the_data_layout():
 
 
 def test_only_what_the_entry_reaches_counts():
-    assert static_shared(FRAGMENT, "entry") == (SharedVariable("scratch", 96, 8),)
-    assert [variable.name for variable in static_shared(FRAGMENT)] == ["scratch", "unused"]
+    assert static_shared(read_module(FRAGMENT), "entry") == (SharedVariable("scratch", 96, 8),)
+    assert [variable.name for variable in static_shared(read_module(FRAGMENT))] == ["scratch", "unused"]
 
 
 @pytest.mark.parametrize("variable", ["external addrspace(3) global [0 x float]", "external addrspace(3) global i32"])
 def test_extern_shared_is_refused_by_name(variable):
     with pytest.raises(UnsupportedFeatureError, match=r"`extern __shared__` \(dyn\)"):
-        static_shared(f"@dyn = {variable}, align 4\n")
+        static_shared(read_module(f"@dyn = {variable}, align 4\n"))
 
 
 def test_the_total_bounds_every_order():
@@ -72,24 +73,24 @@ def test_the_total_bounds_every_order():
 
 def test_the_dynamic_block_is_aligned():
     text = "@global_smem = external local_unnamed_addr addrspace(3) global [0 x i8], align 16\n"
-    assert dynamic_shared_alignment(text) == text.replace("align 16", "align 1024")
-    assert dynamic_shared_alignment(text, 128) == text.replace("align 16", "align 128")
+    assert dynamic_shared_alignment(read_module(text)).text == text.replace("align 16", "align 1024")
+    assert dynamic_shared_alignment(read_module(text), 128).text == text.replace("align 16", "align 128")
 
 
 def test_a_greater_alignment_stays():
     text = "@global_smem = external addrspace(3) global [0 x i8], align 2048\n"
-    assert dynamic_shared_alignment(text) == text
+    assert dynamic_shared_alignment(read_module(text)).text == text
 
 
 def test_a_missing_alignment_is_written():
     text = "@global_smem = external addrspace(3) global [0 x i8]\n"
-    assert dynamic_shared_alignment(text) == text.replace("]\n", "], align 1024\n")
+    assert dynamic_shared_alignment(read_module(text)).text == text.replace("]\n", "], align 1024\n")
 
 
 def test_a_kernel_without_dynamic_shared_memory_stays():
-    assert dynamic_shared_alignment(FRAGMENT) == FRAGMENT
+    assert dynamic_shared_alignment(read_module(FRAGMENT)).text == FRAGMENT
 
 
 def test_an_alignment_is_a_power_of_two():
     with pytest.raises(LinkError):
-        dynamic_shared_alignment(FRAGMENT, 48)
+        dynamic_shared_alignment(read_module(FRAGMENT), 48)

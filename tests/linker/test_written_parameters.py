@@ -2,6 +2,7 @@
 
 import pytest
 
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.llvm.written_parameters import written_parameters
 
 pytestmark = pytest.mark.one_triton
@@ -18,8 +19,8 @@ define void @nothing() {
 
 
 def test_a_pointer_is_written_unless_llvm_excludes_it():
-    assert written_parameters(MODULE, "entry") == (True, False, True, True, False)
+    assert written_parameters(read_module(MODULE), "entry") == (True, False, True, True, False)
 
 
 def test_a_function_without_parameters():
-    assert written_parameters(MODULE, "nothing") == ()
+    assert written_parameters(read_module(MODULE), "nothing") == ()

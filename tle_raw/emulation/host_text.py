@@ -264,6 +264,5 @@ def _split(text: str) -> list[str]:
 
 def _for_host(text: str) -> str:
     """No target: the linker of the kernel gives it the machine's. No attribute that only a GPU has."""
-    text = normalise(text)
-    module = read_module(text)
-    return apply_edits(text, [removal(module, entity) for entity in module.of_kind("target")])
+    module = normalise(read_module(text))
+    return module.edited(removal(module, entity) for entity in module.of_kind("target")).text

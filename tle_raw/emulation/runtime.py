@@ -12,7 +12,7 @@ import tle_raw
 from tle_raw.errors import LinkError, ToolchainError
 from tle_raw.linker.llvm.normalise import normalise, removal
 from tle_raw.linker.llvm.symbols import is_settable_name
-from tle_raw.linker.llvm.text import apply_edits, read_module
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.processes.run_compiler import run_compiler
 from tle_raw.linker.tools.clang import ClangProgram
 from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
@@ -74,9 +74,8 @@ def headers_digest() -> str:
 
 
 def _without_target(text: str) -> str:
-    text = normalise(text, keep_debug_info=False)
-    module = read_module(text)
-    return apply_edits(text, [removal(module, entity) for entity in module.of_kind("target")])
+    module = normalise(read_module(text), keep_debug_info=False)
+    return module.edited(removal(module, entity) for entity in module.of_kind("target")).text
 
 
 def link_with_runtime(text: str, runtime: str, visible: tuple[str, ...]) -> str:

@@ -40,8 +40,8 @@ def place_shared_variables(text: str, entry: str, spaced: bool = False) -> Place
     ------
     UnsupportedFeatureError : ``extern __shared__``. SharedMemoryError : more than any GPU's block has.
     """
-    variables = static_shared(text, entry)
     module = read_module(text)
+    variables = static_shared(module, entry)
     offsets, total = _offsets(variables, 0)
     if total > LIMIT:
         raise SharedMemoryError(

@@ -13,7 +13,7 @@ from tle_raw.host.cpu import HostCpu, host_cpu
 from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.older_literals import older_literals
 from tle_raw.linker.llvm.symbols import is_settable_name
-from tle_raw.linker.llvm.text import UnreadableIRError
+from tle_raw.linker.llvm.text import UnreadableIRError, read_module
 from tle_raw.linker.machine_code.elf import undefined_symbols
 from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 
@@ -102,7 +102,7 @@ def target_machine(cpu: HostCpu) -> Any:
 def _portable(library: Library) -> str:
     """A fragment's own cpu and flags would keep it from being inlined into the kernel."""
     try:
-        return normalise(library.text, keep_debug_info=False)
+        return normalise(read_module(library.text), keep_debug_info=False).text
     except UnreadableIRError as e:
         raise LinkError(f"{library.name}: {e.message}", hint=e.hint) from e
 
@@ -129,7 +129,7 @@ class _Modules(ExitStack):
             return llvm.parse_assembly(text, context=self.context)
         except RuntimeError as refusal:
             try:
-                text = older_literals(normalise(text, keep_debug_info=False, older_llvm=True))
+                text = older_literals(normalise(read_module(text), keep_debug_info=False, older_llvm=True).text)
             except UnreadableIRError:
                 raise _unreadable(text, name, str(refusal)) from refusal
         try:

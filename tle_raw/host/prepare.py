@@ -30,9 +30,9 @@ def prepare_for_host(
     SymbolError, AbiError : the entry is missing, or of another type.
     UnresolvedSymbolError : a function that neither the module nor the process has.
     """
-    check_entry(text, entry, parameters, result)
-    text = total_divisions(text)
     module = read_module(text)
+    check_entry(module, entry, parameters, result)
+    module = total_divisions(module)
     graph = references(module)
     reached = reachable(graph, [entry])
     llvm = load_llvmlite()
@@ -41,7 +41,7 @@ def prepare_for_host(
     if missing:
         raise unresolved_symbols(missing, graph)
     return LinkableModule(
-        text=text,
+        text=module.text,
         entry=entry,
         static_shared=tuple(static_shared),
         uses_barrier=uses_barrier,

@@ -14,6 +14,7 @@ from triton.language import core
 from tle_raw.errors import ToolchainError
 from tle_raw.fragments.bound import POINTER, BoundParameter
 from tle_raw.fragments.fragment import Fragment
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.llvm.written_parameters import written_parameters
 from tle_raw.regions.ports import RegionRecord
 from tle_raw.target import Target
@@ -55,7 +56,7 @@ def _only_read(fragment: Fragment, record: RegionRecord) -> frozenset[str]:
         compiled = fragment.compile_bound(record.bound, target)
     except ToolchainError:
         return frozenset()
-    written = written_parameters(compiled.text, compiled.entry)
+    written = written_parameters(read_module(compiled.text), compiled.entry)
     return frozenset(p.name for p, w in zip(record.bound.crossing, written) if _is_only_read(p, w))
 
 

@@ -22,7 +22,7 @@ from tle_raw.identity import entry_name
 from tle_raw.linker.device_code import optimise_for_device
 from tle_raw.linker.llvm.shared_memory import static_shared
 from tle_raw.linker.llvm.symbols import refuse_unlinkable
-from tle_raw.linker.llvm.text import Module, UnreadableIRError
+from tle_raw.linker.llvm.text import Module, UnreadableIRError, read_module
 from tle_raw.linker.unresolved import check_resolved
 from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
@@ -104,8 +104,9 @@ def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, wante
     thread = Function(added, entry, wanted.arch) if wanted.is_emulated else None
     tried = _tried(ir, start, module, bound, callee, layout, thread, wanted.arch)
     # Lines are the user's in these two; what goes on is LLVM's own print.
-    static_shared(with_added(ir.text, added), entry)  # refuses what has no size; the sizes are asked for later
-    check_resolved(with_added(ir.text, added), entry)
+    written = read_module(with_added(ir.text, added))
+    static_shared(written, entry)  # refuses what has no size; the sizes are asked for later
+    check_resolved(written, entry)
     text = with_added(tried.text, added)
     if wanted.is_emulated:
         text = tried.optimised or optimise_for_device(text, entry, wanted.arch)

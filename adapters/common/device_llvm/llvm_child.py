@@ -77,6 +77,7 @@ def generated(text: str, added: str, root: str, arch: str, features: str, older:
     from triton._C.libtriton import ir, llvm, nvidia
 
     from tle_raw.linker.llvm.normalise import normalise
+    from tle_raw.linker.llvm.text import read_module
 
     context = ir.context()
     ir.load_dialects(context)
@@ -84,7 +85,8 @@ def generated(text: str, added: str, root: str, arch: str, features: str, older:
     with tempfile.TemporaryDirectory(prefix="tle_raw-") as folder:
         kernel, library = Path(folder, "root.mlir"), Path(folder, "library.ll")
         kernel.write_text(root)
-        library.write_text(normalise(text + added, older_llvm=older), encoding="utf-8", errors="surrogateescape")
+        module = normalise(read_module(text + added), older_llvm=older)
+        library.write_text(module.text, encoding="utf-8", errors="surrogateescape")
         parsed = ir.parse_mlir_module(str(kernel), context)
         llvm.init_targets()
         llvm_context = llvm.context()

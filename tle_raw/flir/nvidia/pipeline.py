@@ -49,6 +49,7 @@ from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, optimised
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.mlir.text import value_uses
 from tle_raw.linker.ptx.pair_words import pair_words
 from tle_raw.linker.ptx.spread_divisions import spread_divisions
@@ -281,7 +282,7 @@ class Compilation:
     def align_shared_memory(self) -> int | None:
         if not needs_alignment(self.capability, self.compiled):
             return None
-        self._edit(dynamic_shared_alignment(self.module))
+        self._edit(dynamic_shared_alignment(read_module(self.module)).text)
         return 1
 
     def record_regions(self) -> int:
