@@ -76,6 +76,10 @@ class Module:
         text = apply_edits(self.text, ordered)
         return Module(text, tuple(_entities_after(self.entities, ordered, text)))
 
+    def with_text(self, more: str) -> Module:
+        """The module with more text behind it."""
+        return self.edited([Edit(len(self.text), len(self.text), more)])
+
 
 class Edit(NamedTuple):
     """Replace ``[start, end)`` of a text."""

@@ -6,23 +6,22 @@ import re
 from collections.abc import Iterator
 
 from tle_raw.linker.llvm.normalise import removal
-from tle_raw.linker.llvm.text import Edit, Entity, Module, Token, apply_edits, read_module, tokenize
+from tle_raw.linker.llvm.text import Edit, Entity, Module, Token, tokenize
 
 _OVERLOADED = re.compile(r"^@llvm\..*\.p\d+")
 
 
-def flatten_address_spaces(text: str) -> str:
+def flatten_address_spaces(module: Module) -> Module:
     """The module with plain pointers. 32-bit shared addresses are made and taken by the runtime.
 
     What crosses between an address of shared memory and a number keeps its meaning: ``ptrtoint`` and ``inttoptr`` of
     address space 3 become calls of the runtime, which knows where shared memory lies.
     """
-    text = apply_edits(text, _number_edits(read_module(text)))
-    module = read_module(text)
-    edits = [edit for entity in module.of_kind("define", "declare", "global") for edit in _edits(module, entity)]
-    text = apply_edits(text, edits)
-    module = read_module(text)
-    return apply_edits(text, _doubled_declarations(module))
+    module = module.edited(_number_edits(module))
+    module = module.edited(
+        edit for entity in module.of_kind("define", "declare", "global") for edit in _edits(module, entity)
+    )
+    return module.edited(_doubled_declarations(module))
 
 
 def _number_edits(module: Module) -> Iterator[Edit]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from tle_raw.linker.llvm.text import Module, read_module
+
 _LINE = r"(?m)^(?P<indent>\s*)(?P<name>%[\w.$-]+|%\"[^\"]*\") = "
 _END = r"(?P<rest>(?:, ![^\n]*)?)$"
 _WIDEN = re.compile(_LINE + r"fpext (?:[a-z]+ )*(?P<type>bfloat|<(?P<n>\d+) x bfloat>) (?P<x>[^,\n]+?) to "
@@ -35,10 +37,12 @@ define internal bfloat @{_HELPER}(float %x) alwaysinline {{
 """
 
 
-def without_bfloat_arithmetic(text: str) -> str:
+def without_bfloat_arithmetic(module: Module) -> Module:
     """The module with its sums, products, widenings and narrowings of bfloats spelled out."""
-    if "bfloat" not in text:
-        return text
+    return read_module(_spelled_out(module.text)) if "bfloat" in module.text else module
+
+
+def _spelled_out(text: str) -> str:
     text = _BINARY.sub(_binary, text)
     text = _WIDEN.sub(_widen, text)
     text = _NARROW.sub(rf"\g<indent>\g<name> = call bfloat @{_HELPER}(float \g<x>)\g<rest>", text)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from tle_raw.linker.llvm.sizes import Sizes, sizes_of
-from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, read_module, tokenize
+from tle_raw.linker.llvm.text import Edit, Entity, Module, tokenize
 from tle_raw.linker.llvm.types import Cursor
 
 _ACCESS = re.compile(
@@ -23,12 +23,10 @@ class Numbering(Protocol):
     def number(self, location: str) -> int | str: ...
 
 
-def check_accesses(text: str, sites: Numbering) -> str:
+def check_accesses(module: Module, sites: Numbering) -> Module:
     """The module with ``tle_team_check_read`` and ``_write`` before its loads and stores."""
-    module = read_module(text)
     sizes = sizes_of(module)
-    edits = [edit for entity in module.of_kind("define") for edit in _edits(module, entity, sites, sizes)]
-    return apply_edits(text, edits)
+    return module.edited(edit for entity in module.of_kind("define") for edit in _edits(module, entity, sites, sizes))
 
 
 def _edits(module: Module, entity: Entity, sites: Numbering, sizes: Sizes) -> Iterator[Edit]:

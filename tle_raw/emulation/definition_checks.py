@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from tle_raw.emulation.debug_checks import Numbering, check_accesses
-from tle_raw.linker.llvm.text import Edit, apply_edits
+from tle_raw.linker.llvm.text import Edit, Module, apply_edits, read_module
 from tle_raw.linker.llvm.total_divisions import Division, divisions, tests
 
 # What functions of the runtime do with the memory that their first argument points to.
@@ -33,7 +33,8 @@ class _Told:
 def check_definition(text: str) -> str:
     """A function that was written for inline PTX or an intrinsic, with the runtime's checks in it."""
     told = _Told("%site" if "i32 %site)" in text.partition("\n")[0] else "0")
-    return check_divisions(check_accesses(_check_runtime(text, told.site), told), told)
+    module = read_module(_check_runtime(text, told.site))
+    return check_divisions(check_accesses(module, told), told).text
 
 
 def _check_runtime(text: str, site: str) -> str:
@@ -46,9 +47,9 @@ def _check_runtime(text: str, site: str) -> str:
     return apply_edits(text, edits)
 
 
-def check_divisions(text: str, sites: Numbering) -> str:
+def check_divisions(module: Module, sites: Numbering) -> Module:
     """The module with ``tle_team_check_division`` before its integer divisions."""
-    return apply_edits(text, [Edit(d.start, d.start, _check(d, sites)) for d in divisions(text)])
+    return module.edited(Edit(d.start, d.start, _check(d, sites)) for d in divisions(module.text))
 
 
 def _check(division: Division, sites: Numbering) -> str:

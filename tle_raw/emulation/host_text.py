@@ -30,7 +30,7 @@ from tle_raw.linker.llvm.references import global_names, reachable, references, 
 from tle_raw.linker.llvm.shared_memory import SharedVariable
 from tle_raw.linker.llvm.sites import Sites
 from tle_raw.linker.llvm.symbols import is_settable, private_name, refuse_unlinkable
-from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, decode_name, encode_name, read_module
+from tle_raw.linker.llvm.text import Edit, Entity, Module, decode_name, encode_name, read_module
 from tle_raw.linker.ptx.unmasked import find_unmasked
 
 # Functions of CUDA's device runtime, and how the team's runtime takes them.
@@ -81,31 +81,30 @@ def to_host(
     ------
     UnsupportedFeatureError : an instruction that cannot be emulated; the error names it and its line.
     """
-    refuse_unlinkable(read_module(text))
-    text = _settable_variables(_without_unused(text, entry), entry)
     module = read_module(text)
+    refuse_unlinkable(module)
+    module = _settable_variables(_without_unused(module, entry), entry)
     additions = _Additions(Sites(module, place, is_users), place, hint)
     if debug:
-        text = check_divisions(check_accesses(text, additions.sites), additions.sites)
-        module = read_module(text)
+        module = check_divisions(check_accesses(module, additions.sites), additions.sites)
     edits = [edit for entity in module.of_kind("define") for edit in _call_edits(module, entity, additions)]
-    text = saturate_conversions(apply_edits(text, [*edits, *_dropped_declarations(module)]))
+    module = saturate_conversions(module.edited([*edits, *_dropped_declarations(module)]))
     volatile = {name for key, name in additions.names.items() if ".volatile" in key[0]}
-    text = meet_at_volatile_accesses(text, entry, volatile, additions.sites)
-    text = check_stacks(let_others_run(without_bfloat_arithmetic(text), additions.sites))
+    module = meet_at_volatile_accesses(module, entry, volatile, additions.sites)
+    module = check_stacks(let_others_run(without_bfloat_arithmetic(module), additions.sites))
     definitions = additions.definitions.values()
-    text = with_declarations("\n".join([text, *(map(check_definition, definitions) if debug else definitions), ""]))
-    variables = global_variables(text) if debug else ()
-    placed = place_shared_variables(text, entry, spaced=debug)
-    text = with_declarations(_for_host(flatten_address_spaces(placed.text)))
-    uses_barrier = "@tle_team_barrier" in text
-    memory = OwnMemory((*placed.variables_at, *variables), finds_memory(text))
-    return HostText(text, placed.variables, placed.bytes, tuple(additions.sites.places), uses_barrier, memory)
+    module = module.with_text("\n".join(["", *(map(check_definition, definitions) if debug else definitions), ""]))
+    module = with_declarations(module)
+    variables = global_variables(module) if debug else ()
+    placed = place_shared_variables(module, entry, spaced=debug)
+    module = with_declarations(_for_host(flatten_address_spaces(placed.module)))
+    uses_barrier = "@tle_team_barrier" in module.text
+    memory = OwnMemory((*placed.variables_at, *variables), finds_memory(module))
+    return HostText(module.text, placed.variables, placed.bytes, tuple(additions.sites.places), uses_barrier, memory)
 
 
-def _without_unused(text: str, entry: str) -> str:
+def _without_unused(module: Module, entry: str) -> Module:
     """Only what the entry reaches: kernels and helpers of the same file may hold anything."""
-    module = read_module(text)
     used = reachable(references(module), [entry])
     dropped = [e for e in module.of_kind("define", "declare") if e.name not in used]
     for entity in module.of_kind("global"):
@@ -114,19 +113,21 @@ def _without_unused(text: str, entry: str) -> str:
     comdats = [removal(module, e) for e in module.of_kind("comdat")]
     notes = without_notes(module, {e.name for e in dropped})
     edits = [*(removal(module, e) for e in dropped), *comdats, *notes, *_without_comdats(module, dropped)]
-    return apply_edits(text, edits)
+    return module.edited(edits)
 
 
-def _settable_variables(text: str, entry: str) -> str:
+def _settable_variables(module: Module, entry: str) -> Module:
     """Variables that the host may set get names that no other module has, and memory that can be written."""
-    module = read_module(text)
     own = {e.name: private_name(e.name, entry) for e in module.of_kind("global") if is_settable(module, e)}
-    edits = [Edit(a, b, encode_name("@", own[n])) for n, a, b in global_names(text, 0, len(text)) if n in own]
+    if not own:
+        return module
+    named = global_names(module.text, 0, len(module.text))
+    edits = [Edit(start, end, encode_name("@", own[name])) for name, start, end in named if name in own]
     for entity in module.of_kind("global"):
         if entity.name in own:
             constant = next((t for t in read_global(module, entity).tokens if t.text == "constant"), None)
             edits += [Edit(constant.start, constant.end, "global")] if constant else []
-    return apply_edits(text, edits)
+    return module.edited(edits)
 
 
 def _without_comdats(module: Module, dropped: list[Entity]) -> Iterator[Edit]:
@@ -212,7 +213,7 @@ def _dropped_declarations(module: Module) -> Iterator[Edit]:
 _TO_INTEGER = re.compile(r"= fpto([su])i (?:nneg )?((?:<\d+ x )?\w+>?) (\S+) to ((?:<\d+ x )?i\d+>?)")
 
 
-def saturate_conversions(text: str) -> str:
+def saturate_conversions(module: Module) -> Module:
     """What a number too large for an integer becomes, LLVM leaves open; a GPU takes the largest, and 0 for NaN."""
 
     def call(match: re.Match[str]) -> str:
@@ -220,7 +221,7 @@ def saturate_conversions(text: str) -> str:
         name = f"llvm.fpto{sign}i.sat.{nvvm.llvm_suffix(result)}.{nvvm.llvm_suffix(source)}"
         return f"= call {result} @{name}({source} {value})"
 
-    return _TO_INTEGER.sub(call, text)
+    return module.edited(Edit(m.start(), m.end(), call(m)) for m in _TO_INTEGER.finditer(module.text))
 
 
 _CALL = re.compile(
@@ -228,18 +229,20 @@ _CALL = re.compile(
 )
 
 
-def with_declarations(text: str) -> str:
+def with_declarations(module: Module) -> Module:
     """Declare the runtime's functions and LLVM's intrinsics that the added code calls."""
-    module = read_module(text)
     known = {entity.name for entity in module.of_kind("define", "declare")}
     added: dict[str, str] = {}
-    for match in _CALL.finditer(text):
+    for match in _CALL.finditer(module.text):
         name = match[2]
         if name in known or name in added or not name.startswith(("tle_team_", "llvm.")):
             continue
         types = ", ".join(map(_type_of, _split(match[3])))
         added[name] = f"declare {match[1].strip()} @{name}({types})"
-    return "\n".join([text.rstrip("\n"), *added.values(), ""]) if added else text
+    if not added:
+        return module
+    end = len(module.text.rstrip("\n"))
+    return module.edited([Edit(end, len(module.text), "\n".join(["", *added.values(), ""]))])
 
 
 _EXPRESSION = re.compile(r"(?P<type>.*?) (?:addrspacecast|getelementptr|bitcast|inttoptr|ptrtoint) (?:\w+ )*\(")
@@ -262,7 +265,7 @@ def _split(text: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-def _for_host(text: str) -> str:
+def _for_host(module: Module) -> Module:
     """No target: the linker of the kernel gives it the machine's. No attribute that only a GPU has."""
-    module = normalise(read_module(text))
-    return module.edited(removal(module, entity) for entity in module.of_kind("target")).text
+    module = normalise(module)
+    return module.edited(removal(module, entity) for entity in module.of_kind("target"))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tle_raw.emulation.control_flow import program_order, read_blocks
 from tle_raw.linker.llvm.sites import Sites
-from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, read_module, tokenize
+from tle_raw.linker.llvm.text import Edit, Entity, Module, tokenize
 from tle_raw.linker.llvm.types import Cursor
 
 _ACCESS = re.compile(r"^[ \t]+(?:%\S+ = )?(?P<kind>load|store) volatile [^\n]*$", re.MULTILINE)
@@ -32,18 +32,17 @@ class _Place:
     location: str = ""
 
 
-def meet_at_volatile_accesses(text: str, entry: str, volatile: set[str], sites: Sites) -> str:
+def meet_at_volatile_accesses(module: Module, entry: str, volatile: set[str], sites: Sites) -> Module:
     """The module with ``tle_team_meet`` where lanes of a warp meet.
 
     ``volatile`` are the functions that stand for inline PTX with a volatile access.
     """
-    module = read_module(text)
     edits: list[Edit] = []
     # What is called comes before what calls it: lanes in a function are earlier than those that have left it.
     for entity in sorted(module.of_kind("define"), key=lambda e: e.name == entry):
         for place in _places(module, entity, volatile):
             edits.append(Edit(place.position, place.position, _call(place, len(edits), sites)))
-    return apply_edits(text, edits)
+    return module.edited(edits)
 
 
 def _places(module: Module, entity: Entity, volatile: set[str]) -> Iterator[_Place]:

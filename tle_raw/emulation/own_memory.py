@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tle_raw.linker.llvm.functions import read_global
 from tle_raw.linker.llvm.shared_memory import SHARED_SPACE
 from tle_raw.linker.llvm.sizes import sizes_of
-from tle_raw.linker.llvm.text import encode_name, read_module
+from tle_raw.linker.llvm.text import Module, encode_name
 
 _ALLOCATORS = ("malloc",)
 
@@ -31,9 +31,8 @@ class OwnMemory:
     finds_more: bool = False
 
 
-def global_variables(text: str) -> tuple[Variable, ...]:
+def global_variables(module: Module) -> tuple[Variable, ...]:
     """The variables and constants of a module that do not lie in shared memory."""
-    module = read_module(text)
     sizes = sizes_of(module)
     found = [(entity, read_global(module, entity)) for entity in module.of_kind("global")]
     return tuple(
@@ -43,9 +42,8 @@ def global_variables(text: str) -> tuple[Variable, ...]:
     )
 
 
-def finds_memory(text: str) -> bool:
+def finds_memory(module: Module) -> bool:
     """Whether the fragment allocates memory, or has a variable for a pointer, which the host may set."""
-    module = read_module(text)
     if any(entity.name in _ALLOCATORS for entity in module.of_kind("declare")):
         return True
     found = [read_global(module, e) for e in module.of_kind("global") if not e.name.startswith("llvm.")]

@@ -15,7 +15,7 @@ from tle_raw.linker.llvm.functions import read_global
 from tle_raw.linker.llvm.hoist_addresses import HoistedAddresses, hoist_addresses
 from tle_raw.linker.llvm.normalise import removal
 from tle_raw.linker.llvm.shared_memory import SHARED_SPACE, SharedVariable, static_shared
-from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, read_module
+from tle_raw.linker.llvm.text import Edit, Entity, Module
 from tle_raw.linker.machine_code.demangle import demangle
 
 LIMIT = 227 * 1024  # of a block on the largest GPU
@@ -27,20 +27,19 @@ MAPPED = 248 * 1024  # of the SHARED_BYTES of team/workspace.h
 class Placed:
     """The module without shared globals, and what its block's shared memory holds."""
 
-    text: str
+    module: Module
     variables: tuple[SharedVariable, ...]
     bytes: int
     variables_at: tuple[Variable, ...]
 
 
-def place_shared_variables(text: str, entry: str, spaced: bool = False) -> Placed:
+def place_shared_variables(module: Module, entry: str, spaced: bool = False) -> Placed:
     """Give every shared variable that the entry reaches its offset; ``spaced``: with memory of nobody between them.
 
     Raises
     ------
     UnsupportedFeatureError : ``extern __shared__``. SharedMemoryError : more than any GPU's block has.
     """
-    module = read_module(text)
     variables = static_shared(module, entry)
     offsets, total = _offsets(variables, 0)
     if total > LIMIT:
@@ -58,7 +57,7 @@ def place_shared_variables(text: str, entry: str, spaced: bool = False) -> Place
         elif entity.kind == "define":
             edits += _function_edits(module, entity, everywhere, offsets)
     at = tuple(Variable(demangle(v.name), v.bytes, offset=offsets[v.name]) for v in variables) if spaced else ()
-    return Placed(apply_edits(text, edits), variables, total, at)
+    return Placed(module.edited(edits), variables, total, at)
 
 
 def _offsets(variables: tuple[SharedVariable, ...], gap: int) -> tuple[dict[str, int], int]:

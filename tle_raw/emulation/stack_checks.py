@@ -7,20 +7,20 @@ from collections.abc import Iterator
 
 from tle_raw.linker.llvm.references import recursive, references
 from tle_raw.linker.llvm.sizes import sizes_of
-from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, read_module, tokenize
+from tle_raw.linker.llvm.text import Edit, Entity, Module, tokenize
 from tle_raw.linker.llvm.types import Cursor
 
 LARGE = 4096  # bytes of local variables
 _ALLOCA = re.compile(r"^\s*%\S+ = alloca (?:inalloca )?([^\n]*)", re.MULTILINE)
 
 
-def check_stacks(text: str) -> str:
+def check_stacks(module: Module) -> Module:
     """The module with ``tle_team_check_stack`` in its recursive functions, and in those with large variables."""
-    module = read_module(text)
     names = [entity.name for entity in module.of_kind("define")]
     loops = recursive(references(module), names)
-    edits = [edit for entity in module.of_kind("define") for edit in _edits(module, entity, entity.name in loops)]
-    return apply_edits(text, edits)
+    return module.edited(
+        edit for entity in module.of_kind("define") for edit in _edits(module, entity, entity.name in loops)
+    )
 
 
 def _edits(module: Module, entity: Entity, is_recursive: bool) -> Iterator[Edit]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tle_raw.emulation.debug_checks import accesses, typed
 from tle_raw.linker.llvm.sites import Sites
 from tle_raw.linker.llvm.sizes import Sizes, sizes_of
-from tle_raw.linker.llvm.text import Edit, apply_edits, read_module
+from tle_raw.linker.llvm.text import Edit, Module
 
 _WAITING = re.compile(
     r"^(?P<indent>[ \t]+)(?:%\S+ = )?(?P<kind>load|store|cmpxchg|atomicrmw) (?P<how>volatile|atomic)?[^\n]*$",
@@ -16,17 +16,15 @@ _WAITING = re.compile(
 )
 
 
-def let_others_run(text: str, sites: Sites) -> str:
+def let_others_run(module: Module, sites: Sites) -> Module:
     """The module with ``tle_team_spin`` before its atomic accesses; lanes meet before volatile ones: ``lockstep``."""
-    module = read_module(text)
     sizes = sizes_of(module)
-    edits = [
+    return module.edited(
         edit
         for entity in module.of_kind("define")
-        for number, match in enumerate(_WAITING.finditer(text, entity.body, entity.end))
+        for number, match in enumerate(_WAITING.finditer(module.text, entity.body, entity.end))
         for edit in _edits(match, number, sizes, sites)
-    ]
-    return apply_edits(text, edits)
+    )
 
 
 def _edits(match: re.Match[str], number: int, sizes: Sizes, sites: Sites) -> Iterator[Edit]:
