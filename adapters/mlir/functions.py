@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tle_raw.adapters.mlir.text import Token, closing, line_of, spelling, split, tokenize, unquoted
+from tle_raw.linker.mlir.tokens import Token, closing, line_of, spelling, split, tokenize, unquoted
 
 FUNCTIONS = frozenset(("func.func", "llvm.func", "gpu.func"))
 MODULES = frozenset(("builtin.module", "module", "gpu.module"))

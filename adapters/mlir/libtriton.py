@@ -12,7 +12,7 @@ from tle_raw.adapters.mlir.device_calls import lower_device_calls
 from tle_raw.adapters.mlir.locations import FILE, with_users_lines
 from tle_raw.adapters.mlir.upstream_functions import as_llvm_functions
 from tle_raw.errors import Place
-from tle_raw.linker.mlir.generic_form import SWITCH, without_switch
+from tle_raw.linker.mlir.generic_form import generic_text
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 
 # Fragments reach the linker as device IR of this kind; Triton replaces both when it links them.
@@ -61,11 +61,10 @@ def parse(text: str | bytes, context: Any) -> Any:
 
 
 def generic(module: Any) -> str:
-    """The module in generic form: what does not verify is printed so, and such an attribute does not."""
+    """The module in generic form."""
     from triton._C.libtriton import ir
 
-    module.set_attr(SWITCH, ir.builder(module.context).get_unit_attr())
-    return without_switch(module.str())
+    return generic_text(module, ir)
 
 
 def run_conversions(module: Any, context: Any) -> None:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from tle_raw.adapters.mlir import routes
 from tle_raw.adapters.mlir.child import lower_in_child
 from tle_raw.adapters.mlir.functions import functions
+from tle_raw.adapters.mlir.operation_names import operation_names
 from tle_raw.adapters.mlir.symbols import choose_function
-from tle_raw.adapters.mlir.text import line_of, operation_names
 from tle_raw.adapters.mlir.unwrap import unwrap
 from tle_raw.errors import Context, Place, UnsupportedFeatureError
+from tle_raw.linker.mlir.tokens import line_of
 
 
 @dataclass(frozen=True)

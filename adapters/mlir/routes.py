@@ -6,7 +6,7 @@ from tle_raw.adapters.mlir import libtriton
 from tle_raw.adapters.mlir.bindings import find_binding, installed
 from tle_raw.adapters.mlir.device_calls import SUPPORTED
 from tle_raw.adapters.mlir.functions import functions
-from tle_raw.adapters.mlir.text import operation_names
+from tle_raw.adapters.mlir.operation_names import operation_names
 from tle_raw.adapters.mlir.upstream import lower
 from tle_raw.adapters.mlir.upstream_functions import is_plain
 from tle_raw.errors import Place, TLEError, ToolchainError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tle_raw.adapters.mlir.functions import Function, functions, scopes
-from tle_raw.adapters.mlir.text import tokenize
+from tle_raw.linker.mlir.tokens import tokenize
 
 _ALIAS = re.compile(r"^[ \t]*[!#][\w$.-]+[ \t]*=.*$", re.MULTILINE)
 

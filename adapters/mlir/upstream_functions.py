@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tle_raw.adapters.mlir.text import Token, closing, spelling, tokenize
+from tle_raw.linker.mlir.tokens import Token, closing, spelling, tokenize
 
 # Types that both containers take. An index or a memref needs the conversion of the MLIR bindings.
 _PLAIN = re.compile(r"(?:i\d+|f16|bf16|f32|f64|!llvm\..*|vector<\d+x(?:i\d+|f16|bf16|f32|f64)>)$", re.DOTALL)

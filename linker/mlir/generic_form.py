@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import re
+from types import ModuleType
+from typing import Any
 
 # An attribute without a dialect prefix is invalid on a module, and what does not verify is printed in generic form.
 SWITCH = "tle_print_generic"
 
 
-def without_switch(text: str) -> str:
-    """The printed module without the attribute."""
+def generic_text(module: Any, triton_ir: ModuleType) -> str:
+    """A module of libtriton's in generic form, as its ``str`` method prints it. It is left unfit for more passes.
+
+    Parameters
+    ----------
+    triton_ir : ``triton._C.libtriton.ir``, which the caller has loaded.
+    """
+    module.set_attr(SWITCH, triton_ir.builder(module.context).get_unit_attr())
+    return _without_switch(module.str())
+
+
+def _without_switch(text: str) -> str:
     return re.sub(rf",\s*{SWITCH}\b|\b{SWITCH}\s*,\s*|\s*\{{\s*{SWITCH}\s*\}}", "", text)

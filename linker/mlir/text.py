@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tle_raw.errors import RegionError
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+(?:#\d+)?|[{}]|\^bb\d+')
+_NAME = re.compile(r'^\s*(?:%[^=]*= )?"?(?P<name>[a-z_]+(?:\.[a-z_0-9]+)*)"?(?=[\s(]|$)')
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|->|[()\[\]{}<>,"]')  # an arrow is no bracket
 _OPENING, _CLOSING = "([{<", ")]}>"
 OPERATION = "tt.extern_elementwise"
@@ -132,13 +133,23 @@ def _unescape(quoted: str) -> str:
     return data.decode()
 
 
+def operation_name(line: str) -> str:
+    """The operation that a line begins with, ``arith.addi``; "" where it begins with none."""
+    match = _NAME.match(line)
+    return match["name"] if match else ""
+
+
+def value_names(text: str) -> list[str]:
+    """The SSA names of a text, in order; of ``%a#1``, which is one of several results, ``%a``."""
+    return [token.split("#")[0] for token in _TOKEN.findall(text) if token[0] == "%"]
+
+
 def value_uses(lines: list[str], name: str) -> int:
     """How often an SSA name is written; once is its definition.
 
     Sibling blocks may reuse a name, so that the count may be too high, never too low.
     """
-    tokens = (token for line in lines if name in line for token in _TOKEN.findall(line))
-    return sum(token.split("#")[0] == name for token in tokens)
+    return sum(value_names(line).count(name) for line in lines if name in line)
 
 
 def brace_depth(line: str) -> int:

@@ -120,10 +120,11 @@ def test_a_module_without_regions_is_shown_as_it_is():
 
 def test_the_generic_form_of_a_whole_module_parses_upstream(compiled, tmp_path):
     from triton._C.libtriton import ir
+    from triton._C.libtriton import ir as triton_ir
     from triton.backends.compiler import GPUTarget
     from triton.backends.nvidia.compiler import CUDABackend
 
-    from tle_raw.flir.cpu.read_ttir import generic_text
+    from tle_raw.linker.mlir.generic_form import generic_text
 
     context = ir.context()
     ir.load_dialects(context)
@@ -132,7 +133,7 @@ def test_the_generic_form_of_a_whole_module_parses_upstream(compiled, tmp_path):
     file.write_text(compiled.asm["ttir"])
     module = ir.parse_mlir_module(str(file), context)
     module.context = context
-    parsed = parse_upstream(show_regions(generic_text(module)))
+    parsed = parse_upstream(show_regions(generic_text(module, triton_ir)))
     assert parsed.count('"tle.dsl_region"') == 4
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.adapters.mlir import producers
 from tle_raw.adapters.mlir.functions import functions
-from tle_raw.adapters.mlir.text import operation_names
+from tle_raw.adapters.mlir.operation_names import operation_names
 from tle_raw.adapters.mlir.unwrap import unwrap
 
 pytestmark = pytest.mark.one_triton

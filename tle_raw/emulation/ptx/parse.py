@@ -1,4 +1,9 @@
-"""Reads the text of an inline PTX statement."""
+"""Reads the text of an inline PTX statement.
+
+This is not ``linker/ptx/statements.py``, which reads what LLVM prints: a module's headers, lines and places, with each
+statement as flat tokens. Here the last statement may have no end, a label may stand in front of an instruction, an
+operand keeps its text (``[$1+4]``, ``{a, b}``), and what is not understood is an error.
+"""
 
 from __future__ import annotations
 

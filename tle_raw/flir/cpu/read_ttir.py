@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
-from tle_raw.linker.mlir.generic_form import SWITCH, without_switch
+from tle_raw.linker.mlir.generic_form import generic_text
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<\{|\}>|->|[{}()]|//[^\n]*')
 # Functions become upstream ones, so that upstream passes (lift-cf-to-scf) know them. Calls stay: inside of operations
@@ -24,18 +24,12 @@ def read_ttir(module: Any) -> Any:
 
     ``tt.func`` and ``tt.return`` arrive as their ``func`` twins, all else as it is.
     """
+    from triton._C.libtriton import ir as triton_ir
+
     ir = mlir()
     context = ir.Context()
     context.allow_unregistered_dialects = True
-    return ir.Module.parse(plain_attributes(generic_text(module)), context)
-
-
-def generic_text(module: Any) -> str:
-    """The module in generic form, with source locations. The module itself is left unfit for more passes."""
-    from triton._C.libtriton import ir as triton_ir
-
-    module.set_attr(SWITCH, triton_ir.builder(module.context).get_unit_attr())
-    return without_switch(module.str())
+    return ir.Module.parse(plain_attributes(generic_text(module, triton_ir)), context)
 
 
 def plain_attributes(text: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.fragments.compiled import CompiledFragment
+from tle_raw.linker.mlir.text import operation_name
 
-_OPERATION = re.compile(r'^\s*(?:%[^=]*= )?"?(?P<name>[a-z_]+(?:\.[a-z_0-9]+)*)"?[\s(]')
 _HARMLESS = ("module", "tt.func", "tt.return", "tt.get_program_id", "tt.get_num_programs", "tt.extern_elementwise")
 _ARITHMETIC = ("arith.", "ub.")
 
@@ -33,7 +32,6 @@ def check_alone(lines: Sequence[str], regions: Sequence[Region], fragments: Sequ
 
 def _company(lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
-        if line.startswith(("#", "//")) or not (match := _OPERATION.match(line)):
-            continue
-        if match["name"] not in _HARMLESS and not match["name"].startswith(_ARITHMETIC):
-            yield match["name"]
+        name = "" if line.startswith(("#", "//")) else operation_name(line)
+        if name and name not in _HARMLESS and not name.startswith(_ARITHMETIC):
+            yield name

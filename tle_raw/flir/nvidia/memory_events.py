@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -10,11 +9,10 @@ from enum import Enum
 from tle_raw.flir.nvidia.read_ports import Region, is_border
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.mlir.structure import label_of
-from tle_raw.linker.mlir.text import OPERATION
+from tle_raw.linker.mlir.text import OPERATION, operation_name
 
 TRITON = -1  # who touches memory outside of all regions
 
-_NAME = re.compile(r'^\s*(?:%[^=]*= )?"?(?P<name>[a-z_]+(?:\.[a-z_0-9]+)+)"?')
 _READS = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.experimental_descriptor_load")
 _WRITES = ("tt.store", "tt.descriptor_store", "tt.descriptor_scatter", "tt.experimental_descriptor_store")
 _BOTH = ("tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_reduce", "tt.call")
@@ -67,8 +65,7 @@ def call_event(region: Region, fragment: CompiledFragment, ordered: bool) -> Eve
 def _plain(line: str) -> Event | None:
     if label_of(line):
         return Event(Kind.LABEL, text=line)
-    match = _NAME.match(line)
-    name = match["name"] if match else ""
+    name = operation_name(line)
     if name in _JUMPS:
         return Event(Kind.JUMP, text=line)
     if name in _BARRIERS:

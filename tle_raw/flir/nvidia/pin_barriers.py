@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from tle_raw.flir.nvidia.place_buffers import Placement
 from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.fragments.compiled import CompiledFragment
-from tle_raw.linker.mlir.text import brace_depth
+from tle_raw.linker.mlir.text import brace_depth, value_names
 
-_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+')
 _ITERATION = re.compile(r"iter_args\((.*?)\) ->")
 _POINTER = re.compile(r"(%[\w$.\-]+): (?:!tt.ptr|!tt.tensordesc)")
 _LOADS = ("tt.load ", "tt.descriptor_load ", "tt.descriptor_gather ", "ttng.async_tma", "tt.atomic_")
@@ -120,12 +119,8 @@ def _split(line: str) -> tuple[list[str], list[str]]:
     """Names that the line defines, and names that it uses."""
     head, equals, rest = line.partition(" = ")
     if not equals or not head.strip().startswith("%"):
-        return [], _names(line)
-    return _names(head), _names(rest)
-
-
-def _names(text: str) -> list[str]:
-    return [t for t in _NAME.findall(text) if t[0] == "%"]
+        return [], value_names(line)
+    return value_names(head), value_names(rest)
 
 
 def _yielded(opener: str, operands: list[str], tainted: set[str]) -> set[str]:
