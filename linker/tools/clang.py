@@ -1,4 +1,4 @@
-"""Finds a clang for this machine's own code: the system's, or the one inside the ziglang wheel."""
+"""Finds a clang: the one that is asked for, the system's, or the one inside the ziglang wheel."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ SYSTEM_NAMES = ("clang-21", "clang-20", "clang-19", "clang")
 OLDEST, NEWEST = 19, 22  # whose LLVM IR the linker reads
 INSTALL = "pip install ziglang"
 
+# How a clang is called: its program, and for zig the word `clang`, which makes it the plain clang driver.
+Command = tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class ClangProgram:
     """How clang is called, and its version."""
 
-    command: tuple[str, ...]
+    command: Command
     version: str
 
 
@@ -39,8 +42,10 @@ def find_clang(asked: str | None = None) -> ClangProgram:
     ToolchainError : there is none, or none of a version whose LLVM IR is understood.
     """
     refused = []
-    for command in _commands(asked):
-        version = _version(command, os.stat(command[0]).st_mtime_ns)
+    for command in clang_commands(asked):
+        if not Path(command[0]).is_file():
+            continue
+        version = _version_or_nothing(command)
         if OLDEST <= int(version.partition(".")[0] or 0) <= NEWEST:
             return ClangProgram(command, version)
         refused.append(f"{' '.join(command)}: {f'version {version}' if version else 'it does not run'}")
@@ -51,23 +56,44 @@ def find_clang(asked: str | None = None) -> ClangProgram:
     )
 
 
-def _commands(asked: str | None) -> Iterator[tuple[str, ...]]:
+def clang_commands(asked: str | None = None) -> Iterator[Command]:
+    """All candidates in order of preference; the wheel's need not be there, though its package is."""
     for name in (asked,) if asked else SYSTEM_NAMES:
         found = shutil.which(name)
         if found:
             yield (found, "clang") if Path(found).name.startswith("zig") else (found,)
     folder = None if asked else package_folder("ziglang")
-    zig = folder / ("zig.exe" if os.name == "nt" else "zig") if folder else None
-    if zig and zig.is_file():
-        yield str(zig), "clang"
+    if folder:
+        yield str(folder / ("zig.exe" if os.name == "nt" else "zig")), "clang"
+
+
+def is_zig(command: Command) -> bool:
+    """Whether it is zig's, which has no resource folder and does not tell its targets."""
+    return len(command) > 1
+
+
+def clang_version(command: Command) -> str:
+    """What ``--version`` tells, or "" where that names no clang; raises OSError where it does not run."""
+    found = re.search(r"clang version (\d+\.\d+\.\d+\S*)", ask_clang(command, "--version"))
+    return found[1] if found else ""
+
+
+def ask_clang(command: Command, argument: str) -> str:
+    """What clang prints for one argument, asked once per file content; raises OSError where it does not run."""
+    stat = os.stat(command[0])
+    return _answer(command, argument, stat.st_mtime_ns, stat.st_size)
 
 
 @functools.cache
-def _version(command: tuple[str, ...], mtime: int) -> str:
-    """What ``--version`` tells, asked once per file; "" when it does not run."""
+def _answer(command: Command, argument: str, mtime: int, size: int) -> str:
+    run = run_child([*command, argument], limits=Limits(60, default_memory()))
+    if run.how:
+        raise OSError(f"`{' '.join(command)} {argument}` {run.how}")
+    return run.output.decode("utf-8", "replace")
+
+
+def _version_or_nothing(command: Command) -> str:
     try:
-        run = run_child([*command, "--version"], limits=Limits(60, default_memory()))
+        return clang_version(command)
     except OSError:
         return ""
-    found = re.search(rb"clang version (\d+\.\d+\.\d+\S*)", run.output)
-    return found[1].decode() if found and run.returncode == 0 else ""

