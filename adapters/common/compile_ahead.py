@@ -5,25 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tle_raw.adapters.common.launched_kernel import WARP
 from tle_raw.fragments.signature import Signature
 from tle_raw.target import Target
 
-WARP = 32
+ALIGNED = [["tt.divisibility", 16]]  # of pointers, as those of tensors are
 
 
 def compile_ahead(kernel: Any, signature: Signature, target: Target, options: Mapping[str, Any]) -> Any:
-    """Triton's compiled kernel; its pointers are aligned to 16 bytes, as those of tensors are."""
+    """Triton's compiled kernel of a fragment with such a signature."""
+    types = triton_types(signature)
+    aligned: dict[tuple[int, ...], Any] = {
+        (n,): ALIGNED for n, spelled in enumerate(types.values()) if spelled.startswith("*")
+    }
+    return compile_specialised(kernel, types, {}, aligned, target, options)
+
+
+def compile_specialised(
+    kernel: Any,
+    types: Mapping[str, Any],
+    constants: Mapping[tuple[int, ...], Any],
+    attributes: Mapping[tuple[int, ...], Any],
+    target: Target,
+    options: Mapping[str, Any],
+) -> Any:
+    """Triton's compiled kernel, as a launch would specialise it.
+
+    Parameters
+    ----------
+    types : by parameter; ``constexpr`` for those that are ``constants``.
+    constants, attributes : by the argument's place, and that of an item of a tuple.
+    """
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    types = triton_types(signature)
-    aligned = {(n,): [["tt.divisibility", 16]] for n, spelled in enumerate(types.values()) if spelled.startswith("*")}
-    return triton.compile(
-        ASTSource(kernel, types, attrs=aligned),
-        target=GPUTarget(target.backend, target.capability, WARP),
-        options=dict(options),
-    )
+    source = ASTSource(kernel, dict(types), dict(constants), dict(attributes))
+    return triton.compile(source, target=GPUTarget(target.backend, target.capability, WARP), options=dict(options))
 
 
 def triton_types(signature: Signature) -> dict[str, str]:
@@ -31,6 +49,6 @@ def triton_types(signature: Signature) -> dict[str, str]:
     types = {}
     for parameter in signature.parameters:
         kind: Any = parameter.type  # a pointer or a scalar
-        spelled = kind.dtype.name if kind.dtype.is_integer else kind.dtype.triton
+        spelled = kind.dtype.in_signature
         types[parameter.name] = f"*{spelled}" if kind.kind == "pointer" else spelled
     return types

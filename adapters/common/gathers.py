@@ -13,18 +13,20 @@ from typing import Any
 import triton
 from triton.language import core
 
+from tle_raw.regions.shapes import shape_of
+
 _FAILS = tuple(int(v) for v in triton.__version__.split(".")[:2]) < (3, 9)
 
 
 def gather(semantic: Any, value: core.tensor, at: core.tensor, axis: int) -> core.tensor:
     """The elements of ``value`` along ``axis`` at the indices ``at``; the other dims are equal."""
-    sizes, wanted = _shape(value), _shape(at)
+    sizes, wanted = shape_of(value), shape_of(at)
     rows = math.prod(wanted) // wanted[axis]
     options = getattr(semantic.builder, "options", None)
     if not _FAILS or len(sizes) == 1 or wanted[axis] <= sizes[axis] or rows >= getattr(options, "num_warps", 1):
         return semantic.gather(value, at, axis)
     flat = _flat_index(semantic, at, axis, sizes)
-    flat_value, flat_at = (semantic.reshape(t, [math.prod(_shape(t))], False) for t in (value, flat))
+    flat_value, flat_at = (semantic.reshape(t, [math.prod(shape_of(t))], False) for t in (value, flat))
     return semantic.reshape(semantic.gather(flat_value, flat_at, 0), list(wanted), False)
 
 
@@ -39,9 +41,5 @@ def _flat_index(semantic: Any, at: core.tensor, axis: int, sizes: Sequence[int])
         own = semantic.cast(semantic.arange(0, sizes[dim]), element)
         own = semantic.mul(own, semantic.scalar_constant(strides[dim], element), False)
         own = semantic.reshape(own, [sizes[dim] if d == dim else 1 for d in range(rank)], False)
-        flat = semantic.add(flat, semantic.broadcast_impl_shape(own, list(_shape(at))), False)
+        flat = semantic.add(flat, semantic.broadcast_implshape_of(own, list(shape_of(at))), False)
     return flat
-
-
-def _shape(value: core.tensor) -> tuple[int, ...]:
-    return tuple(int(core._unwrap_if_constexpr(d)) for d in value.type.shape)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import keyword
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tle_raw.adapters.common.block_options import read_block, read_shared
-from tle_raw.adapters.common.compile_ahead import WARP, compile_ahead
+from tle_raw.adapters.common.block_options import read_shared
+from tle_raw.adapters.common.compile_ahead import compile_ahead
 from tle_raw.adapters.common.kernel_text import kernel_of_text
 from tle_raw.adapters.common.launch_arguments import check_arguments
+from tle_raw.adapters.common.launch_blocks import Block, read_launch_block, read_launch_blocks, warps_of
+from tle_raw.adapters.common.launched_kernel import declare_region, grid_of, without_caller
+from tle_raw.adapters.common.measured_blocks import CHOICE, choose_fastest
 from tle_raw.errors import DialectError, LaunchError, Row, TLEError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.fragments.dtypes import DType
@@ -21,14 +23,11 @@ from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature
 from tle_raw.target import Target, parse_target
 
 OPTIONS = ("block", "shared", "key")
-MOST_THREADS = 1024
-CHOICE = "BLOCK"  # the compile-time parameter that counts the blocks
 # Names that Triton's launches and the text below use themselves.
 _TAKEN = frozenset(
     ("grid", "warmup", "num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "stream", "tl", "region", CHOICE)
 )
 
-Block = tuple[int, int, int]
 Grid = int | Sequence[int] | Callable[[dict[str, Any]], Any]
 
 
@@ -56,7 +55,7 @@ class GlobalKernel:
         signature = declaration.signature or source.signature
         assert signature is not None
         self.signature: Signature = signature
-        self.blocks = _blocks(given.get("block", declaration.options.get("block")))
+        self.blocks = read_launch_blocks(given.get("block", declaration.options.get("block")))
         self.key = _key(given.get("key", ()), self.signature)
         self._shared = given.get("shared", declaration.options.get("shared", 0))
         self._kernels: dict[tuple[Block, ...], Any] = {}
@@ -84,7 +83,7 @@ class GlobalKernel:
 
     def _blocks(self, block: Sequence[int] | int | None) -> tuple[Block, ...]:
         try:
-            blocks = (_block(block),) if block is not None else self.blocks
+            blocks = (read_launch_block(block),) if block is not None else self.blocks
         except TLEError as error:
             raise error.at(fragment=self._source.name, source=self._source.place) from None
         if not blocks:
@@ -112,7 +111,7 @@ class GlobalKernel:
             self.signature.name, tuple(replace(p, name=_safe(p.name)) for p in self.signature.parameters)
         )
         return compile_ahead(
-            self._kernel((chosen,)), renamed, parse_target(target), {"num_warps": _warps(chosen), **options}
+            self._kernel((chosen,)), renamed, parse_target(target), {"num_warps": warps_of(chosen), **options}
         )
 
     def _kernel(self, blocks: tuple[Block, ...]) -> Any:
@@ -123,42 +122,12 @@ class GlobalKernel:
         return self._kernels[blocks]
 
     def _region(self, block: Block) -> Any:
-        from tle_raw.fragments.declare import declare  # brings Triton, which adapters load without
-
-        given = self._declaration
         shared = self._shared(block) if callable(self._shared) else self._shared
-        options = {**given.options, "block": block, "shared": read_shared(shared), "grid": None}
-        return declare(self._adapter, replace(given, options=options))
+        return declare_region(self._adapter, self._declaration, block=block, shared=read_shared(shared), grid=None)
 
     def _tuned(self, kernel: Any, blocks: tuple[Block, ...]) -> Any:
-        import triton
-
         written = [_safe(p.name) for p in self.signature.parameters if isinstance(p.type, Pointer) and p.effect != "In"]
-        memory = _Memory(written)
-        configs = [triton.Config({CHOICE: i}, num_warps=_warps(block)) for i, block in enumerate(blocks)]
-        key = [_safe(name) for name in self.key]
-        return triton.autotune(configs, key, pre_hook=memory.keep, post_hook=memory.restore)(kernel)
-
-
-class _Memory:
-    """What a kernel writes is put back after each run that only measures it."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-        self._kept: dict[str, Any] = {}
-
-    def keep(self, arguments: Mapping[str, Any], reset_only: bool = False) -> None:
-        if not reset_only:
-            self._kept = {name: _copy(arguments[name]) for name in self._names}
-
-    def restore(self, arguments: Mapping[str, Any], exception: Any) -> None:
-        for name, kept in self._kept.items():
-            arguments[name][...] = kept
-        self._kept = {}
-
-
-def _copy(array: Any) -> Any:
-    return array.clone() if hasattr(array, "clone") else array.copy()
+        return choose_fastest(kernel, blocks, [_safe(name) for name in self.key], written)
 
 
 def _jit(signature: Signature, regions: Sequence[Any]) -> Any:
@@ -186,7 +155,7 @@ def _parameter(parameter: Parameter) -> str:
     if isinstance(parameter.type, Pointer):
         return _safe(parameter.name)
     dtype: Any = parameter.type.dtype  # type: ignore[attr-defined]
-    return f'{_safe(parameter.name)}: "{dtype.name if dtype.is_integer else dtype.triton}"'
+    return f'{_safe(parameter.name)}: "{dtype.in_signature}"'
 
 
 def _passed(parameter: Parameter) -> str:
@@ -198,40 +167,9 @@ def _passed(parameter: Parameter) -> str:
     return name
 
 
-def _blocks(value: Any) -> tuple[Block, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, (list, tuple)) and any(isinstance(item, (list, tuple)) for item in value):
-        return tuple(dict.fromkeys(_block(item) for item in value))
-    return (_block(value),)
-
-
-def _block(value: Any) -> Block:
-    """One block, checked against what Triton can launch.
-
-    Raises
-    ------
-    DialectError : no extents, or not 32, 64, 96, … or 1024 threads.
-    """
-    x, y, z = (*read_block(value), 1, 1, 1)[:3]
-    threads = math.prod((x, y, z))
-    if threads % WARP or threads > MOST_THREADS:
-        raise DialectError(
-            f"Triton cannot launch a block of {threads} threads",
-            table=[Row("threads", "a multiple of 32, at most 1024", f"{threads} (block={value})")],
-            hint="round the block up and let the threads beyond the data return, as for a grid that is too large",
-        )
-    return x, y, z
-
-
-def _warps(block: Block) -> int:
-    """What Triton is told: a power of two. The kernel has no tensor, and gets exactly its own block all the same."""
-    return 1 << (math.prod(block) // WARP - 1).bit_length()
-
-
 def _with_warps(blocks: tuple[Block, ...], options: Mapping[str, Any]) -> dict[str, Any]:
     """An autotuner knows the warps of its blocks itself."""
-    return dict(options) if len(blocks) > 1 else {"num_warps": _warps(blocks[0]), **options}
+    return dict(options) if len(blocks) > 1 else {"num_warps": warps_of(blocks[0]), **options}
 
 
 def _key(value: Any, signature: Signature) -> tuple[str, ...]:
@@ -245,12 +183,11 @@ def _key(value: Any, signature: Signature) -> tuple[str, ...]:
 
 def _grid_of(grid: Grid, blocks: tuple[Block, ...]) -> Any:
     if not callable(grid):
-        return (grid,) if isinstance(grid, int) else tuple(grid)
+        return grid_of(grid)
     function = grid
 
     def chosen(meta: Mapping[str, Any]) -> tuple[int, ...]:
-        found = function({**meta, "block": blocks[meta.get(CHOICE, 0)]})
-        return (found,) if isinstance(found, int) else tuple(found)
+        return grid_of(function({**meta, "block": blocks[meta.get(CHOICE, 0)]}))
 
     return chosen
 
@@ -282,10 +219,8 @@ def make_whole_kernel(
                 hint="leave the signature out of its declaration: it is read from the function",
             )
         if declaration.options.get("grid"):
-            raise DialectError(
-                "a whole kernel has no caller that could give it block indices",
-                hint="declare the fragment once more without grid=, and take as_kernel() of that",
-            )
+            hint = "declare the fragment once more without grid=, and take as_kernel() of that"
+            raise without_caller(source, "block indices", hint)
         return GlobalKernel(adapter, declaration, source, options, opaque)
     except TLEError as error:
         raise error.at(fragment=source.name, source=source.place) from None

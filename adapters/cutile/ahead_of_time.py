@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tle_raw.adapters.common.compile_ahead import ALIGNED, compile_specialised
 from tle_raw.errors import DialectError
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.target import parse_target
-
-ALIGNED = [["tt.divisibility", 16]]
 
 
 def compile_ahead(kernel: Any, arguments: Sequence[Any], constants: Sequence[int], target: str, options: Any) -> Any:
@@ -19,10 +18,6 @@ def compile_ahead(kernel: Any, arguments: Sequence[Any], constants: Sequence[int
     ------
     DialectError : the target is no GPU.
     """
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
     parsed = parse_target(target)
     if parsed.backend != "cuda":
         raise DialectError(f"kernels are compiled ahead for cuda targets, not for {target}", hint="launch it there")
@@ -36,8 +31,7 @@ def compile_ahead(kernel: Any, arguments: Sequence[Any], constants: Sequence[int
         for path in _multiples(value, (place,))
         if place not in constants and path not in known
     }
-    source = ASTSource(kernel, dict(zip(kernel.arg_names, types)), known, aligned)
-    return triton.compile(source, target=GPUTarget("cuda", parsed.capability, 32), options=options)
+    return compile_specialised(kernel, dict(zip(kernel.arg_names, types)), known, aligned, parsed, options)
 
 
 def _type(value: Any, path: tuple[int, ...], known: dict[tuple[int, ...], Any]) -> Any:
@@ -47,8 +41,7 @@ def _type(value: Any, path: tuple[int, ...], known: dict[tuple[int, ...], Any]) 
     if hasattr(value, "block_shape"):  # a tensor descriptor
         return f"tensordesc<{_type(value.base, path, known).removeprefix('*')}{list(value.block_shape)}>"
     if hasattr(value, "dtype"):
-        dtype = parse_dtype(str(value.dtype).removeprefix("torch."))
-        return f"*{dtype.name if dtype.is_integer else dtype.triton}"
+        return f"*{parse_dtype(str(value.dtype).removeprefix('torch.')).in_signature}"
     if isinstance(value, bool):
         return "u1"
     if isinstance(value, float):

@@ -21,6 +21,7 @@ from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotatio
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError
 from tle_raw.fragments.bound import CONST, POINTER, SCALAR, TILE, BoundParameter
 from tle_raw.fragments.dtypes import parse_dtype
+from tle_raw.regions.shapes import shape_of
 
 ARRAY = "(pointer, (sizes...), (strides...))"
 MOST_DIMS = 5
@@ -125,7 +126,7 @@ class CallArguments:
         scalar = getattr(annotation, "scalar", None)
         if scalar is not None:  # ct.ScalarInt64: a smaller number is widened
             dtype = str(scalar.dtype)
-        shape = tuple(int(core._unwrap_if_constexpr(d)) for d in value.type.shape) if value.type.is_block() else ()
+        shape = shape_of(value)
         self.values.append(value)
         self.bound.append(
             BoundParameter(name, TILE if shape else SCALAR, "In", parse_dtype(value.type.scalar.name), shape)

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tle_raw.adapters.common.kernel_text import kernel_of_text
+from tle_raw.adapters.common.launched_kernel import declare_region, grid_of, kernel_around, without_caller
 from tle_raw.adapters.cutile.ahead_of_time import compile_ahead
 from tle_raw.adapters.cutile.carried_arrays import as_bytes, carried_dtype, check_dtype
 from tle_raw.adapters.cutile.overlap import overlapping
@@ -43,7 +43,7 @@ class WholeKernel:
         self.num_warps = hint if isinstance(hint, int) else WARPS
 
     def __getitem__(self, grid: int | Sequence[int]) -> _Launcher:
-        return _Launcher(self, (grid,) if isinstance(grid, int) else tuple(grid))
+        return _Launcher(self, grid_of(grid))
 
     def launch(self, stream: Any, grid: Sequence[int], arguments: Sequence[Any], **options: Any) -> Any:
         """As ``ct.launch(stream, grid, kernel, arguments)``; a stream of torch, or None for the current one."""
@@ -88,21 +88,20 @@ class WholeKernel:
 
     def _make(self, forms: Sequence[Form], alias: tuple[tuple[str, str], ...], multiples: Multiples) -> Any:
         """Nothing stands around the region: no barriers are due at its border."""
-        from tle_raw.fragments.declare import declare  # brings Triton, which adapters load without
-
         leaves = [leaf for form in forms for leaf in form.leaves]
         lists = tuple(leaf.path for leaf in leaves if leaf.kind == "list")
         dtypes = {leaf.path: leaf.dtype for leaf in leaves if leaf.dtype}
-        options = {
-            **self._declaration.options,
-            "dtypes": {**self._declaration.options.get("dtypes", {}), **dtypes},
-            "lists": lists,
-            "alias": alias,
-            "alone": True,
-            "multiples": dict(multiples),
-        }
-        fragment = declare(self._adapter, dataclasses.replace(self._declaration, options=options))
-        return _kernel_of(self._source.name, forms, fragment)
+        region = declare_region(
+            self._adapter,
+            self._declaration,
+            dtypes={**self._declaration.options.get("dtypes", {}), **dtypes},
+            lists=lists,
+            alias=alias,
+            alone=True,
+            multiples=dict(multiples),
+        )
+        parameters = [f"{f.name}: tl.constexpr" if f.kind == "constant" else f.name for f in leaves]
+        return kernel_around(self._source.name, parameters, [form.call for form in forms], region)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,10 +132,8 @@ def make_whole_kernel(adapter: Adapter, declaration: Declaration, source: Source
             f"`{source.name}` is a function: it has no grid of its own", hint="decorate it with @ct.kernel"
         ).at(fragment=source.name, source=source.place)
     if reading.options.given_names:
-        raise DialectError(
-            "a whole kernel has no caller that could give it block ids",
-            hint="declare the kernel once more without grid=, and take as_kernel() of that",
-        ).at(fragment=source.name, source=source.place)
+        hint = "declare the kernel once more without grid=, and take as_kernel() of that"
+        raise without_caller(source, "block ids", hint)
     return WholeKernel(adapter, declaration, source)
 
 
@@ -260,13 +257,6 @@ def _crossing(argument: Any) -> Any:
     if not hasattr(argument, "shape") or not hasattr(argument, "dtype"):
         return argument
     return array(as_bytes(argument) if carried_dtype(argument) else argument)
-
-
-def _kernel_of(name: str, forms: Sequence[Form], fragment: Any) -> Any:
-    called, leaves = f"{name}_region", [leaf for form in forms for leaf in form.leaves]
-    parameters = ", ".join(f"{f.name}: tl.constexpr" if f.kind == "constant" else f.name for f in leaves)
-    text = f"def {name}({parameters}):\n    {called}({', '.join(f.call for f in forms)})\n"
-    return kernel_of_text(name, text, {called: fragment}, [fragment.cache_key])
 
 
 def _on(stream: Any) -> Any:

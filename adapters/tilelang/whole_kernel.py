@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapters.common.compile_ahead import WARP, compile_ahead
-from tle_raw.adapters.common.kernel_text import kernel_of_text
+from tle_raw.adapters.common.compile_ahead import compile_ahead
+from tle_raw.adapters.common.launched_kernel import WARP, declare_region, kernel_around, warps_for, without_caller
 from tle_raw.adapters.tilelang.arguments import read_grid, read_sizes
 from tle_raw.adapters.tilelang.dtypes import torch_dtype
 from tle_raw.adapters.tilelang.launch_descriptors import TMA
-from tle_raw.adapters.tilelang.linked import launched_threads
 from tle_raw.adapters.tilelang.program import Program
-from tle_raw.errors import DialectError, UntraceableError
+from tle_raw.errors import UntraceableError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.target import Target, parse_target
 from tle_raw.targets.current import current_target
@@ -120,7 +119,7 @@ class WholeKernel:
         if key not in self._ways:
             threads = self._descriptors.lowered(target.arch).threads if tma else region_threads(self.program)
             fragment = self._declare(route, tma)
-            self._ways[key] = Way(_kernel_of(fragment), fragment, launched_threads(threads) // WARP, tma)
+            self._ways[key] = Way(_kernel_of(fragment), fragment, warps_for(threads), tma)
         return self._ways[key]
 
     def _launch(self, way: Way, target: Target, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
@@ -144,22 +143,21 @@ class WholeKernel:
         return tuple(stand_ins.get(name, given) for name, given in zip(self.program.order, arguments))
 
     def _declare(self, route: str | None, tma: bool) -> Any:
-        from tle_raw.fragments.declare import declare  # brings Triton, which adapters load without
-
         source = self._source
         if route == "linked" and not source.data.options.route:
             route = None  # it is linked all the same, and the report says why it could not be traced
         options = {"in_grid": True, "alone": True, "route": route, "tma": tma, "pass_configs": self.pass_configs}
         folder, wrapped = Path(source.place.file).parent, self.program.prim_func
-        return declare(self._adapter, Declaration(source.name, None, options, source.place, folder, wrapped=wrapped))
+        return declare_region(
+            self._adapter, Declaration(source.name, None, options, source.place, folder, wrapped=wrapped)
+        )
 
 
 def _kernel_of(fragment: Any) -> Any:
-    name = fragment.symbol if fragment.symbol.isidentifier() else "kernel"
-    called = f"{name}_region"
-    parameters = ", ".join(p.name for p in fragment.signature.parameters)
-    text = f"def {name}({parameters}):\n    {called}({parameters})\n"
-    return kernel_of_text(name, text, {called: fragment}, [fragment.cache_key])
+    parameters = [p.name for p in fragment.signature.parameters]
+    return kernel_around(
+        fragment.symbol if fragment.symbol.isidentifier() else "kernel", parameters, parameters, fragment
+    )
 
 
 def make_whole_kernel(adapter: Adapter, source: Source) -> WholeKernel:
@@ -171,10 +169,8 @@ def make_whole_kernel(adapter: Adapter, source: Source) -> WholeKernel:
     """
     reading = source.data
     if reading.tiles or reading.options.grid:
-        raise DialectError(
-            "a whole kernel has no caller that could give it tiles or block indices",
-            hint="declare the PrimFunc once more without tiles= and grid=, and take as_kernel() of that",
-        ).at(fragment=source.name, source=source.place)
+        hint = "declare the PrimFunc once more without tiles= and grid=, and take as_kernel() of that"
+        raise without_caller(source, "tiles or block indices", hint)
     return WholeKernel(adapter, source)
 
 

@@ -39,6 +39,11 @@ class DType:
         return self.name[0] in "iu"
 
     @property
+    def in_signature(self) -> str:
+        """Triton's spelling in the signature of a kernel, where integers have our names: ``i32``, ``fp16``."""
+        return self.name if self.is_integer else self.triton
+
+    @property
     def integer_range(self) -> tuple[int, int]:
         """Smallest and largest value of an integer dtype."""
         if self.name[0] == "i" and self.bits > 1:

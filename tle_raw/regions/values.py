@@ -10,6 +10,7 @@ from tle_raw.errors import SignatureError
 from tle_raw.fragments.binding import CONSTANT, OTHER, POINTER_TILE, Argument
 from tle_raw.fragments.bound import POINTER, SCALAR, TILE
 from tle_raw.fragments.dtypes import DType, parse_dtype
+from tle_raw.regions.shapes import shape_of_type
 
 
 def describe(value: Any) -> Argument:
@@ -23,7 +24,7 @@ def describe(value: Any) -> Argument:
     type_ = value.type
     if not type_.is_block():
         return _scalar(type_, value)
-    dims = tuple(int(core._unwrap_if_constexpr(d)) for d in type_.shape)
+    dims = shape_of_type(type_)
     if type_.scalar.is_ptr():
         return Argument(POINTER_TILE, dims=dims, text=f"block of pointers {list(dims)}")
     return Argument(TILE, _dtype(type_.scalar), dims)

@@ -8,9 +8,10 @@ from triton.language import core
 
 from tle_raw.adapters.cutile.traced.accesses import ORDERS, SCOPES
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
-from tle_raw.adapters.cutile.traced.types import bits_of, shape_of
+from tle_raw.adapters.cutile.traced.types import bits_of
 from tle_raw.adapters.cutile.traced.values import choose, constant, reshape, spread, without_unit_axes
 from tle_raw.adapters.cutile.traced.views import elements
+from tle_raw.regions.shapes import shape_of
 
 _MODES = {
     "BITWISE_AND": "and",

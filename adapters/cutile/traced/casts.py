@@ -11,8 +11,9 @@ from tle_raw.adapters.cutile.traced import libdevice
 from tle_raw.adapters.cutile.traced.rounding import DIRECTIONS, narrow, nearest_away
 from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, four_bits_of, number_of
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
-from tle_raw.adapters.cutile.traced.types import bits_of, shape_of
+from tle_raw.adapters.cutile.traced.types import bits_of
 from tle_raw.adapters.cutile.traced.values import cast, choose, constant, like, reshape
+from tle_raw.regions.shapes import shape_of
 
 
 @operation("tile_astype")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.common.libdevice import by_numpy, call_libdevice
 from tle_raw.adapters.cutile.traced.tracer import Tracer
 from tle_raw.adapters.cutile.traced.values import like
 
@@ -33,9 +33,9 @@ def call(tracer: Tracer, name: str, operands: Sequence[core.tensor]) -> core.ten
     """The function of f32 or f64 operands; the result has the first one's type."""
     type_ = operands[0].type
     if tracer.is_interpreted:
-        return _interpreted(tracer, name, operands)
+        return _interpreted(name, operands)
     symbol = f"__nv_{name}{'f' if type_.scalar.is_fp32() else ''}"
-    return _extern(tracer, symbol, operands)
+    return call_libdevice(tracer.builder, symbol, operands)
 
 
 def call_directed(tracer: Tracer, name: str, direction: str, operands: Sequence[core.tensor]) -> core.tensor:
@@ -48,31 +48,18 @@ def call_directed(tracer: Tracer, name: str, direction: str, operands: Sequence[
         symbol = f"__nv_fma{'f' if single else ''}_{direction}"
     else:
         symbol = f"__nv_{'f' if single else 'd'}{name}_{direction}"
-    return _extern(tracer, symbol, operands)
+    return call_libdevice(tracer.builder, symbol, operands)
 
 
 def to_single(tracer: Tracer, value: core.tensor, direction: str) -> core.tensor:
     """f64 to f32, rounded in a direction."""
     if tracer.is_interpreted:
         raise tracer.fail(f"conversions rounded by {direction} in the interpreter")
-    return _extern(tracer, f"__nv_double2float_{direction}", [value], like(value, core.float32))
+    return call_libdevice(tracer.builder, f"__nv_double2float_{direction}", [value], like(value, core.float32))
 
 
-def _extern(
-    tracer: Tracer, symbol: str, operands: Sequence[core.tensor], result: core.dtype | None = None
-) -> core.tensor:
-    type_, builder = result or operands[0].type, tracer.builder
-    handles = [o.handle for o in operands]
-    made = builder.create_extern_elementwise("libdevice", "", symbol, handles, type_.to_ir(builder), True)
-    return core.tensor(made, type_)
-
-
-def _interpreted(tracer: Tracer, name: str, operands: Sequence[core.tensor]) -> core.tensor:
+def _interpreted(name: str, operands: Sequence[core.tensor]) -> core.tensor:
     import numpy as np
-    from triton.runtime.interpreter import TensorHandle
 
-    arrays: list[Any] = [o.handle.data for o in operands]
     with np.errstate(all="ignore"):
-        data = getattr(np, _NUMPY[name])(*arrays)
-    scalar = operands[0].type.scalar
-    return core.tensor(TensorHandle(data.astype(arrays[0].dtype), scalar), operands[0].type)
+        return by_numpy(getattr(np, _NUMPY[name]), operands)

@@ -9,8 +9,9 @@ from triton.language import core
 
 from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, number_of
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
-from tle_raw.adapters.cutile.traced.types import block_type, shape_of
+from tle_raw.adapters.cutile.traced.types import block_type
 from tle_raw.adapters.cutile.traced.values import cast, constant, reshape, spread
+from tle_raw.regions.shapes import shape_of
 
 _ALL_IMPRECISE = 2**30
 _SCALED = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}

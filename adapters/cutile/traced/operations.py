@@ -1,6 +1,6 @@
 """cuTile's operations by opcode: each family's file registers its own here."""
 
-from tle_raw.adapters.cutile.traced import (
+from tle_raw.adapters.cutile.traced import (  # noqa: F401  each registers its own
     arithmetic,
     atomics,
     casts,
@@ -18,21 +18,4 @@ from tle_raw.adapters.cutile.traced import (
 )
 from tle_raw.adapters.cutile.traced.tracer import OPERATIONS
 
-FAMILIES = (
-    arithmetic,
-    atomics,
-    casts,
-    control,
-    grid,
-    lists,
-    messages,
-    mma,
-    pointers,
-    promises,
-    reductions,
-    shapes,
-    unary,
-    views,
-)
-
-__all__ = ["FAMILIES", "OPERATIONS"]
+__all__ = ["OPERATIONS"]

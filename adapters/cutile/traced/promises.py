@@ -7,8 +7,8 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
-from tle_raw.adapters.cutile.traced.types import shape_of
 from tle_raw.adapters.cutile.traced.values import constant
+from tle_raw.regions.shapes import shape_of
 
 
 @operation("make_token", "join_tokens")

@@ -10,8 +10,9 @@ from tle_raw.adapters.common import gathers
 from tle_raw.adapters.cutile.traced import descriptors
 from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, code_of_constant
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
-from tle_raw.adapters.cutile.traced.types import block_type, shape_of
+from tle_raw.adapters.cutile.traced.types import block_type
 from tle_raw.adapters.cutile.traced.values import absent, along, cast, choose, constant, positions, reshape, spread
+from tle_raw.regions.shapes import shape_of, shape_of_type
 
 
 @operation("typed_const")
@@ -35,7 +36,7 @@ def _dense(tracer: Tracer, numbers: list[Any], type_: core.dtype) -> core.tensor
     for index, number in enumerate(numbers[1:], start=1):
         here = tracer.make("create_icmpEQ", block_type(core.int1, shape_of(at)), at, constant(tracer, index, at.type))
         made = choose(tracer, here, constant(tracer, number, flat), made)
-    return reshape(tracer, made, tuple(int(core._unwrap_if_constexpr(d)) for d in type_.shape))
+    return reshape(tracer, made, shape_of_type(type_))
 
 
 @operation("make_dummy")

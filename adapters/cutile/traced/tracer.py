@@ -10,8 +10,9 @@ from triton.language import core
 
 from tle_raw.adapters.common.control_flow import Flow
 from tle_raw.adapters.cutile.places import place_of
-from tle_raw.adapters.cutile.traced.types import block_type, shape_of, triton_dtype, without_tokens
+from tle_raw.adapters.cutile.traced.types import block_type, triton_dtype, without_tokens
 from tle_raw.errors import Place, UntraceableError
+from tle_raw.regions.shapes import shape_of
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,6 @@ def block_type(element: core.dtype, shape: Any) -> core.dtype:
     return core.block_type(element, list(shape)) if shape else element
 
 
-def shape_of(value: core.tensor) -> tuple[int, ...]:
-    """() for a scalar."""
-    if not value.type.is_block():
-        return ()
-    return tuple(int(core._unwrap_if_constexpr(d)) for d in value.type.shape)
-
-
 def is_token(variable: Any) -> bool:
     """Whether cuTile's variable only orders memory accesses."""
     from cuda.tile._ir.type import TokenTy

@@ -9,7 +9,8 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.cutile.traced.tracer import Tracer
-from tle_raw.adapters.cutile.traced.types import block_type, shape_of
+from tle_raw.adapters.cutile.traced.types import block_type
+from tle_raw.regions.shapes import shape_of, shape_of_type
 
 # Bits of the significand, and the exponent of the smallest normal number.
 _FORMATS = {"fp16": (11, -14), "bf16": (8, -126), "fp8e4nv": (4, -6), "fp8e5": (3, -14)}
@@ -48,10 +49,6 @@ def rounded(value: float, dtype: str) -> float:
     precision, smallest = _FORMATS[dtype]
     quantum = 2.0 ** (max(math.frexp(value)[1] - 1, smallest) - precision + 1)
     return math.copysign(round(value / quantum) * quantum, value)
-
-
-def shape_of_type(type_: core.dtype) -> tuple[int, ...]:
-    return tuple(int(core._unwrap_if_constexpr(d)) for d in type_.shape) if type_.is_block() else ()
 
 
 def like(value: core.tensor, element: core.dtype) -> core.dtype:

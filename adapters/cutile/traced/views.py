@@ -11,7 +11,6 @@ from triton.language import core
 
 from tle_raw.adapters.cutile.traced import accesses, descriptors, distances, limits
 from tle_raw.adapters.cutile.traced.tracer import Tracer, View, operation
-from tle_raw.adapters.cutile.traced.types import shape_of
 from tle_raw.adapters.cutile.traced.values import (
     along,
     cast,
@@ -24,6 +23,7 @@ from tle_raw.adapters.cutile.traced.values import (
     spread,
     without_unit_axes,
 )
+from tle_raw.regions.shapes import shape_of
 
 _PADDING = {"ZERO": 0.0, "NEG_ZERO": -0.0, "NAN": math.nan, "POS_INF": math.inf, "NEG_INF": -math.inf}
 

@@ -7,7 +7,6 @@ caller passes none they are lowered away.
 from tle_raw.adapters.tilelang.linked.compile_linked import Linkable, compile_linked, compiler_identity
 from tle_raw.adapters.tilelang.linked.lower import Lowered, lower
 from tle_raw.adapters.tilelang.linked.lower_for_launch import lower_for_launch
-from tle_raw.adapters.tilelang.linked.write_unit import launched_threads
 
 ROUTE = "linked"
 
@@ -17,7 +16,6 @@ __all__ = [
     "Lowered",
     "compile_linked",
     "compiler_identity",
-    "launched_threads",
     "lower",
     "lower_for_launch",
 ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tle_raw.adapters.common.launched_kernel import launched_threads
 from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.toolchain import Toolchain, find_toolchain
@@ -21,7 +22,7 @@ from tle_raw.adapters.tilelang.linked.lower import Lowered
 from tle_raw.adapters.tilelang.linked.lower_for_launch import lower_for_launch
 from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
 from tle_raw.adapters.tilelang.linked.register_budgets import needed_by_products
-from tle_raw.adapters.tilelang.linked.write_unit import Unit, launched_threads, write_unit
+from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.errors import DialectError, Place, Row, TLEError, ToolchainError, UnsupportedFeatureError
 from tle_raw.fragments.adapter import CompilerOutput, Source

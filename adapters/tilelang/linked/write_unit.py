@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tle_raw.adapters.common.launched_kernel import launched_threads
 from tle_raw.adapters.cpp.block_indices import undefine_lines
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
@@ -80,11 +81,6 @@ def write_unit(
     ]
     registers = function.budgets.launch if function.budgets else 0
     return Unit("\n".join(lines) + "\n", entry, shared, registers, threads)
-
-
-def launched_threads(threads: int) -> int:
-    """The block that Triton launches for so many threads: it knows powers of two only, and the rest stands idle."""
-    return max(32, 1 << (threads - 1).bit_length())
 
 
 def _barrier_lines(lowered: Lowered, threads: int) -> Iterator[str]:

@@ -11,7 +11,8 @@ from tle_raw.adapters.tilelang.regions import constant, is_global, is_region, re
 from tle_raw.adapters.tilelang.traced import access, boxes, global_memory
 from tle_raw.adapters.tilelang.traced.functions import function
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.adapters.tilelang.traced.types import padded, shape_of
+from tle_raw.adapters.tilelang.traced.types import padded
+from tle_raw.regions.shapes import shape_of
 
 _ORDERS = {0: "relaxed", 1: "acquire", 2: "acquire", 3: "release", 4: "acq_rel", 5: "acq_rel"}
 

@@ -11,7 +11,8 @@ from tle_raw.adapters.common.gathers import gather
 from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.traced.combined import reduced
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.adapters.tilelang.traced.types import bits_of, padded, shape_of
+from tle_raw.adapters.tilelang.traced.types import bits_of, padded
+from tle_raw.regions.shapes import shape_of
 
 
 def extents_of(tracer: Tracer, buffer: Any) -> list[int]:

@@ -10,7 +10,8 @@ from triton.language import core
 from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current, extents_of, take
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.adapters.tilelang.traced.types import padded, shape_of
+from tle_raw.adapters.tilelang.traced.types import padded
+from tle_raw.regions.shapes import shape_of
 
 
 def write(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tensor) -> None:

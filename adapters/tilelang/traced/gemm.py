@@ -9,7 +9,8 @@ from triton.language import core
 from tle_raw.adapters.tilelang.regions import constant, region_of
 from tle_raw.adapters.tilelang.traced import boxes
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.adapters.tilelang.traced.types import padded, shape_of
+from tle_raw.adapters.tilelang.traced.types import padded
+from tle_raw.regions.shapes import shape_of
 
 A, B, C, TURN_A, TURN_B, CLEAR = 0, 1, 2, 3, 4, 9  # the operands of tl.tileop.gemm
 SMALLEST_DEPTH = {8: 32, 16: 16, 32: 16, 64: 16}  # by the width of the elements

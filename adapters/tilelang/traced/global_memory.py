@@ -13,7 +13,8 @@ from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant, strides_of
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.adapters.tilelang.traced.types import padded, shape_of
+from tle_raw.adapters.tilelang.traced.types import padded
+from tle_raw.regions.shapes import shape_of
 
 WIDE = 2**31
 

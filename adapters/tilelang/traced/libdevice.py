@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.common.libdevice import by_numpy, call_libdevice
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 UNARY = {
@@ -37,11 +39,9 @@ def call(tracer: Tracer, name: str, operands: Sequence[core.tensor]) -> core.ten
     operands = _alike(tracer, operands)
     type_ = operands[0].type
     if not hasattr(builder, "create_for_op"):
-        return _interpreted(tracer, name, operands)
+        return by_numpy(_numpy_function(name), operands)
     symbol = f"__nv_{name}{'f' if type_.scalar.primitive_bitwidth == 32 else ''}"
-    handles = [o.handle for o in operands]
-    made = builder.create_extern_elementwise("libdevice", "", symbol, handles, type_.to_ir(builder), True)
-    return core.tensor(made, type_)
+    return call_libdevice(builder, symbol, operands)
 
 
 def _alike(tracer: Tracer, operands: Sequence[core.tensor]) -> list[core.tensor]:
@@ -52,16 +52,11 @@ def _alike(tracer: Tracer, operands: Sequence[core.tensor]) -> list[core.tensor]
     return [tracer.semantic.broadcast_impl_value(o, first)[0] for o in operands]
 
 
-def _interpreted(tracer: Tracer, name: str, operands: Sequence[core.tensor]) -> core.tensor:
+def _numpy_function(name: str) -> Callable[..., Any]:
     import numpy as np
-    from triton.runtime.interpreter import TensorHandle
 
-    arrays = [o.handle.data for o in operands]
     if name == "exp10":
-        data = np.power(10.0, arrays[0])
-    elif name == "round":
-        data = np.copysign(np.floor(np.abs(arrays[0]) + 0.5), arrays[0])
-    else:
-        data = getattr(np, _NUMPY[name])(*arrays)
-    scalar = operands[0].type.scalar
-    return core.tensor(TensorHandle(data.astype(arrays[0].dtype), scalar), operands[0].type)
+        return lambda x: np.power(10.0, x)
+    if name == "round":
+        return lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x)
+    return getattr(np, _NUMPY[name])

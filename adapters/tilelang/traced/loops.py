@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.regions import UNROLLED, constant, is_parallel, n
 from tle_raw.adapters.tilelang.traced.block_reads import current
 from tle_raw.adapters.tilelang.traced.effects import Walk, holds
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.adapters.tilelang.traced.types import shape_of
+from tle_raw.regions.shapes import shape_of
 
 MOST_UNROLLED = 64
 

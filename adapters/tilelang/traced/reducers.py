@@ -11,7 +11,8 @@ from tle_raw.adapters.tilelang.traced.block_reads import block_shape, extents_of
 from tle_raw.adapters.tilelang.traced.combined import combine, reduced
 from tle_raw.adapters.tilelang.traced.reductions import neutral
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.adapters.tilelang.traced.types import padded, shape_of
+from tle_raw.adapters.tilelang.traced.types import padded
+from tle_raw.regions.shapes import shape_of
 
 _OPERATORS = {"sum": "Add", "max": "Max", "min": "Min"}
 

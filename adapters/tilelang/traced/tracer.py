@@ -12,9 +12,10 @@ from triton.language import core
 from tle_raw.adapters.common.control_flow import Flow
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.regions import constant, linear_form
-from tle_raw.adapters.tilelang.traced.types import padded, shape_of, triton_dtype
+from tle_raw.adapters.tilelang.traced.types import padded, triton_dtype
 from tle_raw.errors import Place, UntraceableError
 from tle_raw.regions import small_floats
+from tle_raw.regions.shapes import shape_of
 
 REFUSAL = "TileLang's traced route cannot express this: "
 MOST_TOLD = 20

@@ -35,13 +35,6 @@ def bits_of(dtype: core.dtype) -> core.dtype:
     return {8: core.int8, 16: core.int16, 32: core.int32, 64: core.int64}[dtype.primitive_bitwidth]
 
 
-def shape_of(value: core.tensor) -> tuple[int, ...]:
-    """() for a scalar."""
-    if not value.type.is_block():
-        return ()
-    return tuple(int(core._unwrap_if_constexpr(d)) for d in value.type.shape)
-
-
 def padded(extent: int) -> int:
     """The block dim that holds an extent: the next power of two."""
     return 1 << (extent - 1).bit_length() if extent > 1 else 1

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tle_raw.adapters.common.launched_kernel import launched_threads
 from tle_raw.adapters.tilelang.linked.register_budgets import FILE, fit_budgets
-from tle_raw.adapters.tilelang.linked.write_unit import launched_threads
 
 pytestmark = pytest.mark.one_triton
 
