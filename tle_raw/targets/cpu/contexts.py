@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tle_raw.errors import ToolchainError
 from tle_raw.flir.cpu.run_fragment import release_workspace
-
-if TYPE_CHECKING:
-    from tle_raw.targets.cpu.launch import Launch
 
 # Fields of a context, 8 bytes each; `tle_raw.flir.cpu` describes them.
 SCRATCH, STATUS, TEAM, FLAGS, RANGES, WAIT, NUMBER, END = range(8)
@@ -57,6 +54,16 @@ def flush_output() -> None:
 _C_LIBRARY: Any = None
 
 
+class Asked(Protocol):
+    """A launch whose programs may wait for each other."""
+
+    def ask(self, context: Context, news: bool) -> int:
+        """Whether a program that waits goes on: ``GO_ON``, ``OVER`` or ``STANDSTILL``."""
+
+    def fail(self, error: BaseException) -> None:
+        """Let no further program begin, and the launching thread raise this."""
+
+
 class Context:
     """The 8-byte fields that ``tle_launch`` gets. One thread uses it at a time; what it holds stays for the next.
 
@@ -72,7 +79,7 @@ class Context:
         self.grid = self.ffi.new("int32_t[3]")
         self._scratch: Any = None
         self._scratch_bytes = 0
-        self._launch: Launch | None = None
+        self._launch: Asked | None = None
         self._ask: Any = None
 
     def prepare(self, status_address: int, scratch_bytes: int, flags: int, ranges_address: int) -> None:
@@ -82,7 +89,7 @@ class Context:
         fields = self.fields
         fields[STATUS], fields[FLAGS], fields[RANGES] = status_address, flags, ranges_address
 
-    def listen(self, launch: Launch) -> None:
+    def listen(self, launch: Asked) -> None:
         """Let programs that wait ask this launch."""
         if self._ask is None:
             self._ask = self.ffi.callback("int32_t(void *, int32_t)", self._answer, error=OVER, onerror=self._raised)

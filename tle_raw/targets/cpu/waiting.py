@@ -10,14 +10,11 @@ from __future__ import annotations
 import _thread
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.contexts import END, GO_ON, NUMBER, OVER, STANDSTILL, Context
 from tle_raw.targets.cpu.utilities import threads_of_a_launch
-
-if TYPE_CHECKING:
-    from tle_raw.targets.cpu.launch import Launch
 
 # What waits together takes memory: each program a thread of the machine, and the stacks of its fragment's threads.
 MOST_PROGRAMS = 1024
@@ -29,10 +26,42 @@ STILL_WAITING = 1.0
 SHOWN = 4
 
 
+class SharedPrograms(Protocol):
+    """The programs that are left of a launch, for several threads."""
+
+    @property
+    def workers(self) -> int: ...
+
+    def programs_left(self) -> int: ...
+
+    def give_back(self, first: int, last: int) -> None: ...
+
+    def has_room(self, most: int) -> bool: ...
+
+    def join(self, most: int) -> bool: ...
+
+    def work_as_helper(self, context: Context) -> None: ...
+
+    def leave(self) -> None: ...
+
+
+class WaitingLaunch(Protocol):
+    """A launch, as far as programs that wait are concerned."""
+
+    total: int
+
+    @property
+    def stopped(self) -> bool: ...
+
+    def program(self, number: int) -> tuple[int, int, int]: ...
+
+    def shared_one_by_one(self) -> SharedPrograms: ...
+
+
 class Waits:
     """Who waits, of the programs of one launch."""
 
-    def __init__(self, launch: Launch, threads_of_a_program: int) -> None:
+    def __init__(self, launch: WaitingLaunch, threads_of_a_program: int) -> None:
         self.launch = launch
         self.most = max(2, min(MOST_PROGRAMS, MOST_THREADS // threads_of_a_program))
         self.standstill = ""  # what is known of it, once it is found

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import build
+from tle_raw.flir.cpu.vectorise.lanes import KnownLanes
 from tle_raw.flir.cpu.vectorise.operations import walk
-
-if TYPE_CHECKING:
-    from tle_raw.flir.cpu.vectorise.analysis import LaneAnalysis
 
 _DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui", "arith.floordivsi")
 _FEWEST_SUMMED_BITS = 32
@@ -41,7 +39,7 @@ class Assumption:
         return self.division.operands[0]
 
 
-def find_assumptions(body: Any, analysis: LaneAnalysis) -> list[Assumption]:
+def find_assumptions(body: Any, analysis: KnownLanes) -> list[Assumption]:
     """The assumptions that would tell how the lanes of a division differ, where that is not known anyway."""
     return [
         assumption
@@ -52,7 +50,7 @@ def find_assumptions(body: Any, analysis: LaneAnalysis) -> list[Assumption]:
     ]
 
 
-def _of_division(op: Any, body: Any, analysis: LaneAnalysis) -> Iterator[Assumption]:
+def _of_division(op: Any, body: Any, analysis: KnownLanes) -> Iterator[Assumption]:
     dividend, divisor = analysis[op.operands[0]], analysis[op.operands[1]]
     constant = divisor.constant
     below = None if constant is not None else _runtime_divisor(op.operands[1], body)
@@ -93,7 +91,7 @@ def _is_outside(value: Any, body: Any) -> bool:
     return False
 
 
-def _parts(value: Any, body: Any, analysis: LaneAnalysis) -> tuple[list[Any], int, int] | None:
+def _parts(value: Any, body: Any, analysis: KnownLanes) -> tuple[list[Any], int, int] | None:
     """Terms from outside, and the bounds of what is added to them."""
     known = analysis[value]
     if known.low is not None and known.high is not None:

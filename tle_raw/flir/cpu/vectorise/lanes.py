@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 # Signed index arithmetic of fewer bits than these is not taken to be free of overflow.
 _ADDRESS_BITS = 32
@@ -40,6 +41,12 @@ class Lanes:
     def power_of_two(self) -> int:
         """The largest power of two that divides lane 0, up to 2**62."""
         return math.gcd(self.multiple, 1 << 62)
+
+
+class KnownLanes(Protocol):
+    """What is known of every value of a body."""
+
+    def __getitem__(self, value: Any) -> Lanes: ...
 
 
 def constant(value: int, lanes: int) -> Lanes:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import build
 from tle_raw.flir.cpu.vectorise.lanes import Lanes
 from tle_raw.flir.cpu.vectorise.operations import static_strides
 from tle_raw.flir.cpu.vectorise.scopes import Scope
-from tle_raw.flir.cpu.vectorise.values import Value
-
-if TYPE_CHECKING:
-    from tle_raw.flir.cpu.vectorise.body import VectorBody
+from tle_raw.flir.cpu.vectorise.values import Value, WrittenValues
 
 # Shorter runs of contiguous elements are not worth a vector access each.
 _SHORTEST_RUN = 4
@@ -119,7 +116,7 @@ class Memory:
         return static_strides(op.operands[0 if is_load else 1].type) is not None
 
     @staticmethod
-    def access(op: Any, body: VectorBody) -> Access:
+    def access(op: Any, body: WrittenValues) -> Access:
         operands = list(op.operands)
         is_load = len(op.results) == 1
         element = op.results[0].type if is_load else operands.pop(0).type

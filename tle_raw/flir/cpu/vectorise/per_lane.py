@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import build
 from tle_raw.flir.cpu.vectorise.lanes import Lanes
 from tle_raw.flir.cpu.vectorise.operations import captures, walk
 from tle_raw.flir.cpu.vectorise.scopes import Scope
-from tle_raw.flir.cpu.vectorise.values import Value
-
-if TYPE_CHECKING:
-    from tle_raw.flir.cpu.vectorise.body import VectorBody
+from tle_raw.flir.cpu.vectorise.values import Value, WrittenValues
 
 
-def per_lane(body: VectorBody, op: Any) -> None:
+class Body(WrittenValues, Protocol):
+    """The body that is being written: the scope where it has come to, and which lanes run there."""
+
+    current: Scope
+    mask: Value | None
+
+    def define(self, result: Any, value: Value) -> None:
+        """Say what a result of the old body is in the new one."""
+
+
+def per_lane(body: Body, op: Any) -> None:
     """Write an operation as a loop over the lanes around the operation itself, in lane order."""
     from torch_mlir.dialects import scf
 

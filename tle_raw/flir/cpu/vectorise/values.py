@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import build
@@ -76,3 +76,11 @@ class Value:
             known = build.integers(self.element, steps)
             spread = build.splat(first, self._count)
             return build.operation("arith.addi", [spread.type], [spread, known])
+
+
+class WrittenValues(Protocol):
+    """The old body's values in the new one, each of ``count`` lanes."""
+
+    count: int
+
+    def __getitem__(self, value: Any) -> Value: ...
