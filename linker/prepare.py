@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from tle_raw.linker.abi import check_entry
 from tle_raw.linker.llvm.functions import read_function
 from tle_raw.linker.llvm.global_effects import GlobalEffects, global_effects
-from tle_raw.linker.llvm.no_vectors import allow_vectors
 from tle_raw.linker.llvm.normalise import normalise
-from tle_raw.linker.llvm.pack_halves import pack_halves
 from tle_raw.linker.llvm.references import reachable, recursive, references
 from tle_raw.linker.llvm.shared_memory import SharedVariable, static_shared
 from tle_raw.linker.llvm.symbols import privatise, refuse_unlinkable
@@ -54,11 +52,8 @@ def prepare(
     entry: str,
     parameters: Sequence[str],
     result: str,
+    edit: Callable[[Module], Module],
     inline: bool = True,
-    older_llvm: bool = False,
-    keep_debug_info: bool = True,
-    halves_packed: bool = True,
-    scalars_kept: bool = True,
 ) -> LinkableModule:
     """Check a fragment's LLVM IR against its ports and make it linkable.
 
@@ -66,10 +61,8 @@ def prepare(
     ----------
     entry : the function that the kernel calls. Its name must not be the kernel's.
     parameters, result : the LLVM types that the ports pass and expect.
-    inline : False keeps the entry a function of its own.
-    older_llvm : rewrite spellings that the LLVM of Triton 3.6 does not know.
-    halves_packed : see ``pack_halves``, which exists for speed.
-    scalars_kept : leave the compiler's request to keep scalars, see ``no_vectors``, which exists for speed too.
+    edit : the target's passes over the module, once it is checked; ``link_edits`` are the least.
+    inline : False where ``edit`` keeps the entry a function of its own.
 
     Raises
     ------
@@ -82,11 +75,8 @@ def prepare(
     check_resolved(module, entry)
     graph = references(module)
     reached = reachable(graph, [entry])
-    linkable = normalise(module, keep_debug_info=keep_debug_info, older_llvm=older_llvm)
-    linkable = pack_halves(linkable) if halves_packed else linkable
-    linkable = linkable if scalars_kept else allow_vectors(linkable)
     return LinkableModule(
-        text=privatise(linkable, entry, inline).text,
+        text=edit(module).text,
         entry=entry,
         static_shared=shared,
         uses_barrier=_uses_barrier(module, reached),
@@ -94,6 +84,11 @@ def prepare(
         kept_calls=tuple(sorted(_kept(module, entry, inline, reached) | recursive(graph, reached & _defined(module)))),
         memory=global_effects(module, entry, reached),
     )
+
+
+def link_edits(entry: str, *, inline: bool = True, older_llvm: bool = False) -> Callable[[Module], Module]:
+    """The edits without which no module links: for a target that has no passes of its own over fragments."""
+    return lambda module: privatise(normalise(module, older_llvm=older_llvm), entry, inline)
 
 
 def count_instructions(module: Module, reached: frozenset[str]) -> int:

@@ -16,7 +16,6 @@ from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_TRACED
 from tle_raw.flir.pass_value import FRAGMENT_STAGE
 from tle_raw.flir.run_stage import method_of, run_stage
-from tle_raw.linker.prepare import prepare
 
 PACKAGE = Path(tle_raw.__file__).parent
 EVERY = list(dict.fromkeys(passes.every_pass()))
@@ -28,6 +27,8 @@ HELPERS = {
         "nvidia.passes",
         "cpu.passes",
         "run_stage",
+        "nvidia.edit_fragment",
+        "cpu.edit_fragment",
         "print_after",
         "view",
         "traced_failures",
@@ -46,10 +47,17 @@ NO_PIPELINE = ("nvidia", "cpu", "dialect")  # folders that are walked by themsel
 
 def states():
     """What runs the passes of each stage, by pipeline."""
+    from tle_raw.flir.cpu.edit_fragment import FragmentEdits as HostEdits
+    from tle_raw.flir.nvidia.edit_fragment import FragmentEdits
     from tle_raw.flir.nvidia.pipeline import Compilation
+    from tle_raw.flir.view import View
 
-    on_gpu = dict.fromkeys(("ttgir", "llir", "ptx", "cubin"), Compilation)
-    yield from ((each, on_gpu[each.stage]) for each in (*NVIDIA_TRACED, *NVIDIA) if each.stage in on_gpu)
+    yield from ((each, View) for each in passes.VIEW)
+    on_gpu = {
+        **dict.fromkeys(("ttgir", "llir", "ptx", "cubin"), Compilation),
+        FRAGMENT_STAGE: FragmentEdits,
+    }
+    yield from ((each, on_gpu[each.stage]) for each in (*NVIDIA_TRACED, *NVIDIA))
     pytest.importorskip("torch_mlir")
     from tle_raw.flir.cpu.convert.convert import Conversion
     from tle_raw.flir.cpu.lower_to_llvm import Lowering
@@ -61,8 +69,9 @@ def states():
         "llvmir": Lowering,
         "asm": stages._Kernel,
         "obj": stages._Kernel,
+        FRAGMENT_STAGE: HostEdits,
     }
-    yield from ((each, on_cpu[each.stage]) for each in CPU if each.stage in on_cpu)
+    yield from ((each, on_cpu[each.stage]) for each in CPU)
 
 
 @pytest.mark.parametrize("pipeline", passes.pipelines().values(), ids=lambda p: p[0].name)
@@ -122,12 +131,6 @@ def test_every_edit_of_ptx_is_a_pass_that_can_be_disabled(folder):
     no_edits = {"__init__", "read", "statements", "unmasked"}
     edits = {f"{folder}/{f.name}" for f in (PACKAGE / folder).glob("*.py") if f.stem not in no_edits}
     assert edits == {each.file for each in EVERY if each.stage == "ptx" and each.for_speed}
-
-
-def test_the_passes_over_a_fragment_run_in_the_order_of_the_list():
-    listed = [each.run for each in NVIDIA if each.stage == FRAGMENT_STAGE]
-    text = inspect.getsource(prepare).rpartition('"""')[2]
-    assert [run for run in re.findall(r"\b(\w+)\(", text) if run in listed] == listed
 
 
 def test_every_pass_for_speed_says_in_its_file_what_it_pays_and_how_it_is_disabled():

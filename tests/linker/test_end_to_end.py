@@ -15,7 +15,7 @@ from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.machine_code.sass import read_cubin
-from tle_raw.linker.prepare import prepare
+from tle_raw.linker.prepare import link_edits, prepare
 from tle_raw.linker.ptx.read import instructions_by_file, read_ptx
 from tle_raw.linker.verify import verify_kernel
 
@@ -78,7 +78,8 @@ LINE_OF_FIRST = kernel.fn.__code__.co_firstlineno + 4
 
 def prepared(folder, name, code=FRAGMENT, debug="-gline-tables-only", inline=True):
     text = compile_cuda(folder, name, code, f"-DNAME={name}", "-DFACTOR=2.5f", *filter(None, [debug]))
-    return prepare(text, entry=name, parameters=PARAMETERS, result="float", inline=inline)
+    edit = link_edits(name, inline=inline)
+    return prepare(text, entry=name, parameters=PARAMETERS, result="float", edit=edit, inline=inline)
 
 
 @pytest.fixture(scope="module")

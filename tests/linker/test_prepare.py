@@ -6,11 +6,12 @@ from tests.linker.modules import ENTRY_PARAMETERS, FRAGMENT
 from tle_raw.errors import AbiError, UnsupportedFeatureError
 from tle_raw.linker.llvm.shared_memory import SharedVariable
 from tle_raw.linker.llvm.text import read_module
-from tle_raw.linker.prepare import prepare
+from tle_raw.linker.prepare import link_edits, prepare
 
 
-def prepared(text=FRAGMENT, **options):
-    return prepare(text, entry="entry", parameters=ENTRY_PARAMETERS, result="float", **options)
+def prepared(text=FRAGMENT, inline=True, **options):
+    edit = link_edits("entry", inline=inline, **options)
+    return prepare(text, entry="entry", parameters=ENTRY_PARAMETERS, result="float", edit=edit, inline=inline)
 
 
 def with_body(body, declarations=""):
@@ -19,6 +20,7 @@ def with_body(body, declarations=""):
         entry="e",
         parameters=(),
         result="i32",
+        edit=link_edits("e"),
     )
 
 
@@ -49,7 +51,7 @@ def test_the_text_is_normalised_and_private():
 
 def test_types_are_checked_before_anything_is_made():
     with pytest.raises(AbiError):
-        prepare(FRAGMENT, entry="entry", parameters=(), result="float")
+        prepare(FRAGMENT, entry="entry", parameters=(), result="float", edit=None)
 
 
 def test_extern_shared_is_refused():

@@ -10,7 +10,7 @@ from typing import Any
 
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
-from tle_raw.linker.prepare import LinkableModule, prepare
+from tle_raw.linker.prepare import LinkableModule, link_edits, prepare
 from tle_raw.reports.values import KernelReport
 
 
@@ -31,8 +31,8 @@ class ToyTarget:
             entry=output.entry,
             parameters=bound.entry_parameters,
             result=bound.entry_result,
+            edit=link_edits(output.entry, inline=inline, older_llvm=older_llvm),
             inline=inline,
-            older_llvm=older_llvm,
         )
 
     def read_report(self, asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> KernelReport:

@@ -14,6 +14,7 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.knobs import knobs
 from tle_raw.linker.abi import check_entry
 from tle_raw.linker.llvm.shared_memory import SharedVariable
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.tools.clang import find_clang
 
 # What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team.
@@ -64,7 +65,8 @@ def make_team(output: CompilerOutput, bound: BoundSignature, debug: bool) -> Hos
     """
     code = output.device or DeviceCode(bound.name, Place("<fragment>", 0))
     if output.device is None and not bound.is_elementwise:
-        check_entry(output.text, output.entry, ("ptr",), "void")  # the adapter may know of no other entry than a GPU's
+        # the adapter may know of no other entry than a GPU's
+        check_entry(read_module(output.text), output.entry, ("ptr",), "void")
     try:
         return _made(output.text, output.entry, code, bound, debug)
     except TLEError as error:

@@ -20,7 +20,7 @@ OUTSIDE = "outside"  # Triton's own stage, or another tool
 ANY = 0
 PROMISED = 1  # at least once: the kernel, or one of its fragments, promised that it stands there
 
-# The stage of passes over one fragment, by itself. They run while it is compiled, and are not shown.
+# The stage of passes over one fragment, by itself. They run while it is compiled, and `print_after` does not show them.
 FRAGMENT_STAGE = "fragment"
 
 

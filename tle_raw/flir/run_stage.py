@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from tle_raw.errors import MissingPatternError, Row
-from tle_raw.flir.pass_value import FRAGMENT_STAGE, Pass
+from tle_raw.flir.pass_value import Pass
 from tle_raw.flir.print_after import print_after
 
 
@@ -45,7 +45,6 @@ def run_stage(pipeline: Sequence[Pass], stage: str, state: State, disabled: Coll
 
 def method_of(state: object, each: Pass):
     """The method by which a state runs a pass."""
-    assert each.stage != FRAGMENT_STAGE
     return getattr(state, each.name.replace("-", "_"))
 
 

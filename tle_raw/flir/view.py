@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.errors import TLEError
-from tle_raw.flir.print_after import print_after
+from tle_raw.flir.passes import VIEW
+from tle_raw.flir.run_stage import run_stage
 
 NAME, BEFORE = "tle", "ttir"
 Stage = Callable[[Any, dict[str, Any]], Any]
@@ -40,9 +41,9 @@ def add_view(stages: dict[str, Stage]) -> None:
 
     def tle(module: Any, metadata: dict[str, Any]) -> Shown:
         latest[:] = [module]
-        text = _text(module)
-        print_after("show-regions", text)
-        return Shown(text, module)
+        view = View(module)
+        run_stage(VIEW, NAME, view)
+        return Shown(view.text(), module)
 
     def unwrapped(shown: Any, metadata: dict[str, Any]) -> Any:
         # A dumped view that comes back by TRITON_KERNEL_OVERRIDE is no module: the view changes nothing.
@@ -52,11 +53,20 @@ def add_view(stages: dict[str, Stage]) -> None:
     stages.update({**rest, following: unwrapped})
 
 
-def _text(module: Any) -> str:
-    from tle_raw.flir.dialect.show_regions import show_regions
+class View:
+    """The one pass of the stage: see ``run_stage``. The module stays as it is."""
 
-    text = module.str()
-    try:
-        return show_regions(text)
-    except TLEError as e:  # the stage that lowers the regions says it with the kernel's line
-        return f"// the regions cannot be shown: {e.message}\n{text}"
+    def __init__(self, module: Any) -> None:
+        self._text: str = module.str()
+
+    def text(self) -> str:
+        return self._text
+
+    def show_regions(self) -> int:
+        from tle_raw.flir.dialect.show_regions import show_regions
+
+        try:
+            self._text = show_regions(self._text)
+        except TLEError as e:  # the stage that lowers the regions says it with the kernel's line
+            self._text = f"// the regions cannot be shown: {e.message}\n{self._text}"
+        return 1

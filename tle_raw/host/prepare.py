@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tle_raw.linker.abi import check_entry
 from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.shared_memory import SharedVariable
-from tle_raw.linker.llvm.text import read_module
-from tle_raw.linker.llvm.total_divisions import total_divisions
+from tle_raw.linker.llvm.text import Module, read_module
 from tle_raw.linker.prepare import LinkableModule, count_instructions
 from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 from tle_raw.linker.unresolved import unresolved_symbols
@@ -20,10 +19,15 @@ def prepare_for_host(
     entry: str,
     parameters: Sequence[str],
     result: str,
+    edit: Callable[[Module], Module],
     static_shared: Sequence[SharedVariable] = (),
     uses_barrier: bool = False,
 ) -> LinkableModule:
-    """Check a fragment's LLVM IR for the host, and let no division of its end the process.
+    """Check a fragment's LLVM IR for the host, and make it linkable.
+
+    Parameters
+    ----------
+    edit : the target's passes over the module, once its entry is checked.
 
     Raises
     ------
@@ -32,7 +36,7 @@ def prepare_for_host(
     """
     module = read_module(text)
     check_entry(module, entry, parameters, result)
-    module = total_divisions(module)
+    module = edit(module)
     graph = references(module)
     reached = reachable(graph, [entry])
     llvm = load_llvmlite()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tle_raw.flir.nvidia.edit_fragment import edit_fragment
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_TRACED
 from tle_raw.flir.pass_value import Pass
 from tle_raw.fragments.adapter import CompilerOutput
@@ -42,10 +43,10 @@ class Nvidia:
             entry=output.entry,
             parameters=(*bound.entry_parameters, *(("i32",) if output.dynamic_shared else ())),
             result=bound.entry_result,
+            edit=lambda module: edit_fragment(
+                module, output.entry, inline=inline, older_llvm=older_llvm, disabled=_disabled()
+            ),
             inline=inline,
-            older_llvm=older_llvm,
-            halves_packed="pack-halves" not in _disabled(),
-            scalars_kept="keep-scalars" not in _disabled(),
         )
 
     def add_stages(self, stages: dict[str, Any], options: Any, capability: int) -> None:

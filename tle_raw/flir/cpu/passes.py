@@ -35,7 +35,7 @@ CPU = (
         "LLVM IR of each fragment for the host, or what the cache has",
         kind=DECIDES,
     ),
-    # Over each fragment, by `host/prepare.py`, before it enters the cache.
+    # Over each fragment, before it enters the cache: see `edit_fragment.py`.
     Pass(
         "total-divisions",
         FRAGMENT_STAGE,

@@ -65,7 +65,7 @@ NVIDIA = (
         "LLVM IR of each fragment, or what the cache has",
         kind=DECIDES,
     ),
-    # Over each fragment, by `linker/prepare.py`, before it enters the cache.
+    # Over each fragment, before it enters the cache: see `edit_fragment.py`.
     Pass(
         "normalise",
         FRAGMENT_STAGE,
@@ -80,6 +80,13 @@ NVIDIA = (
         "pack_halves",
         "halves that are shifted into an integer as a vector",
         for_speed=True,
+    ),
+    Pass(
+        "allow-vectors",
+        FRAGMENT_STAGE,
+        "linker/llvm/no_vectors.py",
+        "allow_vectors",
+        "a module whose scalars may be packed; absent unless `keep-scalars` is disabled",
     ),
     Pass(
         "privatise",

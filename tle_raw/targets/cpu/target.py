@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tle_raw.flir.cpu.edit_fragment import edit_fragment
 from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.pass_value import Pass
 from tle_raw.fragments.adapter import CompilerOutput
@@ -58,6 +59,7 @@ class Cpu:
             entry=module.entry,
             parameters=bound.host_parameters,
             result=bound.host_result,
+            edit=edit_fragment,
             static_shared=module.static_shared,
             uses_barrier=module.uses_barrier,
         )
