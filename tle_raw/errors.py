@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tle_raw.columns import columns
+
 _WIDEST = 400  # of a line that is shown
 
 
@@ -129,12 +131,9 @@ def _render_line(text: str, column: int) -> Iterator[str]:
 def _render_table(rows: Sequence[Row]) -> Iterator[str]:
     if not rows:
         return
-    cells = [("", "expected", "got"), *((row.what, row.expected, row.got) for row in rows)]
-    widths = [max(len(cell[i]) for cell in cells) for i in range(3)]
+    lines = columns([("", "expected", "got"), *((row.what, row.expected, row.got) for row in rows)], indent="")
     marks = [False, *(row.differs for row in rows)]
-    for cell, marked in zip(cells, marks):
-        text = "  ".join(value.ljust(width) for value, width in zip(cell, widths)).rstrip()
-        yield f"  {'>' if marked else ' '} {text}"
+    yield from (f"  {'>' if marked else ' '} {line}" for line, marked in zip(lines, marks))
 
 
 class SignatureError(TLEError):

@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from tle_raw.cli import main
+from tle_raw.cli.amounts import age_text, bytes_text
 from tle_raw.cli.cache import duration, size
-from tle_raw.cli.table import age_text, bytes_text, columns
+from tle_raw.columns import columns
 from tle_raw.knobs import knobs
 from tle_raw.store import Store
 

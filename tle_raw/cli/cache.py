@@ -7,7 +7,8 @@ import re
 import time
 from collections.abc import Callable
 
-from tle_raw.cli.table import age_text, bytes_text, columns
+from tle_raw.cli.amounts import age_text, bytes_text
+from tle_raw.columns import columns
 from tle_raw.knobs import knobs
 from tle_raw.store import Cache
 

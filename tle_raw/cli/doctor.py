@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import tle_raw
-from tle_raw.cli.table import bytes_text, columns
+from tle_raw.cli.amounts import bytes_text
+from tle_raw.columns import columns
 from tle_raw.errors import TLEError
 from tle_raw.fragments.adapter import Adapter, DescribingAdapter, Finding
 from tle_raw.knobs import knobs

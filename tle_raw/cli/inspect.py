@@ -6,9 +6,10 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tle_raw.cli.amounts import bytes_text
 from tle_raw.cli.kernels import is_kernel_folder, kernels_of
 from tle_raw.cli.load import HOW, fragments_of
-from tle_raw.cli.table import bytes_text, columns
+from tle_raw.columns import columns
 from tle_raw.flir import passes
 from tle_raw.flir.pass_value import Pass
 from tle_raw.knobs import knobs

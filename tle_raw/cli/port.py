@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tle_raw.cli.table import columns
+from tle_raw.columns import columns
 from tle_raw.errors import FragmentSourceError, Place
 from tle_raw.porting import Obstacle, Ported, PortRequest, Skipped
 

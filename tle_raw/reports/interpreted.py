@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tle_raw.columns import columns
 from tle_raw.regions.interpreted_launch import InterpretedLaunch, InterpretedRegion
 from tle_raw.reports.values import KernelReport, RegionReport
 
@@ -54,9 +55,7 @@ def render_interpreted(report: KernelReport) -> Iterator[str]:
         where = f"{region.call_site.file.rsplit('/', 1)[-1]}:{region.call_site.line}"
         compiled = "-" if region.route else f"{region.seconds:.2f} s" + (" (cached)" if region.cache_hit else "")
         rows.append((region.name, where, _ran_as(region), str(runs), compiled))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+    yield from columns(rows)
 
 
 def _ran_as(region: RegionReport) -> str:

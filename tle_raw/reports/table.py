@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tle_raw.columns import columns
 from tle_raw.reports.interpreted import render_interpreted
 from tle_raw.reports.values import KernelReport, RegionReport
 
@@ -78,9 +79,7 @@ def _table(regions: Sequence[RegionReport], on_cpu: bool) -> Iterator[str]:
         compiled = f"{r.seconds:.2f} s" + (" (cached)" if r.cache_hit else "")
         where = f"{file}:{r.call_site.line}"
         rows.append((r.name, where, _became(r), _known(r.instructions, unknown), str(r.static_shared), compiled))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+    yield from columns(rows)
     yield from (f"  `{r.name}` is linked: {r.reason}" for r in regions if r.reason)
     yield from dict.fromkeys(f"  `{r.name}`: {note}" for r in regions for note in r.notes)
     yield from dict.fromkeys(f"  compiled by {_short(r.compiler)}" for r in regions)

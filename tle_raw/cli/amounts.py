@@ -1,18 +1,6 @@
-"""Text in columns."""
+"""Sizes and ages as text."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-
-
-def columns(rows: Sequence[Sequence[object]], indent: str = "  ") -> list[str]:
-    """Lines in which every column but the last is as wide as its widest cell."""
-    cells = [[str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in cells), strict=True)]
-    return [
-        indent + "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip()
-        for row in cells
-    ]
 
 
 def bytes_text(count: float) -> str:
