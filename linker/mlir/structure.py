@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tle_raw.linker.mlir.text import brace_depth
@@ -55,6 +56,22 @@ def read_structure(lines: list[str]) -> list[int | Nest]:
                 nest, current = opened.pop()
                 nest.end = number
     return found
+
+
+def lines_in_loops(lines: list[str]) -> set[int]:
+    """The numbers of the lines inside of loops, a loop's last line among them."""
+    if not any(map(is_loop, lines)):
+        return set()
+    loops = (nest for nest in _nests(read_structure(lines)) if nest.is_loop)
+    return {number for loop in loops for number in range(loop.begin + 1, loop.end + 1)}
+
+
+def _nests(found: list[int | Nest]) -> Iterator[Nest]:
+    for item in found:
+        if isinstance(item, Nest):
+            yield item
+            for body in item.bodies:
+                yield from _nests(body)
 
 
 def is_loop(line: str) -> bool:

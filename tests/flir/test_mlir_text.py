@@ -4,7 +4,8 @@ import pytest
 
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.replace_ports import shared_type
-from tle_raw.linker.mlir.text import block_ids, read_operation, value_uses
+from tle_raw.linker.mlir.structure import lines_in_loops
+from tle_raw.linker.mlir.text import block_ids, operation_name, read_operation, value_uses
 
 LINE = (
     '      %r = tt.extern_elementwise %a, %b_1 {libname = "{\\22k\\22: [1, 2]} \\\\ %x", libpath = "", pure = false, '
@@ -55,6 +56,36 @@ def test_the_branches_of_an_if_are_different_blocks():
     ids = block_ids(lines)
     assert ids[1] == ids[7]
     assert len({ids[1], ids[3], ids[5]}) == 3
+
+
+def test_the_lines_of_loops_are_known():
+    lines = [
+        "f {",
+        "  %r = scf.for %i = %a {",
+        "    scf.if %c {",
+        "    }",
+        "  }",
+        "  b",
+        '  "scf.while"() ({',
+        "  })",
+        "}",
+    ]
+    assert lines_in_loops(lines) == {2, 3, 4, 7}
+    assert lines_in_loops(["f {", "  a", "}"]) == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("  %0 = arith.addi %a, %b : i32", "arith.addi"),
+        ('    %1:2 = "tt.reduce"(%x) <{axis = 0 : i32}> ({', "tt.reduce"),
+        ("gpu.barrier", "gpu.barrier"),
+        ("^bb1(%x: i32):", ""),
+        ("}", ""),
+    ],
+)
+def test_a_line_names_its_operation(line, name):
+    assert operation_name(line) == name
 
 
 def test_a_label_starts_a_block():

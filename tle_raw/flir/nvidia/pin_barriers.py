@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from tle_raw.flir.nvidia.place_buffers import Placement
 from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.fragments.compiled import CompiledFragment
+from tle_raw.linker.mlir.structure import lines_in_loops
 from tle_raw.linker.mlir.text import brace_depth, value_names
 
 _ITERATION = re.compile(r"iter_args\((.*?)\) ->")
@@ -26,7 +27,7 @@ def pin_barriers(
     lines: list[str], regions: list[Region], placements: list[Placement], compiled: Sequence[CompiledFragment]
 ) -> None:
     """Mark the placements whose barriers can or must stand at once: outside of loops, and before loads that depend."""
-    in_loops = _lines_in_loops(lines)
+    in_loops = lines_in_loops(lines)
     for region, placement, fragment in zip(regions, placements, compiled):
         if region.is_element:
             continue
@@ -37,18 +38,6 @@ def pin_barriers(
             or _reaches_load(lines, {region.call.operation.result, *(p.operation.result for p in region.closed)})
             or (writes and _is_loaded(lines, in_loops, region.call.operation.operands))
         )
-
-
-def _lines_in_loops(lines: list[str]) -> set[int]:
-    if not any("scf.for" in line or "scf.while" in line for line in lines):
-        return set()
-    inside: set[int] = set()
-    openers: list[str] = []
-    for number, line in enumerate(lines):
-        if any("scf.for" in opener or "scf.while" in opener for opener in openers):
-            inside.add(number)
-        _follow(line, openers)
-    return inside
 
 
 def _follow(line: str, openers: list[str]) -> None:
