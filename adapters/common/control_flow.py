@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from triton.language import core
 
 Values = list[core.tensor]
+Combine = Callable[[Values, Values], Values]
 
 
 class Flow(Protocol):
@@ -46,12 +47,10 @@ class Flow(Protocol):
     ) -> Values:
         """``if condition``."""
 
-    def reduce(self, tracer: Any, values: Values, axis: int, combine: Callable[[Values, Values], Values]) -> Values:
+    def reduce(self, tracer: Any, values: Values, axis: int, combine: Combine) -> Values:
         """Combine along an axis, which goes away."""
 
-    def scan(
-        self, tracer: Any, values: Values, axis: int, combine: Callable[[Values, Values], Values], reverse: bool
-    ) -> Values:
+    def scan(self, tracer: Any, values: Values, axis: int, combine: Combine, reverse: bool) -> Values:
         """Combine what lies before each element with it."""
 
 
@@ -60,7 +59,14 @@ class CompiledFlow:
 
     is_compiled = True
 
-    def loop(self, tracer, bounds, carried, body, stages=0) -> Values:
+    def loop(
+        self,
+        tracer: Any,
+        bounds: Sequence[core.tensor],
+        carried: Values,
+        body: Callable[[core.tensor, Values], Values],
+        stages: int = 0,
+    ) -> Values:
         builder = tracer.semantic.builder
         place, location = builder.get_insertion_point(), builder.get_loc()
         loop = builder.create_for_op(*(b.handle for b in bounds), [v.handle for v in carried])
@@ -76,7 +82,13 @@ class CompiledFlow:
         _back(builder, place, location)
         return _like(carried, loop.get_result)
 
-    def repeat(self, tracer, carried, condition, body) -> Values:
+    def repeat(
+        self,
+        tracer: Any,
+        carried: Values,
+        condition: Callable[[Values], core.tensor],
+        body: Callable[[Values], Values],
+    ) -> Values:
         builder = tracer.semantic.builder
         place, location = builder.get_insertion_point(), builder.get_loc()
         types = [v.handle.get_type() for v in carried]
@@ -94,7 +106,9 @@ class CompiledFlow:
         _back(builder, place, location)
         return _like(carried, loop.get_result)
 
-    def branch(self, tracer, condition, yes, no) -> Values:
+    def branch(
+        self, tracer: Any, condition: core.tensor, yes: Callable[[], Values], no: Callable[[], Values]
+    ) -> Values:
         builder = tracer.semantic.builder
         place, location = builder.get_insertion_point(), builder.get_loc()
         blocks, values = [], []
@@ -115,15 +129,15 @@ class CompiledFlow:
         _back(builder, place, location)
         return _like(values[0], branch.get_result)
 
-    def reduce(self, tracer, values, axis, combine) -> Values:
+    def reduce(self, tracer: Any, values: Values, axis: int, combine: Combine) -> Values:
         fill = self._region(tracer, values, combine, "create_reduce_ret")
         return list(tracer.semantic.reduction(values, axis, fill))
 
-    def scan(self, tracer, values, axis, combine, reverse) -> Values:
+    def scan(self, tracer: Any, values: Values, axis: int, combine: Combine, reverse: bool) -> Values:
         fill = self._region(tracer, values, combine, "create_scan_ret")
         return list(tracer.semantic.associative_scan(values, axis, fill, reverse))
 
-    def _region(self, tracer: Any, values: Values, combine: Callable, end: str) -> Callable[[Any], None]:
+    def _region(self, tracer: Any, values: Values, combine: Combine, end: str) -> Callable[[Any], None]:
         """Its block takes all values of the one side, then all of the other."""
         builder, elements = tracer.semantic.builder, [v.type.scalar for v in values]
 
@@ -162,23 +176,38 @@ class InterpretedFlow:
 
     is_compiled = False
 
-    def loop(self, tracer, bounds, carried, body, stages=0) -> Values:
+    def loop(
+        self,
+        tracer: Any,
+        bounds: Sequence[core.tensor],
+        carried: Values,
+        body: Callable[[core.tensor, Values], Values],
+        stages: int = 0,
+    ) -> Values:
         for i in range(*map(_integer, bounds)):
             carried = body(tracer.semantic.scalar_constant(i, bounds[0].type), carried)
         return carried
 
-    def repeat(self, tracer, carried, condition, body) -> Values:
+    def repeat(
+        self,
+        tracer: Any,
+        carried: Values,
+        condition: Callable[[Values], core.tensor],
+        body: Callable[[Values], Values],
+    ) -> Values:
         while _integer(condition(carried)):
             carried = body(carried)
         return carried
 
-    def branch(self, tracer, condition, yes, no) -> Values:
+    def branch(
+        self, tracer: Any, condition: core.tensor, yes: Callable[[], Values], no: Callable[[], Values]
+    ) -> Values:
         return yes() if _integer(condition) else no()
 
-    def reduce(self, tracer, values, axis, combine) -> Values:
+    def reduce(self, tracer: Any, values: Values, axis: int, combine: Combine) -> Values:
         return _fold(values, axis, combine)[-1]
 
-    def scan(self, tracer, values, axis, combine, reverse) -> Values:
+    def scan(self, tracer: Any, values: Values, axis: int, combine: Combine, reverse: bool) -> Values:
         import numpy as np
 
         shape = values[0].handle.data.shape
@@ -193,7 +222,7 @@ def _integer(value: core.tensor) -> int:
     return int(value.handle.data.reshape(-1)[0])
 
 
-def _fold(values: Values, axis: int, combine: Callable, reverse: bool = False) -> list[Values]:
+def _fold(values: Values, axis: int, combine: Combine, reverse: bool = False) -> list[Values]:
     """Slice by slice with the operations themselves, so that every dtype is treated as the interpreter treats it."""
     import numpy as np
 

@@ -27,4 +27,5 @@ def load_cutile() -> ModuleType:
     except Exception as e:
         raise PACKAGE.broken(e) from e
     check_typed_ir(found)
-    return cuda.tile
+    package: ModuleType = cuda.tile
+    return package

@@ -142,7 +142,7 @@ def _end_operation() -> Any:
     from cuda.tile._ir import ir
 
     @dataclass(eq=False)
-    class EndOfFragment(ir.Operation, opcode=END, terminator=True):  # type: ignore[call-arg]
+    class EndOfFragment(ir.Operation, opcode=END, terminator=True):  # type: ignore[call-arg, misc]
         outputs: tuple[Any, ...] = ir.operand()
 
         @property

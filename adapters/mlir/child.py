@@ -41,7 +41,7 @@ def ask(request: dict[str, Any], text: str = "") -> dict[str, Any]:
             raise CompilationFailed(f"MLIR did not finish within {knobs.compile_timeout:g} seconds")
         if done.how or not answer.is_file():
             raise explain(f"MLIR {done.how or 'gave no answer'}", done.messages, text)
-        result = json.loads(answer.read_text(encoding="utf-8"))
+        result: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
     if "error" in result:
         raise _error(result["error"], done.messages, text)
     return result
@@ -51,7 +51,7 @@ def _error(found: dict[str, Any], log: str, text: str) -> TLEError:
     """The child's own error, or the explanation of MLIR's."""
     if found["kind"] in ("MLIR", "CompilationFailed"):
         return explain(found["message"], f"{found['log']}\n{log}", text, found["hint"])
-    kind = getattr(errors, found["kind"])
+    kind: type[TLEError] = getattr(errors, found["kind"])
     table = [Row(*row) for row in found["table"]]
     context = Context(source=Place("", *found["place"])) if found["place"] else Context()
     return kind(found["message"], table=table, hint=found["hint"], log=found["log"], context=context)

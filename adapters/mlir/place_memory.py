@@ -127,7 +127,8 @@ def _drop(operation: Any) -> None:
 
 
 def _bytes(type_: Any) -> int:
-    return math.prod(type_.shape) * max(_bits(str(type_.element_type)), 8) // 8
+    elements: int = math.prod(type_.shape)
+    return elements * max(_bits(str(type_.element_type)), 8) // 8
 
 
 def _bits(element: str) -> int:

@@ -92,7 +92,7 @@ def declaration_of(declaration: Declaration) -> Declaration:
     """
     wrapped = declaration.wrapped
     made = _made(wrapped, dict(declaration.options))
-    kept = made._declaration
+    kept: Declaration = made._declaration
     options = {**kept.options, **{k: v for k, v in declaration.options.items() if k != "symbol"}}
     signature = declaration.signature or kept.signature
     return replace(kept, options=options, signature=signature, place=declaration.place)

@@ -26,4 +26,5 @@ def load_tilelang() -> ModuleType:
         import tilelang
     except Exception as e:
         raise PACKAGE.broken(e) from e
-    return tilelang
+    package: ModuleType = tilelang
+    return package

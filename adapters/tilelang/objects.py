@@ -36,7 +36,7 @@ def object_place(candidate: Any) -> Place | None:
     return place_of_function(function) if function is not None else None
 
 
-def python_function(candidate: Any) -> Callable | None:
+def python_function(candidate: Any) -> Callable[..., Any] | None:
     """The user's own Python function behind an object."""
     for _ in range(4):  # a compiled kernel holds a PrimFunc, a jit function another one
         if inspect.isfunction(candidate):

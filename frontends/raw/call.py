@@ -76,7 +76,7 @@ def call_fragment(
     return _packed(results)
 
 
-def _region(fragment: Fragment, bind_call: Callable, semantic: Any, generator: Any) -> list[core.tensor]:
+def _region(fragment: Fragment, bind_call: Callable[..., Any], semantic: Any, generator: Any) -> list[core.tensor]:
     site = _call_site(generator, semantic) if semantic is not None else interpreted_call_site()
     try:
         if semantic is None:
@@ -258,7 +258,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, core.tuple) else core._unwrap_if_constexpr(value)
 
 
-def _items(value: Any) -> list | None:
+def _items(value: Any) -> list[Any] | None:
     value = _plain(value)
     if value is None:
         return None

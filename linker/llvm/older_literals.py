@@ -81,7 +81,8 @@ def _widened(bits: int) -> int:
     if exponent == 0xFF:  # Python would make every NaN quiet
         return sign | 0x7FF << 52 | mantissa << 29
     value = struct.unpack("<f", struct.pack("<I", bits & 0x7FFFFFFF))[0]
-    return sign | struct.unpack("<Q", struct.pack("<d", value))[0]
+    widened: int = struct.unpack("<Q", struct.pack("<d", value))[0]
+    return sign | widened
 
 
 FORMATS = {

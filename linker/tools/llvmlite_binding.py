@@ -35,7 +35,8 @@ def load_llvmlite() -> ModuleType:
     except RuntimeError as e:
         raise ToolchainError(f"the C library's mathematics cannot be loaded: {e}") from e
     _let_forks_wait(llvm)
-    return llvm
+    binding: ModuleType = llvm
+    return binding
 
 
 def _let_forks_wait(llvm: ModuleType) -> None:

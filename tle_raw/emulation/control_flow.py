@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tle_raw.linker.llvm.text import Entity, Module
 
+# The blocks to which a block may go.
+Following = Callable[[str], list[str]]
 _LABEL = re.compile(r'^(?P<name>[-\w.$]+|"[^"\n]*"):', re.MULTILINE)
 _TARGET = re.compile(r'\blabel %(?P<name>[-\w.$]+|"[^"\n]*")')
 _TERMINATOR = re.compile(r"^[ \t]+(?:br|switch|indirectbr|callbr) ", re.MULTILINE)
@@ -80,7 +82,7 @@ def _visit(
         _visit(inside, successors, head, without | {head}, order)
 
 
-def _head(component: list[str], inside: set[str], entry: str, nodes: set[str], following) -> str:
+def _head(component: list[str], inside: set[str], entry: str, nodes: set[str], following: Following) -> str:
     """The block by which a loop is entered."""
     if entry in inside:
         return entry
@@ -88,7 +90,7 @@ def _head(component: list[str], inside: set[str], entry: str, nodes: set[str], f
     return next((name for name in component if name in entered), component[0])
 
 
-def _components(entry: str, nodes: Iterable[str], following) -> Iterator[list[str]]:
+def _components(entry: str, nodes: Iterable[str], following: Following) -> Iterator[list[str]]:
     """Tarjan's strongly connected components, last ones first."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}

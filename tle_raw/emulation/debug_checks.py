@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from tle_raw.linker.llvm.sizes import Sizes, sizes_of
-from tle_raw.linker.llvm.text import Edit, Entity, Module, tokenize
+from tle_raw.linker.llvm.text import Edit, Entity, Module, Token, tokenize
 from tle_raw.linker.llvm.types import Cursor
 
 _ACCESS = re.compile(
@@ -104,7 +104,7 @@ def _pointer(cursor: Cursor) -> str:
     return cursor.text[start : cursor.tokens[cursor.index - 1].end]
 
 
-def _memory_function(line: str, tokens: list) -> Iterator[tuple[str, str, str]]:
+def _memory_function(line: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str, str]]:
     name = next(token.name for token in tokens if token.kind == "@")
     if name.startswith("tle_team_atomic_add_"):
         yield from _small_atomic(name, line)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tle_raw.emulation.own_memory import OwnMemory, memory_table
 from tle_raw.errors import Place
-from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundSignature
+from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 
 NOTHING = OwnMemory()
 
@@ -107,7 +107,7 @@ def _load(name: str, kind: str, place: str) -> list[str]:
     return [f"  {name}.byte = load i8, ptr {place}", f"  {name} = icmp ne i8 {name}.byte, 0"]
 
 
-def _itemsize(parameter) -> int:
+def _itemsize(parameter: BoundParameter) -> int:
     assert parameter.dtype is not None
     return parameter.dtype.itemsize
 

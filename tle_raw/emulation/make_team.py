@@ -65,7 +65,7 @@ def make_team(output: CompilerOutput, bound: BoundSignature, debug: bool) -> Hos
     """
     code = output.device or DeviceCode(bound.name, Place("<fragment>", 0))
     if output.device is None and not bound.is_elementwise:
-        # the adapter may know of no other entry than a GPU's
+        # The adapter may know of no other entry than a GPU's.
         check_entry(read_module(output.text), output.entry, ("ptr",), "void")
     try:
         return _made(output.text, output.entry, code, bound, debug)

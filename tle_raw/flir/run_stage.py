@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from tle_raw.errors import MissingPatternError, Row
@@ -43,9 +43,10 @@ def run_stage(pipeline: Sequence[Pass], stage: str, state: State, disabled: Coll
                 print_after(each.name, state.text)
 
 
-def method_of(state: object, each: Pass):
+def method_of(state: object, each: Pass) -> Callable[[], int | None]:
     """The method by which a state runs a pass."""
-    return getattr(state, each.name.replace("-", "_"))
+    method: Callable[[], int | None] = getattr(state, each.name.replace("-", "_"))
+    return method
 
 
 def _missing(each: Pass, found: int) -> MissingPatternError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, BindingError, Row, ShapeError
 from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, SCALAR, TILE, BoundParameter, BoundSignature
@@ -13,6 +14,8 @@ from tle_raw.fragments.signature import Const, Element, Parameter, Pointer, Scal
 
 # kinds of an argument that no parameter has
 CONSTANT, POINTER_TILE, OTHER = "constant", "block of pointers", "other"
+
+Passed = TypeVar("Passed")  # what a call passes: Argument, or Triton's own value
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,9 @@ class _Names:
         self.givers.setdefault(name, giver)
 
 
-def match_arguments(signature: Signature, positional: Sequence, keywords: Mapping[str, object]) -> dict:
+def match_arguments(
+    signature: Signature, positional: Sequence[Passed], keywords: Mapping[str, Passed]
+) -> dict[str, Passed]:
     """Give each passed parameter its argument, as Python itself would.
 
     Raises
@@ -228,7 +233,13 @@ def _article(kind: str) -> str:
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
-def _bind_passed(parameter, argument: Argument, names: _Names, signature, arguments) -> None:
+def _bind_passed(
+    parameter: Parameter,
+    argument: Argument,
+    names: _Names,
+    signature: Signature,
+    arguments: Mapping[str, Argument],
+) -> None:
     type_ = parameter.type
     if isinstance(type_, Const):
         if not isinstance(argument.value, int):
@@ -236,7 +247,7 @@ def _bind_passed(parameter, argument: Argument, names: _Names, signature, argume
         names.bind(type_.name, int(argument.value), parameter.name)
         return
     if argument.kind != CONSTANT:
-        assert argument.dtype is not None
+        assert argument.dtype is not None and isinstance(type_, Scalar | Pointer | Tile | Element)
         if isinstance(type_.dtype, str):
             names.bind(type_.dtype, argument.dtype, parameter.name)
         elif type_.dtype != argument.dtype:
@@ -295,7 +306,7 @@ def _check_name_value(signature: Signature, name: str, value: object) -> None:
         )
 
 
-def _bind_output(parameter: Parameter, shapes: dict, names: _Names) -> None:
+def _bind_output(parameter: Parameter, shapes: Mapping[str, Sequence[int]], names: _Names) -> None:
     type_ = parameter.type
     if isinstance(type_, Element):
         return

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tle_raw.errors import ToolchainError
 from tle_raw.fragments.adapter import Adapter, Source
@@ -17,6 +18,9 @@ from tle_raw.registry import find_target
 from tle_raw.store.entries import Entry, is_intact
 from tle_raw.target import Target
 from tle_raw.thread_lock import ThreadLock
+
+if TYPE_CHECKING:
+    from tle_raw.store import Store
 
 _MEMORY: dict[str, CompiledFragment] = {}
 _COMPILING: dict[str, ThreadLock] = {}
@@ -70,7 +74,16 @@ def compile_source(
         return found
 
 
-def _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken) -> CompiledFragment:
+def _from_disk_or_compiler(
+    adapter: Adapter,
+    source: Source,
+    files: Sequence[Path],
+    bound: BoundSignature,
+    target: Target,
+    inline: bool,
+    key: str,
+    taken: str,
+) -> CompiledFragment:
     """``taken`` is the entry that will do: the one of this compiler, or without a compiler that of any."""
     store = _store()
     with store.lock(key):
@@ -96,7 +109,9 @@ def _any_compiler(key: str) -> str:
     return f"{key.partition('-')[0]}-any"
 
 
-def _compile(adapter, source, files, bound, target, inline) -> tuple[CompileFacts, str]:
+def _compile(
+    adapter: Adapter, source: Source, files: Sequence[Path], bound: BoundSignature, target: Target, inline: bool
+) -> tuple[CompileFacts, str]:
     """What was found out, and the text that is linked."""
     output = adapter.compile(source, bound, target)
     module = find_target(target.backend).prepare(output, bound, inline=inline, older_llvm=older_llvm())
@@ -135,7 +150,7 @@ def _caching() -> bool:
     return bool(knobs.cache.enabled)
 
 
-def _store():
+def _store() -> Store:
     from tle_raw.knobs import knobs
     from tle_raw.store import Store
 

@@ -138,7 +138,7 @@ class Fragment(ConstexprFunction):
         self.__module__ = "tle_raw.fragments.fragment"
         self.__doc__ = f"{adapter.name} fragment {self.signature or declaration.name}"
         self.__globals__: dict[str, Any] = {}
-        self.used_global_vals: dict = {}
+        self.used_global_vals: dict[Any, Any] = {}
         self.hash = None
 
     # --- what the user asks -----------------------------------------------------------------------------------

@@ -34,7 +34,9 @@ class StagesHook:
         # The fragments' own cache keys cover what regions change; plain kernels do not change at all.
         self.no_key = ("", "")
 
-    def __call__(self, backend=None, stages=None, options=None, language=None, capability=None):
+    def __call__(
+        self, backend: Any = None, stages: Any = None, options: Any = None, language: Any = None, capability: Any = None
+    ) -> Any:
         if backend is None:
             return self.earlier() if self.earlier is not None else self.no_key
         if self.earlier is not None:

@@ -103,5 +103,6 @@ def describe(metadata: dict[str, Any]) -> None:
     forget()
 
 
-def _found(kind: str) -> dict:
-    return _STATE.__dict__.setdefault(kind, {})
+def _found(kind: str) -> dict[Any, Any]:
+    found: dict[Any, Any] = _STATE.__dict__.setdefault(kind, {})
+    return found

@@ -100,7 +100,8 @@ def generated(text: str, added: str, root: str, arch: str, features: str, older:
     arguments = [str(module), TRIPLE, arch, features, [], True, False]
     if tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 8):
         arguments.append(False)
-    return llvm.translate_to_asm(*arguments)
+    ptx: str = llvm.translate_to_asm(*arguments)
+    return ptx
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def note_index(tracer: Tracer, op: Any, index: core.tensor, stop: core.tensor) -
 def goes_up(op: Any) -> bool:
     """Whether a loop begins at zero or above."""
     known = op.start.is_constant() and op.step.is_constant()
-    return known and op.start.get_constant() >= 0 and op.step.get_constant() > 0
+    return bool(known and op.start.get_constant() >= 0 and op.step.get_constant() > 0)
 
 
 def begins_inside(tracer: Tracer, index: core.tensor, size: core.tensor, step: int) -> bool:

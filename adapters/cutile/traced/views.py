@@ -37,7 +37,7 @@ def make_array(tracer: Tracer, op: Any) -> View:
 
 @operation("make_partition_view", "make_strided_view", "make_gather_scatter_view")
 def make_view(tracer: Tracer, op: Any) -> View:
-    array = tracer.value(op.array)
+    array: View = tracer.value(op.array)
     return replace(array, type=op.result_var.get_type())
 
 
@@ -214,7 +214,7 @@ def _inside(
 def _is_whole(view: View, axis: int, dim: int) -> bool:
     """Whether a tile that begins inside ends there: places of tiles and the array's end are multiples of its size."""
     size = view.type.tile_shape[axis]
-    return view.multiples[dim] % size == 0 and steps_of(view)[axis] % size == 0
+    return bool(view.multiples[dim] % size == 0 and steps_of(view)[axis] % size == 0)
 
 
 def _lies_inside(tracer: Tracer, view: View, axis: int, dim: int, index: core.tensor) -> bool:

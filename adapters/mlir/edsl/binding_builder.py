@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from tle_raw.errors import ToolchainError
@@ -116,7 +116,7 @@ class BindingBuilder:
         with self.ir.InsertionPoint.at_block_begin(block):
             yield
 
-    def at_top(self):
+    def at_top(self) -> AbstractContextManager[None]:
         return self.inside(self._module.body)
 
     def create(
@@ -143,7 +143,10 @@ class BindingBuilder:
         return list(operation.results)
 
     def text(self) -> str:
-        return self._module.operation.get_asm(print_generic_op_form=True, enable_debug_info=True, assume_verified=True)
+        printed: str = self._module.operation.get_asm(
+            print_generic_op_form=True, enable_debug_info=True, assume_verified=True
+        )
+        return printed
 
     def verify(self) -> None:
         """Raises the binding's ``MLIRError`` with its diagnostics when an operation is wrong."""

@@ -45,7 +45,7 @@ class Emitter:
         self._node: ast.AST | None = None
         self._declared: dict[str, str] = {}
         self._strings: dict[bytes, str] = {}
-        self._shared: dict[tuple, str] = {}
+        self._shared: dict[tuple[Any, ...], str] = {}
         self._counter = 0
         self.entry: Any = None  # the first block of the fragment
 
@@ -74,12 +74,21 @@ class Emitter:
 
     # --- operations --------------------------------------------------------------------------------------------
 
-    def op(self, name: str, operands: Sequence[Value], result: Type, attributes: Mapping[str, str] | None = None):
+    def op(
+        self, name: str, operands: Sequence[Value], result: Type, attributes: Mapping[str, str] | None = None
+    ) -> Value:
         """An operation of one result."""
         handles = self.builder.create(name, [o.handle for o in operands], (result.mlir,), attributes)
         return Value(handles[0], result)
 
-    def raw(self, name: str, operands: Sequence[Value], result: str, type_: Type, attributes=None) -> Value:
+    def raw(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        result: str,
+        type_: Type,
+        attributes: Mapping[str, str] | None = None,
+    ) -> Value:
         """An operation whose result has another MLIR type than its meaning here: a byte that is an f8."""
         handles = self.builder.create(name, [o.handle for o in operands], (result,), attributes)
         return Value(handles[0], type_)

@@ -155,7 +155,7 @@ class Expressions:
             return wrapped(self.emit, getattr(value.handle, name))
         return self.emit.fail(f"a {describe(value)} has no attribute `{name}`")
 
-    def _tuple(self, node: ast.Tuple) -> tuple:
+    def _tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
         return tuple(self._items(node.elts))
 
     def _list(self, node: ast.List) -> StaticList:
@@ -345,7 +345,7 @@ class Expressions:
         index = self.read(node)
         return tuple(index) if isinstance(index, tuple) else (index,)
 
-    def _item(self, items: tuple, indices: tuple[Any, ...]) -> Any:
+    def _item(self, items: tuple[Any, ...], indices: tuple[Any, ...]) -> Any:
         (index,) = indices if len(indices) == 1 else (None,)
         if not isinstance(index, int) or isinstance(index, bool):
             self.emit.mismatch("a tuple takes one constant index", "a constant integer", index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from tle_raw.adapters.mlir.edsl.types import BOOL, F32, U8, U32, Number, Type
 from tle_raw.adapters.mlir.edsl.values import Value
@@ -17,7 +17,7 @@ class Arithmetic(Protocol):
 
     def op(
         self, name: str, operands: Sequence[Value], result: Type, attributes: Mapping[str, str] | None = None
-    ) -> Any: ...
+    ) -> Value: ...
 
     def constant(self, value: bool | int | float, type_: Number | None = None) -> Value: ...
 

@@ -181,7 +181,7 @@ def _fold(emit: Emitter, symbol: str, left: Any, right: Any) -> Any:
         emit.fail(f"`{symbol}` of these constants fails: {error}", _rows(left, right))
 
 
-def _has_values(items: tuple) -> bool:
+def _has_values(items: tuple[Any, ...]) -> bool:
     return any(isinstance(i, Value) or (isinstance(i, tuple) and _has_values(i)) for i in items)
 
 
@@ -301,7 +301,8 @@ def _power(emit: Emitter, left: object, right: object, type_: Number) -> Value:
     if not type_.is_float:
         hint = "convert the base: f32(x) ** n" if isinstance(left, Value) else "shift instead: 1 << n"
         emit.fail("an integer power needs a constant exponent from 0 to 64", _rows(left, right), hint)
-    return apply(emit, "pow", (_as(emit, left, type_), _as(emit, right, type_)))
+    power: Value = apply(emit, "pow", (_as(emit, left, type_), _as(emit, right, type_)))
+    return power
 
 
 def _repeated(emit: Emitter, base: Value, exponent: int, type_: Number) -> Value:

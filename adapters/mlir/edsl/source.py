@@ -52,7 +52,7 @@ class Code:
 
     def column(self, node: ast.AST) -> int:
         """The column of a node, counted from 1 in characters."""
-        offset = node.col_offset  # type: ignore[attr-defined]
+        offset: int = node.col_offset  # type: ignore[attr-defined]
         line = self._tree_line(node.lineno)  # type: ignore[attr-defined]
         if not line.isascii():
             offset = len(line.encode()[:offset].decode(errors="replace"))

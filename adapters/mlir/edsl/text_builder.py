@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 
 class Ssa:
@@ -28,14 +28,23 @@ class Block:
 class Operation:
     __slots__ = ("attributes", "location", "name", "operands", "regions", "results", "successors")
 
-    def __init__(self, name, operands, results, attributes, regions, successors, location) -> None:
-        self.name: str = name
-        self.operands: Sequence[Ssa] = operands
-        self.results: list[Ssa] = results
-        self.attributes: Mapping[str, str] | None = attributes
-        self.regions: Sequence[list[Block]] = regions
-        self.successors: Sequence[Block] = successors
-        self.location: tuple[str, int, int] = location
+    def __init__(
+        self,
+        name: str,
+        operands: Sequence[Ssa],
+        results: list[Ssa],
+        attributes: Mapping[str, str] | None,
+        regions: Sequence[list[Block]],
+        successors: Sequence[Block],
+        location: tuple[str, int, int],
+    ) -> None:
+        self.name = name
+        self.operands = operands
+        self.results = results
+        self.attributes = attributes
+        self.regions = regions
+        self.successors = successors
+        self.location = location
 
 
 class TextBuilder:
@@ -80,7 +89,7 @@ class TextBuilder:
             yield
         block.operations[:0] = first.operations
 
-    def at_top(self):
+    def at_top(self) -> AbstractContextManager[None]:
         return self.inside(self._top)
 
     def create(

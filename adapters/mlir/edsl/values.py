@@ -46,7 +46,7 @@ class Conflict:
     other: str
 
 
-class StaticList(tuple):
+class StaticList(tuple[Any, ...]):
     """A list in the source: a tuple here, a list for a dialect's builder."""
 
     __slots__ = ()

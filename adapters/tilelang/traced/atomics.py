@@ -64,7 +64,7 @@ def _alone(tracer: Tracer) -> None:
         )
 
 
-def _element(tracer: Tracer, call: Any, update: Callable) -> core.tensor:
+def _element(tracer: Tracer, call: Any, update: Callable[..., core.tensor]) -> core.tensor:
     target = _target(tracer, call)
     order = constant(call.args[2]) if len(call.args) > 2 else 0
     value = tracer.evaluate(call.args[1])
@@ -122,7 +122,7 @@ def _min_and_return(tracer: Tracer, call: Any) -> core.tensor:
     return minimum(tracer, call)
 
 
-def _tile(tracer: Tracer, call: Any, update: Callable) -> None:
+def _tile(tracer: Tracer, call: Any, update: Callable[..., core.tensor]) -> None:
     """``T.atomic_add(global box, tile)``: the tile's elements one by one."""
     if not all(is_region(a) for a in call.args[:2]):
         raise tracer.fail("an atomic update of a tile by something else than a tile")

@@ -87,7 +87,8 @@ def _write_one(tracer: Tracer, buffer: Any, value: core.tensor, guard: core.tens
 def _alike(tracer: Tracer, a: core.tensor, b: core.tensor) -> tuple[core.tensor, core.tensor]:
     if not shape_of(a) and not shape_of(b):
         return a, b
-    return tracer.semantic.broadcast_impl_value(a, b)
+    left, right = tracer.semantic.broadcast_impl_value(a, b)
+    return left, right
 
 
 def step(tracer: Tracer, buffer: Any, index: Any) -> tuple[int | None, Any, int]:

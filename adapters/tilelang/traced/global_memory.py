@@ -148,7 +148,8 @@ def _bounds(tracer: Tracer, index: Any, value: core.tensor, extent: Any) -> core
 def _alike(tracer: Tracer, a: core.tensor, b: core.tensor) -> tuple[core.tensor, core.tensor]:
     if not shape_of(a) and not shape_of(b):
         return a, b
-    return tracer.semantic.broadcast_impl_value(a, b)
+    left, right = tracer.semantic.broadcast_impl_value(a, b)
+    return left, right
 
 
 def _check_one_writer(tracer: Tracer, buffer: Any, pointer: core.tensor, value: core.tensor) -> None:

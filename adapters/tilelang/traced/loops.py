@@ -123,7 +123,7 @@ def branch(tracer: Tracer, statement: Any, held: core.tensor) -> None:
     _put_back(tracer, memories, after)
 
 
-def _carrying(tracer: Tracer, body: Any, run: Callable[[core.tensor], None], loop: Callable) -> None:
+def _carrying(tracer: Tracer, body: Any, run: Callable[[core.tensor], None], loop: Callable[..., Any]) -> None:
     memories = _visible(tracer, body)
     before = [_value(tracer, m) for m in memories]
 

@@ -92,7 +92,8 @@ def size_of(memref_type: Any) -> int:
     shaped = ir.ShapedType(memref_type)
     element = shaped.element_type
     width = 64 if isinstance(element, ir.IndexType) or str(element) == "!llvm.ptr" else element.width
-    return math.prod(shaped.shape) * max(1, width // 8)
+    size: int = math.prod(shaped.shape) * max(1, width // 8)
+    return size
 
 
 def _walk(operation: Any) -> Iterator[Any]:

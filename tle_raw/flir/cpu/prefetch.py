@@ -255,7 +255,8 @@ def _bytes_of(op: Any) -> int:
     kind = op.results[0].type if len(op.results) else op.operands[0].type
     if not isinstance(kind, mlir().VectorType):
         return 0
-    return kind.shape[0] * (build.element_bytes(kind.element_type) or 0)
+    elements: int = kind.shape[0]
+    return elements * (build.element_bytes(kind.element_type) or 0)
 
 
 def _index_of(loop: Any) -> Any:

@@ -209,7 +209,8 @@ def _map(compiled: CompiledFragment, values: Mapping[str, Any]) -> Any:
 def _worker() -> _Worker:
     if not hasattr(_WORKERS, "worker"):
         _WORKERS.worker = _Worker()
-    return _WORKERS.worker
+    worker: _Worker = _WORKERS.worker
+    return worker
 
 
 def _address(compiled: CompiledFragment, entry: str) -> int:

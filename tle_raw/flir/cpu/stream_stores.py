@@ -99,7 +99,8 @@ def _bytes_of(store: Any) -> int:
     kind = store.operands[0].type
     if not isinstance(kind, mlir().VectorType):
         return 0
-    return math.prod(kind.shape) * (build.element_bytes(kind.element_type) or 0)
+    elements: int = math.prod(kind.shape)
+    return elements * (build.element_bytes(kind.element_type) or 0)
 
 
 def _flag(entry: Any) -> Any:

@@ -7,6 +7,8 @@ from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.mlir.text import OPERATION, block_ids, read_operation
 
+# The lines of a buffer's first load and last store.
+Touched = tuple[int | None, int | None]
 _ADDRESS = ("tti.experimental_memdesc_to_i32", "tti.experimental_memdesc_to_i64")
 
 
@@ -56,8 +58,8 @@ def _address_buffers(lines: list[str]) -> dict[str, str]:
     return buffers
 
 
-def _first_load_and_last_store(lines: list[str], blocks: list[int]) -> dict[tuple[str, int], tuple]:
-    touched: dict[tuple[str, int], tuple[int | None, int | None]] = {}
+def _first_load_and_last_store(lines: list[str], blocks: list[int]) -> dict[tuple[str, int], Touched]:
+    touched: dict[tuple[str, int], Touched] = {}
     for number, line in enumerate(lines):
         text = line.strip().partition(" = ")[2] or line.strip()
         words = text.split()

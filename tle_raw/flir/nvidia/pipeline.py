@@ -59,7 +59,7 @@ from tle_raw.regions import traced_regions
 from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
-Stage = Callable[[Any, dict], Any]
+Stage = Callable[[Any, dict[str, Any]], Any]
 MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
 SPELLING = spelling_of((MAJOR, MINOR))
 # Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.

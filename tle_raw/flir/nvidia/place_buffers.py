@@ -60,7 +60,15 @@ def place_buffers(regions: list[Region], uses: Callable[[str], int]) -> list[Pla
     return placements
 
 
-def _place(port: Port, number: int, region: Region, placement: Placement, buffers, taken, uses) -> None:
+def _place(
+    port: Port,
+    number: int,
+    region: Region,
+    placement: Placement,
+    buffers: list[Buffer],
+    taken: dict[str, bool],
+    uses: Callable[[str], int],
+) -> None:
     value, writes = port.operation.operands[0], region.writes(port)
     reusable = None
     if not region.opens_new(port):

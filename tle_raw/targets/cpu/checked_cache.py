@@ -58,9 +58,10 @@ class _Checked:
 
     def get_group(self, filename: str) -> dict[str, str] | None:
         if not self.kernel:
-            return super().get_group(filename)  # type: ignore[misc]
+            unchecked: dict[str, str] | None = super().get_group(filename)  # type: ignore[misc]
+            return unchecked
         try:
-            group = super().get_group(filename)  # type: ignore[misc]
+            group: dict[str, str] | None = super().get_group(filename)  # type: ignore[misc]
             if group and _digests(self.kernel, group) == self._kept(filename):
                 return group
         except Exception:

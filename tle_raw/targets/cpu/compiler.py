@@ -23,7 +23,7 @@ class CpuBackend(BaseBackend):
     @staticmethod
     def supports_target(target: GPUTarget) -> bool:
         # Forks with a CPU backend of their own ask for warps of another size.
-        return target.backend == "cpu" and target.warp_size == WARP_SIZE
+        return bool(target.backend == "cpu" and target.warp_size == WARP_SIZE)
 
     def hash(self) -> str:
         """What makes code besides the source and the options: this package, the tools, the CPU."""

@@ -80,7 +80,8 @@ def is_index(type_: Type) -> bool:
 
 def bits(type_: Type) -> int:
     """Width of an integer or float type."""
-    return type_.width
+    width: int = type_.width
+    return width
 
 
 def binary(name: str, a: Value, b: Value) -> Value:

@@ -161,7 +161,7 @@ def _is_broadcast(result: Any) -> bool:
 
 def _is_repeated(op: Any, sink: Any) -> bool:
     """Whether the sink runs more often than the definition: it stands in a loop that the definition is outside of."""
-    return op.block != sink.block
+    return bool(op.block != sink.block)
 
 
 def _must_load_now(op: Any, sinks: set[Any], order: dict[Any, int], writes: list[int]) -> bool:
@@ -193,4 +193,4 @@ def _writes_memory(op: Any) -> bool:
         return True
     if op.name in ("tt.extern_elementwise", "tt.elementwise_inline_asm"):
         return "pure" in op.attributes and not op.attributes["pure"].value
-    return op.name == "tt.call"
+    return bool(op.name == "tt.call")

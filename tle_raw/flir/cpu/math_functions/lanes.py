@@ -240,7 +240,8 @@ def select(mask: Lanes, yes: Operand, no: Operand) -> Lanes:
 def fma(a: Lanes, b: Operand, c: Operand) -> Lanes:
     """``a * b + c``: rounded once where the target has the instruction, twice elsewhere."""
     if not a.fused:
-        return a * b + c
+        twice: Lanes = a * b + c
+        return twice
     return Lanes(math.FmaOp(a.value, a.operand(b), a.operand(c)).result, a.fused)
 
 
