@@ -36,6 +36,7 @@ class Row:
 
     @property
     def differs(self) -> bool:
+        """Whether the row shows a difference."""
         return self.expected != self.got
 
 

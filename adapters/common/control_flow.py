@@ -243,4 +243,5 @@ def _tensor(array: Any, element: core.dtype) -> core.tensor:
 
 
 def flow_of(semantic: Any) -> Flow:
+    """How this trace writes control flow: as scf operations, or, in Triton's interpreter, as Python's own."""
     return InterpretedFlow() if type(semantic.builder).__name__ == "InterpreterBuilder" else CompiledFlow()

@@ -26,6 +26,7 @@ class TestedPackage:
 
     @property
     def hint(self) -> str:
+        """What to type to get a version within the range."""
         return f"pip install '{self.range}'"
 
     def installed_version(self) -> str:

@@ -40,18 +40,23 @@ class TranslatedDialect:
         return replace(found, dialect=self.name)
 
     def files(self, source: Source) -> tuple[Path, ...]:
+        """The files that the source reads, as the base's adapter names them."""
         return self._base().files(source)
 
     def compiler_identity(self) -> str:
+        """Which compiler the base would run."""
         return self._base().compiler_identity()
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        """Device code of the translated source, by the base's adapter; its errors are the base's."""
         return self._base().compile(source, bound, target)
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> Any:
+        """The source as a kernel of its own, with the options of ``as_kernel``."""
         return self._base().as_launched_kernel_of(self, declaration, source, options)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
+        """The function that an author has to write, in the base's language."""
         return self._base().prototype(source, signature)
 
     def _base(self) -> BaseAdapter:

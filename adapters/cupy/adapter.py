@@ -33,10 +33,12 @@ class CupyAdapter(TranslatedDialect):
         return declaration_of(declaration)
 
     def read(self, declaration: Declaration) -> Source:
+        """The source as CUDA reads it; CuPy's version is one of its settings, for its headers are compiled in."""
         source = super().read(declaration)
         return replace(source, settings=(*source.settings, ("cupy", version())))
 
     def translated(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """CuPy's options as the cuda dialect's."""
         return _as_cupy_compiles(options)
 
 

@@ -68,6 +68,12 @@ class CutileAdapter:
         return replace(declaration, name=function.__name__, place=objects.object_place(function))
 
     def read(self, declaration: Declaration) -> Source:
+        """Read a declaration.
+
+        Raises
+        ------
+        FragmentSourceError : it is no Python function.
+        """
         if declaration.wrapped is None:
             raise FragmentSourceError(
                 "a cuTile fragment is a Python function, not a file",
@@ -89,11 +95,13 @@ class CutileAdapter:
         return ()
 
     def compiler_identity(self) -> str:
+        """cuTile's version: it types the function."""
         return f"cuTile {installed_version()}"
 
     def bind(
         self, source: Source, arguments: Sequence[Any], keywords: Mapping[str, Any]
     ) -> tuple[BoundSignature, dict[str, Any]]:
+        """Bind one call by its arguments' types; the values are those that ``trace`` takes."""
         from tle_raw.adapters.cutile.arguments import CallArguments, plain  # brings Triton, which adapters load without
 
         reading: Reading = source.data
@@ -108,6 +116,7 @@ class CutileAdapter:
         return BoundSignature(source.name, tuple(found.bound)), {"call": values}
 
     def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
+        """Write the region's operations where the kernel's builder stands; its results, in the signature's order."""
         from tle_raw.adapters.cutile.traced import trace_region  # brings Triton, which adapters load without
 
         reading: Reading = source.data
@@ -118,12 +127,14 @@ class CutileAdapter:
         return trace_region(typed, call.flat, call.multiples, call.given, reading.options, source.place, semantic)
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
+        """Nothing can be compiled by itself here: raises DialectError."""
         raise DialectError(
             f"the region `{source.name}` is traced into its kernel: there is nothing to compile alone",
             hint="compile the kernel that calls it",
         )
 
     def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:
+        """The cuTile kernel as a kernel of its own."""
         return make_whole_kernel(self, source.data.declaration, source)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:

@@ -99,6 +99,7 @@ class NumbaAdapter:
         return ()
 
     def compiler_identity(self) -> str:
+        """The versions of Numba's CUDA target and of llvmlite."""
         return f"Numba's CUDA target {PACKAGE.installed_version()}, {llvmlite_identity()}"
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
@@ -109,6 +110,7 @@ class NumbaAdapter:
         return replace(output, seconds=time.perf_counter() - start)
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> ArrayKernel:
+        """The function as a kernel of its own, which takes arrays as Numba does."""
         is_kernel = source.signature is not None and source.signature.result is None
         return ArrayKernel(make_whole_kernel(self, declaration, source, options, is_kernel), source)
 

@@ -32,6 +32,7 @@ class PycudaAdapter(TranslatedDialect):
         return super().as_launched_kernel(declaration, source, options)
 
     def translated(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """PyCUDA's options as the cuda dialect's."""
         return _wrapped(options)
 
 

@@ -63,6 +63,12 @@ class TileLangAdapter:
         )
 
     def read(self, declaration: Declaration) -> Source:
+        """Read a declaration.
+
+        Raises
+        ------
+        FragmentSourceError : it is no PrimFunc.
+        """
         if declaration.wrapped is None:
             raise FragmentSourceError(
                 "a TileLang fragment is a PrimFunc, not a file",
@@ -103,6 +109,12 @@ class TileLangAdapter:
             return f"TileLang {installed_version()}"
 
     def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
+        """Write the region's operations where the kernel's builder stands; its results, in the signature's order.
+
+        Raises
+        ------
+        UntraceableError : something stands in the way; the error names it and its line.
+        """
         from tle_raw.adapters.tilelang.traced import trace_region  # brings Triton, which adapters load without
 
         reading = source.data
@@ -120,6 +132,12 @@ class TileLangAdapter:
         return compile_linked(source, bound, target, source.data.linkable)
 
     def descriptors(self, source: Source, arguments: Sequence[Any], target: Target) -> Any:
+        """The TMA descriptors of one call's arrays, for ``target``.
+
+        Raises
+        ------
+        DialectError : the fragment was declared without ``tma=True``.
+        """
         reading = source.data
         if not reading.options.tma:
             raise DialectError(
@@ -128,14 +146,17 @@ class TileLangAdapter:
         return reading.descriptors.make(arguments, target)
 
     def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:
+        """The PrimFunc as a kernel of its own."""
         return make_whole_kernel(self, source)
 
     def can_port(self, text: str) -> bool:
+        """Whether a file's text is a TileLang script."""
         from tle_raw.adapters.tilelang.port.port_script import is_tilelang_script  # for `tle-raw port` only
 
         return is_tilelang_script(text)
 
     def port(self, request: PortRequest) -> Iterator[Answer]:
+        """What ``tle-raw port`` finds out about a script, piece by piece."""
         from tle_raw.adapters.tilelang.port.port_script import port_script  # for `tle-raw port` only
 
         return port_script(request)

@@ -56,6 +56,7 @@ class Pass:
 
     @property
     def can_be_shown(self) -> bool:
+        """Whether ``knobs.print_after`` takes it."""
         return self.kind == REWRITES and self.stage != FRAGMENT_STAGE
 
 

@@ -77,10 +77,12 @@ class BoundSignature:
 
     @property
     def tiles(self) -> tuple[BoundParameter, ...]:
+        """The parameters that are tiles, in order."""
         return tuple(p for p in self.parameters if p.kind == TILE)
 
     @property
     def is_elementwise(self) -> bool:
+        """Whether the function is applied to each element, in registers."""
         return any(p.kind == ELEMENT for p in self.parameters)
 
     @property

@@ -36,6 +36,7 @@ class DType:
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is an integer; a bool is ``i1``, and one."""
         return self.name[0] in "iu"
 
     @property

@@ -145,10 +145,12 @@ class Fragment(ConstexprFunction):
 
     @property
     def name(self) -> str:
+        """The name by which it was declared."""
         return self._declaration.name
 
     @property
     def dialect(self) -> str:
+        """The dialect's name, such as ``cuda``."""
         return self._adapter.name
 
     @property
@@ -325,6 +327,7 @@ class Fragment(ConstexprFunction):
 
     @property
     def has_key(self) -> bool:
+        """Whether its part of the kernels' cache keys is made already."""
         return self._key is not None
 
     def is_stale(self) -> bool:

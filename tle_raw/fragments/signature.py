@@ -213,18 +213,22 @@ class Signature:
 
     @property
     def is_elementwise(self) -> bool:
+        """Whether the function is applied to each element, in registers."""
         return any(isinstance(p.type, Element) for p in self.parameters)
 
     @property
     def has_tiles(self) -> bool:
+        """Whether any parameter is a tile."""
         return any(isinstance(p.type, Tile) for p in self.parameters)
 
     @property
     def passed(self) -> tuple[Parameter, ...]:
+        """The parameters that a call passes: all but ``Out``."""
         return tuple(p for p in self.parameters if p.is_passed)
 
     @property
     def returned(self) -> tuple[Parameter, ...]:
+        """The parameters that a call returns: ``Out`` and ``InOut``, in order."""
         return tuple(p for p in self.parameters if p.is_returned)
 
     def __str__(self) -> str:

@@ -32,6 +32,7 @@ class HostAsm:
     visible: tuple[str, ...]
 
     def function(self, name: str) -> HostFunction | None:
+        """The function of that name, or None."""
         return next((function for function in self.functions if function.name == name), None)
 
 

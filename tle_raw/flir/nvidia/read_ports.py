@@ -33,6 +33,7 @@ class Region:
 
     @property
     def is_element(self) -> bool:
+        """Whether the fragment is applied to each element."""
         return self.call.operation.attribute("symbol") == ports.ELEMENT
 
     def opens_new(self, port: Port) -> bool:
@@ -40,6 +41,7 @@ class Region:
         return port.operation.attribute("symbol").startswith(ports.NEW)
 
     def writes(self, port: Port) -> bool:
+        """Whether the region may write the port's tile."""
         return self.record.bound.parameters[port.parameter].effect != "In"
 
 
