@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from triton.language import core
 
+from tle_raw.triton_types import Builder, Semantic
+
 Values = list[core.tensor]
 Combine = Callable[[Values, Values], Values]
 
@@ -166,7 +168,7 @@ def _check_same(tracer: Any, before: Values, after: Values) -> None:
             raise tracer.fail(f"a value that is {a.type} before and {b.type} after")
 
 
-def _back(builder: Any, place: Any, location: Any) -> None:
+def _back(builder: Builder, place: Any, location: Any) -> None:
     builder.restore_insertion_point(place)
     builder.set_loc(location)
 
@@ -242,6 +244,6 @@ def _tensor(array: Any, element: core.dtype) -> core.tensor:
     return core.tensor(TensorHandle(array, element), core.block_type(element, list(array.shape)))
 
 
-def flow_of(semantic: Any) -> Flow:
+def flow_of(semantic: Semantic) -> Flow:
     """How this trace writes control flow: as scf operations, or, in Triton's interpreter, as Python's own."""
     return InterpretedFlow() if type(semantic.builder).__name__ == "InterpreterBuilder" else CompiledFlow()

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import triton
 from triton.language import core
 
 from tle_raw.regions.shapes import shape_of
+from tle_raw.triton_types import Semantic
 
 _FAILS = tuple(int(v) for v in triton.__version__.split(".")[:2]) < (3, 9)
 
 
-def gather(semantic: Any, value: core.tensor, at: core.tensor, axis: int) -> core.tensor:
+def gather(semantic: Semantic, value: core.tensor, at: core.tensor, axis: int) -> core.tensor:
     """The elements of ``value`` along ``axis`` at the indices ``at``; the other dims are equal."""
     sizes, wanted = shape_of(value), shape_of(at)
     rows = math.prod(wanted) // wanted[axis]
@@ -30,7 +30,7 @@ def gather(semantic: Any, value: core.tensor, at: core.tensor, axis: int) -> cor
     return semantic.reshape(semantic.gather(flat_value, flat_at, 0), list(wanted), False)
 
 
-def _flat_index(semantic: Any, at: core.tensor, axis: int, sizes: Sequence[int]) -> core.tensor:
+def _flat_index(semantic: Semantic, at: core.tensor, axis: int, sizes: Sequence[int]) -> core.tensor:
     """The index in row-major order of what ``at`` names along the axis."""
     element, rank = at.type.scalar, len(sizes)
     strides = [math.prod(sizes[d + 1 :]) for d in range(rank)]

@@ -23,6 +23,7 @@ from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.target import Target
+from tle_raw.triton_types import Semantic
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class CutileAdapter:
         )
         return BoundSignature(source.name, tuple(found.bound)), {"call": values}
 
-    def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
+    def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Semantic) -> list[Any]:
         """Write the region's operations where the kernel's builder stands; its results, in the signature's order."""
         from tle_raw.adapters.cutile.traced import trace_region  # brings Triton, which adapters load without
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tle_raw.adapters.cutile.ir_types import Block
 from tle_raw.regions.notes import note
 
 OF_ACCESSES = ("latency", "allow_tma")
 OF_KERNELS = ("num_ctas", "occupancy", "num_worker_warps")
 
 
-def note_dropped_hints(block: Any) -> None:
+def note_dropped_hints(block: Block) -> None:
     """Of loads and stores, in all blocks."""
     given: dict[str, None] = {}
     for op in block.traverse():

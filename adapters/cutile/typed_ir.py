@@ -14,6 +14,7 @@ from typing import Any
 
 from tle_raw.adapters.cutile.argument_types import ArgumentType, ArrayListType, ArrayType, ConstantType, TupleType
 from tle_raw.adapters.cutile.installed import load_cutile
+from tle_raw.adapters.cutile.ir_types import Block, Variable
 from tle_raw.adapters.cutile.places import refused
 from tle_raw.errors import TLEError
 
@@ -27,7 +28,7 @@ class TypedFunction:
     ``result`` is cuTile's variable of what the function returns, by which tuples are put together again.
     """
 
-    block: Any
+    block: Block
     parameters: tuple[Any, ...]
     result: Any
 
@@ -77,7 +78,7 @@ def _type_function(function: FunctionType, arguments: Mapping[str, ArgumentType]
     return TypedFunction(block, block.params, result)
 
 
-def _define(variable: Any, argument: ArgumentType) -> list[tuple[tuple[Any, ...], Any]]:
+def _define(variable: Variable, argument: ArgumentType) -> list[tuple[tuple[Any, ...], Any]]:
     """Give a parameter its type; the flat variables that it consists of, and what cuTile's analysis knows of them."""
     import cuda.tile as ct
     from cuda.tile._ir.aggregate_support import flatten_block_parameters
@@ -152,7 +153,7 @@ def _end_operation() -> Any:
     return EndOfFragment
 
 
-def _run_passes(block: Any, constraints: Sequence[Any]) -> None:
+def _run_passes(block: Block, constraints: Sequence[Any]) -> None:
     """cuTile's own pipeline, but for what only its bytecode needs, and for its motion of loop invariants: Triton has
     one, and cuTile's (1.7.0) moves a loop out of the loop whose index is in its bounds.
     """
@@ -174,7 +175,7 @@ def _run_passes(block: Any, constraints: Sequence[Any]) -> None:
     dead_code_elimination_pass(block)
 
 
-def _lower_returns(block: Any) -> None:
+def _lower_returns(block: Block) -> None:
     """From 1.7 on a ``return`` may stand in a loop over a range; 1.6 refuses one there by itself."""
     try:
         from cuda.tile._passes.for_loop_return import lower_for_with_return

@@ -25,6 +25,7 @@ from tle_raw.fragments.signature import Signature
 from tle_raw.identity import digest
 from tle_raw.porting import Answer, PortRequest
 from tle_raw.target import Target
+from tle_raw.triton_types import Semantic
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class TileLangAdapter:
         except ToolchainError:
             return f"TileLang {installed_version()}"
 
-    def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> list[Any]:
+    def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Semantic) -> list[Any]:
         """Write the region's operations where the kernel's builder stands; its results, in the signature's order.
 
         Raises

@@ -8,6 +8,7 @@ from typing import Any
 from tle_raw.adapters.tilelang.dtypes import dtype_of
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.regions import constant, strides_of
+from tle_raw.adapters.tilelang.tir_types import Buffer, Expression, Node
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, ShapeError
 from tle_raw.fragments.dtypes import parse_dtype
 
@@ -53,7 +54,7 @@ def untouched(program: Program) -> frozenset[str]:
 
     named: set[Any] = set()
 
-    def visit(node: Any) -> None:
+    def visit(node: Node) -> None:
         if type(node).__name__ in ("BufferLoad", "BufferStore"):
             named.add(node.buffer.data)
         elif type(node).__name__ == "Var":
@@ -74,7 +75,7 @@ def _known(program: Program, given: Mapping[str, Any], sizes: Mapping[str, int])
     return known | {v: given[n] for n, v in program.scalars.items() if isinstance(given.get(n), int)}
 
 
-def _bind_open(program: Program, buffer: Any, array: Any, found: dict[str, int]) -> None:
+def _bind_open(program: Program, buffer: Buffer, array: Any, found: dict[str, int]) -> None:
     """A size or a stride that is a variable takes the array's own."""
     shape, strides = _shape(program, buffer, array)
     for expression, value in zip((*buffer.shape, *buffer.strides), (*shape, *strides)):
@@ -83,7 +84,7 @@ def _bind_open(program: Program, buffer: Any, array: Any, found: dict[str, int])
             found.setdefault(name, value)
 
 
-def _check_array(program: Program, name: str, buffer: Any, array: Any, known: Mapping[Any, int]) -> None:
+def _check_array(program: Program, name: str, buffer: Buffer, array: Any, known: Mapping[Any, int]) -> None:
     expected, got = dtype_of(buffer.dtype), _dtype(array)
     if expected != got:
         raise ArgumentTypeError(
@@ -99,7 +100,7 @@ def _check_array(program: Program, name: str, buffer: Any, array: Any, known: Ma
         raise ShapeError(f"the array for `{name}` does not fit its buffer", table=rows).at(fragment=program.name)
 
 
-def _shape(program: Program, buffer: Any, array: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _shape(program: Program, buffer: Buffer, array: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shape and strides in elements."""
     if not hasattr(array, "shape") or not hasattr(array, "dtype"):
         raise ArgumentTypeError(
@@ -121,7 +122,7 @@ def _dtype(array: Any) -> Any:
     return parse_dtype(str(array.dtype).removeprefix("torch."))
 
 
-def _value(expression: Any, known: Mapping[Any, int]) -> int:
+def _value(expression: Expression, known: Mapping[Any, int]) -> int:
     from tvm import arith
     from tvm.tirx.stmt_functor import substitute
 

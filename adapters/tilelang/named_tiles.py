@@ -12,6 +12,7 @@ from typing import Any
 from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.regions import constant, is_parallel, linear_form, region_of, uses
+from tle_raw.adapters.tilelang.tir_types import Buffer, Node
 from tle_raw.errors import Place, Row, SignatureError
 from tle_raw.fragments.signature import IN, INOUT, OUT
 
@@ -24,7 +25,7 @@ class NamedTile:
     """
 
     name: str
-    buffer: Any
+    buffer: Buffer
     origin: tuple[Any, ...]
     extents: tuple[int, ...]
     effect: str
@@ -60,14 +61,14 @@ class _Touch:
 class _Search:
     """Walks the body and notes every touch of one buffer."""
 
-    buffer: Any
+    buffer: Buffer
     serial: list[Any] = field(default_factory=list)
     parallel: list[Any] = field(default_factory=list)
     found: list[_Touch] = field(default_factory=list)
     place: Place | None = None
     branches: int = 0
 
-    def visit(self, node: Any) -> None:
+    def visit(self, node: Node) -> None:
         kind = type(node).__name__
         self.place = (place_of(node) if kind in ("For", "Evaluate", "BufferStore", "Bind") else None) or self.place
         if kind == "SeqStmt":
@@ -119,7 +120,7 @@ class _Search:
             if not any(load.same_as(r) for r in in_regions):
                 self.touch(load.buffer, load.indices, writes=False)
 
-    def is_it(self, buffer: Any) -> bool:
+    def is_it(self, buffer: Buffer) -> bool:
         """Whether a buffer is the one looked for; a view of its memory is not, and has no place in a tile."""
         if buffer.same_as(self.buffer):
             return True
@@ -130,7 +131,7 @@ class _Search:
             ).at(source=self.place)
         return False
 
-    def touch(self, buffer: Any, indices: Sequence[Any], writes: bool) -> None:
+    def touch(self, buffer: Buffer, indices: Sequence[Any], writes: bool) -> None:
         """An element in a parallel nest: all of its iterations together touch a box."""
         if not self.is_it(buffer):
             return

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import linecache
 from pathlib import Path
-from typing import Any
 
 from tle_raw.adapters.tilelang.installed import load_tilelang
+from tle_raw.adapters.tilelang.tir_types import Node
 from tle_raw.errors import Place
 
 
-def place_of(statement: Any) -> Place | None:
+def place_of(statement: Node) -> Place | None:
     """None for what TileLang made itself: a macro of its own, a node of the launch."""
     tilelang = load_tilelang()
     span = tilelang.ir.get_stmt_span(statement)

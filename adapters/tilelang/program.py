@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.adapters.tilelang.places import place_of
+from tle_raw.adapters.tilelang.tir_types import Expression, Node, PrimFunc, Variable
 from tle_raw.errors import FragmentSourceError, Row, UnsupportedFeatureError
 
 _FOREIGN = {
@@ -23,7 +24,7 @@ class Axis:
 
     name: str
     tag: str
-    variable: Any
+    variable: Variable
     extent: Any
 
 
@@ -42,7 +43,7 @@ class Program:
     """
 
     name: str
-    prim_func: Any
+    prim_func: PrimFunc
     order: tuple[str, ...]
     buffers: dict[str, Any]
     scalars: dict[str, Any]
@@ -54,7 +55,7 @@ class Program:
     annotations: dict[str, Any]
 
 
-def read_program(prim_func: Any) -> Program:
+def read_program(prim_func: PrimFunc) -> Program:
     """Take a PrimFunc apart.
 
     Raises
@@ -102,7 +103,7 @@ def _dims(buffers: Any, scalars: Any) -> dict[str, Any]:
     return found
 
 
-def variables_of(expression: Any) -> list[Any]:
+def variables_of(expression: Expression) -> list[Any]:
     """The variables that an expression reads."""
     from tvm.tirx import Var
     from tvm.tirx.stmt_functor import post_order_visit
@@ -114,7 +115,7 @@ def variables_of(expression: Any) -> list[Any]:
     return found
 
 
-def _check_kernels(prim_func: Any) -> None:
+def _check_kernels(prim_func: PrimFunc) -> None:
     kernels = kernels_of(prim_func.body)
     if not kernels:
         raise FragmentSourceError(
@@ -138,7 +139,7 @@ def kernels_of(body: Any) -> list[Any]:
     return [node for node in _nodes(body) if _tag(node) == BLOCK_TAGS[0]]
 
 
-def _check_hardware(prim_func: Any) -> None:
+def _check_hardware(prim_func: PrimFunc) -> None:
     """Operations of other makers' processors have no meaning on any target of ours."""
     for node in _nodes(prim_func.body):
         if not hasattr(node, "value") or type(node).__name__ not in ("Evaluate", "BufferStore", "Bind"):
@@ -162,7 +163,7 @@ def _nodes(body: Any) -> list[Any]:
     return found
 
 
-def _tag(node: Any) -> str:
+def _tag(node: Node) -> str:
     if type(node).__name__ != "For" or node.thread_binding is None:
         return ""
     return str(node.thread_binding.thread_tag)
@@ -200,15 +201,15 @@ def _only_kernel(sequence: Any, inside: bool) -> Any:
     raise _host_code(outside) if not inside else FragmentSourceError("the body of T.Kernel cannot be found")
 
 
-def _is_thread_index(statement: Any) -> bool:
+def _is_thread_index(statement: Node) -> bool:
     return type(statement).__name__ == "Bind" and is_call(statement.value, "tl.launch_thread_idx")
 
 
-def is_call(expression: Any, name: str) -> bool:
+def is_call(expression: Expression, name: str) -> bool:
     return type(expression).__name__ == "Call" and str(getattr(expression.op, "name", "")) == name
 
 
-def _host_code(statement: Any) -> UnsupportedFeatureError:
+def _host_code(statement: Node) -> UnsupportedFeatureError:
     error = UnsupportedFeatureError(
         f"the PrimFunc holds code for the host ({type(statement).__name__}) beside its T.Kernel",
         hint="compute it before the launch and pass it as a scalar",
@@ -217,7 +218,7 @@ def _host_code(statement: Any) -> UnsupportedFeatureError:
     return error
 
 
-def statements(node: Any) -> Iterator[Any]:
+def statements(node: Node) -> Iterator[Any]:
     """The statements of a sequence, flat."""
     if type(node).__name__ == "SeqStmt":
         for inner in node.seq:

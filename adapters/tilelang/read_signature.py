@@ -10,6 +10,7 @@ from tle_raw.adapters.tilelang.linked.descriptors import DESCRIPTORS
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.program import Program, is_call
 from tle_raw.adapters.tilelang.regions import constant, is_global
+from tle_raw.adapters.tilelang.tir_types import Node, Variable
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.fragments.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature, Tile
@@ -46,7 +47,7 @@ def read_signature(
     return Signature(program.name, tuple(parameters))
 
 
-def _scalar(name: str, variable: Any) -> Scalar | Pointer:
+def _scalar(name: str, variable: Variable) -> Scalar | Pointer:
     if str(variable.dtype) == "handle":
         raise SignatureError(
             f"the parameter `{name}` is a bare pointer: nothing says what it points to",
@@ -80,7 +81,7 @@ def written_memory(body: Any) -> list[Any]:
 
     found: list[Any] = []
 
-    def visit(node: Any) -> None:
+    def visit(node: Node) -> None:
         kind = type(node).__name__
         if kind == "BufferStore" and is_global(node.buffer):
             found.append(node.buffer.data)

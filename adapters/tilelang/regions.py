@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.adapters.tilelang.program import is_call, variables_of
+from tle_raw.adapters.tilelang.tir_types import Buffer, Call, Expression, Node
 
 PARALLEL, VECTORIZED, UNROLLED = 1, 2, 3  # ForKind
 
@@ -15,38 +16,38 @@ PARALLEL, VECTORIZED, UNROLLED = 1, 2, 3  # ForKind
 class Region:
     """A box of a buffer: where it starts and how far it goes along each dim."""
 
-    buffer: Any
+    buffer: Buffer
     origin: tuple[Any, ...]
     extents: tuple[Any, ...]
 
 
-def region_of(call: Any) -> Region:
+def region_of(call: Call) -> Region:
     """The operand of a tile operation."""
     load = call.args[0]
     return Region(load.buffer, tuple(load.indices), tuple(call.args[2:]))
 
 
-def is_region(expression: Any) -> bool:
+def is_region(expression: Expression) -> bool:
     return is_call(expression, "tl.region")
 
 
-def is_global(buffer: Any) -> bool:
+def is_global(buffer: Buffer) -> bool:
     return str(buffer.scope()) in ("global", "")
 
 
-def constant(expression: Any) -> int | None:
+def constant(expression: Expression | int) -> int | None:
     """The integer that an expression is, or None."""
     if isinstance(expression, int):
         return expression
     return int(expression.value) if type(expression).__name__ == "IntImm" else None
 
 
-def uses(expression: Any, variables: Sequence[Any]) -> bool:
+def uses(expression: Expression, variables: Sequence[Any]) -> bool:
     found = variables_of(expression)
     return any(v.same_as(w) for v in found for w in variables)
 
 
-def linear_form(expression: Any, variables: Sequence[Any]) -> tuple[dict[Any, Any], Any] | None:
+def linear_form(expression: Expression, variables: Sequence[Any]) -> tuple[dict[Any, Any], Any] | None:
     """``expression`` as factors of ``variables`` plus a rest that holds none of them; None where it is no such sum."""
     from tvm import arith
 
@@ -61,18 +62,18 @@ def linear_form(expression: Any, variables: Sequence[Any]) -> tuple[dict[Any, An
     return dict(zip(used, parts[:-1])), parts[-1]
 
 
-def nest_of(loop: Any) -> Iterator[Any]:
+def nest_of(loop: Node) -> Iterator[Any]:
     """The parallel loops that begin with this one, as far as they are perfectly nested."""
     while type(loop).__name__ == "For" and is_parallel(loop):
         yield loop
         loop = loop.body
 
 
-def is_parallel(loop: Any) -> bool:
+def is_parallel(loop: Node) -> bool:
     return int(loop.kind) in (PARALLEL, VECTORIZED) and loop.thread_binding is None
 
 
-def strides_of(buffer: Any) -> list[Any]:
+def strides_of(buffer: Buffer) -> list[Any]:
     """A buffer's strides in elements, integers or expressions; row-major where the buffer states none."""
     if len(buffer.strides):
         return list(buffer.strides)

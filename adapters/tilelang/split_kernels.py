@@ -6,9 +6,10 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.program import kernels_of
 from tle_raw.adapters.tilelang.regions import is_global
+from tle_raw.adapters.tilelang.tir_types import PrimFunc
 
 
-def split_kernels(prim_func: Any) -> list[Any]:
+def split_kernels(prim_func: PrimFunc) -> list[Any]:
     """PrimFuncs to be launched one after the other; the PrimFunc itself where it has one and no memory of its own.
 
     Their parameters are the PrimFunc's, and behind these the global memory that it makes for itself: what one launch
@@ -25,7 +26,7 @@ def split_kernels(prim_func: Any) -> list[Any]:
     ]
 
 
-def _with_its_memory(prim_func: Any) -> Any:
+def _with_its_memory(prim_func: PrimFunc) -> Any:
     """Global buffers that the root block allocates become parameters."""
     from tvm.tirx import PrimFunc, SBlock, SBlockRealize, Var
 

@@ -37,7 +37,7 @@ HELPERS = {
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
     "NVIDIA: how modules are read": {"nvidia.parse_module"},
     "CPU: the calls of its passes": {"cpu.lower_to_llvm"},
-    "CPU: MLIR's bindings": {"cpu.bindings"},
+    "CPU: MLIR's bindings": {"cpu.bindings", "cpu.mlir_values"},
     "CPU: what runs beside a kernel": {"cpu.alone", "cpu.region_failure", "cpu.run_fragment"},
     "CPU: what convert writes calls of": {"cpu.libdevice"},
 }

@@ -19,12 +19,13 @@ from tle_raw.linker.llvm.written_parameters import written_parameters
 from tle_raw.regions.ports import RegionRecord
 from tle_raw.target import Target
 from tle_raw.targets.current import current_target
+from tle_raw.triton_types import Semantic
 
 EFFECTS_TARGET = Target("cuda", 90)
 TEAM_MACRO = "TLE_RAW_TEAM"
 
 
-def emit_effects(fragment: Fragment, record: RegionRecord, values: dict[str, Any], semantic: Any) -> RegionRecord:
+def emit_effects(fragment: Fragment, record: RegionRecord, values: dict[str, Any], semantic: Semantic) -> RegionRecord:
     """Write a load for each pointer, and a store where the fragment writes; what is left of the region has none.
 
     A result that depended on a pointer in the IR would make a store to a place that it names look like one to it.
@@ -64,7 +65,7 @@ def _is_only_read(parameter: BoundParameter, written: bool) -> bool:
     return parameter.kind == POINTER and parameter.effect == "In" and not written
 
 
-def _touch(pointer: Any, written: bool, semantic: Any) -> None:
+def _touch(pointer: Any, written: bool, semantic: Semantic) -> None:
     if not isinstance(pointer, core.tensor):
         return  # a null pointer
     value = core.load(pointer, _semantic=semantic)

@@ -13,9 +13,10 @@ from tle_raw.fragments.dtypes import DType
 from tle_raw.regions import ports, small_floats
 from tle_raw.regions.ports import RegionRecord
 from tle_raw.regions.values import to_handle_type
+from tle_raw.triton_types import Semantic
 
 
-def emit_region(record: RegionRecord, values: dict[str, Any], semantic: Any) -> list[core.tensor]:
+def emit_region(record: RegionRecord, values: dict[str, Any], semantic: Semantic) -> list[core.tensor]:
     """Write a block-level region; returns its results: the updated tiles in signature order, then the scalar."""
     bound, builder = record.bound, semantic.builder
     crossing = {p.name: _open_port(i, p, values, semantic) for i, p in enumerate(bound.parameters) if p.kind == TILE}
@@ -32,7 +33,7 @@ def emit_region(record: RegionRecord, values: dict[str, Any], semantic: Any) -> 
     return [*results, core.tensor(result, result_type)] if bound.result else results
 
 
-def emit_element(record: RegionRecord, values: dict[str, Any], semantic: Any) -> core.tensor:
+def emit_element(record: RegionRecord, values: dict[str, Any], semantic: Semantic) -> core.tensor:
     """Write an elementwise region: one operation, applied to each element in registers."""
     bound = record.bound
     operands = [_crossing_value(p, values, semantic) for p in bound.crossing]
@@ -49,19 +50,19 @@ def emit_element(record: RegionRecord, values: dict[str, Any], semantic: Any) ->
     return core.tensor(handle, type_)
 
 
-def emit_border(side: str, name: str, semantic: Any) -> None:
+def emit_border(side: str, name: str, semantic: Semantic) -> None:
     """Mark where a traced region begins or ends: a barrier may have to stand there."""
     builder = semantic.builder
     _marker(f"{ports.BORDER}.{side}", [builder.get_int32(0)], core.int32.to_ir(builder), semantic, name)
 
 
 def _marker(
-    symbol: str, operands: Sequence[Any], type_: Any, semantic: Any, record: str = "", pure: bool = False
+    symbol: str, operands: Sequence[Any], type_: Any, semantic: Semantic, record: str = "", pure: bool = False
 ) -> Any:
     return semantic.builder.create_extern_elementwise(record, "", symbol, list(operands), type_, pure)
 
 
-def _open_port(index: int, parameter: BoundParameter, values: dict[str, Any], semantic: Any) -> Any:
+def _open_port(index: int, parameter: BoundParameter, values: dict[str, Any], semantic: Semantic) -> Any:
     assert parameter.dtype is not None
     if parameter.effect == "Out":
         _check_size(parameter)
@@ -79,7 +80,7 @@ def _check_size(parameter: BoundParameter) -> None:
         raise ShapeError("a block tensor of Triton cannot have so many elements", table=[row])
 
 
-def _close_port(index: int, parameter: BoundParameter, port: Any, semantic: Any) -> core.tensor:
+def _close_port(index: int, parameter: BoundParameter, port: Any, semantic: Semantic) -> core.tensor:
     assert parameter.dtype is not None
     handle = _marker(f"{ports.OUT}.{index}", [port], port.get_type(), semantic)
     tile = core.tensor(handle, core.block_type(_memory_dtype(parameter.dtype), list(parameter.dims)))
@@ -93,7 +94,7 @@ def _memory_dtype(dtype: DType) -> core.dtype:
     return core.int8 if dtype.name == "i1" else to_handle_type(dtype)
 
 
-def _crossing_value(parameter: BoundParameter, values: dict[str, Any], semantic: Any) -> core.tensor:
+def _crossing_value(parameter: BoundParameter, values: dict[str, Any], semantic: Semantic) -> core.tensor:
     """A scalar, pointer or element operand; a constant takes the parameter's dtype."""
     assert parameter.kind != CONST and parameter.dtype is not None
     value = values[parameter.name] if parameter.effect != "Out" else core.constexpr(0)
@@ -103,7 +104,7 @@ def _crossing_value(parameter: BoundParameter, values: dict[str, Any], semantic:
     return plain
 
 
-def _broadcast(operands: list[core.tensor], semantic: Any) -> list[core.tensor]:
+def _broadcast(operands: list[core.tensor], semantic: Semantic) -> list[core.tensor]:
     """All blocks to one shape, by Triton's own rules; scalars are splat to it."""
     blocks = [o for o in operands if o.type.is_block()]
     if not blocks:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from triton.language import core
+
+from tle_raw.triton_types import Semantic
 
 # Bits of the mantissa, the exponent of the smallest normal number, and the largest number.
 _FORMATS = {"fp8e4nv": (3, -6, 448.0), "fp8e5": (2, -14, 57344.0)}
 
 
-def number(semantic: Any, value: bool | int | float, dtype: core.dtype) -> core.tensor:
+def number(semantic: Semantic, value: bool | int | float, dtype: core.dtype) -> core.tensor:
     """A scalar of any dtype. One of eight bits is rounded as a GPU converts: to even, and saturated."""
     if dtype.name not in _FORMATS:
         return semantic.scalar_constant(value, dtype)
@@ -19,7 +20,7 @@ def number(semantic: Any, value: bool | int | float, dtype: core.dtype) -> core.
     return semantic.bitcast(semantic.scalar_constant(bits - (bits >> 7 << 8), core.int8), dtype)
 
 
-def full(semantic: Any, shape: list[int], value: int | float, dtype: core.dtype) -> core.tensor:
+def full(semantic: Semantic, shape: list[int], value: int | float, dtype: core.dtype) -> core.tensor:
     """A block tensor of one number."""
     if dtype.name in _FORMATS:
         return semantic.splat(number(semantic, value, dtype), shape)

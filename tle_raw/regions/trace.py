@@ -17,10 +17,11 @@ from tle_raw.regions.notes import collected
 from tle_raw.regions.stages import compiled_target
 from tle_raw.regions.traced_regions import TracedRegion, choose, key_of, remember, remember_untraced
 from tle_raw.targets.current import current_target
+from tle_raw.triton_types import Builder, Semantic
 
 
 def trace_region(
-    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Any, site: Place | None
+    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Semantic, site: Place | None
 ) -> list[core.tensor] | None:
     """The results of a region that was traced; None when it is to be linked, because it cannot be traced.
 
@@ -62,7 +63,7 @@ def interpret_traced(fragment: Fragment, bound: BoundSignature, values: dict[str
 
 
 def _obstacle(
-    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Any
+    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Semantic
 ) -> UntraceableError | None:
     """Trace into a block that is thrown away: a region that fails half way must leave nothing behind."""
     builder = semantic.builder
@@ -81,7 +82,7 @@ def _obstacle(
 
 
 @contextmanager
-def _borders(fragment: Fragment, site: Place, semantic: Any) -> Iterator[None]:
+def _borders(fragment: Fragment, site: Place, semantic: Semantic) -> Iterator[None]:
     """Marks for the barriers that order the region's memory on a GPU with the code around it."""
     if not fragment.ordered or compiled_target() != "cuda":
         yield
@@ -95,7 +96,7 @@ def _borders(fragment: Fragment, site: Place, semantic: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _same_place(builder: Any) -> Iterator[None]:
+def _same_place(builder: Builder) -> Iterator[None]:
     """The builder's location stays the call's: Triton gives it to every operation of the region."""
     location = builder.get_loc()
     try:

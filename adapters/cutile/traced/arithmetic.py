@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced import libdevice, limits
 from tle_raw.adapters.cutile.traced.rounding import DIRECTIONS, directed, flushing, mode_of
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
@@ -19,7 +18,7 @@ _COMPARE_UNSIGNED = {"eq": "EQ", "ne": "NE", "lt": "ULT", "le": "ULE", "gt": "UG
 
 
 @operation("raw_binary_arith")
-def binary(tracer: Tracer, op: Any) -> core.tensor:
+def binary(tracer: Tracer, op: Operation) -> core.tensor:
     a, b = tracer.value(op.lhs), tracer.value(op.rhs)
     if not a.type.scalar.is_floating():
         result = _of_integers(tracer, op.fn, a, b)
@@ -36,7 +35,7 @@ def binary(tracer: Tracer, op: Any) -> core.tensor:
     return flushing(tracer, compute, a, b) if op.flush_to_zero else compute(a, b)
 
 
-def _of_floats(tracer: Tracer, op: Any, mode: str, a: core.tensor, b: core.tensor) -> core.tensor:
+def _of_floats(tracer: Tracer, op: Operation, mode: str, a: core.tensor, b: core.tensor) -> core.tensor:
     fn = op.fn
     if fn in _FLOAT:
         if mode in DIRECTIONS:
@@ -100,7 +99,7 @@ def _rounded_division(tracer: Tracer, fn: str, a: core.tensor, b: core.tensor, s
 
 
 @operation("raw_cmp")
-def compare(tracer: Tracer, op: Any) -> core.tensor:
+def compare(tracer: Tracer, op: Operation) -> core.tensor:
     a, b = tracer.value(op.lhs), tracer.value(op.rhs)
     element = a.type.scalar
     if element.is_floating():
@@ -113,13 +112,13 @@ def compare(tracer: Tracer, op: Any) -> core.tensor:
 
 
 @operation("raw_binary_bitwise")
-def bitwise(tracer: Tracer, op: Any) -> core.tensor:
+def bitwise(tracer: Tracer, op: Operation) -> core.tensor:
     a, b = tracer.value(op.lhs), tracer.value(op.rhs)
     return tracer.make(f"create_{op.fn.rstrip('_')}", a.type, a, b)
 
 
 @operation("raw_bitwise_shift")
-def shift(tracer: Tracer, op: Any) -> core.tensor:
+def shift(tracer: Tracer, op: Operation) -> core.tensor:
     a, b = tracer.value(op.lhs), tracer.value(op.rhs)
     if op.fn == "lshift":
         return tracer.make("create_shl", a.type, a, b)
@@ -127,12 +126,12 @@ def shift(tracer: Tracer, op: Any) -> core.tensor:
 
 
 @operation("raw_where")
-def where(tracer: Tracer, op: Any) -> core.tensor:
+def where(tracer: Tracer, op: Operation) -> core.tensor:
     return choose(tracer, tracer.value(op.cond), tracer.value(op.x), tracer.value(op.y))
 
 
 @operation("fma")
-def fused_multiply_add(tracer: Tracer, op: Any) -> core.tensor:
+def fused_multiply_add(tracer: Tracer, op: Operation) -> core.tensor:
     a, b, c = (tracer.value(v) for v in (op.lhs, op.rhs, op.acc))
     mode = mode_of(op)
 
@@ -145,7 +144,7 @@ def fused_multiply_add(tracer: Tracer, op: Any) -> core.tensor:
 
 
 @operation("raw_fpowi")
-def power_of_integer(tracer: Tracer, op: Any) -> core.tensor:
+def power_of_integer(tracer: Tracer, op: Operation) -> core.tensor:
     base, exponent = tracer.value(op.base), tracer.value(op.exponent)
     exponent = cast(tracer, exponent, core.int32)
     return in_float32(tracer, lambda x: libdevice.call(tracer, "powi", [x, exponent]), base)

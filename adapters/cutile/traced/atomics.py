@@ -6,6 +6,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced.accesses import ORDERS, SCOPES
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.types import bits_of
@@ -28,13 +29,13 @@ _MODES = {
 
 
 @operation("tile_atomic_rmw")
-def update(tracer: Tracer, op: Any) -> core.tensor:
+def update(tracer: Tracer, op: Operation) -> core.tensor:
     mask = None if op.mask is None else tracer.value(op.mask)
     return _update(tracer, op, tracer.value(op.pointer), tracer.value(op.update), mask)
 
 
 @operation("tile_atomic_red_view")
-def update_view(tracer: Tracer, op: Any) -> None:
+def update_view(tracer: Tracer, op: Operation) -> None:
     """Without a result, on the elements of a tile that lie inside the array."""
     view, index = tracer.value(op.view), [tracer.value(v) for v in op.index]
     value = without_unit_axes(tracer, tracer.value(op.update))
@@ -42,13 +43,13 @@ def update_view(tracer: Tracer, op: Any) -> None:
     _update(tracer, op, pointers, value, inside)
 
 
-def _update(tracer: Tracer, op: Any, pointers: Any, value: core.tensor, mask: core.tensor | None) -> core.tensor:
+def _update(tracer: Tracer, op: Operation, pointers: Any, value: core.tensor, mask: core.tensor | None) -> core.tensor:
     atomic = getattr(tracer.semantic, f"atomic_{_MODES[op.mode.name]}")
     return atomic(pointers, value, mask, ORDERS[op.memory_order.name], SCOPES[op.memory_scope.name])
 
 
 @operation("tile_atomic_cas")
-def compare_and_swap(tracer: Tracer, op: Any) -> core.tensor:
+def compare_and_swap(tracer: Tracer, op: Operation) -> core.tensor:
     """Bits are compared. What is masked out gives the expected value."""
     expected, desired = tracer.value(op.expected), tracer.value(op.desired)
     element = expected.type.scalar
@@ -63,13 +64,15 @@ def compare_and_swap(tracer: Tracer, op: Any) -> core.tensor:
     return tracer.semantic.bitcast(found, element)
 
 
-def _swap(tracer: Tracer, op: Any, pointers: core.tensor, expected: core.tensor, desired: core.tensor) -> core.tensor:
+def _swap(
+    tracer: Tracer, op: Operation, pointers: core.tensor, expected: core.tensor, desired: core.tensor
+) -> core.tensor:
     order, scope = ORDERS[op.memory_order.name], SCOPES[op.memory_scope.name]
     return tracer.semantic.atomic_cas(pointers, expected, desired, order, scope)
 
 
 def _masked_swap(
-    tracer: Tracer, op: Any, pointers: core.tensor, expected: core.tensor, desired: core.tensor, mask: core.tensor
+    tracer: Tracer, op: Operation, pointers: core.tensor, expected: core.tensor, desired: core.tensor, mask: core.tensor
 ) -> core.tensor:
     """Triton's swap has no mask. Lanes that are masked out swap a value for itself where one of the others swaps;
     where all are masked out nothing is done.

@@ -7,6 +7,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced import libdevice
 from tle_raw.adapters.cutile.traced.rounding import DIRECTIONS, narrow, nearest_away
 from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, four_bits_of, number_of
@@ -17,7 +18,7 @@ from tle_raw.regions.shapes import shape_of
 
 
 @operation("tile_astype")
-def as_type(tracer: Tracer, op: Any) -> core.tensor:
+def as_type(tracer: Tracer, op: Operation) -> core.tensor:
     value, dtype = tracer.value(op.x), tracer.dtype(op.result_var.get_type().dtype)
     source, target = op.x.get_type().dtype.name, op.result_var.get_type().dtype.name
     mode = op.rounding_mode.name if op.rounding_mode is not None else "RN"
@@ -109,12 +110,12 @@ def _round_to_tf32(tracer: Tracer, value: core.tensor, mode: str) -> core.tensor
 
 
 @operation("tile_bitcast")
-def bit_cast(tracer: Tracer, op: Any) -> core.tensor:
+def bit_cast(tracer: Tracer, op: Operation) -> core.tensor:
     return tracer.semantic.bitcast(tracer.value(op.x), tracer.dtype(op.result_var.get_type().dtype))
 
 
 @operation("tile_pack")
-def pack(tracer: Tracer, op: Any) -> core.tensor:
+def pack(tracer: Tracer, op: Operation) -> core.tensor:
     """The bytes of each element, the lowest first: halves of halves, side by side."""
     value = tracer.value(op.x)
     if op.x.get_type().dtype.name == "float4_e2m1fn":
@@ -132,7 +133,7 @@ def pack(tracer: Tracer, op: Any) -> core.tensor:
 
 
 @operation("tile_unpack")
-def unpack(tracer: Tracer, op: Any) -> core.tensor:
+def unpack(tracer: Tracer, op: Operation) -> core.tensor:
     value, dtype = tracer.value(op.x), tracer.dtype(op.result_var.get_type().dtype)
     if op.result_var.get_type().dtype.name == "float4_e2m1fn":
         low = tracer.make("create_and", value.type, value, constant(tracer, 15, value.type))

@@ -10,6 +10,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Block, Operation
 from tle_raw.adapters.cutile.traced.distances import counts_wide, note_count
 from tle_raw.adapters.cutile.traced.limits import note_index
 from tle_raw.adapters.cutile.traced.tracer import OPERATIONS, Tracer, operation, results_of
@@ -24,7 +25,7 @@ Values = list[Any]
 End = Callable[[Values], Values]
 
 
-def run_block(tracer: Tracer, block: Any) -> Values:
+def run_block(tracer: Tracer, block: Block) -> Values:
     """A block without jumps; what its end gives."""
     return _run(tracer, list(block), lambda outputs: outputs, None)
 
@@ -46,7 +47,7 @@ def _run(tracer: Tracer, operations: Sequence[Any], end: End, jump: Callable[[st
     return end([])
 
 
-def run_operation(tracer: Tracer, op: Any) -> None:
+def run_operation(tracer: Tracer, op: Operation) -> None:
     """One operation that goes on to the next."""
     handler = OPERATIONS.get(op.op)
     if handler is None:
@@ -60,20 +61,20 @@ def run_operation(tracer: Tracer, op: Any) -> None:
     tracer.bind(op.result_vars, results_of(made))
 
 
-def _jumps(op: Any) -> bool:
+def _jumps(op: Operation) -> bool:
     return any(inner.op in JUMPS or (inner.op == "ifelse" and _jumps(inner)) for b in op.nested_blocks for inner in b)
 
 
-def _falls_through(block: Any) -> bool:
+def _falls_through(block: Block) -> bool:
     last = block[-1]
     return last.op not in JUMPS
 
 
-def _run_jumping_branch(tracer: Tracer, op: Any, rest: Sequence[Any], end: End, jump: Any) -> Values:
+def _run_jumping_branch(tracer: Tracer, op: Operation, rest: Sequence[Any], end: End, jump: Any) -> Values:
     """Both sides give what the loop carries; a side that does not jump runs the rest of the body."""
     condition = tracer.value(op.cond)
 
-    def side(block: Any) -> Callable[[], Values]:
+    def side(block: Block) -> Callable[[], Values]:
         def go_on(outputs: Values) -> Values:
             tracer.bind(op.result_vars, outputs)
             return _run(tracer, rest, end, jump)
@@ -88,7 +89,7 @@ def _run_jumping_branch(tracer: Tracer, op: Any, rest: Sequence[Any], end: End, 
 
 
 @operation("ifelse")
-def branch(tracer: Tracer, op: Any) -> tuple[Any, ...]:
+def branch(tracer: Tracer, op: Operation) -> tuple[Any, ...]:
     condition = tracer.value(op.cond)
     return tuple(
         tracer.flow.branch(
@@ -101,7 +102,7 @@ def branch(tracer: Tracer, op: Any) -> tuple[Any, ...]:
 
 
 @operation("loop")
-def loop(tracer: Tracer, op: Any) -> tuple[Any, ...]:
+def loop(tracer: Tracer, op: Operation) -> tuple[Any, ...]:
     """A loop over a range, or one that goes on until it breaks."""
     kept = [i for i, v in enumerate(op.body_vars) if not is_token(v)]
     carried = [tracer.value(op.initial_values[i]) for i in kept]
@@ -112,7 +113,7 @@ def loop(tracer: Tracer, op: Any) -> tuple[Any, ...]:
     return tuple(made)
 
 
-def _for(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Values:
+def _for(tracer: Tracer, op: Operation, inside: list[Any], carried: Values) -> Values:
     bounds = [tracer.value(v) for v in (op.start, op.stop, op.step)]
     wide = counts_wide(tracer, op, bounds)
 
@@ -129,7 +130,7 @@ def _for(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Values:
     return tracer.flow.loop(tracer, counted, carried, body)
 
 
-def _while(tracer: Tracer, op: Any, inside: list[Any], carried: Values) -> Values:
+def _while(tracer: Tracer, op: Operation, inside: list[Any], carried: Values) -> Values:
     def jump(kind: str, values: Values) -> Values:
         return [constant(tracer, kind == "continue", core.int1), *values]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from triton.language import core
 
 from tle_raw.adapters.cutile.arguments import is_descriptor
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced.tracer import Tracer, View
 from tle_raw.adapters.cutile.traced.values import cast, constant
 from tle_raw.errors import Row, UntraceableError
@@ -17,7 +17,7 @@ def is_of_descriptor(view: View) -> bool:
     return is_descriptor(view.pointer)
 
 
-def load(tracer: Tracer, op: Any, view: View, index: Sequence[core.tensor]) -> core.tensor:
+def load(tracer: Tracer, op: Operation, view: View, index: Sequence[core.tensor]) -> core.tensor:
     """What lies outside is zero, as Triton's descriptors have it where the kernel says nothing else."""
     _check(tracer, op, view)
     padding = view.type.padding_mode.name
@@ -26,7 +26,7 @@ def load(tracer: Tracer, op: Any, view: View, index: Sequence[core.tensor]) -> c
     return view.pointer.load(_offsets(tracer, view, index), _semantic=tracer.semantic)
 
 
-def store(tracer: Tracer, op: Any, view: View, index: Sequence[core.tensor], value: core.tensor) -> None:
+def store(tracer: Tracer, op: Operation, view: View, index: Sequence[core.tensor], value: core.tensor) -> None:
     _check(tracer, op, view)
     view.pointer.store(_offsets(tracer, view, index), value, _semantic=tracer.semantic)
 
@@ -39,7 +39,7 @@ def refuse(tracer: Tracer) -> UntraceableError:
     return tracer.fail("an access by address to an array that is a tensor descriptor", hint=_HINT)
 
 
-def _check(tracer: Tracer, op: Any, view: View) -> None:
+def _check(tracer: Tracer, op: Operation, view: View) -> None:
     block = [int(core._unwrap_if_constexpr(d)) for d in view.pointer.block_shape]
     tile = list(view.type.tile_shape)
     order = list(getattr(view.type, "order", range(len(tile))))

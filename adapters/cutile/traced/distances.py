@@ -7,10 +7,10 @@ common, and add that to each in every round. A number from an assembly instructi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced import limits
 from tle_raw.adapters.cutile.traced.tracer import Tracer
 from tle_raw.adapters.cutile.traced.values import constant
@@ -18,7 +18,7 @@ from tle_raw.adapters.cutile.traced.values import constant
 ALIGNED = 16  # bytes of the widest copy
 
 
-def counts_wide(tracer: Tracer, op: Any, bounds: Sequence[core.tensor]) -> bool:
+def counts_wide(tracer: Tracer, op: Operation, bounds: Sequence[core.tensor]) -> bool:
     """Whether a loop is to count in 64 bits: what a widened index is multiplied by is not added up."""
     return tracer.is_for_nvidia and limits.goes_up(op) and bounds[0].type == core.int32
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 
 
 @operation("tile_bid")
-def block_id(tracer: Tracer, op: Any) -> core.tensor:
+def block_id(tracer: Tracer, op: Operation) -> core.tensor:
     place = tracer.grid.ids[op.axis]
     return tracer.semantic.program_id(place) if isinstance(place, int) else place
 
 
 @operation("tile_num_blocks")
-def number_of_blocks(tracer: Tracer, op: Any) -> core.tensor:
+def number_of_blocks(tracer: Tracer, op: Operation) -> core.tensor:
     place = tracer.grid.counts[op.axis]
     if place is None:
         raise tracer.fail(

@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced.tracer import Tracer
 
 
@@ -21,7 +22,7 @@ class Limit(NamedTuple):
     whole: bool
 
 
-def note_division(tracer: Tracer, op: Any, size: core.tensor, quotient: core.tensor) -> None:
+def note_division(tracer: Tracer, op: Operation, size: core.tensor, quotient: core.tensor) -> None:
     """``quotient`` is ``op``, an integer division of ``size``."""
     step = op.rhs.get_constant() if op.rhs.is_constant() else 0
     if isinstance(step, int) and step > 0:
@@ -42,14 +43,14 @@ def note_smaller(tracer: Tracer, a: core.tensor, b: core.tensor, smaller: core.t
             tracer.at_most[smaller.handle.id()] = found
 
 
-def note_index(tracer: Tracer, op: Any, index: core.tensor, stop: core.tensor) -> None:
+def note_index(tracer: Tracer, op: Operation, index: core.tensor, stop: core.tensor) -> None:
     """The index of a loop that begins at zero or above, and goes up, is below the loop's end."""
     if not tracer.is_interpreted and goes_up(op):
         itself = Limit(stop.handle.id(), 1, True)
         tracer.below[index.handle.id()] = tracer.at_most.get(stop.handle.id(), frozenset()) | {itself}
 
 
-def goes_up(op: Any) -> bool:
+def goes_up(op: Operation) -> bool:
     """Whether a loop begins at zero or above."""
     known = op.start.is_constant() and op.step.is_constant()
     return bool(known and op.start.get_constant() >= 0 and op.step.get_constant() > 0)

@@ -7,17 +7,18 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.cutile.arguments import ArrayList
+from tle_raw.adapters.cutile.ir_types import Operation, Variable
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.values import cast, choose, constant
 
 
 @operation("make_list_view")
-def make_list(tracer: Tracer, op: Any) -> Any:
+def make_list(tracer: Tracer, op: Operation) -> Any:
     return tracer.value(op.base_ptr)
 
 
 @operation("get_array_list_item")
-def item(tracer: Tracer, op: Any) -> tuple[core.tensor, ...]:
+def item(tracer: Tracer, op: Operation) -> tuple[core.tensor, ...]:
     found = tracer.value(op.x)
     assert isinstance(found, ArrayList)
     index = cast(tracer, tracer.value(op.index), core.int32)
@@ -27,7 +28,7 @@ def item(tracer: Tracer, op: Any) -> tuple[core.tensor, ...]:
     )
 
 
-def _typed(tracer: Tracer, value: Any, variable: Any) -> core.tensor:
+def _typed(tracer: Tracer, value: Any, variable: Variable) -> core.tensor:
     type_ = tracer.type_of(variable)
     if isinstance(value, int):
         return constant(tracer, value, type_)

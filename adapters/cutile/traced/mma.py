@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, number_of
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.types import block_type
@@ -18,7 +18,7 @@ _SCALED = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
 
 
 @operation("tile_mma")
-def multiply_add(tracer: Tracer, op: Any) -> core.tensor:
+def multiply_add(tracer: Tracer, op: Operation) -> core.tensor:
     """``acc + x @ y``; f32 is IEEE's, tf32 what was made tfloat32 before."""
     x, y, total = tracer.value(op.x), tracer.value(op.y), tracer.value(op.acc)
     shape = shape_of(total)
@@ -109,7 +109,7 @@ def _sum(tracer: Tracer, value: core.tensor, axis: int) -> core.tensor:
 
 
 @operation("tile_mma_scaled")
-def scaled_multiply_add(tracer: Tracer, op: Any) -> core.tensor:
+def scaled_multiply_add(tracer: Tracer, op: Operation) -> core.tensor:
     """Products of numbers whose blocks along the depth have scales: powers of two, or other small floats.
 
     Triton multiplies matrices of fp8 with one power of two to 32 of them. All else becomes bf16, which holds every

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tle_raw.adapters.cutile.ir_types import Block, Operation
 from tle_raw.adapters.cutile.traced.types import is_token
 
 READS = ("tile_load", "load_pointer")
@@ -27,7 +28,7 @@ Accesses = frozenset[int]  # the identities of their operations
 NONE: Accesses = frozenset()
 
 
-def operations_behind_barriers(block: Any) -> frozenset[int]:
+def operations_behind_barriers(block: Block) -> frozenset[int]:
     """The operations, by identity, that a barrier stands before.
 
     These are the fewest that a walk in program order finds: each is put where the first unordered access stands.
@@ -50,7 +51,7 @@ class _Sources:
     writes: set[int] = field(default_factory=set)
 
 
-def _token_sources(block: Any) -> _Sources:
+def _token_sources(block: Block) -> _Sources:
     """Loops carry tokens around: repeated until nothing is added."""
     found = _Sources()
     while _add_sources(block, found, _Jumps()):
@@ -68,14 +69,14 @@ class _Jumps:
     branch: list[Any] = field(default_factory=list)
 
 
-def _add_sources(block: Any, found: _Sources, jumps: _Jumps) -> bool:
+def _add_sources(block: Block, found: _Sources, jumps: _Jumps) -> bool:
     changed = False
     for op in block:
         changed |= _add_sources_of(op, found, jumps)
     return changed
 
 
-def _add_sources_of(op: Any, found: _Sources, jumps: _Jumps) -> bool:
+def _add_sources_of(op: Operation, found: _Sources, jumps: _Jumps) -> bool:
     if op.op in READS or op.op in WRITES:
         if op.op in WRITES:
             found.writes.add(id(op))
@@ -128,12 +129,12 @@ class _Walk:
         self._continues: Accesses = NONE
         self._breaks: Accesses = NONE
 
-    def block(self, block: Any, pending: Accesses) -> Accesses:
+    def block(self, block: Block, pending: Accesses) -> Accesses:
         for op in block:
             pending = self._operation(op, pending)
         return pending
 
-    def _operation(self, op: Any, pending: Accesses) -> Accesses:
+    def _operation(self, op: Operation, pending: Accesses) -> Accesses:
         if op.op in READS or op.op in WRITES:
             return self._access(op, pending)
         if op.op == "loop":
@@ -146,7 +147,7 @@ class _Walk:
             self._breaks |= pending
         return pending
 
-    def _access(self, op: Any, pending: Accesses) -> Accesses:
+    def _access(self, op: Operation, pending: Accesses) -> Accesses:
         if id(op) in self.barriers:
             pending = NONE
         reached = _of(self.sources, op.token) & pending
@@ -155,7 +156,7 @@ class _Walk:
             self.unordered = id(op)
         return pending | {id(op)}
 
-    def _loop(self, op: Any, pending: Accesses) -> Accesses:
+    def _loop(self, op: Operation, pending: Accesses) -> Accesses:
         outer = self._continues, self._breaks
         entry = pending
         while True:

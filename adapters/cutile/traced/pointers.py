@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation, Variable
 from tle_raw.adapters.cutile.traced import accesses, descriptors
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 
 
 @operation("pointer_offset")
-def move(tracer: Tracer, op: Any) -> core.tensor:
+def move(tracer: Tracer, op: Operation) -> core.tensor:
     pointer, offset = tracer.value(op.pointer), tracer.value(op.offset)
     if not isinstance(pointer, core.tensor):
         raise descriptors.refuse(tracer)
@@ -19,19 +18,19 @@ def move(tracer: Tracer, op: Any) -> core.tensor:
 
 
 @operation("load_pointer")
-def load(tracer: Tracer, op: Any) -> core.tensor:
+def load(tracer: Tracer, op: Operation) -> core.tensor:
     return accesses.load(
         tracer, tracer.value(op.pointer), _optional(tracer, op.mask), _optional(tracer, op.padding_value)
     )
 
 
 @operation("store_pointer")
-def store(tracer: Tracer, op: Any) -> None:
+def store(tracer: Tracer, op: Operation) -> None:
     accesses.store(tracer, tracer.value(op.pointer), tracer.value(op.value), _optional(tracer, op.mask))
 
 
 @operation("foreign_pointer_cast")
-def cast_foreign(tracer: Tracer, op: Any) -> core.tensor:
+def cast_foreign(tracer: Tracer, op: Operation) -> core.tensor:
     """To a pointer of foreign code and back: it is the same address."""
     pointer = tracer.value(op.pointer)
     if not isinstance(pointer, core.tensor):
@@ -39,5 +38,5 @@ def cast_foreign(tracer: Tracer, op: Any) -> core.tensor:
     return pointer
 
 
-def _optional(tracer: Tracer, variable: Any) -> core.tensor | None:
+def _optional(tracer: Tracer, variable: Variable) -> core.tensor | None:
     return None if variable is None else tracer.value(variable)

@@ -6,18 +6,19 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.values import constant
 from tle_raw.regions.shapes import shape_of
 
 
 @operation("make_token", "join_tokens")
-def order_only(tracer: Tracer, op: Any) -> None:
+def order_only(tracer: Tracer, op: Operation) -> None:
     """Barriers say it: see ``order``."""
 
 
 @operation("assume_div_by")
-def divisible(tracer: Tracer, op: Any) -> Any:
+def divisible(tracer: Tracer, op: Operation) -> Any:
     """An index keeps its multiple where it is known: Triton's alignment analysis sees the multiplication."""
     value = tracer.value(op.x)
     if not isinstance(value, core.tensor) or shape_of(value) or not value.type.is_int() or tracer.is_interpreted:
@@ -27,7 +28,7 @@ def divisible(tracer: Tracer, op: Any) -> Any:
 
 
 @operation("assume_bounded")
-def bounded(tracer: Tracer, op: Any) -> core.tensor:
+def bounded(tracer: Tracer, op: Operation) -> core.tensor:
     value = tracer.value(op.x)
     if op.x.name in tracer.multiples:
         tracer.multiples[op.result_vars[0].name] = tracer.multiples[op.x.name]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced.control import run_block
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 
@@ -14,17 +14,17 @@ Values = list[core.tensor]
 
 
 @operation("tile_reduce")
-def reduce(tracer: Tracer, op: Any) -> tuple[core.tensor, ...]:
+def reduce(tracer: Tracer, op: Operation) -> tuple[core.tensor, ...]:
     return tuple(tracer.flow.reduce(tracer, [tracer.value(x) for x in op.xs], op.axis, _function(tracer, op)))
 
 
 @operation("tile_scan")
-def scan(tracer: Tracer, op: Any) -> tuple[core.tensor, ...]:
+def scan(tracer: Tracer, op: Operation) -> tuple[core.tensor, ...]:
     values = [tracer.value(x) for x in op.xs]
     return tuple(tracer.flow.scan(tracer, values, op.axis, _function(tracer, op), op.reverse))
 
 
-def _function(tracer: Tracer, op: Any) -> Callable[[Values, Values], Values]:
+def _function(tracer: Tracer, op: Operation) -> Callable[[Values, Values], Values]:
     """cuTile's body takes left and right of the first tile, then of the second, and so on."""
 
     def combine(left: Values, right: Values) -> Values:

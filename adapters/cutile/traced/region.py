@@ -8,6 +8,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.common.control_flow import flow_of
+from tle_raw.adapters.cutile.ir_types import Variable
 from tle_raw.adapters.cutile.options import Options
 from tle_raw.adapters.cutile.traced import operations as _all_operations  # noqa: F401  registers them
 from tle_raw.adapters.cutile.traced.control import run_block
@@ -17,6 +18,7 @@ from tle_raw.adapters.cutile.traced.unit_axes import loaded_for_reshape
 from tle_raw.adapters.cutile.traced.values import constant
 from tle_raw.adapters.cutile.typed_ir import TypedFunction
 from tle_raw.errors import Place, TLEError
+from tle_raw.triton_types import Semantic
 
 
 def trace_region(
@@ -26,7 +28,7 @@ def trace_region(
     given: Mapping[str, Any],
     options: Options,
     place: Place,
-    semantic: Any,
+    semantic: Semantic,
 ) -> list[Any]:
     """Write the region with Triton's semantic object; what the function returns, as Triton's values.
 
@@ -50,7 +52,7 @@ def trace_region(
         raise
 
 
-def _parameter(tracer: Tracer, variable: Any, value: Any) -> Any:
+def _parameter(tracer: Tracer, variable: Variable, value: Any) -> Any:
     """A plain number takes the type of its parameter; sizes are as wide as cuTile has them."""
     type_ = tracer.type_of(variable)
     if isinstance(value, (bool, int, float)):
@@ -81,7 +83,7 @@ def _given(tracer: Tracer, given: Mapping[str, Any], name: int | str) -> Any:
     return constant(tracer, value, core.int32)
 
 
-def _results(tracer: Tracer, variable: Any, outputs: Iterator[Any]) -> list[Any]:
+def _results(tracer: Tracer, variable: Variable, outputs: Iterator[Any]) -> list[Any]:
     """A tuple's items, or the one result."""
     from cuda.tile._ir.type import NONE, TupleTy
 
@@ -92,7 +94,7 @@ def _results(tracer: Tracer, variable: Any, outputs: Iterator[Any]) -> list[Any]
     return [_result(tracer, variable, outputs)]
 
 
-def _result(tracer: Tracer, variable: Any, outputs: Iterator[Any]) -> Any:
+def _result(tracer: Tracer, variable: Variable, outputs: Iterator[Any]) -> Any:
     """A block tensor, a constant of Python, or a tuple of such; the fields of a dataclass are a tuple, too.
 
     ``outputs`` are the values of the variables that ``variable`` consists of: passes may have given them other names.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced import libdevice
 from tle_raw.adapters.cutile.traced.tracer import Tracer
 from tle_raw.adapters.cutile.traced.types import bits_of
@@ -16,7 +16,7 @@ DIRECTIONS = {"RZ": "rz", "RM": "rd", "RP": "ru"}
 _SMALLEST_NORMAL = 2.0**-126
 
 
-def mode_of(operation: Any) -> str:
+def mode_of(operation: Operation) -> str:
     """The name of the rounding mode; "RN" where none is given."""
     return operation.rounding_mode.name if operation.rounding_mode is not None else "RN"
 

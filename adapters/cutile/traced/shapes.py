@@ -7,6 +7,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.common import gathers
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced import descriptors
 from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, code_of_constant
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
@@ -16,7 +17,7 @@ from tle_raw.regions.shapes import shape_of, shape_of_type
 
 
 @operation("typed_const")
-def typed_constant(tracer: Tracer, op: Any) -> core.tensor:
+def typed_constant(tracer: Tracer, op: Operation) -> core.tensor:
     type_, dtype = tracer.type_of(op.result_var), op.result_var.get_type().dtype.name
     numbers = _flattened(op.value) if isinstance(op.value, tuple) else [op.value]
     if dtype in NUMBERS:
@@ -40,7 +41,7 @@ def _dense(tracer: Tracer, numbers: list[Any], type_: core.dtype) -> core.tensor
 
 
 @operation("make_dummy")
-def undefined(tracer: Tracer, op: Any) -> core.tensor | None:
+def undefined(tracer: Tracer, op: Operation) -> core.tensor | None:
     from cuda.tile._ir.type import TokenTy
 
     if isinstance(op.result_var.get_type(), TokenTy):
@@ -49,18 +50,18 @@ def undefined(tracer: Tracer, op: Any) -> core.tensor | None:
 
 
 @operation("assign")
-def assign(tracer: Tracer, op: Any) -> Any:
+def assign(tracer: Tracer, op: Operation) -> Any:
     return tracer.value(op.value)
 
 
 @operation("tile_arange")
-def count_up(tracer: Tracer, op: Any) -> core.tensor:
+def count_up(tracer: Tracer, op: Operation) -> core.tensor:
     type_ = op.result_var.get_type()
     return positions(tracer, type_.shape[0], tracer.dtype(type_.dtype))
 
 
 @operation("tile_reshape")
-def change_shape(tracer: Tracer, op: Any) -> core.tensor:
+def change_shape(tracer: Tracer, op: Operation) -> core.tensor:
     value = tracer.value(op.x)
     if not isinstance(value, core.tensor):
         raise descriptors.refuse(tracer)
@@ -68,18 +69,18 @@ def change_shape(tracer: Tracer, op: Any) -> core.tensor:
 
 
 @operation("tile_broadcast")
-def broadcast(tracer: Tracer, op: Any) -> core.tensor:
+def broadcast(tracer: Tracer, op: Operation) -> core.tensor:
     return spread(tracer, tracer.value(op.x), op.result_var.get_type().shape)
 
 
 @operation("tile_permute")
-def permute(tracer: Tracer, op: Any) -> core.tensor:
+def permute(tracer: Tracer, op: Operation) -> core.tensor:
     value = tracer.value(op.x)
     return value if list(op.axes) == sorted(op.axes) else tracer.semantic.permute(value, tuple(op.axes))
 
 
 @operation("tile_cat")
-def concatenate(tracer: Tracer, op: Any) -> core.tensor:
+def concatenate(tracer: Tracer, op: Operation) -> core.tensor:
     """Triton's own tt.cat may reorder: the tiles are joined along a new last axis that moves before theirs."""
     x, y, axis = tracer.value(op.x), tracer.value(op.y), op.axis
     shape = list(shape_of(x))
@@ -91,7 +92,7 @@ def concatenate(tracer: Tracer, op: Any) -> core.tensor:
 
 
 @operation("tile_extract")
-def extract(tracer: Tracer, op: Any) -> core.tensor:
+def extract(tracer: Tracer, op: Operation) -> core.tensor:
     """A piece of a tile at an index that may be known at run time only: a gather along each axis that is cut."""
     value = tracer.value(op.x)
     for axis, size in enumerate(op.shape):
@@ -123,7 +124,7 @@ def gather(tracer: Tracer, value: core.tensor, at: core.tensor, axis: int) -> co
 
 
 @operation("tile_insert")
-def insert(tracer: Tracer, op: Any) -> core.tensor:
+def insert(tracer: Tracer, op: Operation) -> core.tensor:
     """A tile with one of its pieces replaced."""
     whole, piece = tracer.value(op.x), tracer.value(op.value)
     shape, inside = shape_of(whole), None

@@ -9,10 +9,12 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.common.control_flow import Flow
+from tle_raw.adapters.cutile.ir_types import Operation, Variable
 from tle_raw.adapters.cutile.places import place_of
 from tle_raw.adapters.cutile.traced.types import block_type, triton_dtype, without_tokens
 from tle_raw.errors import Place, UntraceableError
 from tle_raw.regions.shapes import shape_of
+from tle_raw.triton_types import Semantic
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Grid:
 class Tracer:
     """One region. Each operation is written in turn; a variable has one value."""
 
-    def __init__(self, semantic: Any, flow: Flow, grid: Grid = Grid(), barriers: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, semantic: Semantic, flow: Flow, grid: Grid = Grid(), barriers: frozenset[int] = frozenset()
+    ) -> None:
         self.semantic, self.flow, self.grid = semantic, flow, grid
         self.builder = semantic.builder
         self.barriers = barriers  # operations, by identity, that a block barrier stands before
@@ -62,11 +66,11 @@ class Tracer:
         error.at(source=self.place)
         return error
 
-    def stands_at(self, operation: Any) -> None:
+    def stands_at(self, operation: Operation) -> None:
         """Errors from here on name this operation's line."""
         self.place = place_of(operation.loc) or self.place
 
-    def value(self, variable: Any) -> Any:
+    def value(self, variable: Variable) -> Any:
         return self.values[variable.name]
 
     def bind(self, variables: Sequence[Any], results: Sequence[Any]) -> None:
@@ -74,7 +78,7 @@ class Tracer:
         for variable, result in zip(without_tokens(variables), results, strict=True):
             self.values[variable.name] = self._of_type(variable, result) if isinstance(result, core.tensor) else result
 
-    def _of_type(self, variable: Any, value: core.tensor) -> core.tensor:
+    def _of_type(self, variable: Variable, value: core.tensor) -> core.tensor:
         """Triton's types know the sign of integers, its operations do not."""
         wanted = self.type_of(variable)
         if self.is_interpreted:
@@ -90,7 +94,7 @@ class Tracer:
             raise self.fail(f"values of type {dtype.name}")
         return found
 
-    def type_of(self, variable: Any) -> core.dtype:
+    def type_of(self, variable: Variable) -> core.dtype:
         """The type of a variable that holds a tile."""
         type_ = variable.get_type()
         return block_type(self.dtype(type_.dtype), type_.shape)

@@ -7,6 +7,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.cutile.dtypes import triton_name
+from tle_raw.adapters.cutile.ir_types import Variable
 
 
 def triton_dtype(dtype: Any) -> core.dtype | None:
@@ -35,7 +36,7 @@ def block_type(element: core.dtype, shape: Any) -> core.dtype:
     return core.block_type(element, list(shape)) if shape else element
 
 
-def is_token(variable: Any) -> bool:
+def is_token(variable: Variable) -> bool:
     """Whether cuTile's variable only orders memory accesses."""
     from cuda.tile._ir.type import TokenTy
 

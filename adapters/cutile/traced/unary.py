@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced import libdevice
 from tle_raw.adapters.cutile.traced.rounding import DIRECTIONS, directed, flushing, mode_of
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
@@ -18,7 +18,7 @@ _LIBDEVICE = ("exp", "log", "log2", "sin", "cos", "tan", "sinh", "cosh", "tanh")
 
 
 @operation("unaryop")
-def unary(tracer: Tracer, op: Any) -> core.tensor:
+def unary(tracer: Tracer, op: Operation) -> core.tensor:
     value, fn = tracer.value(op.operand), op.fn
     if fn in ("neg", "abs", "invert", "bitwise_not"):
         return _SIMPLE[fn](tracer, value)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tle_raw.adapters.cutile.ir_types import Block, Variable
 
-def loaded_for_reshape(block: Any) -> frozenset[str]:
+
+def loaded_for_reshape(block: Block) -> frozenset[str]:
     """The names of loaded tiles of which all that is ever taken is their reshape without axes of size 1."""
     found, otherwise = set(), set()
     for op in _operations(block):
@@ -21,11 +23,11 @@ def loaded_for_reshape(block: Any) -> frozenset[str]:
     return frozenset(found - otherwise)
 
 
-def _bare(variable: Any) -> tuple[int, ...]:
+def _bare(variable: Variable) -> tuple[int, ...]:
     return tuple(n for n in variable.get_type().shape if n != 1)
 
 
-def _operations(block: Any) -> Iterator[Any]:
+def _operations(block: Block) -> Iterator[Any]:
     for op in block:
         yield op
         for inner in op.nested_blocks:

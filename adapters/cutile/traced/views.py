@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced import accesses, descriptors, distances, limits
 from tle_raw.adapters.cutile.traced.tracer import Tracer, View, operation
 from tle_raw.adapters.cutile.traced.values import (
@@ -29,20 +29,20 @@ _PADDING = {"ZERO": 0.0, "NEG_ZERO": -0.0, "NAN": math.nan, "POS_INF": math.inf,
 
 
 @operation("make_tensor_view")
-def make_array(tracer: Tracer, op: Any) -> View:
+def make_array(tracer: Tracer, op: Operation) -> View:
     shape, strides = (tuple(tracer.value(v) for v in vs) for vs in (op.shape, op.strides))
     multiples = tuple(tracer.multiples.get(v.name, 1) for v in op.shape)
     return View(tracer.value(op.base_ptr), shape, strides, op.result_var.get_type(), multiples)
 
 
 @operation("make_partition_view", "make_strided_view", "make_gather_scatter_view")
-def make_view(tracer: Tracer, op: Any) -> View:
+def make_view(tracer: Tracer, op: Operation) -> View:
     array: View = tracer.value(op.array)
     return replace(array, type=op.result_var.get_type())
 
 
 @operation("num_tiles")
-def number_of_tiles(tracer: Tracer, op: Any) -> tuple[core.tensor, ...]:
+def number_of_tiles(tracer: Tracer, op: Operation) -> tuple[core.tensor, ...]:
     """How many tiles begin inside the array, along each axis of the tile."""
     view = tracer.value(op.view)
     counts = []
@@ -66,7 +66,7 @@ def steps_of(view: View) -> tuple[int, ...]:
 
 
 @operation("tile_load")
-def load(tracer: Tracer, op: Any) -> core.tensor:
+def load(tracer: Tracer, op: Operation) -> core.tensor:
     view, index = tracer.value(op.view), [tracer.value(v) for v in op.index]
     if descriptors.is_of_descriptor(view):
         return descriptors.load(tracer, op, view, index)
@@ -90,7 +90,7 @@ def _padding_value(tracer: Tracer, view: View, type_: core.dtype) -> float:
 
 
 @operation("tile_store")
-def store(tracer: Tracer, op: Any) -> None:
+def store(tracer: Tracer, op: Operation) -> None:
     view, index = tracer.value(op.view), [tracer.value(v) for v in op.index]
     if descriptors.is_of_descriptor(view):
         descriptors.store(tracer, op, view, index, tracer.value(op.tile))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tle_raw.adapters.tilelang.tir_types import Expression
+
 _BINARY = {"Add": "+", "Sub": "-", "Mul": "*", "FloorDiv": "/", "FloorMod": "%", "Div": "/", "Mod": "%"}
 _CHOICES = {"Max": ">", "Min": "<"}
 _SHIFTS = {"tirx.shift_right": ">>", "tirx.shift_left": "<<", "tirx.bitwise_and": "&"}
 _CASTS = {"int32": "int", "int64": "long long", "uint32": "unsigned"}
 
 
-def c_expression(expression: Any, names: Mapping[Any, str]) -> str:
+def c_expression(expression: Expression, names: Mapping[Any, str]) -> str:
     """The text, with ``names`` for variables; "" where the expression holds something else.
 
     Extents are no less than zero, so that a floored division is C++'s own.

@@ -24,6 +24,7 @@ from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
 from tle_raw.adapters.tilelang.linked.register_budgets import needed_by_products
 from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
+from tle_raw.adapters.tilelang.tir_types import PrimFunc
 from tle_raw.errors import DialectError, Place, Row, TLEError, ToolchainError, UnsupportedFeatureError
 from tle_raw.fragments.adapter import CompilerOutput, Source
 from tle_raw.fragments.bound import BoundSignature
@@ -56,7 +57,7 @@ class Linkable:
         next power of two.
     """
 
-    prim_func: Any
+    prim_func: PrimFunc
     places: Mapping[str, int | str] = field(default_factory=dict)
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
     tiles: Mapping[str, NamedTile] = field(default_factory=dict)

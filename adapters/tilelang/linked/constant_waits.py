@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tle_raw.adapters.tilelang.tir_types import Call
+
 _WAIT = "tirx.ptx_wait_group"
 
 
@@ -16,7 +18,7 @@ def constant_waits(device_module: Any) -> Any:
     import tvm
     from tvm import tirx
 
-    def wait_for_all(call: Any) -> Any:
+    def wait_for_all(call: Call) -> Any:
         if str(call.op.name) != _WAIT or isinstance(call.args[0], tirx.IntImm):
             return None
         return tirx.Call(call.dtype, call.op, [tirx.IntImm("int32", 0)])

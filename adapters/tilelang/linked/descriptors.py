@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.adapters.tilelang.program import variables_of
+from tle_raw.adapters.tilelang.tir_types import Expression, Variable
 from tle_raw.errors import ShapeError, UnsupportedFeatureError
 
 DESCRIPTORS = "tma"  # the region's parameter that holds their address
@@ -90,7 +91,7 @@ def read_descriptors(caller: Any, name_of: Any) -> tuple[Descriptor, ...]:
     )  # fmt: skip
 
 
-def _descriptor(variable: Any, call: Sequence[Any], name_of: Any) -> Descriptor:
+def _descriptor(variable: Variable, call: Sequence[Any], name_of: Any) -> Descriptor:
     creator, _, dtype, rank, memory, *numbers = call
     kind = _CREATORS.get(str(getattr(creator, "value", creator)))
     count = None if kind is None else 4 * int(rank) + 4 if kind == TILED else 5 * int(rank) + 2
@@ -128,11 +129,11 @@ def _split(values: Sequence[int], *lengths: int) -> Iterator[tuple[int, ...]]:
     yield tuple(values[start:])
 
 
-def _variables(expression: Any) -> list[Any]:
+def _variables(expression: Expression) -> list[Any]:
     return variables_of(expression)
 
 
-def _value(expression: Any, variables: Sequence[tuple[Any, str]], known: Mapping[str, int]) -> int:
+def _value(expression: Expression, variables: Sequence[tuple[Any, str]], known: Mapping[str, int]) -> int:
     from tvm import arith, tirx
 
     if isinstance(expression, int):

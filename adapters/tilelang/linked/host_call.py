@@ -8,6 +8,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.linked.c_expressions import c_expression
 from tle_raw.adapters.tilelang.linked.descriptors import Descriptor, read_descriptors
+from tle_raw.adapters.tilelang.tir_types import Expression, Node, PrimFunc, Variable
 from tle_raw.errors import UnsupportedFeatureError
 
 # Kinds of an argument: a buffer's memory, a scalar of the PrimFunc's, a dim or a stride of a buffer, a TMA descriptor.
@@ -51,7 +52,7 @@ class _Origin:
     index: int = -1
 
 
-def read_host_call(host: Any, prim_func: Any, kernel: str, function: Any, launch: tuple[str, ...]) -> HostCall:
+def read_host_call(host: Any, prim_func: PrimFunc, kernel: str, function: Any, launch: tuple[str, ...]) -> HostCall:
     """Follow the host function's variables from the packed arguments to the kernel's call.
 
     Raises
@@ -95,12 +96,12 @@ def _variables(expressions: Any) -> list[Any]:
 @dataclass
 class _Reader:
     packed: Any
-    prim_func: Any
+    prim_func: PrimFunc
     origins: dict[Any, _Origin] = field(default_factory=dict)
     calls: list[Any] = field(default_factory=list)
     descriptors: tuple[Descriptor, ...] = ()
 
-    def visit(self, node: Any) -> None:
+    def visit(self, node: Node) -> None:
         from tvm import tirx
 
         if isinstance(node, tirx.Bind):
@@ -110,7 +111,7 @@ class _Reader:
         elif isinstance(node, tirx.Call) and node.op.name == "tirx.tvm_call_packed":
             self.calls.append(node)
 
-    def origin(self, variable: Any) -> _Origin | None:
+    def origin(self, variable: Variable) -> _Origin | None:
         return self.origins.get(variable)
 
     def _origins_in(self, value: Any) -> Iterator[_Origin]:
@@ -134,7 +135,7 @@ class _Reader:
         if isinstance(value, tirx.Var) and value in self.origins:
             yield self.origins[value]
 
-    def name_of(self, variable: Any) -> str:
+    def name_of(self, variable: Variable) -> str:
         """The PrimFunc's own name of what a variable of the host's holds."""
         return self.argument(variable, str(variable.dtype)).name
 
@@ -148,7 +149,7 @@ class _Reader:
                 f"TileLang's host code makes `{value}` for the kernel, which a region cannot: it is no parameter"
             )
         parameter = self.prim_func.params[origin.parameter]
-        buffer = self.prim_func.buffer_map.get(parameter)
+        buffer: Any = self.prim_func.buffer_map.get(parameter)
         if origin.part == _SHAPE:
             return Argument(DIM, _name(buffer.shape[origin.index]), dtype)
         if origin.part == _STRIDES:
@@ -160,5 +161,5 @@ class _Reader:
         return Argument(SCALAR, str(parameter.name), dtype)
 
 
-def _name(expression: Any) -> str:
+def _name(expression: Expression) -> str:
     return str(getattr(expression, "name", expression))

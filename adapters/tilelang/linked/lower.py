@@ -13,6 +13,7 @@ from tle_raw.adapters.tilelang.linked.constant_waits import constant_waits
 from tle_raw.adapters.tilelang.linked.descriptors import Descriptor
 from tle_raw.adapters.tilelang.linked.host_call import Argument, read_host_call
 from tle_raw.adapters.tilelang.linked.tile_memory import taken_addresses
+from tle_raw.adapters.tilelang.tir_types import PrimFunc
 from tle_raw.errors import CompilationFailed, Context, Place, TLEError, UnsupportedFeatureError
 from tle_raw.thread_lock import ThreadLock
 
@@ -65,7 +66,7 @@ class Lowered:
         return self.block[0] * self.block[1] * self.block[2]
 
 
-def lower(prim_func: Any, arch: str, settings: Mapping[str, Any] | None = None, tma: bool = False) -> Lowered:
+def lower(prim_func: PrimFunc, arch: str, settings: Mapping[str, Any] | None = None, tma: bool = False) -> Lowered:
     """Lower for ``sm_80``, ``sm_90a``, …
 
     Parameters
@@ -92,7 +93,7 @@ def lower(prim_func: Any, arch: str, settings: Mapping[str, Any] | None = None, 
         return _read(host, device, text, prim_func)
 
 
-def _run(prim_func: Any, arch: str, configuration: Mapping[str, Any]) -> tuple[Any, Any, str]:
+def _run(prim_func: PrimFunc, arch: str, configuration: Mapping[str, Any]) -> tuple[Any, Any, str]:
     """The steps of ``tilelang.lower``, with a look at the device's module between its passes and its printer."""
     import tvm
 
@@ -133,7 +134,7 @@ def refused(error: Exception) -> CompilationFailed:
     )
 
 
-def _read(host: Any, device: Any, text: str, prim_func: Any) -> Lowered:
+def _read(host: Any, device: Any, text: str, prim_func: PrimFunc) -> Lowered:
     (function,) = device.functions.values()
     attributes = {str(key): function.attrs[key] for key in function.attrs.keys()}  # noqa: SIM118 - no mapping
     for name, kind in _LAUNCHES.items():

@@ -8,6 +8,7 @@ from typing import Any
 from tle_raw.adapters.tilelang.linked.lower import WITHOUT_TMA, Lowered
 from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
+from tle_raw.adapters.tilelang.tir_types import PrimFunc
 from tle_raw.errors import CompilationFailed
 
 # TileLang's own passes fail on some loops that they would specialise. What follows leaves more and more out.
@@ -15,7 +16,7 @@ _TRIES: tuple[Mapping[str, Any], ...] = ({}, {"tl.disable_warp_specialized": Tru
 
 
 def lower_for_launch(
-    prim_func: Any, tiles: Mapping[str, NamedTile], arch: str, settings: Mapping[str, Any] | None = None
+    prim_func: PrimFunc, tiles: Mapping[str, NamedTile], arch: str, settings: Mapping[str, Any] | None = None
 ) -> Lowered:
     """Like ``lower_with_tiles`` with ``tma``; where TileLang's passes fail on that, with less of it.
 

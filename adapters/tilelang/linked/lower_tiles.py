@@ -8,11 +8,12 @@ from typing import Any
 from tle_raw.adapters.tilelang.linked.lower import Lowered, lower
 from tle_raw.adapters.tilelang.linked.tile_memory import NO_ASYNC, NO_WIDE, with_tile_memory
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
+from tle_raw.adapters.tilelang.tir_types import PrimFunc
 from tle_raw.errors import UnsupportedFeatureError
 
 
 def lower_with_tiles(
-    prim_func: Any,
+    prim_func: PrimFunc,
     tiles: Mapping[str, NamedTile],
     arch: str,
     settings: Mapping[str, Any] | None = None,

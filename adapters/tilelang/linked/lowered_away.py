@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tle_raw.adapters.tilelang.installed import load_tilelang
+from tle_raw.adapters.tilelang.tir_types import PrimFunc
 
 _DESCRIPTOR = "tensormap_create"  # the host's call that makes one
 
 
-def lowered_away(prim_func: Any, threads: int, arch: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
+def lowered_away(prim_func: PrimFunc, threads: int, arch: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
     """In words; nothing where both are the same. ``settings`` are TileLang's pass configuration.
 
     Raises

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tle_raw.adapters.tilelang.tir_types import PrimFunc
+
 _ATTRIBUTE = "tilelang_pass_configs"
 
 
-def pass_configs_of(wrapped: Any, prim_func: Any) -> dict[str, Any]:
+def pass_configs_of(wrapped: Any, prim_func: PrimFunc) -> dict[str, Any]:
     """That of the PrimFunc itself, then that of the ``@tilelang.jit`` function or the compiled kernel around it."""
     found: dict[str, Any] = {}
     attributes = getattr(prim_func, "attrs", None)

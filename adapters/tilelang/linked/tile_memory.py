@@ -11,6 +11,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.program import variables_of
+from tle_raw.adapters.tilelang.tir_types import Call, Node, PrimFunc
 
 # Copies that wait for nothing, and vectors wider than shared memory has.
 NO_ASYNC = {"tirx.use_async_copy": False}
@@ -20,7 +21,7 @@ _COPY, _REGION = "tl.tileop.copy", "tl.region"
 _ADDRESSES = ("tirx.address_of", "tl.access_ptr", "tirx.tvm_access_ptr", "tl.__ldg")
 
 
-def with_tile_memory(prim_func: Any, tiles: Mapping[str, NamedTile]) -> Any:
+def with_tile_memory(prim_func: PrimFunc, tiles: Mapping[str, NamedTile]) -> Any:
     """A PrimFunc whose named buffers are the caller's tiles; sizes that only they told become scalar parameters."""
     from tvm import tirx
 
@@ -49,7 +50,7 @@ class _Rewrite:
     def __init__(self, tiles: list[tuple[NamedTile, Any]]) -> None:
         self._tiles = tiles
 
-    def __call__(self, node: Any) -> Any:
+    def __call__(self, node: Node) -> Any:
         from tvm import tirx
 
         if isinstance(node, tirx.Call):
@@ -68,7 +69,7 @@ class _Rewrite:
         analyzer = arith.Analyzer()
         return [analyzer.simplify(indices[d] - tile.origin[d]) for d in tile.kept]
 
-    def _call(self, call: Any) -> Any:
+    def _call(self, call: Call) -> Any:
         from tvm import tirx
 
         if str(call.op.name) == _REGION:
@@ -106,7 +107,7 @@ def taken_addresses(function: Any) -> Iterator[int]:
 
     found: list[Any] = []
 
-    def visit(node: Any) -> None:
+    def visit(node: Node) -> None:
         if not isinstance(node, tirx.Call):
             return
         takes = str(node.op.name) in _ADDRESSES

@@ -7,6 +7,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.port.python_text import expression, tuple_text
 from tle_raw.adapters.tilelang.program import Program, variables_of
+from tle_raw.adapters.tilelang.tir_types import Buffer, Variable
 from tle_raw.fragments.signature import Signature
 
 SIZE = 512  # of what is left open
@@ -35,10 +36,10 @@ def input_lines(program: Program, signature: Signature, spelled: Mapping[str, st
     return lines
 
 
-def _tensor(program: Program, buffer: Any, dtype: str, sizes: Mapping[Any, int], spelled: Mapping[str, str]) -> str:
+def _tensor(program: Program, buffer: Buffer, dtype: str, sizes: Mapping[Any, int], spelled: Mapping[str, str]) -> str:
     names = {**program.dims, **program.scalars}
 
-    def name_of(variable: Any) -> str | None:
+    def name_of(variable: Variable) -> str | None:
         return next((spelled[n] for n, v in names.items() if v.same_as(variable) and n in program.dims), None)
 
     numbers = [_number(extent, sizes) for extent in buffer.shape]
@@ -64,7 +65,7 @@ def _random(dtype: str, shape: str) -> str:
     return f"torch.randint({_RANGES.get(dtype, '0, 2')}, {shape}, dtype={kind}, device=device)"
 
 
-def _strides(program: Program, buffer: Any, numbers: list[int], sizes: Mapping[Any, int]) -> str | None:
+def _strides(program: Program, buffer: Buffer, numbers: list[int], sizes: Mapping[Any, int]) -> str | None:
     """None for rows one after the other, which an open stride can be, too."""
     if not len(buffer.strides):
         return None
@@ -76,7 +77,7 @@ def _strides(program: Program, buffer: Any, numbers: list[int], sizes: Mapping[A
     return None if wanted == plain else tuple_text([str(s) for s in wanted])
 
 
-def _is_stride(program: Program, variable: Any) -> bool:
+def _is_stride(program: Program, variable: Variable) -> bool:
     """Whether an open number is a stride only, and no size."""
     shapes = [v for buffer in program.buffers.values() for extent in buffer.shape for v in variables_of(extent)]
     return not any(v.same_as(variable) for v in shapes)

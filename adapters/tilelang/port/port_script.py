@@ -12,6 +12,7 @@ from tle_raw.adapters.tilelang.port.candidates import Candidate, find_candidates
 from tle_raw.adapters.tilelang.port.examine import Examined, built, examine, told
 from tle_raw.adapters.tilelang.port.load_script import Script, run_script
 from tle_raw.adapters.tilelang.port.write_triton import check_arguments, write_triton
+from tle_raw.adapters.tilelang.tir_types import PrimFunc
 from tle_raw.errors import FragmentSourceError, TLEError
 from tle_raw.porting import Answer, Ported, PortRequest, Skipped, TritonFile
 from tle_raw.target import parse_target
@@ -72,7 +73,7 @@ def _examined(candidate: Candidate, target: Any, seen: list[Any]) -> Examined | 
     return examined
 
 
-def _is_among(prim_func: Any, seen: list[Any]) -> bool:
+def _is_among(prim_func: PrimFunc, seen: list[Any]) -> bool:
     import tvm
 
     return any(tvm.ir.structural_equal(prim_func, other) for other in seen)

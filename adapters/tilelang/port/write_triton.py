@@ -13,6 +13,7 @@ from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT
 from tle_raw.adapters.tilelang.port.examine import Examined
 from tle_raw.adapters.tilelang.port.inputs import input_lines
 from tle_raw.adapters.tilelang.port.python_text import broken, dictionary, expression, literal, tuple_text
+from tle_raw.adapters.tilelang.tir_types import Variable
 from tle_raw.errors import FragmentSourceError
 from tle_raw.fragments.signature import INOUT
 from tle_raw.porting import PortRequest
@@ -155,7 +156,7 @@ class _Section:
         """Sizes that no buffer tells."""
         return [self.spelled[name] for name, place in self.dims.items() if not place]
 
-    def _name_of(self, variable: Any) -> str | None:
+    def _name_of(self, variable: Variable) -> str | None:
         known = {**self.program.scalars, **self.program.dims}
         return next((self.spelled[name] for name, v in known.items() if v.same_as(variable)), None)
 
@@ -172,7 +173,7 @@ def _spelled(names: Sequence[str], taken: set[str]) -> Mapping[str, str]:
     return found
 
 
-def _place_of_dim(program: Any, variable: Any) -> str:
+def _place_of_dim(program: Any, variable: Variable) -> str:
     """Which tensor has an open size or stride as its own."""
     for name, buffer in program.buffers.items():
         for number, extent in enumerate(buffer.shape):

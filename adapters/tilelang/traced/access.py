@@ -8,11 +8,12 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import is_global
+from tle_raw.adapters.tilelang.tir_types import Buffer
 from tle_raw.adapters.tilelang.traced import block_reads, block_writes, global_memory
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 
-def load(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> core.tensor:
+def load(tracer: Tracer, buffer: Buffer, indices: Sequence[Any]) -> core.tensor:
     """The elements at ``indices`` in each lane; with axes of size 1 where the indices do not vary."""
     if named(tracer, buffer):
         return block_reads.read(tracer, buffer, inside_tile(tracer, buffer, indices))
@@ -21,7 +22,7 @@ def load(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> core.tensor:
     return block_reads.read(tracer, buffer, indices)
 
 
-def store(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tensor) -> None:
+def store(tracer: Tracer, buffer: Buffer, indices: Sequence[Any], value: core.tensor) -> None:
     """Write ``value`` at ``indices`` in each lane, where the guards hold."""
     value = tracer.cast(value, tracer.dtype(buffer.dtype))
     if named(tracer, buffer):
@@ -32,12 +33,12 @@ def store(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tenso
         block_writes.write(tracer, buffer, indices, value)
 
 
-def named(tracer: Tracer, buffer: Any) -> bool:
+def named(tracer: Tracer, buffer: Buffer) -> bool:
     """Whether a tile of the caller stands for a piece of this global buffer."""
     return any(tile.buffer.data.same_as(buffer.data) for tile in tracer.named.values())
 
 
-def inside_tile(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> list[Any]:
+def inside_tile(tracer: Tracer, buffer: Buffer, indices: Sequence[Any]) -> list[Any]:
     """Indices into the caller's tile, from indices into the buffer that it stands for a piece of."""
     tile = next(t for t in tracer.named.values() if t.buffer.data.same_as(buffer.data))
     return [tracer.simplify(indices[d] - tile.origin[d]) for d in tile.kept]

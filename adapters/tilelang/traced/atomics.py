@@ -8,6 +8,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant, is_global, is_region, region_of
+from tle_raw.adapters.tilelang.tir_types import Buffer, Call
 from tle_raw.adapters.tilelang.traced import access, boxes, global_memory
 from tle_raw.adapters.tilelang.traced.functions import function
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
@@ -17,7 +18,7 @@ from tle_raw.regions.shapes import shape_of
 _ORDERS = {0: "relaxed", 1: "acquire", 2: "acquire", 3: "release", 4: "acq_rel", 5: "acq_rel"}
 
 
-def _update(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tensor, update: Any, order: str) -> Any:
+def _update(tracer: Tracer, buffer: Buffer, indices: Sequence[Any], value: core.tensor, update: Any, order: str) -> Any:
     """One atomic operation in each lane that exists; what was there before."""
     if not is_global(buffer) or access.named(tracer, buffer):
         raise tracer.fail(f"an atomic update of `{buffer.name}`, which is a block tensor here")
@@ -47,7 +48,7 @@ def _threads_that_run(tracer: Tracer) -> core.tensor | None:
     return tracer.semantic.less_than(tracer.positions(tracer.active, 0, 1), number)
 
 
-def _target(tracer: Tracer, call: Any) -> Any:
+def _target(tracer: Tracer, call: Call) -> Any:
     target = call.args[0]
     target = target.args[0] if type(target).__name__ == "Call" else target
     if type(target).__name__ != "BufferLoad":
@@ -64,26 +65,26 @@ def _alone(tracer: Tracer) -> None:
         )
 
 
-def _element(tracer: Tracer, call: Any, update: Callable[..., core.tensor]) -> core.tensor:
+def _element(tracer: Tracer, call: Call, update: Callable[..., core.tensor]) -> core.tensor:
     target = _target(tracer, call)
     order = constant(call.args[2]) if len(call.args) > 2 else 0
     value = tracer.evaluate(call.args[1])
     return _update(tracer, target.buffer, target.indices, value, update, _ORDERS[order or 0])
 
 
-def add(tracer: Tracer, call: Any) -> core.tensor:
+def add(tracer: Tracer, call: Call) -> core.tensor:
     return _element(tracer, call, core.atomic_add)
 
 
-def add_two(tracer: Tracer, call: Any) -> None:
+def add_two(tracer: Tracer, call: Call) -> None:
     _neighbours(tracer, call, 2)
 
 
-def add_four(tracer: Tracer, call: Any) -> None:
+def add_four(tracer: Tracer, call: Call) -> None:
     _neighbours(tracer, call, 4)
 
 
-def _neighbours(tracer: Tracer, call: Any, count: int) -> None:
+def _neighbours(tracer: Tracer, call: Call, count: int) -> None:
     """``T.atomic_addx2`` and ``T.atomic_addx4``: elements side by side, each of which is an update of its own."""
     target, source = (argument.args[0] for argument in call.args[:2])
     for number in range(count):
@@ -96,33 +97,33 @@ def _shifted(element: Any, by: int) -> list[Any]:
     return [*first, last + by]
 
 
-def maximum(tracer: Tracer, call: Any) -> core.tensor:
+def maximum(tracer: Tracer, call: Call) -> core.tensor:
     return _element(tracer, call, core.atomic_max)
 
 
-def minimum(tracer: Tracer, call: Any) -> core.tensor:
+def minimum(tracer: Tracer, call: Call) -> core.tensor:
     return _element(tracer, call, core.atomic_min)
 
 
 @function("tl.atomic_add_ret_elem_op")
-def _add_and_return(tracer: Tracer, call: Any) -> core.tensor:
+def _add_and_return(tracer: Tracer, call: Call) -> core.tensor:
     _alone(tracer)
     return add(tracer, call)
 
 
 @function("tl.atomic_max_ret_elem_op")
-def _max_and_return(tracer: Tracer, call: Any) -> core.tensor:
+def _max_and_return(tracer: Tracer, call: Call) -> core.tensor:
     _alone(tracer)
     return maximum(tracer, call)
 
 
 @function("tl.atomic_min_ret_elem_op")
-def _min_and_return(tracer: Tracer, call: Any) -> core.tensor:
+def _min_and_return(tracer: Tracer, call: Call) -> core.tensor:
     _alone(tracer)
     return minimum(tracer, call)
 
 
-def _tile(tracer: Tracer, call: Any, update: Callable[..., core.tensor]) -> None:
+def _tile(tracer: Tracer, call: Call, update: Callable[..., core.tensor]) -> None:
     """``T.atomic_add(global box, tile)``: the tile's elements one by one."""
     if not all(is_region(a) for a in call.args[:2]):
         raise tracer.fail("an atomic update of a tile by something else than a tile")
@@ -136,13 +137,13 @@ def _tile(tracer: Tracer, call: Any, update: Callable[..., core.tensor]) -> None
         _update(tracer, target.buffer, boxes.indices(target, variables, walked[1]), value, update, "relaxed")
 
 
-def add_tile(tracer: Tracer, call: Any) -> None:
+def add_tile(tracer: Tracer, call: Call) -> None:
     _tile(tracer, call, core.atomic_add)
 
 
-def max_tile(tracer: Tracer, call: Any) -> None:
+def max_tile(tracer: Tracer, call: Call) -> None:
     _tile(tracer, call, core.atomic_max)
 
 
-def min_tile(tracer: Tracer, call: Any) -> None:
+def min_tile(tracer: Tracer, call: Call) -> None:
     _tile(tracer, call, core.atomic_min)

@@ -9,13 +9,14 @@ from triton.language import core
 
 from tle_raw.adapters.common.gathers import gather
 from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.adapters.tilelang.tir_types import Buffer
 from tle_raw.adapters.tilelang.traced.combined import reduced
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import bits_of, padded
 from tle_raw.regions.shapes import shape_of
 
 
-def extents_of(tracer: Tracer, buffer: Any) -> list[int]:
+def extents_of(tracer: Tracer, buffer: Buffer) -> list[int]:
     """The constant shape of a buffer that is a block tensor; a caller's tile has the shape of its piece."""
     for tile in tracer.named.values():
         if tile.buffer.data.same_as(buffer.data):
@@ -28,7 +29,7 @@ def block_shape(extents: Sequence[int]) -> tuple[int, ...]:
     return () if all(e == 1 for e in extents) else tuple(map(padded, extents))
 
 
-def current(tracer: Tracer, buffer: Any) -> core.tensor:
+def current(tracer: Tracer, buffer: Buffer) -> core.tensor:
     """The value of a buffer, or of a view of one; zeros before the first write."""
     memory, extents = buffer.data, extents_of(tracer, buffer)
     shape, dtype = block_shape(extents), tracer.dtype(buffer.dtype)
@@ -47,7 +48,7 @@ def current(tracer: Tracer, buffer: Any) -> core.tensor:
     return found
 
 
-def _check_whole(tracer: Tracer, buffer: Any, extents: Sequence[int]) -> None:
+def _check_whole(tracer: Tracer, buffer: Buffer, extents: Sequence[int]) -> None:
     """A view of another shape: row-major order means the same only where nothing is padded."""
     home = tracer.homes.get(buffer.data)
     shapes = [extents] + ([] if home is None else [extents_of(tracer, home)])
@@ -55,7 +56,7 @@ def _check_whole(tracer: Tracer, buffer: Any, extents: Sequence[int]) -> None:
         raise tracer.fail(f"a view of `{buffer.name}` in another shape, when a dim is no power of two")
 
 
-def read(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> core.tensor:
+def read(tracer: Tracer, buffer: Buffer, indices: Sequence[Any]) -> core.tensor:
     """The elements at ``indices`` in each lane; axes along which nothing varies have size 1."""
     value = current(tracer, buffer)
     if buffer.data in tracer.of_lanes or not shape_of(value):

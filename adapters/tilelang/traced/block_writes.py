@@ -8,13 +8,14 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.adapters.tilelang.tir_types import Buffer
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current, extents_of, take
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded
 from tle_raw.regions.shapes import shape_of
 
 
-def write(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tensor) -> None:
+def write(tracer: Tracer, buffer: Buffer, indices: Sequence[Any], value: core.tensor) -> None:
     """Put ``value`` at ``indices`` in each lane, where the guards hold."""
     shape = block_shape(extents_of(tracer, buffer))
     guard = tracer.guard()
@@ -37,7 +38,7 @@ def write(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tenso
     set_value(tracer, buffer, new, hits)
 
 
-def set_value(tracer: Tracer, buffer: Any, new: core.tensor, where: core.tensor | None) -> None:
+def set_value(tracer: Tracer, buffer: Buffer, new: core.tensor, where: core.tensor | None) -> None:
     """Replace a buffer's block tensor, or the elements of it that ``where`` names."""
     shape, dtype = block_shape(extents_of(tracer, buffer)), tracer.dtype(buffer.dtype)
     new = tracer.cast(tracer.spread(new, shape), dtype)
@@ -49,7 +50,7 @@ def set_value(tracer: Tracer, buffer: Any, new: core.tensor, where: core.tensor 
     tracer.tiles[buffer.data] = new
 
 
-def _as_home(tracer: Tracer, buffer: Any, home: Any, new: core.tensor) -> core.tensor:
+def _as_home(tracer: Tracer, buffer: Buffer, home: Any, new: core.tensor) -> core.tensor:
     """A view was written: the memory keeps the shape and the dtype of the buffer that allocated it."""
     shape, dtype = block_shape(extents_of(tracer, home)), tracer.dtype(home.dtype)
     if new.type.scalar != dtype:
@@ -64,7 +65,7 @@ def _as_home(tracer: Tracer, buffer: Any, home: Any, new: core.tensor) -> core.t
     return new
 
 
-def _write_one(tracer: Tracer, buffer: Any, value: core.tensor, guard: core.tensor | None) -> None:
+def _write_one(tracer: Tracer, buffer: Buffer, value: core.tensor, guard: core.tensor | None) -> None:
     """A buffer of one element: a scalar, or inside parallel loops a value for each lane."""
     varies = any(s != 1 for v in (value, guard) if v is not None for s in shape_of(v))
     scope = str(buffer.scope())
@@ -91,7 +92,7 @@ def _alike(tracer: Tracer, a: core.tensor, b: core.tensor) -> tuple[core.tensor,
     return left, right
 
 
-def step(tracer: Tracer, buffer: Any, index: Any) -> tuple[int | None, Any, int]:
+def step(tracer: Tracer, buffer: Buffer, index: Any) -> tuple[int | None, Any, int]:
     """The lanes' axis that walks a dim, where it starts and by how much it goes on."""
     form = tracer.form(index)
     factors = {} if form is None else form[0]
@@ -105,7 +106,7 @@ def step(tracer: Tracer, buffer: Any, index: Any) -> tuple[int | None, Any, int]
     return axis, form[1], int(numbers[0] or 1) if numbers else 1
 
 
-def _into_dims(tracer: Tracer, buffer: Any, value: core.tensor, walked: Sequence[int]) -> core.tensor:
+def _into_dims(tracer: Tracer, buffer: Buffer, value: core.tensor, walked: Sequence[int]) -> core.tensor:
     """The lanes' axes that walk the buffer, in the order of its dims; others must not vary."""
     rank = len(tracer.lanes.extents)
     if not shape_of(value):

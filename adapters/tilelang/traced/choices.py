@@ -6,10 +6,11 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.tilelang.tir_types import Expression
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 
-def choose(tracer: Tracer, condition: Any, yes: Any, no: Any) -> core.tensor:
+def choose(tracer: Tracer, condition: Expression, yes: Any, no: Any) -> core.tensor:
     """Both sides are computed; each touches memory only where it is the one that is taken."""
     held = tracer.evaluate(condition)
     with tracer.guarded(held if _loads(yes) else None):
@@ -23,7 +24,7 @@ def _opposite(tracer: Tracer, condition: core.tensor) -> core.tensor:
     return tracer.semantic.xor_(condition, tracer.number(True, core.int1))
 
 
-def _loads(expression: Any) -> bool:
+def _loads(expression: Expression) -> bool:
     from tvm.tirx.stmt_functor import post_order_visit
 
     found: list[Any] = []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tle_raw.adapters.tilelang.regions import Region, region_of
+from tle_raw.adapters.tilelang.tir_types import Call
 from tle_raw.adapters.tilelang.traced import access, boxes
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 
-def copy(tracer: Tracer, call: Any) -> None:
+def copy(tracer: Tracer, call: Call) -> None:
     """Box to box, between any two kinds of memory; dims of size 1 do not count."""
     source, target = region_of(call.args[0]), region_of(call.args[1])
     dims = [_walked(tracer, box) for box in (source, target)]
@@ -25,7 +24,7 @@ def _walked(tracer: Tracer, box: Region) -> list[int]:
     return [dim for dim, extent in enumerate(boxes.sizes(tracer, box)) if extent != 1]
 
 
-def transpose(tracer: Tracer, call: Any) -> None:
+def transpose(tracer: Tracer, call: Call) -> None:
     source, target = region_of(call.args[0]), region_of(call.args[1])
     rank = len(source.origin)
     with boxes.walking(tracer, boxes.sizes(tracer, source)) as variables:
@@ -34,7 +33,7 @@ def transpose(tracer: Tracer, call: Any) -> None:
         access.store(tracer, target.buffer, boxes.indices(target, variables, turned), value)
 
 
-def fill(tracer: Tracer, call: Any) -> None:
+def fill(tracer: Tracer, call: Call) -> None:
     target = region_of(call.args[0])
     dims = _walked(tracer, target)
     extents = [boxes.sizes(tracer, target)[d] for d in dims]

@@ -12,6 +12,7 @@ from typing import Any
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.program import statements
 from tle_raw.adapters.tilelang.regions import constant, is_global, is_parallel, linear_form, region_of
+from tle_raw.adapters.tilelang.tir_types import Buffer, Call, Node
 
 READS_AND_WRITES = 3
 
@@ -58,7 +59,7 @@ class Walk:
             self.statement(statement)
         return self
 
-    def statement(self, node: Any) -> None:
+    def statement(self, node: Node) -> None:
         kind = type(node).__name__
         if kind == "SeqStmt":
             self.block(list(statements(node)))
@@ -90,7 +91,7 @@ class Walk:
         if type(root).__name__ == "Call" and str(root.op.name) == "tl.reducer_update":
             self.effects.write(root.args[0].buffer.data, whole=False)
 
-    def _tile_operation(self, call: Any) -> None:
+    def _tile_operation(self, call: Call) -> None:
         regions = [a for a in call.args if type(a).__name__ == "Call" and str(a.op.name) == "tl.region"]
         for argument in call.args:
             if argument not in regions:
@@ -109,14 +110,14 @@ class Walk:
     def _loads(self, root: Any) -> None:
         from tvm.tirx.stmt_functor import post_order_visit
 
-        def visit(node: Any) -> None:
+        def visit(node: Node) -> None:
             if type(node).__name__ == "BufferLoad" and self.is_block(node.buffer):
                 self.effects.read(node.buffer.data)
 
         if not isinstance(root, int):
             post_order_visit(root, visit)
 
-    def _loop(self, loop: Any) -> None:
+    def _loop(self, loop: Node) -> None:
         self.expression(loop.extent)
         if is_parallel(loop):
             self.parallel.append(loop)
@@ -136,7 +137,7 @@ class Walk:
                 _put(self.effects.seen, memory)
         self.effects.filled = filled
 
-    def _branch(self, node: Any) -> None:
+    def _branch(self, node: Node) -> None:
         self.expression(node.condition)
         before = list(self.effects.filled)
         self.statement(node.then_case)
@@ -150,7 +151,7 @@ class Walk:
                 _put(self.effects.seen, memory)
         self.effects.filled = both
 
-    def is_block(self, buffer: Any) -> bool:
+    def is_block(self, buffer: Buffer) -> bool:
         return not is_global(buffer) or any(t.buffer.data.same_as(buffer.data) for t in self.named.values())
 
     def _is_whole(self, box: Any) -> bool:
@@ -158,7 +159,7 @@ class Walk:
         sizes = [(constant(e), constant(s)) for e, s in zip(box.extents, box.buffer.shape)]
         return is_global(box.buffer) or (origin_is_zero and all(e == s and e is not None for e, s in sizes))
 
-    def _fills(self, buffer: Any, indices: Sequence[Any]) -> bool:
+    def _fills(self, buffer: Buffer, indices: Sequence[Any]) -> bool:
         """A store in a nest that reaches every element."""
         if is_global(buffer):
             return False
@@ -178,7 +179,7 @@ class Walk:
         return len({str(v.name) for v in walked}) == len(walked)
 
 
-def _keeps_old(call: Any) -> bool:
+def _keeps_old(call: Call) -> bool:
     """Whether an operation whose output region says "written" also reads it."""
     name = str(call.op.name)
     if name == "tl.tileop.reduce":

@@ -8,6 +8,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.adapters.tilelang.tir_types import Expression, Variable
 from tle_raw.adapters.tilelang.traced import access, integers
 from tle_raw.adapters.tilelang.traced.choices import choose
 from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
@@ -30,7 +31,7 @@ _ARITHMETIC = {
 }
 
 
-def evaluate(tracer: Tracer, expression: Any) -> core.tensor:
+def evaluate(tracer: Tracer, expression: Expression) -> core.tensor:
     """The value of an expression."""
     kind = type(expression).__name__
     handler = _KINDS.get(kind)
@@ -42,16 +43,16 @@ def evaluate(tracer: Tracer, expression: Any) -> core.tensor:
     raise tracer.fail(f"{kind} ({expression})")
 
 
-def _constant(tracer: Tracer, expression: Any) -> core.tensor:
+def _constant(tracer: Tracer, expression: Expression) -> core.tensor:
     dtype = tracer.dtype(expression.dtype)
     return tracer.number(bool(expression.value) if dtype.is_int1() else expression.value, dtype)
 
 
-def _float_constant(tracer: Tracer, expression: Any) -> core.tensor:
+def _float_constant(tracer: Tracer, expression: Expression) -> core.tensor:
     return tracer.number(float(expression.value), tracer.dtype(expression.dtype))
 
 
-def _variable(tracer: Tracer, expression: Any) -> core.tensor:
+def _variable(tracer: Tracer, expression: Variable) -> core.tensor:
     lane = tracer.lane(expression)
     if lane is not None:
         return tracer.cast(lane, tracer.dtype(expression.dtype))
@@ -66,18 +67,18 @@ def _variable(tracer: Tracer, expression: Any) -> core.tensor:
     )
 
 
-def _cast(tracer: Tracer, expression: Any) -> core.tensor:
+def _cast(tracer: Tracer, expression: Expression) -> core.tensor:
     value, dtype = evaluate(tracer, expression.value), tracer.dtype(expression.dtype)
     if dtype.is_int1():
         return tracer.semantic.not_equal(value, tracer.number(0, value.type.scalar))
     return tracer.cast(value, dtype)
 
 
-def _not(tracer: Tracer, expression: Any) -> core.tensor:
+def _not(tracer: Tracer, expression: Expression) -> core.tensor:
     return tracer.semantic.xor_(evaluate(tracer, expression.a), tracer.number(True, core.int1))
 
 
-def _divide(tracer: Tracer, expression: Any) -> core.tensor:
+def _divide(tracer: Tracer, expression: Expression) -> core.tensor:
     """``/`` of TIR: of floats, and of integers towards zero."""
     a, b = evaluate(tracer, expression.a), evaluate(tracer, expression.b)
     if a.type.scalar.is_int():
@@ -85,22 +86,22 @@ def _divide(tracer: Tracer, expression: Any) -> core.tensor:
     return tracer.widened(tracer.semantic.truediv, a, b)
 
 
-def _remainder(tracer: Tracer, expression: Any) -> core.tensor:
+def _remainder(tracer: Tracer, expression: Expression) -> core.tensor:
     """``%`` of TIR with the sign of the dividend, as C has it."""
     return tracer.semantic.mod(evaluate(tracer, expression.a), evaluate(tracer, expression.b))
 
 
-def _floor_divide(tracer: Tracer, expression: Any) -> core.tensor:
+def _floor_divide(tracer: Tracer, expression: Expression) -> core.tensor:
     a, b = evaluate(tracer, expression.a), evaluate(tracer, expression.b)
     return integers.floor_divide(tracer, a, b, *_signs(tracer, expression))
 
 
-def _floor_remainder(tracer: Tracer, expression: Any) -> core.tensor:
+def _floor_remainder(tracer: Tracer, expression: Expression) -> core.tensor:
     a, b = evaluate(tracer, expression.a), evaluate(tracer, expression.b)
     return integers.floor_remainder(tracer, a, b, *_signs(tracer, expression))
 
 
-def _signs(tracer: Tracer, expression: Any) -> tuple[bool, int | None]:
+def _signs(tracer: Tracer, expression: Expression) -> tuple[bool, int | None]:
     """Whether the dividend is known to be no less than zero, and the divisor where it is constant."""
     if str(expression.dtype).startswith("float"):
         return False, None
@@ -109,22 +110,22 @@ def _signs(tracer: Tracer, expression: Any) -> tuple[bool, int | None]:
     return positive, constant(divisor)
 
 
-def _choose(tracer: Tracer, expression: Any) -> core.tensor:
+def _choose(tracer: Tracer, expression: Expression) -> core.tensor:
     return choose(tracer, expression.condition, expression.true_value, expression.false_value)
 
 
-def _let(tracer: Tracer, expression: Any) -> core.tensor:
+def _let(tracer: Tracer, expression: Expression) -> core.tensor:
     tracer.scalars[expression.var] = evaluate(tracer, expression.value)
     return evaluate(tracer, expression.body)
 
 
-def _load(tracer: Tracer, expression: Any) -> core.tensor:
+def _load(tracer: Tracer, expression: Expression) -> core.tensor:
     if getattr(expression, "predicate", None) is not None:
         raise tracer.fail("a load with a predicate of its own")
     return access.load(tracer, expression.buffer, expression.indices)
 
 
-def _call(tracer: Tracer, expression: Any) -> core.tensor:
+def _call(tracer: Tracer, expression: Expression) -> core.tensor:
     name = str(getattr(expression.op, "name", expression.op))
     handler = FUNCTIONS.get(name)
     if handler is None:

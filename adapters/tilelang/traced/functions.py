@@ -7,6 +7,7 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.tilelang.tir_types import Call
 from tle_raw.adapters.tilelang.traced import libdevice
 from tle_raw.adapters.tilelang.traced.choices import choose
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
@@ -24,7 +25,7 @@ def function(*names: str) -> Callable[[Function], Function]:
     return register
 
 
-def arguments(tracer: Tracer, call: Any) -> list[core.tensor]:
+def arguments(tracer: Tracer, call: Call) -> list[core.tensor]:
     return [tracer.evaluate(a) for a in call.args]
 
 
@@ -38,7 +39,7 @@ def in_float(tracer: Tracer, value: core.tensor, compute: Callable[[core.tensor]
 
 
 def _builder_function(operation: str) -> Function:
-    def call(tracer: Tracer, expression: Any) -> core.tensor:
+    def call(tracer: Tracer, expression: Call) -> core.tensor:
         (value,) = arguments(tracer, expression)
         create = getattr(tracer.semantic.builder, operation)
         return in_float(tracer, value, lambda x: core.tensor(create(x.handle), x.type))
@@ -73,7 +74,7 @@ for _name, _same in {
 
 
 def _libdevice_function(name: str) -> Function:
-    def call(tracer: Tracer, expression: Any) -> core.tensor:
+    def call(tracer: Tracer, expression: Call) -> core.tensor:
         values = arguments(tracer, expression)
         if len(values) == 1:
             return in_float(tracer, values[0], lambda x: libdevice.call(tracer, name, [x]))
@@ -90,7 +91,7 @@ FUNCTIONS["tl.__exp10"] = FUNCTIONS["tirx.exp10"]
 
 
 @function("tirx.fabs", "tirx.abs")
-def _abs(tracer: Tracer, expression: Any) -> core.tensor:
+def _abs(tracer: Tracer, expression: Call) -> core.tensor:
     return absolute(tracer, arguments(tracer, expression)[0])
 
 
@@ -102,7 +103,7 @@ def absolute(tracer: Tracer, value: core.tensor) -> core.tensor:
 
 
 @function("tirx.sigmoid")
-def _sigmoid(tracer: Tracer, expression: Any) -> core.tensor:
+def _sigmoid(tracer: Tracer, expression: Call) -> core.tensor:
     (value,) = arguments(tracer, expression)
     semantic = tracer.semantic
 
@@ -115,7 +116,7 @@ def _sigmoid(tracer: Tracer, expression: Any) -> core.tensor:
 
 
 @function("tirx.pow", "tl.pow_of_int")
-def _power(tracer: Tracer, expression: Any) -> core.tensor:
+def _power(tracer: Tracer, expression: Call) -> core.tensor:
     base, exponent = arguments(tracer, expression)
     value = getattr(expression.args[1], "value", None)
     if isinstance(value, (int, float)) and value in (1, 2, 3, 4):
@@ -129,44 +130,44 @@ def _power(tracer: Tracer, expression: Any) -> core.tensor:
 
 
 @function("tirx.if_then_else")
-def _if_then_else(tracer: Tracer, expression: Any) -> core.tensor:
+def _if_then_else(tracer: Tracer, expression: Call) -> core.tensor:
     return choose(tracer, *expression.args)
 
 
 @function("tirx.bitwise_and")
-def _bitwise_and(tracer: Tracer, expression: Any) -> core.tensor:
+def _bitwise_and(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.and_(*arguments(tracer, expression))
 
 
 @function("tirx.bitwise_or")
-def _bitwise_or(tracer: Tracer, expression: Any) -> core.tensor:
+def _bitwise_or(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.or_(*arguments(tracer, expression))
 
 
 @function("tirx.bitwise_xor")
-def _bitwise_xor(tracer: Tracer, expression: Any) -> core.tensor:
+def _bitwise_xor(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.xor_(*arguments(tracer, expression))
 
 
 @function("tirx.bitwise_not")
-def _bitwise_not(tracer: Tracer, expression: Any) -> core.tensor:
+def _bitwise_not(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.invert(*arguments(tracer, expression))
 
 
 @function("tirx.shift_left")
-def _shift_left(tracer: Tracer, expression: Any) -> core.tensor:
+def _shift_left(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.shl(*arguments(tracer, expression))
 
 
 @function("tirx.shift_right")
-def _shift_right(tracer: Tracer, expression: Any) -> core.tensor:
+def _shift_right(tracer: Tracer, expression: Call) -> core.tensor:
     value, by = arguments(tracer, expression)
     shift = tracer.semantic.lshr if value.type.scalar.is_int_unsigned() else tracer.semantic.ashr
     return shift(value, by)
 
 
 @function("tirx.reinterpret")
-def _reinterpret(tracer: Tracer, expression: Any) -> core.tensor:
+def _reinterpret(tracer: Tracer, expression: Call) -> core.tensor:
     (value,) = arguments(tracer, expression)
     dtype = tracer.dtype(expression.dtype)
     if dtype.primitive_bitwidth != value.type.scalar.primitive_bitwidth:
@@ -175,39 +176,39 @@ def _reinterpret(tracer: Tracer, expression: Any) -> core.tensor:
 
 
 @function("tl.infinity")
-def _infinity(tracer: Tracer, expression: Any) -> core.tensor:
+def _infinity(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.number(float("inf"), tracer.dtype(expression.dtype))
 
 
 @function("tirx.fma", "tl.fma", "tl.ieee_fmaf")
-def _fma(tracer: Tracer, expression: Any) -> core.tensor:
+def _fma(tracer: Tracer, expression: Call) -> core.tensor:
     a, b, c = arguments(tracer, expression)[:3]
     semantic = tracer.semantic
     return semantic.add(semantic.mul(a, b, False), c, False)
 
 
 @function("tl.ieee_add")
-def _add(tracer: Tracer, expression: Any) -> core.tensor:
+def _add(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.add(*_nearest(tracer, expression), False)
 
 
 @function("tl.ieee_sub")
-def _sub(tracer: Tracer, expression: Any) -> core.tensor:
+def _sub(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.sub(*_nearest(tracer, expression), False)
 
 
 @function("tl.ieee_mul", "tl.fmul")
-def _mul(tracer: Tracer, expression: Any) -> core.tensor:
+def _mul(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.mul(*_nearest(tracer, expression), False)
 
 
 @function("tl.ieee_fdiv")
-def _div(tracer: Tracer, expression: Any) -> core.tensor:
+def _div(tracer: Tracer, expression: Call) -> core.tensor:
     a, b = _nearest(tracer, expression)
     return tracer.semantic.fdiv(a, b, True)
 
 
-def _nearest(tracer: Tracer, expression: Any) -> list[core.tensor]:
+def _nearest(tracer: Tracer, expression: Call) -> list[core.tensor]:
     """The operands; the last argument names how to round, and Triton rounds to nearest."""
     mode = str(getattr(expression.args[-1], "value", "rn"))
     if mode != "rn":
@@ -216,48 +217,48 @@ def _nearest(tracer: Tracer, expression: Any) -> list[core.tensor]:
 
 
 @function("tl.fast_rcp", "tl.ieee_frcp")
-def _reciprocal(tracer: Tracer, expression: Any) -> core.tensor:
+def _reciprocal(tracer: Tracer, expression: Call) -> core.tensor:
     value = tracer.evaluate(expression.args[0])
     return tracer.semantic.truediv(tracer.number(1.0, value.type.scalar), value)
 
 
 @function("tl.clamp")
-def _clamp(tracer: Tracer, expression: Any) -> core.tensor:
+def _clamp(tracer: Tracer, expression: Call) -> core.tensor:
     value, low, high = arguments(tracer, expression)
     semantic, ignore = tracer.semantic, core.PropagateNan.NONE
     return semantic.minimum(semantic.maximum(value, low, ignore), high, ignore)
 
 
 @function("tl.max_nan")
-def _max_nan(tracer: Tracer, expression: Any) -> core.tensor:
+def _max_nan(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.maximum(*arguments(tracer, expression), core.PropagateNan.ALL)
 
 
 @function("tl.min_nan")
-def _min_nan(tracer: Tracer, expression: Any) -> core.tensor:
+def _min_nan(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.minimum(*arguments(tracer, expression), core.PropagateNan.ALL)
 
 
 @function("tirx.isnan")
-def _is_nan(tracer: Tracer, expression: Any) -> core.tensor:
+def _is_nan(tracer: Tracer, expression: Call) -> core.tensor:
     (value,) = arguments(tracer, expression)
     return tracer.semantic.not_equal(value, value)
 
 
 @function("tirx.isinf")
-def _is_infinite(tracer: Tracer, expression: Any) -> core.tensor:
+def _is_infinite(tracer: Tracer, expression: Call) -> core.tensor:
     (value,) = arguments(tracer, expression)
     size = absolute(tracer, value)
     return tracer.semantic.equal(size, tracer.number(float("inf"), size.type.scalar))
 
 
 @function("tirx.isfinite")
-def _is_finite(tracer: Tracer, expression: Any) -> core.tensor:
+def _is_finite(tracer: Tracer, expression: Call) -> core.tensor:
     (value,) = arguments(tracer, expression)
     size = absolute(tracer, value)
     return tracer.semantic.less_than(size, tracer.number(float("inf"), size.type.scalar))
 
 
 @function("tirx.likely", "tl.__ldg")
-def _itself(tracer: Tracer, expression: Any) -> core.tensor:
+def _itself(tracer: Tracer, expression: Call) -> core.tensor:
     return arguments(tracer, expression)[0]

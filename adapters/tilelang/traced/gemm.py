@@ -7,6 +7,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant, region_of
+from tle_raw.adapters.tilelang.tir_types import Call
 from tle_raw.adapters.tilelang.traced import boxes
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded
@@ -16,7 +17,7 @@ A, B, C, TURN_A, TURN_B, CLEAR = 0, 1, 2, 3, 4, 9  # the operands of tl.tileop.g
 SMALLEST_DEPTH = {8: 32, 16: 16, 32: 16, 64: 16}  # by the width of the elements
 
 
-def gemm(tracer: Tracer, call: Any) -> None:
+def gemm(tracer: Tracer, call: Call) -> None:
     """``C += A @ B``, either of them turned; ``clear_accum`` starts from zero."""
     if len(call.args) > 10 and type(call.args[10]).__name__ not in ("IntImm", "int"):
         raise tracer.fail("a gemm that signals an mbarrier")

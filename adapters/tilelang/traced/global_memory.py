@@ -12,6 +12,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant, strides_of
+from tle_raw.adapters.tilelang.tir_types import Buffer, Variable
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded
 from tle_raw.regions.shapes import shape_of
@@ -27,7 +28,7 @@ class _Offset:
     lanes: core.tensor | None = None
 
 
-def load(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> core.tensor:
+def load(tracer: Tracer, buffer: Buffer, indices: Sequence[Any]) -> core.tensor:
     pointer, inside = address(tracer, buffer, indices)
     other = None
     if inside is not None:
@@ -37,7 +38,7 @@ def load(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> core.tensor:
     return _as_bool(tracer, buffer, value)
 
 
-def store(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tensor) -> None:
+def store(tracer: Tracer, buffer: Buffer, indices: Sequence[Any], value: core.tensor) -> None:
     pointer, inside = address(tracer, buffer, indices)
     inside = tracer.both(inside, tracer.lanes_that_exist())
     if shape_of(value) and not shape_of(pointer) and any(d != 1 for d in shape_of(value)):
@@ -52,7 +53,7 @@ def store(tracer: Tracer, buffer: Any, indices: Sequence[Any], value: core.tenso
     core.store(pointer, value, mask=inside, _semantic=tracer.semantic)
 
 
-def address(tracer: Tracer, buffer: Any, indices: Sequence[Any]) -> tuple[core.tensor, core.tensor | None]:
+def address(tracer: Tracer, buffer: Buffer, indices: Sequence[Any]) -> tuple[core.tensor, core.tensor | None]:
     """The pointers, and where they lie inside the buffer and may be followed; None for everywhere."""
     base = tracer.memory.get(buffer.data)
     if base is None:
@@ -79,7 +80,7 @@ def _pointer_to(tracer: Tracer, base: core.tensor, element: core.dtype) -> core.
     return tracer.semantic.cast(base, core.pointer_type(element, base.type.address_space))
 
 
-def _is_large(buffer: Any) -> bool:
+def _is_large(buffer: Buffer) -> bool:
     total = 1
     for extent in buffer.shape:
         total *= constant(extent) or 1
@@ -110,7 +111,7 @@ def _add(tracer: Tracer, offset: _Offset, index: Any, stride: Any, large: bool) 
     return value
 
 
-def _fits(tracer: Tracer, variable: Any, factor: Any, stride: Any) -> bool:
+def _fits(tracer: Tracer, variable: Variable, factor: Any, stride: Any) -> bool:
     """A lane's own part of the offset is no wider than 32 bits."""
     axis = tracer.lanes.axis(variable)
     assert axis is not None
@@ -152,14 +153,14 @@ def _alike(tracer: Tracer, a: core.tensor, b: core.tensor) -> tuple[core.tensor,
     return left, right
 
 
-def _check_one_writer(tracer: Tracer, buffer: Any, pointer: core.tensor, value: core.tensor) -> None:
+def _check_one_writer(tracer: Tracer, buffer: Buffer, pointer: core.tensor, value: core.tensor) -> None:
     """A value that varies along an axis must go to places that do."""
     where, what = shape_of(pointer), shape_of(value)
     if where and any(w == 1 and v != 1 for w, v in zip(where, what)):
         raise tracer.fail(f"several lanes write one element of `{buffer.name}`, each another value")
 
 
-def _beyond(tracer: Tracer, buffer: Any, element: core.dtype) -> Any:
+def _beyond(tracer: Tracer, buffer: Buffer, element: core.dtype) -> Any:
     """What is read beyond the bounds: zero, or what ``T.annotate_safe_value`` says."""
     safe = tracer.safe.get(buffer.data)
     if isinstance(safe, (int, float)):
@@ -169,5 +170,5 @@ def _beyond(tracer: Tracer, buffer: Any, element: core.dtype) -> Any:
     return tracer.number(0, element)
 
 
-def _as_bool(tracer: Tracer, buffer: Any, value: core.tensor) -> core.tensor:
+def _as_bool(tracer: Tracer, buffer: Buffer, value: core.tensor) -> core.tensor:
     return tracer.cast(value, core.int1) if str(buffer.dtype) == "bool" else value

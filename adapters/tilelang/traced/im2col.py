@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tle_raw.adapters.tilelang.regions import region_of
+from tle_raw.adapters.tilelang.tir_types import Call
 from tle_raw.adapters.tilelang.traced import access, boxes
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 
-def im2col(tracer: Tracer, call: Any) -> None:
+def im2col(tracer: Tracer, call: Call) -> None:
     """Rows are output pixels, columns are the filter's height, width and channels; pictures are N, H, W, C."""
     picture, matrix = region_of(call.args[0]).buffer, region_of(call.args[1])
     row_step, column_step = call.args[2], call.args[3]

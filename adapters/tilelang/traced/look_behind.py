@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tle_raw.adapters.tilelang.tir_types import Expression, Node
 from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 
-def look_behind(tracer: Tracer, statement: Any) -> None:
+def look_behind(tracer: Tracer, statement: Node) -> None:
     """Meet the obstacles of a statement that was left half way."""
     place = tracer.place
     for expression in _expressions(statement):
@@ -21,7 +22,7 @@ def look_behind(tracer: Tracer, statement: Any) -> None:
     tracer.place = place
 
 
-def _expressions(statement: Any) -> list[Any]:
+def _expressions(statement: Node) -> list[Any]:
     """Operands that are values; a tile operation's are regions and settings."""
     kind = type(statement).__name__
     if kind in ("BufferStore", "Bind"):
@@ -29,10 +30,10 @@ def _expressions(statement: Any) -> list[Any]:
     return [statement.condition] if kind in ("IfThenElse", "While") else []
 
 
-def _unknown_functions(tracer: Tracer, expression: Any) -> None:
+def _unknown_functions(tracer: Tracer, expression: Expression) -> None:
     from tvm.tirx.stmt_functor import post_order_visit
 
-    def visit(node: Any) -> None:
+    def visit(node: Node) -> None:
         name = str(getattr(node.op, "name", node.op)) if type(node).__name__ == "Call" else ""
         if name and name not in FUNCTIONS:
             tracer.meet(tracer.fail(f"the function {name}"))
@@ -40,7 +41,7 @@ def _unknown_functions(tracer: Tracer, expression: Any) -> None:
     post_order_visit(expression, visit)
 
 
-def _enter_bodies(tracer: Tracer, statement: Any) -> None:
+def _enter_bodies(tracer: Tracer, statement: Node) -> None:
     """Bodies that were not reached; the loop's variable, which has no value then, is zero."""
     from tvm.tirx import IntImm
 

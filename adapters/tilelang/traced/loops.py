@@ -8,6 +8,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import UNROLLED, constant, is_parallel, nest_of, uses
+from tle_raw.adapters.tilelang.tir_types import Node
 from tle_raw.adapters.tilelang.traced.block_reads import current
 from tle_raw.adapters.tilelang.traced.effects import Walk, holds
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
@@ -16,7 +17,7 @@ from tle_raw.regions.shapes import shape_of
 MOST_UNROLLED = 64
 
 
-def parallel(tracer: Tracer, loop: Any) -> None:
+def parallel(tracer: Tracer, loop: Node) -> None:
     """A nest of parallel loops: its statements run once, for all points at the same time."""
     if tracer.lanes.extents:
         _inner_parallel(tracer, loop)
@@ -31,7 +32,7 @@ def parallel(tracer: Tracer, loop: Any) -> None:
         tracer.run_body(nest[-1].body)
 
 
-def _inner_parallel(tracer: Tracer, loop: Any) -> None:
+def _inner_parallel(tracer: Tracer, loop: Node) -> None:
     """Its axis is there already: the outermost nest gave one to every parallel loop inside it."""
     if tracer.lanes.axis(loop.loop_var) is None:
         raise tracer.fail("a parallel loop inside a loop inside a parallel loop")
@@ -48,7 +49,7 @@ def _parallel_loops(body: Any) -> list[Any]:
     return found
 
 
-def serial(tracer: Tracer, loop: Any) -> None:
+def serial(tracer: Tracer, loop: Node) -> None:
     """A loop that goes in order: unrolled where the source says so, else an scf.for."""
     low, extent = tracer.simplify(loop.min), tracer.simplify(loop.extent)
     count, step = constant(extent), constant(getattr(loop, "step", None) or 1)
@@ -81,7 +82,7 @@ def serial(tracer: Tracer, loop: Any) -> None:
     tracer.scalars.pop(loop.loop_var, None)
 
 
-def repeat(tracer: Tracer, loop: Any) -> None:
+def repeat(tracer: Tracer, loop: Node) -> None:
     """``while``: the condition is read anew each time."""
     if tracer.lanes.extents:
         raise tracer.fail("a while loop inside a parallel loop")
@@ -103,7 +104,7 @@ def repeat(tracer: Tracer, loop: Any) -> None:
     _put_back(tracer, memories, after)
 
 
-def branch(tracer: Tracer, statement: Any, held: core.tensor) -> None:
+def branch(tracer: Tracer, statement: Node, held: core.tensor) -> None:
     """``if`` on a scalar: what either side writes comes out as a value."""
     written = Walk(tracer.named).block([s for s in (statement.then_case, statement.else_case) if s is not None])
     seen = _seen_later(tracer)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.adapters.tilelang.regions import region_of
+from tle_raw.adapters.tilelang.tir_types import Buffer, Call, Expression, Node
 from tle_raw.adapters.tilelang.traced import access, block_writes, copies
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, extents_of
 from tle_raw.adapters.tilelang.traced.combined import combine, reduced
@@ -26,7 +27,7 @@ def kinds_of(annotations: dict[str, Any]) -> dict[Any, str]:
     return found
 
 
-def start(tracer: Tracer, call: Any) -> None:
+def start(tracer: Tracer, call: Call) -> None:
     """``T.reducer_init(acc)``, with a value that counts once where one is given."""
     target = region_of(call.args[0])
     dtype = tracer.dtype(target.buffer.dtype)
@@ -38,23 +39,23 @@ def start(tracer: Tracer, call: Any) -> None:
     block_writes.set_value(tracer, target.buffer, tracer.spread(value, shape), None)
 
 
-def update(tracer: Tracer, call: Any) -> None:
+def update(tracer: Tracer, call: Call) -> None:
     """``T.reducer_update(acc[i], value)``."""
     contribute(tracer, call.args[0].buffer, call.args[0].indices, call.args[1])
 
 
-def finish(tracer: Tracer, call: Any) -> None:
+def finish(tracer: Tracer, call: Call) -> None:
     """``T.finalize_reducer(acc, to)``: block tensors are whole already. Without ``to`` nothing is left to do."""
     if len(call.args) > 1:
         copies.copy(tracer, call)
 
 
-def updates(tracer: Tracer, statement: Any) -> bool:
+def updates(tracer: Tracer, statement: Node) -> bool:
     """Whether a store is the older form of an update: ``acc[i] = acc[i] + value``."""
     return bool(tracer.lanes.extents) and statement.buffer.data in tracer.reducers
 
 
-def update_by_store(tracer: Tracer, statement: Any) -> None:
+def update_by_store(tracer: Tracer, statement: Node) -> None:
     from tvm import tirx
     from tvm.ir import structural_equal
 
@@ -68,7 +69,7 @@ def update_by_store(tracer: Tracer, statement: Any) -> None:
     raise tracer.fail(f"a reducer that is not updated by its own operation: {value}")
 
 
-def contribute(tracer: Tracer, buffer: Any, indices: Sequence[Any], expression: Any) -> None:
+def contribute(tracer: Tracer, buffer: Buffer, indices: Sequence[Any], expression: Expression) -> None:
     """Combine what the lanes of each element give, then the element with that."""
     kind, dtype = _kind(tracer, buffer), tracer.dtype(buffer.dtype)
     shape = tracer.lanes.shape
@@ -94,7 +95,7 @@ def contribute(tracer: Tracer, buffer: Any, indices: Sequence[Any], expression: 
         tracer.guards = guards
 
 
-def _kind(tracer: Tracer, buffer: Any) -> str:
+def _kind(tracer: Tracer, buffer: Buffer) -> str:
     kind = tracer.reducers.get(buffer.data)
     if kind is None:
         raise tracer.fail(f"`{buffer.name}`, which is no reducer")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant, region_of
+from tle_raw.adapters.tilelang.tir_types import Call
 from tle_raw.adapters.tilelang.traced import boxes
 from tle_raw.adapters.tilelang.traced.combined import combine, reduced, scanned
 from tle_raw.adapters.tilelang.traced.functions import absolute
@@ -16,7 +15,7 @@ from tle_raw.adapters.tilelang.traced.types import padded
 _COMBINED = {"abssum": "sum", "absmax": "max"}
 
 
-def reduce(tracer: Tracer, call: Any) -> None:
+def reduce(tracer: Tracer, call: Call) -> None:
     """Along one dim, in the dtype of the result; ``clear=False`` combines with what is there."""
     source, target = region_of(call.args[0]), region_of(call.args[1])
     kind, dim = str(call.args[2].value), int(constant(call.args[3]) or 0)
@@ -49,15 +48,15 @@ def neutral(kind: str, dtype: core.dtype) -> int | float:
     return lowest if kind == "max" else highest
 
 
-def cumulative_sum(tracer: Tracer, call: Any) -> None:
+def cumulative_sum(tracer: Tracer, call: Call) -> None:
     _scan(tracer, call, "sum")
 
 
-def cumulative_max(tracer: Tracer, call: Any) -> None:
+def cumulative_max(tracer: Tracer, call: Call) -> None:
     _scan(tracer, call, "max")
 
 
-def _scan(tracer: Tracer, call: Any, kind: str) -> None:
+def _scan(tracer: Tracer, call: Call, kind: str) -> None:
     source, target = region_of(call.args[0]), region_of(call.args[1])
     dim, reverse = int(constant(call.args[2]) or 0), bool(constant(call.args[3]))
     extents = boxes.sizes(tracer, source)

@@ -12,6 +12,7 @@ from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.read_signature import is_read_again
+from tle_raw.adapters.tilelang.tir_types import Variable
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current
 from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.reducers import kinds_of
@@ -21,6 +22,7 @@ from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.errors import Place, TLEError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import IN
+from tle_raw.triton_types import Semantic
 
 LARGEST = 2**31 - 1
 
@@ -32,7 +34,7 @@ def trace_region(
     in_grid: bool,
     bound: BoundSignature,
     values: Mapping[str, Any],
-    semantic: Any,
+    semantic: Semantic,
 ) -> list[core.tensor]:
     """Write the region with Triton's semantic object; the tiles that it returns, in the signature's order.
 
@@ -84,7 +86,7 @@ def _parameters(tracer: Tracer, program: Program, bound: BoundSignature, values:
             tracer.bind_range(variable, 0, LARGEST)
 
 
-def _constant(variable: Any, value: int) -> Any:
+def _constant(variable: Variable, value: int) -> Any:
     from tvm.tirx import IntImm
 
     return IntImm(variable.dtype, value)

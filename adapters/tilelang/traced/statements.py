@@ -11,6 +11,7 @@ from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import is_call
 from tle_raw.adapters.tilelang.program import statements as flat
 from tle_raw.adapters.tilelang.regions import constant, is_parallel
+from tle_raw.adapters.tilelang.tir_types import Expression, Node
 from tle_raw.adapters.tilelang.traced import access, loops, reducers, threads
 from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
 from tle_raw.adapters.tilelang.traced.look_behind import look_behind
@@ -47,7 +48,7 @@ def run_body(tracer: Tracer, body: Any) -> None:
     run(tracer, list(flat(body)))
 
 
-def _run_one(tracer: Tracer, statement: Any) -> None:
+def _run_one(tracer: Tracer, statement: Node) -> None:
     kind = type(statement).__name__
     handler = _KINDS.get(kind)
     tracer.place = place_of(statement) or tracer.place
@@ -69,7 +70,7 @@ def _run_one(tracer: Tracer, statement: Any) -> None:
         look_behind(tracer, statement)
 
 
-def _for(tracer: Tracer, loop: Any) -> None:
+def _for(tracer: Tracer, loop: Node) -> None:
     if loop.thread_binding is not None:
         raise tracer.fail(f"a loop that is bound to {loop.thread_binding.thread_tag}")
     if is_parallel(loop):
@@ -78,7 +79,7 @@ def _for(tracer: Tracer, loop: Any) -> None:
         loops.serial(tracer, loop)
 
 
-def _if(tracer: Tracer, statement: Any) -> None:
+def _if(tracer: Tracer, statement: Node) -> None:
     condition = tracer.simplify(statement.condition)
     known = constant(condition)
     if known is not None:
@@ -96,7 +97,7 @@ def _if(tracer: Tracer, statement: Any) -> None:
         loops.branch(tracer, statement, held)
 
 
-def _by_threads(tracer: Tracer, statement: Any, condition: Any) -> bool:
+def _by_threads(tracer: Tracer, statement: Node, condition: Expression) -> bool:
     """A branch that only the thread's index decides: each side is run by so many threads."""
     from tvm.tirx import Not
 
@@ -115,7 +116,7 @@ def _by_threads(tracer: Tracer, statement: Any, condition: Any) -> bool:
     return True
 
 
-def _in_lanes(tracer: Tracer, statement: Any, held: core.tensor) -> None:
+def _in_lanes(tracer: Tracer, statement: Node, held: core.tensor) -> None:
     """Inside parallel loops both sides run, each in its own lanes."""
     with tracer.guarded(held):
         run_body(tracer, statement.then_case)
@@ -124,7 +125,7 @@ def _in_lanes(tracer: Tracer, statement: Any, held: core.tensor) -> None:
             run_body(tracer, statement.else_case)
 
 
-def _store(tracer: Tracer, statement: Any) -> None:
+def _store(tracer: Tracer, statement: Node) -> None:
     if getattr(statement, "predicate", None) is not None:
         raise tracer.fail("a store with a predicate of its own")
     if reducers.updates(tracer, statement):
@@ -133,7 +134,7 @@ def _store(tracer: Tracer, statement: Any) -> None:
     access.store(tracer, statement.buffer, statement.indices, tracer.evaluate(statement.value))
 
 
-def _bind(tracer: Tracer, statement: Any) -> None:
+def _bind(tracer: Tracer, statement: Node) -> None:
     """``x = …``: an expression of indices stays one, so that addresses are understood; else a value."""
     from tvm.tirx.stmt_functor import post_order_visit
 
@@ -154,7 +155,7 @@ def _bind(tracer: Tracer, statement: Any) -> None:
         raise
 
 
-def _evaluate(tracer: Tracer, statement: Any) -> None:
+def _evaluate(tracer: Tracer, statement: Node) -> None:
     value = statement.value
     if type(value).__name__ != "Call":
         return
@@ -175,7 +176,7 @@ def _hint(name: str) -> str:
     return "it belongs to one kind of hardware: the linked route takes it" if any(w in name for w in words) else ""
 
 
-def _attribute(tracer: Tracer, statement: Any) -> None:
+def _attribute(tracer: Tracer, statement: Node) -> None:
     if not str(statement.attr_key).startswith(_ADVICE):
         raise tracer.fail(f"the attribute {statement.attr_key}")
     run_body(tracer, statement.body)
@@ -188,7 +189,7 @@ def _block(tracer: Tracer, realize: Any) -> None:
     run_body(tracer, block.body)
 
 
-def _allocate(tracer: Tracer, statement: Any) -> None:
+def _allocate(tracer: Tracer, statement: Node) -> None:
     tracer.homes.setdefault(statement.buffer.data, statement.buffer)
     if hasattr(statement, "body"):
         run_body(tracer, statement.body)

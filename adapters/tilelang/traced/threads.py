@@ -15,6 +15,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.program import Program, is_call, variables_of
 from tle_raw.adapters.tilelang.regions import constant
+from tle_raw.adapters.tilelang.tir_types import Expression, Node
 from tle_raw.adapters.tilelang.traced.effects import Walk, holds
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
@@ -29,7 +30,7 @@ def bind_thread_indices(tracer: Tracer, program: Program) -> None:
     sizes = (*(program.threads or DEFAULT), 1, 1)
     first: dict[int, Any] = {}
 
-    def visit(node: Any) -> None:
+    def visit(node: Node) -> None:
         if type(node).__name__ == "Bind" and is_call(node.value, "tl.launch_thread_idx"):
             axis = int(constant(node.value.args[0]) or 0)
             if axis in first:
@@ -42,7 +43,7 @@ def bind_thread_indices(tracer: Tracer, program: Program) -> None:
     tracer.active = math.prod(sizes)
 
 
-def takers(tracer: Tracer, condition: Any) -> int | None:
+def takers(tracer: Tracer, condition: Expression) -> int | None:
     """How many of the threads that run here a condition holds for; None where it asks for more than their indices."""
     from tvm.tirx.stmt_functor import substitute
 
@@ -61,7 +62,7 @@ def takers(tracer: Tracer, condition: Any) -> int | None:
 
 
 @contextmanager
-def some_threads(tracer: Tracer, condition: Any, count: int, body: Any) -> Iterator[None]:
+def some_threads(tracer: Tracer, condition: Expression, count: int, body: Any) -> Iterator[None]:
     """The statements inside are run by ``count`` threads: what they alone keep in registers is not seen later."""
     written = [m for m in Walk(tracer.named).block([body]).effects.written if _is_private(tracer, m)]
     later = _seen_later(tracer)

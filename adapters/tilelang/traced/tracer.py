@@ -12,10 +12,12 @@ from triton.language import core
 from tle_raw.adapters.common.control_flow import Flow
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.regions import constant, linear_form
+from tle_raw.adapters.tilelang.tir_types import Expression, Node, Variable
 from tle_raw.adapters.tilelang.traced.types import padded, triton_dtype
 from tle_raw.errors import Place, UntraceableError
 from tle_raw.regions import small_floats
 from tle_raw.regions.shapes import shape_of
+from tle_raw.triton_types import Semantic
 
 REFUSAL = "TileLang's traced route cannot express this: "
 MOST_TOLD = 20
@@ -32,7 +34,7 @@ class Lanes:
     def shape(self) -> tuple[int, ...]:
         return tuple(map(padded, self.extents))
 
-    def axis(self, variable: Any) -> int | None:
+    def axis(self, variable: Variable) -> int | None:
         return next((a for a, v in enumerate(self.variables) if v.same_as(variable)), None)
 
 
@@ -46,7 +48,7 @@ class Tracer:
 
     def __init__(
         self,
-        semantic: Any,
+        semantic: Semantic,
         flow: Flow,
         tiles: dict[str, NamedTile],
         evaluate: Callable[[Tracer, Any], core.tensor],
@@ -80,11 +82,11 @@ class Tracer:
 
     # --- what stands inside --------------------------------------------------------------------------------------
 
-    def evaluate(self, expression: Any) -> core.tensor:
+    def evaluate(self, expression: Expression) -> core.tensor:
         """The value of an expression: a scalar, or in parallel loops a block tensor."""
         return self._evaluate(self, expression)
 
-    def integer(self, expression: Any) -> core.tensor:
+    def integer(self, expression: Expression) -> core.tensor:
         """An index, simplified first: constants stay constants, which Triton's alignment analysis lives on."""
         from tvm.tirx import IntImm
 
@@ -128,7 +130,7 @@ class Tracer:
 
     # --- expressions of TIR -------------------------------------------------------------------------------------
 
-    def simplify(self, expression: Any) -> Any:
+    def simplify(self, expression: Expression) -> Any:
         """With the variables that stand for expressions replaced, simplified by what is known of the rest."""
         from tvm.tirx.stmt_functor import substitute
 
@@ -138,14 +140,14 @@ class Tracer:
             expression = substitute(expression, self.expressions)
         return self.analyzer.simplify(expression)
 
-    def form(self, expression: Any) -> tuple[dict[Any, Any], Any] | None:
+    def form(self, expression: Expression) -> tuple[dict[Any, Any], Any] | None:
         """An index as factors of the lanes' variables plus a rest that all lanes share; None where it is none."""
         found = linear_form(expression, self.lanes.variables)
         if found is None or self.varies(found[1]) or any(self.varies(f) for f in found[0].values()):
             return None
         return found
 
-    def varies(self, expression: Any) -> bool:
+    def varies(self, expression: Expression) -> bool:
         """Whether an expression reads a value that differs from lane to lane under a name of its own."""
         from tvm.tirx.stmt_functor import post_order_visit
 
@@ -153,7 +155,7 @@ class Tracer:
             return False
         found: list[Any] = []
 
-        def visit(node: Any) -> None:
+        def visit(node: Node) -> None:
             kind = type(node).__name__
             named = kind in ("Var", "SizeVar") and node in self.scalars and self.scalars[node].type.is_block()
             if named or (kind == "BufferLoad" and node.buffer.data in self.of_lanes):
@@ -162,7 +164,7 @@ class Tracer:
         post_order_visit(expression, visit)
         return bool(found)
 
-    def proves(self, condition: Any) -> bool:
+    def proves(self, condition: Expression) -> bool:
         """A condition over integers holds for all values that its variables can have."""
         if isinstance(condition, bool):
             return condition
@@ -174,7 +176,7 @@ class Tracer:
             raise self.fail(f"{what} has no constant size: {extent}")
         return found
 
-    def bind_range(self, variable: Any, low: Any, extent: Any) -> None:
+    def bind_range(self, variable: Variable, low: Any, extent: Any) -> None:
         from tvm.ir import Range
 
         self.analyzer.bind(variable, Range.from_min_extent(low, extent), allow_override=True)
@@ -310,7 +312,7 @@ class Tracer:
                 found = self.both(found, inside)
         return found
 
-    def lane(self, variable: Any) -> core.tensor | None:
+    def lane(self, variable: Variable) -> core.tensor | None:
         """The value of a parallel loop's variable in each lane."""
         axis = self.lanes.axis(variable)
         if axis is None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tle_raw.flir.cpu.convert import build, checks, types, waits
-from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import loops
 from tle_raw.flir.cpu.convert.tiles import Body
+from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
 # Triton's RMWOp to LLVM's atomicrmw: and, or, xor, add, fadd, max, min, umax, umin, exchange.
 _OPERATIONS = {1: 3, 2: 5, 3: 6, 4: 1, 5: 11, 6: 7, 7: 8, 8: 9, 9: 10, 10: 0}
@@ -19,11 +19,11 @@ _ORDERINGS = {1: 2, 2: 4, 3: 5, 4: 6}
 _MONOTONIC, _ACQUIRE = 2, 4
 
 
-def _ordering(op: Any) -> int:
+def _ordering(op: Operation) -> int:
     return _ORDERINGS[op.attributes["sem"].value] if "sem" in op.attributes else 6
 
 
-def load_ordering(op: Any) -> Any:
+def load_ordering(op: Operation) -> Any:
     """LLVM's ordering of a load."""
     return _enum(_ACQUIRE if _ordering(op) in (4, 6) else _MONOTONIC)
 
@@ -32,9 +32,9 @@ def _enum(number: int) -> Any:
     return build.attribute(f"{number} : i64")
 
 
-def each_element(kernel: Kernel, op: Any, operands: Sequence[Any], act: Callable[..., Value | None]) -> None:
+def each_element(kernel: Kernel, op: Operation, operands: Sequence[Any], act: Callable[..., Any]) -> None:
     """Run ``act(*elements)`` for one element after the other; what it returns is the operation's result."""
-    result = op.results[0] if len(op.results) else None
+    result: Any = op.results[0] if len(op.results) else None
     shapes = [types.shape_of(o.type) for o in operands if o is not None and types.is_tile(o.type)]
     if not shapes:
         value = act(*(None if o is None else kernel.scalar(o) for o in operands))
@@ -54,12 +54,12 @@ def each_element(kernel: Kernel, op: Any, operands: Sequence[Any], act: Callable
         kernel.set(result, into)
 
 
-def element_address(op: Any, pointer: Any) -> types.Address:
+def element_address(op: Operation, pointer: Value | types.Address) -> types.Address:
     element = types.pointee(types.element_of(op.operands[0].type))
     return pointer if isinstance(pointer, types.Address) else types.Address(pointer, None, element)
 
 
-def masked(kernel: Kernel, op: Any, address: types.Address, mask: Value | None, act: Callable[[], Value | None]) -> Any:
+def masked(kernel: Kernel, op: Operation, address: types.Address, mask: Value | None, act: Callable[[], Any]) -> Any:
     """``act`` where the mask says so; its result is zero elsewhere."""
     mask = checks.guarded(kernel, op, address, mask, op.name.removeprefix("tt."))
     if mask is None:
@@ -79,18 +79,18 @@ def masked(kernel: Kernel, op: Any, address: types.Address, mask: Value | None, 
     return None
 
 
-def zero(type_: Any) -> Value:
+def zero(type_: Type) -> Value:
     if str(type_) == "!llvm.ptr":
         return build.create("llvm.mlir.zero", [], [type_]).results[0]
     return build.constant(0, type_)
 
 
 @converts("tt.atomic_rmw")
-def atomic_rmw(kernel: Kernel, op: Any) -> None:
+def atomic_rmw(kernel: Kernel, op: Operation) -> None:
     kind = op.attributes["atomic_rmw_op"].value
     pointer, number, mask = (*op.operands, None)[:3]
 
-    def act(pointer: Any, number: Any, mask: Any) -> Any:
+    def act(pointer: Value, number: Any, mask: Any) -> Any:
         address = element_address(op, pointer)
 
         def update() -> Value:
@@ -134,8 +134,8 @@ def _exchange(at: Value, expected: Value, new: Value, ordering: int) -> tuple[Va
 
 
 @converts("tt.atomic_cas")
-def atomic_cas(kernel: Kernel, op: Any) -> None:
-    def act(pointer: Any, expected: Any, new: Any) -> Any:
+def atomic_cas(kernel: Kernel, op: Operation) -> None:
+    def act(pointer: Value, expected: Value, new: Any) -> Any:
         address = element_address(op, pointer)
         type_ = expected.type
         integer = build.type_of(f"i{build.bits(type_)}")
@@ -153,10 +153,10 @@ def atomic_cas(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.atomic_load")
-def atomic_load(kernel: Kernel, op: Any) -> None:
+def atomic_load(kernel: Kernel, op: Operation) -> None:
     pointer, mask = (*op.operands, None)[:2]
 
-    def act(pointer: Any, mask: Any) -> Any:
+    def act(pointer: Value, mask: Any) -> Any:
         address = element_address(op, pointer)
         type_ = types.element_of(op.results[0].type)
 
@@ -171,10 +171,10 @@ def atomic_load(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.atomic_store")
-def atomic_store(kernel: Kernel, op: Any) -> None:
+def atomic_store(kernel: Kernel, op: Operation) -> None:
     pointer, number, mask = (*op.operands, None)[:3]
 
-    def act(pointer: Any, number: Any, mask: Any) -> Any:
+    def act(pointer: Value, number: Any, mask: Any) -> Any:
         address = element_address(op, pointer)
 
         def write() -> None:

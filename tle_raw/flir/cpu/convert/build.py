@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
-
-Value = Any  # ir.Value
-Type = Any  # ir.Type
+from tle_raw.flir.cpu.mlir_values import Block, Operation, Region, Type, Value
 
 
 def type_of(text: str) -> Type:
     """A type by its spelling."""
-    return mlir().Type.parse(text)
+    type_: Type = mlir().Type.parse(text)
+    return type_
 
 
 def create(
@@ -23,15 +22,16 @@ def create(
     results: Sequence[Type] = (),
     attributes: Mapping[str, Any] | None = None,
     regions: int = 0,
-) -> Any:
+) -> Operation:
     """An operation by its name."""
-    return mlir().Operation.create(
+    operation: Operation = mlir().Operation.create(
         name,
         results=list(results),
         operands=list(operands),
         attributes=dict(attributes or {}),
         regions=regions,
     )
+    return operation
 
 
 def value(
@@ -150,7 +150,7 @@ def store(number: Value, pointer: Value, align: int | None = None, **attributes:
 
 
 @contextmanager
-def block(of: Any, types: Sequence[Type] = ()) -> Iterator[Any]:
+def block(of: Region, types: Sequence[Type] = ()) -> Iterator[Block]:
     """Fill a new block of a region."""
     ir = mlir()
     new = of.blocks.append(*types)
@@ -176,7 +176,7 @@ def counted(start: Value, stop: Value, step: Value) -> Iterator[Value]:
         create("scf.yield")
 
 
-def call(name: str, operands: Sequence[Value], results: Sequence[Type | str] = ()) -> Any:
+def call(name: str, operands: Sequence[Value], results: Sequence[Type | str] = ()) -> Sequence[Value]:
     """Call a function of this module; its results."""
     types = [type_of(r) if isinstance(r, str) else r for r in results]
     return create("func.call", operands, types, {"callee": attribute(f'@"{name}"')}).results
@@ -195,7 +195,7 @@ def call_outside(name: str, operands: Sequence[Value], result: str, variadic: st
     return value("llvm.call", operands, result, attributes)
 
 
-def segments(op: Any, count: int) -> list[Any]:
+def segments(op: Operation, count: int) -> list[Any]:
     """The operands of an operation by their segments; None for one that is not there."""
     found = list(op.operands)
     if "operandSegmentSizes" not in op.attributes:

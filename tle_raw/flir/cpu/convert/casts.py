@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, types
-from tle_raw.flir.cpu.convert.build import Type, Value
+from tle_raw.flir.cpu.mlir_values import Type, Value
 
 
 class Format(NamedTuple):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tle_raw.flir.cpu.convert import build, types
-from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel
+from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 
-def guarded(kernel: Kernel, op: Any, address: types.Address, mask: Value | None, access: str) -> Value | None:
+def guarded(kernel: Kernel, op: Operation, address: types.Address, mask: Value | None, access: str) -> Value | None:
     """The mask of an access; under ``knobs.debug`` without the elements outside of every argument's memory."""
     if not kernel.debug:
         return mask

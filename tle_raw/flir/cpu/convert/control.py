@@ -9,6 +9,7 @@ from tle_raw.flir.cpu.convert import build, lazy, types, waits
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.memory import pending_loads
 from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Shared, Splat, Tile, leaves_read
+from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 
 class Walk:
@@ -17,14 +18,14 @@ class Walk:
     ``steps`` are the tiles that the loop adds, one after the other.
     """
 
-    def __init__(self, argument: Any, steps: Sequence[Any]) -> None:
+    def __init__(self, argument: Value, steps: Sequence[Any]) -> None:
         self.argument, self.steps = argument, steps
         element = types.element_of(argument.type)
         self.is_pointer = types.is_pointer(element)
         self.type = build.type_of("i64") if self.is_pointer else element
 
     @classmethod
-    def of(cls, argument: Any, yielded: Any) -> Walk | None:
+    def of(cls, argument: Value, yielded: Value) -> Walk | None:
         """The walk of a loop's argument, when what is yielded is the argument plus uniform amounts."""
         steps = []
         while yielded != argument:
@@ -60,7 +61,7 @@ class Carried:
     """The carried values of one loop: per position a scalar, a walking tile, or a buffer."""
 
     def __init__(
-        self, kernel: Kernel, op: Any, arguments: Sequence[Any], starts: Sequence[Any], yielded: Sequence[Any]
+        self, kernel: Kernel, op: Operation, arguments: Sequence[Value], starts: Sequence[Any], yielded: Sequence[Value]
     ):
         self.kernel, self.arguments = kernel, list(arguments)
         self.walks: list[Walk | None] = []
@@ -105,7 +106,7 @@ class Carried:
             else:
                 self.kernel.values[value] = waiting.pop(0)
 
-    def next(self, yielded: Sequence[Any], scalars: Sequence[Any]) -> list[Any]:
+    def next(self, yielded: Sequence[Value], scalars: Sequence[Any]) -> list[Any]:
         """Write the buffers for the next iteration; returns the next scalars."""
         waiting, following = list(scalars), []
         moves: list[tuple[Buffer, Tile]] = []
@@ -126,7 +127,7 @@ def _copied(tile: Tile) -> Tile:
     return Elementwise(tile.shape, tile.element, [tile], lambda x: x)
 
 
-def own_buffer(kernel: Kernel, value: Any, op: Any) -> Buffer:
+def own_buffer(kernel: Kernel, value: Value, op: Operation) -> Buffer:
     """A buffer that holds ``value`` and that ``op`` may overwrite: the value's own when nobody else reads it."""
     tile = kernel.tile(value)
     if isinstance(tile, Buffer) and is_last_use(kernel, value, op):
@@ -136,7 +137,7 @@ def own_buffer(kernel: Kernel, value: Any, op: Any) -> Buffer:
     return buffer
 
 
-def is_last_use(kernel: Kernel, value: Any, op: Any) -> bool:
+def is_last_use(kernel: Kernel, value: Value, op: Operation) -> bool:
     """Whether ``op`` alone consumes a value, once for each time that it is made."""
     owner = lazy.definition(value)
     block = owner.block if owner is not None else value.owner
@@ -169,7 +170,7 @@ def buffers_read(tile: Tile) -> dict[Buffer, bool]:
 
 
 @converts("scf.for")
-def for_loop(kernel: Kernel, op: Any) -> None:
+def for_loop(kernel: Kernel, op: Operation) -> None:
     body = op.regions[0].blocks[0]
     counter, *arguments = body.arguments
     yielded = list(body.operations)[-1].operation.operands
@@ -188,13 +189,13 @@ def for_loop(kernel: Kernel, op: Any) -> None:
 
 
 @converts("scf.if")
-def branch(kernel: Kernel, op: Any) -> None:
+def branch(kernel: Kernel, op: Operation) -> None:
     condition = kernel.scalar(op.operands[0])
     _branches(kernel, op, lambda results: build.create("scf.if", [condition], results, regions=2))
 
 
 @converts("scf.index_switch")
-def switch(kernel: Kernel, op: Any) -> None:
+def switch(kernel: Kernel, op: Operation) -> None:
     argument = kernel.scalar(op.operands[0])
     attributes = {"cases": op.attributes["cases"]}
     count = len(op.regions)
@@ -204,14 +205,14 @@ def switch(kernel: Kernel, op: Any) -> None:
 
 
 @converts("scf.execute_region")
-def execute_region(kernel: Kernel, op: Any) -> None:
+def execute_region(kernel: Kernel, op: Operation) -> None:
     block = op.regions[0].blocks[0]
     kernel.convert_block(block)
     for result, value in zip(op.results, list(block.operations)[-1].operation.operands):
         kernel.set(result, kernel.values[value])
 
 
-def _branches(kernel: Kernel, op: Any, create: Any) -> None:
+def _branches(kernel: Kernel, op: Operation, create: Any) -> None:
     """Several regions of which one runs; each writes its tiles into the same buffers."""
     buffers = {
         number: kernel.allocate(types.shape_of(r.type), types.element_of(r.type))
@@ -237,7 +238,7 @@ def _branches(kernel: Kernel, op: Any, create: Any) -> None:
 
 
 @converts("scf.while")
-def while_loop(kernel: Kernel, op: Any) -> None:
+def while_loop(kernel: Kernel, op: Operation) -> None:
     before, after = (region.blocks[0] for region in op.regions)
     condition = list(before.operations)[-1].operation
     forwarded = list(condition.operands)[1:]
@@ -285,7 +286,7 @@ def _fill_while(
 class _WhileCarried:
     """The values that a while loop's condition starts from."""
 
-    def __init__(self, kernel: Kernel, arguments: Sequence[Any], starts: Sequence[Any]) -> None:
+    def __init__(self, kernel: Kernel, arguments: Sequence[Value], starts: Sequence[Any]) -> None:
         self.kernel = kernel
         self.buffers: list[Buffer | None] = []
         self.scalars: list[Any] = []
@@ -308,7 +309,7 @@ class _WhileCarried:
         for value, buffer in zip(values, self.buffers):
             self.kernel.values[value] = buffer if buffer is not None else waiting.pop(0)
 
-    def next(self, yielded: Sequence[Any]) -> list[Any]:
+    def next(self, yielded: Sequence[Value]) -> list[Any]:
         moves = [(b, self.kernel.tile(v)) for b, v in zip(self.buffers, yielded) if b is not None]
         scalars = [types.plain(self.kernel.scalar(v)) for b, v in zip(self.buffers, yielded) if b is None]
         move_all(self.kernel, moves)
@@ -322,7 +323,7 @@ def _bind_forwarded(kernel: Kernel, values: Sequence[Any], buffers: dict[int, Bu
 
 
 @converts("tt.call")
-def call(kernel: Kernel, op: Any) -> None:
+def call(kernel: Kernel, op: Operation) -> None:
     """Functions that are not inlined by Triton are inlined here: Triton has no recursion."""
     block = kernel.callee(op)
     for argument, operand in zip(block.arguments, op.operands):

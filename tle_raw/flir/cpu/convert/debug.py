@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, checks, types
-from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import loops
 from tle_raw.flir.cpu.convert.tiles import Body
+from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
 
 @converts("tt.assert")
-def device_assert(kernel: Kernel, op: Any) -> None:
+def device_assert(kernel: Kernel, op: Operation) -> None:
     message = str(op.attributes["message"].value)
     code = kernel.check("assert", message, op.location)
     condition = op.operands[0]
@@ -31,7 +29,7 @@ def device_assert(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.print")
-def device_print(kernel: Kernel, op: Any) -> None:
+def device_print(kernel: Kernel, op: Operation) -> None:
     """In the words of Triton on a GPU: ``pid (x, y, z) idx (i, j) prefix: value``, one line per element."""
     prefix, in_hex = str(op.attributes["prefix"].value), op.attributes["hex"].value
     signed = list(op.attributes["isSigned"]) if "isSigned" in op.attributes else []
@@ -50,7 +48,7 @@ def device_print(kernel: Kernel, op: Any) -> None:
             _print(kernel, text, [*kernel.program, *indices, printed])
 
 
-def _printable(value: Value, signed: bool, in_hex: bool, element: Any) -> tuple[str, Value]:
+def _printable(value: Value, signed: bool, in_hex: bool, element: Type) -> tuple[str, Value]:
     """printf's form for a value, and the value as printf takes it."""
     if types.is_pointer(element) or str(value.type) == "!llvm.ptr":
         return "%p", value

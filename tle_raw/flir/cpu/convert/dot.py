@@ -10,10 +10,11 @@ from tle_raw.flir.cpu.convert import build, casts, types
 from tle_raw.flir.cpu.convert.control import buffers_read, is_last_use
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Computed, Elementwise, Index, Tile, divide, remainder
+from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
 
 @converts("tt.dot")
-def dot(kernel: Kernel, op: Any) -> None:
+def dot(kernel: Kernel, op: Operation) -> None:
     a, b, accumulator = list(op.operands)[:3]
     result = op.results[0]
     accumulates = _accumulation_type(types.element_of(result.type))
@@ -23,17 +24,17 @@ def dot(kernel: Kernel, op: Any) -> None:
     kernel.set(result, _converted(into, types.element_of(result.type)))
 
 
-def _accumulation_type(element: Any) -> Any:
+def _accumulation_type(element: Type) -> Any:
     """What the products are summed in: f32 for all smaller floats."""
     return element if str(element) in ("f32", "f64", "i32") else build.type_of("f32")
 
 
-def _operand(kernel: Kernel, tile: Tile, element: Any) -> Buffer:
+def _operand(kernel: Kernel, tile: Tile, element: Type) -> Buffer:
     """An operand in a buffer of the accumulator's type; widening is exact. Bytes stay: CPUs multiply those."""
     return kernel.stored(tile if str(tile.element) == "i8" else _converted(tile, element))
 
 
-def _converted(tile: Tile, element: Any) -> Tile:
+def _converted(tile: Tile, element: Type) -> Tile:
     if tile.element == element:
         return tile
     source = tile.element
@@ -42,7 +43,7 @@ def _converted(tile: Tile, element: Any) -> Tile:
     return Elementwise(tile.shape, element, [tile], lambda x: casts.float_to_float(x, source, element))
 
 
-def _accumulator(kernel: Kernel, op: Any, value: Any, result: Any, element: Any) -> Buffer:
+def _accumulator(kernel: Kernel, op: Operation, value: Value, result: Value, element: Type) -> Buffer:
     """A buffer that holds the accumulator's start and may be overwritten."""
     tile = kernel.tile(value)
     if isinstance(tile, Buffer) and tile.element == element and is_last_use(kernel, value, op):
@@ -52,7 +53,7 @@ def _accumulator(kernel: Kernel, op: Any, value: Any, result: Any, element: Any)
     return into
 
 
-def _carried_buffer(kernel: Kernel, op: Any, result: Any, element: Any) -> Buffer | None:
+def _carried_buffer(kernel: Kernel, op: Operation, result: Value, element: Type) -> Buffer | None:
     """The buffer of the enclosing loop that the result goes into anyway, when only this product reads it."""
     carried = kernel.carried.get(op.block)
     uses = [(use.owner.operation, use.operand_number) for use in result.uses]
@@ -100,7 +101,7 @@ _E2M1 = 4
 
 
 @converts("tt.dot_scaled")
-def dot_scaled(kernel: Kernel, op: Any) -> None:
+def dot_scaled(kernel: Kernel, op: Operation) -> None:
     """A product of tiles with one power of two for each group along K (OCP Microscaling Formats 1.0)."""
     a, b, accumulator, a_scale, b_scale = build.segments(op, 5)
     result = op.results[0]
@@ -112,7 +113,9 @@ def dot_scaled(kernel: Kernel, op: Any) -> None:
     kernel.set(result, _converted(into, types.element_of(result.type)))
 
 
-def _scaled(kernel: Kernel, op: Any, value: Any, scale: Any, kind_name: str, pack_name: str, k_axis: int) -> Tile:
+def _scaled(
+    kernel: Kernel, op: Operation, value: Value, scale: Any, kind_name: str, pack_name: str, k_axis: int
+) -> Tile:
     """An operand as f32 with its scales multiplied in; ``k_axis`` counts from the end."""
     kind = op.attributes[kind_name].value
     tile = kernel.tile(value)

@@ -8,10 +8,11 @@ from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, casts, scalars, tiles, types
 from tle_raw.flir.cpu.convert.kernel import ELEMENTWISE, Kernel, converts
 from tle_raw.flir.cpu.convert.tiles import Buffer, Constant, Elementwise, Shared
+from tle_raw.flir.cpu.mlir_values import Operation, Type
 
 
 @converts("arith.constant")
-def constant(kernel: Kernel, op: Any) -> None:
+def constant(kernel: Kernel, op: Operation) -> None:
     attribute, result = op.attributes["value"], op.results[0]
     if not types.is_tile(result.type):
         kernel.set(result, scalars.emit(op, []))
@@ -23,14 +24,14 @@ def constant(kernel: Kernel, op: Any) -> None:
         kernel.set(result, _dense(kernel, attribute, shape, element))
 
 
-def _scalar_attribute(attribute: Any, element: Any) -> Any:
+def _scalar_attribute(attribute: Any, element: Type) -> Any:
     splat = attribute.get_splat_value()
     if not types.is_small_float(element):
         return splat
     return build.attribute(f"{casts.small_float_bits(splat.value, str(element))} : i8")
 
 
-def _dense(kernel: Kernel, attribute: Any, shape: tuple[int, ...], element: Any) -> Buffer:
+def _dense(kernel: Kernel, attribute: Any, shape: tuple[int, ...], element: Type) -> Buffer:
     """A constant with different elements: written into a buffer once."""
     buffer = kernel.allocate(shape, element)
     stored = types.in_memory(element)
@@ -42,7 +43,7 @@ def _dense(kernel: Kernel, attribute: Any, shape: tuple[int, ...], element: Any)
 
 
 @converts(ELEMENTWISE)
-def elementwise(kernel: Kernel, op: Any) -> None:
+def elementwise(kernel: Kernel, op: Operation) -> None:
     """One scalar operation, on a scalar or on every element of a tile."""
     if not any(types.is_tile(r.type) for r in op.results):
         result = scalars.emit(op, [kernel.scalar(o) for o in op.operands])
@@ -60,7 +61,7 @@ def elementwise(kernel: Kernel, op: Any) -> None:
         kernel.set(result, Shared(whole, number, types.element_of(result.type)))
 
 
-def _scalar_form(op: Any) -> Any:
+def _scalar_form(op: Operation) -> Any:
     def compute(*operands: Any) -> Any:
         with op.location:
             return scalars.emit(op, operands)
@@ -69,7 +70,7 @@ def _scalar_form(op: Any) -> Any:
 
 
 @converts("tt.extern_elementwise")
-def extern_elementwise(kernel: Kernel, op: Any) -> None:
+def extern_elementwise(kernel: Kernel, op: Operation) -> None:
     from tle_raw.flir.cpu.convert import regions
 
     symbol = op.attributes["symbol"].value
@@ -80,7 +81,7 @@ def extern_elementwise(kernel: Kernel, op: Any) -> None:
 
 
 @scalars.emits("tt.extern_elementwise")
-def _extern(op: Any, operands: Any) -> Any:
+def _extern(op: Operation, operands: Any) -> Any:
     from tle_raw.flir.cpu import libdevice
 
     symbol = op.attributes["symbol"].value

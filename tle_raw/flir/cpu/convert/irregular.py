@@ -7,14 +7,14 @@ from typing import Any
 
 from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, tiles, types
-from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import evaluate, loops
 from tle_raw.flir.cpu.convert.tiles import Body, Constant, Elementwise, Index, Shared
+from tle_raw.flir.cpu.mlir_values import Block, Operation, Value
 
 
 @converts("tt.gather")
-def gather(kernel: Kernel, op: Any) -> None:
+def gather(kernel: Kernel, op: Operation) -> None:
     source, indices = kernel.stored(kernel.tile(op.operands[0])), kernel.tile(op.operands[1])
     axis = op.attributes["axis"].value
     result = kernel.allocate(types.shape_of(op.results[0].type), source.element)
@@ -30,7 +30,7 @@ def gather(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.histogram")
-def histogram(kernel: Kernel, op: Any) -> None:
+def histogram(kernel: Kernel, op: Operation) -> None:
     source, mask = kernel.tile(op.operands[0]), None
     if len(op.operands) > 1:
         mask = kernel.tile(op.operands[1])
@@ -52,7 +52,7 @@ def histogram(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.map_elementwise")
-def map_elementwise(kernel: Kernel, op: Any) -> None:
+def map_elementwise(kernel: Kernel, op: Operation) -> None:
     pack = op.attributes["pack"].value
     block = op.regions[0].blocks[0]
     sources = [kernel.tile(o) for o in op.operands]
@@ -76,12 +76,12 @@ def map_elementwise(kernel: Kernel, op: Any) -> None:
         kernel.set(result, buffer)
 
 
-def _apply(kernel: Kernel, block: Any, *values: Any) -> list[Any]:
+def _apply(kernel: Kernel, block: Block, *values: Any) -> list[Any]:
     return evaluate(kernel, block, values)
 
 
 @converts("tt.elementwise_inline_asm")
-def inline_asm(kernel: Kernel, op: Any) -> None:
+def inline_asm(kernel: Kernel, op: Operation) -> None:
     text = str(op.attributes["asm_string"].value)
     first = next((line.strip(" {};\t") for line in text.replace(";", "\n").splitlines() if line.strip(" {};\t")), text)
     raise LoweringError(

@@ -11,9 +11,9 @@ from typing import Any
 from tle_raw.errors import LoweringError, Place, TLEError
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, scalars, tiles, types
-from tle_raw.flir.cpu.convert.build import Type, Value
 from tle_raw.flir.cpu.convert.plan import Plan
 from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Tile
+from tle_raw.flir.cpu.mlir_values import Block, Operation, Type, Value
 
 Conversion = Callable[["Kernel", Any], None]
 CONVERSIONS: dict[str, Conversion] = {}
@@ -58,16 +58,16 @@ class Kernel:
 
     # --- values ---------------------------------------------------------------------------------------------------
 
-    def scalar(self, value: Any) -> Any:
+    def scalar(self, value: Value) -> Any:
         """What a scalar became: a value, or an ``Address``."""
         return self.values[value]
 
-    def tile(self, value: Any) -> Tile:
+    def tile(self, value: Value) -> Tile:
         """What a tensor became; a scalar where Triton allows both is a tile of no dimensions."""
         found = self.values[value]
         return found if isinstance(found, Tile) else tiles.Splat((), value.type, types.plain(found))
 
-    def spread(self, value: Any, shape: Sequence[int]) -> Tile:
+    def spread(self, value: Value, shape: Sequence[int]) -> Tile:
         """An operand as a tile of that shape; operations on tiles take scalars beside them."""
         return (
             self.tile(value)
@@ -75,7 +75,7 @@ class Kernel:
             else tiles.Splat(shape, value.type, types.plain(self.scalar(value)))
         )
 
-    def set(self, value: Any, became: Any) -> None:
+    def set(self, value: Value, became: Any) -> None:
         """Remember what a value became; a tile that the plan wants stored is stored now."""
         if isinstance(became, Tile) and value in self.plan.stored:
             became = self._awaiting(became) if value in self.plan.reduced else self.stored(became)
@@ -172,13 +172,13 @@ class Kernel:
 
     # --- operations -----------------------------------------------------------------------------------------------
 
-    def convert_block(self, block: Any) -> None:
+    def convert_block(self, block: Block) -> None:
         """Convert all operations of a block but its terminator."""
         operations = list(block.operations)
         for view in operations[:-1]:
             self.convert(view.operation)
 
-    def convert(self, op: Any) -> None:
+    def convert(self, op: Operation) -> None:
         """Convert one operation.
 
         Raises
@@ -197,7 +197,7 @@ class Kernel:
                 e.at(call_site=place(op.location))
                 raise
 
-    def callee(self, op: Any) -> Any:
+    def callee(self, op: Operation) -> Any:
         """The body of the function that an operation calls."""
         name = mlir().FlatSymbolRefAttr(op.attributes["callee"]).value
         return self.functions[name].regions[0].blocks[0]

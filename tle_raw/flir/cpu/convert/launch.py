@@ -7,13 +7,13 @@ from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build
-from tle_raw.flir.cpu.convert.build import Value
+from tle_raw.flir.cpu.mlir_values import Type, Value
 from tle_raw.flir.cpu.place_buffers import SMALL_AREA
 
 STATUS, NUMBER, END = 1, 6, 7  # fields of the context
 
 
-def add_launch(module: Any, kernel: str, arguments: Sequence[Any], may_wait: bool) -> None:
+def add_launch(module: Any, kernel: str, arguments: Sequence[Type], may_wait: bool) -> None:
     """Add ``tle_launch`` for a kernel whose arguments have these types, and whose programs may wait for each other."""
     ir = mlir()
     pointer, wide = build.type_of("!llvm.ptr"), build.type_of("i64")
@@ -56,7 +56,7 @@ def _is_ours(context: Value, number: Value) -> Value:
     return is_ours
 
 
-def _unpacked(packed: Value, number: int, type_: Any) -> Value:
+def _unpacked(packed: Value, number: int, type_: Type) -> Value:
     """An argument from its slot of 8 bytes."""
     slot = build.address(packed, number, "i64")
     if str(type_) == "i1":

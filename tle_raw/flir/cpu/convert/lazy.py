@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.flir.cpu.convert import scalars, types
+from tle_raw.flir.cpu.mlir_values import Operation
 
 _SHAPES = {
     "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.join", "tt.split", "tt.cat",
@@ -16,7 +17,7 @@ _AFFINE = {
 }  # fmt: skip
 
 
-def is_lazy(op: Any) -> bool:
+def is_lazy(op: Operation) -> bool:
     """Whether the operation makes tiles that need not be stored."""
     if not op.results or not types.is_tile(op.results[0].type):
         return False

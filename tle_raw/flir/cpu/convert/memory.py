@@ -7,16 +7,23 @@ from itertools import product
 from typing import Any
 
 from tle_raw.flir.cpu.convert import build, types, waits
-from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.tiles import Body, Elementwise, Index, Shared, Tile, leaves_read
+from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
 
 class Load(Tile):
     """Elements of memory; those that the mask leaves out are ``other``, or zero."""
 
     def __init__(
-        self, kernel: Kernel, op: Any, shape: Sequence[int], element: Any, pointer: Tile, mask: Tile | None, other: Any
+        self,
+        kernel: Kernel,
+        op: Operation,
+        shape: Sequence[int],
+        element: Type,
+        pointer: Tile,
+        mask: Tile | None,
+        other: Any,
     ) -> None:
         super().__init__(shape, element, [t for t in (pointer, mask, other) if t is not None])
         self.kernel, self.op = kernel, op
@@ -30,7 +37,7 @@ class Load(Tile):
             return load_element(self.kernel, self.op, address, mask, other, self.element)
 
 
-def load_element(kernel: Kernel, op: Any, address: Any, mask: Value | None, other: Any, element: Any) -> Any:
+def load_element(kernel: Kernel, op: Operation, address: Any, mask: Value | None, other: Any, element: Type) -> Any:
     """Load one element."""
     from tle_raw.flir.cpu.convert import checks
 
@@ -48,7 +55,7 @@ def load_element(kernel: Kernel, op: Any, address: Any, mask: Value | None, othe
     return types.from_memory(choice.results[0], element)
 
 
-def store_element(kernel: Kernel, op: Any, address: Any, mask: Value | None, number: Any) -> None:
+def store_element(kernel: Kernel, op: Operation, address: Any, mask: Value | None, number: Any) -> None:
     """Store one element."""
     from tle_raw.flir.cpu.convert import checks
 
@@ -61,13 +68,13 @@ def store_element(kernel: Kernel, op: Any, address: Any, mask: Value | None, num
         build.store(number, address.pointer())
 
 
-def _volatile(op: Any) -> dict[str, Any]:
+def _volatile(op: Operation) -> dict[str, Any]:
     volatile = "isVolatile" in op.attributes and op.attributes["isVolatile"].value
     return {"volatile_": build.attribute("unit")} if volatile else {}
 
 
 @converts("tt.load")
-def load(kernel: Kernel, op: Any) -> None:
+def load(kernel: Kernel, op: Operation) -> None:
     pointer, mask, other = build.segments(op, 3)
     result = op.results[0]
     if types.is_tile(result.type):
@@ -97,8 +104,9 @@ def load(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.store")
-def store(kernel: Kernel, op: Any) -> None:
-    pointer, number, mask = ([*list(op.operands), None])[:3]
+def store(kernel: Kernel, op: Operation) -> None:
+    pointer, number, *rest = op.operands
+    mask = rest[0] if rest else None
     if not types.is_tile(pointer.type):
         address = types.Address(kernel.scalar(pointer), None, types.pointee(pointer.type))
         store_element(kernel, op, address, kernel.scalar(mask) if mask is not None else None, kernel.scalar(number))

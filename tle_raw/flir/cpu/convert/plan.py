@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.flir.cpu.convert import lazy, types
+from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 # Costs in units of a simple instruction. Integer arithmetic never reaches the thresholds by itself: addresses and
 # masks are better computed again than stored.
@@ -66,7 +67,7 @@ def _walk(region: Any) -> Any:
                 yield from _walk(inner)
 
 
-def _sinks(value: Any, plan: Plan) -> set[Any]:
+def _sinks(value: Value, plan: Plan) -> set[Any]:
     found: set[Any] = set()
     for use in value.uses:
         op = use.owner.operation
@@ -105,7 +106,7 @@ def _own_cost(name: str) -> int:
 
 
 def _is_stored(
-    op: Any, result: Any, plan: Plan, cost: dict[Any, int], order: dict[Any, int], writes: list[int]
+    op: Operation, result: Value, plan: Plan, cost: dict[Any, int], order: dict[Any, int], writes: list[int]
 ) -> bool:
     sinks = plan.sinks[result]
     if not sinks:
@@ -118,7 +119,7 @@ def _is_stored(
     return cost[result] >= STORE_WHEN_BROADCAST and _is_broadcast(result)
 
 
-def _is_reduced_next(value: Any, plan: Plan) -> bool:
+def _is_reduced_next(value: Value, plan: Plan) -> bool:
     """Whether the next work is a reduction of this tile along its last axis: one pass can store it and reduce it."""
     op = value.owner.operation
     if len(op.results) != 1 or types.is_pointer(types.element_of(value.type)) or _divides(value, plan):
@@ -136,12 +137,12 @@ def _is_reduced_next(value: Any, plan: Plan) -> bool:
     return False
 
 
-def _is_scalar_arithmetic(op: Any) -> bool:
+def _is_scalar_arithmetic(op: Operation) -> bool:
     known = op.name.startswith(("arith.", "math.")) or op.name in ("tt.addptr", "tt.get_program_id")
     return known and not any(types.is_tile(value.type) for value in (*op.results, *op.operands))
 
 
-def _divides(value: Any, plan: Plan) -> bool:
+def _divides(value: Value, plan: Plan) -> bool:
     """Whether indices are divided: what is known of them is tested once in front of a pass, which a reduction cuts."""
     waiting, seen = [value], set()
     while waiting:
@@ -155,16 +156,16 @@ def _divides(value: Any, plan: Plan) -> bool:
     return False
 
 
-def _is_broadcast(result: Any) -> bool:
+def _is_broadcast(result: Value) -> bool:
     return any(use.owner.operation.name == "tt.broadcast" for use in result.uses)
 
 
-def _is_repeated(op: Any, sink: Any) -> bool:
+def _is_repeated(op: Operation, sink: Any) -> bool:
     """Whether the sink runs more often than the definition: it stands in a loop that the definition is outside of."""
     return bool(op.block != sink.block)
 
 
-def _must_load_now(op: Any, sinks: set[Any], order: dict[Any, int], writes: list[int]) -> bool:
+def _must_load_now(op: Operation, sinks: set[Any], order: dict[Any, int], writes: list[int]) -> bool:
     """A load may wait for its sink as long as nothing can change the memory in between."""
     start = order[op]
     for sink in sinks:
@@ -187,7 +188,7 @@ _WRITERS = {
 }  # fmt: skip
 
 
-def _writes_memory(op: Any) -> bool:
+def _writes_memory(op: Operation) -> bool:
     """Whether an operation by itself (not what stands inside of it) writes memory or orders accesses."""
     if op.name in _WRITERS:
         return True

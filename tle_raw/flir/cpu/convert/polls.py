@@ -6,15 +6,15 @@ from typing import Any
 
 from tle_raw.flir.cpu.convert import build, types, waits
 from tle_raw.flir.cpu.convert.atomics import each_element, element_address, load_ordering
-from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
+from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 _CLOCK_MONOTONIC = 1
 _NANOSECONDS = 1_000_000_000
 
 
 @converts("tt.atomic_poll")
-def atomic_poll(kernel: Kernel, op: Any) -> None:
+def atomic_poll(kernel: Kernel, op: Operation) -> None:
     """Each element is loaded at least once; all elements share the time, which starts with the first of them."""
     pointer, expected, timeout = (*op.operands, None)[:3]
     clock = Clock(kernel, kernel.scalar(timeout)) if timeout is not None else None

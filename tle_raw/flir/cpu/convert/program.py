@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
+from tle_raw.flir.cpu.mlir_values import Operation
 
 
 @converts("tt.get_program_id")
-def program_id(kernel: Kernel, op: Any) -> None:
+def program_id(kernel: Kernel, op: Operation) -> None:
     kernel.set(op.results[0], kernel.program[op.attributes["axis"].value])
 
 
 @converts("tt.get_num_programs")
-def num_programs(kernel: Kernel, op: Any) -> None:
+def num_programs(kernel: Kernel, op: Operation) -> None:
     kernel.set(op.results[0], kernel.grid[op.attributes["axis"].value])
 
 
 @converts(
     "gpu.barrier", "ttg.barrier", "llvm.intr.assume", "tt.grid_dependency_wait", "tt.grid_dependency_launch_dependents"
 )
-def nothing(kernel: Kernel, op: Any) -> None:
+def nothing(kernel: Kernel, op: Operation) -> None:
     """One thread runs a program from the first to the last operation: there is nobody to wait for."""

@@ -15,6 +15,7 @@ from tle_raw.flir.cpu.convert import build, scalars, tiles, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.plan import REDUCED_LANES
 from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Index, Tile
+from tle_raw.flir.cpu.mlir_values import Block, Operation, Value
 
 LANES = REDUCED_LANES
 
@@ -22,12 +23,12 @@ LANES = REDUCED_LANES
 class Combination:
     """The combining region: two sets of elements in, one out."""
 
-    def __init__(self, kernel: Kernel, op: Any) -> None:
+    def __init__(self, kernel: Kernel, op: Operation) -> None:
         self.kernel = kernel
         self.block = op.regions[0].blocks[0]
         self.elements = [types.element_of(r.type) for r in op.results]
 
-    def __call__(self, a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    def __call__(self, a: Sequence[Value], b: Sequence[Value]) -> list[Value]:
         return evaluate(self.kernel, self.block, [*a, *b])
 
     @property
@@ -39,7 +40,7 @@ class Combination:
             types.is_pointer(v.type) or types.is_small_float(v.type) for v in values
         )
 
-    def on_vectors(self, a: Sequence[Any], b: Sequence[Any], lanes: int) -> list[Any]:
+    def on_vectors(self, a: Sequence[Value], b: Sequence[Value], lanes: int) -> list[Value]:
         """The same for vectors of elements; the combination is a plain one."""
         known = dict(zip(self.block.arguments, [*a, *b]))
         *operations, last = [view.operation for view in self.block.operations]
@@ -52,22 +53,22 @@ class Combination:
             known.update(zip(op.results, build.create(op.name, operands, kinds, attributes).results))
         return [known[o] if o in known else self._splat(o, lanes) for o in last.operands]
 
-    def _splat(self, value: Any, lanes: int) -> Any:
+    def _splat(self, value: Value, lanes: int) -> Any:
         scalar = self.kernel.scalar(value)
         return build.value("vector.broadcast", [scalar], f"vector<{lanes}x{scalar.type}>")
 
 
-def evaluate(kernel: Kernel, block: Any, arguments: Sequence[Any]) -> list[Any]:
+def evaluate(kernel: Kernel, block: Block, arguments: Sequence[Value]) -> list[Value]:
     """Write the scalar operations of a block for these arguments; returns what it yields.
 
     Triton moves the block's constants to the start of the kernel: they are the kernel's scalars.
     """
     known = dict(zip(block.arguments, arguments))
 
-    def find(value: Any) -> Any:
+    def find(value: Value) -> Any:
         return known[value] if value in known else kernel.scalar(value)
 
-    def run(of: Any) -> list[Any]:
+    def run(of: Any) -> list[Value]:
         *operations, last = [view.operation for view in of.operations]
         for op in operations:
             operands = [find(o) for o in op.operands]
@@ -81,7 +82,7 @@ def evaluate(kernel: Kernel, block: Any, arguments: Sequence[Any]) -> list[Any]:
             known.update(zip(op.results, result if several else (result,)))
         return [find(o) for o in last.operands]
 
-    def _branch(op: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
+    def _branch(op: Operation, operands: Sequence[Any]) -> tuple[Any, ...]:
         new = build.create("scf.if", operands, [types.computed(r.type) for r in op.results], regions=2)
         for old, region in zip(op.regions, new.regions):
             if len(old.blocks):
@@ -96,7 +97,7 @@ def evaluate(kernel: Kernel, block: Any, arguments: Sequence[Any]) -> list[Any]:
 def loops(shape: Sequence[int]) -> Iterator[list[Any]]:
     """Nested loops over a shape; yields the indices."""
     with ExitStack() as stack:
-        indices = []
+        indices: list[int | Value] = []
         for size in shape:
             if size == 1:
                 indices.append(0)
@@ -106,7 +107,7 @@ def loops(shape: Sequence[int]) -> Iterator[list[Any]]:
 
 
 @converts("tt.reduce")
-def reduce(kernel: Kernel, op: Any) -> None:
+def reduce(kernel: Kernel, op: Operation) -> None:
     sources = [kernel.tile(o) for o in op.operands]
     axis = op.attributes["axis"].value
     shape = sources[0].shape
@@ -132,7 +133,7 @@ def _reduce_slices(
         index = index if flat else ()
         return (*index[:axis], along, *index[axis:])
 
-    def first(body: Body, index: Index) -> list[Any]:
+    def first(body: Body, index: Index) -> list[Value]:
         return [types.to_memory(body.element(s, at(index, 0))) for s in sources]
 
     kernel.for_each(shape, first, results)
@@ -141,7 +142,7 @@ def _reduce_slices(
         return
     with build.counted(build.index(1), build.index(size), build.index(1)) as along:
 
-        def following(body: Body, index: Index) -> list[Any]:
+        def following(body: Body, index: Index) -> list[Value]:
             so_far = [body.element(r, index) for r in results]
             new = [body.element(s, at(index, along)) for s in sources]
             return [types.to_memory(v) for v in combine(so_far, new)]
@@ -166,14 +167,14 @@ def _reduce_last(kernel: Kernel, sources: Sequence[Tile], results: Sequence[Buff
     partial = [kernel.allocate((lanes,), element) for element in combine.elements]
     with loops(rows) as row:
 
-        def first(body: Body, index: Index) -> list[Any]:
+        def first(body: Body, index: Index) -> list[Value]:
             return [types.to_memory(element(body, s, (*row, *index))) for s in sources]
 
         kernel.for_each((lanes,), first, partial)
         if size > lanes:
             with build.counted(build.index(lanes), build.index(size), build.index(lanes)) as start:
 
-                def following(body: Body, index: Index) -> list[Any]:
+                def following(body: Body, index: Index) -> list[Value]:
                     at = (*row, tiles.add(start, index[0]))
                     so_far = [body.element(p, index) for p in partial]
                     return [types.to_memory(v) for v in combine(so_far, [element(body, s, at) for s in sources])]
@@ -183,7 +184,7 @@ def _reduce_last(kernel: Kernel, sources: Sequence[Tile], results: Sequence[Buff
             result.store(value, tuple(row) or (0,))
 
 
-def _join_lanes(partial: Sequence[Buffer], lanes: int, combine: Combination) -> list[Any]:
+def _join_lanes(partial: Sequence[Buffer], lanes: int, combine: Combination) -> list[Value]:
     """Combine the lanes to one; returns elements as they are stored."""
     if not combine.is_plain:
         return _join_lanes_one_by_one(partial, lanes, combine)
@@ -214,7 +215,7 @@ def _extracted(vector: Any) -> Any:
     return build.value("vector.extract", [vector], vector.type.element_type, position)
 
 
-def _join_lanes_one_by_one(partial: Sequence[Buffer], lanes: int, combine: Combination) -> list[Any]:
+def _join_lanes_one_by_one(partial: Sequence[Buffer], lanes: int, combine: Combination) -> list[Value]:
     """For combining regions with control flow in them."""
     if lanes > 1:
         with build.counted(build.index(1), build.index(lanes), build.index(1)) as lane:
@@ -226,7 +227,7 @@ def _join_lanes_one_by_one(partial: Sequence[Buffer], lanes: int, combine: Combi
 
 
 @converts("tt.scan")
-def scan(kernel: Kernel, op: Any) -> None:
+def scan(kernel: Kernel, op: Operation) -> None:
     """One slice after the other along the axis, the other axes in parallel."""
     sources = [kernel.tile(o) for o in op.operands]
     axis, backwards = op.attributes["axis"].value, op.attributes["reverse"].value
@@ -242,7 +243,7 @@ def scan(kernel: Kernel, op: Any) -> None:
         return (*index[:axis], along, *index[axis:])
 
     def step(along: Any, is_first: bool) -> None:
-        def element(body: Body, index: Index) -> list[Any]:
+        def element(body: Body, index: Index) -> list[Value]:
             new = [body.element(s, at(index, along)) for s in sources]
             if not is_first:
                 new = combine([body.element(s, index) for s in so_far], new)

@@ -8,10 +8,10 @@ from typing import Any
 from tle_raw.errors import RegionError
 from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.cpu.convert import build, types, waits
-from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.control import own_buffer
 from tle_raw.flir.cpu.convert.kernel import Kernel, place
 from tle_raw.flir.cpu.convert.tiles import Buffer, Elementwise
+from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.fragments.bound import TILE, BoundParameter
 from tle_raw.fragments.compiled import CompiledFragment
@@ -43,7 +43,7 @@ class Regions:
         """One for each record."""
         self.compiled, self._of = compiled, dict(zip(self._calls, zip(self.records, compiled)))
 
-    def of(self, op: Any) -> tuple[RegionRecord, CompiledFragment]:
+    def of(self, op: Operation) -> tuple[RegionRecord, CompiledFragment]:
         return self._of[op]
 
     def describe(self, metadata: dict[str, Any]) -> None:
@@ -54,7 +54,7 @@ class Regions:
         metadata["tle_raw"] = record_regions(self.records, list(self.compiled))
 
 
-def _walk(operation: Any) -> Any:
+def _walk(operation: Operation) -> Any:
     for region in operation.regions:
         for block in region.blocks:
             for view in block.operations:
@@ -62,11 +62,11 @@ def _walk(operation: Any) -> Any:
                 yield from _walk(view.operation)
 
 
-def _symbol(op: Any) -> str:
+def _symbol(op: Operation) -> str:
     return str(op.attributes["symbol"].value) if op.name == "tt.extern_elementwise" else ""
 
 
-def convert_marker(kernel: Kernel, op: Any, symbol: str) -> None:
+def convert_marker(kernel: Kernel, op: Operation, symbol: str) -> None:
     """One marker of a region; together they are the call."""
     if symbol == ports.ELEMENT:
         _element(kernel, op)
@@ -80,7 +80,7 @@ def convert_marker(kernel: Kernel, op: Any, symbol: str) -> None:
         kernel.regions.opened.setdefault(op.block, []).append(buffer)
 
 
-def _opened(kernel: Kernel, op: Any, symbol: str) -> Buffer:
+def _opened(kernel: Kernel, op: Operation, symbol: str) -> Buffer:
     """A buffer that the fragment may write: also an ``In`` tile is its own."""
     type_ = op.results[0].type
     if symbol.startswith(ports.NEW):
@@ -88,7 +88,7 @@ def _opened(kernel: Kernel, op: Any, symbol: str) -> Buffer:
     return own_buffer(kernel, op.operands[0], op)
 
 
-def _call(kernel: Kernel, op: Any) -> None:
+def _call(kernel: Kernel, op: Operation) -> None:
     record, compiled = kernel.regions.of(op)
     if not kernel.regions.threads:
         _check_block(record, kernel.num_warps)
@@ -146,7 +146,7 @@ def _region_call(kernel: Kernel) -> Value:
     return call
 
 
-def _element(kernel: Kernel, op: Any) -> None:
+def _element(kernel: Kernel, op: Operation) -> None:
     """A function of one element, called for each."""
     record, compiled = kernel.regions.of(op)
     parameters = [_mlir_type(t) for t in record.bound.host_parameters]

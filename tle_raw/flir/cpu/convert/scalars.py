@@ -7,7 +7,7 @@ from typing import Any
 
 from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, casts, types
-from tle_raw.flir.cpu.convert.build import Value
+from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
 Emit = Callable[[Any, Sequence[Any]], Any]
 _EMITTERS: dict[str, Emit] = {}
@@ -34,7 +34,7 @@ def is_plain(name: str) -> bool:
     )
 
 
-def emit(op: Any, operands: Sequence[Any]) -> Any:
+def emit(op: Operation, operands: Sequence[Any]) -> Any:
     """The result of ``op`` on scalars; a tuple when it has several."""
     emitter = _EMITTERS.get(op.name)
     if emitter is not None:
@@ -47,17 +47,17 @@ def emit(op: Any, operands: Sequence[Any]) -> Any:
     return created.results[0] if len(results) == 1 else tuple(created.results)
 
 
-def result_type(op: Any, number: int = 0) -> Any:
+def result_type(op: Operation, number: int = 0) -> Any:
     """Triton's element type of a result."""
     return types.element_of(op.results[number].type)
 
 
-def operand_type(op: Any, number: int = 0) -> Any:
+def operand_type(op: Operation, number: int = 0) -> Any:
     return types.element_of(op.operands[number].type)
 
 
 @emits("arith.constant")
-def _constant(op: Any, operands: Sequence[Any]) -> Any:
+def _constant(op: Operation, operands: Sequence[Any]) -> Any:
     attribute = op.attributes["value"]
     if types.is_small_float(attribute.type):
         return build.constant(casts.small_float_bits(attribute.value, str(attribute.type)), "i8")
@@ -68,7 +68,7 @@ def _constant(op: Any, operands: Sequence[Any]) -> Any:
 
 
 @emits("arith.divsi", "arith.remsi", "arith.divui", "arith.remui", "arith.floordivsi", "arith.ceildivsi")
-def _divide(op: Any, operands: Sequence[Any]) -> Any:
+def _divide(op: Operation, operands: Sequence[Any]) -> Any:
     a, b = operands
     one, zero = build.constant(1, b.type), build.constant(0, b.type)
     trap = build.compare("eq", b, zero)
@@ -92,7 +92,7 @@ def _constant_divisor(value: Value) -> Value | None:
 
 
 @emits("tt.mulhiui")
-def _mulhiui(op: Any, operands: Sequence[Any]) -> Any:
+def _mulhiui(op: Operation, operands: Sequence[Any]) -> Any:
     a, b = operands
     width = build.bits(a.type)
     if width == 64:
@@ -104,7 +104,7 @@ def _mulhiui(op: Any, operands: Sequence[Any]) -> Any:
 
 
 @emits("arith.fptosi", "arith.fptoui")
-def _to_integer(op: Any, operands: Sequence[Any]) -> Any:
+def _to_integer(op: Operation, operands: Sequence[Any]) -> Any:
     """Out of range saturates and NaN gives 0, as on a GPU."""
     (a,), to = operands, result_type(op)
     if str(a.type) == "bf16":
@@ -124,7 +124,7 @@ def _to_integer(op: Any, operands: Sequence[Any]) -> Any:
 
 
 @emits("math.fma")
-def _fma(op: Any, operands: Sequence[Any]) -> Any:
+def _fma(op: Operation, operands: Sequence[Any]) -> Any:
     """Of 16-bit floats in f64, where their products are exact: in f32 the sum would be rounded twice."""
     type_ = operands[0].type
     if build.bits(type_) != 16:
@@ -134,17 +134,17 @@ def _fma(op: Any, operands: Sequence[Any]) -> Any:
 
 
 @emits("tt.precise_sqrt")
-def _precise_sqrt(op: Any, operands: Sequence[Any]) -> Any:
+def _precise_sqrt(op: Operation, operands: Sequence[Any]) -> Any:
     return build.value("math.sqrt", operands, operands[0].type)
 
 
 @emits("tt.precise_divf", "tt.approx_divf")
-def _precise_divf(op: Any, operands: Sequence[Any]) -> Any:
+def _precise_divf(op: Operation, operands: Sequence[Any]) -> Any:
     return build.binary("divf", *operands)
 
 
 @emits("tt.clampf")
-def _clampf(op: Any, operands: Sequence[Any]) -> Any:
+def _clampf(op: Operation, operands: Sequence[Any]) -> Any:
     x, low, high = operands
     # PropagateNan: 0 is none, 0xFFFF all.
     keeps_nan = op.attributes["propagateNan"].value != 0
@@ -153,7 +153,7 @@ def _clampf(op: Any, operands: Sequence[Any]) -> Any:
 
 
 @emits("tt.fp_to_fp", "arith.extf", "arith.truncf")
-def _float_to_float(op: Any, operands: Sequence[Any]) -> Any:
+def _float_to_float(op: Operation, operands: Sequence[Any]) -> Any:
     toward_zero = "rounding" in op.attributes and op.attributes["rounding"].value == 0
     return casts.float_to_float(operands[0], operand_type(op), result_type(op), toward_zero=toward_zero)
 
@@ -162,31 +162,31 @@ def _float_to_float(op: Any, operands: Sequence[Any]) -> Any:
 
 
 @emits("tt.addptr")
-def _addptr(op: Any, operands: Sequence[Any]) -> Any:
+def _addptr(op: Operation, operands: Sequence[Any]) -> Any:
     pointer, offset = operands
     return _address(pointer, operand_type(op)).advanced(offset)
 
 
-def _address(pointer: Any, type_: Any) -> types.Address:
+def _address(pointer: Any, type_: Type) -> types.Address:
     if isinstance(pointer, types.Address):
         return pointer
     return types.Address(pointer, None, types.pointee(type_))
 
 
 @emits("tt.ptr_to_int")
-def _ptr_to_int(op: Any, operands: Sequence[Any]) -> Any:
+def _ptr_to_int(op: Operation, operands: Sequence[Any]) -> Any:
     number = _address(operands[0], operand_type(op)).integer()
     return build.cast_integer(number, result_type(op), signed=False)
 
 
 @emits("tt.int_to_ptr")
-def _int_to_ptr(op: Any, operands: Sequence[Any]) -> Any:
+def _int_to_ptr(op: Operation, operands: Sequence[Any]) -> Any:
     number = build.cast_integer(operands[0], "i64", signed=False)
     return types.from_integer(number, types.pointee(result_type(op)))
 
 
 @emits("tt.bitcast", "arith.bitcast")
-def _bitcast(op: Any, operands: Sequence[Any]) -> Any:
+def _bitcast(op: Operation, operands: Sequence[Any]) -> Any:
     (a,), to = operands, result_type(op)
     if types.is_pointer(to):
         address = _address(a, operand_type(op))
@@ -203,7 +203,7 @@ def _bitcast(op: Any, operands: Sequence[Any]) -> Any:
 
 
 @emits("arith.select")
-def _select(op: Any, operands: Sequence[Any]) -> Any:
+def _select(op: Operation, operands: Sequence[Any]) -> Any:
     condition, a, b = operands
     if not types.is_pointer(result_type(op)):
         return build.select(condition, a, b)
@@ -215,7 +215,7 @@ def _select(op: Any, operands: Sequence[Any]) -> Any:
 
 
 @emits("ub.poison")
-def _poison(op: Any, operands: Sequence[Any]) -> Any:
+def _poison(op: Operation, operands: Sequence[Any]) -> Any:
     """A value that nobody may rely on: zero."""
     type_ = result_type(op)
     computed = types.computed(type_)

@@ -7,33 +7,34 @@ from typing import Any
 from tle_raw.flir.cpu.convert import build, tiles, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.tiles import Chosen, Index, Range, Reindexed, Splat
+from tle_raw.flir.cpu.mlir_values import Operation
 
 
-def _result(op: Any, number: int = 0) -> tuple[tuple[int, ...], Any]:
+def _result(op: Operation, number: int = 0) -> tuple[tuple[int, ...], Any]:
     type_ = op.results[number].type
     return types.shape_of(type_), types.element_of(type_)
 
 
 @converts("tt.splat")
-def splat(kernel: Kernel, op: Any) -> None:
+def splat(kernel: Kernel, op: Operation) -> None:
     kernel.set(op.results[0], Splat(*_result(op), types.plain(kernel.scalar(op.operands[0]))))
 
 
 @converts("tt.unsplat")
-def unsplat(kernel: Kernel, op: Any) -> None:
+def unsplat(kernel: Kernel, op: Operation) -> None:
     tile = kernel.tile(op.operands[0])
     element = tiles.Body().element(tile, (0,) * len(tile.shape))
     kernel.set(op.results[0], types.plain(element))
 
 
 @converts("tt.make_range")
-def make_range(kernel: Kernel, op: Any) -> None:
+def make_range(kernel: Kernel, op: Operation) -> None:
     (size,), element = _result(op)
     kernel.set(op.results[0], Range(size, element, op.attributes["start"].value))
 
 
 @converts("tt.broadcast")
-def broadcast(kernel: Kernel, op: Any) -> None:
+def broadcast(kernel: Kernel, op: Operation) -> None:
     tile = kernel.tile(op.operands[0])
     shape, _ = _result(op)
 
@@ -44,7 +45,7 @@ def broadcast(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.expand_dims")
-def expand_dims(kernel: Kernel, op: Any) -> None:
+def expand_dims(kernel: Kernel, op: Operation) -> None:
     axis = op.attributes["axis"].value
     shape, _ = _result(op)
     kernel.set(
@@ -54,14 +55,14 @@ def expand_dims(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.reshape")
-def reshape(kernel: Kernel, op: Any) -> None:
+def reshape(kernel: Kernel, op: Operation) -> None:
     tile = kernel.tile(op.operands[0])
     shape, _ = _result(op)
     kernel.set(op.results[0], Reindexed(shape, tile, lambda index: tiles.reshape(index, shape, tile.shape)))
 
 
 @converts("tt.trans")
-def transpose(kernel: Kernel, op: Any) -> None:
+def transpose(kernel: Kernel, op: Operation) -> None:
     order = list(op.attributes["order"])
     shape, _ = _result(op)
 
@@ -75,7 +76,7 @@ def transpose(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.join")
-def join(kernel: Kernel, op: Any) -> None:
+def join(kernel: Kernel, op: Operation) -> None:
     shape, _ = _result(op)
 
     def choose(index: Index) -> tuple[Any, Index, Index]:
@@ -87,7 +88,7 @@ def join(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.cat")
-def cat(kernel: Kernel, op: Any) -> None:
+def cat(kernel: Kernel, op: Operation) -> None:
     shape, _ = _result(op)
     a, b = (kernel.tile(o) for o in op.operands)
     size = a.shape[0]
@@ -105,7 +106,7 @@ def cat(kernel: Kernel, op: Any) -> None:
 
 
 @converts("tt.split")
-def split(kernel: Kernel, op: Any) -> None:
+def split(kernel: Kernel, op: Operation) -> None:
     tile = kernel.tile(op.operands[0])
     for number, result in enumerate(op.results):
         shape = types.shape_of(result.type) if types.is_tile(result.type) else ()

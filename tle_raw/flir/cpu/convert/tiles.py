@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from tle_raw.flir.cpu.convert import build, types
-from tle_raw.flir.cpu.convert.build import Type, Value
+from tle_raw.flir.cpu.mlir_values import Type, Value
 
 Index = tuple[Any, ...]  # one index value, or a plain int, per dimension
 
@@ -300,7 +300,7 @@ def position(index: Index, shape: Sequence[int]) -> Any:
     return result
 
 
-def _part(value: Any, size: int) -> Part | None:
+def _part(value: Value, size: int) -> Part | None:
     part = None if isinstance(value, int) else _known.parts.get(value)
     return part if part is not None and part.size == size else None
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build
-from tle_raw.flir.cpu.convert.build import Type, Value
+from tle_raw.flir.cpu.mlir_values import Type, Value
 
 _POINTER = re.compile(r"^!tt\.ptr<([^,]*?)(?:, .*)?>$")  # behind the comma: the address space, or constant
 
@@ -31,7 +31,7 @@ class Address(NamedTuple):
         return self._replace(offset=wide if self.offset is None else build.binary("addi", self.offset, wide))
 
 
-def plain(scalar: Any) -> Value:
+def plain(scalar: Value) -> Value:
     """A scalar as one value; addresses become pointers."""
     return scalar.pointer() if isinstance(scalar, Address) else scalar
 
@@ -84,7 +84,7 @@ def in_memory(type_: Type) -> Type:
     return build.type_of("i8") if text == "i1" or is_small_float(type_) else type_
 
 
-def to_memory(scalar: Any) -> Value:
+def to_memory(scalar: Value) -> Value:
     """A computed element as it is stored."""
     if isinstance(scalar, Address):
         return scalar.integer()

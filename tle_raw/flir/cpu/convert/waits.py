@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from tle_raw.flir.cpu.convert import build, types
-from tle_raw.flir.cpu.convert.build import Value
 from tle_raw.flir.cpu.convert.kernel import Kernel
+from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.regions import ports
 
 _MESSAGE = "a loop waits for memory that no program of the launch changes"
@@ -44,7 +44,7 @@ class Turns:
 
 
 @contextmanager
-def turns_of(kernel: Kernel, op: Any) -> Iterator[Turns | None]:
+def turns_of(kernel: Kernel, op: Operation) -> Iterator[Turns | None]:
     """The turns of a loop that may wait; None of another one."""
     inside = list(_inside(kernel, op))
     if not any(map(_is_awaited, inside)):
@@ -65,7 +65,7 @@ def see(kernel: Kernel, value: Any) -> None:
             turns.see(types.plain(value))
 
 
-def _inside(kernel: Kernel, op: Any) -> Iterator[Any]:
+def _inside(kernel: Kernel, op: Operation) -> Iterator[Any]:
     """The operations of a loop, with those of the functions that it calls."""
     for region in op.regions:
         for block in region.blocks:
@@ -76,18 +76,18 @@ def _inside(kernel: Kernel, op: Any) -> Iterator[Any]:
         yield from _inside(kernel, kernel.callee(op).owner)
 
 
-def _is_awaited(op: Any) -> bool:
+def _is_awaited(op: Operation) -> bool:
     if op.name == "tt.load":
         return "isVolatile" in op.attributes and bool(op.attributes["isVolatile"].value)
     return op.name in _ATOMICS or _is_region(op)
 
 
-def _is_work(op: Any) -> bool:
+def _is_work(op: Operation) -> bool:
     """Whether an operation changes memory other than by an atomic, whose result tells."""
     return op.name == "tt.store" or (_is_region(op) and not any(True for _ in op.results[0].uses))
 
 
-def _is_region(op: Any) -> bool:
+def _is_region(op: Operation) -> bool:
     return op.name == "tt.extern_elementwise" and str(op.attributes["symbol"].value) == ports.CALL
 
 

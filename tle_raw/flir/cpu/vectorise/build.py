@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.mlir_values import Type
 
 
-def element_bytes(element: Any) -> int | None:
+def element_bytes(element: Type) -> int | None:
     """Bytes of one element in memory; None for types that no vector holds, and for i1, which memory holds as i8."""
     ir = mlir()
     if isinstance(element, ir.IndexType) or str(element) == "!llvm.ptr":
@@ -20,13 +21,13 @@ def element_bytes(element: Any) -> int | None:
     return None
 
 
-def fits_vectors(element: Any) -> bool:
+def fits_vectors(element: Type) -> bool:
     """Whether values of this type can be lanes."""
     ir = mlir()
     return element_bytes(element) is not None or (isinstance(element, ir.IntegerType) and element.width <= 128)
 
 
-def vector_type(lanes: int, element: Any) -> Any:
+def vector_type(lanes: int, element: Type) -> Any:
     return mlir().VectorType.get([lanes], element)
 
 
@@ -41,12 +42,12 @@ def index(value: int) -> Any:
     return constant(mlir().IndexType.get(), value)
 
 
-def constant(element: Any, value: int) -> Any:
+def constant(element: Type, value: int) -> Any:
     """A scalar integer constant."""
     return operation("arith.constant", [element], [], value=mlir().IntegerAttr.get(element, value))
 
 
-def zero(element: Any) -> Any:
+def zero(element: Type) -> Any:
     """A scalar zero, or null."""
     ir = mlir()
     if str(element) == "!llvm.ptr":
@@ -60,7 +61,7 @@ def splat(value: Any, lanes: int) -> Any:
     return operation("vector.broadcast", [vector_type(lanes, value.type)], [value])
 
 
-def integers(element: Any, values: Sequence[int]) -> Any:
+def integers(element: Type, values: Sequence[int]) -> Any:
     """A constant vector of integers."""
     ir = mlir()
     attributes = [ir.IntegerAttr.get(element, value) for value in values]
@@ -116,7 +117,7 @@ def alignment(size: int, bits: int) -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(bits), size)
 
 
-def advance(pointer: Any, offset: Any, element: Any) -> Any:
+def advance(pointer: Any, offset: Any, element: Type) -> Any:
     """``&pointer[offset]``; a vector of offsets makes a vector of pointers."""
     ir = mlir()
     is_vector = isinstance(offset.type, ir.VectorType)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.mlir_values import Operation
 from tle_raw.flir.cpu.vectorise import tiles
 from tle_raw.flir.cpu.vectorise.analysis import LaneAnalysis
 from tle_raw.flir.cpu.vectorise.assumptions import Assumption
@@ -73,7 +74,7 @@ def _most_lanes(body: Any, shape: Sequence[int], vector_bytes: int) -> int:
     return min(_MOST_LANES, max(1, registers * vector_bytes // widest))
 
 
-def _width(op: Any, value: Any) -> int:
+def _width(op: Operation, value: Any) -> int:
     """Bytes of one lane in a register, address arithmetic aside; 16-bit floats are computed with in 32 bits."""
     ir = mlir()
     if str(value.type) == "!llvm.ptr" or isinstance(value.type, ir.IndexType) or op.name in _ADDRESS_CASTS:
@@ -112,7 +113,7 @@ def _cost(
     return total / math.prod(lanes)
 
 
-def _access_cost(op: Any, analysis: LaneAnalysis, count: int, vector_bytes: int) -> float:
+def _access_cost(op: Operation, analysis: LaneAnalysis, count: int, vector_bytes: int) -> float:
     operands = list(op.operands)
     element = op.results[0].type if len(op.results) else operands.pop(0).type
     size = element_bytes(element)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.mlir_values import Operation
 
 
 def fill_as_generic(fill: Any) -> None:
@@ -30,7 +31,7 @@ def transposing_copy(source: Any, target: Any, order: Sequence[int], before: Any
         return _generic([source], [target], maps, lambda arguments: arguments[0])
 
 
-def _replace(op: Any, inputs: Sequence[Any], outputs: Sequence[Any], result: Callable[[Any], Any]) -> None:
+def _replace(op: Operation, inputs: Sequence[Any], outputs: Sequence[Any], result: Callable[[Any], Any]) -> None:
     ir = mlir()
     with op.location, ir.InsertionPoint(op):
         identity = ir.AffineMap.get_identity(len(ir.ShapedType(outputs[0].type).shape))

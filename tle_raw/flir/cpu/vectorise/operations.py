@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.mlir_values import Operation, Type
 
 # Operations of the LLVM dialect that work on vectors of their operands as on their operands.
 _ELEMENTWISE_LLVM = {
@@ -40,7 +41,7 @@ DIVISIONS = {
 }
 
 
-def is_elementwise(op: Any) -> bool:
+def is_elementwise(op: Operation) -> bool:
     """Whether the operation has no effect, and on vectors does in every lane what it does on scalars."""
     name = op.name
     if name in ("llvm.getelementptr", "ub.poison"):
@@ -48,20 +49,20 @@ def is_elementwise(op: Any) -> bool:
     return name.startswith(("arith.", "math.")) or name in _ELEMENTWISE_LLVM
 
 
-def is_plain_load(op: Any) -> bool:
+def is_plain_load(op: Operation) -> bool:
     return op.name == "memref.load" or (op.name == "llvm.load" and _is_plain(op))
 
 
-def is_plain_store(op: Any) -> bool:
+def is_plain_store(op: Operation) -> bool:
     return op.name == "memref.store" or (op.name == "llvm.store" and _is_plain(op))
 
 
-def _is_plain(op: Any) -> bool:
+def _is_plain(op: Operation) -> bool:
     attributes = op.attributes
     return attributes["ordering"].value == 0 and "volatile_" not in attributes
 
 
-def walk(op: Any) -> Any:
+def walk(op: Operation) -> Any:
     """All operations inside of one, outer ones first."""
     for region in op.regions:
         for block in region.blocks:
@@ -70,7 +71,7 @@ def walk(op: Any) -> Any:
                 yield from walk(inner.operation)
 
 
-def captures(op: Any) -> list[Any]:
+def captures(op: Operation) -> list[Any]:
     """The values from outside that an operation uses, also in its regions."""
     inside = set()
     used: dict[Any, None] = dict.fromkeys(op.operands)
@@ -86,7 +87,7 @@ def captures(op: Any) -> list[Any]:
     return [value for value in used if value not in inside]
 
 
-def static_strides(memref_type: Any) -> list[int] | None:
+def static_strides(memref_type: Type) -> list[int] | None:
     """Strides of a buffer in elements; None where they are not known, or where the buffer starts at an offset."""
     ir = mlir()
     strides, _ = ir.MemRefType(memref_type).get_strides_and_offset()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.mlir_values import Block, Operation
 from tle_raw.flir.cpu.vectorise import build
 from tle_raw.flir.cpu.vectorise.tiles import VectorTile
 
@@ -21,7 +22,7 @@ class Scope:
     """
 
     level: tuple[int, ...]
-    block: Any = None
+    block: Block | None = None
     anchor: Any = None
 
     def point(self) -> Any:
@@ -29,7 +30,7 @@ class Scope:
         return ir.InsertionPoint(self.anchor) if self.anchor is not None else ir.InsertionPoint(self.block)
 
     @contextmanager
-    def in_front_of(self, op: Any) -> Iterator[None]:
+    def in_front_of(self, op: Operation) -> Iterator[None]:
         """While the inside of ``op`` is written, what this scope gets must stand before it."""
         before, self.anchor = self.anchor, op
         try:
@@ -37,7 +38,7 @@ class Scope:
         finally:
             self.anchor = before
 
-    def branch(self, block: Any) -> Scope:
+    def branch(self, block: Block) -> Scope:
         return Scope((*self.level, 1), block)
 
 

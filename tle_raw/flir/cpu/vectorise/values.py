@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.mlir_values import Type
 from tle_raw.flir.cpu.vectorise import build
 from tle_raw.flir.cpu.vectorise.lanes import Lanes
 from tle_raw.flir.cpu.vectorise.scopes import Scope
@@ -25,7 +26,7 @@ class Value:
 
     def __init__(
         self,
-        element: Any,
+        element: Type,
         lanes: Lanes,
         scope: Scope,
         count: int,
