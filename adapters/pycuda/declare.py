@@ -7,13 +7,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.errors import Place, TLEError
 from tle_raw.fragments.adapter import Declaration
 from tle_raw.fragments.signature import Signature
 from tle_raw.linker.tools.wheels import package_folder
 from tle_raw.registry import find_adapter
+
+if TYPE_CHECKING:
+    from tle_raw.fragments.fragment import Fragment
 
 # PyCUDA's header of complex numbers, which its own generated kernels include.
 COMPLEX_HEADER = "#include <pycuda-complex.hpp>"
@@ -51,7 +54,7 @@ def declare_text(
     options: Mapping[str, Any],
     place: Place,
     recipe: Recipe | None = None,
-) -> Any:
+) -> Fragment:
     """A fragment of the dialect "pycuda"; with a recipe it can be launched alone, too."""
     from tle_raw.fragments.declare import declare  # brings Triton, which adapters load without
 

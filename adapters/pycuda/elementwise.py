@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.cpp.tokens import tokenize
@@ -15,6 +15,9 @@ from tle_raw.errors import DialectError, Place, Row, SignatureError, Unsupported
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.signature import INOUT, Element, Parameter, Scalar, Signature
 from tle_raw.fragments.source_text import place_of_text
+
+if TYPE_CHECKING:
+    from tle_raw.fragments.fragment import Fragment
 
 _SYMBOL = "tle_raw_elementwise"
 
@@ -30,7 +33,7 @@ def ElementwiseKernel(
     loop_prep: str = "",
     after_loop: str = "",
     **rest: Any,
-) -> Any:
+) -> Fragment:
     """An elementwise fragment: ``z = axpy(a, x, y)`` for ``("float a, float *x, float *y, float *z", "z[i] = …")``.
 
     The vector that the operation writes is the result. It is an argument too where its old elements are read or may

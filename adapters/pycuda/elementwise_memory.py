@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.pycuda.arguments import Argument
 from tle_raw.adapters.pycuda.declare import COMPLEX_HEADER, Recipe, declare_text, generated_options
 from tle_raw.adapters.pycuda.element_uses import INDEX, LOOP_NAMES
 from tle_raw.errors import Place, Row, SignatureError
+
+if TYPE_CHECKING:
+    from tle_raw.fragments.fragment import Fragment
 
 SYMBOL = "tle_raw_over_memory"
 COUNT = "n"
@@ -29,7 +32,7 @@ class Loop:
     options: Any
     place: Place
 
-    def region(self) -> Any:
+    def region(self) -> Fragment:
         """The fragment: it takes the operation's arguments, and behind them ``n``, as Triton has a number: 32 bits.
 
         Raises
@@ -42,7 +45,7 @@ class Loop:
         """The same for a launch of its own, where ``n`` may have 64 bits."""
         return self._declared("unsigned long", None)
 
-    def _declared(self, count: str, recipe: Recipe | None) -> Any:
+    def _declared(self, count: str, recipe: Recipe | None) -> Fragment:
         taken = next((a.name for a in self.arguments if a.name in (*LOOP_NAMES, INDEX)), "")
         if taken:
             raise SignatureError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.pycuda.arguments import Argument, dtype_of, read_arguments
@@ -12,6 +12,9 @@ from tle_raw.adapters.pycuda.declare import Recipe, caller_place, declare_text, 
 from tle_raw.errors import DialectError, Place, Row, SignatureError
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import OUT, Parameter, Scalar, Signature, Tile
+
+if TYPE_CHECKING:
+    from tle_raw.fragments.fragment import Fragment
 
 _SYMBOL, RESULT, COUNT = "tle_raw_reduction", "out", "n"
 
@@ -28,7 +31,7 @@ def ReductionKernel(
     preamble: str = "",
     *,
     axis: int | None = None,
-) -> Any:
+) -> Fragment:
     """A fragment that reduces its tiles to one number, equal in all threads: ``total = dot(x, y)``.
 
     As a whole kernel it takes ``out``, its arguments as arrays, and ``n``: each block writes the number of its share.

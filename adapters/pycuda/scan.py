@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.pycuda.arguments import dtype_of
 from tle_raw.adapters.pycuda.declare import caller_place, declare_text, generated_options
 from tle_raw.errors import DialectError
 from tle_raw.fragments.signature import INOUT, Parameter, Signature, Tile
+
+if TYPE_CHECKING:
+    from tle_raw.fragments.fragment import Fragment
 
 _SYMBOL = "tle_raw_scan"
 
@@ -21,7 +24,7 @@ def InclusiveScanKernel(
     options: Any = None,
     preamble: str = "",
     devices: Any = None,
-) -> Any:
+) -> Fragment:
     """A fragment ``y = scan(x)``: each element with all before it. ``scan_expr`` joins ``a`` with ``b`` behind it."""
     return _scan(dtype, scan_expr, neutral, name_prefix, options, preamble, exclusive=False)
 
@@ -34,7 +37,7 @@ def ExclusiveScanKernel(
     options: Any = None,
     preamble: str = "",
     devices: Any = None,
-) -> Any:
+) -> Fragment:
     """A fragment ``y = scan(x)``: all elements before each one; the first becomes ``neutral``.
 
     Raises
@@ -48,7 +51,9 @@ def ExclusiveScanKernel(
     return _scan(dtype, scan_expr, neutral, name_prefix, options, preamble, exclusive=True)
 
 
-def _scan(dtype: Any, scan_expr: str, neutral: Any, name: str, options: Any, preamble: str, exclusive: bool) -> Any:
+def _scan(
+    dtype: Any, scan_expr: str, neutral: Any, name: str, options: Any, preamble: str, exclusive: bool
+) -> Fragment:
     place = caller_place()
     own = dtype_of(dtype, "dtype", place)
     text = "\n".join(

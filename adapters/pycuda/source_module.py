@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.adapters.pycuda.declare import caller_place, clang_flags, declare_text, pycuda_headers
 from tle_raw.errors import DialectError, Row
 from tle_raw.fragments.annotations import signature_of
 from tle_raw.fragments.module_variables import variable
 from tle_raw.fragments.signature import Signature
+
+if TYPE_CHECKING:
+    from tle_raw.fragments.fragment import Fragment
 
 
 class SourceModule:
@@ -44,7 +47,7 @@ class SourceModule:
             "no_extern_c": bool(no_extern_c),
         }
 
-    def get_function(self, name: str, *, signature: Any = None, **options: Any) -> Any:
+    def get_function(self, name: str, *, signature: Any = None, **options: Any) -> Fragment:
         """The function as a fragment.
 
         Parameters

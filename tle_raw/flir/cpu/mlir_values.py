@@ -6,7 +6,7 @@ which can be indexed, sliced and walked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from typing import Any, Protocol
 
 
@@ -126,8 +126,8 @@ class Operation(Protocol):
         """With the dialect: ``arith.addf``."""
 
     @property
-    def operands(self) -> Sequence[Value]:
-        """What it takes."""
+    def operands(self) -> MutableSequence[Value]:
+        """What it takes; each can be replaced, but none added."""
 
     @property
     def results(self) -> Sequence[Value]:

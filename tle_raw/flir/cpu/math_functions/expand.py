@@ -19,6 +19,7 @@ from tle_raw.flir.cpu.math_functions import (
     trigonometric,
 )
 from tle_raw.flir.cpu.math_functions.lanes import Lanes
+from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
 Function = Callable[..., Lanes]
 
@@ -63,10 +64,10 @@ def expand(module: Any, fma: bool) -> None:
             expansion.replace(operation)
 
 
-def _candidates(module: Any) -> list[Any]:
+def _candidates(module: Any) -> list[Operation]:
     found = []
 
-    def visit(operation: Any) -> Any:
+    def visit(operation: Operation) -> Any:
         if operation.name in SINGLE and function_of(operation) is not None:
             found.append(operation)
         return ir.WalkResult.ADVANCE
@@ -75,7 +76,7 @@ def _candidates(module: Any) -> list[Any]:
     return found
 
 
-def function_of(operation: Any) -> Function | None:
+def function_of(operation: Operation) -> Function | None:
     """What computes the operation; nothing when it stays as it is."""
     kind = operation.results[0].type
     if isinstance(kind, ir.VectorType):
@@ -96,7 +97,7 @@ class _Expansion:
         self.fma = fma
         self.made: dict[str, Any] = {}
 
-    def replace(self, operation: Any) -> None:
+    def replace(self, operation: Operation) -> None:
         kind = operation.results[0].type
         plain = _in_one_dimension(kind)
         with ir.InsertionPoint(operation), operation.location:
@@ -106,13 +107,13 @@ class _Expansion:
             operation.results[0].replace_all_uses_with(_reshaped(result, kind))
         operation.erase()
 
-    def function(self, operation: Any, kind: Any, arity: int) -> str:
+    def function(self, operation: Operation, kind: Type, arity: int) -> str:
         name = f"tle.{operation.name.removeprefix('math.')}.{_spelled(kind)}"
         if name not in self.made:
             self.made[name] = self._define(name, function_of(operation), kind, arity)
         return name
 
-    def _define(self, name: str, body: Any, kind: Any, arity: int) -> Any:
+    def _define(self, name: str, body: Any, kind: Type, arity: int) -> Any:
         with ir.InsertionPoint.at_block_begin(self.module.body):
             function = func.FuncOp(name, ir.FunctionType.get([kind] * arity, [kind]), visibility="private")
         # what the conversion of func.func to llvm.func carries over
@@ -127,7 +128,7 @@ class _Expansion:
         return function
 
 
-def _in_one_dimension(kind: Any) -> Any:
+def _in_one_dimension(kind: Type) -> Any:
     """Vectors of any rank are computed as one row; rank 0 too."""
     if not isinstance(kind, ir.VectorType):
         return kind
@@ -135,11 +136,11 @@ def _in_one_dimension(kind: Any) -> Any:
     return kind if len(shape) == 1 else ir.VectorType.get([prod(shape)], ir.VectorType(kind).element_type)
 
 
-def _reshaped(value: Any, kind: Any) -> Any:
+def _reshaped(value: Value, kind: Type) -> Any:
     return value if value.type == kind else vector.ShapeCastOp(kind, value).result
 
 
-def _spelled(kind: Any) -> str:
+def _spelled(kind: Type) -> str:
     """f32, 16xf32"""
     if not isinstance(kind, ir.VectorType):
         return str(kind)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
-from tle_raw.flir.cpu.mlir_values import Operation
+from tle_raw.flir.cpu.mlir_values import Block, Operation, Value
 from tle_raw.flir.cpu.vectorise import tiles
 from tle_raw.flir.cpu.vectorise.analysis import LaneAnalysis
 from tle_raw.flir.cpu.vectorise.assumptions import Assumption
@@ -28,7 +27,7 @@ _MATH_OPERATIONS = 12
 
 
 def choose_lanes(
-    body: Any,
+    body: Block,
     maps: Sequence[Sequence[int]],
     shape: Sequence[int],
     vector_bytes: int,
@@ -57,7 +56,7 @@ def _candidates(shape: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
             yield square
 
 
-def _most_lanes(body: Any, shape: Sequence[int], vector_bytes: int) -> int:
+def _most_lanes(body: Block, shape: Sequence[int], vector_bytes: int) -> int:
     """Enough lanes to fill some registers with the widest elements that the body computes with."""
     analysis = LaneAnalysis(body, tiles.split(shape, tiles.across_rows(shape, _MOST_LANES))[0])
     widest, operations = 1, 0
@@ -74,7 +73,7 @@ def _most_lanes(body: Any, shape: Sequence[int], vector_bytes: int) -> int:
     return min(_MOST_LANES, max(1, registers * vector_bytes // widest))
 
 
-def _width(op: Operation, value: Any) -> int:
+def _width(op: Operation, value: Value) -> int:
     """Bytes of one lane in a register, address arithmetic aside; 16-bit floats are computed with in 32 bits."""
     ir = mlir()
     if str(value.type) == "!llvm.ptr" or isinstance(value.type, ir.IndexType) or op.name in _ADDRESS_CASTS:
@@ -85,7 +84,7 @@ def _width(op: Operation, value: Any) -> int:
 
 
 def _cost(
-    body: Any,
+    body: Block,
     maps: Sequence[Sequence[int]],
     shape: Sequence[int],
     lanes: Sequence[int],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.mlir_values import Block, Operation
 from tle_raw.flir.cpu.vectorise import build
 from tle_raw.flir.cpu.vectorise.analysis import LaneAnalysis
 from tle_raw.flir.cpu.vectorise.assumptions import Assumption, assumptions_hold, find_assumptions
@@ -24,7 +25,7 @@ _UNROLLED_CHUNKS = 2
 _PROBED_LANES = 64
 
 
-def vectorise_generic(generic: Any, memory: Memory, vector_bytes: int) -> bool:
+def vectorise_generic(generic: Operation, memory: Memory, vector_bytes: int) -> bool:
     """Replace a generic by loops over vectors; False if it has to stay."""
     maps = _dimensions_of_operands(generic)
     if maps is None or not _is_supported(generic, maps):
@@ -54,7 +55,7 @@ class _Target:
     vector_bytes: int
 
 
-def _useful_assumptions(body: Any, target: _Target) -> list[Assumption]:
+def _useful_assumptions(body: Block, target: _Target) -> list[Assumption]:
     """The assumptions that matter for the lanes that would be chosen under all of them."""
     shape = target.shape
     rows = covering(shape, across_rows(shape, _PROBED_LANES))
@@ -65,7 +66,7 @@ def _useful_assumptions(body: Any, target: _Target) -> list[Assumption]:
     return find_assumptions(body, LaneAnalysis(body, covering(shape, lanes)))
 
 
-def _write_both(generic: Any, target: _Target, assumptions: Sequence[Assumption]) -> None:
+def _write_both(generic: Operation, target: _Target, assumptions: Sequence[Assumption]) -> None:
     """One form under the assumptions, one for the rest."""
     from torch_mlir.dialects import scf
 
@@ -82,7 +83,7 @@ def _write_both(generic: Any, target: _Target, assumptions: Sequence[Assumption]
     _write(other, target, ())
 
 
-def _dimensions_of_operands(generic: Any) -> list[list[int]] | None:
+def _dimensions_of_operands(generic: Operation) -> list[list[int]] | None:
     """For each operand the dimensions that index it; None if one is indexed by anything else."""
     ir = mlir()
     result = []
@@ -96,7 +97,7 @@ def _dimensions_of_operands(generic: Any) -> list[list[int]] | None:
     return result
 
 
-def _is_supported(generic: Any, maps: Sequence[Sequence[int]]) -> bool:
+def _is_supported(generic: Operation, maps: Sequence[Sequence[int]]) -> bool:
     ir = mlir()
     if any("parallel" not in str(kind) for kind in generic.attributes["iterator_types"]):
         return False
@@ -113,7 +114,7 @@ def _is_supported(generic: Any, maps: Sequence[Sequence[int]]) -> bool:
     return all(build.fits_vectors(result) for result in results)
 
 
-def _shape(generic: Any, maps: Sequence[Sequence[int]]) -> list[int] | None:
+def _shape(generic: Operation, maps: Sequence[Sequence[int]]) -> list[int] | None:
     ir = mlir()
     sizes: dict[int, int] = {}
     for operand, positions in zip(generic.operands, maps):
@@ -125,14 +126,14 @@ def _shape(generic: Any, maps: Sequence[Sequence[int]]) -> list[int] | None:
     return [sizes[d] for d in range(dims)] if len(sizes) == dims else None
 
 
-def _move_indices_to_top(body: Any) -> None:
+def _move_indices_to_top(body: Block) -> None:
     """Loops inside of the body then use an index as any other value."""
     inner = [op for view in body.operations for op in walk(view.operation) if op.name == "linalg.index"]
     for op in inner:
         op.move_before(body.operations[0])
 
 
-def _move_constant_parts_out(generic: Any, body: Any) -> None:
+def _move_constant_parts_out(generic: Operation, body: Block) -> None:
     """What the iterations have in common is computed once, and known to everybody."""
     outside: set[Any] = set()
     inside = {result for view in body.operations for result in view.operation.results} | set(body.arguments)
@@ -145,7 +146,7 @@ def _move_constant_parts_out(generic: Any, body: Any) -> None:
             outside.update(op.results)
 
 
-def _write(generic: Any, target: _Target, assumptions: Sequence[Assumption]) -> None:
+def _write(generic: Operation, target: _Target, assumptions: Sequence[Assumption]) -> None:
     body = generic.regions[0].blocks[0]
     lanes = choose_lanes(body, target.maps, target.shape, target.vector_bytes, assumptions)
     maps, copies = target.maps, []
@@ -160,7 +161,11 @@ def _write(generic: Any, target: _Target, assumptions: Sequence[Assumption]) -> 
 
 
 def _write_tile(
-    generic: Any, maps: Sequence[Sequence[int]], tile: VectorTile, memory: Memory, assumptions: Sequence[Assumption]
+    generic: Operation,
+    maps: Sequence[Sequence[int]],
+    tile: VectorTile,
+    memory: Memory,
+    assumptions: Sequence[Assumption],
 ) -> None:
     block = generic.regions[0].blocks[0]
     terminator = list(block.operations)[-1].operation

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 from tle_raw.flir.cpu.bindings import mlir
-from tle_raw.flir.cpu.mlir_values import Operation, Type
+from tle_raw.flir.cpu.mlir_values import Block, Operation, Type, Value
 
 # Operations of the LLVM dialect that work on vectors of their operands as on their operands.
 _ELEMENTWISE_LLVM = {
@@ -62,7 +62,7 @@ def _is_plain(op: Operation) -> bool:
     return attributes["ordering"].value == 0 and "volatile_" not in attributes
 
 
-def walk(op: Operation) -> Any:
+def walk(op: Operation) -> Iterator[Operation]:
     """All operations inside of one, outer ones first."""
     for region in op.regions:
         for block in region.blocks:
@@ -71,10 +71,10 @@ def walk(op: Operation) -> Any:
                 yield from walk(inner.operation)
 
 
-def captures(op: Operation) -> list[Any]:
+def captures(op: Operation) -> list[Value]:
     """The values from outside that an operation uses, also in its regions."""
-    inside = set()
-    used: dict[Any, None] = dict.fromkeys(op.operands)
+    inside: set[Value] = set()
+    used: dict[Value, None] = dict.fromkeys(op.operands)
     for inner in walk(op):
         used.update(dict.fromkeys(inner.operands))
         inside.update(inner.results)
@@ -95,6 +95,6 @@ def static_strides(memref_type: Type) -> list[int] | None:
     return None if dynamic in strides else list(strides)
 
 
-def is_copy(body: Any) -> bool:
+def is_copy(body: Block) -> bool:
     """Whether a generic does nothing but move elements."""
     return len(list(body.operations)) == 1

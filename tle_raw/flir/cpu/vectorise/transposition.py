@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
+from tle_raw.flir.cpu.mlir_values import Operation
 from tle_raw.flir.cpu.vectorise import build
 from tle_raw.flir.cpu.vectorise.dense import transposing_copy
 from tle_raw.flir.cpu.vectorise.operations import is_copy
@@ -14,7 +15,7 @@ from tle_raw.flir.cpu.vectorise.operations import is_copy
 _SMALLEST_SIDE = 8
 
 
-def transposed_dimension(generic: Any, shape: Sequence[int], lanes: Sequence[int]) -> int | None:
+def transposed_dimension(generic: Operation, shape: Sequence[int], lanes: Sequence[int]) -> int | None:
     """The dimension that the lanes run along, if the outputs are contiguous along another one."""
     along = [dim for dim, width in enumerate(lanes) if width > 1]
     body = generic.regions[0].blocks[0]
