@@ -59,4 +59,5 @@ def _numpy_function(name: str) -> Callable[..., Any]:
         return lambda x: np.power(10.0, x)
     if name == "round":
         return lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x)
-    return getattr(np, _NUMPY[name])
+    function: Callable[..., Any] = getattr(np, _NUMPY[name])
+    return function
