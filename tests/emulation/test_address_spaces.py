@@ -11,6 +11,8 @@ from tle_raw import In, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import KernelFailed, UnsupportedFeatureError
 from tle_raw.knobs import knobs
 
+pytestmark = pytest.mark.one_triton
+
 THREADS = np.arange(128)
 SPACES = """
 #define SHARED __attribute__((address_space(3)))

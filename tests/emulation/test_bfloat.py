@@ -8,6 +8,8 @@ import tle_raw
 from tle_raw import InOut, Tile
 from tle_raw.flir.cpu.run_fragment import run_fragment
 
+pytestmark = pytest.mark.one_triton
+
 SIZE = 1 << 14
 EACH = """declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 define void @f(ptr addrspace(3) %t, ptr addrspace(3) %u) {{

@@ -11,6 +11,8 @@ from tle_raw import Pointer
 from tle_raw.errors import CompilationFailed, UnsupportedFeatureError
 from tle_raw.linker.ptx.unmasked import find_unmasked
 
+pytestmark = pytest.mark.one_triton
+
 
 @tle_raw.dialect("cuda", source="""
 #include <cuda/barrier>

@@ -11,6 +11,8 @@ from tle_raw import Element, Pointer, Scalar
 from tle_raw.errors import KernelFailed
 from tle_raw.knobs import knobs
 
+pytestmark = pytest.mark.one_triton
+
 KINDS = ("i4", "u4", "i8", "u8", "i2", "u1")
 
 

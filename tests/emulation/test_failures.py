@@ -11,6 +11,8 @@ from tle_raw import Element, In, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import KernelFailed, UnsupportedFeatureError
 from tle_raw.knobs import knobs
 
+pytestmark = pytest.mark.one_triton
+
 
 @pytest.fixture
 def debug():

@@ -9,6 +9,8 @@ import pytest
 
 from tests.emulation.tables import evaluate
 
+pytestmark = pytest.mark.one_triton
+
 RNG = np.random.default_rng(7)
 N = 400
 A = RNG.standard_normal(N) * 4

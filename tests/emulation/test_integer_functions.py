@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.emulation.tables import evaluate
+
+pytestmark = pytest.mark.one_triton
 
 RNG = np.random.default_rng(11)
 N = 300

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import numpy as np
+import pytest
 
 import tle_raw
 from tle_raw import Element, InOut, Scalar, Tile
@@ -12,6 +13,8 @@ from tle_raw.flir.cpu.region_failure import region_failure
 from tle_raw.flir.cpu.run_fragment import release_workspace
 from tle_raw.host.code import Library, assemble, link_host_code
 from tle_raw.host.loader import load_object
+
+pytestmark = pytest.mark.one_triton
 
 SOURCE = """
 #include <cassert>

@@ -9,6 +9,8 @@ import tle_raw
 from tests.emulation.tables import run
 from tle_raw import Pointer, Scalar
 
+pytestmark = pytest.mark.one_triton
+
 LANE = np.arange(32)
 
 

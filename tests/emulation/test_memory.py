@@ -12,6 +12,8 @@ from tests.emulation.tables import run
 from tle_raw import InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import KernelFailed, SharedMemoryError, UnsupportedFeatureError
 
+pytestmark = pytest.mark.one_triton
+
 RNG = np.random.default_rng(9)
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from tests.emulation.tables import evaluate
 
+pytestmark = pytest.mark.one_triton
+
 RNG = np.random.default_rng(3)
 N = 500
 SPECIAL = np.array([0, -0.0, 1, -1, 65504, -65504, 6e-8, 1e-5, np.inf, -np.inf, np.nan, 1e4, 300, 2049])

@@ -9,6 +9,8 @@ import tle_raw
 from tests.emulation.tables import run
 from tle_raw import Const, InOut, Out, Pointer, Scalar, Tile
 
+pytestmark = pytest.mark.one_triton
+
 RNG = np.random.default_rng(5)
 EVERY = [1, 2, 3, 4, 7, 8, 16, 32]
 

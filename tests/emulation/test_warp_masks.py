@@ -11,6 +11,8 @@ from tle_raw import Pointer, Scalar
 from tle_raw.errors import KernelFailed
 from tle_raw.knobs import knobs
 
+pytestmark = pytest.mark.one_triton
+
 WRONG = {
     "out[i] = __shfl_down_sync(0xffff, i, 1);": "thread 15, lane 15 .* value of lane 16 by __shfl_down_sync with",
     "if (i < 16) out[i] = __shfl_xor_sync(0xffff, i, 16);": "mask 0xffff, which does not name that lane",

@@ -7,6 +7,8 @@ from tle_raw.flir.nvidia.replace_ports import shared_type
 from tle_raw.linker.mlir.structure import lines_in_loops
 from tle_raw.linker.mlir.text import block_ids, operation_name, read_operation, value_uses
 
+pytestmark = pytest.mark.one_triton
+
 LINE = (
     '      %r = tt.extern_elementwise %a, %b_1 {libname = "{\\22k\\22: [1, 2]} \\\\ %x", libpath = "", pure = false, '
     'symbol = "tle.call"} : (tensor<16x!tt.ptr<f32>, #ttg.slice<{dim = 1, parent = #blocked}>>, i32) -> f32 loc(#loc4)'

@@ -8,6 +8,8 @@ from tle_raw.linker.abi import check_entry, function_type
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.machine_code.demangle import demangle
 
+pytestmark = pytest.mark.one_triton
+
 
 def test_attributes_are_no_part_of_a_type():
     assert function_type(read_module(FRAGMENT), "entry").parameters == ENTRY_PARAMETERS

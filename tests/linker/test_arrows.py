@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.one_triton
+
 FILES = sorted(Path(find_spec("tle_raw.linker").origin).parent.rglob("*.py"))
 
 

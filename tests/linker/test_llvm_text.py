@@ -17,6 +17,8 @@ from tle_raw.linker.llvm.text import (
     tokenize,
 )
 
+pytestmark = pytest.mark.one_triton
+
 
 def names_of(text, kind):
     return [entity.name for entity in read_module(text).of_kind(kind)]

@@ -1,8 +1,12 @@
 """Only what blocks linking or inlining goes; every other byte stays."""
 
+import pytest
+
 from tests.linker.modules import FRAGMENT
 from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.text import read_module
+
+pytestmark = pytest.mark.one_triton
 
 
 def changed_lines(old, new):

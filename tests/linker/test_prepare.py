@@ -8,6 +8,8 @@ from tle_raw.linker.llvm.shared_memory import SharedVariable
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.prepare import link_edits, prepare
 
+pytestmark = pytest.mark.one_triton
+
 
 def prepared(text=FRAGMENT, inline=True, **options):
     edit = link_edits("entry", inline=inline, **options)

@@ -1,6 +1,10 @@
 """PTX is read as ptxas reads it: comments, strings and names are no calls."""
 
+import pytest
+
 from tle_raw.linker.ptx.read import Location, instructions_by_file, read_ptx
+
+pytestmark = pytest.mark.one_triton
 
 KERNEL = """\
 .version 8.7

@@ -1,8 +1,12 @@
 """Who reaches whom."""
 
+import pytest
+
 from tests.linker.modules import FRAGMENT
 from tle_raw.linker.llvm.references import reachable, recursive, references
 from tle_raw.linker.llvm.text import read_module
+
+pytestmark = pytest.mark.one_triton
 
 
 def test_names_in_strings_and_comments_are_no_references():

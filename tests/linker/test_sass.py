@@ -5,6 +5,8 @@ import pytest
 from tle_raw.linker.machine_code.sass import CubinFacts, facts_of, read_cubin
 from tle_raw.linker.tools import cuda_tools
 
+pytestmark = pytest.mark.one_triton
+
 USAGE = """
 Resource usage:
  Common:

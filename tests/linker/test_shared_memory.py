@@ -12,6 +12,8 @@ from tle_raw.linker.llvm.shared_memory import (
 )
 from tle_raw.linker.llvm.text import read_module
 
+pytestmark = pytest.mark.one_triton
+
 
 def sized(kind, rest="", before=""):
     (variable,) = static_shared(read_module(f"{before}\n@v = internal addrspace(3) global {kind} undef{rest}\n"))

@@ -14,6 +14,8 @@ from tle_raw.linker.llvm.symbols import (
 )
 from tle_raw.linker.llvm.text import read_module
 
+pytestmark = pytest.mark.one_triton
+
 
 def header(text, name):
     module = read_module(text)

@@ -7,6 +7,8 @@ from tle_raw.errors import UnresolvedSymbolError, UnsupportedFeatureError
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.unresolved import check_resolved, libdevice_functions
 
+pytestmark = pytest.mark.one_triton
+
 
 def calling(name, declaration="i32"):
     return f"define void @e() {{\n  %x = call i32 @{name}()\n  ret void\n}}\ndeclare {declaration} @{name}()\n"

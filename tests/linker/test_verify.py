@@ -7,6 +7,8 @@ from tle_raw.errors import VerificationError
 from tle_raw.linker.machine_code.sass import CubinFacts
 from tle_raw.linker.verify import find_problems, verify_kernel
 
+pytestmark = pytest.mark.one_triton
+
 
 def whats(*arguments, **options):
     return [row.what for row in find_problems(*arguments, inlined={"frag": True, "apart": False}, **options)]

@@ -18,6 +18,8 @@ from tle_raw.fragments.binding import (
 from tle_raw.fragments.bound import POINTER, SCALAR, TILE, bound_from_json
 from tle_raw.fragments.dtypes import DTYPES
 
+pytestmark = pytest.mark.one_triton
+
 
 def scale_stub(t: InOut[Tile["T", "M", "N"]], s: Pointer["T"], n: Scalar["i32"], k: Const["K"]): ...
 

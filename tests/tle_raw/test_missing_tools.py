@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.one_triton
+
 pytest.importorskip("torch_mlir")
 
 SCRIPT = '''

@@ -6,6 +6,8 @@ from tle_raw.adapters.cuda import CudaAdapter
 from tle_raw.errors import DialectError, FragmentSourceError
 from tle_raw.fragments.adapter import Adapter
 
+pytestmark = pytest.mark.one_triton
+
 F = "__device__ void f() {}"
 
 

@@ -5,6 +5,8 @@ import pytest
 from tle_raw.adapters.cpp.declarations import functions
 from tle_raw.adapters.cuda.symbol import default_symbol, split_symbol
 
+pytestmark = pytest.mark.one_triton
+
 
 def only(text):
     (function,) = functions(text)

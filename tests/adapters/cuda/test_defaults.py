@@ -6,6 +6,8 @@ import tle_raw
 from tle_raw import Const, InOut, Pointer, Scalar, Tile
 from tle_raw.errors import SignatureMismatchError
 
+pytestmark = pytest.mark.one_triton
+
 
 def f(t: InOut[Tile["f32", "M"]], p: Pointer["f32"], n: Scalar["i32"], k: Const["K"]): ...
 

@@ -9,6 +9,8 @@ from tle_raw.adapters.cpp.diagnostics import parse_diagnostics
 from tle_raw.errors import CompilationFailed, DialectError, Place, ToolchainError
 from tle_raw.knobs import knobs
 
+pytestmark = pytest.mark.one_triton
+
 
 def test_an_error_has_line_column_and_text(cuda):
     with pytest.raises(CompilationFailed, match="undeclared identifier 'nothing'") as error:

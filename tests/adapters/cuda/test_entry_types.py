@@ -4,6 +4,8 @@ import pytest
 
 from tle_raw.fragments.dtypes import DTYPES
 
+pytestmark = pytest.mark.one_triton
+
 KINDS = """
 __device__ {cxx} f(tle::tile<{cxx}, 4> t, const {cxx}* p, {cxx}* q, {cxx} s) {{
   q[0] = p[1];

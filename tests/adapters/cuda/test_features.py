@@ -6,6 +6,8 @@ import pytest
 
 from tle_raw.errors import SignatureMismatchError
 
+pytestmark = pytest.mark.one_triton
+
 SAMPLES = {
     "cub": """
         #include <cub/block/block_reduce.cuh>

@@ -1,7 +1,11 @@
 """The files of a fragment are known before it is compiled."""
 
+import pytest
+
 from tle_raw.adapters.cpp.includes import closure, includes_of
 from tle_raw.linker.processes.run_compiler import dependency_files
+
+pytestmark = pytest.mark.one_triton
 
 
 def write(folder, **files):

@@ -4,6 +4,8 @@ import pytest
 
 from tle_raw.errors import SignatureMismatchError, SymbolError
 
+pytestmark = pytest.mark.one_triton
+
 
 @pytest.mark.parametrize(
     ("cxx", "kind"),

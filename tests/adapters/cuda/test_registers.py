@@ -9,6 +9,8 @@ import tle_raw
 from tle_raw.adapters.cpp.command import optimiser_flags
 from tle_raw.linker.machine_code.sass import read_cubin
 
+pytestmark = pytest.mark.one_triton
+
 MATMUL = r"""
 __global__ void __launch_bounds__(256) matmul(const float* a, const float* b, float* c, int n) {
   __shared__ float as[128][32], bs[128][32];

@@ -4,6 +4,8 @@ import pytest
 
 from tle_raw.errors import SignatureMismatchError
 
+pytestmark = pytest.mark.one_triton
+
 TILE = ("t: InOut tile f32 8 16", "s: pointer f32", "n: scalar i32")
 
 

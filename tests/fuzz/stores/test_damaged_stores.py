@@ -3,7 +3,11 @@
 import random
 from collections import Counter
 
+import pytest
+
 from tests.fuzz.stores.caches import CHILDREN, cases, wrong
+
+pytestmark = pytest.mark.one_triton
 
 
 def test_every_cache_is_among_the_files(caches):
