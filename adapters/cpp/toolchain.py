@@ -84,8 +84,8 @@ def belongs_to(folders: Sequence[Path], file: Path) -> bool:
     """True when the file lies in one of the folders, by its name or by what the name links to."""
     if str(file).startswith("<"):
         return True
-    names = (file, file.resolve())
-    return any(name.is_relative_to(folder) for name in names for folder in folders)
+    # most are found by name: what a name links to costs a look at each folder above it
+    return any(map(file.is_relative_to, folders)) or any(map(file.resolve().is_relative_to, folders))
 
 
 def find_toolchain() -> Toolchain:

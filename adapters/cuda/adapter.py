@@ -199,7 +199,8 @@ class CudaAdapter:
 
 def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:
     """The files of the user's that the compiler read."""
-    files = tuple(sorted({file for file in run.files if not belongs_to(toolchain.folders, file)}))
+    folders = toolchain.folders
+    files = tuple(sorted({file for file in run.files if not belongs_to(folders, file)}))
     for file in files:
         if file.exists() and not file.is_file():
             raise FragmentSourceError(f"the source includes {file}, which is no regular file")
