@@ -99,10 +99,11 @@ def test_defines_reach_the_code(cuda, entry_body, defines):
     assert "ret i32 7" in entry_body(cuda.compile(text, result="i32", defines=defines))
 
 
-def test_macros_of_the_user_leave_the_headers_alone(cuda, entry_body):
+def test_macros_of_the_user_leave_the_headers_alone(cuda, entry_body, entry_type):
     defines = {"T": "float", "U": "int", "N": 64, "A": 1, "value": "nothing", "x": 3, "_HIDDEN": 1}
     text = "#include <cuda_fp16.h>\n__device__ T f(__half* p) { static_assert(N == 64 && _HIDDEN); return p[N]; }"
-    cuda.compile("#undef x\n#undef value\n" + text, ("p: pointer f16",), result="f32", defines=defines)
+    output = cuda.compile("#undef x\n#undef value\n" + text, ("p: pointer f16",), result="f32", defines=defines)
+    assert entry_type(output) == ("float", ("ptr addrspace(1)",)) and "i64 128" in entry_body(output)
 
 
 def test_flags_reach_the_code(cuda, tmp_path, entry_body):

@@ -74,8 +74,12 @@ def test_tiles_of_every_rank_cross_as_a_shared_address(cuda, entry_type, dims):
         "float __attribute__((address_space(3)))* t, volatile float* s, int n",
     ],
 )
-def test_every_spelling_of_a_parameter_is_taken(cuda, parameters):
-    cuda.compile(f"__device__ void f({parameters}) {{}}", ("t: InOut tile f32 8 8", "s: pointer f32", "n: scalar i32"))
+def test_every_spelling_of_a_parameter_is_taken(cuda, entry_type, entry_body, parameters):
+    text = f'__device__ void f({parameters}) {{ if (t[0] < s[n]) asm volatile("trap;"); }}'
+    output = cuda.compile(text, ("t: InOut tile f32 8 8", "s: pointer f32", "n: scalar i32"))
+    assert entry_type(output) == ("i32", ("i32", "ptr addrspace(1)", "i32"))
+    body = entry_body(output)
+    assert body.count("load ") + body.count("load volatile ") >= 2 and "fcmp" in body and "trap" in body
 
 
 @pytest.mark.parametrize(
@@ -83,10 +87,11 @@ def test_every_spelling_of_a_parameter_is_taken(cuda, parameters):
     [("int64_t", "i64"), ("long", "i64"), ("long long", "i64"), ("char", "i8"), ("int8_t", "i8"), ("uint8_t", "u8"),
      ("size_t", "u64"), ("unsigned", "u32"), ("half", "f16"), ("_Float16", "f16"), ("nv_bfloat16", "bf16")],
 )  # fmt: skip
-def test_another_name_of_the_same_type_is_taken(cuda, cxx, dtype):
+def test_another_name_of_the_same_type_is_taken(cuda, entry_type, cxx, dtype):
     text = f"__device__ void f(tle::tile<{cxx}, 4> t, {cxx}* p, {cxx} s, {cxx}* u) {{ t[0] = s; u[0] = p[1]; }}"
     parameters = (f"t: Out tile {dtype} 4", f"p: pointer {dtype}", f"s: scalar {dtype}", f"u: InOut tile {dtype} 2")
-    cuda.compile(text, parameters)
+    llvm = DTYPES[dtype].llvm
+    assert entry_type(cuda.compile(text, parameters)) == ("i32", ("i32", "ptr addrspace(1)", llvm, "i32"))
 
 
 def test_the_user_function_is_inlined_into_the_entry(cuda, entry_body):

@@ -36,7 +36,7 @@ def test_warp_functions_without_a_mask_are_named_at_their_line(cuda, name, dtype
 
 
 def test_warp_functions_with_masks_are_the_gpus(cuda):
-    cuda.compile(WARP, ("x: scalar f32",), result="f32", name="with_masks")
+    assert "llvm.nvvm.shfl.sync" in cuda.compile(WARP, ("x: scalar f32",), result="f32", name="with_masks").text
 
 
 FUNCTION = Place("k.cu", 1)

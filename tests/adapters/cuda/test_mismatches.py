@@ -49,8 +49,9 @@ def test_a_parameter_too_many_has_a_row(cuda):
     assert (error.value.table[2].what, error.value.table[2].expected) == ("m", "(nothing)")
 
 
-def test_a_default_argument_may_stay_away(cuda):
-    cuda.compile("__device__ void f(float* t, int n = 3) {}", ("t: tile f32 8",))
+def test_a_default_argument_may_stay_away(cuda, entry_body):
+    output = cuda.compile("__device__ void f(float* t, int n = 3) { t[0] = n; }", ("t: Out tile f32 8",))
+    assert "store float 3.000000e+00" in entry_body(output)
 
 
 @pytest.mark.parametrize(("cxx", "body"), [("int", "return 1;"), ("double", "return 1;"), ("void", "")])
@@ -67,13 +68,14 @@ def test_overloads_are_ambiguous(cuda):
     assert "f(float*)" in error.value.log and "f(int)" in error.value.log
 
 
-def test_a_forward_declaration_is_no_overload(cuda):
-    cuda.compile("__device__ void f(float* t);\n__device__ void f(float* x) { x[0] = 1; }", ("t: Out tile f32 8",))
+def test_a_forward_declaration_is_no_overload(cuda, entry_body):
+    text = "__device__ void f(float* t);\n__device__ void f(float* x) { x[0] = 1; }"
+    assert "store float 1.000000e+00" in entry_body(cuda.compile(text, ("t: Out tile f32 8",)))
 
 
-def test_two_branches_of_an_if_are_no_overload(cuda):
-    text = "#if 1\n__device__ void f(float* t) {}\n#else\n__device__ void f(int n) {}\n#endif"
-    cuda.compile(text, ("t: tile f32 8",))
+def test_two_branches_of_an_if_are_no_overload(cuda, entry_body):
+    text = "#if 1\n__device__ void f(float* t) { t[0] = 2; }\n#else\n__device__ void f(int n) {}\n#endif"
+    assert "store float 2.000000e+00" in entry_body(cuda.compile(text, ("t: Out tile f32 8",)))
 
 
 def test_a_missing_function_names_the_near_ones(cuda):
@@ -93,10 +95,11 @@ def test_a_host_function_is_refused(cuda):
         cuda.compile("void f(float* t) {}", ("t: tile f32 8",))
 
 
-def test_the_only_device_function_is_taken_when_the_name_is_nowhere(cuda):
-    cuda.compile("__device__ void only(float* t) {}", ("t: tile f32 8",), name="edsl")
+def test_the_only_device_function_is_taken_when_the_name_is_nowhere(cuda, entry_body):
+    text = "__global__ void kernel(float* t) {}\nvoid host(float* t) {}\n__device__ void only(float* t) { t[0] = 5; }"
+    assert "store float 5.000000e+00" in entry_body(cuda.compile(text, ("t: Out tile f32 8",), name="edsl"))
 
 
-def test_a_function_that_a_macro_makes_is_found(cuda):
+def test_a_function_that_a_macro_makes_is_found(cuda, entry_body):
     text = "#define MAKE(name) __device__ void name(float* t) { t[0] = 1; }\nMAKE(f)"
-    cuda.compile(text, ("t: Out tile f32 8",))
+    assert "store float 1.000000e+00" in entry_body(cuda.compile(text, ("t: Out tile f32 8",)))

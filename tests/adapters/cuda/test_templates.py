@@ -27,11 +27,12 @@ TILE = ("t: InOut tile f32 8 16", "s: pointer f32", "n: scalar i32")
         ("class T, int... Dims", "const tle::tile<T, Dims...>& t, const float* s, int n"),
     ],
 )
-def test_a_template_is_called(cuda, head, parameters):
+def test_a_template_is_called(cuda, entry_body, head, parameters):
     text = f"template <{head}> __device__ void f({parameters}) {{ if (threadIdx.x < n) t[0] = s[1]; }}"
     if "const float, Rows" in text:
         text = text.replace("t[0] = s[1]", "((float*)s)[0] = t[1]")
-    cuda.compile(text, TILE, names={"T": "f32", "M": 8, "N": 16})
+    body = entry_body(cuda.compile(text, TILE, names={"T": "f32", "M": 8, "N": 16}))
+    assert "load float" in body and "store float" in body and "icmp" in body
 
 
 def test_explicit_arguments_may_be_part_of_the_symbol(cuda):
@@ -47,14 +48,19 @@ def test_constants_are_template_parameters_and_macros(cuda, entry_body):
         assert "77" in entry_body(output)
 
 
-def test_dtypes_and_dims_are_macros(cuda):
+def test_dtypes_and_dims_are_macros(cuda, entry_type):
     text = "__device__ TLE_T f(TLE_T* t) { static_assert(TLE_M == 8); return t[0]; }"
-    cuda.compile(text, ("t: tile f16 8",), result="f16", names={"T": "f16", "M": 8})
+    output = cuda.compile(text, ("t: tile f16 8",), result="f16", names={"T": "f16", "M": 8})
+    assert entry_type(output) == ("half", ("i32",))
 
 
-def test_a_function_in_a_namespace_is_named_with_it(cuda):
-    text = "namespace a::b { template <int M> __device__ void f(tle::tile<float, M> t) { t[0] = M; } }"
-    cuda.compile(text, ("t: Out tile f32 8",), names={"M": 8}, symbol="a::b::f")
+def test_a_function_in_a_namespace_is_named_with_it(cuda, entry_body):
+    text = """
+    template <int M> __device__ void f(tle::tile<float, M> t) { t[0] = 1; }
+    namespace a::b { template <int M> __device__ void f(tle::tile<float, M> t) { t[0] = M; } }
+    """
+    output = cuda.compile(text, ("t: Out tile f32 8",), names={"M": 8}, symbol="a::b::f")
+    assert "store float 8.000000e+00" in entry_body(output)
 
 
 def test_values_stay_exact_when_other_parameters_are_deduced(cuda):
