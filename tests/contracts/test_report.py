@@ -17,6 +17,8 @@ THREADS = 128
 PTXAS_OWN = "$__internal_"  # divisions, which it writes once and calls
 # Whose regions become part of the kernel before it is compiled.
 TRACED = ("tilelang", "cutile")
+# LLVM leaves CuPy's functions calls on a CPU; on GPUs they are inlined.
+CALLED_ON_THE_CPU = ("cupy",)
 # Applied to each element, in registers.
 ELEMENTWISE = ("cupy", "pycuda", "numba")
 
@@ -50,7 +52,7 @@ def test_on_the_cpu_the_region_is_a_team_or_inlined(name, subject):
     (region,) = report.regions
     _check_place(region.call_site, name, subject)
     if name in TRACED or subject == "element" or (name in ELEMENTWISE and subject == "scalar"):
-        assert region.inlined and not region.threads
+        assert region.inlined is (name not in CALLED_ON_THE_CPU) and not region.threads
     else:
         assert region.threads == THREADS and not region.inlined and region.instructions > 0
 
