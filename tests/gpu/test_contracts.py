@@ -1,4 +1,4 @@
-"""The contracts of every dialect (``tests/contracts``), launched on the device: numbers, and one kernel without calls."""
+"""The contracts of every dialect (``tests/contracts``), launched on the device: numbers, and no call in the kernel."""
 
 from __future__ import annotations
 

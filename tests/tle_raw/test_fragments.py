@@ -55,9 +55,9 @@ def test_targets_are_compiled_apart():
 @pytest.mark.parametrize(
     ("bindings", "kind", "words"),
     [
-        ({}, BindingError, "`M`"),
-        ({"M": 64}, BindingError, "`K`"),
-        ({"M": 64, "K": 1, "L": 2}, BindingError, "`L`"),
+        ({}, BindingError, "M  a value   nothing"),
+        ({"M": 64}, BindingError, "K  a value   nothing"),
+        ({"M": 64, "K": 1, "L": 2}, BindingError, "L  no such name  2"),
         ({"M": 63, "K": 1}, ShapeError, "63"),
     ],
 )

@@ -129,5 +129,5 @@ def missing() -> Any:
 
 
 def broken() -> Any:
-    text = "llvm.func @stub(%x: f32, %w: f32) -> f32 {\n  %r = arith.addf %x, %undeclared : f32\n  llvm.return %r : f32\n}\n"
-    return tle_raw.dialect("mlir", source=text)(stub)
+    body = "  %r = arith.addf %x, %undeclared : f32\n  llvm.return %r : f32\n"
+    return tle_raw.dialect("mlir", source=f"llvm.func @stub(%x: f32, %w: f32) -> f32 {{\n{body}}}\n")(stub)
