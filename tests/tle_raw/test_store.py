@@ -503,6 +503,14 @@ def test_prune_by_size_takes_the_longest_unused(cache):
     assert cache.prune(max_bytes=0) == 2
 
 
+def test_what_stays_is_no_larger_than_the_limit(cache):
+    for number in range(2):
+        cache.save(f"k{number}", "x" * 1000, META)
+    whole = cache.size()
+    assert cache.prune(max_bytes=whole) == 0
+    assert cache.prune(max_bytes=whole - 1) == 1 and cache.size() < whole
+
+
 def test_prune_without_a_limit_keeps_all(cache):
     cache.save("k", "text", META)
     assert cache.prune() == 0

@@ -136,3 +136,21 @@ def test_a_failing_fragment_names_its_line():
         # The next launch starts afresh.
         x = np.ones(64, np.float32)
         in_a_loop[(1,)](x, x.copy(), 1, N=64)
+
+
+@tle_raw.dialect(
+    "cuda", source="__device__ void count_threads(int* t) { atomicAdd(t, 1); if (!threadIdx.x) t[1] = blockDim.x; }"
+)
+def count_threads(t: InOut[Pointer["i32"]]): ...
+
+
+@triton.jit
+def counts_threads(t):
+    count_threads(t)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 8])
+def test_every_thread_of_the_block_runs_a_region(num_warps):
+    counts = np.zeros(2, np.int32)
+    counts_threads[(1,)](counts, num_warps=num_warps)
+    assert counts.tolist() == [32 * num_warps] * 2
