@@ -8,6 +8,7 @@ from triton.language.extra import libdevice
 import tle_raw
 from tests.support import compile_kernel, ptx_calls, ttgir_lines
 from tle_raw import InOut, Out, Pointer, Scalar, Tile
+from tle_raw.flir.nvidia.replace_ports import shared_type
 
 SOURCE = r"""
 template <int M> __device__ void twice(float* t) { for (int i = threadIdx.x; i < M; i += blockDim.x) t[i] *= 2; }
@@ -232,3 +233,9 @@ def test_libdevice_is_linked_where_the_kernel_needs_it(monkeypatch):
     monkeypatch.setattr("tle_raw.flir.nvidia.pipeline.may_need_libdevice", lambda text: False)
     report = tle_raw.report(compiled(with_libdevice, num_warps=2))
     assert report.one_kernel and report.ptx_calls == (), "what is missed at first is linked after all"
+
+
+@pytest.mark.parametrize("dims, order", [("64", "[0]"), ("64x32", "[1, 0]"), ("2x4x8x16", "[3, 2, 1, 0]")])
+def test_a_tile_lies_row_by_row_in_shared_memory(dims, order):
+    found = shared_type(f"tensor<{dims}xf32, #blocked>")
+    assert found.startswith(f"!ttg.memdesc<{dims}xf32, ") and f"order = {order}" in found and "maxPhase = 1" in found

@@ -69,7 +69,7 @@ part_tests() {
   [ -d "$folder/numpy" ] || return 0
   # Numba may be older than the machine's NumPy; the tests then skipped above.
   PYTHONPATH=$folder/numpy:$PYTHONPATH timed "tests/gpu/test_numba.py, older NumPy" 60 "$out/numba-$triton.txt" \
-    "$python" -m pytest -q -m gpu -p no:cacheprovider tests/gpu/test_numba.py
+    "$python" -m pytest -q -m gpu -p no:cacheprovider tests/gpu/test_numba.py tests/gpu/test_contracts.py -k numba
 }
 
 part_samples() {

@@ -113,74 +113,10 @@ def check_mirrored(name: str, shape: tuple[int, ...], **options: int) -> None:
     check_bits(y, mirrored(bits(x)))
 
 
-@pytest.mark.parametrize("rank", [1, 2, 3, 4])
-@pytest.mark.parametrize("name", DTYPES)
+# Every dtype in every rank: test_tiles.py, by the same ports.
+@pytest.mark.parametrize("name, rank", [*((name, 2) for name in DTYPES), ("u16", 1), ("u16", 3), ("u16", 4)])
 def test_every_dtype_and_rank_crosses_bit_by_bit(name, rank):
     check_mirrored(name, SHAPES[rank])
-
-
-@pytest.mark.parametrize("num_warps", [1, 2, 8, 32])
-@pytest.mark.parametrize("shape", [(2, 4), (1, 1), (64, 128)])
-def test_every_block_size_and_tiles_smaller_than_the_block(shape, num_warps):
-    check_mirrored("f32", shape, num_warps=num_warps)
-
-
-@tle_raw.dialect("mlir")
-def weighted(t: InOut[Tile["T", "M", "N"]]):
-    for k in range(thread_id(), M * N, block_dim()):
-        i, j = k // N, k % N
-        t[i, j] = t[i, j] * 3 + (5 * i + j).to(T)
-
-
-@tle_raw.dialect("mlir")
-def weighted_float(t: InOut[Tile["T", "M", "N"]]):
-    wide = f64 if T == f64 else f32  # noqa: SIM300
-    for k in range(thread_id(), M * N, block_dim()):
-        i, j = k // N, k % N
-        t[i, j] = wide(t[i, j]) * 1.5 + wide(j - i) * 0.125
-
-
-@triton.jit
-def update_kernel(x_ptr, y_ptr, FRAGMENT: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
-    offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(y_ptr + offsets, FRAGMENT(tl.load(x_ptr + offsets)))
-
-
-@pytest.mark.parametrize("name", INTEGERS)
-def test_integers_are_updated_in_place_with_wraparound(name):
-    x = random(name, (32, 16))
-    y = poisoned(x)
-    update_kernel[(1,)](x, y, weighted, 32, 16)
-    values = integers(x)
-    row, column = np.indices(values.shape)
-    weights = (5 * row + column).astype(values.dtype)
-    with np.errstate(over="ignore"):
-        check_integers(y, values * values.dtype.type(3) + weights)
-
-
-@pytest.mark.parametrize("name", FLOATS)
-def test_floats_are_updated_in_place(name):
-    x = random(name, (32, 16))
-    y = poisoned(x)
-    update_kernel[(1,)](x, y, weighted_float, 32, 16)
-    row, column = np.indices((32, 16))
-    check_close(y, numbers(x) * 1.5 + 0.125 * (column - row), ROUNDING[name], ROUNDING[name])
-
-
-@tle_raw.dialect("mlir")
-def flip(t: InOut[Tile["i1", "M", "N"]]):
-    for k in range(thread_id(), M * N, block_dim()):
-        i, j = k // N, k % N
-        if (k // N + k) % 3 == 0:
-            t[i, j] = not t[i, j]
-
-
-def test_bools_are_updated_in_place():
-    x = random("i1", (64, 8))
-    y = poisoned(x)
-    update_kernel[(1,)](x, y, flip, 64, 8)
-    row, column = np.indices((64, 8))
-    check_bits(y, bits(x) ^ ((row + row * 8 + column) % 3 == 0))
 
 
 # --- scalars, pointers, elements, constants ---------------------------------------------------------------------------

@@ -132,12 +132,6 @@ def test_a_tile_crosses_in_every_form(name, form):
     check_turned(name, form)
 
 
-@pytest.mark.parametrize("num_warps", [1, 2, 8, 32])
-@pytest.mark.parametrize("shape", [(2, 4), (1, 1), (64, 128)])
-def test_every_block_size_and_tiles_smaller_than_the_block(shape, num_warps):
-    check_turned("f16", "memref in shared", num_warps, shape)
-
-
 SHAPES = {1: (512,), 2: (16, 32), 3: (4, 16, 8), 4: (8, 2, 4, 8)}
 
 
@@ -663,19 +657,3 @@ define float @h(float %x) noinline {{
     expected = (numbers(x) + 2) * -3 + 2
     kernel[(1,)](x, plus, times)
     check_close(x, expected, 4 * ROUNDING["f32"], 8 * ROUNDING["f32"])
-
-
-@pytest.mark.parametrize("name", ["i32", "f64"])
-def test_called_through_flagtrees_call(name):
-    fragment = turning(name, "shared")
-
-    @triton.jit
-    def kernel(x_ptr, y_ptr, FRAGMENT: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
-        m, n = tl.arange(0, M), tl.arange(0, N)
-        y = tle_raw.call(FRAGMENT, [tl.load(x_ptr + m[:, None] * N + n[None, :]), M, N])
-        tl.store(y_ptr + n[:, None] * M + m[None, :], y)
-
-    x = random(name, (32, 8))
-    y = poisoned(x)
-    kernel[(1,)](x, y, fragment, 32, 8)
-    check_bits(y.reshape(8, 32), bits(x).T)

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 import tle_raw
-from tests.gpu.device import COMPILE_ONLY, DEVICE, check_close, check_integers, check_norm, numbers, poisoned
+from tests.gpu.device import COMPILE_ONLY, DEVICE, check_close, check_norm, numbers, poisoned
 
 pytest.importorskip("tilelang")
 
@@ -27,14 +27,10 @@ gemm = linked(kernels.gemm())
 large_gemm = linked(kernels.gemm(tile=(128, 256, 64), threads=256, stages=3))
 placed_gemm = linked(kernels.gemm(), bx="column", by="row")
 swizzled_gemm = linked(kernels.gemm(swizzle=3), bx="column", by="row")
-softmax = linked(kernels.softmax())
 axpy = linked(kernels.axpy())
-histogram = linked(kernels.histogram())
-dequantise_gemm = linked(kernels.dequantise_gemm())
 attention = linked(kernels.attention())
 causal_attention = linked(kernels.attention(causal=True, dim=128))
 transpose = linked(kernels.transpose())
-convolution = linked(kernels.convolution())
 
 
 @triton.jit
@@ -61,23 +57,8 @@ def with_swizzled_gemm(a, b, c):
 
 
 @triton.jit
-def with_softmax(x, y):
-    softmax(x, y)
-
-
-@triton.jit
 def with_axpy(x, alpha, y, n):
     axpy(x, alpha, y, n)
-
-
-@triton.jit
-def with_histogram(x, h, s):
-    histogram(x, h, s)
-
-
-@triton.jit
-def with_dequantise(a, b, c):
-    dequantise_gemm(a, b, c)
 
 
 @triton.jit
@@ -93,11 +74,6 @@ def with_causal_attention(q, k, v, o):
 @triton.jit
 def with_transpose(x, y):
     transpose(x, y)
-
-
-@triton.jit
-def with_convolution(x, w, y):
-    convolution(x, w, y)
 
 
 @triton.jit
@@ -147,14 +123,6 @@ def test_matrix_products(kernel, grid, warps):
     check_norm(c, expected, 1e-3)
 
 
-def test_softmax():
-    x = torch.randn(512, 1024, generator=torch.Generator().manual_seed(3)).to(DEVICE)
-    y = poisoned(x)
-    with_softmax[(128,)](x, y, num_warps=4)
-    weights = np.exp(numbers(x) - numbers(x).max(axis=1, keepdims=True))
-    check_close(y, weights / weights.sum(axis=1, keepdims=True), 1e-5)
-
-
 @pytest.mark.parametrize("n", [1, 1023, 1024, 100_003])
 def test_dynamic_sizes(n):
     x = torch.randn(n, generator=torch.Generator().manual_seed(4)).to(DEVICE)
@@ -164,25 +132,6 @@ def test_dynamic_sizes(n):
     with_axpy[(triton.cdiv(n, 1024),)](x, 2.5, y, n, num_warps=4)
     check_close(y, before + 2.5 * numbers(x), 1e-6, 1e-6)
     check_close(room[n:], np.full(64, 7.0), 0.0)
-
-
-def test_atomics():
-    x = torch.randint(0, 256, (4096,), generator=torch.Generator().manual_seed(5), dtype=torch.int32).to(DEVICE)
-    h = torch.zeros(256, dtype=torch.int32, device=DEVICE)
-    s = torch.zeros(1, device=DEVICE)
-    with_histogram[(16,)](x, h, s, num_warps=4)
-    values = x.cpu().numpy()
-    check_integers(h, np.bincount(values, minlength=256).astype(np.int32))
-    check_close(s, np.array([values.sum()], float), 1e-6)
-
-
-def test_four_bit_weights():
-    a = halves(256, 512, seed=6)
-    packed = torch.randint(0, 256, (256, 256), generator=torch.Generator().manual_seed(7)).to(torch.uint8).to(DEVICE)
-    c = poisoned(a, (256, 256))
-    with_dequantise[(2, 4)](a, packed, c, num_warps=4)
-    low_high = np.stack([packed.cpu().numpy() & 15, packed.cpu().numpy() >> 4], axis=2).reshape(256, 512)
-    check_norm(c, numbers(a) @ (low_high.astype(float) - 8).T, 1e-3)
 
 
 @pytest.mark.parametrize("kernel, causal, dim", [(with_attention, False, 64), (with_causal_attention, True, 128)])
@@ -203,15 +152,6 @@ def test_a_block_of_two_dims():
     y = poisoned(x, (512, 256))
     with_transpose[(16, 32)](x, y, num_warps=8)
     check_close(y, numbers(x).T, 0.0)
-
-
-def test_a_convolution():
-    x, w = halves(2, 16, 16, 64, seed=11), halves(3, 3, 64, 64, seed=12)
-    y = poisoned(x, (2, 16, 16, 64))
-    with_convolution[(1, 8)](x, w, y, num_warps=4)
-    around = np.pad(numbers(x), ((0, 0), (1, 1), (1, 1), (0, 0)))
-    windows = (around[:, i : i + 16, j : j + 16] @ numbers(w)[i, j] for i in range(3) for j in range(3))
-    check_norm(y, sum(windows), 1e-3)
 
 
 def test_regions_and_tritons_own_tiles_in_sequence():

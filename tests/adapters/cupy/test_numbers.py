@@ -88,7 +88,6 @@ def test_a_reduction_over_a_class_gives_two_tiles():
 
 
 KERNELS = [
-    (p.saxpy_kernel, {"a": "fp32", "x": "*fp32", "y": "*fp32", "n": "i32"}, {}),
     (p.gathered_kernel, {"x": "*fp16", "y": "*fp16", "w": "*fp32", "z": "*fp16"}, {"N": 256}),
     (
         p.largest_kernel,

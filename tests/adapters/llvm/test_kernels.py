@@ -7,9 +7,8 @@ import triton
 import triton.language as tl
 
 import tle_raw
-from tests.support import cause_of, compile_kernel, ptx_calls
+from tests.support import compile_kernel, ptx_calls
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
-from tle_raw.errors import SignatureMismatchError
 from tle_raw.linker.machine_code.sass import read_cubin
 
 SCALE = """
@@ -218,24 +217,6 @@ def test_two_fragments_of_equal_helper_names_in_one_kernel():
     compiled = compile_kernel(kernel, {"x": "*fp32"})
     whole(compiled)
     assert "0f3F800000" in compiled.asm["ptx"] and "0f40000000" in compiled.asm["ptx"]
-
-
-def test_an_error_in_a_kernel_names_both_lines():
-    def scale(t: InOut[Tile["f32", "N"]]): ...
-
-    wrong = tle_raw.fragment("define void @scale(i64 %t) {\n ret void\n}\n", signature=scale, dialect="llvm")
-
-    @triton.jit
-    def kernel(x, N: tl.constexpr):
-        offsets = tl.arange(0, N)
-        tl.store(x + offsets, wrong(tl.load(x + offsets)))
-
-    with pytest.raises(Exception) as caught:
-        compile_kernel(kernel, {"x": "*fp32"}, {"N": 64})
-    error = cause_of(caught.value)
-    assert isinstance(error, SignatureMismatchError)
-    assert error.context.source.text.startswith("define void @scale(i64 %t)")
-    assert "ptr addrspace(3) or ptr or i32" in str(error)
 
 
 def test_an_edited_file_gives_another_kernel(tmp_path):

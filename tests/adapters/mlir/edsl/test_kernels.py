@@ -10,9 +10,8 @@ import triton
 import triton.language as tl
 
 import tle_raw
-from tests.support import cause_of, compile_kernel, ptx_calls
+from tests.support import compile_kernel, ptx_calls
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile, mlir
-from tle_raw.errors import CompilationFailed
 from tle_raw.linker.machine_code.sass import read_cubin
 
 POINTERS = {"x": "*fp32", "v": "*fp32", "n": "i32"}
@@ -168,22 +167,3 @@ def test_both_builders_give_the_same_ptx(function, make, dtype):
         texts.append(code(kernel.asm["ptx"]))
     assert len(texts[0]) > 20
     assert texts[0] == texts[1]
-
-
-def test_an_error_in_a_kernel_names_both_lines():
-    @tle_raw.dialect("mlir")
-    def wrong(t: InOut[Tile["f32", "N"]]):
-        t[0, 0] = 1.0
-
-    @triton.jit
-    def kernel(x, N: tl.constexpr):
-        tl.store(x + tl.arange(0, N), wrong(tl.load(x + tl.arange(0, N))))
-
-    with pytest.raises(Exception) as caught:
-        compile_kernel(kernel, {"x": "*fp32"}, {"N": 32})
-    error = cause_of(caught.value)
-    assert isinstance(error, CompilationFailed), error
-    assert error.context.source.text.strip() == "t[0, 0] = 1.0"
-    site = error.context.call_site
-    assert site.file == __file__ and "wrong(tl.load" in site.text
-    assert "wrong(tl.load" in Path(__file__).read_text().splitlines()[site.line - 1]
