@@ -233,6 +233,7 @@ def test_a_fragment_stays_a_function_when_asked():
     kernel = compile_kernel(calls_twice, {"x": "*fp32"}, {"B": 128})
     report = tle_raw.report(kernel)
     assert ptx_calls(kernel) and not report.regions[0].inlined
+    assert any("twice" in call for call in report.ptx_calls) and any("twice" in call for call in report.sass_calls)
     assert report.one_kernel
     assert "called" in str(report)
 

@@ -129,5 +129,9 @@ def missing() -> Any:
 
 
 def broken() -> Any:
-    body = "  %r = arith.addf %x, %undeclared : f32\n  llvm.return %r : f32\n"
-    return tle_raw.dialect("mlir", source=f"llvm.func @stub(%x: f32, %w: f32) -> f32 {{\n{body}}}\n")(stub)
+    return tle_raw.dialect("mlir", source="""
+llvm.func @stub(%x: f32, %w: f32) -> f32 {
+  %r = arith.addf %x, %undeclared : f32
+  llvm.return %r : f32
+}
+""")(stub)  # fmt: skip
