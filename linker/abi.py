@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from tle_raw.errors import AbiError, Row, SymbolError
-from tle_raw.linker.llvm.functions import Function, FunctionType, read_function
+from tle_raw.linker.llvm.functions import FunctionType, LlvmFunction, read_function
 from tle_raw.linker.llvm.text import Module
 from tle_raw.linker.machine_code.demangle import demangle
 
@@ -22,7 +22,7 @@ def function_type(module: Module, name: str) -> FunctionType:
     return find_definition(module, name).type
 
 
-def find_definition(module: Module, name: str) -> Function:
+def find_definition(module: Module, name: str) -> LlvmFunction:
     """The header of the definition of a name; raises SymbolError when there is none."""
     for entity in module.of_kind("define"):
         if entity.name == name:
@@ -49,7 +49,7 @@ def check_entry(module: Module, entry: str, parameters: Sequence[str], result: s
         raise AbiError(f"`{entry}` does not take what the kernel passes", table=table, hint=_hint(function, parameters))
 
 
-def _rows(function: Function, parameters: Sequence[str], result: str) -> Iterator[Row]:
+def _rows(function: LlvmFunction, parameters: Sequence[str], result: str) -> Iterator[Row]:
     kind = "__global__ kernel" if function.is_kernel else "device function"
     yield Row("function", "device function", kind)
     for index, (expected, got) in enumerate(zip_longest(parameters, function.type.parameters, fillvalue="nothing")):
@@ -57,7 +57,7 @@ def _rows(function: Function, parameters: Sequence[str], result: str) -> Iterato
     yield Row("result", result, function.type.result)
 
 
-def _hint(function: Function, parameters: Sequence[str]) -> str:
+def _hint(function: LlvmFunction, parameters: Sequence[str]) -> str:
     got = function.type.parameters
     if function.is_kernel:
         return "declare it __device__: a kernel cannot be called inside a kernel"

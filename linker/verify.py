@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tle_raw.errors import Row, VerificationError
 from tle_raw.linker.machine_code.sass import CubinFacts, read_cubin
-from tle_raw.linker.ptx.read import Call, Ptx, read_ptx
+from tle_raw.linker.ptx.read import Ptx, PtxCall, read_ptx
 from tle_raw.linker.unresolved import RUNTIME_BUILTINS
 
 _CALL = re.compile(r"call(?!\w)(?<!\wcall)")  # the word; with \b in front it would be tried at every character
@@ -70,7 +70,7 @@ def _call_rows(module: Ptx, inlined: frozenset[str]) -> Iterator[Row]:
             yield _left(call)
 
 
-def _left(call: Call) -> Row:
+def _left(call: PtxCall) -> Row:
     return Row(f"PTX line {call.line}", f"`{call.target}` inlined", f"a call in `{call.function}`")
 
 

@@ -13,7 +13,7 @@ _WIDEST = 400  # of a line that is shown
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """A line of the user's text: a fragment's source, or the call in the Triton kernel."""
 
     file: str
@@ -45,8 +45,8 @@ class Context:
     """Where an error happened; filled in from the inside (compiler) to the outside (kernel call)."""
 
     fragment: str = ""
-    source: Place | None = None
-    call_site: Place | None = None
+    source: SourceLocation | None = None
+    call_site: SourceLocation | None = None
 
 
 class TLEError(Exception):
@@ -78,7 +78,11 @@ class TLEError(Exception):
         self.context = context
 
     def at(
-        self, *, fragment: str | None = None, source: Place | None = None, call_site: Place | None = None
+        self,
+        *,
+        fragment: str | None = None,
+        source: SourceLocation | None = None,
+        call_site: SourceLocation | None = None,
     ) -> TLEError:
         """Add the places that are not known yet; what is known stays. Returns self, to be raised."""
         known = self.context
@@ -109,11 +113,11 @@ def _rebuild(
 def _render(error: TLEError) -> Iterator[str]:
     context = error.context
     yield f"fragment `{context.fragment}`: {error.message}" if context.fragment else error.message
-    for label, place in (("fragment", context.source), ("called at", context.call_site)):
-        if place:
-            yield f"  {label}: {place}"
-            if place.text:
-                yield from _render_line(place.text.rstrip(), place.column)
+    for label, location in (("fragment", context.source), ("called at", context.call_site)):
+        if location:
+            yield f"  {label}: {location}"
+            if location.text:
+                yield from _render_line(location.text.rstrip(), location.column)
     yield from _render_table(error.table)
     if error.log:
         yield from ("  | " + line for line in error.log.rstrip().splitlines())

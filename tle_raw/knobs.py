@@ -32,7 +32,7 @@ ON, OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 T = TypeVar("T")
 
 
-def tell_observers() -> None:
+def notify_observers() -> None:
     for observer in tuple(OBSERVERS):
         observer()
 
@@ -122,11 +122,11 @@ class Knob(Generic[T]):
 
     def __set__(self, group: Group, value: T) -> None:
         group.values[self.name] = self._checked(value, f"knobs.{self.name}")
-        tell_observers()
+        notify_observers()
 
     def __delete__(self, group: Group) -> None:
         group.values.pop(self.name, None)
-        tell_observers()
+        notify_observers()
 
     @property
     def default(self) -> T:
@@ -273,12 +273,12 @@ class Knobs(Group):
         finally:
             self.values.clear()
             self.values.update(before)
-            tell_observers()
+            notify_observers()
 
     def reset(self) -> None:
         """Forget everything that Python has set: the environment rules again."""
         self.values.clear()
-        tell_observers()
+        notify_observers()
 
     def describe(self) -> list[Description]:
         """One line per setting, with a value that cannot be read reported instead of raised."""

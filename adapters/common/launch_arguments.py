@@ -33,14 +33,14 @@ def check_arguments(
             f"`{signature.name}` takes {len(parameters)} arguments, got {len(arguments)}",
             table=[Row("arguments", str(len(parameters)), str(len(arguments)))],
             hint=f"the signature is {signature}",
-        ).at(fragment=source.name, source=source.place)
+        ).at(fragment=source.name, source=source.location)
     rows: list[Row] = []
     for parameter, argument in zip(parameters, arguments):
         rows += _rows(parameter, argument, parameter.name in opaque)
     if rows:
         raise ArgumentTypeError(
             f"the arguments do not fit `{signature.name}`", table=rows, hint=f"the signature is {signature}"
-        ).at(fragment=source.name, source=source.place)
+        ).at(fragment=source.name, source=source.location)
     return [_passed(parameter, argument) for parameter, argument in zip(parameters, arguments)]
 
 

@@ -51,4 +51,4 @@ def warps_for(threads: int) -> int:
 def without_caller(source: Source, what: str, hint: str) -> TLEError:
     """The error for a declaration that leaves something to a caller, which a whole kernel does not have."""
     error = DialectError(f"a whole kernel has no caller that could give it {what}", hint=hint)
-    return error.at(fragment=source.name, source=source.place)
+    return error.at(fragment=source.name, source=source.location)

@@ -85,7 +85,7 @@ class GlobalKernel:
         try:
             blocks = (read_launch_block(block),) if block is not None else self.blocks
         except TLEError as error:
-            raise error.at(fragment=self._source.name, source=self._source.place) from None
+            raise error.at(fragment=self._source.name, source=self._source.location) from None
         if not blocks:
             raise LaunchError(
                 f"nobody says how many threads a block of `{self._source.name}` has",
@@ -223,7 +223,7 @@ def make_whole_kernel(
             raise without_caller(source, "block indices", hint)
         return GlobalKernel(adapter, declaration, source, options, opaque)
     except TLEError as error:
-        raise error.at(fragment=source.name, source=source.place) from None
+        raise error.at(fragment=source.name, source=source.location) from None
 
 
 def _can_be_launched(parameter: Parameter) -> bool:

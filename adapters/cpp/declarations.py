@@ -33,7 +33,7 @@ Extent = tuple[tuple[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Function:
+class CppFunction:
     """One declaration or definition of a free function. ``scope`` is its namespace, "" for the global one."""
 
     name: str
@@ -50,25 +50,29 @@ class Function:
 
     @property
     def qualified(self) -> str:
+        """The name with its namespace: ``a::b::f``."""
         return f"{self.scope}::{self.name}" if self.scope else self.name
 
     @property
     def is_device(self) -> bool:
+        """Whether it is ``__device__``."""
         return "__device__" in self.specifiers
 
     @property
     def is_kernel(self) -> bool:
+        """Whether it is ``__global__``."""
         return "__global__" in self.specifiers
 
     @property
     def types(self) -> tuple[str, ...]:
+        """The parameters' types as written."""
         return tuple(p.type for p in self.parameters)
 
     def __str__(self) -> str:
         return f"{self.qualified}({', '.join(self.types)})"
 
 
-def functions(text: str, file: str = "") -> tuple[Function, ...]:
+def functions(text: str, file: str = "") -> tuple[CppFunction, ...]:
     """Free functions of C++ text, in order. Members, specialisations and operators are left out."""
     return tuple(_Scanner(tokenize(text), file).scan())
 
@@ -81,7 +85,7 @@ class _Scanner:
         self.file = file
         self.at = 0
 
-    def scan(self, scope: str = "") -> Iterator[Function]:
+    def scan(self, scope: str = "") -> Iterator[CppFunction]:
         while self.at < len(self.tokens):
             text = self._text()
             if text == "}":
@@ -106,7 +110,7 @@ class _Scanner:
     def _namespace_follows(self) -> bool:
         return self._text() == "namespace" or self._text(1) == "namespace"
 
-    def _namespace(self, scope: str) -> Iterator[Function]:
+    def _namespace(self, scope: str) -> Iterator[CppFunction]:
         names = []
         while self._text() not in ("{", ";", "=", ""):
             if self._text() == "[[" or self._text() == "(":
@@ -121,7 +125,7 @@ class _Scanner:
         self.at += 1
         yield from self.scan("::".join([*([scope] if scope else []), *names]))
 
-    def _declaration(self, scope: str) -> Function | None:
+    def _declaration(self, scope: str) -> CppFunction | None:
         """Read one declaration to its end; returns the function that it declares, if it does."""
         template: tuple[TemplateParameter, ...] | None = None
         is_specialisation, start = False, self.at
@@ -164,7 +168,7 @@ class _Scanner:
 
     def _function(
         self, scope: str, template: tuple[TemplateParameter, ...] | None, specifiers: list[Token], start: Token
-    ) -> Function | None:
+    ) -> CppFunction | None:
         *before, name = specifiers
         while len(before) >= 2 and before[-1].text == "::" and before[-2].is_word:
             scope = "::".join([*([scope] if scope else []), before[-2].text])
@@ -178,7 +182,7 @@ class _Scanner:
         words = frozenset(token.text for token in before)
         if "friend" in words or "typedef" in words:
             return None
-        return Function(
+        return CppFunction(
             name.text, scope, tuple(parameters), template, words, end is not None, name.line, name.column,
             name.branches, self.file, extent,
         )  # fmt: skip

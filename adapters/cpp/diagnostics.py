@@ -15,7 +15,9 @@ _CRASH = ("PLEASE submit a bug report", "PLEASE ATTACH", "Stack dump:", "LLVM ER
 
 
 @dataclass(frozen=True)
-class Location:
+class ClangLocation:
+    """A place that clang names; lines and columns from 1, 0 where unknown."""
+
     file: str
     line: int
     column: int = 0
@@ -27,12 +29,13 @@ class Diagnostic:
 
     severity: str
     text: str
-    location: Location | None = None
+    location: ClangLocation | None = None
     notes: tuple[Diagnostic, ...] = ()
-    included_from: tuple[Location, ...] = ()
+    included_from: tuple[ClangLocation, ...] = ()
 
     @property
     def is_error(self) -> bool:
+        """Whether it is an error, a fatal one too."""
         return self.severity.endswith("error")
 
     def lines(self) -> Iterator[str]:
@@ -46,11 +49,11 @@ class Diagnostic:
 def parse_diagnostics(log: str) -> tuple[Diagnostic, ...]:
     """The messages of a compiler's log, in order; notes belong to the message before them."""
     found: list[Diagnostic] = []
-    included: list[Location] = []
+    included: list[ClangLocation] = []
     for line in log.splitlines():
         from_file = _INCLUDED.match(line)
         if from_file:
-            included.append(Location(from_file["file"], int(from_file["line"])))
+            included.append(ClangLocation(from_file["file"], int(from_file["line"])))
             continue
         diagnostic = _diagnostic(line, tuple(included))
         if diagnostic is None:
@@ -63,10 +66,10 @@ def parse_diagnostics(log: str) -> tuple[Diagnostic, ...]:
     return tuple(found)
 
 
-def _diagnostic(line: str, included: tuple[Location, ...]) -> Diagnostic | None:
+def _diagnostic(line: str, included: tuple[ClangLocation, ...]) -> Diagnostic | None:
     match = _MESSAGE.match(line)
     if match:
-        location = Location(match["file"], int(match["line"]), int(match["column"]))
+        location = ClangLocation(match["file"], int(match["line"]), int(match["column"]))
         return Diagnostic(match["severity"], match["text"], location, (), included)
     match = _BARE.match(line) or _DRIVER.match(line)
     return Diagnostic(match["severity"], match["text"]) if match else None
@@ -88,7 +91,7 @@ def tidy(text: str) -> str:
     return re.sub(r"\s*\[-W[\w+=-]+\]$", "", text) if len(text) < 600 else text[:600] + " ..."
 
 
-def first_location(diagnostic: Diagnostic, accept: Callable[[Location], bool]) -> Location | None:
+def first_location(diagnostic: Diagnostic, accept: Callable[[ClangLocation], bool]) -> ClangLocation | None:
     """The first place, from the inside to the outside, that ``accept`` takes."""
     places = [diagnostic.location, *(note.location for note in diagnostic.notes), *diagnostic.included_from]
     return next((place for place in places if place and accept(place)), None)

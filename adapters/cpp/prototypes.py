@@ -48,6 +48,7 @@ class Prototype:
     parameters: tuple[CxxType, ...]
 
     def to_json(self) -> str:
+        """As the cache keeps it: the result's and the parameters' types."""
         return json.dumps([[t.text, t.pointee, t.is_const] for t in (self.result, *self.parameters)])
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tle_raw.errors import Place
-from tle_raw.fragments.source_text import place_of_text
+from tle_raw.errors import SourceLocation
+from tle_raw.fragments.source_text import location_of_text
 
 # Diagnostics in generated lines carry this file name.
 LABEL = "<tle_raw wrapper>"
@@ -15,7 +15,7 @@ def line_directive(number: int, file: str) -> str:
     return f'#line {max(number, 1)} "{escaped}"'
 
 
-def at_its_line(text: str, place: Place) -> str:
+def at_its_line(text: str, location: SourceLocation) -> str:
     """The text behind the number of the line where it stands in the Python file."""
-    found = place_of_text(text, place) if text.strip() else place
+    found = location_of_text(text, location) if text.strip() else location
     return f"{line_directive(found.line, found.file)}\n{text}\n"

@@ -25,7 +25,7 @@ _SPELLINGS = {
     name: frozenset([dtype.cxx, *filter(None, SAME.get(name, "").split(", "))]) for name, dtype in DTYPES.items()
 }
 _KNOWN = frozenset({"void"}).union(*_SPELLINGS.values())
-# C++ types that clang turns into the LLVM types of the border.
+# C++ types that clang turns into the LLVM types of the boundary.
 _CROSSING = {"half": "_Float16", "bfloat": "__bf16"}
 
 

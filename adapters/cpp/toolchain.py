@@ -38,18 +38,22 @@ class Toolchain:
 
     @property
     def command(self) -> tuple[str, ...]:
+        """How clang is started, without flags."""
         return self.clang.command
 
     @property
     def version(self) -> str:
+        """The compiler's version, as it says it."""
         return self.clang.version
 
     @property
     def resource_dir(self) -> Path | None:
+        """The folder of clang's own headers; None for what clang finds itself."""
         return self.clang.resource_dir
 
     @property
     def toolkit_version(self) -> str:
+        """The version of CUDA's headers."""
         return self.toolkit.version
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 
 from tle_raw.adapters.common.whole_kernel import GlobalKernel, make_whole_kernel
 from tle_raw.adapters.cpp.command import command_line, optimiser_flags
-from tle_raw.adapters.cpp.declarations import Function, functions
+from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.includes import Closure, closure
 from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
@@ -30,14 +30,14 @@ from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_parameters, signature_of_prototype
 from tle_raw.adapters.cuda.refusals import refuse_clusters
-from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, place_of, split_symbol
+from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, location_of, split_symbol
 from tle_raw.adapters.cuda.try_code import try_unusual
 from tle_raw.adapters.cuda.wrapper import Unit, define_lines, template_arguments, write_unit
-from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
+from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, TLEError
 from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, DeviceCode, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
-from tle_raw.fragments.source_text import place_of_text
+from tle_raw.fragments.source_text import location_of_text
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
 from tle_raw.target import Target
@@ -60,17 +60,17 @@ class CudaAdapter:
         """
         options = read_options(declaration.options, declaration.folder)
         if options.file:
-            text, place = read_file(options.file), Place(str(options.file), 1)
+            text, location = read_file(options.file), SourceLocation(str(options.file), 1)
         else:
             text = options.source or ""
-            place = place_of_text(text, declaration.place)
+            location = location_of_text(text, declaration.location)
         if not text.strip():
             raise FragmentSourceError("the source is empty")
         symbol = options.symbol or default_symbol(declaration.name, functions(text), text)
         # Not the folder: what is read through it, `files` says, and a filled cache serves a checkout anywhere.
         settings = dict(options.settings(), line_info=str(knobs.line_info))
         data = (options, declaration.folder.absolute())
-        source = Source(self.name, declaration.name, symbol, text, place, tuple(sorted(settings.items())), data=data)
+        source = Source(self.name, declaration.name, symbol, text, location, tuple(sorted(settings.items())), data=data)
         try:
             return replace(source, signature=_own_signature(source, declaration))
         except TLEError as error:
@@ -174,13 +174,14 @@ class CudaAdapter:
     def _unit(self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted) -> Unit:
         options, _ = _options(source)
         headers = _header_digests(source)
-        line = line_directive(source.place.line, source.place.file)
+        line = line_directive(source.location.line, source.location.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(
             source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines
         )
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
+        """The source as a kernel of its own, with the options of ``as_kernel``."""
         return self.as_launched_kernel_of(self, declaration, source, options)
 
     def as_launched_kernel_of(
@@ -224,8 +225,8 @@ def _own_signature(source: Source, declaration: Declaration) -> Signature | None
     if declaration.wrapped is None and not callee.is_kernel:
         return None
     prototype = _prototype(source, callee)
-    place = place_of(callee.function) if callee.function else source.place
-    return signature_of_prototype(declaration.name, prototype, callee, dict(options.grid), place)
+    location = location_of(callee.function) if callee.function else source.location
+    return signature_of_prototype(declaration.name, prototype, callee, dict(options.grid), location)
 
 
 def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain: Toolchain) -> KernelUse:
@@ -234,27 +235,27 @@ def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain
     options, _ = _options(source)
     explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
     chosen = replace(callee, arguments=explicit)
-    place = place_of(callee.function) if callee.function else source.place
+    location = location_of(callee.function) if callee.function else source.location
     grid, prototype = dict(options.grid), _prototype(source, chosen)
-    use = KernelUse(callee.name, bound, prototype, grid, options.shared, place, _users_files(toolchain.folders))
-    check_prototype(bound, use.passed, use.prototype, callee, place)
+    use = KernelUse(callee.name, bound, prototype, grid, options.shared, location, _users_files(toolchain.folders))
+    check_prototype(bound, use.passed, use.prototype, callee, location)
     return use
 
 
 def _refuse_beyond_gpu(text: str, entry: str, shared: int, attempt: Attempt) -> None:
     source, function = attempt.source, attempt.callee.function
-    place = place_of(function) if function else source.place
-    holds = "\n" * (source.place.line - 1) + source.text if place.file == source.place.file else ""
+    location = location_of(function) if function else source.location
+    holds = "\n" * (source.location.line - 1) + source.text if location.file == source.location.file else ""
     is_users = _users_files(attempt.toolchain.folders)
-    refuse_beyond_gpu(text, entry, place, holds, is_users)
-    try_unusual(text, entry, attempt.bound, shared, attempt.arch, place, is_users)
+    refuse_beyond_gpu(text, entry, location, holds, is_users)
+    try_unusual(text, entry, attempt.bound, shared, attempt.arch, location, is_users)
 
 
 def _device_code(attempt: Attempt) -> DeviceCode:
     source, function, folders = attempt.source, attempt.callee.function, attempt.toolchain.folders
     return DeviceCode(
         attempt.callee.name,
-        place_of(function) if function else source.place,
+        location_of(function) if function else source.location,
         _users_files(folders),
         hint="write that part in plain CUDA under `#ifdef TLE_RAW_TEAM`, which only the CPU's compilation defines",
         explained=functools.partial(_explained, source),
@@ -281,9 +282,9 @@ def _closure(source: Source) -> Closure:
     return closure(source.text, here, dirs, options.forced_includes)
 
 
-def _functions(source: Source) -> tuple[Function, ...]:
+def _functions(source: Source) -> tuple[CppFunction, ...]:
     """The functions of the source; those of its headers too when it does not declare the symbol itself."""
-    found = _shifted(functions(source.text, source.place.file), source.place.line - 1)
+    found = _shifted(functions(source.text, source.location.file), source.location.line - 1)
     name, _ = split_symbol(source.symbol)
     if any(function.qualified == name for function in found):
         return found
@@ -291,7 +292,7 @@ def _functions(source: Source) -> tuple[Function, ...]:
     return (*found, *headers)
 
 
-def _shifted(found: Sequence[Function], lines: int) -> tuple[Function, ...]:
+def _shifted(found: Sequence[CppFunction], lines: int) -> tuple[CppFunction, ...]:
     return tuple(replace(function, line=function.line + lines) for function in found) if lines else tuple(found)
 
 

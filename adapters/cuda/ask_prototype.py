@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tle_raw.adapters.cpp.declarations import Function
+from tle_raw.adapters.cpp.declarations import CppFunction
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.prototypes import DUMP, Prototype, prototype_from_json, read_prototype
 from tle_raw.adapters.cpp.source_lines import line_directive
 from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.cuda.explain import Attempt, explain
 from tle_raw.adapters.cuda.host_code import is_better, is_in_host_code, without_host_code
-from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
+from tle_raw.adapters.cuda.symbol import Callee, location_of, missing_function
 from tle_raw.adapters.cuda.wrapper import write_probe
 from tle_raw.errors import Context, Row, SymbolError, ToolchainError
 from tle_raw.fragments.adapter import Source
@@ -30,7 +30,7 @@ _KNOWN: dict[str, Prototype] = {}
 def prototype_of(
     source: Source,
     callee: Callee,
-    functions: Sequence[Function],
+    functions: Sequence[CppFunction],
     headers: Sequence[str],
 ) -> Prototype:
     """The function's prototype, from clang or from the cache; ``headers`` are digests of the user's.
@@ -43,7 +43,7 @@ def prototype_of(
         raise SymbolError(
             f"`{callee.name}` is a template, and nothing says with which arguments",
             hint=f"write them, for example symbol={callee.name + '<float, 4>'!r}",
-            context=Context(source=place_of(callee.function)) if callee.function else Context(),
+            context=Context(source=location_of(callee.function)) if callee.function else Context(),
         )
     settings = [(k, v) for k, v in source.settings if k not in ("grid", "shared", "line_info")]
     content = digest(package_identity(), source.text, settings, callee.name, callee.arguments, *headers)
@@ -57,7 +57,7 @@ def prototype_of(
     return _KNOWN[key]
 
 
-def _ask(source: Source, callee: Callee, functions: Sequence[Function]) -> Prototype:
+def _ask(source: Source, callee: Callee, functions: Sequence[CppFunction]) -> Prototype:
     newest, oldest = _architectures()
     attempt = first = _attempt(source, callee, functions, newest)
     if is_in_host_code(source, attempt.run):
@@ -69,7 +69,7 @@ def _ask(source: Source, callee: Callee, functions: Sequence[Function]) -> Proto
         raise explain(replace(first, source=source), _timeout())
     found = _read(attempt, source)
     if found is None:
-        raise missing_function(callee.name, functions, source.place)
+        raise missing_function(callee.name, functions, source.location)
     return found
 
 
@@ -84,7 +84,7 @@ def _read(attempt: Attempt, source: Source) -> Prototype | None:
             f"the compiler told no prototype, and reported no error: {' '.join(attempt.toolchain.clang.command)}",
             table=[Row("output", "clang's dump of the tree", text[:60].strip() or "nothing")],
             hint="knobs.cuda.clang names the compiler; a flag may make it do something else",
-            context=Context(source=source.place),
+            context=Context(source=source.location),
         )
     return found
 
@@ -94,9 +94,9 @@ def _architectures() -> tuple[str, str]:
     return "sm_100" if find_toolchain().clang.major > 19 else "sm_90", OLDEST
 
 
-def _attempt(source: Source, callee: Callee, functions: Sequence[Function], arch: str) -> Attempt:
+def _attempt(source: Source, callee: Callee, functions: Sequence[CppFunction], arch: str) -> Attempt:
     toolchain, (options, folder) = find_toolchain(), source.data
-    text = write_probe(source.text, line_directive(source.place.line, source.place.file), callee, options)
+    text = write_probe(source.text, line_directive(source.location.line, source.location.file), callee, options)
     run = compile_unit(toolchain, options, arch, folder, text, _timeout(), line_info=False, output=DUMP)
     return Attempt(source, BoundSignature(source.name, ()), callee, functions, toolchain, arch, run)
 

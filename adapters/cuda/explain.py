@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tle_raw.adapters.cpp.declarations import Function
+from tle_raw.adapters.cpp.declarations import CppFunction
 from tle_raw.adapters.cpp.diagnostics import (
+    ClangLocation,
     Diagnostic,
-    Location,
     crashed,
     first_location,
     parse_diagnostics,
@@ -21,14 +21,14 @@ from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to
 from tle_raw.adapters.cuda.mismatch import mismatch
 from tle_raw.adapters.cuda.refusals import refused_construct
-from tle_raw.adapters.cuda.symbol import Callee, missing_function, place_of
+from tle_raw.adapters.cuda.symbol import Callee, location_of, missing_function
 from tle_raw.errors import (
     CompilationFailed,
     Context,
     DialectError,
     FragmentSourceError,
-    Place,
     Row,
+    SourceLocation,
     SymbolError,
     TLEError,
     ToolchainError,
@@ -49,12 +49,12 @@ class Attempt:
     source: Source
     bound: BoundSignature
     callee: Callee
-    functions: Sequence[Function]
+    functions: Sequence[CppFunction]
     toolchain: Toolchain
     arch: str
     run: Run
 
-    def is_users(self, location: Location) -> bool:
+    def is_users(self, location: ClangLocation) -> bool:
         """True for lines of the user's, false for the wrapper's and the toolchain's."""
         return location.file != LABEL and not belongs_to(self.toolchain.folders, Path(location.file))
 
@@ -104,7 +104,7 @@ def check_written(attempt: Attempt) -> None:
         table=[Row("output", "LLVM IR", got)],
         log=attempt.run.log[-2000:],
         hint="knobs.cuda.clang names the compiler; a flag may make it do something else than compile",
-        context=Context(source=attempt.source.place),
+        context=Context(source=attempt.source.location),
     )
 
 
@@ -117,7 +117,7 @@ def warnings_text(attempt: Attempt) -> str:
 def _tool_error(attempt: Attempt, message: str) -> TLEError:
     lines = [line for line in attempt.run.log.splitlines() if line.strip()][-LOG_LINES:]
     log = "\n".join([f"compiler: clang {attempt.toolchain.version}", " ".join(attempt.run.command), *lines])
-    return CompilationFailed(message, log=log, context=Context(source=attempt.source.place))
+    return CompilationFailed(message, log=log, context=Context(source=attempt.source.location))
 
 
 def _crash(returncode: int) -> str:
@@ -132,7 +132,7 @@ def _foreign_warning(attempt: Attempt, error: Diagnostic) -> TLEError | None:
         f"a flag makes an error of a warning in code that is not the fragment's: {error.text}",
         log="\n".join(error.lines()),
         hint="name what is to be an error: -Werror=return-type instead of -Werror",
-        context=Context(source=attempt.source.place),
+        context=Context(source=attempt.source.location),
     )
 
 
@@ -180,9 +180,9 @@ def _missing_header(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     match = re.match(r"'([^']+)' file not found", error.text)
     if match is None:
         return None
-    place = first_location(error, attempt.is_users)
-    context = Context(source=_place(attempt, place) if place else attempt.source.place)
-    if place and place == error.location and _QUOTED.match(_place(attempt, place).text):
+    location = first_location(error, attempt.is_users)
+    context = Context(source=_location(attempt, location) if location else attempt.source.location)
+    if location and location == error.location and _QUOTED.match(_location(attempt, location).text):
         return _missing_file(attempt, match[1], context)
     for pattern, hint in _PACKAGES:
         if re.match(pattern, match[1]):
@@ -200,7 +200,7 @@ def _missing_file(attempt: Attempt, name: str, context: Context) -> TLEError:
     """A quoted include names a file of the user's."""
     options, folder = attempt.source.data
     including = context.source.file if context.source else ""
-    own = Path(including).parent if including != attempt.source.place.file or options.file else folder
+    own = Path(including).parent if including != attempt.source.location.file or options.file else folder
     looked = dict.fromkeys(str(path) for path in (own, *options.search_dirs))
     return FragmentSourceError(
         f'the file "{name}" was not found',
@@ -212,9 +212,9 @@ def _missing_file(attempt: Attempt, name: str, context: Context) -> TLEError:
 
 def _refused(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     """A construct that only a launch of CUDA's own can have."""
-    place = first_location(error, attempt.is_users)
-    found = refused_construct(error) if place else None
-    return found.at(source=_place(attempt, place)) if found and place else None
+    location = first_location(error, attempt.is_users)
+    found = refused_construct(error) if location else None
+    return found.at(source=_location(attempt, location)) if found and location else None
 
 
 def is_kernel_after_all(callee: Callee, run: Run) -> bool:
@@ -233,16 +233,16 @@ def _unclosed(attempt: Attempt, errors: Sequence[Diagnostic]) -> TLEError | None
             opener = note.text.removeprefix("to match this ")
             return CompilationFailed(
                 f"the CUDA compiler refused the source: {opener} is never closed",
-                context=Context(source=_place(attempt, note.location)),
+                context=Context(source=_location(attempt, note.location)),
             )
     return None
 
 
 def with_text(source: Source, error: TLEError) -> TLEError:
     """Add the source line to an error that knows only its number."""
-    place = error.context.source
-    if place and not place.text:
-        error.context = replace(error.context, source=_located(source, place))
+    location = error.context.source
+    if location and not location.text:
+        error.context = replace(error.context, source=_located(source, location))
     return error
 
 
@@ -256,26 +256,28 @@ def _wrapper_error(attempt: Attempt, error: Diagnostic) -> TLEError | None:
     if re.search(undeclared, text) and re.search(
         rf"'(?:::)?(?:\w+::)*{last}'|'{re.escape(name.split('::')[0])}'", text
     ):
-        return missing_function(name, attempt.functions, attempt.source.place)
+        return missing_function(name, attempt.functions, attempt.source.location)
     if "global namespace" in text and "no " in text:
-        return missing_function(name, attempt.functions, attempt.source.place)
+        return missing_function(name, attempt.functions, attempt.source.location)
     notes = [note.text for note in error.notes]
     if any("__host__ function" in part for part in (text, *notes)):
         function = attempt.callee.function
         return SymbolError(
             f"`{name}` is a __host__ function and cannot run on the GPU",
             hint="write __device__ before it",
-            context=Context(source=place_of(function) if function else attempt.source.place),
+            context=Context(source=location_of(function) if function else attempt.source.location),
         )
     function = attempt.callee.function
-    return mismatch(attempt.bound, attempt.callee, error, place_of(function) if function else attempt.source.place)
+    return mismatch(
+        attempt.bound, attempt.callee, error, location_of(function) if function else attempt.source.location
+    )
 
 
 def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diagnostic]) -> TLEError:
-    place = first_location(error, attempt.is_users)
+    location = first_location(error, attempt.is_users)
     lines = [line for note in error.notes for line in note.lines()]
     lines += [line for diagnostic in rest for line in diagnostic.lines()]
-    if place and place != error.location and error.location and error.location.file != LABEL:
+    if location and location != error.location and error.location and error.location.file != LABEL:
         lines.insert(0, next(error.lines()))
     hidden = f"{LABEL}:"
     shown = [tidy(line) for line in lines if not line.strip().startswith(hidden)]
@@ -283,7 +285,7 @@ def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diag
         f"the CUDA compiler refused the source: {tidy(error.text)}",
         log="\n".join(shown[:LOG_LINES]),
         hint=_hint(error.text),
-        context=Context(source=_place(attempt, place) if place else attempt.source.place),
+        context=Context(source=_location(attempt, location) if location else attempt.source.location),
     )
 
 
@@ -293,19 +295,19 @@ def _hint(error: str) -> str:
     return next((f"add `#include <{header}>`" for name, header in _TYPE_HEADERS if f"'{name}" in error), "")
 
 
-def _place(attempt: Attempt, location: Location) -> Place:
-    return _located(attempt.source, Place(location.file, location.line, location.column))
+def _location(attempt: Attempt, location: ClangLocation) -> SourceLocation:
+    return _located(attempt.source, SourceLocation(location.file, location.line, location.column))
 
 
-def _located(source: Source, place: Place) -> Place:
+def _located(source: Source, location: SourceLocation) -> SourceLocation:
     """Add the text of the line. Clang counts columns in bytes, a reader in characters."""
     lines = source.text.splitlines()
-    index = place.line - source.place.line
-    if place.file == source.place.file and 0 <= index < len(lines):
+    index = location.line - source.location.line
+    if location.file == source.location.file and 0 <= index < len(lines):
         text = lines[index]
     else:
-        linecache.checkcache(place.file)
-        text = linecache.getline(place.file, place.line).rstrip("\n")
-    before = text.encode("utf-8", "replace")[: max(place.column - 1, 0)].decode("utf-8", "ignore")
-    column = len(before) + 1 if place.column else 0
-    return Place(place.file, place.line, column, text.replace("\t", " "))
+        linecache.checkcache(location.file)
+        text = linecache.getline(location.file, location.line).rstrip("\n")
+    before = text.encode("utf-8", "replace")[: max(location.column - 1, 0)].decode("utf-8", "ignore")
+    column = len(before) + 1 if location.column else 0
+    return SourceLocation(location.file, location.line, column, text.replace("\t", " "))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from tle_raw.adapters.cpp.tokens import tokenize
-from tle_raw.errors import Context, Place, Row, SharedMemoryError, UnsupportedFeatureError
-from tle_raw.linker.llvm.calls import Call, calls
+from tle_raw.errors import Context, Row, SharedMemoryError, SourceLocation, UnsupportedFeatureError
+from tle_raw.linker.llvm.calls import CallInstruction, calls
 from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.shared_memory import SharedVariable, static_shared
 from tle_raw.linker.llvm.sites import Sites
@@ -17,7 +17,9 @@ from tle_raw.linker.machine_code.shared_memory_limits import WITHOUT_ASKING
 from tle_raw.linker.ptx.unmasked import Unmasked, find_unmasked
 
 
-def refuse_beyond_gpu(text: str, entry: str, function: Place, source: str, is_users: Callable[[str], bool]) -> None:
+def refuse_beyond_gpu(
+    text: str, entry: str, function: SourceLocation, source: str, is_users: Callable[[str], bool]
+) -> None:
     """Look through what the entry reaches.
 
     Parameters
@@ -35,9 +37,11 @@ def refuse_beyond_gpu(text: str, entry: str, function: Place, source: str, is_us
         _refuse_shared(static_shared(read_module(text), entry), function, source)
 
 
-def _refuse_warp_functions(module: Module, entry: str, function: Place, is_users: Callable[[str], bool]) -> None:
+def _refuse_warp_functions(
+    module: Module, entry: str, function: SourceLocation, is_users: Callable[[str], bool]
+) -> None:
     for found, call in _without_mask(module, entry):
-        site = Sites(module, function, is_users).place(call.location) or function
+        site = Sites(module, function, is_users).source_location(call.location) or function
         raise UnsupportedFeatureError(
             f"`{found.name}` names no mask, and no GPU since sm_70 has it",
             hint=f"write {found.masked}(0xffffffff, …): all threads of the warp take part",
@@ -45,7 +49,7 @@ def _refuse_warp_functions(module: Module, entry: str, function: Place, is_users
         )
 
 
-def _without_mask(module: Module, entry: str) -> Iterator[tuple[Unmasked, Call]]:
+def _without_mask(module: Module, entry: str) -> Iterator[tuple[Unmasked, CallInstruction]]:
     reached = reachable(references(module), [entry])
     for entity in module.of_kind("define"):
         if entity.name in reached:
@@ -55,7 +59,7 @@ def _without_mask(module: Module, entry: str) -> Iterator[tuple[Unmasked, Call]]
                     yield found, call
 
 
-def _refuse_shared(variables: Sequence[SharedVariable], function: Place, source: str) -> None:
+def _refuse_shared(variables: Sequence[SharedVariable], function: SourceLocation, source: str) -> None:
     total = sum(variable.bytes for variable in variables)
     if total <= WITHOUT_ASKING:
         return
@@ -71,10 +75,10 @@ def _refuse_shared(variables: Sequence[SharedVariable], function: Place, source:
     )
 
 
-def _line_of(variable: SharedVariable, function: Place, source: str) -> Place:
+def _line_of(variable: SharedVariable, function: SourceLocation, source: str) -> SourceLocation:
     """The line that declares it, counted from the source's first; the function's where the source has none."""
     name = re.split(r"::|\.", demangle(variable.name))[-1]
     words = tokenize(source)
     shared = {token.line for token in words if token.text == "__shared__"}
     lines = [token.line for token in words if token.text == name and token.line in shared]
-    return Place(function.file, lines[0]) if lines else function
+    return SourceLocation(function.file, lines[0]) if lines else function

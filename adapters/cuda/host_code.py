@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tle_raw.adapters.cpp.declarations import Function, functions
-from tle_raw.adapters.cpp.diagnostics import Diagnostic, Location, parse_diagnostics
+from tle_raw.adapters.cpp.declarations import CppFunction, functions
+from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.fragments.adapter import Source
 from tle_raw.identity import digest
@@ -58,21 +58,21 @@ def _errors(run: Run) -> list[Diagnostic]:
     return [diagnostic for diagnostic in parse_diagnostics(run.log) if diagnostic.is_error]
 
 
-def _may_be_hosts(source: Source, hosts: tuple[Function, ...], location: Location) -> bool:
-    if location.file != source.place.file:
+def _may_be_hosts(source: Source, hosts: tuple[CppFunction, ...], location: ClangLocation) -> bool:
+    if location.file != source.location.file:
         return True
-    line = location.line - source.place.line + 1
+    line = location.line - source.location.line + 1
     return any(host.extent[0][0] <= line <= host.extent[1][0] for host in hosts if host.extent)
 
 
-def _host_functions(text: str) -> Iterator[Function]:
+def _host_functions(text: str) -> Iterator[CppFunction]:
     for function in functions(text):
         is_host = not (function.is_device or function.is_kernel)
         if is_host and function.extent and not function.specifiers & _CALLABLE:
             yield function
 
 
-def _cut(text: str, hosts: tuple[Function, ...]) -> str:
+def _cut(text: str, hosts: tuple[CppFunction, ...]) -> str:
     """Every line keeps its number."""
     starts = [0]
     for line in text.split("\n"):

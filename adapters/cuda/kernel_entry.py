@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tle_raw.adapters.cpp.block_indices import GRID_FUNCTION
 from tle_raw.adapters.cpp.prototypes import Prototype
 from tle_raw.adapters.cuda.refusals import refuse_instructions
-from tle_raw.errors import Context, Place, SymbolError, UnsupportedFeatureError
+from tle_raw.errors import Context, SourceLocation, SymbolError, UnsupportedFeatureError
 from tle_raw.fragments.bound import POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.linker.llvm.functions import KERNEL_CONVENTIONS, read_function, read_global
 from tle_raw.linker.llvm.hoist_addresses import HoistedAddresses, hoist_addresses
@@ -46,7 +46,7 @@ class KernelUse:
     prototype: Prototype
     grid: Mapping[str, int | str]
     shared: int
-    place: Place
+    location: SourceLocation
     is_users: Callable[[str], bool]
 
     @property
@@ -91,7 +91,7 @@ def _as_function(text: str, use: KernelUse, shared: int, attributes: str) -> tup
     module = read_module(text)
     kernel, holder = _kernel_symbol(module, use)
     reached = reachable(references(module), [kernel])
-    refuse_instructions(module, reached, use.name, use.place, use.is_users)
+    refuse_instructions(module, reached, use.name, use.location, use.is_users)
     arrays = _dynamic_arrays(module, reached)
     if arrays and not shared:
         raise _no_size(arrays[0], use)
@@ -123,7 +123,7 @@ def _kernel_symbol(module: Module, use: KernelUse) -> tuple[str, Entity]:
         raise SymbolError(
             f"the kernel `{use.name}` is declared and not defined",
             hint="include the file that defines it",
-            context=Context(source=use.place),
+            context=Context(source=use.location),
         )
     return names[0], holder
 
@@ -145,7 +145,7 @@ def _no_size(array: str, use: KernelUse) -> UnsupportedFeatureError:
         f"the kernel `{use.name}` has dynamic shared memory (extern __shared__ {demangle(array)}), and nobody says "
         f"how much",
         hint="state the bytes that its launch would give: shared=4096",
-        context=Context(source=use.place),
+        context=Context(source=use.location),
     )
 
 
@@ -201,7 +201,7 @@ def _grid_value(axis: str, use: KernelUse) -> str:
         raise UnsupportedFeatureError(
             f"the kernel `{use.name}` reads {variable}, and {own} comes from the call",
             hint=f'say where it comes from as well: grid={{"{own}": {use.grid[own]!r}, "{variable}": "blocks"}}',
-            context=Context(source=use.place),
+            context=Context(source=use.location),
         )
     return f"%tle.given.{value}"
 
@@ -215,7 +215,7 @@ def _refuse_in_helper(module: Module, entity: Entity, use: KernelUse, arrays: Se
     raise UnsupportedFeatureError(
         f"`{demangle(entity.name)}`, which is not inlined, uses {what}",
         hint="take __noinline__ away, or pass it as an argument",
-        context=Context(source=use.place),
+        context=Context(source=use.location),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tle_raw.adapters.cuda.ports import ports
-from tle_raw.adapters.cuda.symbol import Callee, place_of
+from tle_raw.adapters.cuda.symbol import Callee, location_of
 from tle_raw.adapters.cuda.wrapper import deduced_names
 from tle_raw.errors import Context, Row, SignatureMismatchError
 from tle_raw.fragments.bound import CONST, BoundSignature
@@ -32,7 +32,7 @@ def refuse_defaults(bound: BoundSignature, callee: Callee) -> None:
             f"the function `{callee.name}` does not fit the signature: its `{lost[0][0]}` would be the default",
             table=[Row(name, str(known[name]), default) for name, default in lost],
             hint=HINT.format(lost[0][0]),
-            context=Context(source=place_of(callee.function)),
+            context=Context(source=location_of(callee.function)),
         )
 
 

@@ -7,15 +7,17 @@ from itertools import zip_longest
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic, tidy
 from tle_raw.adapters.cpp.spelling import fits
-from tle_raw.adapters.cuda.ports import Port, ports
+from tle_raw.adapters.cuda.ports import CallArgument, ports
 from tle_raw.adapters.cuda.symbol import Callee
-from tle_raw.errors import Context, Place, Row, SignatureMismatchError
+from tle_raw.errors import Context, Row, SignatureMismatchError, SourceLocation
 from tle_raw.fragments.bound import BoundSignature
 
 NOTHING = "(nothing)"
 
 
-def mismatch(bound: BoundSignature, callee: Callee, error: Diagnostic, place: Place) -> SignatureMismatchError:
+def mismatch(
+    bound: BoundSignature, callee: Callee, error: Diagnostic, location: SourceLocation
+) -> SignatureMismatchError:
     """The error for a call that the compiler refused. Messages are read for the argument that they name."""
     notes = [error.text, *(note.text for note in error.notes)]
     table = [*_parameter_rows(bound, callee, _named_argument(notes, callee)), *_result_row(bound, error)]
@@ -24,7 +26,7 @@ def mismatch(bound: BoundSignature, callee: Callee, error: Diagnostic, place: Pl
         table=table,
         hint=_hint(notes, bound, callee),
         log="\n".join(tidy(note.text) for note in error.notes if "substitution failure" not in note.text),
-        context=Context(source=place),
+        context=Context(source=location),
     )
 
 
@@ -58,7 +60,7 @@ def _parameter_rows(bound: BoundSignature, callee: Callee, wrong: int | None) ->
     return rows
 
 
-def _row(port: Port, written: str, is_wrong: bool) -> Row:
+def _row(port: CallArgument, written: str, is_wrong: bool) -> Row:
     """Only a wrong parameter's row shows a difference: `float*` is as good as a tle::tile."""
     accepted = fits(port.bound, written) if port.bound is not None else None
     if "." in port.what:  # one of a memref's numbers and pointers

@@ -10,7 +10,7 @@ from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, Boun
 
 
 @dataclass(frozen=True)
-class Port:
+class CallArgument:
     """One argument.
 
     ``exact`` is an expression that converts to the expected type only; ``plain`` is one of that type, for
@@ -38,31 +38,31 @@ def local(index: int) -> str:
     return f"tle_raw_argument_{index}"
 
 
-def ports(bound: BoundSignature) -> tuple[Port, ...]:
+def ports(bound: BoundSignature) -> tuple[CallArgument, ...]:
     """All arguments in the order of the call."""
     return tuple(port for index, p in enumerate(bound.crossing) for port in _of(p, local(index)))
 
 
-def _of(parameter: BoundParameter, name: str) -> Iterator[Port]:
+def _of(parameter: BoundParameter, name: str) -> Iterator[CallArgument]:
     expected = expected_type(parameter)
     if parameter.is_memref:
         yield from _memref(parameter, name)
     elif parameter.kind == TILE:
-        yield Port(parameter.name, expected, name, f"{name}.plain()", f"{name}.data()", parameter)
+        yield CallArgument(parameter.name, expected, name, f"{name}.plain()", f"{name}.data()", parameter)
     elif parameter.kind == POINTER:
-        yield Port(parameter.name, expected, name, f"{name}.data()", f"{name}.data()", parameter)
+        yield CallArgument(parameter.name, expected, name, f"{name}.data()", f"{name}.data()", parameter)
     elif parameter.kind == ELEMENT and parameter.effect != "In":
-        yield Port(parameter.name, expected, name, f"{name}.value", f"(&{name}.value)", parameter)
+        yield CallArgument(parameter.name, expected, name, f"{name}.value", f"(&{name}.value)", parameter)
     else:
-        yield Port(parameter.name, expected, name, f"{name}.value", f"{name}.value", parameter)
+        yield CallArgument(parameter.name, expected, name, f"{name}.value", f"{name}.value", parameter)
 
 
-def _memref(parameter: BoundParameter, name: str) -> Iterator[Port]:
+def _memref(parameter: BoundParameter, name: str) -> Iterator[CallArgument]:
     """FlagTree's way: two pointers, an offset, the sizes, the strides."""
     assert parameter.dtype is not None
     pointer = f"{parameter.dtype.cxx} __attribute__((address_space(3)))*"
     for part in ("allocated", "aligned"):
-        yield Port(f"{parameter.name}.{part}", pointer, name, f"{name}.value", f"{name}.value", parameter)
+        yield CallArgument(f"{parameter.name}.{part}", pointer, name, f"{name}.value", f"{name}.value", parameter)
     strides = [1]
     for dim in reversed(parameter.dims[1:]):
         strides.insert(0, strides[0] * dim)
@@ -70,4 +70,4 @@ def _memref(parameter: BoundParameter, name: str) -> Iterator[Port]:
     numbers += [(f"size{i}", dim) for i, dim in enumerate(parameter.dims)]
     numbers += [(f"stride{i}", stride) for i, stride in enumerate(strides)]
     for part, number in numbers:
-        yield Port(f"{parameter.name}.{part}", "int64_t", f"{number}LL", f"{number}LL", f"{number}LL")
+        yield CallArgument(f"{parameter.name}.{part}", "int64_t", f"{number}LL", f"{number}LL", f"{number}LL")

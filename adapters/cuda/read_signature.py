@@ -7,8 +7,8 @@ from itertools import zip_longest
 
 from tle_raw.adapters.cpp.prototypes import CxxType, Prototype
 from tle_raw.adapters.cpp.spelling import expected_type
-from tle_raw.adapters.cuda.symbol import Callee, place_of
-from tle_raw.errors import Context, Place, Row, SignatureError, SignatureMismatchError, UnsupportedFeatureError
+from tle_raw.adapters.cuda.symbol import Callee, location_of
+from tle_raw.errors import Context, Row, SignatureError, SignatureMismatchError, SourceLocation, UnsupportedFeatureError
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature
@@ -28,7 +28,7 @@ def parameter_names(prototype: Prototype, callee: Callee) -> tuple[str, ...]:
 
 
 def signature_of_prototype(
-    name: str, prototype: Prototype, callee: Callee, grid: Mapping[str, int | str], place: Place
+    name: str, prototype: Prototype, callee: Callee, grid: Mapping[str, int | str], location: SourceLocation
 ) -> Signature:
     """Pointers become ``InOut[Pointer]``, or ``Pointer`` where they are const, numbers ``Scalar``.
 
@@ -45,7 +45,7 @@ def signature_of_prototype(
         kind = Pointer if type_.pointee else Scalar
         dtype = DTYPES[BYTE] if _is_opaque(type_) and "*" not in type_.pointee else type_.dtype
         if dtype is None or _fetched(callee, index):
-            raise _no_port(own, type_, callee, index, place)
+            raise _no_port(own, type_, callee, index, location)
         effect = INOUT if type_.pointee and not type_.is_const else IN
         parameters.append(Parameter(own, kind(dtype), effect))
     taken = {p.name for p in parameters}
@@ -54,10 +54,10 @@ def signature_of_prototype(
             raise SignatureError(
                 f"grid= gives the name `{given}` to a block index, which is a parameter of `{callee.name}`",
                 hint="choose another",
-                context=Context(source=place),
+                context=Context(source=location),
             )
         parameters.append(Parameter(given, Scalar(DTYPES["i32"])))
-    return Signature(name, tuple(parameters), _result(prototype, callee, place))
+    return Signature(name, tuple(parameters), _result(prototype, callee, location))
 
 
 def opaque_parameters(prototype: Prototype, callee: Callee) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def _is_opaque(type_: CxxType) -> bool:
     return bool(type_.pointee) and type_.dtype is None
 
 
-def _result(prototype: Prototype, callee: Callee, place: Place) -> Scalar | None:
+def _result(prototype: Prototype, callee: Callee, location: SourceLocation) -> Scalar | None:
     if prototype.result.text == "void":
         return None
     dtype = None if prototype.result.pointee else prototype.result.dtype
@@ -77,13 +77,13 @@ def _result(prototype: Prototype, callee: Callee, place: Place) -> Scalar | None
         raise SignatureError(
             f"`{callee.name}` returns `{prototype.result.text}`, which cannot leave a region",
             table=[Row("result", "a number, or void", prototype.result.text)],
-            context=Context(source=_place(callee, place)),
+            context=Context(source=_location(callee, location)),
         )
     return Scalar(dtype)
 
 
-def _no_port(name: str, type_: CxxType, callee: Callee, index: int, place: Place) -> SignatureError:
-    where = Context(source=_place(callee, place))
+def _no_port(name: str, type_: CxxType, callee: Callee, index: int, location: SourceLocation) -> SignatureError:
+    where = Context(source=_location(callee, location))
     written, fetch = _written(callee, index), _fetched(callee, index)
     if fetch:
         raise UnsupportedFeatureError(
@@ -117,12 +117,16 @@ def _written(callee: Callee, index: int) -> str:
     return parameters[index].type if index < len(parameters) else ""
 
 
-def _place(callee: Callee, place: Place) -> Place:
-    return place_of(callee.function) if callee.function else place
+def _location(callee: Callee, location: SourceLocation) -> SourceLocation:
+    return location_of(callee.function) if callee.function else location
 
 
 def check_prototype(
-    bound: BoundSignature, passed: Sequence[BoundParameter], prototype: Prototype, callee: Callee, place: Place
+    bound: BoundSignature,
+    passed: Sequence[BoundParameter],
+    prototype: Prototype,
+    callee: Callee,
+    location: SourceLocation,
 ) -> None:
     """A kernel's parameters must be those that the signature passes, one by one.
 
@@ -147,7 +151,7 @@ def check_prototype(
             f"the __global__ function `{callee.name}` does not fit the signature",
             table=rows,
             hint="leave the signature out: it is read from the function",
-            context=Context(source=_place(callee, place)),
+            context=Context(source=_location(callee, location)),
         )
 
 

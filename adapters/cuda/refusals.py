@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic
-from tle_raw.adapters.cuda.symbol import Callee, place_of
-from tle_raw.errors import Context, Place, UnsupportedFeatureError
+from tle_raw.adapters.cuda.symbol import Callee, location_of
+from tle_raw.errors import Context, SourceLocation, UnsupportedFeatureError
 from tle_raw.linker.llvm.calls import calls
 from tle_raw.linker.llvm.sites import Sites
 from tle_raw.linker.llvm.text import Module
@@ -66,12 +66,16 @@ def refuse_clusters(callee: Callee) -> None:
             f"the kernel `{callee.name}` asks for clusters of blocks (__cluster_dims__), and each block of its launch "
             f"stands alone",
             hint="leave the attribute out where clusters of one block will do",
-            context=Context(source=place_of(callee.function)),
+            context=Context(source=location_of(callee.function)),
         )
 
 
 def refuse_instructions(
-    module: Module, reached: Collection[str], name: str, place: Place, is_users: Callable[[str], bool]
+    module: Module,
+    reached: Collection[str],
+    name: str,
+    source_location: SourceLocation,
+    is_users: Callable[[str], bool],
 ) -> None:
     """Look through what the kernel reaches.
 
@@ -80,7 +84,7 @@ def refuse_instructions(
     UnsupportedFeatureError : textures, surfaces, grid-wide synchronisation; at the user's line.
     """
     for what, needs, hint, location in _found(module, reached):
-        site = Sites(module, place, is_users).place(location) or place
+        site = Sites(module, source_location, is_users).source_location(location) or source_location
         raise UnsupportedFeatureError(
             f"the kernel `{name}` has {what}, which needs {needs}", hint=hint, context=Context(source=site)
         )

@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tle_raw.adapters.cpp.declarations import Function
+from tle_raw.adapters.cpp.declarations import CppFunction
 from tle_raw.adapters.cpp.tokens import exclusive, tokenize
-from tle_raw.errors import Context, Place, SymbolError
+from tle_raw.errors import Context, SourceLocation, SymbolError
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Callee:
 
     name: str
     arguments: str = ""  # explicit template arguments that the user wrote, such as "float, 4"
-    function: Function | None = None
+    function: CppFunction | None = None
     made_kernel: bool = False  # the compiler says so: a macro hides the word
     has_namesakes: bool = False  # host functions, which often launch the kernel of their name
 
@@ -44,7 +44,7 @@ def split_symbol(symbol: str) -> tuple[str, str]:
     return name.strip(), rest.rsplit(">", 1)[0].strip() if bracket else ""
 
 
-def default_symbol(stub: str, functions: Sequence[Function], text: str) -> str:
+def default_symbol(stub: str, functions: Sequence[CppFunction], text: str) -> str:
     """The stub's name; when the text never says it, the only device function there is (FlagTree's rule)."""
     if any(token.text == stub for token in tokenize(text)):
         return stub
@@ -53,7 +53,7 @@ def default_symbol(stub: str, functions: Sequence[Function], text: str) -> str:
     return names.pop() if len(names) == 1 else stub
 
 
-def choose_function(symbol: str, functions: Sequence[Function]) -> Callee:
+def choose_function(symbol: str, functions: Sequence[CppFunction]) -> Callee:
     """The function that ``symbol`` names.
 
     Raises
@@ -70,25 +70,25 @@ def choose_function(symbol: str, functions: Sequence[Function]) -> Callee:
             f"`{name}` is ambiguous: the source has {len(overloads)} functions of that name",
             log="\n".join(f"{function.file}:{function.line}: {function}" for function in overloads),
             hint="give the one to call a name of its own, or call it from a new function",
-            context=Context(source=place_of(overloads[0])),
+            context=Context(source=location_of(overloads[0])),
         )
     return Callee(name, arguments, _best(named), has_namesakes=len(named) < len(all_named))
 
 
-def _distinct(functions: Iterable[Function]) -> list[Function]:
+def _distinct(functions: Iterable[CppFunction]) -> list[CppFunction]:
     """One function for each parameter list; a forward declaration and its definition are one."""
-    distinct: dict[tuple[object, ...], Function] = {}
+    distinct: dict[tuple[object, ...], CppFunction] = {}
     for function in functions:
         key = (function.types, function.template and len(function.template))
         distinct.setdefault(key, function)
     return list(distinct.values())
 
 
-def _best(functions: Sequence[Function]) -> Function | None:
+def _best(functions: Sequence[CppFunction]) -> CppFunction | None:
     return next((function for function in functions if function.is_definition), functions[0] if functions else None)
 
 
-def missing_function(symbol: str, functions: Sequence[Function], source: Place) -> SymbolError:
+def missing_function(symbol: str, functions: Sequence[CppFunction], source: SourceLocation) -> SymbolError:
     """The error for a function that the compiler does not know."""
     name, _ = split_symbol(symbol)
     known = list(dict.fromkeys(f.qualified for f in functions if f.is_device or f.is_kernel))
@@ -100,6 +100,6 @@ def missing_function(symbol: str, functions: Sequence[Function], source: Place) 
     return SymbolError(f"the source has no function `{name}`", hint=hint, context=Context(source=source))
 
 
-def place_of(function: Function) -> Place:
+def location_of(function: CppFunction) -> SourceLocation:
     """The line of a function's name."""
-    return Place(function.file, function.line, function.column)
+    return SourceLocation(function.file, function.line, function.column)

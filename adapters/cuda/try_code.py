@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from tle_raw.adapters.common.device_llvm.check import check_code
-from tle_raw.errors import Context, Place, TLEError
+from tle_raw.errors import Context, SourceLocation, TLEError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.sites import Sites
@@ -40,7 +40,7 @@ def try_unusual(
     bound: BoundSignature,
     shared: int,
     arch: str,
-    function: Place,
+    function: SourceLocation,
     is_users: Callable[[str], bool],
 ) -> None:
     """Generate code where something unusual stands in it.
@@ -60,7 +60,7 @@ def try_unusual(
     try:
         check_code(tried, called, bound, arch, function)
     except TLEError as error:
-        error.context = Context(source=_place(error, text, found, function, is_users))
+        error.context = Context(source=_location(error, text, found, function, is_users))
         raise
 
 
@@ -84,10 +84,12 @@ def _without_shared(text: str, entry: str, bound: BoundSignature) -> tuple[str, 
     return f"{text}\n{body}", probe
 
 
-def _place(error: TLEError, text: str, found: re.Match[str], function: Place, is_users: Callable[[str], bool]) -> Place:
+def _location(
+    error: TLEError, text: str, found: re.Match[str], function: SourceLocation, is_users: Callable[[str], bool]
+) -> SourceLocation:
     for file, line, column in _LOCATION.findall(error.message):
         if is_users(file):
-            return Place(file, int(line), int(column))
+            return SourceLocation(file, int(line), int(column))
     location = re.search(r"!dbg (!\d+)", text[found.start() : text.find("\n", found.start())])
-    site = Sites(read_module(text), function, is_users).place(location[1]) if location else None
+    site = Sites(read_module(text), function, is_users).source_location(location[1]) if location else None
     return site or function

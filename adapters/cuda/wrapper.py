@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.block_indices import undefine_lines
-from tle_raw.adapters.cpp.declarations import Function
+from tle_raw.adapters.cpp.declarations import CppFunction
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.prototypes import probe_lines
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
 from tle_raw.adapters.cuda.kernel_entry import SYMBOL
-from tle_raw.adapters.cuda.ports import Port, local, ports
+from tle_raw.adapters.cuda.ports import CallArgument, local, ports
 from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
@@ -114,7 +114,9 @@ def _count_arguments(text: str) -> int:
     return commas + 1
 
 
-def _arguments(passed: tuple[Port, ...], function: Function | None, deduced: frozenset[str]) -> Iterator[str]:
+def _arguments(
+    passed: tuple[CallArgument, ...], function: CppFunction | None, deduced: frozenset[str]
+) -> Iterator[str]:
     parameters = function.parameters if function else ()
     for index, port in enumerate(passed):
         parameter = parameters[index] if index < len(parameters) else None

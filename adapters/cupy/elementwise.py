@@ -7,12 +7,12 @@ from typing import Any
 
 from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.cpp.tokens import Token, tokenize
-from tle_raw.adapters.cupy.parameters import INDEX, SIZE, Argument, read_parameters, type_lines
+from tle_raw.adapters.cupy.parameters import INDEX, SIZE, CupyParameter, read_parameters, type_lines
 from tle_raw.adapters.cupy.uses import asks_size, check_raw, is_written_whole, needs_index
-from tle_raw.errors import Place, Row, SignatureError, UnsupportedFeatureError
+from tle_raw.errors import Row, SignatureError, SourceLocation, UnsupportedFeatureError
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.signature import IN, INOUT, Element, Parameter, Pointer, Scalar, Signature
-from tle_raw.fragments.source_text import place_of_text
+from tle_raw.fragments.source_text import location_of_text
 
 SYMBOL = "tle_raw_elementwise"
 INDEXER = "_ind"
@@ -20,7 +20,7 @@ INDEXER = "_ind"
 _KNOWN = ("options",)
 
 
-def elementwise(kernel: Any, types: Mapping[str, Any], place: Place) -> tuple[Signature, str, Any]:
+def elementwise(kernel: Any, types: Mapping[str, Any], location: SourceLocation) -> tuple[Signature, str, Any]:
     """The signature, the text and the compiler's options of an ElementwiseKernel.
 
     The output is the result; it is an argument too where its old elements are read or may stay. An operation that uses
@@ -37,9 +37,9 @@ def elementwise(kernel: Any, types: Mapping[str, Any], place: Place) -> tuple[Si
             raise UnsupportedFeatureError(
                 f"an elementwise fragment has no loop over an array, so `{word}` has no meaning",
                 hint="put it into the operation, or into the preamble",
-            ).at(fragment=name, source=place)
-    given = read_parameters(kernel.in_params, kernel.out_params, types, place)
-    tokens, at = tokenize(operation), place_of_text(operation, place) if operation.strip() else place
+            ).at(fragment=name, source=location)
+    given = read_parameters(kernel.in_params, kernel.out_params, types, location)
+    tokens, at = tokenize(operation), location_of_text(operation, location) if operation.strip() else location
     check_raw(given, tokens, name, at)
     outputs = [a for a in given if a.is_output and not a.is_raw]
     if len(outputs) != 1:
@@ -56,14 +56,14 @@ def elementwise(kernel: Any, types: Mapping[str, Any], place: Place) -> tuple[Si
     for parameter in added:
         if any(p.name == parameter.name for p in parameters):
             raise SignatureError(f"an argument has the name `{parameter.name}`, which the loop's own has").at(
-                fragment=name, source=place
+                fragment=name, source=location
             )
     signature = Signature(name, (*parameters, *added), None if is_passed else Element(out.dtype))
-    text = "\n".join(_text(given, out, is_passed, tokens, str(kernel.preamble), operation, added, place))
+    text = "\n".join(_text(given, out, is_passed, tokens, str(kernel.preamble), operation, added, location))
     return signature, text, dict(kernel.kwargs).get("options", ())
 
 
-def _parameters(given: Sequence[Argument], out: Argument, is_passed: bool) -> Iterator[Parameter]:
+def _parameters(given: Sequence[CupyParameter], out: CupyParameter, is_passed: bool) -> Iterator[Parameter]:
     for argument in given:
         if argument.is_raw:
             yield Parameter(argument.name, Pointer(argument.dtype), INOUT if argument.is_output else IN)
@@ -74,18 +74,18 @@ def _parameters(given: Sequence[Argument], out: Argument, is_passed: bool) -> It
 
 
 def _text(
-    given: Sequence[Argument],
-    out: Argument,
+    given: Sequence[CupyParameter],
+    out: CupyParameter,
     is_passed: bool,
     tokens: Sequence[Token],
     preamble: str,
     operation: str,
     added: Sequence[Parameter],
-    place: Place,
+    location: SourceLocation,
 ) -> Iterator[str]:
     yield from header_lines([preamble, operation])
     yield from type_lines(given)
-    yield at_its_line(preamble, place)
+    yield at_its_line(preamble, location)
     parameters, locals_ = [], []
     for argument in given:
         crossed, (crossing, own) = f"tle_raw_{argument.name}", (argument.crossing, argument.own)
@@ -112,7 +112,7 @@ def _text(
     yield "  " + " ".join(locals_)
     # Inside a function and a loop of their own: the operation may return and continue, and leave its semicolon out.
     yield "  [&]() { for (int tle_raw_once = 0; tle_raw_once < 1; ++tle_raw_once) {"
-    yield at_its_line(operation, place)
+    yield at_its_line(operation, location)
     yield "; } }();"
     value = f"tle::cupy::as<{out.crossing}>({out.name})"
     yield f"  tle_raw_{out.name} = {value};" if is_passed else f"  return {value};"

@@ -21,7 +21,7 @@ _WITH_VALUE = (
     "--compiler-bindir", "-Xlinker", "-arch", "--gpu-architecture", "-code", "--gpu-code", "--diag-suppress",
     "-diag-suppress", "-dopt", "--dopt", "--device-int128", "--builtin-move-forward", "--builtin-initializer-list",
 )  # fmt: skip
-_ALONE = (
+_WITHOUT_VALUE = (
     "-lineinfo", "--generate-line-info", "-G", "--device-debug", "-g", "-ewp", "--extensible-whole-program",
     "--extra-device-vectorization", "-extra-device-vectorization", "-restrict", "--restrict", "-m64", "-jitify",
     "--expt-relaxed-constexpr", "-expt-relaxed-constexpr", "--extended-lambda", "-extended-lambda", "-v", "--verbose",
@@ -73,7 +73,7 @@ def _translated(given: Iterator[str]) -> Iterator[str]:
             yield _LONG[name] + (value if equals else next(given, ""))
         elif option in _WITH_VALUE:
             next(given, "")
-        elif name in _WITH_VALUE or option in _ALONE:
+        elif name in _WITH_VALUE or option in _WITHOUT_VALUE:
             continue
         elif option in ("-D", "-U", "-I", "-isystem", "-include"):
             yield option + next(given, "")

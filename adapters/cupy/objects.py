@@ -92,12 +92,12 @@ def _generated(declaration: Declaration, kind: str) -> Declaration:
             f"{what}= is not for an {kind}: its parameters and its operation say everything",
             hint=f"it takes {', '.join(f'{name}=' for name in own)}",
         )
-    kernel, types, place = declaration.wrapped, given.get("types", {}), declaration.place
+    kernel, types, location = declaration.wrapped, given.get("types", {}), declaration.location
     made: tuple[Signature, str, Any]
     if kind == "ElementwiseKernel":
-        made, symbol = elementwise.elementwise(kernel, types, place), elementwise.SYMBOL
+        made, symbol = elementwise.elementwise(kernel, types, location), elementwise.SYMBOL
     else:
-        made = reduction.reduction(kernel, types, given.get("scalars", ()), given.get("axis"), place)
+        made = reduction.reduction(kernel, types, given.get("scalars", ()), given.get("axis"), location)
         symbol = reduction.SYMBOL
     signature, text, options = made
     kept = {"source": text, "symbol": symbol, "options": tuple(options)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.errors import Place, Row, SignatureError
+from tle_raw.errors import Row, SignatureError, SourceLocation
 from tle_raw.fragments.dtypes import DType, parse_dtype
 
 # Names that CuPy's loops have around an operation.
@@ -14,7 +14,7 @@ INDEX, SIZE = "i", "size"
 
 
 @dataclass(frozen=True)
-class Argument:
+class CupyParameter:
     """One parameter. ``dtype`` is a name, such as "T", where each call binds it; ``is_raw``: it is indexed by hand."""
 
     name: str
@@ -24,7 +24,7 @@ class Argument:
 
     @property
     def crossing(self) -> str:
-        """The C++ type at the border: ours."""
+        """The C++ type at the boundary: ours."""
         return f"TLE_{self.dtype}" if isinstance(self.dtype, str) else self.dtype.cxx
 
     @property
@@ -33,7 +33,9 @@ class Argument:
         return self.dtype if isinstance(self.dtype, str) else f"tle::cupy::type_of<{self.dtype.cxx}>::type"
 
 
-def read_parameters(inputs: Sequence[Any], outputs: Sequence[Any], types: Any, place: Place) -> tuple[Argument, ...]:
+def read_parameters(
+    inputs: Sequence[Any], outputs: Sequence[Any], types: Any, location: SourceLocation
+) -> tuple[CupyParameter, ...]:
     """CuPy's ParameterInfos, inputs first. ``types`` gives dtypes to names that stand for one: ``{"T": "f32"}``.
 
     Raises
@@ -43,20 +45,20 @@ def read_parameters(inputs: Sequence[Any], outputs: Sequence[Any], types: Any, p
     if not isinstance(types, Mapping):
         raise SignatureError("types= gives dtypes to names", table=[Row("types", '{"T": "f32"}', repr(types))])
     given = {str(name): parse_dtype(dtype) for name, dtype in types.items()}
-    found = [_argument(p, False, given, place) for p in inputs]
+    found = [_argument(p, False, given, location) for p in inputs]
     bound = {argument.dtype for argument in found}
     for info in outputs:
-        output = _argument(info, True, given, place)
+        output = _argument(info, True, given, location)
         if isinstance(output.dtype, str) and not output.is_raw and output.dtype not in bound:
             raise SignatureError(
                 f"the type `{output.dtype}` of the result `{output.name}` follows from no argument",
                 hint=f'say it: types={{"{output.dtype}": "f32"}}',
-            ).at(source=place)
+            ).at(source=location)
         found.append(output)
     return tuple(found)
 
 
-def _argument(info: Any, is_output: bool, given: Mapping[str, DType], place: Place) -> Argument:
+def _argument(info: Any, is_output: bool, given: Mapping[str, DType], location: SourceLocation) -> CupyParameter:
     name, kind = str(info.name), str(info.ctype)
     dtype: DType | str = given.get(kind, kind)
     if info.dtype is not None:
@@ -68,11 +70,11 @@ def _argument(info: Any, is_output: bool, given: Mapping[str, DType], place: Pla
                 f"the argument `{name}` is of a type that cannot cross into a region",
                 table=[Row(name, "a number, or a letter for one", written)],
                 hint="complex numbers cross as arrays of their parts, into a RawKernel",
-            ).at(source=place) from None
-    return Argument(name, dtype, bool(info.raw), is_output)
+            ).at(source=location) from None
+    return CupyParameter(name, dtype, bool(info.raw), is_output)
 
 
-def type_lines(arguments: Sequence[Argument]) -> list[str]:
+def type_lines(arguments: Sequence[CupyParameter]) -> list[str]:
     """The names that stand for types, as CuPy declares them: for the whole text."""
     names = dict.fromkeys(a.dtype for a in arguments if isinstance(a.dtype, str))
     return [f"typedef tle::cupy::type_of<TLE_{name}>::type {name};" for name in names]

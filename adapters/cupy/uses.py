@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tle_raw.adapters.cpp.operations import LEAVES, is_declared, is_member
 from tle_raw.adapters.cpp.tokens import Token
-from tle_raw.adapters.cupy.parameters import INDEX, Argument
-from tle_raw.errors import Place, Row, UnsupportedFeatureError
+from tle_raw.adapters.cupy.parameters import INDEX, CupyParameter
+from tle_raw.errors import Row, SourceLocation, UnsupportedFeatureError
 
 
 def is_written_whole(name: str, tokens: Sequence[Token]) -> bool:
@@ -34,7 +34,7 @@ def needs_index(tokens: Sequence[Token]) -> bool:
     return asks and not is_declared(texts, INDEX)
 
 
-def asks_size(tokens: Sequence[Token], indexer: str, name: str, at: Place) -> bool:
+def asks_size(tokens: Sequence[Token], indexer: str, name: str, at: SourceLocation) -> bool:
     """Whether the operation asks for ``indexer.size()``.
 
     Raises
@@ -50,12 +50,12 @@ def asks_size(tokens: Sequence[Token], indexer: str, name: str, at: Place) -> bo
                     f"the operation asks `{indexer}` for more than its size",
                     table=[Row(indexer, f"{indexer}.size()", "".join(t.text for t in tokens[k : k + 3]))],
                     hint="a region has elements in registers or in a tile, and no array around them",
-                ).at(fragment=name, source=Place(at.file, at.line + token.line - 1))
+                ).at(fragment=name, source=SourceLocation(at.file, at.line + token.line - 1))
             asks = True
     return asks
 
 
-def check_raw(arguments: Sequence[Argument], tokens: Sequence[Token], name: str, at: Place) -> None:
+def check_raw(arguments: Sequence[CupyParameter], tokens: Sequence[Token], name: str, at: SourceLocation) -> None:
     """A raw array is a pointer here: it has elements, and neither shape nor strides.
 
     Raises
@@ -71,4 +71,4 @@ def check_raw(arguments: Sequence[Argument], tokens: Sequence[Token], name: str,
                 f"the operation uses more of the raw array `{token.text}` than its elements",
                 table=[Row(token.text, f"{token.text}[a number]", "".join([token.text, *after, "…"]))],
                 hint="a raw array comes as a pointer: pass its sizes as arguments, and compute the index",
-            ).at(fragment=name, source=Place(at.file, at.line + token.line - 1))
+            ).at(fragment=name, source=SourceLocation(at.file, at.line + token.line - 1))

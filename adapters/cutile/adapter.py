@@ -1,4 +1,4 @@
-"""The dialect "cutile": what the hub asks of it."""
+"""The dialect "cutile": what the core asks of it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class CutileAdapter:
     def complete(self, declaration: Declaration) -> Declaration:
         """With the function's name and line; its types are those of each call."""
         function = objects.python_function(declaration.wrapped)
-        return replace(declaration, name=function.__name__, place=objects.object_place(function))
+        return replace(declaration, name=function.__name__, location=objects.object_location(function))
 
     def read(self, declaration: Declaration) -> Source:
         """Read a declaration.
@@ -89,7 +89,9 @@ class CutileAdapter:
         reading = Reading(declaration, function, is_kernel, read_parameters(function, options), options)
         text = reachable_source(function)
         settings = (*options.settings, ("kernel", str(is_kernel)))
-        return Source(self.name, declaration.name, function.__name__, text, declaration.place, settings, data=reading)
+        return Source(
+            self.name, declaration.name, function.__name__, text, declaration.location, settings, data=reading
+        )
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The function is an object of this process: its text is in the key, and no file is read."""
@@ -125,7 +127,7 @@ class CutileAdapter:
         typed = type_function(reading.function, call.types)
         note_dropped_hints(typed.block)
         note_kernel_hints(reading.declaration.wrapped)
-        return trace_region(typed, call.flat, call.multiples, call.given, reading.options, source.place, semantic)
+        return trace_region(typed, call.flat, call.multiples, call.given, reading.options, source.location, semantic)
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
         """Nothing can be compiled by itself here: raises DialectError."""

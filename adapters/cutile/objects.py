@@ -9,8 +9,8 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-from tle_raw.errors import FragmentSourceError, Place
-from tle_raw.fragments.source_text import place_of_function
+from tle_raw.errors import FragmentSourceError, SourceLocation
+from tle_raw.fragments.source_text import location_of_function
 
 
 def is_kernel(candidate: object) -> bool:
@@ -42,6 +42,6 @@ def python_function(candidate: Any) -> FunctionType:
     return function
 
 
-def object_place(candidate: Any) -> Place:
+def object_location(candidate: Any) -> SourceLocation:
     """The line of the function's ``def``."""
-    return place_of_function(python_function(candidate))
+    return location_of_function(python_function(candidate))

@@ -20,16 +20,16 @@ class Options:
 
     ``dtypes`` names the parameters whose elements are of a dtype that Triton does not have, ``lists`` those that are
     lists of arrays: a tuple of arrays whose index may be known at run time only. ``alias`` holds groups of parameters
-    that are arrays which may overlap. ``alone`` is the caller's promise that the Triton code around a region touches
-    none of the memory that the region does, and ``multiples`` the one that the sizes of an array are multiples of these
-    numbers: a tile whose size divides them lies inside the array as a whole, or outside.
+    that are arrays which may overlap. ``unordered`` (``alone=``) is the caller's promise that the Triton code around a
+    region touches none of the memory that the region does, and ``multiples`` the one that the sizes of an array are
+    multiples of these numbers: a tile whose size divides them lies inside the array as a whole, or outside.
     """
 
     grid: Mapping[int, int | str | tuple[str, str]] = field(default_factory=dict)
     dtypes: Mapping[str, str] = field(default_factory=dict)
     lists: tuple[str, ...] = ()
     alias: tuple[tuple[str, ...], ...] = ()
-    alone: bool = False
+    unordered: bool = False
     multiples: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
@@ -37,7 +37,7 @@ class Options:
         """What can change the code, sorted."""
         return (
             ("alias", str(self.alias)),
-            ("alone", str(self.alone)),
+            ("alone", str(self.unordered)),
             ("dtypes", str(sorted(self.dtypes.items()))),
             ("grid", str(sorted(self.grid.items()))),
             ("lists", ",".join(self.lists)),
@@ -61,7 +61,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
     DialectError : an unknown option, or a value of another kind.
     """
     options = known_options("cutile", given, NAMES, {})
-    grid, dtypes, alone = options.get("grid", {}), options.get("dtypes", {}), options.get("alone", False)
+    grid, dtypes, unordered = options.get("grid", {}), options.get("dtypes", {}), options.get("alone", False)
     if not isinstance(grid, Mapping) or not all(_is_axis(k) and _is_place(v) for k, v in grid.items()):
         raise wrong_type("grid", "{0: 1, 1: 'row', 2: ('row', 'rows')}: for an axis of ct.bid its place", grid)
     if not isinstance(dtypes, Mapping) or not all(isinstance(k, str) for k in dtypes):
@@ -76,15 +76,15 @@ def read_options(given: Mapping[str, Any]) -> Options:
     alias = options.get("alias", ())
     if isinstance(alias, str) or not all(_is_group(group) for group in alias):
         raise wrong_type("alias", "[('x', 'y')]: groups of parameters", alias)
-    if not isinstance(alone, bool):
-        raise wrong_type("alone", "True or False", alone)
+    if not isinstance(unordered, bool):
+        raise wrong_type("alone", "True or False", unordered)
     multiples = options.get("multiples", {})
     if not isinstance(multiples, Mapping) or not all(
         isinstance(k, str) and _are_sizes(v) for k, v in multiples.items()
     ):
         raise wrong_type("multiples", "{'x': (128, 64)}: for a parameter what its sizes are multiples of", multiples)
     multiples = {name: tuple(sizes) for name, sizes in multiples.items()}
-    found = Options(dict(grid), dtypes, tuple(lists), tuple(map(tuple, alias)), alone, multiples)
+    found = Options(dict(grid), dtypes, tuple(lists), tuple(map(tuple, alias)), unordered, multiples)
     twice = [n for n in found.given_names if found.given_names.count(n) > 1]
     if twice:
         raise DialectError(f"grid= uses the name {twice[0]!r} twice")

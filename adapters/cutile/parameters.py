@@ -9,8 +9,8 @@ from types import FunctionType
 from typing import Any
 
 from tle_raw.adapters.cutile.installed import load_cutile
+from tle_raw.adapters.cutile.locations import refused
 from tle_raw.adapters.cutile.options import Options
-from tle_raw.adapters.cutile.places import refused
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, SignatureError
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from tle_raw.adapters.cutile.argument_types import ArgumentType, ArrayListType, ArrayType, ConstantType, TupleType
 from tle_raw.adapters.cutile.installed import load_cutile
 from tle_raw.adapters.cutile.ir_types import Block, Variable
-from tle_raw.adapters.cutile.places import refused
+from tle_raw.adapters.cutile.locations import refused
 from tle_raw.errors import TLEError
 
 END = "end_of_fragment"

@@ -83,11 +83,11 @@ class WholeKernel:
             raise ArgumentCountError(
                 f"`{self._source.name}` takes {len(parameters)} arguments, got {len(arguments)}",
                 hint=f"they are {', '.join(p.name for p in parameters)}",
-            ).at(fragment=self._source.name, source=self._source.place)
+            ).at(fragment=self._source.name, source=self._source.location)
         return [_form(p.name, p.annotation, a) for p, a in zip(parameters, arguments)]
 
     def _make(self, forms: Sequence[Form], alias: tuple[tuple[str, str], ...], multiples: Multiples) -> Any:
-        """Nothing stands around the region: no barriers are due at its border."""
+        """Nothing stands around the region: no barriers are due at its boundary."""
         leaves = [leaf for form in forms for leaf in form.leaves]
         lists = tuple(leaf.path for leaf in leaves if leaf.kind == "list")
         dtypes = {leaf.path: leaf.dtype for leaf in leaves if leaf.dtype}
@@ -97,7 +97,7 @@ class WholeKernel:
             dtypes={**self._declaration.options.get("dtypes", {}), **dtypes},
             lists=lists,
             alias=alias,
-            alone=True,
+            unordered=True,
             multiples=dict(multiples),
         )
         parameters = [f"{f.name}: tl.constexpr" if f.kind == "constant" else f.name for f in leaves]
@@ -130,7 +130,7 @@ def make_whole_kernel(adapter: Adapter, declaration: Declaration, source: Source
     if not reading.is_kernel:
         raise DialectError(
             f"`{source.name}` is a function: it has no grid of its own", hint="decorate it with @ct.kernel"
-        ).at(fragment=source.name, source=source.place)
+        ).at(fragment=source.name, source=source.location)
     if reading.options.given_names:
         hint = "declare the kernel once more without grid=, and take as_kernel() of that"
         raise without_caller(source, "block ids", hint)

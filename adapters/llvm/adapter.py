@@ -12,11 +12,11 @@ from tle_raw.adapters.common.device_llvm.lines import read
 from tle_raw.adapters.common.device_llvm.prototype import prototype_text
 from tle_raw.adapters.llvm.bitcode import disassemble, is_bitcode
 from tle_raw.adapters.llvm.options import Options, read_options
-from tle_raw.errors import CompilationFailed, FragmentSourceError, Place
+from tle_raw.errors import CompilationFailed, FragmentSourceError, SourceLocation
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
-from tle_raw.fragments.source_text import place_of_text, read_bytes
+from tle_raw.fragments.source_text import location_of_text, read_bytes
 from tle_raw.linker.llvm.text import UnreadableIRError
 from tle_raw.linker.tools.clang import find_clang
 from tle_raw.target import Target
@@ -39,15 +39,15 @@ class LlvmAdapter:
         """
         options = read_options(declaration.options, declaration.folder)
         if options.file:
-            text, place = _read_file(options.file)
+            text, location = _read_file(options.file)
         else:
             text = options.source or ""
-            place = place_of_text(text, declaration.place)
+            location = location_of_text(text, declaration.location)
         if not text.strip():
             raise FragmentSourceError("the source is empty")
         symbol = options.symbol or _default_symbol(declaration.name, text)
         settings = (("file", str(options.file or "")), ("symbol", options.symbol or ""))
-        return Source(self.name, declaration.name, symbol, text, place, settings, data=options)
+        return Source(self.name, declaration.name, symbol, text, location, settings, data=options)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The source file; LLVM IR includes nothing."""
@@ -68,7 +68,7 @@ class LlvmAdapter:
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
         """Check, and add the entry: see ``device.compile_device_ir``."""
         start = time.perf_counter()
-        ir = DeviceIR(source.text, source.symbol, source.place, self.compiler_identity(), 0.0, self.files(source))
+        ir = DeviceIR(source.text, source.symbol, source.location, self.compiler_identity(), 0.0, self.files(source))
         output = compile_device_ir(ir, source.name, bound, target)
         return CompilerOutput(**{**vars(output), "seconds": time.perf_counter() - start})
 
@@ -77,12 +77,12 @@ class LlvmAdapter:
         return prototype_text(source.symbol if source else signature.name, signature)
 
 
-def _read_file(path: Path) -> tuple[str, Place]:
+def _read_file(path: Path) -> tuple[str, SourceLocation]:
     data = read_bytes(path, SUFFIXES, "LLVM IR")
     if is_bitcode(data):
-        return disassemble(data), Place(str(path), 0)
+        return disassemble(data), SourceLocation(str(path), 0)
     try:
-        return data.decode("utf-8-sig"), Place(str(path), 1)
+        return data.decode("utf-8-sig"), SourceLocation(str(path), 1)
     except UnicodeDecodeError:
         raise FragmentSourceError(
             f"the source file {path} is neither text nor LLVM bitcode", hint="compile it with clang -S -emit-llvm"
@@ -92,7 +92,7 @@ def _read_file(path: Path) -> tuple[str, Place]:
 def _default_symbol(stub: str, text: str) -> str:
     """A text that cannot be read is reported when it is compiled, with its line."""
     try:
-        return default_symbol(stub, read(text, Place("", 0)))
+        return default_symbol(stub, read(text, SourceLocation("", 0)))
     except (CompilationFailed, UnreadableIRError):
         return stub
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tle_raw.adapters.common.device_llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.mlir.check_types import check_types, lowered_names
 from tle_raw.adapters.mlir.describe import describe
-from tle_raw.adapters.mlir.functions import Function, functions
+from tle_raw.adapters.mlir.functions import MlirFunction, functions
 from tle_raw.adapters.mlir.infer_signature import infer_signature
 from tle_raw.adapters.mlir.lower import lower
 from tle_raw.adapters.mlir.options import Options, read_options
@@ -17,11 +17,11 @@ from tle_raw.adapters.mlir.read_module import BYTECODE, ModuleText, is_module, r
 from tle_raw.adapters.mlir.reshape_block import reshape_block
 from tle_raw.adapters.mlir.routes import identity
 from tle_raw.adapters.mlir.symbols import choose_function, default_symbol
-from tle_raw.errors import DialectError, FragmentSourceError, Place, TLEError
+from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, TLEError
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Description, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
-from tle_raw.fragments.source_text import is_path, place_of_text, read_bytes
+from tle_raw.fragments.source_text import is_path, location_of_text, read_bytes
 from tle_raw.knobs import knobs
 from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
@@ -56,15 +56,15 @@ class MlirAdapter:
             from tle_raw.adapters.mlir.edsl import read_function  # a third of the adapter, for code in Python only
 
             return read_function(declaration)
-        found, place = _read(options, declaration.place)
+        found, location = _read(options, declaration.location)
         if not found.text.strip():
             raise FragmentSourceError("the source is empty")
         name = declaration.name or (declaration.signature.name if declaration.signature else "")
         symbol = options.symbol or default_symbol(name, functions(found.text))
         data = ModuleSource(options, found.producer)
         # The code tells its lines: a failed assertion, a debugger, a profiler.
-        settings = dict(options.settings(), line_info=str(knobs.line_info), place=f"{place.file}:{place.line}")
-        return Source(self.name, name or symbol, symbol, found.text, place, tuple(sorted(settings.items())), data)
+        settings = dict(options.settings(), line_info=str(knobs.line_info), place=f"{location.file}:{location.line}")
+        return Source(self.name, name or symbol, symbol, found.text, location, tuple(sorted(settings.items())), data)
 
     def takes(self, source: object, named: bool) -> bool:
         """Whether ``fragment(source)`` is MLIR: a module of any binding, bytecode, or text with MLIR functions."""
@@ -154,13 +154,13 @@ def _is_written_in_python(declaration: Declaration, options: Options) -> bool:
     return written
 
 
-def _read(options: Options, declared: Place) -> tuple[ModuleText, Place]:
+def _read(options: Options, declared: SourceLocation) -> tuple[ModuleText, SourceLocation]:
     if options.file:
-        return read_module(read_bytes(options.file, SUFFIXES, "MLIR")), Place(str(options.file), 1)
+        return read_module(read_bytes(options.file, SUFFIXES, "MLIR")), SourceLocation(str(options.file), 1)
     if options.source is not None:
         found = read_module(options.source)
-        place = place_of_text(found.text, declared) if isinstance(options.source, str) else _printed(found)
-        return found, place
+        location = location_of_text(found.text, declared) if isinstance(options.source, str) else _printed(found)
+        return found, location
     if options.module is None:
         raise DialectError(
             "the mlir dialect takes file=, source= or module=, or a function with a body",
@@ -170,42 +170,42 @@ def _read(options: Options, declared: Place) -> tuple[ModuleText, Place]:
     return found, _printed(found)
 
 
-def _printed(found: ModuleText) -> Place:
+def _printed(found: ModuleText) -> SourceLocation:
     """Lines of a module that stands in no file are counted in its printed text."""
-    return Place(f"<module of {found.producer or 'bytecode'}>", 1)
+    return SourceLocation(f"<module of {found.producer or 'bytecode'}>", 1)
 
 
-def _function(source: Source) -> Function:
-    return choose_function(source.symbol, functions(source.text), source.place, source.text)
+def _function(source: Source) -> MlirFunction:
+    return choose_function(source.symbol, functions(source.text), source.location, source.text)
 
 
-def _line(source: Source, line: int, column: int = 0) -> Place:
+def _line(source: Source, line: int, column: int = 0) -> SourceLocation:
     """A line of the source's text where the user has it."""
     lines = source.text.splitlines()
     shown = lines[line - 1] if 0 < line <= len(lines) else ""
-    return Place(source.place.file, source.place.line + line - 1, column, shown.replace("\t", " "))
+    return SourceLocation(source.location.file, source.location.line + line - 1, column, shown.replace("\t", " "))
 
 
 def _compile_module(
     source: Source, module: ModuleSource, bound: BoundSignature, target: Target, wanted: DeviceCodeWanted
 ) -> CompilerOutput:
     function = _function(source)
-    place = _line(source, function.line)
-    check_types(function, bound, place)
+    location = _line(source, function.line)
+    check_types(function, bound, location)
     try:
         lowered = lower(
             source.text,
             function.path,
             arch=wanted.arch,
             route=module.options.route,
-            place=_line_info(source, wanted),
+            location=_line_info(source, wanted),
         )
     except TLEError as error:
         raise _at_users_line(error, source, module.producer) from None
     ir = DeviceIR(
         reshape_block(lowered.llvm_ir, module.options.block),
         function.name,
-        place,
+        location,
         lowered.compiler,
         lowered.seconds,
         (module.options.file,) if module.options.file else (),
@@ -221,26 +221,26 @@ def _compile_python(source: Source, bound: BoundSignature, target: Target, wante
 
     built = build(source, bound, target, source.data.route)
     lowered = lower(
-        built.text, built.symbol, arch=wanted.arch, trusted=True, route=built.route, place=_line_info(source, wanted)
+        built.text, built.symbol, arch=wanted.arch, trusted=True, route=built.route, location=_line_info(source, wanted)
     )
     block = source.data.block
     text = reshape_block(lowered.llvm_ir, block)
-    ir = DeviceIR(text, built.symbol, source.place, lowered.compiler, lowered.seconds, is_valid=True)
+    ir = DeviceIR(text, built.symbol, source.location, lowered.compiler, lowered.seconds, is_valid=True)
     # A constant is a number in the Python code: its function never takes it.
     passed = replace(bound, parameters=bound.crossing)
     return replace(compile_device_ir(ir, source.name, passed, target), route=lowered.route, block=block)
 
 
-def _line_info(source: Source, wanted: DeviceCodeWanted) -> Place | None:
+def _line_info(source: Source, wanted: DeviceCodeWanted) -> SourceLocation | None:
     """Emulated code tells its lines, whatever the knob says."""
-    return source.place if dict(source.settings).get("line_info") != "False" or wanted.is_emulated else None
+    return source.location if dict(source.settings).get("line_info") != "False" or wanted.is_emulated else None
 
 
 def _at_users_line(error: TLEError, source: Source, producer: str) -> TLEError:
     found = error.context.source
     if found is None or not found.file:
-        place = _line(source, found.line, found.column) if found is not None else source.place
-        error.context = replace(error.context, source=place)
+        location = _line(source, found.line, found.column) if found is not None else source.location
+        error.context = replace(error.context, source=location)
     if producer and not error.hint:
         error.hint = f"the module was printed by {producer}; {identity()} reads it"
     return error

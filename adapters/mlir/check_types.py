@@ -6,8 +6,8 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from tle_raw.adapters.mlir.functions import Function
-from tle_raw.errors import Context, Place, Row, SignatureMismatchError
+from tle_raw.adapters.mlir.functions import MlirFunction
+from tle_raw.errors import Context, Row, SignatureMismatchError, SourceLocation
 from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.mlir_types import element_type
@@ -18,7 +18,7 @@ _TILES = ("!llvm.ptr<3>", "!llvm.ptr", "i32")
 _MEMREF = re.compile(r"memref<((?:(?:\?|\d+)\s*x\s*)*)([\w!.]+)\s*(?:,\s*(.*))?>$", re.DOTALL)
 
 
-def check_types(function: Function, bound: BoundSignature, place: Place) -> None:
+def check_types(function: MlirFunction, bound: BoundSignature, location: SourceLocation) -> None:
     """Every parameter of the function must take what is passed.
 
     Raises
@@ -32,11 +32,11 @@ def check_types(function: Function, bound: BoundSignature, place: Place) -> None
             f"the function `{function.name}` does not fit the signature",
             table=table,
             hint=_hint(table),
-            context=Context(source=place),
+            context=Context(source=location),
         )
 
 
-def lowered_names(function: Function) -> tuple[str, ...]:
+def lowered_names(function: MlirFunction) -> tuple[str, ...]:
     """The author's name of each parameter as lowered: a memref becomes two pointers, an offset, sizes and strides."""
     return tuple(part for name, type_ in zip(function.names, function.parameters) for part in [name] * _lowered(type_))
 
@@ -58,7 +58,7 @@ def _forms(bound: BoundSignature) -> Iterator[Sequence[BoundParameter]]:
         ]
 
 
-def _rows(function: Function, passed: list[BoundParameter], bound: BoundSignature) -> list[Row]:
+def _rows(function: MlirFunction, passed: list[BoundParameter], bound: BoundSignature) -> list[Row]:
     rows = []
     for index, (parameter, written) in enumerate(itertools.zip_longest(passed, function.parameters)):
         if parameter is None:
@@ -70,7 +70,7 @@ def _rows(function: Function, passed: list[BoundParameter], bound: BoundSignatur
     return [*rows, _result_row(function, bound)]
 
 
-def _result_row(function: Function, bound: BoundSignature) -> Row:
+def _result_row(function: MlirFunction, bound: BoundSignature) -> Row:
     got = ", ".join(function.results) or NOTHING
     updated = [p.dtype for p in bound.parameters if p.kind == ELEMENT and p.effect != "In" and p.dtype]
     allowed = [NOTHING] if bound.result is None else []

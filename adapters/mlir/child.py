@@ -8,7 +8,7 @@ from typing import Any
 
 import tle_raw.errors as errors
 from tle_raw.adapters.mlir.diagnostics import explain
-from tle_raw.errors import CompilationFailed, Context, Place, Row, TLEError
+from tle_raw.errors import CompilationFailed, Context, Row, SourceLocation, TLEError
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.child_process import CHILD_STACK, Limits, default_memory, python_child, run_child
 from tle_raw.linker.processes.temporary_folder import temporary_folder
@@ -16,10 +16,10 @@ from tle_raw.linker.processes.temporary_folder import temporary_folder
 WORKER = Path(__file__).with_name("worker.py")
 
 
-def lower_in_child(text: str, arch: str, route: str | None, place: Place | None = None) -> tuple[str, str]:
+def lower_in_child(text: str, arch: str, route: str | None, location: SourceLocation | None = None) -> tuple[str, str]:
     """As ``routes.lower_here``; whatever goes wrong is an error of this package with MLIR's diagnostics."""
     request: dict[str, Any] = {"task": "lower", "text": text, "arch": arch, "route": route}
-    request["place"] = [place.file, place.line] if place else None
+    request["place"] = [location.file, location.line] if location else None
     answer = ask(request, text)
     return answer["llvm_ir"], answer["route"]
 
@@ -53,5 +53,5 @@ def _error(found: dict[str, Any], log: str, text: str) -> TLEError:
         return explain(found["message"], f"{found['log']}\n{log}", text, found["hint"])
     kind: type[TLEError] = getattr(errors, found["kind"])
     table = [Row(*row) for row in found["table"]]
-    context = Context(source=Place("", *found["place"])) if found["place"] else Context()
+    context = Context(source=SourceLocation("", *found["place"])) if found["place"] else Context()
     return kind(found["message"], table=table, hint=found["hint"], log=found["log"], context=context)

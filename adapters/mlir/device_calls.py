@@ -24,7 +24,7 @@ _LEFT = frozenset(("cf.br", "cf.cond_br", "cf.switch"))
 
 
 @dataclass
-class Operation:
+class GenericOperation:
     """One line of generic text."""
 
     name: str
@@ -126,11 +126,11 @@ def _lowered(line: str, writer: _Writer) -> Iterator[str]:
         yield match["indent"] + written + ("" if opens else match["location"] or "")
 
 
-def _operation(match: re.Match[str]) -> Operation:
+def _operation(match: re.Match[str]) -> GenericOperation:
     results = match["results"] or ""
     name, _, count = results.partition(":")
     names = tuple(f"{name}#{i}" for i in range(int(count))) if count else (name,) if name else ()
-    return Operation(
+    return GenericOperation(
         match["name"],
         names,
         tuple(re.findall(r"%[\w#]+", match["operands"])),
@@ -161,7 +161,7 @@ def _unknown(name: str) -> UnsupportedFeatureError:
 # --- math -------------------------------------------------------------------------------------------------------
 
 
-def _math(operation: Operation, writer: _Writer) -> Iterator[str]:
+def _math(operation: GenericOperation, writer: _Writer) -> Iterator[str]:
     name = operation.name.removeprefix("math.")
     type_ = operation.types[0]
     vector = re.fullmatch(r"vector<(\d+)x(\w+)>", type_)
@@ -187,7 +187,7 @@ def _math(operation: Operation, writer: _Writer) -> Iterator[str]:
         raise _unknown(f"{operation.name} : {type_}")
 
 
-def _libdevice(operation: Operation, writer: _Writer, base: str, type_: str) -> Iterator[str]:
+def _libdevice(operation: GenericOperation, writer: _Writer, base: str, type_: str) -> Iterator[str]:
     wide = "f32" if type_ in _HALF else type_
     callee = function_name(base, wide, operation.fastmath)
     if wide == type_:
@@ -198,30 +198,32 @@ def _libdevice(operation: Operation, writer: _Writer, base: str, type_: str) -> 
         operands.append(writer.name())
         yield f"{operands[-1]} = llvm.fpext {operand} : {type_} to {wide}"
     result = writer.name()
-    wider = Operation(operation.name, (result,), tuple(operands), "", (), ())
+    wider = GenericOperation(operation.name, (result,), tuple(operands), "", (), ())
     yield from _call(wider, writer, callee, (wide,) * len(operands), wide)
     yield f"{operation.results[0]} = llvm.fptrunc {result} : {wide} to {type_}"
 
 
-def _call(operation: Operation, writer: _Writer, callee: str, types: tuple[str, ...], result: str) -> Iterator[str]:
+def _call(
+    operation: GenericOperation, writer: _Writer, callee: str, types: tuple[str, ...], result: str
+) -> Iterator[str]:
     listed = ", ".join(types)
     writer.declare(callee, f"llvm.func @{callee}({listed}) -> {result}")
     yield f"{operation.results[0]} = llvm.call @{callee}({', '.join(operation.operands)}) : ({listed}) -> {result}"
 
 
-def _test(operation: Operation, writer: _Writer, base: str, type_: str) -> Iterator[str]:
+def _test(operation: GenericOperation, writer: _Writer, base: str, type_: str) -> Iterator[str]:
     """libdevice gives an int; its names for isfinite are not regular."""
     names = {"isnan": ("__nv_isnanf", "__nv_isnand"), "isinf": ("__nv_isinff", "__nv_isinfd")}
     callee = names.get(base, ("__nv_finitef", "__nv_isfinited"))[type_ == "f64"]
     result = writer.name()
-    integer = Operation(operation.name, (result,), operation.operands, "", (), ())
+    integer = GenericOperation(operation.name, (result,), operation.operands, "", (), ())
     yield from _call(integer, writer, callee, (type_,), "i32")
     zero, line = writer.constant(0)
     yield line
     yield f'{operation.results[0]} = llvm.icmp "ne" {result}, {zero} : i32'
 
 
-def _each_lane(operation: Operation, writer: _Writer, lanes: int) -> Iterator[str]:
+def _each_lane(operation: GenericOperation, writer: _Writer, lanes: int) -> Iterator[str]:
     def element(type_: str) -> str:
         return re.sub(r"vector<\d+x(\w+)>", r"\1", type_)
 
@@ -237,7 +239,9 @@ def _each_lane(operation: Operation, writer: _Writer, lanes: int) -> Iterator[st
             yield f"{operands[-1]} = llvm.extractelement {operand}[{place} : i64] : {type_}"
         value = writer.name()
         types = tuple(map(element, operation.types))
-        one = Operation(operation.name, (value,), tuple(operands), operation.properties, types, (element(result_type),))
+        one = GenericOperation(
+            operation.name, (value,), tuple(operands), operation.properties, types, (element(result_type),)
+        )
         yield from _math(one, writer)
         previous, result = result, operation.results[0] if lane == lanes - 1 else writer.name()
         yield f"{result} = llvm.insertelement {value}, {previous}[{place} : i64] : {result_type}"
@@ -246,8 +250,8 @@ def _each_lane(operation: Operation, writer: _Writer, lanes: int) -> Iterator[st
 # --- gpu --------------------------------------------------------------------------------------------------------
 
 
-def _register(register: str) -> Callable[[Operation, _Writer], Iterator[str]]:
-    def write(operation: Operation, writer: _Writer) -> Iterator[str]:
+def _register(register: str) -> Callable[[GenericOperation, _Writer], Iterator[str]]:
+    def write(operation: GenericOperation, writer: _Writer) -> Iterator[str]:
         name = writer.name()
         dimension = re.search(r"#gpu<dim (\w)>", operation.properties)
         suffix = f".{dimension[1]}" if dimension else ""
@@ -257,11 +261,11 @@ def _register(register: str) -> Callable[[Operation, _Writer], Iterator[str]]:
     return write
 
 
-def _barrier(operation: Operation, writer: _Writer) -> Iterator[str]:
+def _barrier(operation: GenericOperation, writer: _Writer) -> Iterator[str]:
     yield "nvvm.barrier"
 
 
-def _shuffle(operation: Operation, writer: _Writer) -> Iterator[str]:
+def _shuffle(operation: GenericOperation, writer: _Writer) -> Iterator[str]:
     """As CUDA's: the mask holds the first ``width`` lanes; a lane without a partner keeps its value, not valid."""
     type_ = operation.types[0]
     mode = re.search(r"#gpu<shuffle_mode (\w+)>", operation.properties)
@@ -294,7 +298,7 @@ def _shuffle(operation: Operation, writer: _Writer) -> Iterator[str]:
     yield "}"
 
 
-def _printf(operation: Operation, writer: _Writer) -> Iterator[str]:
+def _printf(operation: GenericOperation, writer: _Writer) -> Iterator[str]:
     """``vprintf`` takes a struct of the values, floats widened as C does."""
     match = re.search(r'format = "((?:[^"\\]|\\.)*)"', operation.properties)
     if match is None:
@@ -329,7 +333,7 @@ def _printf(operation: Operation, writer: _Writer) -> Iterator[str]:
     yield f"{writer.name()} = llvm.call @vprintf({address}, {packed}) : (!llvm.ptr, !llvm.ptr) -> i32"
 
 
-def _assert(operation: Operation, writer: _Writer) -> Iterator[str]:
+def _assert(operation: GenericOperation, writer: _Writer) -> Iterator[str]:
     match = re.search(r'msg = "((?:[^"\\]|\\.)*)"', operation.properties)
     (true, true_line), failed = writer.constant(1, "i1"), writer.name()
     yield true_line
@@ -348,7 +352,7 @@ def _assert(operation: Operation, writer: _Writer) -> Iterator[str]:
     yield "}"
 
 
-def _line(operation: Operation, writer: _Writer) -> tuple[str, str]:
+def _line(operation: GenericOperation, writer: _Writer) -> tuple[str, str]:
     """File and line of an operation's location."""
     alias = re.search(r"#loc\d*", operation.location)
     text = writer.places.get(alias[0], "") if alias else operation.location
@@ -356,14 +360,14 @@ def _line(operation: Operation, writer: _Writer) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("(unknown)", "0")
 
 
-_GPU: dict[str, Callable[[Operation, _Writer], Iterator[str]]] = {
+_GPU: dict[str, Callable[[GenericOperation, _Writer], Iterator[str]]] = {
     **{name: _register(register) for name, register in _DIMENSIONS.items()},
     "lane_id": _register("laneid"),
     "barrier": _barrier,
     "shuffle": _shuffle,
     "printf": _printf,
 }
-_CF: dict[str, Callable[[Operation, _Writer], Iterator[str]]] = {"assert": _assert}
+_CF: dict[str, Callable[[GenericOperation, _Writer], Iterator[str]]] = {"assert": _assert}
 SUPPORTED = frozenset(
     f"{dialect}.{name}"
     for dialect, names in (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tle_raw.errors import CompilationFailed, Context, Place
+from tle_raw.errors import CompilationFailed, Context, SourceLocation
 
 LOG_LINES = 30
 _DIAGNOSTIC = re.compile(
@@ -42,7 +42,7 @@ def explain(message: str, log: str, text: str, hint: str = "") -> CompilationFai
     if error is None:
         return CompilationFailed(message, log="\n".join(lines[-LOG_LINES:]), hint=hint)
     shown = [f"{d.severity}: {d.text}" for d in found if d is not error][:LOG_LINES]
-    context = Context(source=_place(error, text))
+    context = Context(source=_location(error, text))
     return CompilationFailed(f"{message}: {error.text}", log="\n".join(shown), hint=hint, context=context)
 
 
@@ -52,8 +52,8 @@ def _is_noise(line: str) -> bool:
     )
 
 
-def _place(error: Diagnostic, text: str) -> Place | None:
+def _location(error: Diagnostic, text: str) -> SourceLocation | None:
     lines = text.splitlines()
     if not 0 < error.line <= len(lines):
         return None
-    return Place("", error.line, error.column, lines[error.line - 1])
+    return SourceLocation("", error.line, error.column, lines[error.line - 1])

@@ -13,7 +13,7 @@ MODULES = frozenset(("builtin.module", "module", "gpu.module"))
 
 
 @dataclass(frozen=True)
-class Function:
+class MlirFunction:
     """One function. ``modules`` names what it stands in, outermost first; ``start`` to ``end`` is its text."""
 
     container: str
@@ -43,7 +43,7 @@ class Function:
         return f"{self.container} @{self.name}{self.type}"
 
 
-def functions(text: str) -> tuple[Function, ...]:
+def functions(text: str) -> tuple[MlirFunction, ...]:
     """All functions, nested modules' too, in the order of the text."""
     tokens = tokenize(text)
     aliases = dict(_aliases(text, tokens))
@@ -155,7 +155,7 @@ def _modules(found: Sequence[Scope], position: int) -> tuple[str, ...]:
 # --- custom form ------------------------------------------------------------------------------------------------
 
 
-def _custom(text: str, tokens: Sequence[Token], index: int, modules: tuple[str, ...]) -> Function | None:
+def _custom(text: str, tokens: Sequence[Token], index: int, modules: tuple[str, ...]) -> MlirFunction | None:
     """``func.func private @f(%x: f32) -> f32 attributes {…} {``; the words before the name may be many."""
     at = index + 1
     while at < len(tokens) and tokens[at].kind == "word":
@@ -168,7 +168,7 @@ def _custom(text: str, tokens: Sequence[Token], index: int, modules: tuple[str, 
     results, after = _results(text, tokens, close + 1)
     rest, body = _rest(tokens, after)
     last = closing(tokens, after + len(rest)) if body else after + len(rest) - 1
-    return Function(
+    return MlirFunction(
         tokens[index].text,
         unquoted(tokens[at].text),
         tuple(type_ for _, type_ in parameters),
@@ -233,7 +233,7 @@ def _rest(tokens: Sequence[Token], index: int) -> tuple[Sequence[Token], bool]:
 # --- generic form -----------------------------------------------------------------------------------------------
 
 
-def _generic(text: str, tokens: Sequence[Token], index: int, modules: tuple[str, ...]) -> Function | None:
+def _generic(text: str, tokens: Sequence[Token], index: int, modules: tuple[str, ...]) -> MlirFunction | None:
     """``"func.func"() <{function_type = …, sym_name = "f"}> ({…}) : () -> ()``; older text has the braces last."""
     end = _operation_end(tokens, index)
     attributes = _attributes(tokens, index, end)
@@ -241,7 +241,7 @@ def _generic(text: str, tokens: Sequence[Token], index: int, modules: tuple[str,
         return None
     parameters, results = _function_type(text, attributes["function_type"])
     linkage = spelling(text, attributes.get("linkage", ()))
-    return Function(
+    return MlirFunction(
         tokens[index].text[1:-1],
         unquoted(_string(attributes["sym_name"])),
         parameters,
@@ -332,7 +332,7 @@ def _has_body(tokens: Sequence[Token], index: int, end: int) -> bool:
     return False
 
 
-def _without_aliases(function: Function, aliases: dict[str, str]) -> Function:
+def _without_aliases(function: MlirFunction, aliases: dict[str, str]) -> MlirFunction:
     if not aliases:
         return function
 
@@ -342,4 +342,4 @@ def _without_aliases(function: Function, aliases: dict[str, str]) -> Function:
     values = {**vars(function)}
     values["parameters"] = tuple(map(plain, function.parameters))
     values["results"] = tuple(map(plain, function.results))
-    return Function(**values)
+    return MlirFunction(**values)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import keyword
 import re
 
-from tle_raw.adapters.mlir.functions import Function
+from tle_raw.adapters.mlir.functions import MlirFunction
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.mlir_types import parameter_type
 from tle_raw.fragments.signature import IN, INOUT, Parameter, Scalar, Signature, Tile
 
 
-def infer_signature(function: Function) -> Signature:
+def infer_signature(function: MlirFunction) -> Signature:
     """What the function may write is InOut: a tile comes back, memory behind a pointer is updated.
 
     Raises
@@ -26,7 +26,7 @@ def infer_signature(function: Function) -> Signature:
     return Signature(function.name, tuple(parameters), _result(function))
 
 
-def _names(function: Function) -> list[str]:
+def _names(function: MlirFunction) -> list[str]:
     """The function's own names where Python can say them."""
     names: list[str] = []
     for index, name in enumerate(function.names):
@@ -35,7 +35,7 @@ def _names(function: Function) -> list[str]:
     return names
 
 
-def _result(function: Function) -> Scalar | None:
+def _result(function: MlirFunction) -> Scalar | None:
     if not function.results:
         return None
     if len(function.results) > 1:

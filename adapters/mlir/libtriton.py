@@ -11,7 +11,7 @@ from typing import Any
 from tle_raw.adapters.mlir.device_calls import lower_device_calls
 from tle_raw.adapters.mlir.locations import FILE, with_users_lines
 from tle_raw.adapters.mlir.upstream_functions import as_llvm_functions
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 from tle_raw.linker.mlir.generic_form import generic_text
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 
@@ -23,8 +23,8 @@ DIALECTS = frozenset(("builtin", "llvm", "arith", "scf", "cf", "math", "gpu", "n
 UNKNOWN = frozenset(("scf.parallel", "scf.reduce", "scf.forall"))
 
 
-def lower(text: str, arch: str, place: Place | None = None) -> str:
-    """LLVM IR text of a flat module whose operations all are known here; with line numbers where ``place`` is given.
+def lower(text: str, arch: str, location: SourceLocation | None = None) -> str:
+    """LLVM IR text of a flat module whose operations all are known here; with line numbers where ``location`` is given.
 
     Raises
     ------
@@ -33,10 +33,10 @@ def lower(text: str, arch: str, place: Place | None = None) -> str:
     """
     context = new_context()
     module = parse(as_llvm_functions(text), context)
-    printed = with_users_lines(generic(module), place or Place("(unknown)", 1))
+    printed = with_users_lines(generic(module), location or SourceLocation("(unknown)", 1))
     module = parse(lower_device_calls(printed), context)
     run_conversions(module, context)
-    return translate(module, arch, line_info=place is not None)
+    return translate(module, arch, line_info=location is not None)
 
 
 def new_context() -> Any:

@@ -11,7 +11,7 @@ from tle_raw.adapters.mlir.functions import functions
 from tle_raw.adapters.mlir.operation_names import operation_names
 from tle_raw.adapters.mlir.symbols import choose_function
 from tle_raw.adapters.mlir.unwrap import unwrap
-from tle_raw.errors import Context, Place, UnsupportedFeatureError
+from tle_raw.errors import Context, SourceLocation, UnsupportedFeatureError
 from tle_raw.linker.mlir.tokens import line_of
 
 
@@ -32,7 +32,7 @@ def lower(
     arch: str,
     trusted: bool = False,
     route: str | None = None,
-    place: Place | None = None,
+    location: SourceLocation | None = None,
 ) -> Lowered:
     """Lower the module that holds the function ``symbol`` to LLVM IR for NVPTX, readable by the running Triton.
 
@@ -42,7 +42,8 @@ def lower(
     arch : the GPU, such as "sm_90a".
     trusted : the text is our own, and is lowered in this process. Other text is lowered in a child process, so that
         an assertion of LLVM ends that one.
-    place : where the text's first line stands: the code then knows its lines, for profilers, failed assertions and the
+    location : where the text's first line stands: the code then knows its lines, for profilers, failed assertions and
+    the
         CPU. A text that has locations of its own keeps them.
     route : "libtriton" or a binding's name; None takes libtriton where the operations allow it.
 
@@ -56,13 +57,13 @@ def lower(
     start = time.perf_counter()
     if trusted:
         try:
-            llvm_ir, taken = routes.lower_here(text, arch, route, place)
+            llvm_ir, taken = routes.lower_here(text, arch, route, location)
         except RuntimeError:  # libtriton: its diagnostics are on stderr, which only a child's can be caught
-            llvm_ir, taken = lower_in_child(text, arch, route, place)
+            llvm_ir, taken = lower_in_child(text, arch, route, location)
     else:
         _refuse_hosts_operations(text)
-        function = choose_function(symbol, functions(text), Place("", 1), text)
-        llvm_ir, taken = lower_in_child(unwrap(text, function), arch, route, place)
+        function = choose_function(symbol, functions(text), SourceLocation("", 1), text)
+        llvm_ir, taken = lower_in_child(unwrap(text, function), arch, route, location)
     return Lowered(llvm_ir, taken, time.perf_counter() - start, routes.compiler(taken))
 
 
@@ -79,6 +80,6 @@ _HOSTS = frozenset(
 def _refuse_hosts_operations(text: str) -> None:
     for name, position in operation_names(text).items():
         if name in _HOSTS:
-            place = Place("", line_of(text, position))
+            location = SourceLocation("", line_of(text, position))
             what = "shared memory is static in a region" if "shared" in name else "a region runs inside a kernel"
-            raise UnsupportedFeatureError(f"`{name}` cannot work here: {what}", context=Context(source=place))
+            raise UnsupportedFeatureError(f"`{name}` cannot work here: {what}", context=Context(source=location))

@@ -8,7 +8,7 @@ from typing import Any
 
 from tle_raw.adapters.mlir.bindings import Binding
 from tle_raw.adapters.mlir.build_index import IndexBuilder
-from tle_raw.adapters.mlir.locations import place_of
+from tle_raw.adapters.mlir.locations import location_of
 from tle_raw.adapters.mlir.memory_roots import memory_space, nested, root
 from tle_raw.errors import Context, UnsupportedFeatureError
 
@@ -68,7 +68,7 @@ def _refused(what: str, why: str, operation: Any = None) -> UnsupportedFeatureEr
     return UnsupportedFeatureError(
         f"{what}: {why}",
         hint="allocate a static size, in memory space 3 for what the block shares",
-        context=Context(source=place_of(operation) if operation is not None else None),
+        context=Context(source=location_of(operation) if operation is not None else None),
     )
 
 

@@ -9,7 +9,7 @@ from tle_raw.adapters.mlir.functions import functions
 from tle_raw.adapters.mlir.operation_names import operation_names
 from tle_raw.adapters.mlir.upstream import lower
 from tle_raw.adapters.mlir.upstream_functions import is_plain
-from tle_raw.errors import Place, TLEError, ToolchainError
+from tle_raw.errors import SourceLocation, TLEError, ToolchainError
 
 LIBTRITON = "libtriton"
 
@@ -47,19 +47,21 @@ def foreign_operation(text: str) -> str:
     return ""
 
 
-def lower_here(text: str, arch: str, route: str | None = None, place: Place | None = None) -> tuple[str, str]:
+def lower_here(
+    text: str, arch: str, route: str | None = None, location: SourceLocation | None = None
+) -> tuple[str, str]:
     """LLVM IR and the route that made it. libtriton's diagnostics go to stderr."""
     if route is None:
         route = choose_route(text)
         if route == LIBTRITON and installed():
             try:
-                return libtriton.lower(text, arch, place), route
+                return libtriton.lower(text, arch, location), route
             except (RuntimeError, TLEError):
                 route = installed()[0].root
     if route == LIBTRITON:
-        return libtriton.lower(text, arch, place), route
+        return libtriton.lower(text, arch, location), route
     binding = find_binding(route)
-    return lower(text, arch, binding, place), binding.root
+    return lower(text, arch, binding, location), binding.root
 
 
 def identity() -> str:

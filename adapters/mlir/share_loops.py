@@ -14,7 +14,7 @@ from typing import Any
 
 from tle_raw.adapters.mlir.bindings import Binding
 from tle_raw.adapters.mlir.build_index import IndexBuilder
-from tle_raw.adapters.mlir.locations import place_of
+from tle_raw.adapters.mlir.locations import location_of
 from tle_raw.adapters.mlir.memory_roots import PRIVATE, SHARED, kind, nested, written
 from tle_raw.adapters.mlir.thread_dependence import depends_on_thread
 from tle_raw.errors import Context, UnsupportedFeatureError
@@ -73,13 +73,13 @@ def _mark(operation: Any, binding: Binding) -> None:
         raise UnsupportedFeatureError(
             f"`{operation.name}` writes shared memory and memory of the thread at once",
             hint="allocate the memory in memory space 3, or split the operation",
-            context=Context(source=place_of(operation)),
+            context=Context(source=location_of(operation)),
         )
     if len(operation.results):
         raise UnsupportedFeatureError(
             f"`{operation.name}` gives a value and writes memory: it cannot be shared among the threads",
             hint="write the memory in a loop of its own",
-            context=Context(source=place_of(operation)),
+            context=Context(source=location_of(operation)),
         )
     build = IndexBuilder(binding, before=operation)
     mark = build.parallel([build.constant(0)], [build.constant(1)], [build.constant(1)])
@@ -192,7 +192,7 @@ def _check_calls(module: Any) -> None:
                     f"`{name}` works with all threads of the block, and is called "
                     + ("with memory of one thread" if private else "inside a loop that the threads share"),
                     hint="call it where all threads are, with memory in memory space 3",
-                    context=Context(source=place_of(call)),
+                    context=Context(source=location_of(call)),
                 )
 
 

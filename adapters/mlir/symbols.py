@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from tle_raw.adapters.mlir.functions import Function
-from tle_raw.errors import Context, Place, SymbolError
+from tle_raw.adapters.mlir.functions import MlirFunction
+from tle_raw.errors import Context, SourceLocation, SymbolError
 
 
-def default_symbol(stub: str, known: Sequence[Function]) -> str:
+def default_symbol(stub: str, known: Sequence[MlirFunction]) -> str:
     """The stub's name; where the module has none, its only public function."""
     if any(function.name == stub for function in known):
         return stub
@@ -17,7 +17,7 @@ def default_symbol(stub: str, known: Sequence[Function]) -> str:
     return public[0].path if len(public) == 1 else stub
 
 
-def choose_function(symbol: str, known: Sequence[Function], place: Place, text: str) -> Function:
+def choose_function(symbol: str, known: Sequence[MlirFunction], location: SourceLocation, text: str) -> MlirFunction:
     """The function that ``symbol`` names: ``f``, or ``kernels::f`` inside the module ``kernels``.
 
     Raises
@@ -27,16 +27,16 @@ def choose_function(symbol: str, known: Sequence[Function], place: Place, text: 
     wanted = tuple(part.strip().removeprefix("@") for part in symbol.split("::"))
     named = [f for f in known if f.name == wanted[-1] and _ends_with(f.modules, wanted[:-1])]
     if not named:
-        raise _missing(symbol, known, place)
+        raise _missing(symbol, known, location)
     if len(named) > 1:
         raise SymbolError(
             f"`{symbol}` is ambiguous: the module has {len(named)} functions of that name",
-            log="\n".join(f"line {_line(f, place)}: {f.path}" for f in named),
+            log="\n".join(f"line {_line(f, location)}: {f.path}" for f in named),
             hint=f"name the module that it stands in: symbol={named[0].path!r}",
-            context=Context(source=_place(named[0], place, text)),
+            context=Context(source=_location(named[0], location, text)),
         )
     function = named[0]
-    context = Context(source=_place(function, place, text))
+    context = Context(source=_location(function, location, text))
     if function.is_kernel:
         raise SymbolError(
             f"`{symbol}` is a kernel, and a fragment calls a device function",
@@ -63,30 +63,32 @@ def _ends_with(modules: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     return not wanted or named[-len(wanted) :] == wanted
 
 
-def _missing(symbol: str, known: Sequence[Function], place: Place) -> SymbolError:
+def _missing(symbol: str, known: Sequence[MlirFunction], location: SourceLocation) -> SymbolError:
     names = [f.path for f in known]
     near = difflib.get_close_matches(symbol, names, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}? Write symbol={near[0]!r}; {_listed(known)}" if near else _listed(known)
-    return SymbolError(f"the module has no function `{symbol}`", hint=hint, context=Context(source=place))
+    return SymbolError(f"the module has no function `{symbol}`", hint=hint, context=Context(source=location))
 
 
-def _listed(known: Sequence[Function]) -> str:
+def _listed(known: Sequence[MlirFunction]) -> str:
     if not known:
         return "the module has no function"
     kinds = [f.path + _kind(f) for f in known]
     return "the functions here are " + ", ".join(kinds[:8])
 
 
-def _kind(function: Function) -> str:
+def _kind(function: MlirFunction) -> str:
     words = {"a kernel": function.is_kernel, "a declaration": function.is_declaration, "private": function.is_private}
     said = next((word for word, is_so in words.items() if is_so), "")
     return f" ({said})" if said else ""
 
 
-def _line(function: Function, place: Place) -> int:
-    return place.line + function.line - 1
+def _line(function: MlirFunction, location: SourceLocation) -> int:
+    return location.line + function.line - 1
 
 
-def _place(function: Function, place: Place, text: str) -> Place:
+def _location(function: MlirFunction, location: SourceLocation, text: str) -> SourceLocation:
     lines = text.splitlines()
-    return Place(place.file, _line(function, place), 0, lines[function.line - 1] if function.line <= len(lines) else "")
+    return SourceLocation(
+        location.file, _line(function, location), 0, lines[function.line - 1] if function.line <= len(lines) else ""
+    )

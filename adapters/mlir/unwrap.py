@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tle_raw.adapters.mlir.functions import Function, functions, scopes
+from tle_raw.adapters.mlir.functions import MlirFunction, functions, scopes
 from tle_raw.linker.mlir.tokens import tokenize
 
 _ALIAS = re.compile(r"^[ \t]*[!#][\w$.-]+[ \t]*=.*$", re.MULTILINE)
 
 
-def unwrap(text: str, function: Function) -> str:
+def unwrap(text: str, function: MlirFunction) -> str:
     """The innermost module around the function, alone and without attributes; all else becomes blank.
 
     A host's data layout, a GPU module's targets and other modules' functions are of no use in a kernel. What a

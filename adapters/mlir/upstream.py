@@ -6,12 +6,12 @@ from typing import Any
 
 from tle_raw.adapters.mlir import libtriton
 from tle_raw.adapters.mlir.bindings import Binding
-from tle_raw.adapters.mlir.locations import place_of, with_users_lines
+from tle_raw.adapters.mlir.locations import location_of, with_users_lines
 from tle_raw.adapters.mlir.memory_roots import nested
 from tle_raw.adapters.mlir.older_spelling import older_spelling
 from tle_raw.adapters.mlir.place_memory import place_memory
 from tle_raw.adapters.mlir.share_loops import share_loops
-from tle_raw.errors import CompilationFailed, Context, Place, UnsupportedFeatureError
+from tle_raw.errors import CompilationFailed, Context, SourceLocation, UnsupportedFeatureError
 from tle_raw.linker.llvm.older_literals import older_literals
 
 _TO_MEMORY = "one-shot-bufferize, convert-bufferization-to-memref"
@@ -32,8 +32,8 @@ _CAST = "builtin.unrealized_conversion_cast"
 _WORKGROUP = "#gpu.address_space<workgroup>"
 
 
-def lower(text: str, arch: str, binding: Binding, place: Place | None = None) -> str:
-    """LLVM IR text of a flat module; with line numbers where ``place`` is given.
+def lower(text: str, arch: str, binding: Binding, location: SourceLocation | None = None) -> str:
+    """LLVM IR text of a flat module; with line numbers where ``location`` is given.
 
     Raises
     ------
@@ -50,13 +50,13 @@ def lower(text: str, arch: str, binding: Binding, place: Place | None = None) ->
         share_loops(module, binding, lambda: run(module, _TO_PARALLEL, binding))
         place_memory(module, binding)
         run(module, _TO_LLVM_DIALECT, binding)
-        _name_assertions(module, binding, place)
+        _name_assertions(module, binding, location)
         device = _in_gpu_module(module, binding)
         run(device, _TO_NVVM, binding)
         lowered = _out_of_gpu_module(device, binding)
         _check_lowered(lowered)
         _claim_on_entry(lowered)
-        return _hand_over(lowered, arch, binding, place)
+        return _hand_over(lowered, arch, binding, location)
 
 
 def _has_tensors(module: Any) -> bool:
@@ -111,16 +111,16 @@ def _check_lowered(module: Any) -> None:
         if operation.name.partition(".")[0] not in ("llvm", "nvvm", "builtin") or operation.name == _CAST:
             what = f"`{operation.name}`" if operation.name != _CAST else f"the type {operation.results[0].type}"
             raise UnsupportedFeatureError(
-                f"{what} cannot be lowered for a GPU", context=Context(source=place_of(operation))
+                f"{what} cannot be lowered for a GPU", context=Context(source=location_of(operation))
             )
 
 
-def _name_assertions(module: Any, binding: Binding, place: Place | None) -> None:
+def _name_assertions(module: Any, binding: Binding, source_location: SourceLocation | None) -> None:
     """An assertion that fails tells the file and line of its location."""
     for operation in [op for op in nested(module.operation) if op.name == "cf.assert"]:
-        found = place_of(operation)
-        if place is not None and found is not None:
-            line = binding.ir.Location.file(place.file, place.line + found.line - 1, found.column)
+        found = location_of(operation)
+        if source_location is not None and found is not None:
+            line = binding.ir.Location.file(source_location.file, source_location.line + found.line - 1, found.column)
             location = binding.ir.Location.name(_function_around(operation), line)
             attributes = {"msg": operation.attributes["msg"]}
             new = binding.ir.Operation.create(
@@ -149,13 +149,13 @@ def _claim_on_entry(module: Any) -> None:
                 claim.move_after(size.operation)
 
 
-def _hand_over(module: Any, arch: str, binding: Binding, place: Place | None) -> str:
-    """Generic text survives version skew best; the second border is LLVM IR text, its literals in every LLVM's form."""
+def _hand_over(module: Any, arch: str, binding: Binding, location: SourceLocation | None) -> str:
+    """Generic text survives version skew best; the next boundary is LLVM IR text, literals in every LLVM's form."""
     context = libtriton.new_context()
     try:
-        text = module.operation.get_asm(print_generic_op_form=True, enable_debug_info=place is not None)
-        text = older_spelling(with_users_lines(text, place) if place else text)
-        return libtriton.translate(libtriton.parse(text, context), arch, line_info=place is not None)
+        text = module.operation.get_asm(print_generic_op_form=True, enable_debug_info=location is not None)
+        text = older_spelling(with_users_lines(text, location) if location else text)
+        return libtriton.translate(libtriton.parse(text, context), arch, line_info=location is not None)
     except RuntimeError:
         text = older_literals(binding.llvm.translate_module_to_llvmir(module.operation))
         return f'target datalayout = "{libtriton.LAYOUT}"\ntarget triple = "{libtriton.TRIPLE}"\n{text}'

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tle_raw.errors import Place, TLEError
+from tle_raw.errors import SourceLocation, TLEError
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return _TASKS[request["task"]](request)
     except TLEError as e:
         rows = [[row.what, row.expected, row.got] for row in e.table]
-        return _failure(type(e).__name__, e.message, hint=e.hint, log=e.log, table=rows, place=_place(e))
+        return _failure(type(e).__name__, e.message, hint=e.hint, log=e.log, table=rows, place=_location(e))
     except RuntimeError as e:  # libtriton's way to say that its diagnostics are on stderr
         return _failure("MLIR", _MESSAGES.get(str(e), str(e)))
 
@@ -35,7 +35,7 @@ _MESSAGES = {
 }
 
 
-def _place(error: TLEError) -> list[int]:
+def _location(error: TLEError) -> list[int]:
     source = error.context.source
     return [source.line, source.column] if source else []
 
@@ -47,8 +47,8 @@ def _failure(kind: str, message: str, **rest: Any) -> dict[str, Any]:
 def _lower(request: dict[str, Any]) -> dict[str, Any]:
     from tle_raw.adapters.mlir.routes import lower_here
 
-    place = Place(*request["place"]) if request["place"] else None
-    llvm_ir, route = lower_here(request["text"], request["arch"], request["route"], place)
+    location = SourceLocation(*request["place"]) if request["place"] else None
+    llvm_ir, route = lower_here(request["text"], request["arch"], request["route"], location)
     return {"llvm_ir": llvm_ir, "route": route}
 
 

@@ -17,12 +17,12 @@ from tle_raw.adapters.numba.installed import PACKAGE, load
 from tle_raw.adapters.numba.lower import ENTRY, lower
 from tle_raw.adapters.numba.types import arguments_of, dtype_of, read_types, signature_for, types_of
 from tle_raw.adapters.numba.whole_kernel import ArrayKernel
-from tle_raw.errors import DialectError, FragmentSourceError, Place, UnsupportedFeatureError
+from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, UnsupportedFeatureError
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.options import known_options, wrong_type
 from tle_raw.fragments.signature import Signature
-from tle_raw.fragments.source_text import place_of_function
+from tle_raw.fragments.source_text import location_of_function
 from tle_raw.linker.tools.llvmlite_binding import llvmlite_identity
 from tle_raw.target import Target
 
@@ -47,7 +47,7 @@ class NumbaAdapter:
     def complete(self, declaration: Declaration) -> Declaration:
         """With the function's name and line."""
         function = _function(declaration.wrapped)
-        return replace(declaration, name=function.__name__, place=_place(function, declaration.place))
+        return replace(declaration, name=function.__name__, location=_location(function, declaration.location))
 
     def read(self, declaration: Declaration) -> Source:
         """Lower the function: what Numba makes of it, with all that it calls and all constants, is the source.
@@ -90,9 +90,9 @@ class NumbaAdapter:
             own = signature_for(declaration.name, arguments, lowered.result)
         else:
             _check_result(declaration.signature, lowered.result)
-        place = declaration.place
+        location = declaration.location
         settings = (("block", str(block)), ("numba", PACKAGE.installed_version()))
-        return Source(self.name, declaration.name, ENTRY, lowered.text, place, settings, arguments, own)
+        return Source(self.name, declaration.name, ENTRY, lowered.text, location, settings, arguments, own)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """None: a function is what it was when Python made it."""
@@ -105,7 +105,7 @@ class NumbaAdapter:
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
         """As LLVM IR: see ``adapters.common.device_llvm``."""
         start = time.perf_counter()
-        ir = DeviceIR(source.text, source.symbol, source.place, self.compiler_identity(), 0.0, is_valid=True)
+        ir = DeviceIR(source.text, source.symbol, source.location, self.compiler_identity(), 0.0, is_valid=True)
         output = compile_device_ir(ir, source.name, bound, target)
         return replace(output, seconds=time.perf_counter() - start)
 
@@ -164,6 +164,6 @@ def _check_result(signature: Signature, result: Any) -> None:
         )
 
 
-def _place(function: Any, declared: Place) -> Place:
-    found = place_of_function(function)
+def _location(function: Any, declared: SourceLocation) -> SourceLocation:
+    found = location_of_function(function)
     return found if found.text else declared

@@ -10,7 +10,7 @@ from typing import Any
 
 from tle_raw.adapters.numba.installed import capability_of
 from tle_raw.adapters.numba.instructions import INSTRUCTIONS
-from tle_raw.adapters.numba.types import Argument
+from tle_raw.adapters.numba.types import NumbaArgument
 from tle_raw.adapters.numba.words import wrapper
 from tle_raw.errors import CompilationFailed, UnsupportedFeatureError
 from tle_raw.linker.llvm.opaque_pointers import opaque_pointers
@@ -33,7 +33,7 @@ class Lowered:
 
 
 def lower(
-    function: Any, types: Sequence[Any], result: Any, arguments: Sequence[Argument], fastmath: Any,
+    function: Any, types: Sequence[Any], result: Any, arguments: Sequence[NumbaArgument], fastmath: Any,
     capability: tuple[int, int], block: tuple[int, ...],
 ) -> Lowered:  # fmt: skip
     """Numba's own compiler, up to its LLVM IR.
@@ -50,7 +50,7 @@ def lower(
         with capability_of(capability):
             made = compiler.compile_cuda(function, result, tuple(types), fastmath=bool(fastmath), cc=capability)
     except Exception as error:  # of any kind: Numba runs the user's own Python while it types
-        raise CompilationFailed(f"Numba cannot compile `{function.__name__}`", log=_told(error)) from error
+        raise CompilationFailed(f"Numba cannot compile `{function.__name__}`", log=_log_of(error)) from error
     _refuse(function.__name__, made.library)
     texts = [_MODES.sub(r'@"tle.numba.\1"', opaque_pointers(str(module))) for module in made.library.modules]
     texts.append(TRIPLE + INSTRUCTIONS)
@@ -81,12 +81,12 @@ def _refuse(name: str, library: Any) -> None:
             )
 
 
-def _told(error: Exception) -> str:
+def _log_of(error: Exception) -> str:
     lines = [line for line in re.sub(r"\x1b\[\d*m", "", str(error)).splitlines() if line.strip()]
     return "\n".join(line[:200] for line in lines[:25])
 
 
-def _linked(texts: Sequence[str], name: str, arguments: Sequence[Argument], result: Any) -> str:
+def _linked(texts: Sequence[str], name: str, arguments: Sequence[NumbaArgument], result: Any) -> str:
     """One module, in which only the entry is visible. Names that Numba counts in a process become plain ones."""
     llvm = load_llvmlite_for_gpus()
     with ExitStack() as modules:  # all are disposed of before their context, also after an error

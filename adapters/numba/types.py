@@ -14,7 +14,7 @@ _NAMES = {"boolean": "bool", "bool": "bool"}
 
 
 @dataclass(frozen=True)
-class Argument:
+class NumbaArgument:
     """One argument of the function. ``rank`` is that of an array, -1 for a pointer, 0 for a number."""
 
     name: str
@@ -52,7 +52,7 @@ def read_types(types: Any, names: Sequence[str]) -> tuple[Any, Any]:
     return arguments, result
 
 
-def arguments_of(types: Sequence[Any], names: Sequence[str]) -> tuple[Argument, ...]:
+def arguments_of(types: Sequence[Any], names: Sequence[str]) -> tuple[NumbaArgument, ...]:
     """What Numba's types are here.
 
     Raises
@@ -63,7 +63,7 @@ def arguments_of(types: Sequence[Any], names: Sequence[str]) -> tuple[Argument, 
     return tuple(_argument(type_, name) for type_, name in zip(types, names))
 
 
-def _argument(type_: Any, name: str) -> Argument:
+def _argument(type_: Any, name: str) -> NumbaArgument:
     from numba import types
 
     if isinstance(type_, types.Array):
@@ -74,10 +74,10 @@ def _argument(type_: Any, name: str) -> Argument:
                            str(type_))],
                 hint="say that it is contiguous in C's order: [::1], [:, ::1]",
             )  # fmt: skip
-        return Argument(name, dtype_of(type_.dtype, name), type_.ndim, not type_.mutable)
+        return NumbaArgument(name, dtype_of(type_.dtype, name), type_.ndim, not type_.mutable)
     if isinstance(type_, types.CPointer):
-        return Argument(name, dtype_of(type_.dtype, name), -1)
-    return Argument(name, dtype_of(type_, name), 0)
+        return NumbaArgument(name, dtype_of(type_.dtype, name), -1)
+    return NumbaArgument(name, dtype_of(type_, name), 0)
 
 
 def dtype_of(type_: Any, name: str) -> DType:
@@ -134,7 +134,7 @@ def types_of(signature: Signature) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def signature_for(name: str, arguments: Sequence[Argument], result: Any) -> Signature:
+def signature_for(name: str, arguments: Sequence[NumbaArgument], result: Any) -> Signature:
     """Arrays become pointers with their sizes behind them. A function of numbers alone is applied to elements.
 
     Raises

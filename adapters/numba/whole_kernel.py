@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tle_raw.adapters.common.whole_kernel import GlobalKernel, Grid
-from tle_raw.adapters.numba.types import Argument
+from tle_raw.adapters.numba.types import NumbaArgument
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.fragments.adapter import Source
 
@@ -17,7 +17,7 @@ class ArrayKernel:
 
     def __init__(self, kernel: GlobalKernel, source: Source) -> None:
         self._kernel, self._source = kernel, source
-        self._arguments: tuple[Argument, ...] = source.data
+        self._arguments: tuple[NumbaArgument, ...] = source.data
         self.signature, self.blocks = kernel.signature, kernel.blocks
 
     def __call__(self, *arguments: Any, grid: Grid, **options: Any) -> Any:
@@ -51,18 +51,18 @@ class ArrayKernel:
         rows = [row for own, given in zip(self._arguments, arguments) for row in _unfit(own, given)]
         if rows:
             raise ArgumentTypeError(f"the arguments do not fit `{self._source.name}`", table=rows).at(
-                fragment=self._source.name, source=self._source.place
+                fragment=self._source.name, source=self._source.location
             )
         return [part for own, given in zip(self._arguments, arguments) for part in _parts(own, given)]
 
 
-def _parts(own: Argument, given: Any) -> Iterator[Any]:
+def _parts(own: NumbaArgument, given: Any) -> Iterator[Any]:
     yield given
     if own.rank > 0:
         yield from (int(extent) for extent in given.shape)
 
 
-def _unfit(own: Argument, given: Any) -> Iterator[Row]:
+def _unfit(own: NumbaArgument, given: Any) -> Iterator[Row]:
     if own.rank <= 0:
         return
     shape = getattr(given, "shape", None)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.adapters.numba.types import Argument, dtype_of
+from tle_raw.adapters.numba.types import NumbaArgument, dtype_of
 from tle_raw.linker.llvm.text import encode_name
 
 # How Numba keeps in memory what LLVM has types for.
 _STORED = {"i1": "i8", "half": "i16"}
 
 
-def wrapper(entry: str, callee: str, arguments: Sequence[Argument], kinds: Sequence[str], result: Any) -> str:
+def wrapper(entry: str, callee: str, arguments: Sequence[NumbaArgument], kinds: Sequence[str], result: Any) -> str:
     """LLVM IR text. ``kinds`` are the LLVM types of Numba's function, which begin with the place of its result.
 
     What it returns is a status: an exception ends the thread's share, as in a launch of Numba's without debug=True.
@@ -44,7 +44,7 @@ def wrapper(entry: str, callee: str, arguments: Sequence[Argument], kinds: Seque
     return f"declare i32 {encode_name('@', callee)}({', '.join(kinds)})\n{head}\n{body}\n}}\n"
 
 
-def _array(own: str, argument: Argument, sizes: Sequence[str], lines: list[str]) -> list[str]:
+def _array(own: str, argument: NumbaArgument, sizes: Sequence[str], lines: list[str]) -> list[str]:
     """Nobody to count references, no parent, how many, how large, where, the extents, the strides in bytes."""
     strides = [str(argument.dtype.itemsize)]
     for k, extent in enumerate(reversed(sizes[1:])):

@@ -8,12 +8,12 @@ from typing import Any
 
 from tle_raw.adapters.cpp.declarations import functions
 from tle_raw.adapters.cpp.prototypes import number_dtype, parts_dtype
-from tle_raw.errors import Place, Row, SignatureError, TLEError
+from tle_raw.errors import Row, SignatureError, SourceLocation, TLEError
 from tle_raw.fragments.dtypes import DType, parse_dtype
 
 
 @dataclass(frozen=True)
-class Argument:
+class PycudaArgument:
     """One argument; ``type`` is the C++ type of a number, or of a vector's elements, and ``dtype`` that of its numbers.
 
     ``is_compound``: an element is several numbers, as with ``float4`` and ``pycuda::complex<float>``.
@@ -27,7 +27,7 @@ class Argument:
     is_compound: bool = False
 
 
-def read_arguments(arguments: Any, place: Place) -> tuple[Argument, ...]:
+def read_arguments(arguments: Any, location: SourceLocation) -> tuple[PycudaArgument, ...]:
     """The arguments in order.
 
     Raises
@@ -35,45 +35,45 @@ def read_arguments(arguments: Any, place: Place) -> tuple[Argument, ...]:
     SignatureError : one is no number and no vector of numbers; the error names it.
     """
     if isinstance(arguments, str):
-        return tuple(_parsed(arguments, place))
+        return tuple(_parsed(arguments, location))
     if not isinstance(arguments, Sequence):
         raise SignatureError(
             "arguments are text, or a list of VectorArg and ScalarArg",
             table=[Row("arguments", '"float a, float *x"', type(arguments).__name__)],
-        ).at(source=place)
-    return tuple(_object(argument, place) for argument in arguments)
+        ).at(source=location)
+    return tuple(_object(argument, location) for argument in arguments)
 
 
-def _parsed(text: str, place: Place) -> list[Argument]:
+def _parsed(text: str, location: SourceLocation) -> list[PycudaArgument]:
     found = functions(f"void f({text});")
     if len(found) != 1:
         raise SignatureError(
             "the arguments are no C declarations", table=[Row("arguments", '"float a, float *x"', text)]
-        ).at(source=place)
+        ).at(source=location)
     parsed = []
     for parameter in found[0].parameters:
         words = [w for w in parameter.type.replace("*", " * ").split() if w not in _QUALIFIERS]
         written = " ".join(w for w in words if w != "*")
         argument = _typed(parameter.name, written, "*" in words, "const" in parameter.type.split())
         if argument is None or words.count("*") > 1 or not parameter.name:
-            raise _no_number(parameter.name or parameter.type, parameter.type, place)
+            raise _no_number(parameter.name or parameter.type, parameter.type, location)
         parsed.append(argument)
     return parsed
 
 
-def _typed(name: str, written: str, is_vector: bool, is_const: bool) -> Argument | None:
+def _typed(name: str, written: str, is_vector: bool, is_const: bool) -> PycudaArgument | None:
     dtype = number_dtype(written)
     if dtype is not None:
-        return Argument(name, dtype.cxx, dtype, is_vector, is_const)
+        return PycudaArgument(name, dtype.cxx, dtype, is_vector, is_const)
     parts = parts_dtype(written) if is_vector else None
-    return Argument(name, written, parts, is_vector, is_const, is_compound=True) if parts else None
+    return PycudaArgument(name, written, parts, is_vector, is_const, is_compound=True) if parts else None
 
 
 _COMPLEX = {"complex64": "pycuda::complex<float>", "complex128": "pycuda::complex<double>"}
 _QUALIFIERS = ("const", "volatile", "__restrict__", "__restrict")
 
 
-def _object(argument: Any, place: Place) -> Argument:
+def _object(argument: Any, location: SourceLocation) -> PycudaArgument:
     name, is_vector = getattr(argument, "name", ""), type(argument).__name__ == "VectorArg"
     text = str(getattr(argument, "dtype", ""))
     try:
@@ -81,19 +81,19 @@ def _object(argument: Any, place: Place) -> Argument:
     except SignatureError:
         found = None
     if found is None:
-        raise _no_number(name or repr(argument), text or repr(argument), place)
+        raise _no_number(name or repr(argument), text or repr(argument), location)
     return found
 
 
-def _no_number(name: str, got: str, place: Place) -> TLEError:
+def _no_number(name: str, got: str, location: SourceLocation) -> TLEError:
     return SignatureError(
         f"the argument `{name}` is of a type that cannot cross into a region",
         table=[Row(name, "a number, or a pointer to numbers", got)],
         hint="complex numbers and structs are passed as arrays of their parts",
-    ).at(source=place)
+    ).at(source=location)
 
 
-def dtype_of(value: Any, what: str, place: Place) -> DType:
+def dtype_of(value: Any, what: str, location: SourceLocation) -> DType:
     """The dtype that PyCUDA is given as ``np.float32``, a NumPy dtype or text."""
     text = value if isinstance(value, str) else getattr(value, "__name__", str(value))
     try:
@@ -102,4 +102,4 @@ def dtype_of(value: Any, what: str, place: Place) -> DType:
         raise SignatureError(
             f"{what} is a type that cannot cross into a region", table=[Row(what, "a number's dtype", str(value))],
             hint=error.hint,
-        ).at(source=place) from None  # fmt: skip
+        ).at(source=location) from None  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tle_raw.errors import Place, TLEError
+from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.fragments.adapter import Declaration
 from tle_raw.fragments.signature import Signature
 from tle_raw.linker.tools.wheels import package_folder
@@ -27,7 +27,7 @@ PACKAGES = ("tle_raw.", "pycuda.")
 _ASSEMBLER = ("-Xptxas", "--ptxas-options", "--maxrregcount", "-maxrregcount")
 _HOST = ("-Xcompiler", "-Xlinker", "--compiler-options", "-ccbin", "--compiler-bindir")
 _WITH_VALUE = (*_ASSEMBLER, *_HOST, "-arch", "-code", "--gpu-architecture", "--gpu-code")
-_ALONE = ("-keep", "--keep", "-m64", "-m32", "-G", "--device-debug", "-g", "--resource-usage", "-res-usage")
+_WITHOUT_VALUE = ("-keep", "--keep", "-m64", "-m32", "-G", "--device-debug", "-g", "--resource-usage", "-res-usage")
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Recipe:
     whole: Callable[[], Any]
 
 
-def caller_place() -> Place:
+def caller_location() -> SourceLocation:
     """The line that called into this package, or into PyCUDA."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(PACKAGES):
         frame = frame.f_back
     file, line = frame.f_code.co_filename, frame.f_lineno
-    return Place(file, line, 0, linecache.getline(file, line).rstrip())
+    return SourceLocation(file, line, 0, linecache.getline(file, line).rstrip())
 
 
 def declare_text(
@@ -52,19 +52,19 @@ def declare_text(
     symbol: str,
     signature: Signature | None,
     options: Mapping[str, Any],
-    place: Place,
+    location: SourceLocation,
     recipe: Recipe | None = None,
 ) -> Fragment:
     """A fragment of the dialect "pycuda"; with a recipe it can be launched alone, too."""
     from tle_raw.fragments.declare import declare  # brings Triton, which adapters load without
 
     given = {"source": text, "symbol": symbol, **options}
-    folder = Path(place.file).resolve().parent if Path(place.file).exists() else Path.cwd()
+    folder = Path(location.file).resolve().parent if Path(location.file).exists() else Path.cwd()
     try:
-        declaration = Declaration(name, signature, given, place, folder, wrapped=recipe or text)
+        declaration = Declaration(name, signature, given, location, folder, wrapped=recipe or text)
         return declare(find_adapter("pycuda"), declaration)
     except TLEError as error:
-        raise error.at(fragment=name, source=place) from None
+        raise error.at(fragment=name, source=location) from None
 
 
 def clang_flags(options: Any) -> list[str]:
@@ -77,7 +77,7 @@ def clang_flags(options: Any) -> list[str]:
             skip = False
         elif option in _WITH_VALUE:
             skip = True
-        elif option not in _ALONE and not option.startswith(tuple(f"{name}=" for name in _WITH_VALUE)):
+        elif option not in _WITHOUT_VALUE and not option.startswith(tuple(f"{name}=" for name in _WITH_VALUE)):
             kept.append(option)
     return kept
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tle_raw.adapters.cpp.source_lines import at_its_line
 from tle_raw.adapters.cpp.tokens import tokenize
-from tle_raw.adapters.pycuda.arguments import Argument, read_arguments
-from tle_raw.adapters.pycuda.declare import Recipe, caller_place, declare_text, generated_options
+from tle_raw.adapters.pycuda.arguments import PycudaArgument, read_arguments
+from tle_raw.adapters.pycuda.declare import Recipe, caller_location, declare_text, generated_options
 from tle_raw.adapters.pycuda.element_uses import INDEX, uses_of
 from tle_raw.adapters.pycuda.elementwise_memory import Loop, headers
-from tle_raw.errors import DialectError, Place, Row, SignatureError, UnsupportedFeatureError
+from tle_raw.errors import DialectError, Row, SignatureError, SourceLocation, UnsupportedFeatureError
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.signature import INOUT, Element, Parameter, Scalar, Signature
-from tle_raw.fragments.source_text import place_of_text
+from tle_raw.fragments.source_text import location_of_text
 
 if TYPE_CHECKING:
     from tle_raw.fragments.fragment import Fragment
@@ -51,16 +51,16 @@ def ElementwiseKernel(
     ------
     SignatureError : an argument is no number and no vector. UnsupportedFeatureError : the operation writes nothing.
     """
-    place = caller_place()
+    location = caller_location()
     if rest:
         raise DialectError(
             f"an elementwise kernel has no argument `{next(iter(rest))}`",
             hint="preamble=, loop_prep= and after_loop= are PyCUDA's",
-        ).at(fragment=name, source=place)
-    given = read_arguments(arguments, place)
+        ).at(fragment=name, source=location)
+    given = read_arguments(arguments, location)
     vectors = [a for a in given if a.is_vector]
     uses = uses_of([a.name for a in vectors], tokenize(operation), [a.name for a in given if not a.is_vector])
-    loop = Loop(name, given, operation, preamble, loop_prep, after_loop, options, place)
+    loop = Loop(name, given, operation, preamble, loop_prep, after_loop, options, location)
     needs_memory = uses.elsewhere or loop_prep or after_loop or any(a.is_compound for a in vectors)
     if vectors and (needs_memory or len(uses.written) > 1):
         return loop.region()
@@ -69,21 +69,21 @@ def ElementwiseKernel(
             "the operation writes no vector",
             table=[Row("vectors written", "1 or more", "none")],
             hint="assign to a vector: z[i] = …",
-        ).at(fragment=name, source=place_of_text(operation, place) if operation.strip() else place)
+        ).at(fragment=name, source=location_of_text(operation, location) if operation.strip() else location)
     out = next(a for a in vectors if a.name == uses.written[0])
     use, needs_index = uses.of[out.name], uses.needs_index
     is_passed = use.is_read or not use.is_whole or not (needs_index or any(a != out for a in vectors))
     signature = Signature(
         name,
-        tuple(_parameters(given, out, is_passed, needs_index, place)),
+        tuple(_parameters(given, out, is_passed, needs_index, location)),
         None if is_passed else Element(out.dtype),
     )
-    text = "\n".join(_text(given, out, is_passed, needs_index, preamble, operation, place))
-    return declare_text(name, text, _SYMBOL, signature, generated_options(options), place, Recipe(loop.whole))
+    text = "\n".join(_text(given, out, is_passed, needs_index, preamble, operation, location))
+    return declare_text(name, text, _SYMBOL, signature, generated_options(options), location, Recipe(loop.whole))
 
 
 def _parameters(
-    given: Sequence[Argument], out: Argument, is_passed: bool, needs_index: bool, place: Place
+    given: Sequence[PycudaArgument], out: PycudaArgument, is_passed: bool, needs_index: bool, location: SourceLocation
 ) -> Iterator[Parameter]:
     for argument in given:
         if argument == out and not is_passed:
@@ -92,21 +92,21 @@ def _parameters(
         yield Parameter(argument.name, kind(argument.dtype), INOUT if argument == out else "In")
     if needs_index:
         if any(argument.name == INDEX for argument in given):
-            raise SignatureError(f"the operation's index has the name of an argument, `{INDEX}`").at(source=place)
+            raise SignatureError(f"the operation's index has the name of an argument, `{INDEX}`").at(source=location)
         yield Parameter(INDEX, Element(DTYPES["i32"]))
 
 
 def _text(
-    given: Sequence[Argument],
-    out: Argument,
+    given: Sequence[PycudaArgument],
+    out: PycudaArgument,
     is_passed: bool,
     needs_index: bool,
     preamble: str,
     operation: str,
-    place: Place,
+    location: SourceLocation,
 ) -> Iterator[str]:
     yield from headers(given, (preamble, operation))
-    yield at_its_line(preamble, place)
+    yield at_its_line(preamble, location)
     parameters, locals_ = [], []
     for argument in given:
         own, type_ = f"tle_raw_{argument.name}", argument.type
@@ -128,7 +128,7 @@ def _text(
     yield f"  const tle::pycuda::index {INDEX}{{{'tle_raw_index' if needs_index else '0'}}};"
     # Inside a function and a loop of their own: the operation may return and continue, and leave its semicolon out.
     yield f"  [&]() {{ (void){INDEX}; for (int tle_raw_once = 0; tle_raw_once < 1; ++tle_raw_once) {{"
-    yield at_its_line(operation, place)
+    yield at_its_line(operation, location)
     yield "; } }();"
     yield "" if is_passed else f"  return tle_raw_{out.name};"
     yield "}"

@@ -95,7 +95,7 @@ def declaration_of(declaration: Declaration) -> Declaration:
     kept: Declaration = made._declaration
     options = {**kept.options, **{k: v for k, v in declaration.options.items() if k != "symbol"}}
     signature = declaration.signature or kept.signature
-    return replace(kept, options=options, signature=signature, place=declaration.place)
+    return replace(kept, options=options, signature=signature, location=declaration.location)
 
 
 def _made(wrapped: Any, options: dict[str, Any]) -> Any:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tle_raw.adapters.cpp.source_lines import at_its_line
-from tle_raw.adapters.pycuda.arguments import Argument, dtype_of, read_arguments
-from tle_raw.adapters.pycuda.declare import Recipe, caller_place, declare_text, generated_options
-from tle_raw.errors import DialectError, Place, Row, SignatureError
+from tle_raw.adapters.pycuda.arguments import PycudaArgument, dtype_of, read_arguments
+from tle_raw.adapters.pycuda.declare import Recipe, caller_location, declare_text, generated_options
+from tle_raw.errors import DialectError, Row, SignatureError, SourceLocation
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import OUT, Parameter, Scalar, Signature, Tile
 
@@ -47,51 +47,53 @@ def ReductionKernel(
     ------
     SignatureError : an argument is no number and no vector, or the vectors are none.
     """
-    place = caller_place()
-    dtype = dtype_of(dtype_out, "dtype_out", place)
+    location = caller_location()
+    dtype = dtype_of(dtype_out, "dtype_out", location)
     if axis not in (None, 0, 1):
         raise DialectError("axis= is that of a tile of rank 2", table=[Row("axis", "None, 0 or 1", repr(axis))]).at(
-            fragment=name, source=place
+            fragment=name, source=location
         )
-    given = read_arguments(f"const {dtype.cxx}* in" if arguments is None else arguments, place)
+    given = read_arguments(f"const {dtype.cxx}* in" if arguments is None else arguments, location)
     vectors = [argument for argument in given if argument.is_vector]
     if not vectors:
-        raise SignatureError("a reduction needs a vector among its arguments").at(fragment=name, source=place)
+        raise SignatureError("a reduction needs a vector among its arguments").at(fragment=name, source=location)
     compound = next((argument for argument in given if argument.is_compound), None)
     if compound:
         raise SignatureError(
             f"the reduction's argument `{compound.name}` has elements of several numbers",
             table=[Row(compound.name, "a pointer to numbers", f"{compound.type}*")],
             hint="reduce each part on its own, with x[2 * i] and x[2 * i + 1] in map_expr",
-        ).at(fragment=name, source=place)
+        ).at(fragment=name, source=location)
     dims = ("N",) if axis is None else ("M", "N")
     parameters = [Parameter(a.name, Tile(a.dtype, dims) if a.is_vector else Scalar(a.dtype)) for a in given]
     if axis is not None:
         if any(argument.name == RESULT for argument in given):
-            raise SignatureError(f"an argument has the name of the result, `{RESULT}`").at(fragment=name, source=place)
+            raise SignatureError(f"an argument has the name of the result, `{RESULT}`").at(
+                fragment=name, source=location
+            )
         parameters.append(Parameter(RESULT, Tile(dtype, (dims[1 - axis],)), OUT))
     signature = Signature(name, tuple(parameters), Scalar(dtype) if axis is None else None)
-    texts = Texts(given, dtype, str(neutral), reduce_expr, map_expr or f"{vectors[0].name}[i]", preamble, place)
+    texts = Texts(given, dtype, str(neutral), reduce_expr, map_expr or f"{vectors[0].name}[i]", preamble, location)
 
     def whole() -> Any:
-        return declare_text(name, "\n".join(_over_memory(texts)), _SYMBOL, None, generated_options(options), place)
+        return declare_text(name, "\n".join(_over_memory(texts)), _SYMBOL, None, generated_options(options), location)
 
     recipe = Recipe(whole) if axis is None else None
     text = "\n".join(_of_tiles(texts, axis))
-    return declare_text(name, text, _SYMBOL, signature, generated_options(options), place, recipe)
+    return declare_text(name, text, _SYMBOL, signature, generated_options(options), location, recipe)
 
 
 @dataclass(frozen=True)
 class Texts:
     """What one ReductionKernel is made of."""
 
-    arguments: Sequence[Argument]
+    arguments: Sequence[PycudaArgument]
     dtype: DType
     neutral: str
     reduce_expr: str
     map_expr: str
     preamble: str
-    place: Place
+    location: SourceLocation
 
 
 def _of_tiles(texts: Texts, axis: int | None) -> Iterator[str]:
@@ -116,7 +118,7 @@ def _over_memory(texts: Texts) -> Iterator[str]:
     taken = next((a.name for a in texts.arguments if a.name in (RESULT, COUNT)), "")
     if taken:
         raise SignatureError(f"an argument has the name `{taken}`, which is the whole kernel's own").at(
-            source=texts.place
+            source=texts.location
         )
     cxx = texts.dtype.cxx
     parameters = [f"const {a.type}* {a.name}" if a.is_vector else f"{a.type} {a.name}" for a in texts.arguments]
@@ -139,17 +141,17 @@ def _prologue(texts: Texts) -> Iterator[str]:
     for header in sorted({d.header for d in (texts.dtype, *(a.dtype for a in texts.arguments)) if d.header}):
         yield f"#include <{header}>"
     yield "#include <tle_raw/pycuda.h>"
-    yield at_its_line(texts.preamble, texts.place)
+    yield at_its_line(texts.preamble, texts.location)
 
 
 def _steps(texts: Texts) -> Iterator[str]:
     cxx = texts.dtype.cxx
     yield f"  const auto tle_raw_map = [&](long i) -> {cxx} {{ return"
-    yield at_its_line(texts.map_expr, texts.place)
+    yield at_its_line(texts.map_expr, texts.location)
     yield "; };"
     yield f"  const auto tle_raw_reduce = [&]({cxx} a, {cxx} b) -> {cxx} {{ return"
-    yield at_its_line(texts.reduce_expr, texts.place)
+    yield at_its_line(texts.reduce_expr, texts.location)
     yield "; };"
     yield f"  const {cxx} tle_raw_neutral ="
-    yield at_its_line(texts.neutral, texts.place)
+    yield at_its_line(texts.neutral, texts.location)
     yield ";"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tle_raw.adapters.pycuda.declare import caller_place, clang_flags, declare_text, pycuda_headers
+from tle_raw.adapters.pycuda.declare import caller_location, clang_flags, declare_text, pycuda_headers
 from tle_raw.errors import DialectError, Row
 from tle_raw.fragments.annotations import signature_of
 from tle_raw.fragments.module_variables import variable
@@ -35,11 +35,11 @@ class SourceModule:
         cache_dir: str | None = None,
         include_dirs: Sequence[str | Path] | None = None,
     ) -> None:
-        self._place = caller_place()
+        self._location = caller_location()
         if not isinstance(source, str):
             raise DialectError(
                 "a SourceModule is made of CUDA text", table=[Row("source", "text", type(source).__name__)]
-            ).at(source=self._place)
+            ).at(source=self._location)
         self.source = source
         self._options = {
             "flags": clang_flags(options),
@@ -63,7 +63,7 @@ class SourceModule:
             signature = signature_of(signature)
         short = name.partition("<")[0].strip().rpartition("::")[2]
         called = signature.name if signature is not None else short
-        return declare_text(called, self.source, name, signature, {**self._options, **options}, self._place)
+        return declare_text(called, self.source, name, signature, {**self._options, **options}, self._location)
 
     def get_global(self, name: str, kernel: Any = None) -> Any:
         """A ``__constant__`` or ``__device__`` variable of the module, in a compiled kernel: ``tle_raw.variable``.
@@ -81,5 +81,5 @@ class SourceModule:
                 f"nobody says in which compiled kernel the variable `{name}` is meant",
                 table=[Row("kernel", "what kernel.warmup(…) or a launch gives", "nothing")],
                 hint=f'module.get_global("{name}", compiled).set(array); each compiled kernel has its own',
-            ).at(source=caller_place())
+            ).at(source=caller_location())
         return variable(kernel, name)

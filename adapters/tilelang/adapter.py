@@ -1,4 +1,4 @@
-"""The dialect "tilelang": what the hub asks of it."""
+"""The dialect "tilelang": what the core asks of it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ class TileLangAdapter:
         """With the kernel's name and line; its signature is the PrimFunc's, which is read when it is built."""
         wrapped = declaration.wrapped
         return replace(
-            declaration, name=objects.object_name(wrapped), place=objects.object_place(wrapped) or declaration.place
+            declaration,
+            name=objects.object_name(wrapped),
+            location=objects.object_location(wrapped) or declaration.location,
         )
 
     def read(self, declaration: Declaration) -> Source:
@@ -83,16 +85,16 @@ class TileLangAdapter:
         tiles = find_named_tiles(program, options.tiles)
         places = block_indices(program, options)
         configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
-        linkable = Linkable(program.prim_func, places, configs, tiles, bool(options.tma), options.alone)
+        linkable = Linkable(program.prim_func, places, configs, tiles, bool(options.tma), options.exclusive)
         text = program.prim_func.script(show_meta=True)
         settings = (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items()))))
-        descriptors = LaunchDescriptors(program, linkable, digest(text, settings), declaration.place)
+        descriptors = LaunchDescriptors(program, linkable, digest(text, settings), declaration.location)
         return Source(
             self.name,
             declaration.name,
             program.name,
             text,
-            declaration.place,
+            declaration.location,
             settings,
             data=Reading(program, tiles, places, options, linkable, descriptors),
             signature=read_signature(program, tiles, places, bool(options.tma)),
@@ -143,7 +145,7 @@ class TileLangAdapter:
         if not reading.options.tma:
             raise DialectError(
                 f"the fragment `{source.name}` takes no TMA descriptors", hint="declare it with tma=True"
-            ).at(fragment=source.name, source=source.place)
+            ).at(fragment=source.name, source=source.location)
         return reading.descriptors.make(arguments, target)
 
     def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:

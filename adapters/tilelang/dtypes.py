@@ -37,7 +37,7 @@ def dtype_of(name: object) -> DType:
 
     Raises
     ------
-    SignatureError : elements smaller than a byte, vectors and handles cross no border.
+    SignatureError : elements smaller than a byte, vectors and handles cross no boundary.
     """
     found = _OURS.get(str(name))
     if found is None:

@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.linked.descriptor_memory import descriptor_memory
 from tle_raw.adapters.tilelang.linked.descriptors import BYTES, Descriptor
 from tle_raw.adapters.tilelang.linked.encode_descriptor import encode
 from tle_raw.adapters.tilelang.program import Program
-from tle_raw.errors import LaunchError, Place, Row, TLEError
+from tle_raw.errors import LaunchError, Row, SourceLocation, TLEError
 from tle_raw.target import Target
 from tle_raw.thread_lock import ThreadLock
 
@@ -21,11 +21,11 @@ TMA = 90  # the first capability that has it
 class LaunchDescriptors:
     """What ``fragment.descriptors(...)`` asks: the kernel is lowered once for each architecture that it runs on.
 
-    ``identity`` stands for the PrimFunc and its settings: equal ones share their descriptors. ``place`` is its line.
+    ``identity`` stands for the PrimFunc and its settings: equal ones share their descriptors. ``location`` is its line.
     """
 
-    def __init__(self, program: Program, linkable: Linkable, identity: str, place: Place) -> None:
-        self._program, self._linkable, self._identity, self._place = program, linkable, identity, place
+    def __init__(self, program: Program, linkable: Linkable, identity: str, location: SourceLocation) -> None:
+        self._program, self._linkable, self._identity, self._location = program, linkable, identity, location
         self._names = [name for name in program.order if name not in linkable.tiles]
         self._lowered: dict[str, Lowered] = {}
         self._fields: dict[Any, Any] = {}
@@ -39,7 +39,7 @@ class LaunchDescriptors:
                 try:
                     self._lowered[arch] = lower_for_launch(own.prim_func, own.tiles, arch, own.pass_configs)
                 except TLEError as error:
-                    raise error.at(fragment=self._program.name, source=error.context.source or self._place) from None
+                    raise error.at(fragment=self._program.name, source=error.context.source or self._location) from None
             return self._lowered[arch]
 
     def make(self, arguments: Sequence[Any], target: Target) -> Any:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tle_raw.adapters.tilelang.places import place_of
+from tle_raw.adapters.tilelang.locations import location_of
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.regions import constant, is_parallel, linear_form, region_of, uses
 from tle_raw.adapters.tilelang.tir_types import Buffer, Node
-from tle_raw.errors import Place, Row, SignatureError
+from tle_raw.errors import Row, SignatureError, SourceLocation
 from tle_raw.fragments.signature import IN, INOUT, OUT
 
 
@@ -21,7 +21,7 @@ from tle_raw.fragments.signature import IN, INOUT, OUT
 class NamedTile:
     """``origin`` and ``extents`` say which piece; ``kept`` are the dims along which it is a block tensor.
 
-    ``is_certain`` : some write of the piece is under no guard. ``place`` is that of its first use.
+    ``is_certain`` : some write of the piece is under no guard. ``location`` is that of its first use.
     """
 
     name: str
@@ -30,7 +30,7 @@ class NamedTile:
     extents: tuple[int, ...]
     effect: str
     is_certain: bool = False
-    place: Place | None = None
+    location: SourceLocation | None = None
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ class _Touch:
     extents: tuple[Any, ...]
     writes: bool
     loops: tuple[Any, ...]
-    place: Place | None
+    location: SourceLocation | None
     certain: bool
 
 
@@ -65,12 +65,14 @@ class _Search:
     serial: list[Any] = field(default_factory=list)
     parallel: list[Any] = field(default_factory=list)
     found: list[_Touch] = field(default_factory=list)
-    place: Place | None = None
+    location: SourceLocation | None = None
     branches: int = 0
 
     def visit(self, node: Node) -> None:
         kind = type(node).__name__
-        self.place = (place_of(node) if kind in ("For", "Evaluate", "BufferStore", "Bind") else None) or self.place
+        self.location = (
+            location_of(node) if kind in ("For", "Evaluate", "BufferStore", "Bind") else None
+        ) or self.location
         if kind == "SeqStmt":
             for inner in node.seq:
                 self.visit(inner)
@@ -128,7 +130,7 @@ class _Search:
             raise SignatureError(
                 f"the buffer `{self.buffer.name}` of tiles= is touched through the view `{buffer.name}` of its memory",
                 hint="leave it out of tiles=, so that it stays a pointer",
-            ).at(source=self.place)
+            ).at(source=self.location)
         return False
 
     def touch(self, buffer: Buffer, indices: Sequence[Any], writes: bool) -> None:
@@ -144,7 +146,7 @@ class _Search:
                 raise SignatureError(
                     f"the buffer `{self.buffer.name}` of tiles= is touched at an index that is no box: {index}",
                     hint="leave it out of tiles=, so that it stays a pointer",
-                ).at(source=self.place)
+                ).at(source=self.location)
             loop = next((p for p in self.parallel for v in factors if p.loop_var.same_as(v)), None)
             origin.append(form[1])
             extents.append(1 if loop is None else loop.extent)
@@ -154,7 +156,7 @@ class _Search:
         loops = tuple(loop for loop in self.serial if loop is None or constant(loop.extent) != 1)
         runs = all(loop is not None and (constant(loop.extent) or 0) > 0 for loop in loops)
         certain = runs and not self.branches
-        self.found.append(_Touch(tuple(origin), tuple(extents), writes, loops, self.place, certain))
+        self.found.append(_Touch(tuple(origin), tuple(extents), writes, loops, self.location, certain))
 
 
 def find_named_tiles(program: Program, names: Sequence[str]) -> dict[str, NamedTile]:
@@ -181,7 +183,7 @@ def _find(program: Program, name: str) -> NamedTile:
     extents = [constant(e) for e in first.extents]
     if any(e is None for e in extents):
         raise SignatureError(f"the piece of `{name}` that a tile is to stand for has no constant size").at(
-            source=first.place
+            source=first.location
         )
     for touch in search.found:
         _check_same(name, first, touch)
@@ -189,7 +191,7 @@ def _find(program: Program, name: str) -> NamedTile:
     effect = INOUT if reads and writes else OUT if writes else IN
     is_certain = any(t.writes and t.certain for t in search.found)
     known = tuple(e for e in extents if e is not None)
-    return NamedTile(name, search.buffer, first.origin, known, effect, is_certain, first.place)
+    return NamedTile(name, search.buffer, first.origin, known, effect, is_certain, first.location)
 
 
 def _check_same(name: str, first: _Touch, touch: _Touch) -> None:
@@ -207,7 +209,7 @@ def _check_same(name: str, first: _Touch, touch: _Touch) -> None:
         f"one block tensor cannot stand for `{name}`: the piece that the kernel touches {where}",
         table=[Row(name, _box(first), _box(touch))],
         hint="leave it out of tiles=, so that it stays a pointer",
-    ).at(source=touch.place)
+    ).at(source=touch.location)
 
 
 def _box(touch: _Touch) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tle_raw.adapters.tilelang.installed import load_tilelang
-from tle_raw.errors import CompilationFailed, FragmentSourceError, Place, TLEError
-from tle_raw.fragments.source_text import place_of_function
+from tle_raw.errors import CompilationFailed, FragmentSourceError, SourceLocation, TLEError
+from tle_raw.fragments.source_text import location_of_function
 
 _PACKAGES = ("tilelang", "tvm")
 
@@ -30,10 +30,10 @@ def object_name(candidate: Any) -> str:
     return function.__name__ if function is not None else type(candidate).__name__
 
 
-def object_place(candidate: Any) -> Place | None:
+def object_location(candidate: Any) -> SourceLocation | None:
     """The line of the Python function that the object was made from."""
     function = python_function(candidate)
-    return place_of_function(function) if function is not None else None
+    return location_of_function(function) if function is not None else None
 
 
 def python_function(candidate: Any) -> Callable[..., Any] | None:
@@ -94,9 +94,9 @@ def _misses_arguments(candidate: Any, arguments: Mapping[str, Any]) -> bool:
 
 
 def _refused(candidate: Any, error: Exception) -> CompilationFailed:
-    place = object_place(candidate)
+    location = object_location(candidate)
     failed = CompilationFailed("TileLang refuses the kernel", log=f"{type(error).__name__}: {str(error)[:2000]}")
-    failed.at(source=place)
+    failed.at(source=location)
     return failed
 
 

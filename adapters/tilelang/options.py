@@ -22,9 +22,10 @@ class Options:
     to be in bounds is not checked then. ``pass_configs`` is TileLang's own configuration, for the linked route.
     ``tma`` says that the call passes TMA descriptors, made by ``fragment.descriptors(...)``: the linked route then
     leaves TMA and warps that only load as TileLang has them. By default ``as_kernel()`` does so by itself.
-    ``alone`` is the promise that the region is all that its kernel does, as in ``as_kernel()``; it is held against the
-    kernel. The linked route then has just the threads that TileLang has, where Triton's own code knows blocks of 32,
-    64, 128, … only and the others would stand idle, and it puts nothing in order for code before or behind it.
+    ``exclusive`` (``alone=``) is the promise that the region is all that its kernel does, as in ``as_kernel()``; it is
+    held against the kernel. The linked route then has just the threads that TileLang has, where Triton's own code knows
+    blocks of 32, 64, 128, … only and the others would stand idle, and it puts nothing in order for code before or
+    behind it.
     """
 
     tiles: tuple[str, ...] = ()
@@ -34,14 +35,14 @@ class Options:
     in_grid: bool = False
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
     tma: bool | None = None
-    alone: bool = False
+    exclusive: bool = False
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
         """What can change the code, sorted."""
         grid = ",".join(f"{k}={v}" for k, v in sorted(self.grid.items()))
         return (
-            ("alone", str(self.alone)),
+            ("alone", str(self.exclusive)),
             ("grid", grid),
             ("in_grid", str(self.in_grid)),
             ("route", self.route or ""),
@@ -85,10 +86,10 @@ def read_options(given: Mapping[str, Any]) -> Options:
     for name in ("in_grid", "alone"):
         if not isinstance(given.get(name, False), bool):
             raise _wrong(name, "True or False", given[name])
-    in_grid, alone, tma = given.get("in_grid", False), given.get("alone", False), given.get("tma")
+    in_grid, exclusive, tma = given.get("in_grid", False), given.get("alone", False), given.get("tma")
     if tma not in (None, True, False):
         raise _wrong("tma", "True, False or None", tma)
-    return Options(tuple(tiles), dict(grid), route, dict(arguments), in_grid, configs, tma, alone)
+    return Options(tuple(tiles), dict(grid), route, dict(arguments), in_grid, configs, tma, exclusive)
 
 
 def _is_place(value: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.adapters.tilelang.places import place_of
+from tle_raw.adapters.tilelang.locations import location_of
 from tle_raw.adapters.tilelang.tir_types import Expression, Node, PrimFunc, Variable
 from tle_raw.errors import FragmentSourceError, Row, UnsupportedFeatureError
 
@@ -124,8 +124,8 @@ def _check_kernels(prim_func: PrimFunc) -> None:
             hint="put the body under `with T.Kernel(..., threads=128) as bx:`",
         )
     if len(kernels) > 1:
-        places = [place_of(kernel) for kernel in kernels]
-        lines = " and ".join(str(place.line) for place in places if place is not None)
+        places = [location_of(kernel) for kernel in kernels]
+        lines = " and ".join(str(location.line) for location in places if location is not None)
         error = FragmentSourceError(
             "the PrimFunc holds several T.Kernels: they are launches of their own",
             table=[Row("T.Kernel", "1", f"{len(kernels)}" + (f", in lines {lines}" if lines else ""))],
@@ -151,7 +151,7 @@ def _check_hardware(prim_func: PrimFunc) -> None:
                 error = UnsupportedFeatureError(
                     f"the operation {name} belongs to {maker}", hint="kernels for NVIDIA GPUs become regions"
                 )
-                error.at(source=place_of(node))
+                error.at(source=location_of(node))
                 raise error
 
 
@@ -214,7 +214,7 @@ def _host_code(statement: Node) -> UnsupportedFeatureError:
         f"the PrimFunc holds code for the host ({type(statement).__name__}) beside its T.Kernel",
         hint="compute it before the launch and pass it as a scalar",
     )
-    error.at(source=place_of(statement))
+    error.at(source=location_of(statement))
     return error
 
 

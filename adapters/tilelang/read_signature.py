@@ -24,7 +24,7 @@ def read_signature(
 
     Raises
     ------
-    SignatureError : a dtype that crosses no border.
+    SignatureError : a dtype that crosses no boundary.
     """
     written = written_memory(program.body)
     parameters = []

@@ -13,7 +13,7 @@ PARALLEL, VECTORIZED, UNROLLED = 1, 2, 3  # ForKind
 
 
 @dataclass(frozen=True)
-class Region:
+class BufferRegion:
     """A box of a buffer: where it starts and how far it goes along each dim."""
 
     buffer: Buffer
@@ -21,10 +21,10 @@ class Region:
     extents: tuple[Any, ...]
 
 
-def region_of(call: Call) -> Region:
+def region_of(call: Call) -> BufferRegion:
     """The operand of a tile operation."""
     load = call.args[0]
-    return Region(load.buffer, tuple(load.indices), tuple(call.args[2:]))
+    return BufferRegion(load.buffer, tuple(load.indices), tuple(call.args[2:]))
 
 
 def is_region(expression: Expression) -> bool:

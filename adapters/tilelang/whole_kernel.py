@@ -147,9 +147,9 @@ class WholeKernel:
         if route == "linked" and not source.data.options.route:
             route = None  # it is linked all the same, and the report says why it could not be traced
         options = {"in_grid": True, "alone": True, "route": route, "tma": tma, "pass_configs": self.pass_configs}
-        folder, wrapped = Path(source.place.file).parent, self.program.prim_func
+        folder, wrapped = Path(source.location.file).parent, self.program.prim_func
         return declare_region(
-            self._adapter, Declaration(source.name, None, options, source.place, folder, wrapped=wrapped)
+            self._adapter, Declaration(source.name, None, options, source.location, folder, wrapped=wrapped)
         )
 
 

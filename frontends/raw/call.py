@@ -14,10 +14,10 @@ from tle_raw.errors import (
     ArgumentCountError,
     ArgumentTypeError,
     CallError,
-    Place,
     RegionError,
     Row,
     ShapeError,
+    SourceLocation,
     TLEError,
 )
 from tle_raw.fragments.binding import bind, bind_untyped, match_arguments
@@ -25,17 +25,17 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.signature import Signature, Tile
-from tle_raw.linker.mlir.locations import first_place
+from tle_raw.linker.mlir.locations import first_location
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
 from tle_raw.regions.interpret import (
     in_interpreter,
     interpret_region,
     interpreted_call_site,
-    remember_region,
+    record_region,
 )
 from tle_raw.regions.ports import RegionRecord
-from tle_raw.regions.stages import check_joined
+from tle_raw.regions.stages import check_stages
 from tle_raw.regions.trace import interpret_traced, trace_region
 from tle_raw.regions.values import describe
 
@@ -55,7 +55,7 @@ def call_fragment(
         raise RegionError(
             f"the fragment `{fragment.name}` is device code: it runs only inside a @triton.jit kernel",
             hint="use fragment.compile(target=...) to compile it alone",
-        ).at(fragment=fragment.name, source=fragment.place)
+        ).at(fragment=fragment.name, source=fragment.location)
 
     def bind_call() -> tuple[BoundSignature, dict[str, Any]]:
         if fragment.is_call_typed:
@@ -82,10 +82,10 @@ def _region(fragment: Fragment, bind_call: Callable[..., Any], semantic: Any, ge
         if semantic is None:
             bound, values = bind_call()
             if "traced" in fragment.routes("cpu"):
-                remember_region(bound, site)
+                record_region(bound, site)
                 return interpret_traced(fragment, bound, values)
             return interpret_region(fragment, bound, values, site)
-        compiled = check_joined(semantic.builder.options)
+        compiled = check_stages(semantic.builder.options)
         _check_language(semantic)
         bound, values = bind_call()
         traced = trace_region(fragment, bound, values, semantic, site)
@@ -98,7 +98,7 @@ def _region(fragment: Fragment, bind_call: Callable[..., Any], semantic: Any, ge
             return [emit_element(record, values, semantic)]
         return emit_region(record, values, semantic)
     except TLEError as e:
-        e.at(fragment=fragment.name, source=fragment.place, call_site=site)
+        e.at(fragment=fragment.name, source=fragment.location, call_site=site)
         raise
 
 
@@ -116,14 +116,14 @@ def _packed(results: list[core.tensor]) -> Any:
     return core.tuple(results)
 
 
-def _call_site(generator: Any, semantic: Any) -> Place | None:
+def _call_site(generator: Any, semantic: Any) -> SourceLocation | None:
     """File and line of the call that is being traced."""
     node = getattr(generator, "cur_node", None)
     if node is None:  # from Triton 3.7 on fragments are not told the generator: the builder knows the call's line
-        return first_place(str(semantic.builder.get_loc())) if semantic is not None else None
+        return first_location(str(semantic.builder.get_loc())) if semantic is not None else None
     line = generator.begin_line + node.lineno
     text = linecache.getline(generator.file_name, line).rstrip()
-    return Place(generator.file_name, line, 0, text)
+    return SourceLocation(generator.file_name, line, 0, text)
 
 
 def _names_value(signature: Signature, keyword: str) -> bool:
@@ -230,7 +230,7 @@ def _flagtree_call(
         ordered = dict(zip(sorted(indices or ()), results))
         return _packed([ordered[i] for i in indices or ()])
     except TLEError as e:
-        e.at(fragment=func.name, source=func.place, call_site=site)
+        e.at(fragment=func.name, source=func.location, call_site=site)
         raise
 
 

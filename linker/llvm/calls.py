@@ -11,7 +11,7 @@ from tle_raw.linker.llvm.types import Cursor, Type
 
 
 @dataclass(frozen=True)
-class Call:
+class CallInstruction:
     """One call instruction of a definition. ``arguments`` are texts without type and attributes."""
 
     start: int
@@ -33,7 +33,7 @@ class Call:
         return f"{given}call {self.result} {callee}({passed})"
 
 
-def calls(module: Module, entity: Entity, *callees: str) -> Iterator[Call]:
+def calls(module: Module, entity: Entity, *callees: str) -> Iterator[CallInstruction]:
     """The calls of a definition that are inline asm or name one of the callees (prefixes of ``@name``)."""
     text, position = module.text, entity.body + 1
     while position < entity.end:
@@ -44,7 +44,7 @@ def calls(module: Module, entity: Entity, *callees: str) -> Iterator[Call]:
         position = end + 1
 
 
-def _call_of_line(text: str, start: int, end: int, callees: tuple[str, ...]) -> Iterator[Call]:
+def _call_of_line(text: str, start: int, end: int, callees: tuple[str, ...]) -> Iterator[CallInstruction]:
     line = text[start:end]
     if " asm " not in line and not any(callee in line for callee in callees):
         return
@@ -76,7 +76,7 @@ def _call_of_line(text: str, start: int, end: int, callees: tuple[str, ...]) -> 
     closed = cursor.tokens[cursor.index - 1].end
     end_of_call = _end_of_attributes(cursor, closed)
     location = next((b.text for a, b in pairwise(tokens) if a.text == "!dbg"), "")
-    yield Call(
+    yield CallInstruction(
         tokens[0].start, end_of_call, assigned, result, callee, assembly[1:-1], constraints[1:-1], types, arguments,
         location,
     )  # fmt: skip

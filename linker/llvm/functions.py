@@ -40,7 +40,7 @@ class FunctionType:
 
 
 @dataclass(frozen=True)
-class Function:
+class LlvmFunction:
     """A ``define`` or ``declare``, with the tokens ``before`` its name and ``after`` its parameters."""
 
     entity: Entity
@@ -50,10 +50,12 @@ class Function:
 
     @property
     def name(self) -> str:
+        """The function's name, without ``@``."""
         return self.entity.name
 
     @property
     def is_kernel(self) -> bool:
+        """Whether its calling convention is a kernel's."""
         return any(token.text in KERNEL_CONVENTIONS for token in self.before)
 
     @property
@@ -83,7 +85,7 @@ class Global:
         return self.linkage not in ("external", "extern_weak")
 
 
-def read_function(module: Module, entity: Entity) -> Function:
+def read_function(module: Module, entity: Entity) -> LlvmFunction:
     """Read the header of a ``define`` or ``declare``."""
     tokens = module.header(entity)
     named = next((i for i, token in enumerate(tokens) if token.kind == "@"), None)
@@ -97,7 +99,7 @@ def read_function(module: Module, entity: Entity) -> Function:
     result = cursor.read_type()
     cursor.index = named + 1
     parameters = cursor.read_types("(", ")")
-    return Function(
+    return LlvmFunction(
         entity,
         FunctionType(str(result), tuple(map(str, parameters))),
         tuple(tokens[:named]),

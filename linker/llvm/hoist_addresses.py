@@ -30,9 +30,11 @@ class HoistedAddresses:
         return name
 
     def text(self) -> str:
+        """The lines to insert, each behind a line break."""
         return "".join(f"\n  {line}" for line in self._lines)
 
     def variable(self, name: str) -> str:
+        """The value that holds a variable's address; made when it is asked for first."""
         known = self._known.get("@" + name)
         if known is None:
             known = self._known["@" + name] = self.address(name)

@@ -23,7 +23,7 @@ _ATTRIBUTE = re.compile(rf"^(attributes #\d+ = \{{.*?) {UNPACKED}\b", re.MULTILI
 _OF_FUNCTION = re.compile(rf"^((?:define|declare) .*?) {UNPACKED}\b", re.MULTILINE)
 
 
-def optimised(text: str) -> str:
+def without_no_vectors(text: str) -> str:
     """The optimised module, for code generation: without the attribute, and else as it was."""
     return _ATTRIBUTE.sub(r"\1", text)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 from tle_raw.linker.llvm.text import Module
 
 _FIELD = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|([^,()]+))')
@@ -25,28 +25,31 @@ class Sites:
     innermost such line counts.
     """
 
-    def __init__(self, module: Module, fragment: Place, is_users: Callable[[str], bool]) -> None:
+    def __init__(self, module: Module, fragment: SourceLocation, is_users: Callable[[str], bool]) -> None:
         self._nodes = {e.name: module.source(e) for e in module.of_kind("metadata")}
         self._is_users = is_users
-        self._numbers: dict[tuple[Place, str], int] = {(fragment, ""): 0}
+        self._numbers: dict[tuple[SourceLocation, str], int] = {(fragment, ""): 0}
 
     @property
-    def places(self) -> list[Place]:
-        return [place for place, _ in self._numbers]
+    def locations(self) -> list[SourceLocation]:
+        """The source locations by their numbers."""
+        return [location for location, _ in self._numbers]
 
     def number(self, location: str) -> int:
         """The number of ``!12``. Two calls of one line of a helper that stand in two places have two numbers."""
         chain = self.chain(location)
-        place = next((p for p in chain if self._is_users(p.file)), None)
-        if place is None:
+        source_location = next((p for p in chain if self._is_users(p.file)), None)
+        if source_location is None:
             return 0
-        return self._numbers.setdefault((place, " ".join(map(str, chain))), len(self._numbers))
+        return self._numbers.setdefault((source_location, " ".join(map(str, chain))), len(self._numbers))
 
-    def place(self, location: str) -> Place | None:
+    def source_location(self, location: str) -> SourceLocation | None:
         """The user's line of ``!12``."""
-        return next((place for place in self.chain(location) if self._is_users(place.file)), None)
+        return next(
+            (source_location for source_location in self.chain(location) if self._is_users(source_location.file)), None
+        )
 
-    def chain(self, location: str) -> list[Place]:
+    def chain(self, location: str) -> list[SourceLocation]:
         """The places of a location, from the inside to the outside."""
         found = []
         while location:
@@ -55,7 +58,9 @@ class Sites:
                 break
             fields = node.fields
             found.append(
-                Place(self._file(fields.get("scope", "")), _integer(fields, "line"), _integer(fields, "column"))
+                SourceLocation(
+                    self._file(fields.get("scope", "")), _integer(fields, "line"), _integer(fields, "column")
+                )
             )
             location = fields.get("inlinedAt", "")
         return found

@@ -28,7 +28,7 @@ SEPARATOR, ENTRY_PREFIX = "$", "tle_raw_"
 
 
 @dataclass(frozen=True)
-class Symbol:
+class LlvmSymbol:
     """A function of a module: its name, its type, and the line of the text where it stands."""
 
     name: str
@@ -36,19 +36,19 @@ class Symbol:
     line: int
 
 
-def definitions(module: Module) -> tuple[Symbol, ...]:
+def definitions(module: Module) -> tuple[LlvmSymbol, ...]:
     """The functions that a module defines."""
     return _functions(module, "define")
 
 
-def declarations(module: Module) -> tuple[Symbol, ...]:
+def declarations(module: Module) -> tuple[LlvmSymbol, ...]:
     """The functions that a module declares only."""
     return _functions(module, "declare")
 
 
-def _functions(module: Module, kind: str) -> tuple[Symbol, ...]:
+def _functions(module: Module, kind: str) -> tuple[LlvmSymbol, ...]:
     return tuple(
-        Symbol(entity.name, read_function(module, entity).type, line_of(module.text, entity.start))
+        LlvmSymbol(entity.name, read_function(module, entity).type, line_of(module.text, entity.start))
         for entity in module.of_kind(kind)
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from tle_raw.errors import LinkError, Place
+from tle_raw.errors import LinkError, SourceLocation
 
 
 class UnreadableIRError(LinkError):
@@ -54,9 +54,11 @@ class Module:
     entities: tuple[Entity, ...]
 
     def of_kind(self, *kinds: str) -> Iterator[Entity]:
+        """The entities of these kinds, in the text's order."""
         return (entity for entity in self.entities if entity.kind in kinds)
 
     def source(self, entity: Entity) -> str:
+        """The text of one entity."""
         return self.text[entity.start : entity.end]
 
     def header(self, entity: Entity) -> list[Token]:
@@ -309,5 +311,5 @@ def unreadable(text: str, position: int, what: str = "") -> UnreadableIRError:
         f"cannot read the LLVM IR at line {line}: {what}",
         hint="textual LLVM IR of clang 19 to 22 is understood; bitcode must be disassembled first",
     )
-    error.at(source=Place("<LLVM IR>", line, position - start + 1, excerpt[:200]))
+    error.at(source=SourceLocation("<LLVM IR>", line, position - start + 1, excerpt[:200]))
     return error

@@ -36,6 +36,7 @@ class Division:
 
     @property
     def is_signed(self) -> bool:
+        """Whether the division is of signed numbers."""
         return self.op.startswith("s")
 
     @property

@@ -48,12 +48,15 @@ class Cursor:
 
     @property
     def current(self) -> Token | None:
+        """The next token; None at the end."""
         return self.tokens[self.index] if self.index < len(self.tokens) else None
 
     def sees(self, *texts: str) -> bool:
+        """Whether the next token is one of these texts."""
         return self.current is not None and self.current.text in texts
 
     def take(self, *expected: str) -> Token:
+        """The next token, which is passed; an error where it is none of ``expected``."""
         token = self.current
         if token is None or (expected and token.text not in expected):
             raise self.refusal(f"expected {' or '.join(expected) or 'more'}")
@@ -61,6 +64,7 @@ class Cursor:
         return token
 
     def refusal(self, what: str = "") -> UnreadableIRError:
+        """The error for text that cannot be read here."""
         token = self.current
         position = token.start if token else self.tokens[-1].end if self.tokens else 0
         return unreadable(self.text, position, what)
@@ -75,6 +79,7 @@ class Cursor:
                 return
 
     def at_type(self) -> bool:
+        """Whether a type may begin here."""
         token = self.current
         if token is None:
             return False
@@ -98,6 +103,7 @@ class Cursor:
                 self.take()
 
     def read_type(self) -> Type:
+        """The type that stands here; the cursor goes behind it."""
         kind = self._read_simple_type()
         while self.sees("(") and kind.kind != "pointer":
             kind = Type("function", (kind, *self.read_types("(", ")")))

@@ -18,7 +18,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
 
-class Symbol(NamedTuple):
+class ElfSymbol(NamedTuple):
     """A named symbol, the section that defines it, 0 for none, and whether it is a function that others can call.
 
     ``bytes`` is the size of a variable that others can see, or 0.
@@ -50,7 +50,7 @@ def visible_functions(image: bytes) -> list[str]:
     return [symbol.name for symbol in symbols(image) if symbol.is_visible_function]
 
 
-def symbols(image: bytes) -> Iterator[Symbol]:
+def symbols(image: bytes) -> Iterator[ElfSymbol]:
     """The named symbols of an object."""
     if not image.startswith(MAGIC) or len(image) < HEADER_BYTES:
         raise LinkError("not a 64-bit little-endian ELF object")
@@ -65,7 +65,7 @@ def symbols(image: bytes) -> Iterator[Symbol]:
                 if name:
                     begin = sections[names][4] + name
                     visible = info >> 4 in (GLOBAL, WEAK) and defined_in != UNDEFINED
-                    yield Symbol(
+                    yield ElfSymbol(
                         image[begin : image.index(b"\0", begin)].decode(),
                         defined_in,
                         visible and info & 15 == FUNCTION,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
 _FILE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
@@ -20,26 +20,26 @@ class Locations:
         matches = (_ALIAS.match(line) for line in lines if line.startswith("#loc"))
         self._aliases = {m[1]: m[2] for m in matches if m}
 
-    def place(self, location: str) -> Place:
+    def source_location(self, location: str) -> SourceLocation:
         """The place of ``loc(...)`` as an operation carries it; of an inlined call, the line in the helper."""
         text = location.strip().removeprefix("loc(").removesuffix(")")
         for _ in range(_DEEPEST):
             found = _FILE.match(text)
             if found:
-                return _place(found)
+                return _location(found)
             reference = _REFERENCE.search(text)
             if not reference or reference[0] not in self._aliases:
                 break
             text = self._aliases[reference[0]]
-        return Place("<kernel>", 0)
+        return SourceLocation("<kernel>", 0)
 
 
-def first_place(location: str) -> Place | None:
+def first_location(location: str) -> SourceLocation | None:
     """The first file that a location without aliases names, if it names one."""
     found = _FILE.search(location)
-    return _place(found) if found else None
+    return _location(found) if found else None
 
 
-def _place(found: re.Match[str]) -> Place:
+def _location(found: re.Match[str]) -> SourceLocation:
     file, line = found[1], int(found[2])
-    return Place(file, line, int(found[3]), linecache.getline(file, line).rstrip())
+    return SourceLocation(file, line, int(found[3]), linecache.getline(file, line).rstrip())

@@ -23,10 +23,12 @@ class Nest:
 
     @property
     def is_loop(self) -> bool:
+        """Whether it is a loop's."""
         return is_loop(self.text)
 
     @property
     def is_function(self) -> bool:
+        """Whether it is a function's."""
         return "tt.func" in self.text
 
     @property

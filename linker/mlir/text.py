@@ -17,7 +17,7 @@ _SPELLED = re.compile(rf' = (?:{re.escape(OPERATION)} |"{re.escape(OPERATION)}"\
 
 
 @dataclass(frozen=True)
-class Operation:
+class TextOperation:
     """``%result = tt.extern_elementwise %a, %b {attributes} : (types) -> type loc(...)``.
 
     In MLIR's generic form it is ``%result = "tt.extern_elementwise"(%a, %b) <{attributes}> : (types) -> type``.
@@ -36,7 +36,7 @@ class Operation:
         return _unescape(dict(self.attributes)[name])
 
 
-def read_operation(line: str) -> Operation:
+def read_operation(line: str) -> TextOperation:
     """Parse one ``tt.extern_elementwise`` line.
 
     Raises
@@ -53,7 +53,7 @@ def read_operation(line: str) -> Operation:
         ) from e
 
 
-def _read(line: str) -> Operation:
+def _read(line: str) -> TextOperation:
     indent = line[: len(line) - len(line.lstrip())]
     head, rest = _SPELLED.split(line.strip(), 1)
     brace = rest.index("{")
@@ -72,7 +72,7 @@ def _read(line: str) -> Operation:
     result_type = tail if location < 0 else tail[:location]
     if not head.startswith("%") or len(operands) != len(types):
         raise ValueError(line)
-    return Operation(
+    return TextOperation(
         indent,
         head,
         operands,

@@ -59,6 +59,7 @@ class Finished:
 
     @property
     def how(self) -> str:
+        """How it ended, in words; empty where it ended well."""
         return how_it_ended(self.returncode)
 
 
@@ -126,13 +127,13 @@ def python_child(program: Path, *arguments: str, limits: Limits) -> list[str]:
     """
     if not sys.executable:
         raise ToolchainError("a Python program is needed, and this process knows of none", hint="set sys.executable")
-    told = {
+    given = {
         "path": child_path(), "parent": os.getpid(), "program": str(program), "arguments": arguments,
         "limits": [[number, amount] for number, amount in _resources(limits)],
     }  # fmt: skip
     # -E: no variable adds code; -P: neither the current folder nor the file's own is searched.
     flags = ["-E", "-P", *(["-s"] if sys.flags.no_user_site else [])]
-    return [sys.executable, *flags, str(LAUNCHER), json.dumps(told)]
+    return [sys.executable, *flags, str(LAUNCHER), json.dumps(given)]
 
 
 def clean_environment() -> dict[str, str]:

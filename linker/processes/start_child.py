@@ -14,17 +14,17 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    told = json.loads(sys.argv[1])
-    end_with(told["parent"])
-    for number, amount in told["limits"]:
+    given = json.loads(sys.argv[1])
+    end_with(given["parent"])
+    for number, amount in given["limits"]:
         limit(number, amount)
     # A file that grows too long ends the program, as it ends one that is not Python.
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-    sys.path[:] = told["path"]
-    sys.argv[:] = [told["program"], *told["arguments"]]
-    with open(told["program"], "rb") as file:
-        code = compile(file.read(), told["program"], "exec", dont_inherit=True)
-    exec(code, {"__name__": "__main__", "__file__": told["program"], "__builtins__": __builtins__})
+    sys.path[:] = given["path"]
+    sys.argv[:] = [given["program"], *given["arguments"]]
+    with open(given["program"], "rb") as file:
+        code = compile(file.read(), given["program"], "exec", dont_inherit=True)
+    exec(code, {"__name__": "__main__", "__file__": given["program"], "__builtins__": __builtins__})
 
 
 def end_with(parent: int) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tle_raw.linker.ptx.statements import Statement, statements
+from tle_raw.linker.ptx.statements import PtxStatement, statements
 
 
 @dataclass(frozen=True)
-class Location:
+class DebugLocation:
     """A source position."""
 
     file: str
@@ -29,11 +29,11 @@ class Instruction:
     line: int
     last_line: int
     function: str
-    places: tuple[Location, ...]
+    places: tuple[DebugLocation, ...]
 
 
 @dataclass(frozen=True)
-class Call:
+class PtxCall:
     """A call that is left. An indirect one has a register as ``target``."""
 
     target: str
@@ -53,7 +53,8 @@ class Ptx:
     instructions: tuple[Instruction, ...]
 
     @property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[PtxCall, ...]:
+        """The calls that are left, in order."""
         return tuple(_call(i) for i in self.instructions if i.opcode.split(".")[0] == "call")
 
 
@@ -70,7 +71,7 @@ class FileShare:
     own: int
     instructions: int
     excerpts: tuple[tuple[int, int], ...]
-    called_from: tuple[Location, ...]
+    called_from: tuple[DebugLocation, ...]
 
 
 def read_ptx(ptx: str) -> Ptx:
@@ -105,7 +106,7 @@ def _share(file: str, instructions: Iterable[Instruction]) -> FileShare:
     return FileShare(file, own, len(inside), tuple(_excerpts(inside, instructions)), tuple(callers))
 
 
-def _caller(file: str, instruction: Instruction) -> Iterator[Location]:
+def _caller(file: str, instruction: Instruction) -> Iterator[DebugLocation]:
     """The place just outside the file's outermost one."""
     outermost = max(index for index, place in enumerate(instruction.places) if place.file == file)
     yield from instruction.places[outermost + 1 : outermost + 2]
@@ -142,10 +143,10 @@ class _Reader:
         self.externs: list[str] = []
         self.instructions: list[Instruction] = []
         self.function, self.depth = "", 0
-        self.places: tuple[Location, ...] = ()
-        self.chains: dict[Location, tuple[Location, ...]] = {}
+        self.places: tuple[DebugLocation, ...] = ()
+        self.chains: dict[DebugLocation, tuple[DebugLocation, ...]] = {}
 
-    def take(self, statement: Statement) -> None:
+    def take(self, statement: PtxStatement) -> None:
         tokens = statement.tokens
         if ".entry" in tokens or ".func" in tokens:
             self._header(statement)
@@ -157,7 +158,7 @@ class _Reader:
         if self.depth == 0:
             self.function, self.places = "", ()
 
-    def _header(self, statement: Statement) -> None:
+    def _header(self, statement: PtxStatement) -> None:
         name = function_name(statement.tokens)
         if statement.closing == ";":
             (self.externs if ".extern" in statement.tokens else self.declared).append(name)
@@ -165,14 +166,14 @@ class _Reader:
         (self.entries if ".entry" in statement.tokens else self.functions).append(name)
         self.function, self.chains = name, {}
 
-    def _location(self, statement: Statement) -> None:
+    def _location(self, statement: PtxStatement) -> None:
         """``.loc 3 15 22, function_name $label, inlined_at 1 19 9``; Triton 3.6 has comments only."""
         tokens = statement.tokens
         place = self._place(tokens[1:4])
         if place.line == 0:
             self.places = ()
             return
-        callers: tuple[Location, ...] = tuple(self._comment_chain(statement.comment))
+        callers: tuple[DebugLocation, ...] = tuple(self._comment_chain(statement.comment))
         if "inlined_at" in tokens:
             index = tokens.index("inlined_at")
             caller = self._place(tokens[index + 1 : index + 4])
@@ -180,22 +181,22 @@ class _Reader:
         self.places = (place, *callers)
         self.chains[place] = self.places
 
-    def _place(self, numbers: tuple[str, ...]) -> Location:
+    def _place(self, numbers: tuple[str, ...]) -> DebugLocation:
         file, line, column = (*numbers, "0", "0")[:3]
-        return Location(self.files.get(file, file), _number(line), _number(column))
+        return DebugLocation(self.files.get(file, file), _number(line), _number(column))
 
-    def _comment_chain(self, comment: str) -> Iterator[Location]:
+    def _comment_chain(self, comment: str) -> Iterator[DebugLocation]:
         """``// a.h:9:1 @[ b.cu:3:2 @[ k.py:7:1 ] ]``; names are the tails of the files' paths."""
         for part in comment.removeprefix("//").split("@[")[1:]:
             name, line, column = (*part.replace("]", "").strip().rsplit(":", 2), "", "")[:3]
             line, column = (line, column) if _number(line) else (column, "")
-            yield Location(self._path(name), _number(line), _number(column))
+            yield DebugLocation(self._path(name), _number(line), _number(column))
 
     def _path(self, name: str) -> str:
         tails = (path for path in self.files.values() if path == name or path.endswith("/" + name))
         return next(tails, name)
 
-    def _instruction(self, statement: Statement) -> None:
+    def _instruction(self, statement: PtxStatement) -> None:
         tokens = statement.tokens
         if tokens[0] == "@":  # a predicate: @%p1 or @!%p1
             tokens = tokens[3:] if tokens[1:2] == ("!",) else tokens[2:]
@@ -215,12 +216,12 @@ def function_name(tokens: tuple[str, ...]) -> str:
     return tokens[index] if index < len(tokens) else ""
 
 
-def _call(instruction: Instruction) -> Call:
+def _call(instruction: Instruction) -> PtxCall:
     operands = instruction.operands
     if operands[:1] == ("(",):
         operands = operands[operands.index(")") + 1 :]
     target = next((token for token in operands if token != ","), "")
-    return Call(target, target.startswith("%"), instruction.function, instruction.line)
+    return PtxCall(target, target.startswith("%"), instruction.function, instruction.line)
 
 
 def _number(text: str) -> int:

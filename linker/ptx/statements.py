@@ -16,7 +16,7 @@ _LINE_DIRECTIVES = frozenset([".version", ".target", ".address_size", ".loc", ".
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class PtxStatement:
     """One statement: its tokens, its first and last line (from 1), and the comment that follows it.
 
     ``closing`` is what ended it: ``;``, ``{``, ``}``, ``:`` for a label, or "" for the end of the line.
@@ -29,7 +29,7 @@ class Statement:
     comment: str = ""
 
 
-def statements(ptx: str) -> Iterator[Statement]:
+def statements(ptx: str) -> Iterator[PtxStatement]:
     """The statements of a PTX module in order. A brace that opens or closes a block ends a statement."""
     tokens: list[str] = []
     line = first = 1
@@ -45,7 +45,7 @@ def statements(ptx: str) -> Iterator[Statement]:
             continue
         if kind == "newline":
             if tokens and tokens[0] in _LINE_DIRECTIVES:
-                yield Statement(tuple(tokens), first, line, "", comment)
+                yield PtxStatement(tuple(tokens), first, line, "", comment)
                 tokens = []
             comment = ""
             line += 1
@@ -58,7 +58,7 @@ def statements(ptx: str) -> Iterator[Statement]:
         elif text == "}" and braces:
             braces -= 1
         elif (text in (";", "{", "}") and not braces) or (text == ":" and len(tokens) == 1):
-            yield Statement(tuple(tokens), first, line, text)
+            yield PtxStatement(tuple(tokens), first, line, text)
             tokens = []
             continue
         tokens.append(text)

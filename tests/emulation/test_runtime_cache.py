@@ -6,7 +6,7 @@ from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.cli import main
 from tle_raw.emulation import runtime
 from tle_raw.knobs import knobs
-from tle_raw.store import TEAM, Store
+from tle_raw.store import RUNTIMES, Store
 
 pytestmark = pytest.mark.one_triton
 
@@ -27,7 +27,7 @@ def as_a_new_process(clang):
 
 def test_a_damaged_runtime_is_compiled_again_and_clear_removes_it(clang, tmp_path, capsys):
     text = runtime.runtime_text(clang)
-    (entry,) = Store(tmp_path / "cache", TEAM).entries()
+    (entry,) = Store(tmp_path / "cache", RUNTIMES).entries()
     entry.path.write_text(text.replace("ret", "rot"))
     assert as_a_new_process(clang) == text == entry.path.read_text()
     main(["cache", "list"])
@@ -37,7 +37,7 @@ def test_a_damaged_runtime_is_compiled_again_and_clear_removes_it(clang, tmp_pat
 
 
 def test_a_runtime_that_others_may_write_is_not_read(clang, tmp_path):
-    store = Store(tmp_path / "cache", TEAM)
+    store = Store(tmp_path / "cache", RUNTIMES)
     text = runtime.runtime_text(clang)
     (entry,) = store.entries()
     store.save(entry.key, "planted", {})

@@ -13,7 +13,7 @@ from tle_raw.errors import RegionError
 from tle_raw.flir.dialect.definitions import BY_NAME, CALL, DSL_REGION, OPERATIONS, PACK, TERMINATOR, YIELD
 from tle_raw.flir.dialect.document import document
 from tle_raw.flir.dialect.irdl import irdl_text
-from tle_raw.flir.dialect.operations import Operation, Symbol, Value, verify
+from tle_raw.flir.dialect.operations import SsaValue, SymbolName, TleOperation, verify
 from tle_raw.flir.dialect.print_operations import custom_form, generic_form
 from tle_raw.flir.dialect.show_regions import regions_of, show_regions
 
@@ -144,10 +144,10 @@ def test_each_region_verifies_upstream_against_the_registered_dialect(regions):
 
 
 def test_strings_are_escaped_as_mlir_does():
-    region = Operation(
+    region = TleOperation(
         DSL_REGION,
-        attributes={"dialect": 'a"\\\n', "function": Symbol("a<b>"), "fragment": "f", "effects": ()},
-        body=(Operation(CALL, attributes={"callee": Symbol("a<b>")}), Operation(YIELD)),
+        attributes={"dialect": 'a"\\\n', "function": SymbolName("a<b>"), "fragment": "f", "effects": ()},
+        body=(TleOperation(CALL, attributes={"callee": SymbolName("a<b>")}), TleOperation(YIELD)),
     )
     assert '"a\\22\\5C\\0A" @"a<b>"' in custom_form(verify(region))[0]
     parse_upstream(as_function(region), irdl_text(region))
@@ -155,7 +155,7 @@ def test_strings_are_escaped_as_mlir_does():
 
 # --- broken regions ----------------------------------------------------------------------------------------------
 
-F32 = Value("%x", "f32")
+F32 = SsaValue("%x", "f32")
 
 
 def without(region, name):
@@ -185,7 +185,7 @@ BROKEN = {
     "two yields": (lambda r: with_body(r, lambda b: [*b, b[-1]]), "tle.yield", False),
     "an empty body": (lambda r: with_body(r, lambda b: []), "tle.yield", False),
     "no call": (lambda r: with_body(r, lambda b: [o for o in b if o.definition is not CALL]), "calls", False),
-    "a call of another function": (lambda r: with_(r, function=Symbol("other")), "calls", False),
+    "a call of another function": (lambda r: with_(r, function=SymbolName("other")), "calls", False),
     "a region in a region": (lambda r: with_body(r, lambda b: [r, *b]), "no other region|calls", False),
     "a block argument of another type": (lambda r: replace(r, arguments=(F32, F32)), "block arguments", False),
     "a value that is not there": (lambda r: with_body(r, lambda b: b[1:]), "value of this region", True),
@@ -241,7 +241,7 @@ def test_a_descriptor_has_as_many_parts_as_its_rank_asks_for(regions):
 
 def test_an_operation_of_no_definition_is_refused():
     with pytest.raises(RegionError, match="no operation of the TLE dialect"):
-        verify(Operation(replace(PACK, name="squeeze")))
+        verify(TleOperation(replace(PACK, name="squeeze")))
 
 
 # --- documentation -----------------------------------------------------------------------------------------------
@@ -257,24 +257,24 @@ def test_the_documentation_has_every_operation_with_all_its_parts():
 
 
 def test_the_example_of_a_region_is_what_the_printer_prints():
-    x, n = Value("%x", "tensor<64x64xf32>"), Value("%n", "i32")
-    t, m = Value("%tle.t", x.type), Value("%tle.n", "i32")
-    tile, address = Value("%tle.t.tile", "memref<64x64xf32, 3>"), Value("%tle.t.address", "i32")
-    out = Value("%tle.t.out", x.type)
+    x, n = SsaValue("%x", "tensor<64x64xf32>"), SsaValue("%n", "i32")
+    t, m = SsaValue("%tle.t", x.type), SsaValue("%tle.n", "i32")
+    tile, address = SsaValue("%tle.t.tile", "memref<64x64xf32, 3>"), SsaValue("%tle.t.address", "i32")
+    out = SsaValue("%tle.t.out", x.type)
     by_name = {d.name: d for d in OPERATIONS}
     body = (
-        Operation(by_name["pack"], (t,), (tile,)),
-        Operation(by_name["extract_address"], (tile,), (address,)),
-        Operation(CALL, (address, m), (), {"callee": Symbol("tile_scale")}),
-        Operation(by_name["unpack"], (tile,), (out,)),
-        Operation(YIELD, (out,)),
+        TleOperation(by_name["pack"], (t,), (tile,)),
+        TleOperation(by_name["extract_address"], (tile,), (address,)),
+        TleOperation(CALL, (address, m), (), {"callee": SymbolName("tile_scale")}),
+        TleOperation(by_name["unpack"], (tile,), (out,)),
+        TleOperation(YIELD, (out,)),
     )
     attributes = {
         "dialect": "cuda",
-        "function": Symbol("tile_scale"),
+        "function": SymbolName("tile_scale"),
         "fragment": "tile_scale",
         "effects": ("InOut", "In"),
         "names": {"M": 64, "N": 64},
     }
-    region = Operation(DSL_REGION, (x, n), (Value("%y", x.type),), attributes, (t, m), body)
+    region = TleOperation(DSL_REGION, (x, n), (SsaValue("%y", x.type),), attributes, (t, m), body)
     assert "\n".join(custom_form(verify(region))) == DSL_REGION.example.strip()

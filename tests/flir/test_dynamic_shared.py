@@ -10,7 +10,7 @@ import triton.language as tl
 import tle_raw
 from tests.support import cause_of, compile_kernel, ptx_calls, ttgir_lines
 from tle_raw import Pointer
-from tle_raw.errors import Place, RegionError, SharedMemoryError
+from tle_raw.errors import RegionError, SharedMemoryError, SourceLocation
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.declare import declare
 from tle_raw.fragments.signature import Parameter, Signature
@@ -51,7 +51,7 @@ class Asking:
 
     def read(self, declaration: Declaration) -> Source:
         settings = tuple((k, str(v)) for k, v in sorted(declaration.options.items()))
-        return Source(self.name, declaration.name, declaration.name, CODE, declaration.place, settings)
+        return Source(self.name, declaration.name, declaration.name, CODE, declaration.location, settings)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         return ()
@@ -75,7 +75,7 @@ class Asking:
 
 def asking(name: str, **options: int):
     signature = Signature(name, (Parameter("out", Pointer["i32"], "InOut"),))
-    return declare(Asking(), Declaration(name, signature, options, Place(__file__, 1), Path(__file__).parent))
+    return declare(Asking(), Declaration(name, signature, options, SourceLocation(__file__, 1), Path(__file__).parent))
 
 
 small = asking("small", size=100 * 1024)

@@ -30,7 +30,7 @@ HELPERS = {
         "nvidia.edit_fragment",
         "cpu.edit_fragment",
         "print_after",
-        "view",
+        "dump",
         "traced_failures",
     },
     "what a check shares between targets": {"check_block"},
@@ -38,7 +38,7 @@ HELPERS = {
     "NVIDIA: how modules are read": {"nvidia.parse_module"},
     "CPU: the calls of its passes": {"cpu.lower_to_llvm"},
     "CPU: MLIR's bindings": {"cpu.bindings", "cpu.mlir_values"},
-    "CPU: what runs beside a kernel": {"cpu.alone", "cpu.region_failure", "cpu.run_fragment"},
+    "CPU: what runs beside a kernel": {"cpu.single_program", "cpu.region_failure", "cpu.run_fragment"},
     "CPU: what convert writes calls of": {"cpu.libdevice"},
 }
 
@@ -48,11 +48,11 @@ NO_PIPELINE = ("nvidia", "cpu", "dialect")  # folders that are walked by themsel
 def states():
     """What runs the passes of each stage, by pipeline."""
     from tle_raw.flir.cpu.edit_fragment import FragmentEdits as HostEdits
+    from tle_raw.flir.dump import View
     from tle_raw.flir.nvidia.edit_fragment import FragmentEdits
     from tle_raw.flir.nvidia.pipeline import Compilation
-    from tle_raw.flir.view import View
 
-    yield from ((each, View) for each in passes.VIEW)
+    yield from ((each, View) for each in passes.DUMP)
     on_gpu = {
         **dict.fromkeys(("ttgir", "llir", "ptx", "cubin"), Compilation),
         FRAGMENT_STAGE: FragmentEdits,

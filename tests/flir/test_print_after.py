@@ -63,8 +63,8 @@ def shown_names(pipeline):
     return [each.name for each in pipeline if each.can_be_shown and each.name not in ABSENT]
 
 
-VIEW, NVIDIA, CPU = map(shown_names, (passes.VIEW, NVIDIA_PASSES, CPU_PASSES))
-NAMES = {"cuda": [*VIEW, *NVIDIA], "cpu": [*CPU, *VIEW]}
+DUMP, NVIDIA, CPU = map(shown_names, (passes.DUMP, NVIDIA_PASSES, CPU_PASSES))
+NAMES = {"cuda": [*DUMP, *NVIDIA], "cpu": [*CPU, *DUMP]}
 LLVM_IR = {"link-fragments", "align-shared-memory", "translate-to-llvmir"}
 PTX = {each.name for each in NVIDIA_PASSES if each.stage == "ptx"}
 ASSEMBLY = {"link-host-code"}  # the rest is MLIR
@@ -96,7 +96,7 @@ def shown(monkeypatch, capsys):
 def test_all_shows_every_pass_in_order(shown, target):
     texts, kernel = shown(target, "all")
     listed = NVIDIA if target == "cuda" else CPU
-    assert [name for name in texts if name not in VIEW] == listed
+    assert [name for name in texts if name not in DUMP] == listed
     assert set(texts) == set(NAMES[target])
     assert texts["show-regions"].strip() == kernel.asm["tle"].strip()
 
@@ -126,7 +126,7 @@ def test_upstream_reads_what_is_shown(shown):
     ir = pytest.importorskip("torch_mlir.ir")
     texts, _ = shown("cpu", "all")
     for name, text in texts.items():
-        if name not in {*LLVM_IR, *ASSEMBLY, *VIEW, "simplify-ttir"}:
+        if name not in {*LLVM_IR, *ASSEMBLY, *DUMP, "simplify-ttir"}:
             with ir.Context() as context, ir.Location.unknown():
                 context.allow_unregistered_dialects = True
                 assert ir.Module.parse(text).operation.verify(), name

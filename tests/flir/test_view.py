@@ -159,8 +159,8 @@ def test_the_view_survives_a_launch():
 
 if __name__ == "__main__":
     ran = []
-    from tle_raw.flir import view
+    from tle_raw.flir import dump
 
-    original = view.View.show_regions
-    view.View.show_regions = lambda self: ran.append(1) or original(self)
+    original = dump.View.show_regions
+    dump.View.show_regions = lambda self: ran.append(1) or original(self)
     print(json.dumps({"tle": compiled(doubled, sys.argv[1]).asm["tle"], "compiled": bool(ran)}))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.linker.llvm.no_vectors import allow_vectors, keeps_scalars, optimised
+from tle_raw.linker.llvm.no_vectors import allow_vectors, keeps_scalars, without_no_vectors
 from tle_raw.linker.llvm.text import read_module
 
 pytestmark = pytest.mark.one_triton
@@ -12,9 +12,9 @@ def test_only_the_attribute_goes():
     text = (
         '@s = constant [16 x i8] c" noimplicitfloat"\nattributes #0 = { noimplicitfloat nounwind "nvvm.maxnreg"="168" }'
     )
-    assert optimised(text) == text.replace("{ noimplicitfloat", "{")
+    assert without_no_vectors(text) == text.replace("{ noimplicitfloat", "{")
     behind = "attributes #12 = { convergent noimplicitfloat nounwind }\nattributes #13 = { nounwind }"
-    assert optimised(behind) == behind.replace(" noimplicitfloat", "")
+    assert without_no_vectors(behind) == behind.replace(" noimplicitfloat", "")
 
 
 def test_a_fragment_may_lose_it_from_its_definitions():

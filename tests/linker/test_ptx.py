@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw.linker.ptx.read import Location, instructions_by_file, read_ptx
+from tle_raw.linker.ptx.read import DebugLocation, instructions_by_file, read_ptx
 
 pytestmark = pytest.mark.one_triton
 
@@ -111,20 +111,20 @@ def test_instructions_may_share_lines_and_span_them():
 def test_chains_are_read_from_comments():
     places = read_ptx(KERNEL).instructions[1].places
     assert places == (
-        Location("/inc/a.h", 8, 1),
-        Location("/src/mix.cu", 15, 3),
-        Location("/src/kern.py", 19, 9),
+        DebugLocation("/inc/a.h", 8, 1),
+        DebugLocation("/src/mix.cu", 15, 3),
+        DebugLocation("/src/kern.py", 19, 9),
     )
 
 
 def test_chains_are_read_from_directives():
     places = [i.places for i in read_ptx(DIRECTIVES).instructions]
-    region = (Location("/mix.cu", 10, 51), Location("/mix.cu", 15, 10), Location("/k.py", 19, 9))
+    region = (DebugLocation("/mix.cu", 10, 51), DebugLocation("/mix.cu", 15, 10), DebugLocation("/k.py", 19, 9))
     assert places == [
-        (Location("/k.py", 5, 1),),
+        (DebugLocation("/k.py", 5, 1),),
         region,
-        (Location("/a.h", 7, 1), *region),
-        (Location("/k.py", 6, 1),),
+        (DebugLocation("/a.h", 7, 1), *region),
+        (DebugLocation("/k.py", 6, 1),),
     ]
 
 
@@ -132,7 +132,7 @@ def test_a_file_knows_its_instructions_excerpts_and_callers():
     share = next(share for share in instructions_by_file(KERNEL) if share.file == "/src/mix.cu")
     assert (share.own, share.instructions) == (4, 7)
     assert share.excerpts == ((27, 38), (48, 49))
-    assert share.called_from == (Location("/src/kern.py", 19, 9),)
+    assert share.called_from == (DebugLocation("/src/kern.py", 19, 9),)
 
 
 def test_ptx_without_lines_has_no_files():

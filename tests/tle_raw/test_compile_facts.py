@@ -11,7 +11,7 @@ from tle_raw.linker.prepare import LinkableModule
 
 OUTPUT = CompilerOutput(
     "device code", "thread", (Path("/a.cu"), Path("/b.h")), 0.5, "clang 21", warnings="unused", dynamic_shared=64,
-    block=(16, 16), route="linked", register_limit=168, alone=True,
+    block=(16, 16), route="linked", register_limit=168, exclusive=True,
 )  # fmt: skip
 MODULE = LinkableModule(
     "linked text", "entry", (SharedVariable("scratch", 96, 8),), True, 7, ("printf",), GlobalEffects(True, False)
@@ -21,7 +21,7 @@ FACTS = CompileFacts.of("scale", OUTPUT, MODULE, {"/b.h": "digest"})
 
 def test_facts_come_from_the_compiler_and_from_the_linkable_module():
     assert (FACTS.name, FACTS.entry, FACTS.static_shared) == ("scale", "entry", (("scratch", 96, 8),))
-    assert (FACTS.reads_global, FACTS.writes_global, FACTS.uses_barrier, FACTS.alone) == (True, False, True, True)
+    assert (FACTS.reads_global, FACTS.writes_global, FACTS.uses_barrier, FACTS.exclusive) == (True, False, True, True)
     assert (FACTS.block, FACTS.files, FACTS.missed) == ((16, 16), OUTPUT.files, (("/b.h", "digest"),))
 
 

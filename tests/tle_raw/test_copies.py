@@ -40,7 +40,7 @@ def test_a_fragment_that_no_module_holds_says_so():
     with pytest.raises(FragmentPicklingError, match="no module holds it") as caught:
         pickle.dumps(twice)
     assert isinstance(caught.value, pickle.PicklingError) and isinstance(caught.value, TLEError)
-    assert caught.value.context.source == twice.place
+    assert caught.value.context.source == twice.location
 
 
 def test_another_process_imports_the_module(tmp_path):

@@ -179,15 +179,15 @@ def test_a_mended_header_is_seen_after_a_compilation_that_failed(files):
 
 def test_an_edit_after_the_kernels_key_was_made_is_an_error_not_a_wrong_kernel(files, monkeypatch):
     scale, edits = scaled(files), ["#define FACTOR 5.0f\n"]
-    check_joined = call.check_joined
+    check_stages = call.check_stages
 
     def edit_while_it_is_traced(options):
-        joined = check_joined(options)
+        joined = check_stages(options)
         if edits:
             rewrite(files / "factor.h", edits.pop())
         return joined
 
-    monkeypatch.setattr(call, "check_joined", edit_while_it_is_traced)
+    monkeypatch.setattr(call, "check_stages", edit_while_it_is_traced)
 
     @triton.jit
     def kernel(x, B: tl.constexpr):
@@ -212,7 +212,7 @@ def test_a_source_file_that_is_gone_is_named_with_the_fragment_and_its_line(file
         compile_kernel(kernel, {"x": "*fp32"}, {"B": 128})
     error = cause_of(caught.value)
     assert isinstance(error, tle_raw.errors.FragmentSourceError)
-    assert error.context.fragment == "scale" and error.context.source == scale.place
+    assert error.context.fragment == "scale" and error.context.source == scale.location
     assert "scale(tl.load" in error.context.call_site.text
     (files / "scale.cu").write_text(text)
     assert compile_kernel(kernel, {"x": "*fp32"}, {"B": 128}).asm["ptx"] == old

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tle_raw.errors import CacheError
-from tle_raw.store import TEAM, CacheWarning, Store, fallback, locks, private_files, texts
+from tle_raw.store import RUNTIMES, CacheWarning, Store, fallback, locks, private_files, texts
 from tle_raw.store.entries import is_intact
 
 pytestmark = pytest.mark.one_triton
@@ -580,9 +580,9 @@ def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(cache):
 
 
 def test_each_kind_has_its_folder(tmp_path):
-    Store(tmp_path, TEAM).save("k", "runtime", {})
+    Store(tmp_path, RUNTIMES).save("k", "runtime", {})
     assert Store(tmp_path).load("k") is None
-    assert Store(tmp_path, TEAM).load("k").path.parent == tmp_path / "team"
+    assert Store(tmp_path, RUNTIMES).load("k").path.parent == tmp_path / "team"
 
 
 def test_an_intact_text_is_known_by_its_name(cache):

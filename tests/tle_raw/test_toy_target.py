@@ -55,7 +55,7 @@ def test_its_settings_are_part_of_the_keys(monkeypatch):
 
 
 def _another(self: ToyPostfix, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
-    changed = Source(source.dialect, source.name, source.symbol, "x 1 -", source.place)
+    changed = Source(source.dialect, source.name, source.symbol, "x 1 -", source.location)
     return postfix.PostfixAdapter.compile(self, changed, bound, Target("cuda", 90))
 
 

@@ -30,7 +30,7 @@ class PostfixAdapter:
         text = options.get("source")
         if not isinstance(text, str):
             raise DialectError("the dialect postfix takes source=, a text")
-        return Source(self.name, declaration.name, declaration.name, text, declaration.place)
+        return Source(self.name, declaration.name, declaration.name, text, declaration.location)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         return ()

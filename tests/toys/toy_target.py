@@ -1,6 +1,6 @@
 """A target for tests: a processor that is handed LLVM IR text, and whose report counts the lines of it.
 
-It shows all that a target has to offer the hub. ARCHITECTURE.md points here.
+It shows all that a target has to offer the core. ARCHITECTURE.md points here.
 """
 
 from __future__ import annotations

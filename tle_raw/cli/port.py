@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tle_raw.columns import columns
-from tle_raw.errors import FragmentSourceError, Place
+from tle_raw.errors import FragmentSourceError, SourceLocation
 from tle_raw.porting import Obstacle, Ported, PortRequest, Skipped
 
 if TYPE_CHECKING:
@@ -166,19 +166,19 @@ def _left_out(skipped: Skipped) -> Iterator[str]:
         yield f"{HINT_AT}hint: {skipped.hint}"
 
 
-def _where(place: Place | None) -> str:
+def _where(place: SourceLocation | None) -> str:
     """The path as the user would write it from here."""
     if place is None:
         return ""
     near = os.path.relpath(place.file)
-    return str(Place(place.file if near.startswith("..") else near, place.line))
+    return str(SourceLocation(place.file if near.startswith("..") else near, place.line))
 
 
 def _as_json(outcome: Outcome, file: Path, written: Path | None, with_text: bool) -> dict[str, Any]:
     kernels = [{**asdict(p), "route": p.route, "facts": dict(p.facts)} for p in outcome.ported]
-    told: dict[str, Any] = {"file": str(file), "kernels": kernels, "left_out": [asdict(s) for s in outcome.skipped]}
-    told["output"] = str(written) if written else None
+    answer: dict[str, Any] = {"file": str(file), "kernels": kernels, "left_out": [asdict(s) for s in outcome.skipped]}
+    answer["output"] = str(written) if written else None
     if with_text:
-        told["text"] = outcome.text
-    told["error"] = str(outcome.error) if outcome.error else None
-    return told
+        answer["text"] = outcome.text
+    answer["error"] = str(outcome.error) if outcome.error else None
+    return answer

@@ -1,16 +1,16 @@
-"""Device code on the CPU: the threads of a block run as a team of fibers on one thread of the host.
+"""Device code on the CPU: the threads of a block run as fibers on one thread of the host.
 
 How it is compiled
 ==================
 Adapters compile the source as for a GPU of sm_80, which ``targets/cpu/target`` asks for: CUDA by the same clang, with
-the same headers. ``make_team`` makes the host's code of it. Of the LLVM IR that comes out, ``host_text`` replaces what
-only a GPU has: NVVM intrinsics (``nvvm``), inline PTX (``ptx``), address spaces, static shared variables. So CUB,
-cooperative groups, ``cuda_fp16.h`` and libdevice are NVIDIA's own, unchanged, and a macro sees
+the same headers. ``make_thread_block`` makes the host's code of it. Of the LLVM IR that comes out, ``host_text``
+replaces what only a GPU has: NVVM intrinsics (``nvvm``), inline PTX (``ptx``), address spaces, static shared variables.
+So CUB, cooperative groups, ``cuda_fp16.h`` and libdevice are NVIDIA's own, unchanged, and a macro sees
 ``__CUDA_ARCH__ == 800``. The source can ask for ``TLE_RAW_TEAM``, which the CPU alone defines. ``runtime`` links the
-result with the team's runtime, ``tle_raw/include/tle_raw/team/*.h``, which clang compiles for the host once. The module
-is whole but for functions of the C library; it holds no target, no thread-local variables, no constructors, and shows
-its entry only. What has no meaning on the host (``wgmma``, ``mma.sync``, textures) is an ``UnsupportedFeatureError``
-that names the instruction and the user's line.
+result with the thread block's runtime, ``tle_raw/include/tle_raw/team/*.h``, which clang compiles for the host once.
+The module is whole but for functions of the C library; it holds no target, no thread-local variables, no constructors,
+and shows its entry only. What has no meaning on the host (``wgmma``, ``mma.sync``, textures) is an
+``UnsupportedFeatureError`` that names the instruction and the user's line.
 
 What a kernel calls: block-level regions
 ========================================
@@ -31,15 +31,15 @@ offset field   meaning
 16     grid    gridDim
 28     -       0
 32     context the worker's context (``tle_raw/flir/cpu/__init__.py``). Used are field 1, the status record (null: what
-               fails is told by the result only), and field 2, the word that the team owns
+               fails is told by the result only), and field 2, the word that the thread block owns
 ====== ======= ==================================================================================================
 
 ``%args`` points to one pointer for each parameter that crosses (``bound.crossing``: all but the constants, in the
 signature's order), and one more, the last, when ``bound.result`` is set:
 
 * Tile: the address of its first element. Row-major, contiguous, 16-byte aligned, elements of ``dtype.itemsize`` bytes
-  (a bool is a byte, 0 or 1). In, InOut and Out tiles alike: the team reads and writes in place. An ``In`` tile must be
-  a copy when the kernel needs the old value, for code may write to it. Tiles must not overlap.
+  (a bool is a byte, 0 or 1). In, InOut and Out tiles alike: the thread block reads and writes in place. An ``In`` tile
+  must be a copy when the kernel needs the old value, for code may write to it. Tiles must not overlap.
 * Scalar: the address of the value. Pointer: the address of the pointer. i1 is a byte, 0 or 1; f16 and bf16 are 2 bytes.
 * Result: the address for ``bound.result.itemsize`` bytes; thread 0 writes it.
 

@@ -21,7 +21,7 @@ _CALL = re.compile(
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Given:
     """The number of the place that calls a function: its last parameter, where it is told."""
 
     site: str
@@ -32,9 +32,9 @@ class _Told:
 
 def check_definition(text: str) -> str:
     """A function that was written for inline PTX or an intrinsic, with the runtime's checks in it."""
-    told = _Told("%site" if "i32 %site)" in text.partition("\n")[0] else "0")
-    module = read_module(_check_runtime(text, told.site))
-    return check_divisions(check_accesses(module, told), told).text
+    given = _Given("%site" if "i32 %site)" in text.partition("\n")[0] else "0")
+    module = read_module(_check_runtime(text, given.site))
+    return check_divisions(check_accesses(module, given), given).text
 
 
 def _check_runtime(text: str, site: str) -> str:

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tle_raw.emulation.own_memory import OwnMemory, memory_table
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 
 NOTHING = OwnMemory()
 
 
-def team_entry(
+def thread_block_entry(
     entry: str,
     thread: str,
     bound: BoundSignature,
     name: str,
     shared_bytes: int,
-    places: Sequence[Place],
+    locations: Sequence[SourceLocation],
     debug: bool,
     memory: OwnMemory = NOTHING,
 ) -> str:
     """``i32 @entry(ptr call, ptr args)`` and the constant ``tle_region`` (team/abi.h) that it runs."""
-    files = {file: f"@{entry}.file.{i}" for i, file in enumerate(dict.fromkeys(p.file for p in places))}
+    files = {file: f"@{entry}.file.{i}" for i, file in enumerate(dict.fromkeys(p.file for p in locations))}
     tiles = [(i, p) for i, p in enumerate(bound.crossing) if p.kind == TILE]
-    sites = ", ".join(f"{{ ptr, i32, i32 }} {{ ptr {files[p.file]}, i32 {p.line}, i32 {p.column} }}" for p in places)
+    sites = ", ".join(f"{{ ptr, i32, i32 }} {{ ptr {files[p.file]}, i32 {p.line}, i32 {p.column} }}" for p in locations)
     tile_values = ", ".join(
         f"{{ i32, i32, i64 }} {{ i32 {i}, i32 {int(p.effect == 'Out')}, i64 {p.size * _itemsize(p)} }}"
         for i, p in tiles
@@ -37,7 +37,7 @@ def team_entry(
     lines = [
         *(f"{global_} = internal constant {_text(file)}" for file, global_ in files.items()),
         f"@{entry}.name = internal constant {_text(name)}",
-        f"@{entry}.sites = internal constant [{len(places)} x {{ ptr, i32, i32 }}] [{sites}]",
+        f"@{entry}.sites = internal constant [{len(locations)} x {{ ptr, i32, i32 }}] [{sites}]",
         f"@{entry}.tiles = internal constant [{len(tiles)} x {{ i32, i32, i64 }}] "
         + (f"[{tile_values}]" if tiles else "zeroinitializer"),
         *memory_table(entry, memory, [_text(variable.name) for variable in memory.variables]),
@@ -63,9 +63,9 @@ def map_entry(entry: str, bound: BoundSignature) -> str:
         setup.append(f"  %slot{i} = getelementptr ptr, ptr %args, i64 {i}")
         setup.append(f"  %p{i} = load ptr, ptr %slot{i}")
         if parameter.kind == ELEMENT:
-            place = f"%e{i}"
-            loop.append(f"  {place} = getelementptr {_memory(kind)}, ptr %p{i}, i64 %i")
-            loop += _load(f"%a{i}", kind, place)
+            location = f"%e{i}"
+            loop.append(f"  {location} = getelementptr {_memory(kind)}, ptr %p{i}, i64 %i")
+            loop += _load(f"%a{i}", kind, location)
         else:
             memory = "ptr" if parameter.kind == POINTER else kind
             setup += _load(f"%a{i}", memory, f"%p{i}")
@@ -101,10 +101,10 @@ def _memory(kind: str) -> str:
     return "i8" if kind == "i1" else kind
 
 
-def _load(name: str, kind: str, place: str) -> list[str]:
+def _load(name: str, kind: str, location: str) -> list[str]:
     if kind != "i1":
-        return [f"  {name} = load {kind}, ptr {place}"]
-    return [f"  {name}.byte = load i8, ptr {place}", f"  {name} = icmp ne i8 {name}.byte, 0"]
+        return [f"  {name} = load {kind}, ptr {location}"]
+    return [f"  {name}.byte = load i8, ptr {location}", f"  {name} = icmp ne i8 {name}.byte, 0"]
 
 
 def _itemsize(parameter: BoundParameter) -> int:

@@ -22,8 +22,8 @@ from tle_raw.emulation.ptx import UnknownInstruction, translate
 from tle_raw.emulation.shared_variables import place_shared_variables
 from tle_raw.emulation.stack_checks import check_stacks
 from tle_raw.emulation.waiting import let_others_run
-from tle_raw.errors import Context, Place, UnsupportedFeatureError
-from tle_raw.linker.llvm.calls import Call, calls
+from tle_raw.errors import Context, SourceLocation, UnsupportedFeatureError
+from tle_raw.linker.llvm.calls import CallInstruction, calls
 from tle_raw.linker.llvm.functions import read_global
 from tle_raw.linker.llvm.normalise import normalise, removal
 from tle_raw.linker.llvm.references import global_names, reachable, references, without_notes
@@ -33,7 +33,7 @@ from tle_raw.linker.llvm.symbols import is_settable, private_name, refuse_unlink
 from tle_raw.linker.llvm.text import Edit, Entity, Module, decode_name, encode_name, read_module
 from tle_raw.linker.ptx.unmasked import find_unmasked
 
-# Functions of CUDA's device runtime, and how the team's runtime takes them.
+# Functions of CUDA's device runtime, and how the thread block's runtime takes them.
 _RUNTIME = {
     "vprintf": "tle_team_print",
     "__assertfail": "tle_team_assert_failed",
@@ -51,7 +51,7 @@ class HostText:
     text: str
     shared: tuple[SharedVariable, ...]
     shared_bytes: int
-    places: tuple[Place, ...]
+    locations: tuple[SourceLocation, ...]
     uses_barrier: bool
     memory: OwnMemory
 
@@ -61,20 +61,20 @@ class _Additions:
     """Definitions that the rewritten calls need."""
 
     sites: Sites
-    place: Place
+    location: SourceLocation
     hint: str
     definitions: dict[str, str] = field(default_factory=dict)
     names: dict[tuple[str, ...], str] = field(default_factory=dict)
 
 
 def to_host(
-    text: str, entry: str, place: Place, is_users: Callable[[str], bool], debug: bool, hint: str = ""
+    text: str, entry: str, location: SourceLocation, is_users: Callable[[str], bool], debug: bool, hint: str = ""
 ) -> HostText:
     """Rewrite a module that was made for a GPU.
 
     Parameters
     ----------
-    place : the fragment's own place, for what has no line. ``is_users`` says whether a file is the user's.
+    location : the fragment's own place, for what has no line. ``is_users`` says whether a file is the user's.
     hint : what to do about an instruction that cannot be emulated.
 
     Raises
@@ -84,7 +84,7 @@ def to_host(
     module = read_module(text)
     refuse_unlinkable(module)
     module = _settable_variables(_without_unused(module, entry), entry)
-    additions = _Additions(Sites(module, place, is_users), place, hint)
+    additions = _Additions(Sites(module, location, is_users), location, hint)
     if debug:
         module = check_divisions(check_accesses(module, additions.sites), additions.sites)
     edits = [edit for entity in module.of_kind("define") for edit in _call_edits(module, entity, additions)]
@@ -100,7 +100,7 @@ def to_host(
     module = with_declarations(_for_host(flatten_address_spaces(placed.module)))
     uses_barrier = "@tle_team_barrier" in module.text
     memory = OwnMemory((*placed.variables_at, *variables), finds_memory(module))
-    return HostText(module.text, placed.variables, placed.bytes, tuple(additions.sites.places), uses_barrier, memory)
+    return HostText(module.text, placed.variables, placed.bytes, tuple(additions.sites.locations), uses_barrier, memory)
 
 
 def _without_unused(module: Module, entry: str) -> Module:
@@ -148,7 +148,7 @@ def _call_edits(module: Module, entity: Entity, additions: _Additions) -> Iterat
             yield Edit(call.start, call.end, replacement)
 
 
-def _replacement(call: Call, additions: _Additions) -> str | None:
+def _replacement(call: CallInstruction, additions: _Additions) -> str | None:
     site = f"i32 {additions.sites.number(call.location)}"
     if not call.callee:
         return call.text("@" + _asm_function(call, additions), site)
@@ -161,7 +161,7 @@ def _replacement(call: Call, additions: _Additions) -> str | None:
     return None
 
 
-def _asm_function(call: Call, additions: _Additions) -> str:
+def _asm_function(call: CallInstruction, additions: _Additions) -> str:
     types, result = tuple(map(str, call.types)), str(call.result)
     key = (call.assembly, call.constraints, result, *types)
     if key not in additions.names:
@@ -178,7 +178,7 @@ def _asm_function(call: Call, additions: _Additions) -> str:
     return additions.names[key]
 
 
-def _intrinsic_function(name: str, call: Call, additions: _Additions) -> str:
+def _intrinsic_function(name: str, call: CallInstruction, additions: _Additions) -> str:
     plain, types, result = name.removeprefix(nvvm.PREFIX), tuple(map(str, call.types)), str(call.result)
     key = (name, result, *types)
     if key not in additions.names:
@@ -194,14 +194,14 @@ def _intrinsic_function(name: str, call: Call, additions: _Additions) -> str:
     return additions.names[key]
 
 
-def _unsupported(what: str, instruction: str, call: Call, additions: _Additions) -> UnsupportedFeatureError:
-    place = additions.sites.place(call.location) or additions.place
+def _unsupported(what: str, instruction: str, call: CallInstruction, additions: _Additions) -> UnsupportedFeatureError:
+    location = additions.sites.source_location(call.location) or additions.location
     message, hint = f"{what} cannot be emulated on the CPU", additions.hint
     found = find_unmasked(instruction)
     if found:
         message = f"`{found.name}` has no mask, and GPUs have had no such operation since compute capability 7.0"
         hint = f"write `{found.masked}(0xffffffff, {found.arguments})` where all lanes of the warp take part"
-    return UnsupportedFeatureError(message, hint=hint, context=Context(source=place))
+    return UnsupportedFeatureError(message, hint=hint, context=Context(source=location))
 
 
 def _dropped_declarations(module: Module) -> Iterator[Edit]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Body:
+class FunctionBody:
     """Writes instructions of a new function; values are named %v0, %v1, …"""
 
     lines: list[str] = field(default_factory=list)

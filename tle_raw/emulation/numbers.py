@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tle_raw.emulation.instructions import Body
+from tle_raw.emulation.instructions import FunctionBody
 
 # By their numbers in team/arithmetic.h, and the formats of team/small_floats.h.
 ROUNDINGS = {"rn": 0, "rm": 1, "rp": 2, "rz": 3, "rni": 0, "rmi": 1, "rpi": 2, "rzi": 3}
@@ -15,7 +15,7 @@ _SUFFIX = {"float": "f32", "double": "f64", "half": "f16"}
 _SMALLEST_NORMAL = {"float": "0x3810000000000000", "double": "0x0010000000000000"}
 
 
-def flushed(body: Body, value: str, kind: str, ftz: bool) -> str:
+def flushed(body: FunctionBody, value: str, kind: str, ftz: bool) -> str:
     """A float whose subnormal values are zeros of their sign."""
     if not ftz or kind not in _SMALLEST_NORMAL:
         return value
@@ -26,7 +26,7 @@ def flushed(body: Body, value: str, kind: str, ftz: bool) -> str:
     return body.value(f"select i1 {tiny}, {kind} {zero}, {kind} {value}")
 
 
-def rounded(body: Body, operation: str, rounding: str, kind: str, operands: Sequence[str]) -> str:
+def rounded(body: FunctionBody, operation: str, rounding: str, kind: str, operands: Sequence[str]) -> str:
     """add, sub, mul, div, fma, rcp, sqrt with the rounding rn, rz, rm or rp."""
     if operation == "rcp":
         operation, operands = "div", ["1.0", *operands]
@@ -40,7 +40,7 @@ def rounded(body: Body, operation: str, rounding: str, kind: str, operands: Sequ
     return body.call(kind, function, *(f"{kind} {o}" for o in operands), f"i32 {ROUNDINGS[rounding]}")
 
 
-def approximate(body: Body, operation: str, kind: str, operands: Sequence[str]) -> str:
+def approximate(body: FunctionBody, operation: str, kind: str, operands: Sequence[str]) -> str:
     """What the GPU gives to some bits, the host's library gives to all of them."""
     if operation in ("rcp", "div", "rsqrt"):
         numerator = operands[0] if operation == "div" else "1.0"
@@ -52,7 +52,7 @@ def approximate(body: Body, operation: str, kind: str, operands: Sequence[str]) 
     return body.call(kind, function, f"{kind} {operands[0]}")
 
 
-def float_to_integer(body: Body, value: str, kind: str, rounding: str, result: str, *, signed: bool) -> str:
+def float_to_integer(body: FunctionBody, value: str, kind: str, rounding: str, result: str, *, signed: bool) -> str:
     """Rounded, clamped to the integer's range; NaN is 0."""
     suffix = _SUFFIX[kind]
     integral = _TO_INTEGRAL[ROUNDINGS[rounding]]
@@ -62,7 +62,7 @@ def float_to_integer(body: Body, value: str, kind: str, rounding: str, result: s
     return body.call(result, function, f"{kind} {value}")
 
 
-def integer_to_float(body: Body, value: str, kind: str, rounding: str, result: str, *, signed: bool) -> str:
+def integer_to_float(body: FunctionBody, value: str, kind: str, rounding: str, result: str, *, signed: bool) -> str:
     """An integer of any width as float or double."""
     sign = "s" if signed else "u"
     if rounding == "rn":
@@ -73,7 +73,7 @@ def integer_to_float(body: Body, value: str, kind: str, rounding: str, result: s
     return body.call(result, function, f"i64 {value}", f"i32 {ROUNDINGS[rounding]}")
 
 
-def narrowed(body: Body, value: str, format: str, rounding: str = "rn", saturate: bool = False) -> str:
+def narrowed(body: FunctionBody, value: str, format: str, rounding: str = "rn", saturate: bool = False) -> str:
     """The bits, as i32, of a double in a small format."""
     return body.call(
         "i32",
@@ -85,6 +85,6 @@ def narrowed(body: Body, value: str, format: str, rounding: str = "rn", saturate
     )
 
 
-def widened(body: Body, bits: str, format: str) -> str:
+def widened(body: FunctionBody, bits: str, format: str) -> str:
     """The double that the bits (i32) of a small format stand for."""
     return body.call("double", "tle_team_widen", f"i32 {bits}", f"i32 {FORMATS[format]}")

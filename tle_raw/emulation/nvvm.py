@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from tle_raw.emulation.instructions import Body
+from tle_raw.emulation.instructions import FunctionBody
 from tle_raw.emulation.numbers import (
     ROUNDINGS,
     approximate,
@@ -21,7 +21,7 @@ from tle_raw.emulation.numbers import (
 )
 
 PREFIX = "llvm.nvvm."
-Definition = Callable[[Body, "re.Match[str]", Sequence[str], str], "str | None"]
+Definition = Callable[[FunctionBody, "re.Match[str]", Sequence[str], str], "str | None"]
 
 # Operations of a warp, by their numbers in team/warp.h.
 SYNC, UP, DOWN, XOR, INDEX, ALL, ANY, EQUAL, BALLOT, MATCH_ANY, MATCH_ALL = range(11)
@@ -37,7 +37,7 @@ SITED = re.compile(
 _TABLE: list[tuple[re.Pattern[str], Definition]] = []
 
 
-def define(name: str, types: Sequence[str], result: str) -> Body | None:
+def define(name: str, types: Sequence[str], result: str) -> FunctionBody | None:
     """The body of the function that stands for ``llvm.nvvm.<name>``; None for what has no meaning on the host.
 
     Parameters are %a0, %a1, …, and %site for those that take one.
@@ -45,7 +45,7 @@ def define(name: str, types: Sequence[str], result: str) -> Body | None:
     for pattern, definition in _TABLE:
         match = pattern.fullmatch(name)
         if match:
-            body = Body()
+            body = FunctionBody()
             value = definition(body, match, types, result)
             if value is None and result != "void":
                 return None
@@ -66,7 +66,7 @@ def _intrinsic(pattern: str) -> Callable[[Definition], Definition]:
     return register
 
 
-def truth(body: Body, value: str, kind: str = "i32") -> str:
+def truth(body: FunctionBody, value: str, kind: str = "i32") -> str:
     """An i1 that says whether an integer is not 0."""
     return body.value(f"icmp ne {kind} {value}, 0")
 
@@ -75,7 +75,7 @@ def truth(body: Body, value: str, kind: str = "i32") -> str:
 
 
 @_intrinsic(r"read\.ptx\.sreg\.(tid|ntid|ctaid|nctaid|clusterid|nclusterid)\.([xyzw])")
-def _index(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _index(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     what, axis = match[1].replace("cluster", "cta"), "xyzw".index(match[2])
     if what == "tid":
         return body.call("i32", "tle_team_thread") if axis == 0 else "0"
@@ -87,16 +87,16 @@ def _index(body: Body, match: re.Match[str], types: Sequence[str], result: str) 
 
 
 @_intrinsic(r"read\.ptx\.sreg\.cluster\.(ctaid|nctaid|ctarank|nctarank)(?:\.[xyzw])?")
-def _cluster(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _cluster(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return "1" if match[1].startswith("n") else "0"  # a cluster of one block
 
 
 @_intrinsic(r"read\.ptx\.sreg\.(laneid|warpid|nwarpid|warpsize|smid|nsmid|gridid)")
-def _place(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _place(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return special_register(body, match[1], result)
 
 
-def special_register(body: Body, name: str, result: str) -> str:
+def special_register(body: FunctionBody, name: str, result: str) -> str:
     """A special register that does not depend on an axis."""
     if name in ("laneid", "warpid"):
         thread = body.call("i32", "tle_team_thread")
@@ -107,11 +107,11 @@ def special_register(body: Body, name: str, result: str) -> str:
 
 
 @_intrinsic(r"read\.ptx\.sreg\.lanemask\.(eq|le|lt|ge|gt)")
-def _lane_mask(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _lane_mask(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return lane_mask(body, match[1])
 
 
-def lane_mask(body: Body, which: str) -> str:
+def lane_mask(body: FunctionBody, which: str) -> str:
     lane = special_register(body, "laneid", "i32")
     bit = body.value(f"shl i32 1, {lane}")
     below = body.value(f"sub i32 {bit}, 1")
@@ -122,41 +122,43 @@ def lane_mask(body: Body, which: str) -> str:
 
 
 @_intrinsic(r"read\.ptx\.sreg\.(clock|clock64|globaltimer)")
-def _clock(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _clock(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     value = body.call("i64", "tle_team_clock")
     return value if result == "i64" else body.value(f"trunc i64 {value} to i32")
 
 
 @_intrinsic(r"read\.ptx\.sreg\.(pm\d|dynamic_smem_size|total_smem_size|envreg\d+)")
-def _nothing(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _nothing(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return "0"
 
 
 @_intrinsic(r"is_explicit_cluster")
-def _is_cluster(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _is_cluster(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return "false"
 
 
 # --- barriers and warps -----------------------------------------------------------------------------------------
 
 
-def barrier(body: Body, number: str = "0", expected: str = "0", predicate: str = "0", site: str = "%site") -> str:
+def barrier(
+    body: FunctionBody, number: str = "0", expected: str = "0", predicate: str = "0", site: str = "%site"
+) -> str:
     """Wait for the block; how many predicates were true."""
     return body.call("i32", "tle_team_barrier", *(f"i32 {x}" for x in (number, expected, predicate, site)))
 
 
 @_intrinsic(r"barrier0|barrier(?:\.cta)?\.sync(?:\.aligned)?(?:\.(?:all|count|cnt))?|bar\.sync|barrier(?:\.n)?")
-def _barrier(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _barrier(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return barrier(body, *(f"%a{i}" for i in range(len(types))))
 
 
 @_intrinsic(r"barrier\.cta\.arrive(?:\.aligned)?\.count")
-def _arrive(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> None:
+def _arrive(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     body.do("call void @tle_team_arrive(i32 %a0, i32 %a1, i32 %site)")
 
 
 @_intrinsic(r"barrier0\.(popc|and|or)|barrier\.cta\.red\.(popc|and|or)(?:\.aligned)?\.(all|count)")
-def _barrier_reduction(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _barrier_reduction(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     predicate = f"%a{len(types) - 1}"
     numbers = [f"%a{i}" for i in range(len(types) - 1)] if match[2] else []
     if types[-1] == "i1":
@@ -166,7 +168,7 @@ def _barrier_reduction(body: Body, match: re.Match[str], types: Sequence[str], r
     return reduced(body, match[1] or match[2], count, expected, result)
 
 
-def reduced(body: Body, operation: str, count: str, expected: str, result: str) -> str:
+def reduced(body: FunctionBody, operation: str, count: str, expected: str, result: str) -> str:
     """What popc, and, or make of the number of true predicates."""
     if operation == "popc":
         return count
@@ -178,7 +180,9 @@ def reduced(body: Body, operation: str, count: str, expected: str, result: str) 
     return bit if result == "i1" else body.value(f"zext i1 {bit} to {result}")
 
 
-def warp(body: Body, operation: int, mask: str, value: str = "0", argument: str = "0", site: str = "%site") -> str:
+def warp(
+    body: FunctionBody, operation: int, mask: str, value: str = "0", argument: str = "0", site: str = "%site"
+) -> str:
     """One operation of the lanes in ``mask``; i64: the value in the low half, the predicate in bit 32."""
     return body.call(
         "i64", "tle_team_warp", f"i32 {mask}", f"i32 {operation}", f"i64 {value}", f"i32 {argument}", f"i32 {site}"
@@ -186,11 +190,13 @@ def warp(body: Body, operation: int, mask: str, value: str = "0", argument: str 
 
 
 @_intrinsic(r"bar\.warp\.sync")
-def _warp_sync(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> None:
+def _warp_sync(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     warp(body, SYNC, "%a0")
 
 
-def shuffle(body: Body, mode: str, mask: str, value: str, distance: str, clamp: str, site: str = "%site") -> str:
+def shuffle(
+    body: FunctionBody, mode: str, mask: str, value: str, distance: str, clamp: str, site: str = "%site"
+) -> str:
     wide = body.value(f"zext i32 {value} to i64")
     low = body.value(f"and i32 {distance}, 65535")
     argument = body.value(f"or i32 {low}, {body.value(f'shl i32 {clamp}, 16')}")
@@ -198,7 +204,7 @@ def shuffle(body: Body, mode: str, mask: str, value: str, distance: str, clamp: 
 
 
 @_intrinsic(r"shfl\.sync\.(up|down|bfly|idx)\.(i32|f32)(p?)")
-def _shuffle(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _shuffle(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     value = "%a1" if match[2] == "i32" else body.value("bitcast float %a1 to i32")
     both = shuffle(body, match[1], "%a0", value, "%a2", "%a3")
     low = body.value(f"trunc i64 {both} to i32")
@@ -207,7 +213,7 @@ def _shuffle(body: Body, match: re.Match[str], types: Sequence[str], result: str
     return with_predicate(body, low, both, result) if match[3] else low
 
 
-def with_predicate(body: Body, value: str, both: str, result: str) -> str:
+def with_predicate(body: FunctionBody, value: str, both: str, result: str) -> str:
     """``{ value, i1 }`` of what a warp operation gave."""
     bit = truth(body, body.value(f"lshr i64 {both}, 32"), "i64")
     kind = result.strip("{ }").split(",")[0]
@@ -216,14 +222,14 @@ def with_predicate(body: Body, value: str, both: str, result: str) -> str:
 
 
 @_intrinsic(r"vote\.(all|any|uni|ballot)\.sync")
-def _vote(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _vote(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     both = warp(body, VOTES[match[1]], "%a0", body.value("zext i1 %a1 to i64"))
     low = body.value(f"trunc i64 {both} to i32")
     return low if result == "i32" else truth(body, low)
 
 
 @_intrinsic(r"match\.(any|all)\.sync\.(i32|i64)(p?)")
-def _match(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _match(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     value = "%a1" if match[2] == "i64" else body.value("zext i32 %a1 to i64")
     both = warp(body, MATCH_ANY if match[1] == "any" else MATCH_ALL, "%a0", value)
     low = body.value(f"trunc i64 {both} to i32")
@@ -231,34 +237,34 @@ def _match(body: Body, match: re.Match[str], types: Sequence[str], result: str) 
 
 
 @_intrinsic(r"redux\.sync\.(add|umin|umax|min|max|and|or|xor)")
-def _reduce(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _reduce(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     both = warp(body, REDUCTIONS[match[1]], "%a1", body.value("zext i32 %a0 to i64"))
     return body.value(f"trunc i64 {both} to i32")
 
 
 @_intrinsic(r"activemask")
-def _active(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _active(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.call("i32", "tle_team_active", "i32 %site")
 
 
 @_intrinsic(r"(membar\.(cta|gl|sys)|fence\..*)")
-def _fence(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> None:
+def _fence(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     body.do("fence seq_cst")
 
 
 @_intrinsic(r"barrier\.cluster\..*")
-def _cluster_barrier(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> None:
+def _cluster_barrier(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     if "wait" in match[0]:  # the cluster is this block
         barrier(body)
 
 
 @_intrinsic(r"nanosleep")
-def _sleep(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> None:
+def _sleep(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     body.do("call void @tle_team_spin(ptr null, i32 %site)")
 
 
 @_intrinsic(r"exit")
-def _exit(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> None:
+def _exit(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     body.do("call void @tle_team_exit()")
 
 
@@ -266,7 +272,7 @@ def _exit(body: Body, match: re.Match[str], types: Sequence[str], result: str) -
 
 
 @_intrinsic(r"isspacep\.(shared|local|global|const|shared\.cluster)")
-def _space(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _space(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     if match[1] == "const":
         return "false"
     shared = truth(body, body.call("i32", "tle_team_is_shared", "ptr %a0"))
@@ -277,17 +283,17 @@ def _space(body: Body, match: re.Match[str], types: Sequence[str], result: str) 
 
 
 @_intrinsic(r"ld[gu]\.global\.[ifp]\..*")
-def _cached_load(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _cached_load(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.value(f"load {result}, ptr %a0, align 1")
 
 
 @_intrinsic(r"ptr\..*|mapa(\..*)?")
-def _same_pointer(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _same_pointer(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return "%a0"
 
 
 @_intrinsic(r"cp\.async\.c[ag]\.shared\.global\.(4|8|16)(\.s)?")
-def _copy(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> None:
+def _copy(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     size = match[1]
     if match[2]:  # so many bytes are read, the rest is zeros
         body.do(f"call void @llvm.memset.p0.i64(ptr %a0, i8 0, i64 {size}, i1 false)")
@@ -298,7 +304,7 @@ def _copy(body: Body, match: re.Match[str], types: Sequence[str], result: str) -
 @_intrinsic(
     r"cp\.async\.(commit\.group|wait\.group|wait\.all)|discard\..*|prefetch.*|applypriority.*|griddepcontrol\..*"
 )
-def _no_effect(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> None:
+def _no_effect(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     pass  # copies are done at once, and caches are the host's own
 
 
@@ -306,7 +312,7 @@ _ATOMICS = {"add": "add", "inc": "uinc_wrap", "dec": "udec_wrap"}
 
 
 @_intrinsic(r"atomic\.load\.(add|inc|dec)\.(f32|f64|32)(?:\..*)?")
-def _atomic(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _atomic(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     operation = "fadd" if match[2][0] == "f" else _ATOMICS[match[1]]
     return body.value(f"atomicrmw {operation} ptr %a0, {result} %a1 seq_cst")
 
@@ -315,7 +321,7 @@ _GENERIC_ATOMICS = {"add": "add", "exch": "xchg", "max": "max", "min": "min", "i
 
 
 @_intrinsic(r"atomic\.(add|exch|max|min|inc|dec|and|or|xor|cas)\.gen\.([if])\.(cta|sys)\..*")
-def _scoped_atomic(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _scoped_atomic(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     if match[1] == "cas":
         pair = body.value(f"cmpxchg ptr %a0, {result} %a1, {result} %a2 seq_cst seq_cst")
         return body.value(f"extractvalue {{ {result}, i1 }} {pair}, 0")
@@ -327,7 +333,7 @@ def _scoped_atomic(body: Body, match: re.Match[str], types: Sequence[str], resul
 
 
 @_intrinsic(r"mulhi\.(s|us|i|ui|ll|ull)")
-def _high_product(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _high_product(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     bits, extend = int(result[1:]), "zext" if "u" in match[1] else "sext"
     a, b = (body.value(f"{extend} {result} %a{i} to i{2 * bits}") for i in range(2))
     product = body.value(f"mul i{2 * bits} {a}, {b}")
@@ -335,14 +341,14 @@ def _high_product(body: Body, match: re.Match[str], types: Sequence[str], result
 
 
 @_intrinsic(r"mul24\.(i|ui)")
-def _product_of_24_bits(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _product_of_24_bits(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     shift = "ashr" if match[1] == "i" else "lshr"
     a, b = (body.value(f"{shift} i32 {body.value(f'shl i32 %a{i}, 8')}, 8") for i in range(2))
     return body.value(f"mul i32 {a}, {b}")
 
 
 @_intrinsic(r"sad\.(s|us|i|ui|ll|ull)")
-def _sum_of_differences(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _sum_of_differences(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     sign = "u" if "u" in match[1] else "s"
     largest, smallest = (
         body.call(result, f"llvm.{sign}{m}.{result}", f"{result} %a0", f"{result} %a1") for m in ("max", "min")
@@ -351,17 +357,17 @@ def _sum_of_differences(body: Body, match: re.Match[str], types: Sequence[str], 
 
 
 @_intrinsic(r"prmt")
-def _permute(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _permute(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.call("i32", "tle_team_permute", "i32 %a0", "i32 %a1", "i32 %a2")
 
 
 @_intrinsic(r"fns")
-def _find_set(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _find_set(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.call("i32", "tle_team_find_nth_set", "i32 %a0", "i32 %a1", "i32 %a2")
 
 
 @_intrinsic(r"idp([24])a\.([su])\.([su])")
-def _dot(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _dot(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     signs = (match[2] == "s") + 2 * (match[3] == "s")
     first = "0"
     if match[1] == "2":
@@ -380,7 +386,7 @@ def _dot(body: Body, match: re.Match[str], types: Sequence[str], result: str) ->
 
 
 @_intrinsic(r"f?rev(?:8)?\.b?32|brev(32|64)|popc\.(i|ll)|clz\.(i|ll)")
-def _bits(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
+def _bits(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
     return None if "rev" not in match[0] else body.call(result, f"llvm.bitreverse.{result}", f"{result} %a0")
 
 
@@ -388,12 +394,12 @@ def _bits(body: Body, match: re.Match[str], types: Sequence[str], result: str) -
 
 
 @_intrinsic(r"bitcast\.(?:f2i|i2f|ll2d|d2ll)")
-def _bitcast(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _bitcast(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return body.value(f"bitcast {types[0]} %a0 to {result}")
 
 
 @_intrinsic(r"lohi\.i2d")
-def _from_halves(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _from_halves(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     low, high = (body.value(f"zext i32 %a{i} to i64") for i in range(2))
     upper = body.value(f"shl i64 {high}, 32")
     both = body.value(f"or i64 {low}, {upper}")
@@ -401,7 +407,7 @@ def _from_halves(body: Body, match: re.Match[str], types: Sequence[str], result:
 
 
 @_intrinsic(r"d2i\.(lo|hi)")
-def _half_of_double(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _half_of_double(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     bits = body.value("bitcast double %a0 to i64")
     if match[1] == "hi":
         bits = body.value(f"lshr i64 {bits}, 32")
@@ -412,7 +418,7 @@ _UNARY = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint", "
 
 
 @_intrinsic(r"(floor|ceil|trunc|round|fabs)(\.ftz)?\.(f|d|f32|f64|f16|v2f16|bf16|v2bf16)")
-def _unary(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _unary(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     function = f"llvm.{_UNARY[match[1]]}.{llvm_suffix(result)}"
     return flushed(body, body.call(result, function, f"{result} %a0"), result, bool(match[2]))
 
@@ -426,7 +432,7 @@ def llvm_suffix(kind: str) -> str:
 
 
 @_intrinsic(r"f(min|max)(\.ftz)?(\.nan)?\.(f|d|f16|f16x2|bf16|bf16x2)")
-def _extreme(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
+def _extreme(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
     if result not in ("float", "double", "half", "<2 x half>"):
         return None
     kind = "imum" if match[3] else "num"
@@ -435,11 +441,11 @@ def _extreme(body: Body, match: re.Match[str], types: Sequence[str], result: str
 
 
 @_intrinsic(r"saturate(\.ftz)?\.(f|d)")
-def _saturate(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _saturate(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return saturated(body, "%a0", result)
 
 
-def saturated(body: Body, value: str, kind: str) -> str:
+def saturated(body: FunctionBody, value: str, kind: str) -> str:
     """Between 0 and 1; NaN becomes 0."""
     suffix = llvm_suffix(kind)
     above = body.call(kind, f"llvm.maxnum.{suffix}", f"{kind} {value}", f"{kind} 0.0")
@@ -447,36 +453,36 @@ def saturated(body: Body, value: str, kind: str) -> str:
 
 
 @_intrinsic(r"(add|mul|div|fma|rcp|sqrt)\.(rn|rz|rm|rp)(\.ftz)?\.(f|d)")
-def _rounded(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _rounded(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     operands = [flushed(body, f"%a{i}", result, bool(match[3])) for i in range(len(types))]
     return flushed(body, rounded(body, match[1], match[2], result, operands), result, bool(match[3]))
 
 
 @_intrinsic(r"(ex2|lg2|sin|cos|rsqrt|rcp|sqrt|div|tanh)\.(?:approx|full)(\.ftz)?(?:\.(?:f|d|f32|f64|f16|v2f16))?")
-def _approximate(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _approximate(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     ftz = bool(match[2])
     operands = [flushed(body, f"%a{i}", result, ftz) for i in range(len(types))]
     return flushed(body, approximate(body, match[1], result, operands), result, ftz)
 
 
 @_intrinsic(r"sqrt\.f")
-def _root(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _root(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return approximate(body, "sqrt", result, ["%a0"])
 
 
 @_intrinsic(r"(f|d)2(i|ui|ll|ull)\.(rn|rz|rm|rp)(\.ftz)?")
-def _to_integer(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _to_integer(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     value = flushed(body, "%a0", types[0], bool(match[4]))
     return float_to_integer(body, value, types[0], match[3], result, signed="u" not in match[2])
 
 
 @_intrinsic(r"(i|ui|ll|ull)2(f|d)\.(rn|rz|rm|rp)")
-def _from_integer(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _from_integer(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     return integer_to_float(body, "%a0", types[0], match[3], result, signed="u" not in match[1])
 
 
 @_intrinsic(r"d2f\.(rn|rz|rm|rp)(\.ftz)?")
-def _to_float(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _to_float(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     if match[1] == "rn":
         value = body.value("fptrunc double %a0 to float")
     else:
@@ -485,13 +491,13 @@ def _to_float(body: Body, match: re.Match[str], types: Sequence[str], result: st
 
 
 @_intrinsic(r"f2h\.rn(\.ftz)?")
-def _to_half(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str:
+def _to_half(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str:
     value = flushed(body, "%a0", "float", bool(match[1]))
     return body.value(f"bitcast half {body.value(f'fptrunc float {value} to half')} to i16")
 
 
 @_intrinsic(r"f2(bf16)\.(rn|rz)(\.relu)?")
-def _to_bfloat(body: Body, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
+def _to_bfloat(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
     if match[3]:
         return None
     bits = narrowed(body, body.value("fpext float %a0 to double"), "bf16", match[2])

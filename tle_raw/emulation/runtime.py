@@ -1,4 +1,4 @@
-"""The team's runtime: compiled once for the host, then linked into each fragment."""
+"""The thread block's runtime: compiled once for the host, then linked into each fragment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.processes.run_compiler import run_compiler
 from tle_raw.linker.tools.clang import ClangProgram
 from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
-from tle_raw.store import TEAM, Store
+from tle_raw.store import RUNTIMES, Store
 
 INCLUDE = Path(tle_raw.__file__).parent / "include"
 UNIT = "#include <tle_raw/team/run.h>\n"
@@ -50,7 +50,7 @@ def _compiled(clang: tuple[str, ...], version: str, triple: str, digest: str) ->
     key = f"team-{hashlib.sha256(repr((version, command, digest)).encode()).hexdigest()[:40]}"
     if not knobs.cache.enabled:
         return _compile(command)
-    store = Store(knobs.cache.dir, TEAM)
+    store = Store(knobs.cache.dir, RUNTIMES)
     with store.lock(key):
         entry = store.load(key) or store.save(key, _compile(command), {"name": "runtime of teams on the CPU"})
     return entry.text

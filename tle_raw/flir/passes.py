@@ -17,7 +17,7 @@ from tle_raw.registry import find_target, target_names
 ALL = "all"
 
 # After Triton's own `ttir` stage, on every target, for kernels with regions.
-VIEW = (
+DUMP = (
     Pass(
         "show-regions",
         "tle",
@@ -31,7 +31,7 @@ VIEW = (
 @cache
 def pipelines() -> Mapping[str, tuple[Pass, ...]]:
     """Each with the kernels that it is for. Targets that this process registers later are not among them."""
-    found: dict[str, tuple[Pass, ...]] = {"Kernels with regions, all targets": VIEW}
+    found: dict[str, tuple[Pass, ...]] = {"Kernels with regions, all targets": DUMP}
     # What joins Triton's own stages stands first.
     for target in sorted(_targets(), key=lambda target: not hasattr(target, "add_stages")):
         found.update(target.pipelines())

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tle_raw.errors import Place, TLEError, UntraceableError
-from tle_raw.flir.view import add_view
+from tle_raw.errors import SourceLocation, TLEError, UntraceableError
+from tle_raw.flir.dump import add_dump
 from tle_raw.regions import traced_regions
 from tle_raw.regions.stages import begin_compilation
 
@@ -46,17 +46,17 @@ def _guarded(name: str, stage: Stage, stages: dict[str, Stage]) -> Stage:
 
 def _reason(error: Exception, metadata: dict[str, Any]) -> UntraceableError | None:
     """None where the kernel holds no traced region: then it is Triton's own matter."""
-    regions = traced_regions.told(metadata)
+    regions = traced_regions.recorded(metadata)
     if not regions:
         return None
     first = regions[0]
     names = ", ".join(dict.fromkeys(f"`{region['name']}`" for region in regions))
     words = str(error).strip().splitlines() or [type(error).__name__]
     text = f"Triton's passes fail on the kernel into which {names} was traced: {words[0]}"
-    place = Place(first["file"], first["line"], first["column"], first["text"])
+    location = SourceLocation(first["file"], first["line"], first["column"], first["text"])
     hint = "standard error has Triton's own words; another shape, or num_warps=, may avoid it"
     reason = UntraceableError(text, hint=hint)
-    reason.at(fragment=first["name"], source=traced_regions.place_of(first["name"]), call_site=place)
+    reason.at(fragment=first["name"], source=traced_regions.location_of(first["name"]), call_site=location)
     return reason
 
 
@@ -67,8 +67,8 @@ def _again(name: str, stages: dict[str, Stage], metadata: dict[str, Any], reason
         raise reason
     metadata.pop(traced_regions.KEY, None)
     metadata.pop(traced_regions.UNTRACED, None)
-    traced_regions.forget()
-    begin_compilation("cuda", stages, known["options"], add_view)
+    traced_regions.reset()
+    begin_compilation("cuda", stages, known["options"], add_dump)
     module = known["src"].make_ir(
         known["target"], known["options"], known["codegen_fns"], known["module_map"], known["context"]
     )

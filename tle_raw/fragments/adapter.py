@@ -1,4 +1,4 @@
-"""What a dialect's adapter must offer: the protocol between the hub and the foreign languages."""
+"""What a dialect's adapter must offer: the protocol between the core and the foreign languages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from tle_raw.errors import Place, TLEError
+from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.porting import Answer, PortRequest
@@ -19,7 +19,7 @@ class Declaration:
     """What the user wrote: ``dialect(name, **options)`` over a stub, or ``fragment(obj, signature=…)``.
 
     ``signature`` is None for FlagTree's untyped stubs (``def edsl(*args, **kwargs): ...``).
-    ``place`` is the stub's line; relative ``file=`` paths are resolved against ``folder``.
+    ``location`` is the stub's line; relative ``file=`` paths are resolved against ``folder``.
     ``function`` is the decorated Python function.
     ``wrapped`` is what a :class:`SelfDescribing` adapter took: an object of its language, text, bytes or a path.
     """
@@ -27,7 +27,7 @@ class Declaration:
     name: str
     signature: Signature | None
     options: Mapping[str, Any]
-    place: Place
+    location: SourceLocation
     folder: Path
     function: Callable[..., Any] | None = None
     wrapped: Any = None
@@ -37,7 +37,7 @@ class Declaration:
 class Source:
     """An adapter's validated, immutable reading of a declaration.
 
-    ``text`` is the fragment's code, read anew each time; ``place`` is where its first line stands;
+    ``text`` is the fragment's code, read anew each time; ``location`` is where its first line stands;
     ``settings`` holds everything else that can change the code (flags, defines, symbol, block), sorted.
     ``signature`` is set where the source itself tells it. ``data`` is the adapter's own and takes no part in equality.
     """
@@ -46,7 +46,7 @@ class Source:
     name: str
     symbol: str
     text: str
-    place: Place
+    location: SourceLocation
     settings: tuple[tuple[str, str], ...] = ()
     data: Any = field(default=None, compare=False, repr=False)
     signature: Signature | None = None
@@ -62,14 +62,14 @@ class DeviceCode:
 
     Attributes
     ----------
-    name, place : the user's function.
+    name, location : the user's function.
     is_users : says of a file in the debug information whether it is the user's.
     hint : what to do about an instruction that cannot be emulated.
     explained : an error with the lines of the source that the adapter knows.
     """
 
     name: str
-    place: Place
+    location: SourceLocation
     is_users: Callable[[str], bool] = bool
     hint: str = ""
     explained: Callable[[TLEError], TLEError] = _unchanged
@@ -88,8 +88,8 @@ class CompilerOutput:
     1024, comes as an i32 after the entry's other parameters. Regions that follow one another share the memory.
     ``block`` is the shape of the block that the code was compiled for, where it matters. ``route`` names the way that
     the source took, where its dialect has several. ``register_limit`` is the most registers that a thread may have when
-    the kernel starts, for code in which warps hand registers to each other; 0 for none. ``alone`` says that the code
-    relies on being all that its kernel does. ``device`` is for targets that emulate the code.
+    the kernel starts, for code in which warps hand registers to each other; 0 for none. ``exclusive`` says that the
+    code relies on being all that its kernel does. ``device`` is for targets that emulate the code.
     """
 
     text: str
@@ -103,7 +103,7 @@ class CompilerOutput:
     block: tuple[int, ...] = ()
     route: str = ""
     register_limit: int = 0
-    alone: bool = False
+    exclusive: bool = False
     device: DeviceCode | None = None
 
 

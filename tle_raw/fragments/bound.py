@@ -72,7 +72,7 @@ class BoundSignature:
 
     @property
     def crossing(self) -> tuple[BoundParameter, ...]:
-        """The parameters that cross the border at run time, in order: all but the constants."""
+        """The parameters that cross the boundary at run time, in order: all but the constants."""
         return tuple(p for p in self.parameters if p.kind != CONST)
 
     @property

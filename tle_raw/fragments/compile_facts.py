@@ -34,7 +34,7 @@ class CompileFacts:
     block : the block that the code was compiled for, or ().
     route : the way that the source took, where its dialect has several.
     register_limit : the most registers of a thread when the kernel starts, or 0 where nothing asks for a limit.
-    alone : the code relies on being all that its kernel does.
+    exclusive : the code relies on being all that its kernel does.
     """
 
     name: str
@@ -54,7 +54,7 @@ class CompileFacts:
     block: tuple[int, ...]
     route: str
     register_limit: int
-    alone: bool
+    exclusive: bool
 
     @classmethod
     def of(

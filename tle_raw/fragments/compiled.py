@@ -35,4 +35,4 @@ class CompiledFragment(CompileFacts):
     @property
     def needs_barriers(self) -> bool:
         """Barriers must stand around its calls: it has tile ports, or scratch memory that others reuse."""
-        return not self.alone and bool(self.bound.tiles or self.static_shared or self.dynamic_shared)
+        return not self.exclusive and bool(self.bound.tiles or self.static_shared or self.dynamic_shared)

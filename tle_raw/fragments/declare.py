@@ -19,5 +19,5 @@ def declare(adapter: Adapter, declaration: Declaration, inline: bool = True, ord
         add_declared(made)
         return made
     except TLEError as e:
-        e.at(fragment=declaration.name, source=e.context.source or declaration.place)
+        e.at(fragment=declaration.name, source=e.context.source or declaration.location)
         raise

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tle_raw.errors import DialectError, Place, SignatureError, TLEError
+from tle_raw.errors import DialectError, SignatureError, SourceLocation, TLEError
 from tle_raw.fragments.adapter import Declaration, SelfDescribing
 from tle_raw.fragments.annotations import signature_of
 from tle_raw.fragments.declare import declare
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.signature import Signature
-from tle_raw.fragments.source_text import is_path, place_of_function
+from tle_raw.fragments.source_text import is_path, location_of_function
 from tle_raw.registry import adapter_names, find_adapter
 
 SUFFIXES = {".cu": "cuda", ".cuh": "cuda", ".ll": "llvm", ".bc": "llvm", ".mlir": "mlir", ".mlirbc": "mlir"}
@@ -64,20 +64,20 @@ def dialect(
     here = _line_of(sys._getframe(1))
 
     def declare_stub(stub: Callable[..., Any]) -> Fragment:
-        telling = _self_describing(stub, name) if name in adapter_names() else None
-        if telling is not None:
-            return _declare_telling(telling, stub, None, options, inline, ordered, here)
+        self_describing = _self_describing(stub, name) if name in adapter_names() else None
+        if self_describing is not None:
+            return _declare_self_describing(self_describing, stub, None, options, inline, ordered, here)
         if isinstance(stub, Fragment) or not inspect.isfunction(stub):
             raise DialectError(f"dialect {name!r} decorates a function, and cannot take {stub!r}").at(source=here)
-        place = place_of_function(stub)
+        location = location_of_function(stub)
         try:
             adapter = find_adapter(name)
             declaration = Declaration(
-                stub.__name__, _signature(stub, local_names), dict(options), place, _folder(place), function=stub
+                stub.__name__, _signature(stub, local_names), dict(options), location, _folder(location), function=stub
             )
             return declare(adapter, declaration, inline, ordered)
         except TLEError as e:
-            e.at(fragment=stub.__name__, source=place)
+            e.at(fragment=stub.__name__, source=location)
             raise
 
     return declare_stub
@@ -109,17 +109,17 @@ def fragment(
     DialectError : the dialect does not follow from ``source``. SignatureError : there is no signature.
     """
     caller = sys._getframe(1)
-    place = _line_of(caller)
+    location = _line_of(caller)
     if dialect is not None and not isinstance(dialect, str):
-        raise DialectError(f"dialect= takes the dialect's name, got {type(dialect).__name__}").at(source=place)
+        raise DialectError(f"dialect= takes the dialect's name, got {type(dialect).__name__}").at(source=location)
     if signature is not None and not isinstance(signature, Signature):
         signature = signature_of(signature, caller.f_locals)
     name = dialect or _named_by_suffix(source)
-    telling = _self_describing(source, name)
-    if telling is not None:
-        return _declare_telling(telling, source, signature, options, inline, ordered, place)
+    self_describing = _self_describing(source, name)
+    if self_describing is not None:
+        return _declare_self_describing(self_describing, source, signature, options, inline, ordered, location)
     if not isinstance(source, (str, Path)):
-        raise _nobody_takes(source, name).at(source=place)
+        raise _nobody_takes(source, name).at(source=location)
     if name is None and signature is not None:
         raise DialectError(
             f"which dialect {str(source)[:40]!r} is written in cannot be told", hint='pass dialect="cuda"'
@@ -132,11 +132,11 @@ def fragment(
         )
     options = {("file" if is_path(source) else "source"): source, **options}
     called = signature.name if signature is not None else _plain_name(str(symbol))
-    declaration = Declaration(called, signature, options, place, _folder(place), wrapped=source)
+    declaration = Declaration(called, signature, options, location, _folder(location), wrapped=source)
     made = declare(find_adapter(str(name)), declaration, inline, ordered)
     if made.signature is None:
         raise SignatureError("a fragment needs a typed signature", hint="pass signature=<a typed stub function>").at(
-            fragment=called, source=place
+            fragment=called, source=location
         )
     return made
 
@@ -161,21 +161,21 @@ def _self_describing(source: object, name: str | None) -> SelfDescribing | None:
     return None
 
 
-def _declare_telling(
+def _declare_self_describing(
     adapter: SelfDescribing,
     source: Any,
     signature: Any,
     options: dict[str, Any],
     inline: bool,
     ordered: bool,
-    place: Place,
+    location: SourceLocation,
 ) -> Fragment:
     """A fragment whose source tells its name, and maybe its signature and its line."""
-    declaration = Declaration("", signature, dict(options), place, _folder(place), wrapped=source)
+    declaration = Declaration("", signature, dict(options), location, _folder(location), wrapped=source)
     try:
         return declare(adapter, adapter.complete(declaration), inline, ordered)
     except TLEError as e:
-        e.at(source=place)
+        e.at(source=location)
         raise
 
 
@@ -188,9 +188,9 @@ def _nobody_takes(source: Any, name: str | None) -> DialectError:
     )
 
 
-def _line_of(frame: Any) -> Place:
+def _line_of(frame: Any) -> SourceLocation:
     file, line = frame.f_code.co_filename, frame.f_lineno
-    return Place(file, line, 0, linecache.getline(file, line).rstrip())
+    return SourceLocation(file, line, 0, linecache.getline(file, line).rstrip())
 
 
 def _signature(stub: Callable[..., Any], local_names: dict[str, Any]) -> Signature | None:
@@ -200,7 +200,7 @@ def _signature(stub: Callable[..., Any], local_names: dict[str, Any]) -> Signatu
     return None if untyped else signature_of(stub, local_names)
 
 
-def _folder(place: Place) -> Path:
+def _folder(location: SourceLocation) -> Path:
     """Relative paths of a declaration start at its own Python file; at the working folder in a notebook."""
-    file = Path(place.file)
+    file = Path(location.file)
     return file.resolve().parent if file.exists() else Path.cwd()

@@ -18,7 +18,7 @@ class DType:
     bits : storage width of a scalar register (1 for ``i1``).
     triton : name of the ``triton.language`` dtype (``tl.dtype.name``).
     cxx : type that the fragment's author writes in CUDA C++.
-    llvm : type that crosses the border in LLVM IR as a scalar.
+    llvm : type that crosses the boundary in LLVM IR as a scalar.
     header : CUDA header that defines ``cxx``, or "".
     """
 

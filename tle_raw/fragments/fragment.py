@@ -10,7 +10,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from triton.runtime.jit import ConstexprFunction
 
-from tle_raw.errors import DialectError, FragmentSourceError, Place, RegionError, TLEError
+from tle_raw.errors import DialectError, FragmentSourceError, RegionError, SourceLocation, TLEError
 from tle_raw.fragments.adapter import (
     Adapter,
     CallTypedAdapter,
@@ -28,7 +28,7 @@ from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.file_stamps import FileStamps
 from tle_raw.fragments.pickling import imported, name_in_module
 from tle_raw.fragments.signature import Signature
-from tle_raw.fragments.unfinished_keys import forget_unfinished_keys
+from tle_raw.fragments.unfinished_keys import reset_unfinished_keys
 from tle_raw.identity import digest, package_identity
 from tle_raw.knobs import knobs
 from tle_raw.registry import frontend
@@ -130,7 +130,7 @@ class Fragment(ConstexprFunction):
         self._key: str | None = None
         self._disabled = ""  # knobs.disable_passes when the key was made
         self._has_given_key = False
-        self._lock = ThreadLock(self._forget_key)
+        self._lock = ThreadLock(self._reset_key)
         self.inline = inline
         self.ordered = ordered and declaration.options.get("alone") is not True
         self.signature = declaration.signature or self._source.signature
@@ -171,18 +171,18 @@ class Fragment(ConstexprFunction):
         return ("linked",)
 
     @property
-    def place(self) -> Place:
+    def location(self) -> SourceLocation:
         """The line of the stub."""
-        return self._declaration.place
+        return self._declaration.location
 
-    def place_in_source(self, file: str, line: int, column: int = 0) -> Place | None:
+    def location_in_source(self, file: str, line: int, column: int = 0) -> SourceLocation | None:
         """The line with its text, where the source stands in that file."""
-        start = self._source.place
+        start = self._source.location
         if file != start.file:
             return None
         lines = self._source.text.splitlines()
         index = line - start.line
-        return Place(file, line, column, lines[index] if 0 <= index < len(lines) else "")
+        return SourceLocation(file, line, column, lines[index] if 0 <= index < len(lines) else "")
 
     def prototype(self) -> str:
         """The function that the fragment's source is expected to define, as text in its own language."""
@@ -222,13 +222,13 @@ class Fragment(ConstexprFunction):
             return self._adapter.as_launched_kernel(self._declaration, self._source, options)
         if options:
             raise DialectError(f"as_kernel() of a {self.dialect} fragment takes no options").at(
-                fragment=self.name, source=self.place
+                fragment=self.name, source=self.location
             )
         if not isinstance(self._adapter, KernelAdapter):
             raise DialectError(
                 f"a {self.dialect} fragment is a function: it has no grid of its own",
                 hint="call it in a @triton.jit kernel",
-            ).at(fragment=self.name, source=self.place)
+            ).at(fragment=self.name, source=self.location)
         return self._adapter.as_kernel(self, self._source)
 
     def descriptors(self, *arguments: Any) -> Any:
@@ -247,7 +247,7 @@ class Fragment(ConstexprFunction):
         """
         if not isinstance(self._adapter, DescriptorAdapter):
             raise DialectError(f"a {self.dialect} fragment takes no TMA descriptors").at(
-                fragment=self.name, source=self.place
+                fragment=self.name, source=self.location
             )
         return self._adapter.descriptors(self._source, arguments, current_target())
 
@@ -297,7 +297,7 @@ class Fragment(ConstexprFunction):
         """A function of the name that ``src`` defines."""
         return frontend().stand_in(self)
 
-    # --- what the hub asks ------------------------------------------------------------------------------------
+    # --- what the core asks ------------------------------------------------------------------------------------
 
     @property
     def declared(self) -> tuple[str, Declaration, bool, bool]:
@@ -378,13 +378,13 @@ class Fragment(ConstexprFunction):
                 source, files, compiler = self._source, self._stamped_files, self._compiler
             return compile_source(self._adapter, source, files, bound, target, compiler=compiler, inline=self.inline)
         except TLEError as e:
-            e.at(fragment=self.name, source=e.context.source or self.place)
+            e.at(fragment=self.name, source=e.context.source or self.location)
             raise
 
-    def _forget_key(self) -> None:
+    def _reset_key(self) -> None:
         """In a child that was forked while it was computed: some of what was read may be of a moment later."""
         self._key = None
-        forget_unfinished_keys()
+        reset_unfinished_keys()
 
     def _compute_key(self) -> str:
         try:
@@ -392,7 +392,7 @@ class Fragment(ConstexprFunction):
             self._read()
             self._compiler = compiler_identity(self._adapter)
         except TLEError as e:
-            e.at(fragment=self.name, source=e.context.source or self.place)
+            e.at(fragment=self.name, source=e.context.source or self.location)
             raise
         return digest(
             package_identity(),
@@ -437,10 +437,10 @@ class Fragment(ConstexprFunction):
             raise RegionError(
                 f"the fragment `{self.name}` is typed by each call: there is nothing to compile alone",
                 hint="compile the kernel that calls it",
-            ).at(fragment=self.name, source=self.place)
+            ).at(fragment=self.name, source=self.location)
         if self.signature is None:
             raise RegionError(
                 f"the fragment `{self.name}` has no typed signature: its types are known at a call only",
                 hint='annotate the stub, for example `t: InOut[Tile["f32", "M", "N"]]`',
-            ).at(fragment=self.name, source=self.place)
+            ).at(fragment=self.name, source=self.location)
         return self.signature

@@ -95,7 +95,7 @@ def _source(fragment: Fragment, identity: str) -> str:
 def _module_of(fragment: Fragment) -> str:
     """The module that declares it, where another process can import it."""
     for name, module in tuple(sys.modules.items()):
-        if getattr(module, "__file__", None) == fragment.place.file and name not in ("__main__", "__mp_main__"):
+        if getattr(module, "__file__", None) == fragment.location.file and name not in ("__main__", "__mp_main__"):
             return name if _is_importable(name) else ""
     return ""
 

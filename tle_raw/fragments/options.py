@@ -11,7 +11,7 @@ from typing import Any
 
 from tle_raw.errors import DialectError
 
-IGNORED = ("inline",)  # the hub's own
+IGNORED = ("inline",)  # the core's own
 # U+DC80 to U+DCFF stand for bytes of a file's name that are no UTF-8.
 _UNUSABLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")

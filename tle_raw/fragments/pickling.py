@@ -26,7 +26,7 @@ def name_in_module(fragment: Any) -> tuple[str, str]:
     raise FragmentPicklingError(
         f"the fragment `{fragment.name}` cannot be pickled: no module holds it under a name",
         hint="declare it at the top level of a module; the other process imports it from there",
-    ).at(fragment=fragment.name, source=fragment.place)
+    ).at(fragment=fragment.name, source=fragment.location)
 
 
 def imported(module: str, name: str) -> Any:
@@ -37,5 +37,5 @@ def imported(module: str, name: str) -> Any:
 def _modules(fragment: Any) -> Iterator[ModuleType]:
     """Those of the file that declares it, then those that know its name."""
     modules = [m for m in list(sys.modules.values()) if isinstance(m, ModuleType)]
-    yield from (m for m in modules if getattr(m, "__file__", None) == fragment.place.file)
+    yield from (m for m in modules if getattr(m, "__file__", None) == fragment.location.file)
     yield from (m for m in modules if vars(m).get(fragment.name) is fragment)

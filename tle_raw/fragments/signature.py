@@ -1,4 +1,4 @@
-"""The typed signature of a fragment: what crosses the border, and in which direction."""
+"""The typed signature of a fragment: what crosses the boundary, and in which direction."""
 
 from __future__ import annotations
 

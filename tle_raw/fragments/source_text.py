@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tle_raw.errors import FragmentSourceError, Place
+from tle_raw.errors import FragmentSourceError, SourceLocation
 
 LARGEST = 256 << 20
 
@@ -21,18 +21,18 @@ def is_path(source: object) -> bool:
     )
 
 
-def place_of_function(function: Callable[..., Any]) -> Place:
+def location_of_function(function: Callable[..., Any]) -> SourceLocation:
     """The line of a Python function's ``def``; without its text where Python does not have the source."""
     code = function.__code__
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
-        return Place(code.co_filename, code.co_firstlineno)
+        return SourceLocation(code.co_filename, code.co_firstlineno)
     at = next((i for i, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
-    return Place(code.co_filename, first + at, 0, lines[at].rstrip())
+    return SourceLocation(code.co_filename, first + at, 0, lines[at].rstrip())
 
 
-def place_of_text(text: str, declared: Place) -> Place:
+def location_of_text(text: str, declared: SourceLocation) -> SourceLocation:
     """Where the first line of a ``source=`` string stands in the Python file that holds it.
 
     A string that is built at run time stands nowhere: its lines are counted from the declaration.
@@ -55,7 +55,7 @@ def place_of_text(text: str, declared: Place) -> Place:
             best = score if best is None else max(best, score)
     if best is None:
         return declared
-    return Place(declared.file, best[3] - first, 0, lines[first] if lines else "")
+    return SourceLocation(declared.file, best[3] - first, 0, lines[first] if lines else "")
 
 
 def _matching_lines(wanted: list[str], python: list[str], start: int) -> int:

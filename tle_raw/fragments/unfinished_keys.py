@@ -8,7 +8,7 @@ import threading
 from triton.runtime.jit import JITFunction
 
 
-def forget_unfinished_keys() -> None:
+def reset_unfinished_keys() -> None:
     """Free the kernels whose keys were being computed, and so locked, by threads that this forked child lacks."""
     for function in [o for o in gc.get_objects() if isinstance(o, JITFunction)]:
         if function._hash_lock.acquire(blocking=False):

@@ -29,10 +29,10 @@ class _User:
     functions: list[JITFunction]
     fragments: list[Fragment]
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Drop what Triton remembers of these functions in memory; its disk cache is keyed by content."""
         for function in self.functions:
-            _forget_key(function)
+            _reset_key(function)
             function.device_caches.clear()
 
 
@@ -110,18 +110,18 @@ def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
 def _forget(changed: list[Fragment]) -> None:
     for user in list(_USERS.values()):
         if any(fragment in user.fragments for fragment in changed):
-            user.forget()
+            user.reset()
     # Triton also remembers the key of a kernel whose compilation failed, and which nobody watches. Nothing lists those.
     functions = [f for f in gc.get_objects() if issubclass(type(f), JITFunction)]
     for function in functions:
         if function.hash is not None and any(fragment in changed for fragment in dependencies(function)[1]):
-            _forget_key(function)
+            _reset_key(function)
 
 
 when_changed(_forget)
 
 
-def _forget_key(function: JITFunction) -> None:
+def _reset_key(function: JITFunction) -> None:
     """Not while another thread computes it; but two that wait for each other go on."""
     is_locked = function._hash_lock.acquire(timeout=1)
     try:

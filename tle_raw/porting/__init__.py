@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Obstacle:
     """Something that stands in the way, and its line."""
 
     message: str
-    place: Place | None = None
+    place: SourceLocation | None = None
     hint: str = ""
 
 
@@ -63,7 +63,7 @@ class Ported:
 
     name: str
     program: str
-    place: Place | None
+    place: SourceLocation | None
     facts: tuple[tuple[str, str], ...] = ()
     ways: tuple[Way, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
@@ -80,7 +80,7 @@ class Skipped:
 
     what: str
     reason: str
-    place: Place | None = None
+    place: SourceLocation | None = None
     hint: str = ""
 
 

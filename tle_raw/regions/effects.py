@@ -22,7 +22,7 @@ from tle_raw.targets.current import current_target
 from tle_raw.triton_types import Semantic
 
 EFFECTS_TARGET = Target("cuda", 90)
-TEAM_MACRO = "TLE_RAW_TEAM"
+EMULATION_MACRO = "TLE_RAW_TEAM"
 
 
 def emit_effects(fragment: Fragment, record: RegionRecord, values: dict[str, Any], semantic: Semantic) -> RegionRecord:
@@ -50,7 +50,7 @@ def _only_read(fragment: Fragment, record: RegionRecord) -> frozenset[str]:
         return frozenset()
     target = current_target()
     if target.backend != "cuda":
-        if fragment.mentions(TEAM_MACRO):
+        if fragment.mentions(EMULATION_MACRO):
             return frozenset()
         target = EFFECTS_TARGET
     try:

@@ -53,7 +53,7 @@ def emit_element(record: RegionRecord, values: dict[str, Any], semantic: Semanti
 def emit_border(side: str, name: str, semantic: Semantic) -> None:
     """Mark where a traced region begins or ends: a barrier may have to stand there."""
     builder = semantic.builder
-    _marker(f"{ports.BORDER}.{side}", [builder.get_int32(0)], core.int32.to_ir(builder), semantic, name)
+    _marker(f"{ports.BOUNDARY}.{side}", [builder.get_int32(0)], core.int32.to_ir(builder), semantic, name)
 
 
 def _marker(

@@ -1,4 +1,4 @@
-"""Regions in Triton's interpreter (``TRITON_INTERPRET=1``): the fragment's team runs on the program's own arrays."""
+"""Regions in Triton's interpreter (``TRITON_INTERPRET=1``): the fragment's threads run on the program's own arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from triton.language import core
 
-from tle_raw.errors import LaunchError, Place
+from tle_raw.errors import LaunchError, SourceLocation
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
 from tle_raw.regions.interpreted_launch import InterpretedLaunch
@@ -63,7 +63,7 @@ def install() -> None:
 
 
 def interpret_region(
-    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], site: Place | None
+    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], site: SourceLocation | None
 ) -> list[core.tensor]:
     """Run a bound region now; its results, as ``emit_region`` and ``emit_element`` give them."""
     from triton.runtime.interpreter import interpreter_builder
@@ -72,7 +72,7 @@ def interpret_region(
     if not isinstance(target, RunsRegions):
         raise LaunchError("a region runs at once on the CPU only")
     compiled = fragment.compile_bound(bound, Target(HERE))
-    launch = remember_region(bound, site, compiled)
+    launch = record_region(bound, site, compiled)
     arrays = {p.name: _array(p, values[p.name]) for p in bound.crossing if p.effect != "Out"}
     grid = interpreter_builder.grid_dim
     program = interpreter_builder.grid_idx
@@ -80,8 +80,8 @@ def interpret_region(
     return [_tensor(result, dtype) for result, dtype in zip(results, _result_dtypes(bound))]
 
 
-def remember_region(
-    bound: BoundSignature, site: Place | None, compiled: CompiledFragment | None = None
+def record_region(
+    bound: BoundSignature, site: SourceLocation | None, compiled: CompiledFragment | None = None
 ) -> InterpretedLaunch:
     """Note a region for the launch's report; ``compiled`` is None where it is made of Triton's own operations."""
     launch = _launch.get()
@@ -121,7 +121,7 @@ def _tensor(result: Any, dtype: DType) -> core.tensor:
     return core.tensor(TensorHandle(array, scalar), core.block_type(scalar, list(array.shape)))
 
 
-def interpreted_call_site() -> Place | None:
+def interpreted_call_site() -> SourceLocation | None:
     """The kernel's line: the interpreter runs it as Python, so it is on the stack."""
     frame = sys._getframe(1)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
@@ -129,4 +129,4 @@ def interpreted_call_site() -> Place | None:
     if frame is None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
-    return Place(file, line, 0, linecache.getline(file, line).rstrip())
+    return SourceLocation(file, line, 0, linecache.getline(file, line).rstrip())

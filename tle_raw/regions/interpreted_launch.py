@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compiled import CompiledFragment
 
@@ -14,7 +14,7 @@ class InterpretedRegion:
     """A region that has run; ``compiled`` is None where its operations are Triton's own."""
 
     bound: BoundSignature
-    call_site: Place
+    call_site: SourceLocation
     compiled: CompiledFragment | None
 
 
@@ -27,12 +27,12 @@ class InterpretedLaunch:
 
     kernel: str
     num_warps: int
-    regions: dict[tuple[str, Place], InterpretedRegion] = field(default_factory=dict)
-    runs: dict[tuple[str, Place], int] = field(default_factory=dict)
+    regions: dict[tuple[str, SourceLocation], InterpretedRegion] = field(default_factory=dict)
+    runs: dict[tuple[str, SourceLocation], int] = field(default_factory=dict)
 
-    def record(self, bound: BoundSignature, site: Place | None, compiled: CompiledFragment | None) -> None:
+    def record(self, bound: BoundSignature, site: SourceLocation | None, compiled: CompiledFragment | None) -> None:
         """A region runs now."""
-        place = site or Place("<kernel>", 0)
-        key = (bound.name, place)
+        location = site or SourceLocation("<kernel>", 0)
+        key = (bound.name, location)
         self.runs[key] = self.runs.get(key, 0) + 1
-        self.regions.setdefault(key, InterpretedRegion(bound, place, compiled))
+        self.regions.setdefault(key, InterpretedRegion(bound, location, compiled))

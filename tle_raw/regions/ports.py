@@ -19,11 +19,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from tle_raw.errors import Place, RegionError
+from tle_raw.errors import RegionError, SourceLocation
 from tle_raw.fragments.bound import BoundSignature, bound_from_json
 
 IN, NEW, CALL, OUT, ELEMENT = "tle.in", "tle.new", "tle.call", "tle.out", "tle.element"
-BORDER = "tle.border"
+BOUNDARY = "tle.border"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RegionRecord:
 
     fragment: str
     bound: BoundSignature
-    call_site: Place = Place("<kernel>", 0)
+    call_site: SourceLocation = SourceLocation("<kernel>", 0)
     compiled: bool = True
 
     def to_text(self) -> str:
@@ -44,7 +44,7 @@ class RegionRecord:
         return json.dumps(data if self.compiled else data | {"compiled": False}, separators=(",", ":"))
 
 
-def record_from_text(text: str, call_site: Place) -> RegionRecord:
+def record_from_text(text: str, call_site: SourceLocation) -> RegionRecord:
     """The inverse of ``RegionRecord.to_text``.
 
     Raises

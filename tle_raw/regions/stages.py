@@ -59,7 +59,7 @@ def install() -> None:
             knobs.runtime.add_stages_inspection_hook = StagesHook(there)
 
 
-def check_joined(options: Any) -> bool:
+def check_stages(options: Any) -> bool:
     """Called while a region is traced with such options: the stages of this compilation must be ours.
 
     They get one that shows regions. False says that there are no stages: somebody makes Triton IR to look at it, as

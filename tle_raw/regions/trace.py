@@ -9,19 +9,19 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.errors import Place, TLEError, UntraceableError
+from tle_raw.errors import SourceLocation, TLEError, UntraceableError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.regions.emit import emit_border
 from tle_raw.regions.notes import collected
 from tle_raw.regions.stages import compiled_target
-from tle_raw.regions.traced_regions import TracedRegion, choose, key_of, remember, remember_untraced
+from tle_raw.regions.traced_regions import TracedRegion, choose, key_of, record, record_untraced
 from tle_raw.targets.current import current_target
 from tle_raw.triton_types import Builder, Semantic
 
 
 def trace_region(
-    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Semantic, site: Place | None
+    fragment: Fragment, bound: BoundSignature, values: dict[str, Any], semantic: Semantic, site: SourceLocation | None
 ) -> list[core.tensor] | None:
     """The results of a region that was traced; None when it is to be linked, because it cannot be traced.
 
@@ -33,24 +33,24 @@ def trace_region(
     if "traced" not in routes:
         return None
     values = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}
-    started, site = time.perf_counter(), site or Place("<kernel>", 0)
+    started, site = time.perf_counter(), site or SourceLocation("<kernel>", 0)
     has_link = "linked" in routes
-    reason = choose(fragment.name, fragment.place, fragment.identity, has_link)
+    reason = choose(fragment.name, fragment.location, fragment.identity, has_link)
     if has_link:
         reason = reason or _obstacle(fragment, bound, values, semantic)
         if reason is not None:
-            remember_untraced(fragment.name, site, reason)
+            record_untraced(fragment.name, site, reason)
             return None
     try:
-        with _same_place(semantic.builder), collected() as notes, _borders(fragment, site, semantic):
+        with _same_place(semantic.builder), collected() as notes, _boundaries(fragment, site, semantic):
             results = fragment.trace(bound, values, semantic)
     except TLEError as e:
         e.at(call_site=site)
         raise
     seconds = time.perf_counter() - started
     parameters = tuple(str(p) for p in bound.parameters)
-    place = (site.file, site.line, site.column, site.text)
-    remember(TracedRegion(fragment.name, *place, parameters, fragment.dialect, seconds, tuple(notes)))
+    location = (site.file, site.line, site.column, site.text)
+    record(TracedRegion(fragment.name, *location, parameters, fragment.dialect, seconds, tuple(notes)))
     return results
 
 
@@ -82,7 +82,7 @@ def _obstacle(
 
 
 @contextmanager
-def _borders(fragment: Fragment, site: Place, semantic: Semantic) -> Iterator[None]:
+def _boundaries(fragment: Fragment, site: SourceLocation, semantic: Semantic) -> Iterator[None]:
     """Marks for the barriers that order the region's memory on a GPU with the code around it."""
     if not fragment.ordered or compiled_target() != "cuda":
         yield

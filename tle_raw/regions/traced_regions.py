@@ -10,7 +10,7 @@ import threading
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tle_raw.errors import Place, UntraceableError
+from tle_raw.errors import SourceLocation, UntraceableError
 
 KEY, UNTRACED = "tle_raw_traced", "tle_raw_untraced"
 _STATE = threading.local()
@@ -34,25 +34,25 @@ class TracedRegion:
 def begin() -> None:
     """A compilation begins in this thread."""
     _STATE.linkable, _STATE.linked, _STATE.places = {}, {}, {}
-    forget()
+    reset()
 
 
-def forget() -> None:
+def reset() -> None:
     """The kernel is about to be traced, or what is known of it is written down."""
     _STATE.traced, _STATE.untraced = {}, {}
 
 
-def remember(region: TracedRegion) -> None:
+def record(region: TracedRegion) -> None:
     """The kernel that is being traced holds this region. A function that is traced twice tells of it once."""
     _found("traced").setdefault((region.name, region.file, region.line, region.column), region)
 
 
-def choose(name: str, place: Place, identity: str, has_link: bool) -> UntraceableError | None:
+def choose(name: str, location: SourceLocation, identity: str, has_link: bool) -> UntraceableError | None:
     """Why a fragment of this compilation is to be linked although it could be traced; None where nothing is known yet.
 
     ``has_link`` says that it has the choice.
     """
-    _found("places")[name] = place
+    _found("places")[name] = location
     if has_link:
         _found("linkable")[identity] = name
     return _found("linked").get(identity)
@@ -65,18 +65,18 @@ def link_instead(reason: UntraceableError) -> bool:
     return bool(left)
 
 
-def told(metadata: dict[str, Any]) -> list[dict[str, Any]]:
+def recorded(metadata: dict[str, Any]) -> list[dict[str, Any]]:
     """The traced regions of this compilation, described already or not."""
     return list(metadata.get(KEY, ())) or [asdict(region) for region in _found("traced").values()]
 
 
-def place_of(name: str) -> Place | None:
+def location_of(name: str) -> SourceLocation | None:
     """Where a fragment of this compilation is declared."""
     return _found("places").get(name)
 
 
 def add_note(key: str, text: str) -> None:
-    """Say something more of a region that was remembered."""
+    """Say something more of a region that was recorded."""
     for name, region in _found("traced").items():
         if key_of(*name) == key and text not in region.notes:
             _found("traced")[name] = replace(region, notes=(*region.notes, text))
@@ -87,7 +87,7 @@ def key_of(name: str, file: str, line: int, column: int) -> str:
     return f"{name} {file}:{line}:{column}"
 
 
-def remember_untraced(name: str, site: Place, reason: UntraceableError) -> None:
+def record_untraced(name: str, site: SourceLocation, reason: UntraceableError) -> None:
     """Why a call of a fragment is linked, though its dialect would rather trace it."""
     where = reason.context.source
     text = f"{reason.message} ({where})" if where else reason.message
@@ -100,7 +100,7 @@ def describe(metadata: dict[str, Any]) -> None:
         metadata[KEY] = [asdict(region) for region in _found("traced").values()]
     if _found("untraced"):
         metadata[UNTRACED] = [[*call, reason] for call, reason in _found("untraced").items()]
-    forget()
+    reset()
 
 
 def _found(kind: str) -> dict[Any, Any]:

@@ -1,4 +1,4 @@
-"""Read Triton's trace-time values as the hub's arguments."""
+"""Read Triton's trace-time values as the core's arguments."""
 
 from __future__ import annotations
 

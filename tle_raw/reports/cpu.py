@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 from tle_raw.host.assembly import HostAsm, HostFunction, read_host_asm
 from tle_raw.host.code import ENTRY
 from tle_raw.linker.machine_code.elf import visible_functions
 from tle_raw.reports.values import KernelReport, RegionReport
 
-# A block-level fragment is the function of one thread, and an entry that runs a team of them.
-THREAD, TEAM = "tle_raw_", "tle_team_"
+# A block-level fragment is the function of one thread, and an entry that runs a thread block of them.
+THREAD, THREAD_BLOCK = "tle_raw_", "tle_team_"
 WARP = 32
 
 
@@ -45,7 +45,7 @@ def _region(region: dict[str, Any], fragment: dict[str, Any], code: HostAsm, thr
     return RegionReport(
         name=region["name"],
         entry=region["entry"],
-        call_site=Place(region["file"], region["line"], region["column"], region["text"]),
+        call_site=SourceLocation(region["file"], region["line"], region["column"], region["text"]),
         inlined=body is None,
         instructions=body.instructions if body else None,
         lines=((body.first_line, body.last_line),) if body else (),
@@ -55,17 +55,17 @@ def _region(region: dict[str, Any], fragment: dict[str, Any], code: HostAsm, thr
         compiler=fragment["compiler"],
         parameters=tuple(region["parameters"]),
         kept_calls=tuple(fragment["kept_calls"]),
-        threads=threads if _is_team(region["entry"]) else 0,
+        threads=threads if _is_thread_block(region["entry"]) else 0,
     )
 
 
-def _is_team(entry: str) -> bool:
-    return entry.startswith(TEAM)
+def _is_thread_block(entry: str) -> bool:
+    return entry.startswith(THREAD_BLOCK)
 
 
 def _body(entry: str, code: HostAsm) -> HostFunction | None:
     """The function that holds the user's code; None where it was inlined into the kernel."""
-    return code.function(THREAD + entry.removeprefix(TEAM) if _is_team(entry) else entry)
+    return code.function(THREAD + entry.removeprefix(THREAD_BLOCK) if _is_thread_block(entry) else entry)
 
 
 def _problems(entries: tuple[str, ...], code: HostAsm, fragments: list[str]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 from tle_raw.linker.machine_code.sass import CubinFacts, read_cubin
 from tle_raw.linker.ptx.read import Instruction, Ptx, read_ptx
 from tle_raw.linker.verify import find_problems
@@ -47,7 +47,7 @@ def _is_ptxas_own(target: str) -> bool:
 
 
 def _region(region: dict[str, Any], fragment: dict[str, Any], ptx: Ptx) -> RegionReport:
-    site = Place(region["file"], region["line"], region["column"], region["text"])
+    site = SourceLocation(region["file"], region["line"], region["column"], region["text"])
     inside = [i for i in ptx.instructions if _comes_from(i, site)]
     has_lines = any(i.places for i in ptx.instructions)
     return RegionReport(
@@ -68,7 +68,7 @@ def _region(region: dict[str, Any], fragment: dict[str, Any], ptx: Ptx) -> Regio
     )
 
 
-def _comes_from(instruction: Instruction, site: Place) -> bool:
+def _comes_from(instruction: Instruction, site: SourceLocation) -> bool:
     """Inlined at the call, however deep; Triton's own instructions for the ports stand at the call itself."""
     wanted = (site.file, site.line, site.column)
     return any((p.file, p.line, p.column) == wanted for p in instruction.places[1:])

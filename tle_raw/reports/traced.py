@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 from tle_raw.linker.ptx.read import read_ptx
 from tle_raw.reports.values import KernelReport, RegionReport
 
@@ -26,7 +26,7 @@ def _region(region: dict[str, Any], ptx: str) -> RegionReport:
     return RegionReport(
         name=region["name"],
         entry="",
-        call_site=Place(region["file"], region["line"], region["column"], region["text"]),
+        call_site=SourceLocation(region["file"], region["line"], region["column"], region["text"]),
         inlined=True,
         instructions=_instructions(region, ptx),
         lines=(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 
 # Lines of PTX and of assembly that are no code.
 _NO_CODE = (".loc", "$L__tmp", "// %bb", "$L__func", ".p2align", "#")
@@ -17,7 +17,7 @@ class RegionReport:
     Attributes
     ----------
     inlined : no call to the fragment is left in the PTX, or on the CPU in the assembly.
-    threads : on the CPU, the size of the team of fibers that runs it; 0 for an elementwise function, and on a GPU.
+    threads : on the CPU, the number of fibers that run it; 0 for an elementwise function, and on a GPU.
     instructions : PTX instructions that come from this call of the fragment, or None without line information. On the
         CPU those of the fragment's own function, or None where it is inlined.
     lines : first and last lines, in PTX or assembly, of the region's pieces.
@@ -30,7 +30,7 @@ class RegionReport:
 
     name: str
     entry: str
-    call_site: Place
+    call_site: SourceLocation
     inlined: bool
     instructions: int | None
     lines: tuple[tuple[int, int], ...]

@@ -1,4 +1,5 @@
-"""The only cache on disk: compiled fragments, the team's runtime, precompiled headers, and the folders of header links.
+"""The only cache on disk: compiled fragments, the thread block's runtime, precompiled headers, and the folders of
+header links.
 
 A cache must never be the reason why a kernel does not run. What is damaged counts as absent and is made again; a
 folder that cannot be written, or that others can change, is replaced by a private temporary one, and that by files in
@@ -16,6 +17,6 @@ from tle_raw.store.cache import Cache
 from tle_raw.store.entries import Entry, Stored
 from tle_raw.store.fallback import CacheWarning
 from tle_raw.store.links import LinkFolders
-from tle_raw.store.texts import FRAGMENTS, HEADERS, TEAM, Store
+from tle_raw.store.texts import FRAGMENTS, HEADERS, RUNTIMES, Store
 
-__all__ = ["FRAGMENTS", "HEADERS", "TEAM", "Cache", "CacheWarning", "Entry", "LinkFolders", "Store", "Stored"]
+__all__ = ["FRAGMENTS", "HEADERS", "RUNTIMES", "Cache", "CacheWarning", "Entry", "LinkFolders", "Store", "Stored"]

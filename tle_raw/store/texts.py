@@ -31,7 +31,7 @@ from tle_raw.store.locks import locked
 from tle_raw.store.private_files import make_private, write_whole
 from tle_raw.store.prune import TORN_AFTER, prune
 
-FRAGMENTS, TEAM, HEADERS = "fragments", "team", "headers"
+FRAGMENTS, RUNTIMES, HEADERS = "fragments", "team", "headers"
 _SUFFIXES = {HEADERS: ".pch"}
 PATIENCE = 10.0  # seconds that a process waits for what another one compiles
 

@@ -1,4 +1,4 @@
-"""What a target must offer: the protocol between the hub and the processors that it generates code for."""
+"""What a target must offer: the protocol between the core and the processors that it generates code for."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ class Nvidia:
         )
 
     def add_stages(self, stages: dict[str, Any], options: Any, capability: int) -> None:
-        from tle_raw.flir.nvidia.pipeline import join_stages  # most fragments are made before a kernel is compiled
+        from tle_raw.flir.nvidia.pipeline import wrap_stages  # most fragments are made before a kernel is compiled
 
-        join_stages(stages, options, capability)
+        wrap_stages(stages, options, capability)
 
     def read_report(self, asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -> KernelReport:
         from tle_raw.reports.gpu import read_kernel  # which few programs ask for

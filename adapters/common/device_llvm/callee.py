@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tle_raw.adapters.common.device_llvm.lines import place_at
-from tle_raw.errors import Context, Place, SignatureMismatchError, SymbolError, UnsupportedFeatureError
-from tle_raw.linker.llvm.functions import Function, FunctionType, read_function, read_global
+from tle_raw.adapters.common.device_llvm.lines import location_at
+from tle_raw.errors import Context, SignatureMismatchError, SourceLocation, SymbolError, UnsupportedFeatureError
+from tle_raw.linker.llvm.functions import FunctionType, LlvmFunction, read_function, read_global
 from tle_raw.linker.llvm.text import Entity, Module, Token
 from tle_raw.linker.machine_code.demangle import demangle
 
@@ -30,7 +30,7 @@ class Callee:
     convention: str
     extensions: tuple[str, ...]
     names: tuple[str, ...]
-    place: Place
+    location: SourceLocation
 
 
 def default_symbol(stub: str, module: Module) -> str:
@@ -44,7 +44,7 @@ def default_symbol(stub: str, module: Module) -> str:
     return visible[0] if len(visible) == 1 else stub
 
 
-def find_callee(module: Module, symbol: str, start: Place) -> Callee:
+def find_callee(module: Module, symbol: str, start: SourceLocation) -> Callee:
     """The definition of ``symbol``, which may also be the C++ name of one mangled function.
 
     Raises
@@ -54,8 +54,8 @@ def find_callee(module: Module, symbol: str, start: Place) -> Callee:
     """
     entity = _definition(module, symbol, start)
     function = read_function(module, entity)
-    place = place_at(module.text, start, entity.start)
-    context = Context(source=place)
+    location = location_at(module.text, start, entity.start)
+    context = Context(source=location)
     if function.is_kernel or entity.name in _annotated_kernels(module):
         raise SymbolError(
             f"`{symbol}` is a kernel, and a fragment calls a device function",
@@ -78,11 +78,11 @@ def find_callee(module: Module, symbol: str, start: Place) -> Callee:
         _convention(function),
         tuple(_extension(parameter) for parameter in parameters),
         tuple(_name(parameter) for parameter in parameters),
-        place,
+        location,
     )
 
 
-def _definition(module: Module, symbol: str, start: Place) -> Entity:
+def _definition(module: Module, symbol: str, start: SourceLocation) -> Entity:
     found = [e for e in module.of_kind("define") if e.name == symbol]
     found = found or [e for e in module.of_kind("define") if _plain(e.name) == symbol]
     if len(found) == 1:
@@ -93,7 +93,7 @@ def _definition(module: Module, symbol: str, start: Place) -> Entity:
             f"`{symbol}` is ambiguous: the module defines {len(found)} functions of that name",
             log="\n".join(lines),
             hint=f"write symbol={found[0].name!r}",
-            context=Context(source=place_at(module.text, start, found[0].start)),
+            context=Context(source=location_at(module.text, start, found[0].start)),
         )
     for entity in module.of_kind("declare", "global"):
         if entity.name == symbol:
@@ -101,8 +101,8 @@ def _definition(module: Module, symbol: str, start: Place) -> Entity:
     raise _missing(module, symbol, start)
 
 
-def _unusable(module: Module, entity: Entity, start: Place) -> SymbolError:
-    context = Context(source=place_at(module.text, start, entity.start))
+def _unusable(module: Module, entity: Entity, start: SourceLocation) -> SymbolError:
+    context = Context(source=location_at(module.text, start, entity.start))
     if entity.kind == "declare":
         return SymbolError(
             f"`{entity.name}` is declared, but the module does not define it",
@@ -117,7 +117,7 @@ def _unusable(module: Module, entity: Entity, start: Place) -> SymbolError:
     )
 
 
-def _missing(module: Module, symbol: str, start: Place) -> SymbolError:
+def _missing(module: Module, symbol: str, start: SourceLocation) -> SymbolError:
     names = {name: name for name in (e.name for e in module.of_kind("define"))}
     shown = {_plain(name): name for name in names}
     near = difflib.get_close_matches(symbol, [*names, *shown], n=3, cutoff=0.5)
@@ -142,7 +142,7 @@ def _words(module: Module, entity: Entity) -> set[str]:
     return {token.text for token in read_function(module, entity).before}
 
 
-def _convention(function: Function) -> str:
+def _convention(function: LlvmFunction) -> str:
     words = [token.text for token in function.before if token.kind == "word"]
     for index, word in enumerate(words):
         if _CONVENTION.fullmatch(word):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.adapters.common.device_llvm.lines import refusal
-from tle_raw.errors import CompilationFailed, Context, Place, ToolchainError, UnsupportedFeatureError
+from tle_raw.errors import CompilationFailed, Context, SourceLocation, ToolchainError, UnsupportedFeatureError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compilation import older_llvm
 from tle_raw.knobs import knobs
@@ -45,7 +45,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Function:
+class AddedFunction:
     """A function to add to the module for the trial."""
 
     text: str
@@ -53,7 +53,7 @@ class Function:
     arch: str
 
 
-def verify(text: str, start: Place) -> None:
+def verify(text: str, start: SourceLocation) -> None:
     """Parse the module and check its form: values that are not defined where they are used, wrong intrinsics.
 
     Raises
@@ -68,12 +68,17 @@ def verify(text: str, start: Place) -> None:
 
 
 def try_code(
-    text: str, is_valid: bool, probe: Function, bound: BoundSignature, optimise: Function | None, start: Place,
-    place: Place,
-) -> Tried:  # fmt: skip
+    text: str,
+    is_valid: bool,
+    probe: AddedFunction,
+    bound: BoundSignature,
+    optimise: AddedFunction | None,
+    start: SourceLocation,
+    location: SourceLocation,
+) -> Tried:
     """Verify the module where it is not ``is_valid`` yet, and generate code for a kernel that calls ``probe``.
 
-    ``start`` is where the text's first line stands, ``place`` the called function's line.
+    ``start`` is where the text's first line stands, ``location`` the called function's line.
 
     Raises
     ------
@@ -87,12 +92,12 @@ def try_code(
     if optimise:
         asked["optimise"] = {"added": optimise.text, "entry": optimise.name, "arch": optimise.arch}
     asked["code"] = _called(probe, bound)
-    answer, warnings = _ask(asked, text, probe.arch, start, place)
-    _refuse_unknown(answer["code"], place)
+    answer, warnings = _ask(asked, text, probe.arch, start, location)
+    _refuse_unknown(answer["code"], location)
     return Tried(answer["text"], answer.get("optimised", ""), warnings)
 
 
-def check_code(text: str, entry: str, bound: BoundSignature, arch: str, place: Place) -> None:
+def check_code(text: str, entry: str, bound: BoundSignature, arch: str, location: SourceLocation) -> None:
     """Generate code for a kernel that calls a function of a module which a compiler made.
 
     Raises
@@ -100,28 +105,30 @@ def check_code(text: str, entry: str, bound: BoundSignature, arch: str, place: P
     CompilationFailed : LLVM fails over it.
     UnsupportedFeatureError : an instruction that the target does not have.
     """
-    asked = {"text": text, "verify": False, "code": _called(Function("", entry, arch), bound)}
-    answer, _ = _ask(asked, text, arch, place, place)
-    _refuse_unknown(answer["code"], place)
+    asked = {"text": text, "verify": False, "code": _called(AddedFunction("", entry, arch), bound)}
+    answer, _ = _ask(asked, text, arch, location, location)
+    _refuse_unknown(answer["code"], location)
 
 
-def _called(probe: Function, bound: BoundSignature) -> dict[str, Any]:
+def _called(probe: AddedFunction, bound: BoundSignature) -> dict[str, Any]:
     """What the child is told of the kernel that calls the function."""
     root, features = _root(probe.name, bound), _features(probe.arch)
     return {"added": probe.text, "root": root, "arch": probe.arch, "features": features, "older": older_llvm()}
 
 
-def _refuse_unknown(code: str, place: Place) -> None:
+def _refuse_unknown(code: str, location: SourceLocation) -> None:
     unknown = sorted(set(_INTRINSIC_CALL.findall(code)))
     if unknown:
         raise UnsupportedFeatureError(
             f"the intrinsic `{unknown[0]}` is not known to the LLVM inside Triton {version('triton')}",
             hint="its name is misspelled, or it belongs to another release of LLVM",
-            context=Context(source=place),
+            context=Context(source=location),
         )
 
 
-def _ask(asked: dict[str, Any], text: str, arch: str, start: Place, place: Place) -> tuple[dict[str, Any], str]:
+def _ask(
+    asked: dict[str, Any], text: str, arch: str, start: SourceLocation, location: SourceLocation
+) -> tuple[dict[str, Any], str]:
     """The child's answer, and warnings; ``text`` is what the lines of messages count in."""
     limits = Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)
     with temporary_folder() as folder:
@@ -129,16 +136,16 @@ def _ask(asked: dict[str, Any], text: str, arch: str, start: Place, place: Place
         command = python_child(CHILD, str(file), limits=limits)
         done = run_child(command, data=json.dumps(asked).encode(), folder=Path(folder), limits=limits)
         if done.how or not file.is_file():
-            raise _failure(done, arch, text, start, place)
+            raise _failure(done, arch, text, start, location)
         answer = json.loads(file.read_text())
     if "refused" in answer:
         said = f"{answer['refused']}\n{done.messages}"
-        raise refusal(text, start, said) if answer["is_users"] else refusal("", place, said)
+        raise refusal(text, start, said) if answer["is_users"] else refusal("", location, said)
     return answer, STRIPPED if "invalid debug info" in done.messages else ""
 
 
-def _failure(done: Finished, arch: str, text: str, start: Place, place: Place) -> Exception:
-    context = Context(source=place)
+def _failure(done: Finished, arch: str, text: str, start: SourceLocation, location: SourceLocation) -> Exception:
+    context = Context(source=location)
     if done.returncode is None:
         return CompilationFailed("LLVM did not finish within knobs.compile_timeout", context=context)
     lines = done.messages.splitlines()
@@ -155,11 +162,11 @@ def _failure(done: Finished, arch: str, text: str, start: Place, place: Place) -
     if fatal:
         return CompilationFailed(f"LLVM failed: {fatal[0].removeprefix('LLVM ERROR: ')}", context=context)
     if done.returncode == 1:
-        return refusal("", place, done.messages)
+        return refusal("", location, done.messages)
     return CompilationFailed(f"LLVM {done.how or 'gave no answer'}", log=done.messages[-2000:], context=context)
 
 
-def _printed_by_clang(text: str, start: Place) -> str:
+def _printed_by_clang(text: str, start: SourceLocation) -> str:
     try:
         clang = find_clang()
     except ToolchainError as error:

@@ -8,14 +8,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tle_raw.adapters.common.device_llvm.callee import Callee, find_callee
-from tle_raw.adapters.common.device_llvm.check import Function, Tried, try_code, verify
+from tle_raw.adapters.common.device_llvm.check import AddedFunction, Tried, try_code, verify
 from tle_raw.adapters.common.device_llvm.entry import added_text, entry_text, thread_text, with_added
 from tle_raw.adapters.common.device_llvm.forms import Layout, find_layout
 from tle_raw.adapters.common.device_llvm.layout import check_intrinsics, check_target
 from tle_raw.adapters.common.device_llvm.lines import read, unreadable
 from tle_raw.adapters.common.device_llvm.mismatch import ambiguous, mismatch
 from tle_raw.adapters.common.device_llvm.readings import other_meaning
-from tle_raw.errors import Place, TLEError
+from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.fragments.adapter import CompilerOutput, DeviceCode
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.identity import entry_name
@@ -40,7 +40,7 @@ class DeviceIR:
     Attributes
     ----------
     text : defines ``symbol``, with any linkage. It may name its target, nvptx64, or none.
-    place : where the text's first line stands. Of text that LLVM printed, and of bitcode (a line of 0), no line is
+    location : where the text's first line stands. Of text that LLVM printed, and of bitcode (a line of 0), no line is
         counted: errors name the place itself.
     compiler, seconds, files, command : as in ``CompilerOutput``.
     is_valid : LLVM printed the text, so that its form needs no check.
@@ -50,7 +50,7 @@ class DeviceIR:
 
     text: str
     symbol: str
-    place: Place
+    location: SourceLocation
     compiler: str
     seconds: float
     files: tuple[Path, ...] = ()
@@ -73,7 +73,7 @@ def compile_device_ir(ir: DeviceIR, name: str, bound: BoundSignature, target: Ta
     ToolchainError : a tool is missing.
     """
     wanted = wanted_device_code(target, "LLVM IR is compiled")
-    start = replace(ir.place, line=0) if ir.is_valid else ir.place
+    start = replace(ir.location, line=0) if ir.is_valid else ir.location
     try:
         return _compile(ir, start, name, bound, wanted)
     except TLEError as refusal:
@@ -81,16 +81,18 @@ def compile_device_ir(ir: DeviceIR, name: str, bound: BoundSignature, target: Ta
     raise error
 
 
-def _explained(ir: DeviceIR, start: Place, name: str, error: TLEError) -> TLEError:
+def _explained(ir: DeviceIR, start: SourceLocation, name: str, error: TLEError) -> TLEError:
     """An error with its lines in the text that the user has."""
     if isinstance(error, UnreadableIRError):
         error = unreadable(ir.text, start, error)
     if error.context.source == start:
-        error.context = replace(error.context, source=ir.place)
-    return error.at(fragment=name, source=ir.place)
+        error.context = replace(error.context, source=ir.location)
+    return error.at(fragment=name, source=ir.location)
 
 
-def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, wanted: DeviceCodeWanted) -> CompilerOutput:
+def _compile(
+    ir: DeviceIR, start: SourceLocation, name: str, bound: BoundSignature, wanted: DeviceCodeWanted
+) -> CompilerOutput:
     module = _readable(ir, start)
     try:
         callee, layout = _chosen(ir, module, bound, start)
@@ -101,7 +103,7 @@ def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, wante
     write = thread_text if wanted.is_emulated and not bound.is_elementwise else entry_text
     entry = entry_name(name, [ir.text, ir.symbol, bound.to_json(), str(wanted.is_emulated)])
     added = added_text(module, write(entry, bound, callee, layout))
-    thread = Function(added, entry, wanted.arch) if wanted.is_emulated else None
+    thread = AddedFunction(added, entry, wanted.arch) if wanted.is_emulated else None
     tried = _tried(ir, start, module, bound, callee, layout, thread, wanted.arch)
     # Lines are the user's in these two; what goes on is LLVM's own print.
     written = read_module(with_added(ir.text, added))
@@ -111,17 +113,17 @@ def _compile(ir: DeviceIR, start: Place, name: str, bound: BoundSignature, wante
     if wanted.is_emulated:
         text = tried.optimised or optimise_for_device(text, entry, wanted.arch)
     explained = functools.partial(_explained, ir, start, name)
-    device = DeviceCode(callee.symbol, callee.place if start.line else ir.place, bool, HINT, explained)
+    device = DeviceCode(callee.symbol, callee.location if start.line else ir.location, bool, HINT, explained)
     return CompilerOutput(text, entry, ir.files, ir.seconds, ir.compiler, ir.command, tried.warnings, device=device)
 
 
-def _readable(ir: DeviceIR, start: Place) -> Module:
+def _readable(ir: DeviceIR, start: SourceLocation) -> Module:
     module = read(ir.text, start)
     check_target(module, start)
     return module
 
 
-def _chosen(ir: DeviceIR, module: Module, bound: BoundSignature, start: Place) -> tuple[Callee, Layout]:
+def _chosen(ir: DeviceIR, module: Module, bound: BoundSignature, start: SourceLocation) -> tuple[Callee, Layout]:
     """The function that is called, and how."""
     refuse_unlinkable(module)
     callee = find_callee(module, ir.symbol, start)
@@ -137,12 +139,12 @@ def _chosen(ir: DeviceIR, module: Module, bound: BoundSignature, start: Place) -
 
 
 def _tried(
-    ir: DeviceIR, start: Place, module: Module, bound: BoundSignature, callee: Callee, layout: Layout,
-    thread: Function | None, arch: str,
+    ir: DeviceIR, start: SourceLocation, module: Module, bound: BoundSignature, callee: Callee, layout: Layout,
+    thread: AddedFunction | None, arch: str,
 ) -> Tried:  # fmt: skip
     """The probe's entry is a kernel's in both cases: what a GPU cannot run, the CPU does not emulate either."""
     if ir.is_trusted:
         return Tried(ir.text)
-    probe = Function(added_text(module, entry_text(PROBE, bound, callee, layout)), PROBE, arch)
+    probe = AddedFunction(added_text(module, entry_text(PROBE, bound, callee, layout)), PROBE, arch)
     optimise = thread if find_spec("llvmlite") else None
-    return try_code(ir.text, ir.is_valid, probe, bound, optimise, start, callee.place)
+    return try_code(ir.text, ir.is_valid, probe, bound, optimise, start, callee.location)

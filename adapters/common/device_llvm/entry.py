@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tle_raw.adapters.common.device_llvm.callee import Callee
-from tle_raw.adapters.common.device_llvm.forms import ADDRESS, GENERIC, SHARED, Argument, Layout
+from tle_raw.adapters.common.device_llvm.forms import ADDRESS, GENERIC, SHARED, Layout, LlvmArgument
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.linker.llvm.text import Module, encode_name
 
@@ -124,7 +124,7 @@ class _Body:
             return value
         return self._value("%result", f"icmp ne {self.callee.type.result} {value}, 0")  # a bool that came as a byte
 
-    def _typed(self) -> Iterator[tuple[int, tuple[Argument, str]]]:
+    def _typed(self) -> Iterator[tuple[int, tuple[LlvmArgument, str]]]:
         return enumerate(zip(self.layout.arguments, self.callee.type.parameters, strict=True))
 
     def _extension(self, index: int) -> str:
@@ -132,7 +132,7 @@ class _Body:
         word = self.callee.extensions[index]
         return f" {word}" if word else ""
 
-    def _argument(self, argument: Argument, kind: str) -> str:
+    def _argument(self, argument: LlvmArgument, kind: str) -> str:
         if argument.value is not None:
             return str(argument.value)
         return self.values[argument.parameter.name, kind]

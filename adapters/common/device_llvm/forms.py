@@ -18,7 +18,7 @@ MOST_SEARCHED = 1 << 10
 
 
 @dataclass(frozen=True)
-class Argument:
+class LlvmArgument:
     """One argument of the call: ``part`` is "" or a piece of a memref descriptor; ``accepted`` are LLVM types."""
 
     parameter: BoundParameter
@@ -35,7 +35,7 @@ class Argument:
 class Layout:
     """The arguments of a call, and the LLVM types that its result may have."""
 
-    arguments: tuple[Argument, ...]
+    arguments: tuple[LlvmArgument, ...]
     results: tuple[str, ...]
 
     def fits(self, function: FunctionType) -> bool:
@@ -82,28 +82,28 @@ def _layout(bound: BoundSignature, forms: tuple[str, ...]) -> Layout:
     return Layout(arguments, value_types(dtype) if dtype else ("void",))
 
 
-def of_form(parameter: BoundParameter, form: str) -> tuple[Argument, ...]:
+def of_form(parameter: BoundParameter, form: str) -> tuple[LlvmArgument, ...]:
     """The arguments of the call by which a parameter is passed."""
     return tuple(_arguments(parameter, form))
 
 
-def _arguments(parameter: BoundParameter, form: str) -> Iterator[Argument]:
+def _arguments(parameter: BoundParameter, form: str) -> Iterator[LlvmArgument]:
     if form in (ABSENT, MADE):
         return
     if form == DESCRIPTOR:
         yield from _descriptor(parameter)
     elif form == POINTED:
-        yield Argument(parameter, "", (GENERIC,))
+        yield LlvmArgument(parameter, "", (GENERIC,))
     elif parameter.kind == TILE:
-        yield Argument(parameter, "", (SHARED, GENERIC, ADDRESS))
+        yield LlvmArgument(parameter, "", (SHARED, GENERIC, ADDRESS))
     elif parameter.kind == POINTER:
-        yield Argument(parameter, "", (GLOBAL, GENERIC))
+        yield LlvmArgument(parameter, "", (GLOBAL, GENERIC))
     elif parameter.kind == CONST:
         assert parameter.value is not None
-        yield Argument(parameter, "", _integers(parameter.value), parameter.value)
+        yield LlvmArgument(parameter, "", _integers(parameter.value), parameter.value)
     else:
         assert parameter.dtype is not None
-        yield Argument(parameter, "", value_types(parameter.dtype))
+        yield LlvmArgument(parameter, "", value_types(parameter.dtype))
 
 
 def _integers(value: int) -> tuple[str, ...]:
@@ -111,14 +111,14 @@ def _integers(value: int) -> tuple[str, ...]:
     return tuple(f"i{bits}" for bits in (32, 64, 16, 8) if -(1 << (bits - 1)) <= value < 1 << bits)
 
 
-def _descriptor(parameter: BoundParameter) -> Iterator[Argument]:
+def _descriptor(parameter: BoundParameter) -> Iterator[LlvmArgument]:
     """A memref's parts: two pointers, an offset, the sizes, the strides."""
     for part in ("allocated", "aligned"):
-        yield Argument(parameter, part, (SHARED, GENERIC))
+        yield LlvmArgument(parameter, part, (SHARED, GENERIC))
     strides = [1]
     for dim in reversed(parameter.dims[1:]):
         strides.insert(0, strides[0] * dim)
-    yield Argument(parameter, "offset", (LAYOUT,), 0)
+    yield LlvmArgument(parameter, "offset", (LAYOUT,), 0)
     for part, numbers in (("size", parameter.dims), ("stride", strides)):
         for index, number in enumerate(numbers):
-            yield Argument(parameter, f"{part}{index}", (LAYOUT,), number)
+            yield LlvmArgument(parameter, f"{part}{index}", (LAYOUT,), number)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tle_raw.adapters.common.device_llvm.lines import place_at
-from tle_raw.errors import Context, LinkError, Place, Row, UnsupportedFeatureError
+from tle_raw.adapters.common.device_llvm.lines import location_at
+from tle_raw.errors import Context, LinkError, Row, SourceLocation, UnsupportedFeatureError
 from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.text import Entity, Module, unreadable
 
@@ -22,7 +22,7 @@ _OTHER_PROCESSORS = tuple(f"llvm.{name}." for name in _OTHERS.split())
 _SHORT = (3, 4, 5, 6, 7, 101)
 
 
-def check_target(module: Module, start: Place) -> None:
+def check_target(module: Module, start: SourceLocation) -> None:
     """A module says ``nvptx64`` and its data layout, or nothing.
 
     Raises
@@ -53,7 +53,7 @@ def check_target(module: Module, start: Place) -> None:
                 )
 
 
-def check_intrinsics(module: Module, symbol: str, start: Place) -> None:
+def check_intrinsics(module: Module, symbol: str, start: SourceLocation) -> None:
     """The function reaches no other processor's instructions. LLVM ends its process over them.
 
     Raises
@@ -66,7 +66,7 @@ def check_intrinsics(module: Module, symbol: str, start: Place) -> None:
             raise UnsupportedFeatureError(
                 f"`{entity.name}` is an instruction of another processor",
                 hint="intrinsics of NVIDIA's GPUs are called llvm.nvvm.…",
-                context=Context(source=place_at(module.text, start, entity.start)),
+                context=Context(source=location_at(module.text, start, entity.start)),
             )
 
 
@@ -81,10 +81,12 @@ def _fits(part: str) -> bool:
     return scalar is not None and _ALIGNMENTS[scalar[1]].get(int(scalar[2])) == int(scalar[3])
 
 
-def _refusal(message: str, row: Row, module: Module, entity: Entity, start: Place, parts: str = "") -> LinkError:
+def _refusal(
+    message: str, row: Row, module: Module, entity: Entity, start: SourceLocation, parts: str = ""
+) -> LinkError:
     return LinkError(
         message + (f": {parts}" if parts else ""),
         table=[row],
         hint=f"compile it for {TRIPLE}, for example with clang --target={TRIPLE}; a module may also name no target",
-        context=Context(source=place_at(module.text, start, entity.start)),
+        context=Context(source=location_at(module.text, start, entity.start)),
     )

@@ -24,7 +24,7 @@ def main() -> None:
         if asked.get("verify"):
             answer["text"] = printed(asked["text"])
         if asked.get("optimise"):
-            answer["optimised"] = optimised(answer["text"], **asked["optimise"])
+            answer["optimised"] = optimise(answer["text"], **asked["optimise"])
         if asked.get("code"):
             answer["code"] = generated(answer["text"], **asked["code"])
     except Refused as refusal:
@@ -61,7 +61,7 @@ def without_name(text: str) -> str:
     return "\n".join(line for line in lines if not line.startswith(("; ModuleID", "source_filename")))
 
 
-def optimised(text: str, added: str, entry: str, arch: str) -> str:
+def optimise(text: str, added: str, entry: str, arch: str) -> str:
     from tle_raw.errors import LinkError
     from tle_raw.linker.device_code import optimise_for_device
 

@@ -21,7 +21,7 @@ def mismatch(bound: BoundSignature, callee: Callee) -> SignatureMismatchError:
         f"the function `{callee.symbol}` does not fit the signature: {_reason(table)}",
         table=table,
         hint=_hint(table, bound),
-        context=Context(source=callee.place),
+        context=Context(source=callee.location),
     )
 
 
@@ -37,7 +37,7 @@ def ambiguous(layout: Layout, absent: BoundParameter, callee: Callee, names: Seq
         table=[*rows, Row(absent.name, "the same integer as a parameter", NOTHING)],
         hint=f"let it take every parameter, the constant `{absent.name}` too; or name its parameters as the signature "
         "does; or take the constant out of the signature",
-        context=Context(source=callee.place),
+        context=Context(source=callee.location),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from tle_raw.adapters.common.device_llvm.forms import PLAIN, Argument, Layout, forms_of, of_form
+from tle_raw.adapters.common.device_llvm.forms import PLAIN, Layout, LlvmArgument, forms_of, of_form
 from tle_raw.fragments.bound import CONST, BoundParameter, BoundSignature
 from tle_raw.linker.llvm.functions import FunctionType
 
@@ -59,8 +59,8 @@ def _can_be_read(bound: BoundSignature, constant: BoundParameter, function: Func
     return rest(0, 0)
 
 
-def _fits(function: FunctionType, names: Sequence[str]) -> Callable[[Sequence[Argument], int], bool]:
-    def fits(arguments: Sequence[Argument], position: int) -> bool:
+def _fits(function: FunctionType, names: Sequence[str]) -> Callable[[Sequence[LlvmArgument], int], bool]:
+    def fits(arguments: Sequence[LlvmArgument], position: int) -> bool:
         written = function.parameters[position : position + len(arguments)]
         called = names[position : position + len(arguments)]
         return len(written) == len(arguments) and all(

@@ -17,7 +17,7 @@ from tle_raw.adapters.cutile.traced.tracer import Grid, Tracer
 from tle_raw.adapters.cutile.traced.unit_axes import loaded_for_reshape
 from tle_raw.adapters.cutile.traced.values import constant
 from tle_raw.adapters.cutile.typed_ir import TypedFunction
-from tle_raw.errors import Place, TLEError
+from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.triton_types import Semantic
 
 
@@ -27,7 +27,7 @@ def trace_region(
     multiples: Mapping[int, int],
     given: Mapping[str, Any],
     options: Options,
-    place: Place,
+    place: SourceLocation,
     semantic: Semantic,
 ) -> list[Any]:
     """Write the region with Triton's semantic object; what the function returns, as Triton's values.
@@ -40,7 +40,7 @@ def trace_region(
     UntraceableError : at the line of what cannot be expressed.
     """
     tracer = Tracer(semantic, flow_of(semantic), barriers=operations_behind_barriers(typed.block))
-    tracer.place, tracer.bare = place, loaded_for_reshape(typed.block)
+    tracer.location, tracer.bare = place, loaded_for_reshape(typed.block)
     try:
         tracer.grid = _grid(tracer, options, given)
         tracer.bind(typed.parameters, [_parameter(tracer, v, x) for v, x in zip(typed.parameters, values)])
@@ -48,7 +48,7 @@ def trace_region(
         outputs = run_block(tracer, typed.block)
         return _results(tracer, typed.result, iter(outputs))
     except TLEError as e:
-        e.at(source=tracer.place)
+        e.at(source=tracer.location)
         raise
 
 

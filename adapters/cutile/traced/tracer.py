@@ -10,9 +10,9 @@ from triton.language import core
 
 from tle_raw.adapters.common.control_flow import Flow
 from tle_raw.adapters.cutile.ir_types import Operation, Variable
-from tle_raw.adapters.cutile.places import place_of
+from tle_raw.adapters.cutile.locations import location_of
 from tle_raw.adapters.cutile.traced.types import block_type, triton_dtype, without_tokens
-from tle_raw.errors import Place, UntraceableError
+from tle_raw.errors import SourceLocation, UntraceableError
 from tle_raw.regions.shapes import shape_of
 from tle_raw.triton_types import Semantic
 
@@ -58,17 +58,17 @@ class Tracer:
         self.below: dict[int, frozenset[Any]] = {}
         self.counts: dict[int, core.tensor] = {}  # the same index in 64 bits
         self.copies = 1  # of the rest of a body, in the branches that run it
-        self.place: Place | None = None
+        self.location: SourceLocation | None = None
 
     def fail(self, message: str, hint: str = "") -> UntraceableError:
         """The error to raise: what stands here cannot be expressed."""
         error = UntraceableError(f"Triton cannot express {message}", hint=hint)
-        error.at(source=self.place)
+        error.at(source=self.location)
         return error
 
     def stands_at(self, operation: Operation) -> None:
         """Errors from here on name this operation's line."""
-        self.place = place_of(operation.loc) or self.place
+        self.location = location_of(operation.loc) or self.location
 
     def value(self, variable: Variable) -> Any:
         return self.values[variable.name]

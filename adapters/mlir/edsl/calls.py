@@ -22,8 +22,8 @@ from tle_raw.adapters.mlir.edsl.outer import BindingObject, as_dtype
 from tle_raw.adapters.mlir.edsl.printing import print_values
 from tle_raw.adapters.mlir.edsl.ranges import Range, make_range
 from tle_raw.adapters.mlir.edsl.source import MISSING, Code, read_code
-from tle_raw.adapters.mlir.edsl.types import F32, I32, Number, Tile, Vector
-from tle_raw.adapters.mlir.edsl.values import Conflict, StaticList, Undefined, Value, describe, is_literal
+from tle_raw.adapters.mlir.edsl.types import F32, I32, Number, TileType, Vector
+from tle_raw.adapters.mlir.edsl.values import Conflict, EdslValue, StaticList, Undefined, describe, is_literal
 from tle_raw.errors import Row, TLEError
 
 
@@ -42,7 +42,7 @@ class Calls(Loops):
             builtins.abs: lambda x: mathematics.absolute(self.emit, x),
             builtins.int: self._int,
             builtins.float: lambda x=0.0: self._cast(x, F32, float),
-            builtins.bool: lambda x=False: self.emit.truth(x) if isinstance(x, Value) else bool(x),
+            builtins.bool: lambda x=False: self.emit.truth(x) if isinstance(x, EdslValue) else bool(x),
             builtins.round: lambda x: mathematics.apply(self.emit, "round", (x,)),
             builtins.pow: lambda x, y: binary(self.emit, "**", x, y),
             builtins.divmod: lambda x, y: (binary(self.emit, "//", x, y), binary(self.emit, "%", x, y)),
@@ -135,9 +135,9 @@ class Calls(Loops):
             return len(items)
         if isinstance(items, str):
             return len(items)
-        if isinstance(items, Value) and isinstance(items.type, Tile):
+        if isinstance(items, EdslValue) and isinstance(items.type, TileType):
             return items.type.dims[0]
-        if isinstance(items, Value) and isinstance(items.type, Vector):
+        if isinstance(items, EdslValue) and isinstance(items.type, Vector):
             return items.type.length
         return self.emit.mismatch("this has no length", "a tile or a tuple", items)
 
@@ -152,7 +152,7 @@ class Calls(Loops):
         return result
 
     def _int(self, given: Any = 0) -> Any:
-        if isinstance(given, Value) and isinstance(given.type, Number) and given.type.is_integer:
+        if isinstance(given, EdslValue) and isinstance(given.type, Number) and given.type.is_integer:
             return given
         return self._cast(given, I32, int)
 
@@ -162,7 +162,12 @@ class Calls(Loops):
                 return python(given)
             except (ValueError, OverflowError) as error:
                 self.emit.fail(f"the constant cannot be converted: {error}")
-        if isinstance(given, Value) and type_ is F32 and isinstance(given.type, Number) and given.type.name == "f64":
+        if (
+            isinstance(given, EdslValue)
+            and type_ is F32
+            and isinstance(given.type, Number)
+            and given.type.name == "f64"
+        ):
             return given
         return self.emit.convert(given, type_)
 
@@ -183,14 +188,14 @@ class Calls(Loops):
 
     # --- values ------------------------------------------------------------------------------------------------
 
-    def _dtype(self, type_: Number, args: tuple[Any, ...], keywords: dict[str, Any]) -> Value:
+    def _dtype(self, type_: Number, args: tuple[Any, ...], keywords: dict[str, Any]) -> EdslValue:
         if len(args) != 1 or keywords:
             self.emit.mismatch(f"{type_}(…) takes one value", "1", str(len(args) + len(keywords)), "arguments")
         if is_literal(args[0]) and isinstance(args[0], (int, float)) and type_.is_integer and int(args[0]) == args[0]:
             return self.emit.constant(int(args[0]), type_)
         return self.emit.convert(args[0], type_)
 
-    def _method(self, method: Method, args: tuple[Any, ...], keywords: dict[str, Any]) -> Value:
+    def _method(self, method: Method, args: tuple[Any, ...], keywords: dict[str, Any]) -> EdslValue:
         if len(args) != 1 or keywords:
             self.emit.mismatch(f"`{method.__name__}` takes one dtype", "1", str(len(args) + len(keywords)), "arguments")
         dtype = as_dtype(args[0])
@@ -220,7 +225,7 @@ class Calls(Loops):
         environment = self._bind(code, function, args, keywords)
         emit, caller, node = self.emit, self.frame, self.emit.node
         assert node is not None
-        emit.calls.append(emit.place)
+        emit.calls.append(emit.location)
         outside, emit.code = emit.code, code
         self._inlining.append(function)
         self.frame = Frame(code, environment)
@@ -261,7 +266,7 @@ class Calls(Loops):
             return value
         if is_literal(value):
             return self.emit.convert(value, dtype)
-        if not isinstance(value, Value) or value.type is not dtype:
+        if not isinstance(value, EdslValue) or value.type is not dtype:
             self.emit.mismatch(
                 f"argument `{argument.arg}` of `{code.name}` has another type",
                 str(dtype),
@@ -284,7 +289,7 @@ class Calls(Loops):
             values = _flat(result)
             emit.do("scf.yield", values)
         handles = builder.create("scf.execute_region", (), [v.type.mlir for v in values], None, (frame.region,))
-        outside = iter([Value(h, v.type) for h, v in zip(handles, values)])
+        outside = iter([EdslValue(h, v.type) for h, v in zip(handles, values)])
         return _replaced(result, outside)
 
     def returned(self, code: Code) -> Any:
@@ -299,11 +304,11 @@ class Calls(Loops):
             missing = next(e for e in edges if e.value is None)
             emit.fail(
                 f"`{code.name}` returns a value on some paths only",
-                [Row("at the end", "a value", f"None ({missing.place})")],
+                [Row("at the end", "a value", f"None ({missing.location})")],
                 "return a value on every path",
                 node=code.tree,
             )
-        merged = merge("the result", [e.value for e in edges], edges[0].place)
+        merged = merge("the result", [e.value for e in edges], edges[0].location)
         for item in merged if isinstance(merged, tuple) else (merged,):
             if isinstance(item, (Conflict, Undefined)):
                 one, other = (item.one, item.other) if isinstance(item, Conflict) else ("a value", "none")
@@ -353,14 +358,14 @@ def _static_lookup(code: Code, node: ast.expr) -> Any:
     return getattr(base, node.attr, None) if isinstance(base, ModuleType) else None
 
 
-def _flat(entry: Any) -> list[Value]:
-    if isinstance(entry, Value):
+def _flat(entry: Any) -> list[EdslValue]:
+    if isinstance(entry, EdslValue):
         return [entry]
     return [v for item in entry for v in _flat(item)] if isinstance(entry, tuple) else []
 
 
 def _replaced(entry: Any, values: Any) -> Any:
-    if isinstance(entry, Value):
+    if isinstance(entry, EdslValue):
         return next(values)
     return type(entry)(_replaced(item, values) for item in entry) if isinstance(entry, tuple) else entry
 

@@ -21,14 +21,14 @@ from tle_raw.adapters.mlir.edsl.types import (
     I64,
     INDEX,
     Number,
-    Pointer,
-    Tile,
+    PointerType,
+    TileType,
     Type,
     Vector,
     literal_type,
 )
-from tle_raw.adapters.mlir.edsl.values import Value, describe, is_literal
-from tle_raw.errors import CompilationFailed, Context, Place, Row
+from tle_raw.adapters.mlir.edsl.values import EdslValue, describe, is_literal
+from tle_raw.errors import CompilationFailed, Context, Row, SourceLocation
 from tle_raw.target import Target
 
 _FLOAT_FORMATS = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
@@ -41,7 +41,7 @@ class Emitter:
         self.builder = builder
         self.target = target
         self.code: Code  # of the function that is being read
-        self.calls: list[Place] = []  # where the functions around it were called, outermost first
+        self.calls: list[SourceLocation] = []  # where the functions around it were called, outermost first
         self._node: ast.AST | None = None
         self._declared: dict[str, str] = {}
         self._strings: dict[bytes, str] = {}
@@ -61,13 +61,13 @@ class Emitter:
         self.builder.locate(self.code.location(node))
 
     @property
-    def place(self) -> Place:
-        return self.code.place(self._node)
+    def location(self) -> SourceLocation:
+        return self.code.source_location(self._node)
 
     def fail(self, message: str, table: Sequence[Row] = (), hint: str = "", node: ast.AST | None = None) -> NoReturn:
-        place = self.code.place(node) if node is not None else self.place
+        location = self.code.source_location(node) if node is not None else self.location
         log = "\n".join(f"called at {call}: {call.text.strip()}" for call in reversed(self.calls))
-        raise CompilationFailed(message, table=table, hint=hint, log=log, context=Context(source=place))
+        raise CompilationFailed(message, table=table, hint=hint, log=log, context=Context(source=location))
 
     def mismatch(self, message: str, expected: str, got: object, what: str = "type", hint: str = "") -> NoReturn:
         self.fail(message, [Row(what, expected, got if isinstance(got, str) else describe(got))], hint)
@@ -75,25 +75,25 @@ class Emitter:
     # --- operations --------------------------------------------------------------------------------------------
 
     def op(
-        self, name: str, operands: Sequence[Value], result: Type, attributes: Mapping[str, str] | None = None
-    ) -> Value:
+        self, name: str, operands: Sequence[EdslValue], result: Type, attributes: Mapping[str, str] | None = None
+    ) -> EdslValue:
         """An operation of one result."""
         handles = self.builder.create(name, [o.handle for o in operands], (result.mlir,), attributes)
-        return Value(handles[0], result)
+        return EdslValue(handles[0], result)
 
     def raw(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Sequence[EdslValue],
         result: str,
         type_: Type,
         attributes: Mapping[str, str] | None = None,
-    ) -> Value:
+    ) -> EdslValue:
         """An operation whose result has another MLIR type than its meaning here: a byte that is an f8."""
         handles = self.builder.create(name, [o.handle for o in operands], (result,), attributes)
-        return Value(handles[0], type_)
+        return EdslValue(handles[0], type_)
 
-    def do(self, name: str, operands: Sequence[Value], attributes: Mapping[str, str] | None = None) -> None:
+    def do(self, name: str, operands: Sequence[EdslValue], attributes: Mapping[str, str] | None = None) -> None:
         """An operation without results."""
         self.builder.create(name, [o.handle for o in operands], (), attributes)
 
@@ -102,7 +102,7 @@ class Emitter:
         self._counter += 1
         return f"tle_{stem}_{self._counter}"
 
-    def call(self, symbol: str, operands: Sequence[Value], result: Type | None) -> Value | None:
+    def call(self, symbol: str, operands: Sequence[EdslValue], result: Type | None) -> EdslValue | None:
         """Call a device function that the module only declares: of libdevice, or of the driver."""
         types = [o.type.mlir for o in operands]
         result_type = (result.mlir.replace("!llvm.", "") if result else "void").replace("!llvm.", "")
@@ -123,11 +123,11 @@ class Emitter:
         }
         results = (result.mlir,) if result else ()
         handles = self.builder.create("llvm.call", [o.handle for o in operands], results, attributes)
-        return Value(handles[0], result) if result else None
+        return EdslValue(handles[0], result) if result else None
 
     # --- constants ---------------------------------------------------------------------------------------------
 
-    def constant(self, value: bool | int | float, type_: Number | None = None) -> Value:
+    def constant(self, value: bool | int | float, type_: Number | None = None) -> EdslValue:
         """A constant of Python as a value; what does not fit its type is an error."""
         wanted = type_ or literal_type(value)
         if isinstance(value, float) and not wanted.is_float:
@@ -141,15 +141,15 @@ class Emitter:
             return encode_fp8(self, self.constant(float(value), F32), wanted)
         return self.raw("arith.constant", (), wanted.mlir, wanted, {"value": _literal(value, wanted)})
 
-    def value(self, given: object, type_: Number | None = None) -> Value:
+    def value(self, given: object, type_: Number | None = None) -> EdslValue:
         """A constant becomes a value of ``type_``; a value stays what it is."""
-        if isinstance(given, Value):
+        if isinstance(given, EdslValue):
             return given
         if is_literal(given):
             return self.constant(given, type_)  # type: ignore[arg-type]
         return self.mismatch("this is no value that a kernel can compute with", "a number", given)
 
-    def number(self, given: object, what: str = "this") -> Value:
+    def number(self, given: object, what: str = "this") -> EdslValue:
         """A value that is one number."""
         value = self.value(given)
         if not isinstance(value.type, Number):
@@ -157,7 +157,7 @@ class Emitter:
             self.mismatch(f"{what} is no number", "a number", given, hint=hint)
         return value
 
-    def integer(self, given: object, what: str, type_: Number | None = I32) -> Value:
+    def integer(self, given: object, what: str, type_: Number | None = I32) -> EdslValue:
         """A value that is an integer; a literal is of ``type_``."""
         if isinstance(given, (bool, float)):
             self.mismatch(f"{what} is no integer", "an integer", given)
@@ -168,9 +168,9 @@ class Emitter:
 
     # --- conversions -------------------------------------------------------------------------------------------
 
-    def convert(self, given: object, type_: Number) -> Value:
+    def convert(self, given: object, type_: Number) -> EdslValue:
         """A number as another number: integers wrap, floats round to the nearest, float to integer truncates."""
-        if not isinstance(given, Value):
+        if not isinstance(given, EdslValue):
             if is_literal(given):
                 return self.constant(_cast_literal(given, type_), type_)  # type: ignore[arg-type]
             self.mismatch(f"this cannot be converted to {type_}", "a number", given)
@@ -188,7 +188,7 @@ class Emitter:
             return encode_fp8(self, self.convert(wide, F32), type_)
         return self._convert_number(given, source, type_)
 
-    def reinterpret(self, value: object, type_: Number) -> Value:
+    def reinterpret(self, value: object, type_: Number) -> EdslValue:
         """The same bits, as another type of the same size."""
         given = self.number(value, "what is cast")
         source = given.type
@@ -196,10 +196,10 @@ class Emitter:
         if source.bits != type_.bits:
             self.mismatch("a bitcast keeps the size", f"{source.bits} bits", f"{type_.bits} bits", str(type_))
         if source.mlir == type_.mlir:
-            return Value(given.handle, type_)
+            return EdslValue(given.handle, type_)
         return self.op("arith.bitcast", (given,), type_)
 
-    def _convert_number(self, value: Value, source: Number, type_: Number) -> Value:
+    def _convert_number(self, value: EdslValue, source: Number, type_: Number) -> EdslValue:
         if type_.is_bool:
             return self.truth(value)
         if source is INDEX and type_.is_float:
@@ -216,12 +216,12 @@ class Emitter:
         if type_.is_float:
             return self.op("arith.sitofp" if source.is_signed else "arith.uitofp", (value,), type_)
         if source.bits == type_.bits:
-            return Value(value.handle, type_)
+            return EdslValue(value.handle, type_)
         if source.bits > type_.bits:
             return self.op("arith.trunci", (value,), type_)
         return self.op("arith.extsi" if source.is_signed else "arith.extui", (value,), type_)
 
-    def _convert_float(self, value: Value, source: Number, type_: Number) -> Value:
+    def _convert_float(self, value: EdslValue, source: Number, type_: Number) -> EdslValue:
         if source.bits == type_.bits:  # f16 and bf16
             return self.convert(self.convert(value, F32), type_)
         if source is BF16:  # the upper half of an f32; LLVM 22 fails on `copysign` of an extended bf16
@@ -232,7 +232,7 @@ class Emitter:
             return self.op("arith.truncf", (self._rounded_to_odd(value),), type_)
         return self.op("arith.extf" if source.bits < type_.bits else "arith.truncf", (value,), type_)
 
-    def _rounded_to_odd(self, value: Value) -> Value:
+    def _rounded_to_odd(self, value: EdslValue) -> EdslValue:
         """An f64 as an f32 whose last bit says whether something was cut off, so that rounding again is right.
 
         Not every target has an operation from f64 to bf16.
@@ -247,7 +247,7 @@ class Emitter:
         odd = self.op("arith.ori", (cut, self.constant(1, I32)), I32)
         return self.select(inexact, self.op("arith.bitcast", (odd,), F32), near)
 
-    def _convert_vector(self, value: Value, type_: Number) -> Value:
+    def _convert_vector(self, value: EdslValue, type_: Number) -> EdslValue:
         source = value.type
         assert isinstance(source, Vector)
         elements = [self.convert(self.extract(value, lane), type_) for lane in range(source.length)]
@@ -255,14 +255,14 @@ class Emitter:
 
     # --- vectors -----------------------------------------------------------------------------------------------
 
-    def extract(self, vector: Value, lane: int) -> Value:
+    def extract(self, vector: EdslValue, lane: int) -> EdslValue:
         assert isinstance(vector.type, Vector)
         return self.op("llvm.extractelement", (vector, self.constant(lane, I32)), vector.type.element)
 
-    def insert(self, vector: Value, lane: int, element: Value) -> Value:
+    def insert(self, vector: EdslValue, lane: int, element: EdslValue) -> EdslValue:
         return self.op("llvm.insertelement", (vector, element, self.constant(lane, I32)), vector.type)
 
-    def vector(self, elements: Sequence[Value]) -> Value:
+    def vector(self, elements: Sequence[EdslValue]) -> EdslValue:
         """A vector of these numbers, which are of one type."""
         type_ = Vector(elements[0].type, len(elements))  # type: ignore[arg-type]
         vector = self.op("llvm.mlir.poison", (), type_)
@@ -272,7 +272,7 @@ class Emitter:
 
     # --- truth -------------------------------------------------------------------------------------------------
 
-    def truth(self, given: object) -> Value:
+    def truth(self, given: object) -> EdslValue:
         """Whether a value is not zero, as an i1."""
         value = self.value(given)
         type_ = value.type
@@ -285,17 +285,17 @@ class Emitter:
             return self.op("arith.cmpf", (value, zero), BOOL, {"predicate": "13 : i64"})  # une: a NaN is true
         return self.op("arith.cmpi", (value, zero), BOOL, {"predicate": "1 : i64"})
 
-    def negate_bool(self, value: Value) -> Value:
+    def negate_bool(self, value: EdslValue) -> EdslValue:
         return self.op("arith.xori", (value, self.constant(True)), BOOL)
 
-    def select(self, condition: Value, one: Value, other: Value) -> Value:
+    def select(self, condition: EdslValue, one: EdslValue, other: EdslValue) -> EdslValue:
         return self.op("arith.select", (condition, one, other), one.type)
 
     # --- data of the module --------------------------------------------------------------------------------------
 
-    def static_shared(self, tile: Tile) -> Value:
+    def static_shared(self, tile: TileType) -> EdslValue:
         """Shared memory of the place that is being read, in each of the calls that led here."""
-        where = (tuple(map(str, self.calls)), str(self.place), tile)
+        where = (tuple(map(str, self.calls)), str(self.location), tile)
         symbol = self._shared.get(where)
         if symbol is None:
             symbol = self._shared[where] = self.unique("shared")
@@ -315,13 +315,13 @@ class Emitter:
                 self.builder.create("llvm.mlir.global", (), (), attributes, (region,))
         return self.op("llvm.mlir.addressof", (), tile, {"global_name": f"@{symbol}"})
 
-    def buffer(self, type_: str) -> Value:
+    def buffer(self, type_: str) -> EdslValue:
         """Memory of the thread for one value of an MLIR type; claimed once, also for a place in a loop."""
         with self.builder.at_start(self.entry):
             one = self.constant(1, I32)
-            return self.op("llvm.alloca", (one,), Pointer(None, 0), {"elem_type": type_})
+            return self.op("llvm.alloca", (one,), PointerType(None, 0), {"elem_type": type_})
 
-    def string(self, text: str) -> Value:
+    def string(self, text: str) -> EdslValue:
         """The address of a string that ends with a zero."""
         data = text.encode() + b"\0"
         symbol = self._strings.get(data)
@@ -337,7 +337,7 @@ class Emitter:
                     "value": quoted(text + "\0"),
                 }
                 self.builder.create("llvm.mlir.global", (), (), attributes, (self.builder.region(),))
-        return self.op("llvm.mlir.addressof", (), Pointer(None, 0), {"global_name": f"@{symbol}"})
+        return self.op("llvm.mlir.addressof", (), PointerType(None, 0), {"global_name": f"@{symbol}"})
 
 
 def _fitting(given: object, type_: Number) -> Number:

@@ -16,8 +16,8 @@ from tle_raw.adapters.mlir.edsl.merging import as_type, filled, merge, phis
 from tle_raw.adapters.mlir.edsl.operators import SYMBOLS, binary, unary
 from tle_raw.adapters.mlir.edsl.outer import BindingObject, as_dtype, outer_value, wrapped
 from tle_raw.adapters.mlir.edsl.source import MISSING
-from tle_raw.adapters.mlir.edsl.types import BOOL, INDEX, Number, Pointer, Tile, Vector
-from tle_raw.adapters.mlir.edsl.values import Conflict, StaticList, Undefined, Value, describe, is_literal
+from tle_raw.adapters.mlir.edsl.types import BOOL, INDEX, Number, PointerType, TileType, Vector
+from tle_raw.adapters.mlir.edsl.values import Conflict, EdslValue, StaticList, Undefined, describe, is_literal
 from tle_raw.errors import Row
 
 NAMES = {
@@ -46,7 +46,7 @@ _HINTS = {
 class Method:
     """``x.to``: a method of a value, before it is called."""
 
-    def __init__(self, name: str, value: Value) -> None:
+    def __init__(self, name: str, value: EdslValue) -> None:
         self.__name__ = name
         self.value = value
 
@@ -100,7 +100,7 @@ class Expressions:
         return outer_value(self.emit, name, value)
 
     def _no_value(self, entry: Undefined | Conflict) -> None:
-        line = f"line {entry.place.line}"
+        line = f"line {entry.location.line}"
         if isinstance(entry, Undefined):
             self.emit.fail(
                 f"`{entry.name}` has no value on some path to here",
@@ -117,7 +117,7 @@ class Expressions:
         base = self.read(node.value)
         self.emit.node = node
         name = node.attr
-        if isinstance(base, Value):
+        if isinstance(base, EdslValue):
             return self._value_attribute(base, name)
         if isinstance(base, BindingObject):
             return base.attribute(self.emit, name)
@@ -130,16 +130,16 @@ class Expressions:
             return getattr(base, name)
         return self.emit.fail(f"{describe(base)} has no attribute `{name}`")
 
-    def _value_attribute(self, value: Value, name: str) -> Any:
+    def _value_attribute(self, value: EdslValue, name: str) -> Any:
         type_ = value.type
-        if isinstance(type_, Tile):
+        if isinstance(type_, TileType):
             found = {
                 "shape": type_.dims,
                 "dtype": type_.element,
                 "size": type_.size,
                 "ndim": len(type_.dims),
-                "flat": Value(value.handle, Tile(type_.element, (type_.size,), type_.writable)),
-                "pointer": Value(value.handle, Pointer(type_.element, 3, type_.writable)),
+                "flat": EdslValue(value.handle, TileType(type_.element, (type_.size,), type_.writable)),
+                "pointer": EdslValue(value.handle, PointerType(type_.element, 3, type_.writable)),
             }.get(name)
             if found is not None:
                 return found
@@ -147,7 +147,7 @@ class Expressions:
             return {"shape": (type_.length,), "dtype": type_.element, "size": type_.length}[name]
         if name == "dtype" and isinstance(type_, Number):
             return type_
-        if name == "dtype" and isinstance(type_, Pointer) and type_.element:
+        if name == "dtype" and isinstance(type_, PointerType) and type_.element:
             return type_.element
         if name in ("to", "bitcast"):
             return Method(name, value)
@@ -185,7 +185,7 @@ class Expressions:
         self.emit.node = node
         if not isinstance(node.op, ast.Not):
             return unary(self.emit, SYMBOLS[type(node.op)], operand)
-        if not isinstance(operand, Value):
+        if not isinstance(operand, EdslValue):
             return not operand
         return self.emit.negate_bool(self.emit.truth(operand))
 
@@ -199,7 +199,7 @@ class Expressions:
         result = self._compare_two(node.ops[position], left, right)
         if position + 1 == len(node.ops):
             return result
-        if not isinstance(result, Value):
+        if not isinstance(result, EdslValue):
             return self._compared(node, right, position + 1) if result else result
         if all(is_simple(n) for n in node.comparators[position + 1 :]):
             rest = self._compared(node, right, position + 1)
@@ -224,13 +224,13 @@ class Expressions:
         result: Any = False
         for item in right:
             equal = self._compare_two(ast.Eq(), left, item)
-            if not isinstance(equal, Value) and not isinstance(result, Value):
+            if not isinstance(equal, EdslValue) and not isinstance(result, EdslValue):
                 result = result or equal
             else:
                 result = self.emit.op("arith.ori", (self.emit.truth(result), self.emit.truth(equal)), BOOL)
         if not negated:
             return result
-        return self.emit.negate_bool(result) if isinstance(result, Value) else not result
+        return self.emit.negate_bool(result) if isinstance(result, EdslValue) else not result
 
     def _compare_dtypes(self, operator: ast.cmpop, left: Any, right: Any) -> bool:
         one, other = as_dtype(left), as_dtype(right)
@@ -247,7 +247,7 @@ class Expressions:
         left = self.read(node.values[position])
         if position + 1 == len(node.values):
             return left
-        if not isinstance(left, Value):
+        if not isinstance(left, EdslValue):
             return self._chain(node, position + 1) if bool(left) is is_and else left
         self.emit.node = node
         condition = self.emit.truth(left)
@@ -255,7 +255,7 @@ class Expressions:
         if left.type is BOOL and all(is_simple(n) for n in rest):
             right = self._chain(node, position + 1)
             self.emit.node = node
-            if (isinstance(right, Value) and right.type is BOOL) or isinstance(right, bool):
+            if (isinstance(right, EdslValue) and right.type is BOOL) or isinstance(right, bool):
                 name = "arith.andi" if is_and else "arith.ori"
                 return self.emit.op(name, (condition, self.emit.truth(right)), BOOL)
             return self._merged_select(condition, right if is_and else left, left if is_and else right)
@@ -266,7 +266,7 @@ class Expressions:
     def _ifexp(self, node: ast.IfExp) -> Any:
         test = self.read(node.test)
         self.emit.node = node
-        if not isinstance(test, Value):
+        if not isinstance(test, EdslValue):
             return self.read(node.body if test else node.orelse)
         condition = self.emit.truth(test)
         if is_simple(node.body) and is_simple(node.orelse):
@@ -275,7 +275,7 @@ class Expressions:
             return self._merged_select(condition, one, other)
         return self.conditional(condition, lambda: self.read(node.body), lambda: self.read(node.orelse))
 
-    def _merged_select(self, condition: Value, one: Any, other: Any) -> Any:
+    def _merged_select(self, condition: EdslValue, one: Any, other: Any) -> Any:
         merged = self._merged(one, other)
         for phi in phis(merged):
             first, second = (as_type(self.emit, entry, phi.type) for entry in phi.entries)
@@ -283,7 +283,7 @@ class Expressions:
         return filled(merged)
 
     def _merged(self, one: Any, other: Any) -> Any:
-        merged = merge("", [one, other], self.emit.place, promoting=True)
+        merged = merge("", [one, other], self.emit.location, promoting=True)
         self._check_merged(merged)
         return merged
 
@@ -294,7 +294,7 @@ class Expressions:
                     "the two sides do not fit together", [Row("type", item.one, item.other)], "convert one of them"
                 )
 
-    def conditional(self, condition: Value, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    def conditional(self, condition: EdslValue, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
         """``one() if condition else other()`` in which only one of them runs."""
         emit, builder, node = self.emit, self.emit.builder, self.emit.node
         regions, blocks, entries = [], [], []
@@ -315,7 +315,7 @@ class Expressions:
                 builder.create("scf.yield", values)
         results = builder.create("scf.if", [condition.handle], [phi.type.mlir for phi in found], None, regions)
         for phi, handle in zip(found, results):
-            phi.value = Value(handle, phi.type)
+            phi.value = EdslValue(handle, phi.type)
         return filled(merged)
 
     def _namedexpr(self, node: ast.NamedExpr) -> Any:
@@ -355,7 +355,7 @@ class Expressions:
             )
         return items[index]
 
-    def as_index(self, value: Value) -> Value:
+    def as_index(self, value: EdslValue) -> EdslValue:
         """An integer for an operation of MLIR that indexes."""
         return self.emit.convert(value, INDEX)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tle_raw.adapters.mlir.edsl.types import BOOL, F32, U8, U32, Number, Type
-from tle_raw.adapters.mlir.edsl.values import Value
+from tle_raw.adapters.mlir.edsl.values import EdslValue
 
 # Bits of the mantissa, bias of the exponent, largest finite number.
 _FORMATS = {"f8e4m3": (3, 7, 448.0), "f8e5m2": (2, 15, 57344.0)}
@@ -16,22 +16,22 @@ class Arithmetic(Protocol):
     """What the conversions need of the emitter, which calls them for its own constants and conversions."""
 
     def op(
-        self, name: str, operands: Sequence[Value], result: Type, attributes: Mapping[str, str] | None = None
-    ) -> Value: ...
+        self, name: str, operands: Sequence[EdslValue], result: Type, attributes: Mapping[str, str] | None = None
+    ) -> EdslValue: ...
 
-    def constant(self, value: bool | int | float, type_: Number | None = None) -> Value: ...
+    def constant(self, value: bool | int | float, type_: Number | None = None) -> EdslValue: ...
 
-    def convert(self, given: object, type_: Number) -> Value: ...
+    def convert(self, given: object, type_: Number) -> EdslValue: ...
 
-    def select(self, condition: Value, one: Value, other: Value) -> Value: ...
+    def select(self, condition: EdslValue, one: EdslValue, other: EdslValue) -> EdslValue: ...
 
 
-def decode_fp8(emit: Arithmetic, value: Value) -> Value:
+def decode_fp8(emit: Arithmetic, value: EdslValue) -> EdslValue:
     """The f32 of the same value: exact."""
     type_ = value.type
     assert isinstance(type_, Number)
     mantissa, bias, _ = _FORMATS[type_.name]
-    bits = emit.convert(Value(value.handle, U8), U32)
+    bits = emit.convert(EdslValue(value.handle, U8), U32)
     magnitude = _and(emit, bits, 0x7F)
     sign = _shift_left(emit, _and(emit, bits, 0x80), 24)
     normal = _add(emit, _shift_left(emit, magnitude, 23 - mantissa), (127 - bias) << 23)
@@ -48,7 +48,7 @@ def decode_fp8(emit: Arithmetic, value: Value) -> Value:
     return emit.op("arith.bitcast", (emit.op("arith.ori", (result, sign), U32),), F32)
 
 
-def encode_fp8(emit: Arithmetic, value: Value, type_: Number) -> Value:
+def encode_fp8(emit: Arithmetic, value: EdslValue, type_: Number) -> EdslValue:
     """An f32 rounded to the nearest, ties to even; what is too large becomes the largest finite number."""
     mantissa, bias, largest = _FORMATS[type_.name]
     bits = _bits(emit, value)
@@ -69,24 +69,24 @@ def encode_fp8(emit: Arithmetic, value: Value, type_: Number) -> Value:
     finite_or_infinite = _below(emit, magnitude_bits, 0x7F800001)
     result = emit.select(finite_or_infinite, result, emit.constant(0x7F, U32))
     byte = emit.convert(emit.op("arith.ori", (result, sign), U32), U8)
-    return Value(byte.handle, type_)
+    return EdslValue(byte.handle, type_)
 
 
-def _bits(emit: Arithmetic, value: Value) -> Value:
+def _bits(emit: Arithmetic, value: EdslValue) -> EdslValue:
     return emit.op("arith.bitcast", (value,), U32)
 
 
-def _and(emit: Arithmetic, value: Value, mask: int) -> Value:
+def _and(emit: Arithmetic, value: EdslValue, mask: int) -> EdslValue:
     return emit.op("arith.andi", (value, emit.constant(mask, U32)), U32)
 
 
-def _add(emit: Arithmetic, value: Value, amount: int) -> Value:
+def _add(emit: Arithmetic, value: EdslValue, amount: int) -> EdslValue:
     return emit.op("arith.addi", (value, emit.constant(amount, U32)), U32)
 
 
-def _shift_left(emit: Arithmetic, value: Value, amount: int) -> Value:
+def _shift_left(emit: Arithmetic, value: EdslValue, amount: int) -> EdslValue:
     return emit.op("arith.shli", (value, emit.constant(amount, U32)), U32)
 
 
-def _below(emit: Arithmetic, value: Value, limit: int) -> Value:
+def _below(emit: Arithmetic, value: EdslValue, limit: int) -> EdslValue:
     return emit.op("arith.cmpi", (value, emit.constant(limit, U32)), BOOL, {"predicate": "6 : i64"})

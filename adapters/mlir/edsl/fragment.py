@@ -17,7 +17,7 @@ from tle_raw.adapters.mlir.edsl.reader import Built, read_into
 from tle_raw.adapters.mlir.edsl.source import Code, outer_paths, read_code
 from tle_raw.adapters.mlir.edsl.text_builder import TextBuilder
 from tle_raw.adapters.mlir.edsl.types import Number
-from tle_raw.errors import CompilationFailed, Context, DialectError, FragmentSourceError, Place, Row, TLEError
+from tle_raw.errors import CompilationFailed, Context, DialectError, FragmentSourceError, Row, SourceLocation, TLEError
 from tle_raw.fragments.adapter import Declaration, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
@@ -44,7 +44,7 @@ class _Gathered:
 
     codes: dict[int, Code] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
-    roots: dict[str, Place] = field(default_factory=dict)
+    roots: dict[str, SourceLocation] = field(default_factory=dict)
 
 
 def read_function(declaration: Declaration) -> Source:
@@ -83,7 +83,7 @@ def read_function(declaration: Declaration) -> Source:
         declaration.name,
         symbol,
         "\n".join(c.text for c in gathered.codes.values()),
-        code.place(code.tree),
+        code.source_location(code.tree),
         tuple(sorted(settings.items())),
         data,
     )
@@ -149,7 +149,7 @@ def _gather(function: Callable[..., Any], gathered: _Gathered) -> Code:
             continue
         root = binding_root(value)
         if root:
-            gathered.roots.setdefault(root, code.place(None))
+            gathered.roots.setdefault(root, code.source_location(None))
         constant = _constant(value)
         if constant is not None:
             gathered.constants[f"{code.name}.{path}"] = constant
@@ -170,7 +170,7 @@ def _constant(value: Any) -> str | None:
     return str(dtype) if dtype is not None else None
 
 
-def _binding(roots: Mapping[str, Place]) -> str:
+def _binding(roots: Mapping[str, SourceLocation]) -> str:
     if len(roots) > 1:
         one, other = list(roots)[:2]
         raise DialectError(
@@ -197,8 +197,8 @@ def _verify(builder: BindingBuilder, code: Code) -> None:
         diagnostics = getattr(error, "error_diagnostics", None) or []
         message = diagnostics[0].message if diagnostics else str(error)
         where = re.search(r'"(.*?)":(\d+):(\d+)', str(diagnostics[0].location)) if diagnostics else None
-        place = code.place(None)
+        location = code.source_location(None)
         if where:
             text = linecache.getline(where[1], int(where[2])).rstrip()
-            place = Place(where[1], int(where[2]), int(where[3]), text)
-        raise CompilationFailed(f"MLIR refuses the module: {message}", context=Context(source=place)) from None
+            location = SourceLocation(where[1], int(where[2]), int(where[3]), text)
+        raise CompilationFailed(f"MLIR refuses the module: {message}", context=Context(source=location)) from None

@@ -12,8 +12,8 @@ from tle_raw.adapters.mlir.edsl.operators import common_type
 from tle_raw.adapters.mlir.edsl.outer import as_dtype
 from tle_raw.adapters.mlir.edsl.printing import check, print_formatted
 from tle_raw.adapters.mlir.edsl.ranges import make_range
-from tle_raw.adapters.mlir.edsl.types import BOOL, F32, I32, I64, NUMBERS, Number, Pointer, Tile, Type, Vector
-from tle_raw.adapters.mlir.edsl.values import Value, is_literal
+from tle_raw.adapters.mlir.edsl.types import BOOL, F32, I32, I64, NUMBERS, Number, PointerType, TileType, Type, Vector
+from tle_raw.adapters.mlir.edsl.values import EdslValue, is_literal
 from tle_raw.errors import Row
 
 # dtypes: `f32(x)` converts.
@@ -38,7 +38,7 @@ def static_range(emit: Emitter, *bounds: int) -> Any:
 # --- threads ----------------------------------------------------------------------------------------------------------
 
 
-def _register(emit: Emitter, name: str) -> Value:
+def _register(emit: Emitter, name: str) -> EdslValue:
     return emit.op(f"nvvm.read.ptx.sreg.{name}", (), I32)
 
 
@@ -51,13 +51,13 @@ def _axis(emit: Emitter, axis: Any) -> str:
 
 
 @Intrinsic
-def thread_id(emit: Emitter, axis: int | str = 0) -> Value:
+def thread_id(emit: Emitter, axis: int | str = 0) -> EdslValue:
     """The thread's index in the block, as an i32."""
     return _register(emit, f"tid.{_axis(emit, axis)}")
 
 
 @Intrinsic
-def block_dim(emit: Emitter, axis: int | str = 0) -> Value:
+def block_dim(emit: Emitter, axis: int | str = 0) -> EdslValue:
     """The number of threads of the block."""
     size = _register(emit, f"ntid.{_axis(emit, axis)}")
     size.positive = True
@@ -65,13 +65,13 @@ def block_dim(emit: Emitter, axis: int | str = 0) -> Value:
 
 
 @Intrinsic
-def block_id(emit: Emitter, axis: int | str = 0) -> Value:
+def block_id(emit: Emitter, axis: int | str = 0) -> EdslValue:
     """The block's index in the grid: the program's id."""
     return _register(emit, f"ctaid.{_axis(emit, axis)}")
 
 
 @Intrinsic
-def grid_dim(emit: Emitter, axis: int | str = 0) -> Value:
+def grid_dim(emit: Emitter, axis: int | str = 0) -> EdslValue:
     """The number of blocks of the grid."""
     size = _register(emit, f"nctaid.{_axis(emit, axis)}")
     size.positive = True
@@ -79,14 +79,14 @@ def grid_dim(emit: Emitter, axis: int | str = 0) -> Value:
 
 
 @Intrinsic
-def lane_id(emit: Emitter) -> Value:
+def lane_id(emit: Emitter) -> EdslValue:
     """The thread's index in its warp, 0 to 31."""
     tid = _register(emit, "tid.x")
     return emit.op("arith.andi", (tid, emit.constant(31, I32)), I32)
 
 
 @Intrinsic
-def warp_id(emit: Emitter) -> Value:
+def warp_id(emit: Emitter) -> EdslValue:
     """The warp's index in the block."""
     tid = _register(emit, "tid.x")
     return emit.op("arith.shrui", (tid, emit.constant(5, I32)), I32)
@@ -104,13 +104,13 @@ def warp_sync(emit: Emitter, mask: int = FULL_MASK) -> None:
     emit.do("nvvm.bar.warp.sync", (_mask(emit, mask),))
 
 
-def _mask(emit: Emitter, mask: Any) -> Value:
+def _mask(emit: Emitter, mask: Any) -> EdslValue:
     if isinstance(mask, int) and not 0 <= mask <= FULL_MASK:
         emit.mismatch("a mask has one bit for each lane", "0 to 0xffffffff", hex(mask), "mask")
     if isinstance(mask, int):
         mask = mask - (1 << 32) if mask >= 1 << 31 else mask
         return emit.constant(mask, I32)
-    return Value(emit.convert(emit.integer(mask, "the mask"), NUMBERS["u32"]).handle, I32)
+    return EdslValue(emit.convert(emit.integer(mask, "the mask"), NUMBERS["u32"]).handle, I32)
 
 
 # --- shuffles ---------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def _shuffle(emit: Emitter, kind: str, value: Any, lane: Any, width: Any, mask: 
     return _from_words(emit, moved, type_)
 
 
-def _words(emit: Emitter, value: Value, type_: Number) -> list[Value]:
+def _words(emit: Emitter, value: EdslValue, type_: Number) -> list[EdslValue]:
     """A number as the 32-bit words that a shuffle moves."""
     if type_ is F32 or type_.mlir == "i32":
         return [value]
@@ -148,17 +148,17 @@ def _words(emit: Emitter, value: Value, type_: Number) -> list[Value]:
     return [low, high]
 
 
-def _bits(emit: Emitter, value: Value, type_: Number) -> Value:
+def _bits(emit: Emitter, value: EdslValue, type_: Number) -> EdslValue:
     """The number as a plain integer of its size."""
     plain = next(t for t in (BOOL, NUMBERS["i8"], NUMBERS["i16"], I32, I64) if t.bits == type_.bits)
     if type_.is_float and not type_.is_fp8:
         return emit.op("arith.bitcast", (value,), plain)
-    return Value(value.handle, plain)
+    return EdslValue(value.handle, plain)
 
 
-def _from_words(emit: Emitter, words: list[Value], type_: Number) -> Value:
+def _from_words(emit: Emitter, words: list[EdslValue], type_: Number) -> EdslValue:
     if type_ is F32 or type_.mlir == "i32":
-        return Value(words[0].handle, type_)
+        return EdslValue(words[0].handle, type_)
     if type_.name == "index":
         return emit.convert(_from_words(emit, words, I64), type_)
     plain = next(t for t in (BOOL, NUMBERS["i8"], NUMBERS["i16"], I32, I64) if t.bits == type_.bits)
@@ -169,7 +169,7 @@ def _from_words(emit: Emitter, words: list[Value], type_: Number) -> Value:
         bits = emit.op("arith.ori", (low, emit.op("arith.shli", (high, emit.constant(32, I64)), I64)), I64)
     if type_.is_float and not type_.is_fp8:
         return emit.op("arith.bitcast", (bits,), type_)
-    return Value(bits.handle, type_)
+    return EdslValue(bits.handle, type_)
 
 
 @Intrinsic
@@ -196,25 +196,25 @@ def shuffle(emit: Emitter, value: Any, lane: Any, width: int = 32, mask: Any = F
     return _shuffle(emit, "idx", value, lane, width, mask)
 
 
-def _vote(emit: Emitter, kind: str, predicate: Any, mask: Any, result: Number) -> Value:
+def _vote(emit: Emitter, kind: str, predicate: Any, mask: Any, result: Number) -> EdslValue:
     operands = _mask(emit, mask), emit.truth(predicate)
     return emit.op("nvvm.vote.sync", operands, result, {"kind": f"#nvvm<vote_sync_kind {kind}>"})
 
 
 @Intrinsic
-def ballot(emit: Emitter, predicate: Any, mask: Any = FULL_MASK) -> Value:
+def ballot(emit: Emitter, predicate: Any, mask: Any = FULL_MASK) -> EdslValue:
     """A u32 with the bit of each lane for which the predicate holds."""
     return _vote(emit, "ballot", predicate, mask, NUMBERS["u32"])
 
 
 @Intrinsic
-def any_sync(emit: Emitter, predicate: Any, mask: Any = FULL_MASK) -> Value:
+def any_sync(emit: Emitter, predicate: Any, mask: Any = FULL_MASK) -> EdslValue:
     """Whether the predicate holds for one lane of the warp."""
     return _vote(emit, "any", predicate, mask, BOOL)
 
 
 @Intrinsic
-def all_sync(emit: Emitter, predicate: Any, mask: Any = FULL_MASK) -> Value:
+def all_sync(emit: Emitter, predicate: Any, mask: Any = FULL_MASK) -> EdslValue:
     """Whether the predicate holds for all lanes of the warp."""
     return _vote(emit, "all", predicate, mask, BOOL)
 
@@ -223,31 +223,31 @@ def all_sync(emit: Emitter, predicate: Any, mask: Any = FULL_MASK) -> Value:
 
 
 @Intrinsic
-def shared(emit: Emitter, dtype: Any, *dims: int) -> Value:
+def shared(emit: Emitter, dtype: Any, *dims: int) -> EdslValue:
     """Static shared memory of the block, one tile for each place in the source that asks for it."""
     element = as_dtype(dtype)
     if element is None:
         emit.mismatch("the first argument of shared is a dtype", 'a dtype, for example "f32"', dtype)
     if not dims or not all(isinstance(d, int) and not isinstance(d, bool) and d > 0 for d in dims):
         emit.mismatch("the dims of shared memory are positive constants", "integers", str(dims), "dims")
-    tile = Tile(element, dims)
+    tile = TileType(element, dims)
     return emit.static_shared(tile)
 
 
 @Intrinsic
-def pointer_to(emit: Emitter, pointer: Value, dtype: Any) -> Value:
+def pointer_to(emit: Emitter, pointer: EdslValue, dtype: Any) -> EdslValue:
     """The same address, as a pointer to elements of ``dtype``."""
     element = as_dtype(dtype)
     if element is None:
         emit.mismatch("this is no dtype", "a dtype, for example f32", dtype)
-    if not isinstance(pointer, Value) or not isinstance(pointer.type, (Pointer, Tile)):
+    if not isinstance(pointer, EdslValue) or not isinstance(pointer.type, (PointerType, TileType)):
         emit.mismatch("this is no pointer", "a pointer or a tile", pointer)
-    space = pointer.type.space if isinstance(pointer.type, Pointer) else 3
-    return Value(pointer.handle, Pointer(element, space, pointer.type.writable))
+    space = pointer.type.space if isinstance(pointer.type, PointerType) else 3
+    return EdslValue(pointer.handle, PointerType(element, space, pointer.type.writable))
 
 
 @Intrinsic
-def load_vector(emit: Emitter, source: Value, index: Any, length: int) -> Value:
+def load_vector(emit: Emitter, source: EdslValue, index: Any, length: int) -> EdslValue:
     """``length`` elements from ``source[index]`` on, in one access: the address must be a multiple of its size."""
     pointer, vector = _vector_access(emit, source, index, length)
     attributes = {"alignment": f"{vector.length * vector.element.itemsize} : i64"}
@@ -255,9 +255,9 @@ def load_vector(emit: Emitter, source: Value, index: Any, length: int) -> Value:
 
 
 @Intrinsic
-def store_vector(emit: Emitter, target: Value, index: Any, value: Value) -> None:
+def store_vector(emit: Emitter, target: EdslValue, index: Any, value: EdslValue) -> None:
     """Store a vector from ``target[index]`` on, in one access: the address must be a multiple of its size."""
-    if not isinstance(value, Value) or not isinstance(value.type, Vector):
+    if not isinstance(value, EdslValue) or not isinstance(value.type, Vector):
         emit.mismatch("store_vector stores a vector", "a vector", value)
     pointer, vector = _vector_access(emit, target, index, value.type.length)
     memory.check_writable(emit, target)
@@ -266,8 +266,8 @@ def store_vector(emit: Emitter, target: Value, index: Any, value: Value) -> None
     emit.do("llvm.store", (converted, pointer), attributes)
 
 
-def _vector_access(emit: Emitter, source: Any, index: Any, length: Any) -> tuple[Value, Vector]:
-    if not isinstance(source, Value) or not isinstance(source.type, (Pointer, Tile)):
+def _vector_access(emit: Emitter, source: Any, index: Any, length: Any) -> tuple[EdslValue, Vector]:
+    if not isinstance(source, EdslValue) or not isinstance(source.type, (PointerType, TileType)):
         emit.mismatch("this has no elements", "a tile or a pointer", source)
     element = memory.pointer_element(emit, source)
     if not isinstance(length, int) or length not in (2, 4, 8, 16) or length * element.itemsize > 16 or element.is_bool:
@@ -280,7 +280,7 @@ def _vector_access(emit: Emitter, source: Any, index: Any, length: Any) -> tuple
 
 
 @Intrinsic
-def vector(emit: Emitter, *elements: Any) -> Value:
+def vector(emit: Emitter, *elements: Any) -> EdslValue:
     """A vector of these numbers, in the type in which they meet."""
     items = elements[0] if len(elements) == 1 and isinstance(elements[0], tuple) else elements
     if not 2 <= len(items) <= 16:
@@ -291,7 +291,7 @@ def vector(emit: Emitter, *elements: Any) -> Value:
     first = values[0]
     for item in items:
         if item is not first:
-            first = Value(None, common_type(first, item))
+            first = EdslValue(None, common_type(first, item))
     return emit.vector([emit.convert(item, first.type) for item in items])  # type: ignore[arg-type]
 
 
@@ -301,8 +301,8 @@ _ADD, _SUB, _XCHG, _AND, _OR, _XOR = 1, 2, 0, 3, 5, 6
 _MAX, _MIN, _UMAX, _UMIN, _FADD, _FMAX, _FMIN = 7, 8, 9, 10, 11, 13, 14
 
 
-def _place(emit: Emitter, target: Any, indices: Any, what: str) -> tuple[Value, Number]:
-    if not isinstance(target, Value) or not isinstance(target.type, (Pointer, Tile)):
+def _place(emit: Emitter, target: Any, indices: Any, what: str) -> tuple[EdslValue, Number]:
+    if not isinstance(target, EdslValue) or not isinstance(target.type, (PointerType, TileType)):
         emit.mismatch(f"{what} works on an element of a tile or behind a pointer", "a tile or a pointer", target)
     memory.check_writable(emit, target)
     pointer = memory.address(emit, target, indices if isinstance(indices, tuple) else (indices,))
@@ -321,7 +321,7 @@ _WORDS = (*_INTEGERS, "f32", "f64")
 
 def _update(
     emit: Emitter, operation: int, target: Any, indices: Any, value: Any, what: str, allowed: Any = _INTEGERS
-) -> Value:
+) -> EdslValue:
     pointer, element = _place(emit, target, indices, what)
     _check_atomic(emit, element, what, allowed)
     given = memory.stored_value(emit, value, element)
@@ -330,18 +330,22 @@ def _update(
 
 
 def _element(target: Any) -> Number | None:
-    return target.type.element if isinstance(target, Value) and isinstance(target.type, (Pointer, Tile)) else None
+    return (
+        target.type.element
+        if isinstance(target, EdslValue) and isinstance(target.type, (PointerType, TileType))
+        else None
+    )
 
 
 @Intrinsic
-def atomic_add(emit: Emitter, target: Value, index: Any, value: Any) -> Value:
+def atomic_add(emit: Emitter, target: EdslValue, index: Any, value: Any) -> EdslValue:
     """``target[index] += value`` as one step, for all threads of the grid; what stood there before."""
     element = _element(target)
     operation = _FADD if element is not None and element.is_float else _ADD
     return _update(emit, operation, target, index, value, "atomic_add", (*_WORDS, "f16"))
 
 
-def _extreme(emit: Emitter, target: Any, index: Any, value: Any, largest: bool, what: str) -> Value:
+def _extreme(emit: Emitter, target: Any, index: Any, value: Any, largest: bool, what: str) -> EdslValue:
     element = _element(target)
     if element is not None and element.is_float:
         operation = _FMAX if largest else _FMIN
@@ -353,41 +357,41 @@ def _extreme(emit: Emitter, target: Any, index: Any, value: Any, largest: bool, 
 
 
 @Intrinsic
-def atomic_max(emit: Emitter, target: Value, index: Any, value: Any) -> Value:
+def atomic_max(emit: Emitter, target: EdslValue, index: Any, value: Any) -> EdslValue:
     """``target[index] = max(target[index], value)`` as one step; what stood there before."""
     return _extreme(emit, target, index, value, True, "atomic_max")
 
 
 @Intrinsic
-def atomic_min(emit: Emitter, target: Value, index: Any, value: Any) -> Value:
+def atomic_min(emit: Emitter, target: EdslValue, index: Any, value: Any) -> EdslValue:
     """``target[index] = min(target[index], value)`` as one step; what stood there before."""
     return _extreme(emit, target, index, value, False, "atomic_min")
 
 
 @Intrinsic
-def atomic_and(emit: Emitter, target: Value, index: Any, value: Any) -> Value:
+def atomic_and(emit: Emitter, target: EdslValue, index: Any, value: Any) -> EdslValue:
     """``target[index] &= value`` as one step; what stood there before."""
     return _update(emit, _AND, target, index, value, "atomic_and")
 
 
 @Intrinsic
-def atomic_or(emit: Emitter, target: Value, index: Any, value: Any) -> Value:
+def atomic_or(emit: Emitter, target: EdslValue, index: Any, value: Any) -> EdslValue:
     """``target[index] |= value`` as one step; what stood there before."""
     return _update(emit, _OR, target, index, value, "atomic_or")
 
 
 @Intrinsic
-def atomic_xor(emit: Emitter, target: Value, index: Any, value: Any) -> Value:
+def atomic_xor(emit: Emitter, target: EdslValue, index: Any, value: Any) -> EdslValue:
     """``target[index] ^= value`` as one step; what stood there before."""
     return _update(emit, _XOR, target, index, value, "atomic_xor")
 
 
-def _as_bits(emit: Emitter, value: Value, element: Number) -> Value:
+def _as_bits(emit: Emitter, value: EdslValue, element: Number) -> EdslValue:
     return _bits(emit, value, element) if element.is_float else value
 
 
 @Intrinsic
-def atomic_exchange(emit: Emitter, target: Value, index: Any, value: Any) -> Value:
+def atomic_exchange(emit: Emitter, target: EdslValue, index: Any, value: Any) -> EdslValue:
     """``target[index] = value`` as one step; what stood there before."""
     pointer, element = _place(emit, target, index, "atomic_exchange")
     _check_atomic(emit, element, "atomic_exchange", _WORDS)
@@ -398,7 +402,7 @@ def atomic_exchange(emit: Emitter, target: Value, index: Any, value: Any) -> Val
 
 
 @Intrinsic
-def atomic_cas(emit: Emitter, target: Value, index: Any, expected: Any, value: Any) -> Value:
+def atomic_cas(emit: Emitter, target: EdslValue, index: Any, expected: Any, value: Any) -> EdslValue:
     """``if target[index] == expected: target[index] = value`` as one step; what stood there before."""
     pointer, element = _place(emit, target, index, "atomic_cas")
     _check_atomic(emit, element, "atomic_cas", _WORDS)
@@ -407,7 +411,7 @@ def atomic_cas(emit: Emitter, target: Value, index: Any, expected: Any, value: A
     struct = f"!llvm.struct<({old.type.mlir}, i1)>"
     pair = emit.raw("llvm.cmpxchg", (pointer, old, new), struct, old.type, attributes)
     found = emit.op("llvm.extractvalue", (pair,), old.type, {"position": "array<i64: 0>"})
-    return emit.op("arith.bitcast", (found,), element) if element.is_float else Value(found.handle, element)
+    return emit.op("arith.bitcast", (found,), element) if element.is_float else EdslValue(found.handle, element)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -442,9 +446,9 @@ fmod, hypot, tgamma, lgamma, isnan, isinf, isfinite = map(
 @Intrinsic
 def where(emit: Emitter, condition: Any, one: Any, other: Any) -> Any:
     """``one if condition else other``, with both computed."""
-    if not isinstance(condition, Value):
+    if not isinstance(condition, EdslValue):
         return one if condition else other
-    merged = merge("", [one, other], emit.place, promoting=True)
+    merged = merge("", [one, other], emit.location, promoting=True)
     if not isinstance(merged, Phi):
         if merged is one:
             return one
@@ -454,7 +458,7 @@ def where(emit: Emitter, condition: Any, one: Any, other: Any) -> Any:
 
 
 @Intrinsic
-def bitcast(emit: Emitter, value: Any, dtype: Any) -> Value:
+def bitcast(emit: Emitter, value: Any, dtype: Any) -> EdslValue:
     """The same bits, as another dtype of the same size."""
     type_ = as_dtype(dtype)
     if type_ is None:
@@ -463,18 +467,18 @@ def bitcast(emit: Emitter, value: Any, dtype: Any) -> Value:
 
 
 @Intrinsic
-def popcount(emit: Emitter, value: Any) -> Value:
+def popcount(emit: Emitter, value: Any) -> EdslValue:
     """The number of bits that are 1, as an i32."""
     given = emit.integer(value, "the argument of popcount")
-    return emit.convert(Value(emit.op("llvm.intr.ctpop", (given,), given.type).handle, _unsigned(given.type)), I32)
+    return emit.convert(EdslValue(emit.op("llvm.intr.ctpop", (given,), given.type).handle, _unsigned(given.type)), I32)
 
 
 @Intrinsic
-def count_leading_zeros(emit: Emitter, value: Any) -> Value:
+def count_leading_zeros(emit: Emitter, value: Any) -> EdslValue:
     """The number of zeros above the highest 1, as an i32; of 0 all bits."""
     given = emit.integer(value, "the argument of count_leading_zeros")
     zeros = emit.op("llvm.intr.ctlz", (given,), given.type, {"is_zero_poison": "false"})
-    return emit.convert(Value(zeros.handle, _unsigned(given.type)), I32)
+    return emit.convert(EdslValue(zeros.handle, _unsigned(given.type)), I32)
 
 
 def _unsigned(type_: Type) -> Number:
@@ -504,7 +508,7 @@ def vassert(emit: Emitter, condition: Any, message: str = "assertion failed", *v
     """FlagTree's ``assert``: stops the kernel where the condition does not hold. ``values`` are printed before."""
     if not isinstance(message, str):
         emit.mismatch("the message is a constant string", "a string", message)
-    if isinstance(condition, Value):
+    if isinstance(condition, EdslValue):
         check(emit, emit.truth(condition), message, emit.code.name, values)
     elif not condition:
         emit.fail(f"the assertion can never hold: {message}")

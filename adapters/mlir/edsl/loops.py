@@ -15,7 +15,7 @@ from tle_raw.adapters.mlir.edsl.outer import BindingIterator
 from tle_raw.adapters.mlir.edsl.ranges import Range
 from tle_raw.adapters.mlir.edsl.statements import Statements
 from tle_raw.adapters.mlir.edsl.types import BOOL, I32, I64, INDEX, Number, literal_type
-from tle_raw.adapters.mlir.edsl.values import Conflict, Undefined, Value, is_positive
+from tle_raw.adapters.mlir.edsl.values import Conflict, EdslValue, Undefined, is_positive
 from tle_raw.errors import Row
 
 MOST_UNROLLED = 4096
@@ -25,10 +25,10 @@ MOST_UNROLLED = 4096
 class Counted:
     """A range as a loop that counts upwards: ``value`` turns the counter into what the name gets."""
 
-    start: Value
-    stop: Value
-    step: Value
-    value: Callable[[Value], Value]
+    start: EdslValue
+    stop: EdslValue
+    step: EdslValue
+    value: Callable[[EdslValue], EdslValue]
 
 
 class Loops(Statements):
@@ -52,7 +52,7 @@ class Loops(Statements):
     def _settle(self, node: ast.For | ast.While, carried: Carried, environment: Environment) -> bool:
         """Whether the loop must be read again, with the types that it gave to what began as literals."""
         changed, problem = carried.settle(environment)
-        if isinstance(problem, Conflict) and not problem.place.line:
+        if isinstance(problem, Conflict) and not problem.location.line:
             self._changes_type(node, problem)
         if problem is not None:
             self._no_value(problem)
@@ -71,13 +71,15 @@ class Loops(Statements):
             node=stores[-1] if stores else node,
         )
 
-    def _after(self, node: ast.For | ast.While, before: Environment, carried: Carried, values: Iterator[Value]) -> None:
+    def _after(
+        self, node: ast.For | ast.While, before: Environment, carried: Carried, values: Iterator[EdslValue]
+    ) -> None:
         """The names after a loop: those that only the loop assigns have no value, it may run no round."""
         environment = dict(before)
         carried.bind(environment, values)
         for name in self._assigned(node):
             if name not in carried.forms:
-                environment[name] = Undefined(name, self.emit.place, "the loop may run no round")
+                environment[name] = Undefined(name, self.emit.location, "the loop may run no round")
         self.frame.environment = environment
 
     # --- while ---------------------------------------------------------------------------------------------------
@@ -101,7 +103,7 @@ class Loops(Statements):
             with builder.inside(test):
                 self._enter(before, carried, test)
                 condition = self._condition(node)
-                if not isinstance(condition, Value):
+                if not isinstance(condition, EdslValue):
                     if condition:
                         emit.fail("this loop never ends", hint="leave it by break or return", node=node.test)
                     condition = emit.constant(False)
@@ -126,16 +128,16 @@ class Loops(Statements):
         self._after(node, before, carried, self._leaves(carried, results))
         frame.environment.update(self._rest(named, results))
 
-    def _named_in_test(self, node: ast.While, carried: Carried) -> dict[str, Value]:
+    def _named_in_test(self, node: ast.While, carried: Carried) -> dict[str, EdslValue]:
         """What only the condition names, by ``:=``: it has a value after the loop too."""
         names = [n.target.id for n in ast.walk(node.test) if isinstance(n, ast.NamedExpr)]
         found = {name: self.frame.environment.get(name) for name in names if name not in carried.forms}
-        return {name: value for name, value in found.items() if isinstance(value, Value)}
+        return {name: value for name, value in found.items() if isinstance(value, EdslValue)}
 
-    def _rest(self, named: dict[str, Value], handles: Any) -> dict[str, Value]:
+    def _rest(self, named: dict[str, EdslValue], handles: Any) -> dict[str, EdslValue]:
         """The last of the handles, for those names."""
         first = len(handles) - len(named)
-        return {name: Value(h, v.type) for (name, v), h in zip(named.items(), list(handles)[first:])}
+        return {name: EdslValue(h, v.type) for (name, v), h in zip(named.items(), list(handles)[first:])}
 
     def _never_runs(self, node: ast.While) -> bool:
         """``while False``."""
@@ -144,14 +146,14 @@ class Loops(Statements):
     def _condition(self, node: ast.While) -> Any:
         test = self.read(node.test)
         self.emit.node = node.test
-        return self.emit.truth(test) if isinstance(test, Value) else test
+        return self.emit.truth(test) if isinstance(test, EdslValue) else test
 
     def _enter(self, environment: Environment, carried: Carried, block: Any) -> None:
         self.frame.environment = dict(environment)
         carried.bind(self.frame.environment, self._leaves(carried, self.emit.builder.arguments(block)))
 
-    def _leaves(self, carried: Carried, handles: Any) -> Iterator[Value]:
-        return iter([Value(handle, leaf.type) for handle, leaf in zip(handles, carried.leaves)])
+    def _leaves(self, carried: Carried, handles: Any) -> Iterator[EdslValue]:
+        return iter([EdslValue(handle, leaf.type) for handle, leaf in zip(handles, carried.leaves)])
 
     def _while_in_blocks(self, node: ast.While) -> None:
         emit, builder, frame = self.emit, self.emit.builder, self.frame
@@ -161,13 +163,13 @@ class Loops(Statements):
 
         def head() -> Edge | None:
             condition = self._condition(node)
-            if not isinstance(condition, Value):
+            if not isinstance(condition, EdslValue):
                 frame.alive = bool(condition)
                 return None if condition else self.edge()
             body, leave = builder.block(frame.region), builder.block(frame.region)
             self.cond_br(condition, body, leave)
             builder.move_to(body)
-            return Edge(leave, dict(frame.environment), emit.place)
+            return Edge(leave, dict(frame.environment), emit.location)
 
         self._try(node, carried, head)
         header = builder.block(frame.region, carried.types)
@@ -201,7 +203,7 @@ class Loops(Statements):
             loop.continues.append(self.edge())
         return loop
 
-    def _br(self, block: Any, values: list[Value]) -> None:
+    def _br(self, block: Any, values: list[EdslValue]) -> None:
         self.emit.builder.create("cf.br", [v.handle for v in values], (), None, (), (block,))
 
     def _try(self, node: ast.For | ast.While, carried: Carried, head: Callable[[], Any]) -> None:
@@ -303,13 +305,13 @@ class Loops(Statements):
         zero, one = emit.constant(0, inner), emit.constant(1, inner)
         rounds = self._rounds(items, start, stop, step, inner)
 
-        def value(counter: Value) -> Value:
+        def value(counter: EdslValue) -> EdslValue:
             offset = emit.op("arith.muli", (counter, step), inner)
             return emit.convert(emit.op("arith.addi", (start, offset), inner), type_)
 
         return Counted(zero, rounds, one, value)
 
-    def _rounds(self, items: Range, start: Value, stop: Value, step: Value, inner: Number) -> Value:
+    def _rounds(self, items: Range, start: EdslValue, stop: EdslValue, step: EdslValue, inner: Number) -> EdslValue:
         """How many rounds a range with a step that is negative, or not known, has; none with a step of 0."""
         emit = self.emit
         if isinstance(items.step, int):
@@ -328,8 +330,8 @@ class Loops(Statements):
         type_: Number | None = None
         literals = [v for v in (items.start, items.stop, items.step) if isinstance(v, int)]
         for value in (items.start, items.stop, items.step):
-            if isinstance(value, Value):
-                type_ = value.type if type_ is None else common_type(value, Value(None, type_))  # type: ignore[assignment]
+            if isinstance(value, EdslValue):
+                type_ = value.type if type_ is None else common_type(value, EdslValue(None, type_))  # type: ignore[assignment]
         needed = max((literal_type(v) for v in literals), key=lambda t: t.bits, default=I32)
         if type_ is None:
             return needed
@@ -348,7 +350,7 @@ class Loops(Statements):
                 counter, *arguments = builder.arguments(block)
                 frame.environment = dict(before)
                 carried.bind(frame.environment, self._leaves(carried, arguments))
-                self.assign(node.target, counted.value(Value(counter, counter_type)))
+                self.assign(node.target, counted.value(EdslValue(counter, counter_type)))
                 self.run(node.body)
                 emit.node = node
                 if self._settle(node, carried, frame.environment):
@@ -365,14 +367,14 @@ class Loops(Statements):
         before, carried = frame.environment, self._carried(node)
         counter_type = counted.start.type
         assert isinstance(counter_type, Number)
-        counters: list[Value] = []
+        counters: list[EdslValue] = []
 
         def head() -> Edge:
             """Leave, or go on with the next value."""
             more = emit.op("arith.cmpi", (counters[-1], counted.stop), BOOL, {"predicate": "2 : i64"})
             body, leave = builder.block(frame.region), builder.block(frame.region)
             self.cond_br(more, body, leave)
-            leaving = Edge(leave, dict(frame.environment), emit.place)
+            leaving = Edge(leave, dict(frame.environment), emit.location)
             builder.move_to(body)
             self.assign(node.target, counted.value(counters[-1]))
             return leaving
@@ -386,7 +388,7 @@ class Loops(Statements):
         self._br(header, [counted.start, *carried.values(emit, before)])
         builder.move_to(header)
         counter, *arguments = builder.arguments(header)
-        counters.append(Value(counter, counter_type))
+        counters.append(EdslValue(counter, counter_type))
         frame.environment = dict(before)
         carried.bind(frame.environment, self._leaves(carried, arguments))
         leaving = head()

@@ -8,7 +8,7 @@ from typing import Any
 
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.types import BOOL, F32, Number, Vector, promote
-from tle_raw.adapters.mlir.edsl.values import Value, is_literal
+from tle_raw.adapters.mlir.edsl.values import EdslValue, is_literal
 
 INTRINSICS = {
     "sqrt": "llvm.intr.sqrt",
@@ -44,10 +44,10 @@ def apply(emit: Emitter, name: str, arguments: Sequence[object]) -> Any:
         emit.mismatch(f"`{name}` takes {expected} arguments", str(expected), str(len(arguments)), "arguments")
     if all(is_literal(a) for a in arguments):
         return _fold(emit, name, arguments)
-    if any(isinstance(a, Value) and isinstance(a.type, Vector) for a in arguments):
+    if any(isinstance(a, EdslValue) and isinstance(a.type, Vector) for a in arguments):
         return _each_lane(emit, name, arguments)
-    numbers = [emit.number(a, f"the argument of {name}") if isinstance(a, Value) else a for a in arguments]
-    type_ = _type(emit, name, [n.type for n in numbers if isinstance(n, Value)])  # type: ignore[misc]
+    numbers = [emit.number(a, f"the argument of {name}") if isinstance(a, EdslValue) else a for a in arguments]
+    type_ = _type(emit, name, [n.type for n in numbers if isinstance(n, EdslValue)])  # type: ignore[misc]
     inner = F32 if type_.bits < 32 else type_
     values = [emit.convert(n, inner) for n in numbers]
     if name in TESTS:
@@ -84,8 +84,8 @@ def _type(emit: Emitter, name: str, types: list[Number]) -> Number:
     return type_ if type_.is_float else F32
 
 
-def _each_lane(emit: Emitter, name: str, arguments: Sequence[object]) -> Value:
-    vectors = [a for a in arguments if isinstance(a, Value) and isinstance(a.type, Vector)]
+def _each_lane(emit: Emitter, name: str, arguments: Sequence[object]) -> EdslValue:
+    vectors = [a for a in arguments if isinstance(a, EdslValue) and isinstance(a.type, Vector)]
     lengths = {v.type.length for v in vectors}  # type: ignore[attr-defined]
     if len(lengths) > 1:
         emit.mismatch("the vectors have different lengths", str(min(lengths)), str(max(lengths)), "elements")
@@ -96,7 +96,7 @@ def _each_lane(emit: Emitter, name: str, arguments: Sequence[object]) -> Value:
     return emit.vector(lanes)
 
 
-def _test(emit: Emitter, name: str, value: Value, type_: Number) -> Value:
+def _test(emit: Emitter, name: str, value: EdslValue, type_: Number) -> EdslValue:
     if name == "isnan":
         return emit.op("arith.cmpf", (value, value), BOOL, {"predicate": "14 : i64"})  # uno
     size = emit.op("llvm.intr.fabs", (value,), type_)

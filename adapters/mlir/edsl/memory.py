@@ -6,14 +6,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
-from tle_raw.adapters.mlir.edsl.types import BOOL, I8, I32, I64, INDEX, Number, Other, Pointer, Tile, Vector, read_type
-from tle_raw.adapters.mlir.edsl.values import Value, describe
+from tle_raw.adapters.mlir.edsl.types import (
+    BOOL,
+    I8,
+    I32,
+    I64,
+    INDEX,
+    Number,
+    Other,
+    PointerType,
+    TileType,
+    Vector,
+    read_type,
+)
+from tle_raw.adapters.mlir.edsl.values import EdslValue, describe
 from tle_raw.errors import Row
 
 _DYNAMIC = "array<i32: -2147483648>"
 
 
-def element_pointer(emit: Emitter, pointer: Value, offset: Value) -> Value:
+def element_pointer(emit: Emitter, pointer: EdslValue, offset: EdslValue) -> EdslValue:
     """The address ``offset`` elements further on."""
     type_ = pointer.type
     element = pointer_element(emit, pointer)
@@ -21,14 +33,14 @@ def element_pointer(emit: Emitter, pointer: Value, offset: Value) -> Value:
     return emit.op("llvm.getelementptr", (pointer, _offset(emit, offset)), type_, attributes)
 
 
-def pointer_element(emit: Emitter, pointer: Value) -> Number:
-    assert isinstance(pointer.type, (Pointer, Tile))
+def pointer_element(emit: Emitter, pointer: EdslValue) -> Number:
+    assert isinstance(pointer.type, (PointerType, TileType))
     if pointer.type.element is None:
         emit.fail("nothing says what this pointer points to", hint='say it: pointer_to(p, "f32")[i]')
     return pointer.type.element
 
 
-def _offset(emit: Emitter, offset: Value) -> Value:
+def _offset(emit: Emitter, offset: EdslValue) -> EdslValue:
     """An offset as a signed integer that getelementptr extends rightly."""
     type_ = offset.type
     assert isinstance(type_, Number)
@@ -37,19 +49,19 @@ def _offset(emit: Emitter, offset: Value) -> Value:
     return offset if type_ in (I32, I64) else emit.convert(offset, I32)
 
 
-def address(emit: Emitter, memory: Value, indices: Sequence[object]) -> Value:
+def address(emit: Emitter, memory: EdslValue, indices: Sequence[object]) -> EdslValue:
     """The address of one element of a tile, or of the memory behind a pointer."""
-    if isinstance(memory.type, Pointer):
+    if isinstance(memory.type, PointerType):
         if len(indices) != 1:
             emit.mismatch("a pointer takes one index", "1", str(len(indices)), "indices")
         return element_pointer(emit, memory, emit.integer(indices[0], "the index"))
-    assert isinstance(memory.type, Tile)
-    place = Value(memory.handle, Pointer(memory.type.element, 3, memory.type.writable))
+    assert isinstance(memory.type, TileType)
+    place = EdslValue(memory.handle, PointerType(memory.type.element, 3, memory.type.writable))
     offset = _tile_offset(emit, memory.type, indices)
     return place if offset is None else element_pointer(emit, place, offset)
 
 
-def _tile_offset(emit: Emitter, tile: Tile, indices: Sequence[object]) -> Value | None:
+def _tile_offset(emit: Emitter, tile: TileType, indices: Sequence[object]) -> EdslValue | None:
     """Row-major; None for the first element. What is constant is added up now."""
     if len(indices) != len(tile.dims):
         rank = len(tile.dims)
@@ -77,7 +89,7 @@ def _tile_offset(emit: Emitter, tile: Tile, indices: Sequence[object]) -> Value 
     return total if total is not None else emit.constant(constant, I32) if constant else None
 
 
-def _in_range(emit: Emitter, name: str, one: Value, other: Value) -> Value:
+def _in_range(emit: Emitter, name: str, one: EdslValue, other: EdslValue) -> EdslValue:
     """Offsets inside a tile never overflow; saying so lets LLVM fold them into addresses."""
     return emit.op(name, (one, other), I32, {"overflowFlags": "#arith.overflow<nsw>"})
 
@@ -90,14 +102,14 @@ def _static_index(emit: Emitter, index: int, dim: int, axis: int) -> int:
 
 def load(emit: Emitter, memory: object, indices: Sequence[object]) -> Any:
     """``memory[indices]``."""
-    if isinstance(memory, Value) and isinstance(memory.type, Vector):
+    if isinstance(memory, EdslValue) and isinstance(memory.type, Vector):
         return _lane(emit, memory, indices)
-    if isinstance(memory, Value) and isinstance(memory.type, Other):
+    if isinstance(memory, EdslValue) and isinstance(memory.type, Other):
         return _binding(emit, memory, indices, None)
     return load_from(emit, address(emit, _memory(emit, memory), indices))
 
 
-def load_from(emit: Emitter, pointer: Value) -> Value:
+def load_from(emit: Emitter, pointer: EdslValue) -> EdslValue:
     element = pointer_element(emit, pointer)
     loaded = emit.raw("llvm.load", (pointer,), element.storage, I8 if element.is_bool else element)
     return emit.truth(loaded) if element.is_bool else loaded
@@ -105,17 +117,17 @@ def load_from(emit: Emitter, pointer: Value) -> Value:
 
 def store(emit: Emitter, memory: object, indices: Sequence[object], given: object) -> None:
     """``memory[indices] = given``; the value is converted to the element's type as an assignment in NumPy is."""
-    if isinstance(memory, Value) and isinstance(memory.type, Other):
+    if isinstance(memory, EdslValue) and isinstance(memory.type, Other):
         _binding(emit, memory, indices, given)
         return
-    if isinstance(memory, Value) and isinstance(memory.type, Vector):
+    if isinstance(memory, EdslValue) and isinstance(memory.type, Vector):
         emit.fail("the elements of a vector cannot be assigned", hint="make a new one: vector(a, b, …)")
     target = _memory(emit, memory)
     check_writable(emit, target)
     store_to(emit, address(emit, target, indices), given)
 
 
-def store_to(emit: Emitter, pointer: Value, given: object) -> None:
+def store_to(emit: Emitter, pointer: EdslValue, given: object) -> None:
     element = pointer_element(emit, pointer)
     value = stored_value(emit, given, element)
     if element is BOOL:
@@ -123,21 +135,21 @@ def store_to(emit: Emitter, pointer: Value, given: object) -> None:
     emit.do("llvm.store", (value, pointer))
 
 
-def stored_value(emit: Emitter, given: object, element: Number) -> Value:
+def stored_value(emit: Emitter, given: object, element: Number) -> EdslValue:
     """A number as the element type of the memory that it goes to."""
-    if isinstance(given, Value) and not isinstance(given.type, Number):
+    if isinstance(given, EdslValue) and not isinstance(given.type, Number):
         emit.mismatch(f"this cannot be stored as {element}", str(element), given)
-    if isinstance(given, Value):
+    if isinstance(given, EdslValue):
         return emit.convert(given, element)
     if isinstance(given, (bool, int, float)) and not (isinstance(given, float) and not element.is_float):
         return emit.constant(float(given) if element.is_float else given, element)
     return emit.mismatch(f"this cannot be stored as {element}", str(element), given)
 
 
-def check_writable(emit: Emitter, memory: Value) -> None:
+def check_writable(emit: Emitter, memory: EdslValue) -> None:
     if getattr(memory.type, "writable", True):
         return
-    kind = "Pointer" if isinstance(memory.type, Pointer) else "Tile"
+    kind = "Pointer" if isinstance(memory.type, PointerType) else "Tile"
     emit.fail(
         f"this {kind.lower()} is In: it may be read only",
         [Row("effect", "InOut", "In")],
@@ -145,13 +157,13 @@ def check_writable(emit: Emitter, memory: Value) -> None:
     )
 
 
-def _memory(emit: Emitter, memory: object) -> Value:
-    if isinstance(memory, Value) and isinstance(memory.type, (Tile, Pointer)):
+def _memory(emit: Emitter, memory: object) -> EdslValue:
+    if isinstance(memory, EdslValue) and isinstance(memory.type, (TileType, PointerType)):
         return memory
     return emit.mismatch(f"{describe(memory)} has no elements", "a tile or a pointer", memory)
 
 
-def _lane(emit: Emitter, vector: Value, indices: Sequence[object]) -> Value:
+def _lane(emit: Emitter, vector: EdslValue, indices: Sequence[object]) -> EdslValue:
     assert isinstance(vector.type, Vector)
     if len(indices) != 1:
         emit.mismatch("a vector takes one index", "1", str(len(indices)), "indices")
@@ -161,7 +173,7 @@ def _lane(emit: Emitter, vector: Value, indices: Sequence[object]) -> Value:
     return emit.op("llvm.extractelement", (vector, lane), vector.type.element)
 
 
-def _binding(emit: Emitter, memory: Value, indices: Sequence[object], given: object | None) -> Any:
+def _binding(emit: Emitter, memory: EdslValue, indices: Sequence[object], given: object | None) -> Any:
     """Elements of a memref that a builder of the binding made."""
     spelling = memory.type.mlir
     if not spelling.startswith("memref<"):

@@ -8,8 +8,8 @@ from typing import Any
 
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.types import BOOL, F32, Number, Type, literal_type, promote
-from tle_raw.adapters.mlir.edsl.values import Conflict, Undefined, Value, describe, is_literal
-from tle_raw.errors import Place
+from tle_raw.adapters.mlir.edsl.values import Conflict, EdslValue, Undefined, describe, is_literal
+from tle_raw.errors import SourceLocation
 
 Environment = dict[str, Any]
 
@@ -20,7 +20,7 @@ class Phi:
 
     type: Type
     entries: Sequence[Any]
-    value: Value | None = None
+    value: EdslValue | None = None
 
 
 @dataclass(eq=False)
@@ -29,11 +29,11 @@ class Edge:
 
     block: Any
     environment: Environment
-    place: Place
+    location: SourceLocation
     value: Any = None
 
 
-def merge_environments(environments: Sequence[Environment], place: Place) -> Environment:
+def merge_environments(environments: Sequence[Environment], location: SourceLocation) -> Environment:
     """One environment of several; its values that differ are phis."""
     names: dict[str, None] = {}
     for environment in environments:
@@ -45,9 +45,9 @@ def merge_environments(environments: Sequence[Environment], place: Place) -> Env
         if all(entry is first for entry in entries):
             merged[name] = first
         elif _ABSENT in entries:
-            merged[name] = Undefined(name, place, "it is assigned on some paths only")
+            merged[name] = Undefined(name, location, "it is assigned on some paths only")
         else:
-            merged[name] = merge(name, entries, place)
+            merged[name] = merge(name, entries, location)
     return merged
 
 
@@ -58,7 +58,7 @@ class _Absent:
 _ABSENT = _Absent()
 
 
-def merge(name: str, entries: Sequence[Any], place: Place, promoting: bool = False) -> Any:
+def merge(name: str, entries: Sequence[Any], location: SourceLocation, promoting: bool = False) -> Any:
     """One entry of several. ``promoting``: numbers of different types meet, as in a conditional expression."""
     first = entries[0]
     if all(entry is first for entry in entries):
@@ -71,22 +71,22 @@ def merge(name: str, entries: Sequence[Any], place: Place, promoting: bool = Fal
     if all(isinstance(e, tuple) and len(e) == len(first) for e in entries if isinstance(first, tuple)) and isinstance(
         first, tuple
     ):
-        return type(first)(merge(name, items, place, promoting) for items in zip(*entries))
-    if all(isinstance(e, Value) or is_literal(e) for e in entries):
+        return type(first)(merge(name, items, location, promoting) for items in zip(*entries))
+    if all(isinstance(e, EdslValue) or is_literal(e) for e in entries):
         type_ = _common_type(entries, promoting)
         if type_ is not None:
             return Phi(type_, entries)
     elif isinstance(first, str) and all(e == first for e in entries):
         return first
     other = next(e for e in entries if describe(e) != describe(first) or e is not first)
-    return Conflict(name, place, describe(first), describe(other))
+    return Conflict(name, location, describe(first), describe(other))
 
 
 def _common_type(entries: Sequence[Any], promoting: bool) -> Type | None:
     """The type of a phi, or None where the entries do not fit together."""
     types: list[Type] = []
     for entry in entries:
-        if isinstance(entry, Value) and entry.type not in types:
+        if isinstance(entry, EdslValue) and entry.type not in types:
             types.append(entry.type)
     literals = [e for e in entries if is_literal(e)]
     if not types:
@@ -142,9 +142,9 @@ def filled(entry: Any) -> Any:
     return entry
 
 
-def as_type(emit: Emitter, entry: Any, type_: Type) -> Value:
+def as_type(emit: Emitter, entry: Any, type_: Type) -> EdslValue:
     """What a path gives to a phi."""
-    if isinstance(entry, Value):
+    if isinstance(entry, EdslValue):
         if entry.type is type_ or entry.type == type_:
             return entry
         assert isinstance(type_, Number)
@@ -191,14 +191,14 @@ class Carried:
     def types(self) -> list[str]:
         return [leaf.type.mlir for leaf in self.leaves]
 
-    def values(self, emit: Emitter, environment: Environment) -> list[Value]:
+    def values(self, emit: Emitter, environment: Environment) -> list[EdslValue]:
         """What is carried, in the types of the leaves."""
-        values: list[Value] = []
+        values: list[EdslValue] = []
         for name, form in self.forms.items():
             _collect(emit, form, environment[name], values)
         return values
 
-    def bind(self, environment: Environment, values: Iterator[Value]) -> None:
+    def bind(self, environment: Environment, values: Iterator[EdslValue]) -> None:
         for name, form in self.forms.items():
             environment[name] = _rebuild(form, values)
 
@@ -215,14 +215,14 @@ class Carried:
                 type_ = _settled(leaf, entry)
                 if type_ is None:
                     expected = str(leaf.type) if isinstance(leaf, Leaf) else describe(leaf.entry)
-                    return changed, Conflict(name, Place("", 0), expected, describe(entry))
+                    return changed, Conflict(name, SourceLocation("", 0), expected, describe(entry))
                 if isinstance(leaf, Leaf) and type_ is not leaf.type and type_ != leaf.type:
                     leaf.type, changed = type_, True
         return changed, None
 
 
 def _form(name: str, entry: Any) -> Any:
-    if isinstance(entry, Value):
+    if isinstance(entry, EdslValue):
         return Leaf(name, entry.type, False)
     if is_literal(entry):
         return Leaf(name, F32 if isinstance(entry, float) else literal_type(entry), True)
@@ -239,7 +239,7 @@ def _leaves(form: Any) -> Iterator[Leaf]:
             yield from _leaves(item)
 
 
-def _collect(emit: Emitter, form: Any, entry: Any, values: list[Value]) -> None:
+def _collect(emit: Emitter, form: Any, entry: Any, values: list[EdslValue]) -> None:
     if isinstance(form, Leaf):
         values.append(as_type(emit, entry, form.type))
     elif isinstance(form, tuple):
@@ -247,7 +247,7 @@ def _collect(emit: Emitter, form: Any, entry: Any, values: list[Value]) -> None:
             _collect(emit, item, value, values)
 
 
-def _rebuild(form: Any, values: Iterator[Value]) -> Any:
+def _rebuild(form: Any, values: Iterator[EdslValue]) -> Any:
     if isinstance(form, Leaf):
         return next(values)
     if isinstance(form, tuple):
@@ -282,7 +282,7 @@ def _settled(leaf: Leaf | Fixed, entry: Any) -> Type | None:
         ):
             return promote(leaf.type, literal_type(entry))
         return None
-    if not isinstance(entry, Value):
+    if not isinstance(entry, EdslValue):
         return None
     if entry.type == leaf.type:
         return leaf.type

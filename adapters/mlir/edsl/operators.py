@@ -10,8 +10,8 @@ from typing import Any
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.mathematics import apply
 from tle_raw.adapters.mlir.edsl.memory import element_pointer
-from tle_raw.adapters.mlir.edsl.types import BOOL, F32, I32, I64, Number, Pointer, Tile, Vector, meet, promote
-from tle_raw.adapters.mlir.edsl.values import Value, describe, is_literal, is_positive
+from tle_raw.adapters.mlir.edsl.types import BOOL, F32, I32, I64, Number, PointerType, TileType, Vector, meet, promote
+from tle_raw.adapters.mlir.edsl.values import EdslValue, describe, is_literal, is_positive
 from tle_raw.errors import Row
 
 SYMBOLS = {
@@ -67,13 +67,13 @@ _UNSIGNED_PREDICATES = {"==": 0, "!=": 1, "<": 6, "<=": 7, ">": 8, ">=": 9}
 
 def binary(emit: Emitter, symbol: str, left: object, right: object) -> Any:
     """``left <symbol> right``; constants are computed now."""
-    if not isinstance(left, Value) and not isinstance(right, Value):
+    if not isinstance(left, EdslValue) and not isinstance(right, EdslValue):
         return _fold(emit, symbol, left, right)
-    if isinstance(left, Value) and isinstance(left.type, Pointer):
+    if isinstance(left, EdslValue) and isinstance(left.type, PointerType):
         return _pointer_arithmetic(emit, symbol, left, right)
-    if isinstance(left, Value) and isinstance(left.type, Vector):
+    if isinstance(left, EdslValue) and isinstance(left.type, Vector):
         return _vector(emit, symbol, left, right)
-    if isinstance(right, Value) and isinstance(right.type, Vector):
+    if isinstance(right, EdslValue) and isinstance(right.type, Vector):
         return _vector(emit, symbol, left, right)
     for side in (left, right):
         if not _is_number(side):
@@ -91,9 +91,9 @@ def binary(emit: Emitter, symbol: str, left: object, right: object) -> Any:
 
 def common_type(left: object, right: object) -> Number:
     """The type in which two numbers meet, of which one at least is no literal."""
-    if not isinstance(left, Value):
+    if not isinstance(left, EdslValue):
         return meet(left, right.type)  # type: ignore[arg-type,attr-defined]
-    if not isinstance(right, Value):
+    if not isinstance(right, EdslValue):
         return meet(right, left.type)  # type: ignore[arg-type]
     return promote(left.type, right.type)  # type: ignore[arg-type]
 
@@ -109,7 +109,7 @@ def unary(emit: Emitter, symbol: str, operand: object) -> Any:
         if symbol == "~" and isinstance(operand, bool):
             return not operand
         return _UNARY[symbol](operand)
-    if not isinstance(operand, Value):
+    if not isinstance(operand, EdslValue):
         emit.mismatch(f"`{symbol}` needs a number", "a number", operand)
     type_ = operand.type
     if isinstance(type_, Vector):
@@ -128,7 +128,7 @@ def unary(emit: Emitter, symbol: str, operand: object) -> Any:
     return emit.op("arith.subi", (emit.constant(0, wide.type), wide), wide.type)  # type: ignore[arg-type]
 
 
-def floor_divide(emit: Emitter, left: Value, right: Value, positive: bool) -> tuple[Value, Value]:
+def floor_divide(emit: Emitter, left: EdslValue, right: EdslValue, positive: bool) -> tuple[EdslValue, EdslValue]:
     """Quotient and remainder of signed integers, rounded down as in Python; ``positive``: the divisor is."""
     type_ = left.type
     assert isinstance(type_, Number)
@@ -182,11 +182,11 @@ def _fold(emit: Emitter, symbol: str, left: Any, right: Any) -> Any:
 
 
 def _has_values(items: tuple[Any, ...]) -> bool:
-    return any(isinstance(i, Value) or (isinstance(i, tuple) and _has_values(i)) for i in items)
+    return any(isinstance(i, EdslValue) or (isinstance(i, tuple) and _has_values(i)) for i in items)
 
 
 def _is_number(value: object) -> bool:
-    return is_literal(value) or (isinstance(value, Value) and isinstance(value.type, Number))
+    return is_literal(value) or (isinstance(value, EdslValue) and isinstance(value.type, Number))
 
 
 def _rows(left: object, right: object) -> list[Row]:
@@ -198,23 +198,23 @@ def _refuse(emit: Emitter, symbol: str, left: object, right: object) -> None:
         Row(name, describe(side) if _is_number(side) else "a number", describe(side))
         for name, side in (("left", left), ("right", right))
     ]
-    tile = any(isinstance(side, Value) and isinstance(side.type, Tile) for side in (left, right))
+    tile = any(isinstance(side, EdslValue) and isinstance(side.type, TileType) for side in (left, right))
     hint = "the threads share out a tile's elements: loop over them, t[i]" if tile else ""
     emit.fail(f"`{symbol}` is not defined for these", rows, hint)
 
 
-def _both(emit: Emitter, left: object, right: object, type_: Number) -> tuple[Value, Value]:
+def _both(emit: Emitter, left: object, right: object, type_: Number) -> tuple[EdslValue, EdslValue]:
     return _as(emit, left, type_), _as(emit, right, type_)
 
 
-def _as(emit: Emitter, side: object, type_: Number) -> Value:
+def _as(emit: Emitter, side: object, type_: Number) -> EdslValue:
     """A literal as exactly this type, a value converted to it."""
-    if isinstance(side, Value):
+    if isinstance(side, EdslValue):
         return emit.convert(side, type_)
     return emit.constant(float(side) if type_.is_float else side, type_)  # type: ignore[arg-type]
 
 
-def _compare(emit: Emitter, symbol: str, left: Value, right: Value, type_: Number) -> Value:
+def _compare(emit: Emitter, symbol: str, left: EdslValue, right: EdslValue, type_: Number) -> EdslValue:
     if type_.is_fp8:
         left, right, type_ = emit.convert(left, F32), emit.convert(right, F32), F32
     if type_.is_float:
@@ -223,7 +223,7 @@ def _compare(emit: Emitter, symbol: str, left: Value, right: Value, type_: Numbe
     return emit.op("arith.cmpi", (left, right), BOOL, {"predicate": f"{predicates[symbol]} : i64"})
 
 
-def _arithmetic(emit: Emitter, symbol: str, left: object, right: object, type_: Number) -> Value:
+def _arithmetic(emit: Emitter, symbol: str, left: object, right: object, type_: Number) -> EdslValue:
     if symbol in ("&", "|", "^"):
         if type_.is_float:
             _refuse_float(emit, symbol, left, right)
@@ -253,20 +253,20 @@ def _refuse_float(emit: Emitter, symbol: str, left: object, right: object) -> No
     emit.fail(f"`{symbol}` is for integers and bools", rows)
 
 
-def _divide(emit: Emitter, left: object, right: object, type_: Number) -> Value:
+def _divide(emit: Emitter, left: object, right: object, type_: Number) -> EdslValue:
     """A quotient is a float: of integers f32; of f16 and bf16 it is rounded once, from f32."""
     wanted = type_ if type_.is_float else F32
     inner = F32 if wanted.bits < 32 else wanted
     one, other = (
         emit.convert(emit.convert(_as(emit, side, type_), wanted), inner)
-        if isinstance(side, Value)
+        if isinstance(side, EdslValue)
         else _as(emit, side, inner)
         for side in (left, right)
     )
     return emit.convert(emit.op("arith.divf", (one, other), inner), wanted)
 
 
-def _floor(emit: Emitter, symbol: str, one: Value, other: Value, type_: Number, right: object) -> Value:
+def _floor(emit: Emitter, symbol: str, one: EdslValue, other: EdslValue, type_: Number, right: object) -> EdslValue:
     if type_.is_float:
         return _floor_float(emit, symbol, one, other, type_)
     if not type_.is_signed:
@@ -280,7 +280,7 @@ def _floor(emit: Emitter, symbol: str, one: Value, other: Value, type_: Number, 
     return quotient if symbol == "//" else rest
 
 
-def _floor_float(emit: Emitter, symbol: str, one: Value, other: Value, type_: Number) -> Value:
+def _floor_float(emit: Emitter, symbol: str, one: EdslValue, other: EdslValue, type_: Number) -> EdslValue:
     """The remainder has the divisor's sign; the quotient is what is left of the dividend, divided."""
     inner = F32 if type_.bits < 32 else type_
     one, other = emit.convert(one, inner), emit.convert(other, inner)
@@ -295,17 +295,17 @@ def _floor_float(emit: Emitter, symbol: str, one: Value, other: Value, type_: Nu
     return emit.convert(emit.op("llvm.intr.rint", (whole,), inner), type_)
 
 
-def _power(emit: Emitter, left: object, right: object, type_: Number) -> Value:
+def _power(emit: Emitter, left: object, right: object, type_: Number) -> EdslValue:
     if isinstance(right, int) and not isinstance(right, bool) and 0 <= right <= 64:
         return _repeated(emit, _as(emit, left, type_), right, type_)
     if not type_.is_float:
-        hint = "convert the base: f32(x) ** n" if isinstance(left, Value) else "shift instead: 1 << n"
+        hint = "convert the base: f32(x) ** n" if isinstance(left, EdslValue) else "shift instead: 1 << n"
         emit.fail("an integer power needs a constant exponent from 0 to 64", _rows(left, right), hint)
-    power: Value = apply(emit, "pow", (_as(emit, left, type_), _as(emit, right, type_)))
+    power: EdslValue = apply(emit, "pow", (_as(emit, left, type_), _as(emit, right, type_)))
     return power
 
 
-def _repeated(emit: Emitter, base: Value, exponent: int, type_: Number) -> Value:
+def _repeated(emit: Emitter, base: EdslValue, exponent: int, type_: Number) -> EdslValue:
     multiply = "arith.mulf" if type_.is_float else "arith.muli"
     result = None
     while exponent:
@@ -317,15 +317,15 @@ def _repeated(emit: Emitter, base: Value, exponent: int, type_: Number) -> Value
     return result or emit.constant(1.0 if type_.is_float else 1, type_)
 
 
-def _shift(emit: Emitter, symbol: str, left: object, right: object) -> Value:
+def _shift(emit: Emitter, symbol: str, left: object, right: object) -> EdslValue:
     """The left operand's type stays; a shift by as many bits as it has, or more, has no defined result."""
-    if not isinstance(left, Value):
+    if not isinstance(left, EdslValue):
         left = emit.integer(left, "what is shifted")
     if left.type is BOOL:
         left = emit.convert(left, I32)
     type_ = left.type
     for side in (left, right):
-        if isinstance(side, float) or (isinstance(side, Value) and getattr(side.type, "is_float", False)):
+        if isinstance(side, float) or (isinstance(side, EdslValue) and getattr(side.type, "is_float", False)):
             _refuse_float(emit, symbol, left, right)
     assert isinstance(type_, Number)
     if isinstance(right, int) and not 0 <= right < type_.bits:
@@ -335,8 +335,8 @@ def _shift(emit: Emitter, symbol: str, left: object, right: object) -> Value:
     return emit.op(name, (left, amount), type_)
 
 
-def _pointer_arithmetic(emit: Emitter, symbol: str, left: Value, right: object) -> Any:
-    if symbol in ("+", "-") and (isinstance(right, int) or (isinstance(right, Value) and _is_number(right))):
+def _pointer_arithmetic(emit: Emitter, symbol: str, left: EdslValue, right: object) -> Any:
+    if symbol in ("+", "-") and (isinstance(right, int) or (isinstance(right, EdslValue) and _is_number(right))):
         amount = emit.integer(right, "the distance")
         if symbol == "-":
             amount = unary(emit, "-", emit.convert(amount, I64))
@@ -344,14 +344,14 @@ def _pointer_arithmetic(emit: Emitter, symbol: str, left: Value, right: object) 
     return _refuse(emit, symbol, left, right)
 
 
-def _vector(emit: Emitter, symbol: str, left: object, right: object) -> Value:
+def _vector(emit: Emitter, symbol: str, left: object, right: object) -> EdslValue:
     """Element by element; a number meets each element."""
-    lengths = {s.type.length for s in (left, right) if isinstance(s, Value) and isinstance(s.type, Vector)}
+    lengths = {s.type.length for s in (left, right) if isinstance(s, EdslValue) and isinstance(s.type, Vector)}
     if len(lengths) > 1:
         emit.fail("the vectors have different lengths", _rows(left, right))
     (length,) = lengths
 
     def lane(side: object, index: int) -> object:
-        return emit.extract(side, index) if isinstance(side, Value) and isinstance(side.type, Vector) else side
+        return emit.extract(side, index) if isinstance(side, EdslValue) and isinstance(side.type, Vector) else side
 
     return emit.vector([binary(emit, symbol, lane(left, i), lane(right, i)) for i in range(length)])

@@ -10,8 +10,8 @@ from typing import Any
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.intrinsics import Function, Intrinsic
 from tle_raw.adapters.mlir.edsl.source import MISSING
-from tle_raw.adapters.mlir.edsl.types import I64, INDEX, NUMBERS, Number, Tile, number, read_type
-from tle_raw.adapters.mlir.edsl.values import StaticList, Value, describe
+from tle_raw.adapters.mlir.edsl.types import I64, INDEX, NUMBERS, Number, TileType, number, read_type
+from tle_raw.adapters.mlir.edsl.values import EdslValue, StaticList, describe
 from tle_raw.errors import Row, TLEError
 from tle_raw.fragments.dtypes import DType
 
@@ -121,7 +121,7 @@ class BindingObject:
         with _errors(emit, self.__name__):
             return wrapped(emit, self.object.__enter__())
 
-    def leave(self, emit: Emitter) -> None:
+    def exit(self, emit: Emitter) -> None:
         with _errors(emit, self.__name__):
             self.object.__exit__(None, None, None)
 
@@ -165,7 +165,7 @@ def wrapped(emit: Emitter, made: Any) -> Any:
     if made is None or isinstance(made, (bool, int, float, str)):
         return made
     if isinstance(made, ir.Value):
-        return Value(made, read_type(str(made.type)))
+        return EdslValue(made, read_type(str(made.type)))
     if isinstance(made, (ir.OpView, ir.Operation)):
         results = list(made.results)
         if len(results) == 1 and not list(made.regions):
@@ -187,13 +187,13 @@ def unwrapped(emit: Emitter, given: Any, indexing: bool = False) -> Any:
         return [_index(emit, item) if indexing else unwrapped(emit, item) for item in given]
     if isinstance(given, tuple):
         return tuple(unwrapped(emit, item, indexing) for item in given)
-    if not isinstance(given, Value):
+    if not isinstance(given, EdslValue):
         if callable(given):
             emit.mismatch(
                 "this cannot be passed to the MLIR bindings", "a value, a type or a constant", describe(given)
             )
         return given
-    if isinstance(given.type, Tile):
+    if isinstance(given.type, TileType):
         return memref_of(emit, given)
     return given.handle
 
@@ -201,15 +201,15 @@ def unwrapped(emit: Emitter, given: Any, indexing: bool = False) -> Any:
 def _index(emit: Emitter, item: Any) -> Any:
     if isinstance(item, int) and not isinstance(item, bool):
         return emit.constant(item, INDEX).handle
-    if isinstance(item, Value) and isinstance(item.type, Number) and item.type.is_integer:
+    if isinstance(item, EdslValue) and isinstance(item.type, Number) and item.type.is_integer:
         return emit.convert(item, INDEX).handle
     return unwrapped(emit, item)
 
 
-def memref_of(emit: Emitter, tile: Value) -> Any:
+def memref_of(emit: Emitter, tile: EdslValue) -> Any:
     """A tile as a memref: its descriptor is put together, and dissolves again when memref is lowered."""
     type_ = tile.type
-    assert isinstance(type_, Tile)
+    assert isinstance(type_, TileType)
     rank = len(type_.dims)
     array = f"array<{rank} x i64>"
     struct = f"!llvm.struct<(ptr<3>, ptr<3>, i64, {array}, {array})>"

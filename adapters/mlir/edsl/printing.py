@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
-from tle_raw.adapters.mlir.edsl.types import F64, I32, I64, INDEX, Number, Pointer, Tile
-from tle_raw.adapters.mlir.edsl.values import Value, describe
+from tle_raw.adapters.mlir.edsl.types import F64, I32, I64, INDEX, Number, PointerType, TileType
+from tle_raw.adapters.mlir.edsl.values import EdslValue, describe
 from tle_raw.errors import Row
 
 _SPECIFIER = re.compile(
@@ -23,7 +23,7 @@ def print_formatted(emit: Emitter, text: str, values: Sequence[object]) -> None:
     found = [m for m in _SPECIFIER.finditer(text) if m[0] != "%%"]
     if len(found) != len(values):
         emit.mismatch("the format and the values differ in number", str(len(found)), str(len(values)), "values")
-    passed: list[Value] = []
+    passed: list[EdslValue] = []
     pieces, position = [], 0
     for match, value in zip(found, values):
         specifier, argument = _argument(emit, match, value)
@@ -40,7 +40,7 @@ def print_values(emit: Emitter, items: Sequence[object], separator: object, end:
     pieces: list[str] = []
     values: list[object] = []
     for item in _spread(items):
-        if isinstance(item, Value):
+        if isinstance(item, EdslValue):
             pieces.append(_specifier(emit, item))
             values.append(item)
         else:
@@ -48,17 +48,17 @@ def print_values(emit: Emitter, items: Sequence[object], separator: object, end:
     print_formatted(emit, separator.replace("%", "%%").join(pieces) + end.replace("%", "%%"), values)
 
 
-def check(emit: Emitter, condition: Value, message: str, function: str, values: Sequence[object] = ()) -> None:
+def check(emit: Emitter, condition: EdslValue, message: str, function: str, values: Sequence[object] = ()) -> None:
     """``assert``: a thread for which the condition does not hold stops the kernel, and prints the values before."""
-    builder, place = emit.builder, emit.place
+    builder, location = emit.builder, emit.location
     region = builder.region()
     with builder.inside(builder.block(region)):
         if values:
             print_formatted(emit, message, values)
         strings = (
             emit.string(message.rstrip("\n")),
-            emit.string(place.file),
-            emit.constant(place.line, I32),
+            emit.string(location.file),
+            emit.constant(location.line, I32),
             emit.string(function),
         )
         emit.call("__assertfail", (*strings, emit.constant(1, I64)), None)
@@ -73,9 +73,9 @@ def _spread(items: Sequence[object]) -> list[object]:
     return found
 
 
-def _specifier(emit: Emitter, value: Value) -> str:
+def _specifier(emit: Emitter, value: EdslValue) -> str:
     type_ = value.type
-    if isinstance(type_, (Pointer, Tile)):
+    if isinstance(type_, (PointerType, TileType)):
         return "%p"
     if not isinstance(type_, Number):
         emit.mismatch("this cannot be printed", "a number or a pointer", value)
@@ -84,7 +84,7 @@ def _specifier(emit: Emitter, value: Value) -> str:
     return "%d" if type_.is_signed or type_.bits < 32 else "%u"
 
 
-def _argument(emit: Emitter, match: re.Match[str], given: object) -> tuple[str, Value]:
+def _argument(emit: Emitter, match: re.Match[str], given: object) -> tuple[str, EdslValue]:
     kind = match["kind"]
     start = f"%{match['flags']}{match['width']}{match['precision'] or ''}"
     if kind == "s":
@@ -92,7 +92,7 @@ def _argument(emit: Emitter, match: re.Match[str], given: object) -> tuple[str, 
             emit.mismatch(f"`{match[0]}` prints constant strings", "a string", given)
         return f"{start}s", emit.string(given)
     if kind == "p":
-        if not isinstance(given, Value) or not isinstance(given.type, (Pointer, Tile)):
+        if not isinstance(given, EdslValue) or not isinstance(given.type, (PointerType, TileType)):
             emit.mismatch(f"`{match[0]}` prints pointers", "a pointer or a tile", given)
         return f"{start}p", _generic(emit, given)
     if kind not in _INTEGERS + _FLOATS:
@@ -110,17 +110,17 @@ def _argument(emit: Emitter, match: re.Match[str], given: object) -> tuple[str, 
     return f"{start}ll{kind}", emit.convert(value, I64) if type_ is INDEX else value
 
 
-def _generic(emit: Emitter, value: Value) -> Value:
-    if isinstance(value.type, Pointer) and value.type.space == 0:
+def _generic(emit: Emitter, value: EdslValue) -> EdslValue:
+    if isinstance(value.type, PointerType) and value.type.space == 0:
         return value
-    return emit.op("llvm.addrspacecast", (value,), Pointer(None, 0))
+    return emit.op("llvm.addrspacecast", (value,), PointerType(None, 0))
 
 
-def _vprintf(emit: Emitter, text: str, values: list[Value]) -> None:
+def _vprintf(emit: Emitter, text: str, values: list[EdslValue]) -> None:
     """The values lie one after the other in a buffer, each aligned by its own size."""
     if len(values) > MOST_VALUES:
         emit.mismatch("printf takes fewer values", f"at most {MOST_VALUES}", str(len(values)), "values")
-    pointer = Pointer(None, 0)
+    pointer = PointerType(None, 0)
     buffer: Any
     if values:
         struct = f"!llvm.struct<({', '.join(v.type.mlir.replace('!llvm.', '') for v in values)})>"

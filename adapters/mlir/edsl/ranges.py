@@ -7,7 +7,7 @@ from typing import Any
 
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.types import Number
-from tle_raw.adapters.mlir.edsl.values import Value
+from tle_raw.adapters.mlir.edsl.values import EdslValue
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def make_range(emit: Emitter, bounds: tuple[Any, ...], unrolled: bool) -> Range:
     for bound in bounds:
         if isinstance(bound, int) and not isinstance(bound, bool):
             continue
-        if not isinstance(bound, Value) or not isinstance(bound.type, Number) or not bound.type.is_integer:
+        if not isinstance(bound, EdslValue) or not isinstance(bound.type, Number) or not bound.type.is_integer:
             emit.mismatch("range takes integers", "an integer", bound)
         if unrolled:
             emit.mismatch("static_range takes constants", "a constant integer", bound)

@@ -12,8 +12,8 @@ from tle_raw.adapters.mlir.edsl.calls import Calls
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.frames import Frame
 from tle_raw.adapters.mlir.edsl.source import Code
-from tle_raw.adapters.mlir.edsl.types import Number, Pointer, Tile, Type, number
-from tle_raw.adapters.mlir.edsl.values import Undefined, Value, is_literal
+from tle_raw.adapters.mlir.edsl.types import Number, PointerType, TileType, Type, number
+from tle_raw.adapters.mlir.edsl.values import EdslValue, Undefined, is_literal
 from tle_raw.errors import Row
 from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
@@ -50,9 +50,9 @@ class Reader(Calls):
         crossing = [(p, _type(p)) for p in bound.crossing]
         region = builder.region()
         entry = emit.entry = builder.block(region, [t.mlir for _, t in crossing])
-        values = {p.name: Value(h, t) for (p, t), h in zip(crossing, builder.arguments(entry))}
+        values = {p.name: EdslValue(h, t) for (p, t), h in zip(crossing, builder.arguments(entry))}
         environment: dict[str, Any] = {
-            name: Undefined(name, emit.place, "it is Out: nothing was passed") if self._is_output(name) else value
+            name: Undefined(name, emit.location, "it is Out: nothing was passed") if self._is_output(name) else value
             for name, value in values.items()
         }
         constants: dict[str, Any] = {name: number(v) if isinstance(v, DType) else v for name, v in bound.names}
@@ -70,7 +70,7 @@ class Reader(Calls):
     def _is_output(self, name: str) -> bool:
         return any(p.name == name and p.kind == ELEMENT and p.effect == "Out" for p in self.bound.parameters)
 
-    def _define(self, symbol: str, types: list[Type], result: Value | None, region: Any) -> None:
+    def _define(self, symbol: str, types: list[Type], result: EdslValue | None, region: Any) -> None:
         inputs = ", ".join(t.mlir.replace("!llvm.", "") for t in types)
         output = result.type.mlir if result else "void"
         attributes = {
@@ -114,7 +114,7 @@ class Reader(Calls):
 
         return check
 
-    def _typed(self, value: Any, wanted: Number, what: str = "result") -> Value:
+    def _typed(self, value: Any, wanted: Number, what: str = "result") -> EdslValue:
         if value is None:
             self.emit.mismatch(
                 "the function returns nothing", str(wanted), "None", what, "return a value on every path"
@@ -122,7 +122,7 @@ class Reader(Calls):
         fits = is_literal(value) and not (isinstance(value, float) and not wanted.is_float)
         if fits and isinstance(value, bool) == wanted.is_bool:
             return self.emit.constant(float(value) if wanted.is_float else value, wanted)
-        if not isinstance(value, Value) or value.type is not wanted:
+        if not isinstance(value, EdslValue) or value.type is not wanted:
             self.emit.mismatch(
                 f"the {'result' if what == 'result' else f'value of `{what}`'} has another type",
                 str(wanted),
@@ -132,14 +132,14 @@ class Reader(Calls):
             )
         return value
 
-    def _result(self) -> Value | None:
+    def _result(self) -> EdslValue | None:
         if not self.frame.returns and self.bound.result is not None and self.frame.alive:
             self.emit.node = self.code.tree
             self.emit.mismatch(
                 "the function returns nothing", str(self.bound.result), "None", "result", "return a value on every path"
             )
         result = self.returned(self.code)
-        assert result is None or isinstance(result, Value)
+        assert result is None or isinstance(result, EdslValue)
         return result
 
 
@@ -148,9 +148,9 @@ def _type(parameter: BoundParameter) -> Type:
     element = number(parameter.dtype)
     writable = parameter.effect != "In"
     if parameter.kind == TILE:
-        return Tile(element, parameter.dims, writable)
+        return TileType(element, parameter.dims, writable)
     if parameter.kind == POINTER:
-        return Pointer(element, 1, writable or bool(getattr(parameter, "spelling", "")))
+        return PointerType(element, 1, writable or bool(getattr(parameter, "spelling", "")))
     return element
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from tle_raw.errors import FragmentSourceError, Place
+from tle_raw.errors import FragmentSourceError, SourceLocation
 
 MISSING = object()
 
@@ -58,11 +58,11 @@ class Code:
             offset = len(line.encode()[:offset].decode(errors="replace"))
         return offset + 1
 
-    def place(self, node: ast.AST | None) -> Place:
+    def source_location(self, node: ast.AST | None) -> SourceLocation:
         if node is None or not hasattr(node, "lineno"):
             node = self.tree
         text = self._tree_line(node.lineno).rstrip()
-        return Place(self.file, node.lineno + self.offset, self.column(node), text)
+        return SourceLocation(self.file, node.lineno + self.offset, self.column(node), text)
 
     def _tree_line(self, number: int) -> str:
         index = number - 1 - self._extra
@@ -173,27 +173,27 @@ def read_code(function: Callable[..., Any]) -> Code:
     ------
     FragmentSourceError : Python does not have its source, or it is no ``def``.
     """
-    place = Place(function.__code__.co_filename, function.__code__.co_firstlineno)
+    location = SourceLocation(function.__code__.co_filename, function.__code__.co_firstlineno)
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError) as error:
         raise FragmentSourceError(
             f"the source of `{function.__name__}` is not at hand: {error}",
             hint="write the function in a file, not in exec() or at the prompt",
-        ).at(source=place) from error
+        ).at(source=location) from error
     text = "".join(lines)
     indented = text[:1].isspace()
     try:
         module = ast.parse(f"if True:\n{text}" if indented else text)
     except SyntaxError as error:
         raise FragmentSourceError(f"the source of `{function.__name__}` cannot be read: {error.msg}").at(
-            source=place
+            source=location
         ) from error
     tree: Any = module.body[0].body[0] if indented else module.body[0]  # type: ignore[attr-defined]
     if not isinstance(tree, ast.FunctionDef):
         kind = "an `async def`" if isinstance(tree, ast.AsyncFunctionDef) else "no `def`"
-        raise FragmentSourceError(f"`{function.__name__}` is {kind}").at(source=place)
-    return Code(function, place.file, first - 1 - indented, tuple(lines), tree)
+        raise FragmentSourceError(f"`{function.__name__}` is {kind}").at(source=location)
+    return Code(function, location.file, first - 1 - indented, tuple(lines), tree)
 
 
 def has_body(function: Callable[..., Any]) -> bool:

@@ -13,7 +13,7 @@ from tle_raw.adapters.mlir.edsl.merging import Edge, Environment, as_type, fille
 from tle_raw.adapters.mlir.edsl.operators import SYMBOLS, binary
 from tle_raw.adapters.mlir.edsl.outer import BindingObject, as_dtype
 from tle_raw.adapters.mlir.edsl.printing import check
-from tle_raw.adapters.mlir.edsl.values import Value
+from tle_raw.adapters.mlir.edsl.values import EdslValue
 
 NAMES = {
     "FunctionDef": "a function inside a function",
@@ -104,7 +104,7 @@ class Statements(Expressions):
     def _augment_element(self, node: ast.AugAssign, target: ast.Subscript, symbol: str) -> None:
         base, indices = self.read(target.value), self.read_indices(target.slice)
         self.emit.node = target
-        if not (isinstance(base, Value) and hasattr(base.type, "writable")):
+        if not (isinstance(base, EdslValue) and hasattr(base.type, "writable")):
             old = memory.load(self.emit, base, indices)
             value = binary(self.emit, symbol, old, self.read(node.value))
             memory.store(self.emit, base, indices, value)
@@ -169,7 +169,7 @@ class Statements(Expressions):
     def _run_if(self, node: ast.If) -> None:
         test = self.read(node.test)
         self.emit.node = node.test
-        if not isinstance(test, Value):
+        if not isinstance(test, EdslValue):
             if isinstance(test, BindingObject):
                 self.emit.mismatch("this is neither true nor false", "a bool or a number", test)
             self.run(node.body if test else node.orelse)
@@ -180,7 +180,7 @@ class Statements(Expressions):
         else:
             self._structured_if(node, condition)
 
-    def _structured_if(self, node: ast.If, condition: Value) -> None:
+    def _structured_if(self, node: ast.If, condition: EdslValue) -> None:
         emit, builder, frame = self.emit, self.emit.builder, self.frame
         before = frame.environment
         regions, blocks, environments = [], [], []
@@ -193,7 +193,7 @@ class Statements(Expressions):
                     self.run(side)
             environments.append(frame.environment)
         emit.node = node
-        frame.environment = merge_environments(environments, emit.place)
+        frame.environment = merge_environments(environments, emit.location)
         found = [phi for entry in frame.environment.values() for phi in phis(entry)]
         if found and not node.orelse:
             blocks.append(builder.block(regions[1]))
@@ -202,14 +202,14 @@ class Statements(Expressions):
                 builder.create("scf.yield", [as_type(emit, phi.entries[index], phi.type).handle for phi in found])
         results = builder.create("scf.if", [condition.handle], [phi.type.mlir for phi in found], None, regions)
         for phi, handle in zip(found, results):
-            phi.value = Value(handle, phi.type)
+            phi.value = EdslValue(handle, phi.type)
         self._fill(frame.environment)
 
     def _fill(self, environment: Environment) -> None:
         for name, entry in environment.items():
             environment[name] = filled(entry)
 
-    def _branch(self, node: ast.If, condition: Value) -> None:
+    def _branch(self, node: ast.If, condition: EdslValue) -> None:
         """An `if` from which a path jumps: each side is a block."""
         builder, frame = self.emit.builder, self.frame
         before, ends = frame.environment, []
@@ -226,7 +226,7 @@ class Statements(Expressions):
 
     def edge(self, value: Any = None) -> Edge:
         """The path that ends here."""
-        return Edge(self.emit.builder.current, dict(self.frame.environment), self.emit.place, value)
+        return Edge(self.emit.builder.current, dict(self.frame.environment), self.emit.location, value)
 
     def join(self, edges: Sequence[Edge]) -> None:
         """Go on where these paths meet."""
@@ -234,7 +234,7 @@ class Statements(Expressions):
         frame.alive = bool(edges)
         if not edges:
             return
-        frame.environment = merge_environments([e.environment for e in edges], self.emit.place)
+        frame.environment = merge_environments([e.environment for e in edges], self.emit.location)
         self.meet(edges, [phi for entry in frame.environment.values() for phi in phis(entry)])
         self._fill(frame.environment)
         assert builder.current is not None
@@ -251,10 +251,10 @@ class Statements(Expressions):
                 values = [as_type(emit, phi.entries[index], phi.type).handle for phi in found]
                 builder.create("cf.br", values, (), None, (), (block,))
         for phi, handle in zip(found, builder.arguments(block)):
-            phi.value = Value(handle, phi.type)
+            phi.value = EdslValue(handle, phi.type)
         builder.move_to(block)
 
-    def cond_br(self, condition: Value, one: Any, other: Any) -> None:
+    def cond_br(self, condition: EdslValue, one: Any, other: Any) -> None:
         self.emit.builder.create(
             "cf.cond_br",
             [condition.handle],
@@ -267,9 +267,9 @@ class Statements(Expressions):
     def _run_return(self, node: ast.Return) -> None:
         value = self.read(node.value) if node.value is not None else None
         self.emit.node = node
-        self.leave(value)
+        self.return_value(value)
 
-    def leave(self, value: Any) -> None:
+    def return_value(self, value: Any) -> None:
         """End a path of the function with what it returns."""
         self.frame.returns.append(self.edge(self.frame.returned(value)))
         self.frame.alive = False
@@ -288,7 +288,7 @@ class Statements(Expressions):
         self.emit.node = node
         if not isinstance(message, str):
             self.emit.mismatch("the message of an assert is a constant string", "a string", message)
-        if not isinstance(test, Value):
+        if not isinstance(test, EdslValue):
             if not test:
                 self.emit.fail(f"the assertion can never hold: {message}")
             return
@@ -312,5 +312,5 @@ class Statements(Expressions):
         if not isinstance(manager, BindingObject):
             self.emit.mismatch("`with` takes a context manager of the MLIR bindings", "one of them", manager)
         entered = manager.enter(self.emit)
-        managers.callback(manager.leave, self.emit)
+        managers.callback(manager.exit, self.emit)
         return entered

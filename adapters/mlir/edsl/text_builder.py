@@ -21,11 +21,11 @@ class Block:
 
     def __init__(self, types: Sequence[str]) -> None:
         self.arguments = [Ssa(type_) for type_ in types]
-        self.operations: list[Operation] = []
+        self.operations: list[BuiltOperation] = []
         self.name = ""
 
 
-class Operation:
+class BuiltOperation:
     __slots__ = ("attributes", "location", "name", "operands", "regions", "results", "successors")
 
     def __init__(
@@ -102,7 +102,9 @@ class TextBuilder:
         successors: Sequence[Block] = (),
     ) -> list[Ssa]:
         made = [Ssa(type_) for type_ in results]
-        self.current.operations.append(Operation(name, operands, made, attributes, regions, successors, self._location))
+        self.current.operations.append(
+            BuiltOperation(name, operands, made, attributes, regions, successors, self._location)
+        )
         return made
 
     def text(self) -> str:
@@ -126,7 +128,7 @@ class _Printer:
         for (file, line, column), name in self.locations.items():
             yield f"{name} = loc({quoted(file)}:{line}:{column})"
 
-    def operation(self, operation: Operation, indent: str) -> None:
+    def operation(self, operation: BuiltOperation, indent: str) -> None:
         for result in operation.results:
             result.name = f"%{self.values}"
             self.values += 1

@@ -99,7 +99,7 @@ def number(dtype: DType | str) -> Number:
 
 
 @dataclass(frozen=True)
-class Pointer(Type):
+class PointerType(Type):
     """An address; ``element`` is None where only a dialect's builder knows what it points to."""
 
     element: Number | None
@@ -115,7 +115,7 @@ class Pointer(Type):
 
 
 @dataclass(frozen=True)
-class Tile(Type):
+class TileType(Type):
     """Shared memory of a static shape, row-major and contiguous; its value is the address of its first element."""
 
     element: Number
@@ -173,9 +173,9 @@ def read_type(spelling: str) -> Type:
     if spelling in NUMBERS and spelling[0] != "u" and spelling[:2] != "f8":
         return NUMBERS[spelling]
     if spelling == "!llvm.ptr":
-        return Pointer(None, 0)
+        return PointerType(None, 0)
     if spelling.startswith("!llvm.ptr<") and spelling[10:-1].isdigit():
-        return Pointer(None, int(spelling[10:-1]))
+        return PointerType(None, int(spelling[10:-1]))
     if spelling.startswith("vector<"):
         length, _, element = spelling[7:-1].partition("x")
         if length.isdigit() and isinstance(read_type(element), Number):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.adapters.mlir.edsl.types import Number, Pointer, Tile, Type
-from tle_raw.errors import Place
+from tle_raw.adapters.mlir.edsl.types import Number, PointerType, TileType, Type
+from tle_raw.errors import SourceLocation
 from tle_raw.fragments.dtypes import DType
 
 
-class Value:
+class EdslValue:
     """A value that is known when the kernel runs: the builder's handle and a type.
 
     ``positive``: it is known to be more than 0, as the size of a block is; a loop needs no test of its step then.
@@ -32,7 +32,7 @@ class Undefined:
     """A name that has a value on some paths only."""
 
     name: str
-    place: Place
+    location: SourceLocation
     why: str
 
 
@@ -41,7 +41,7 @@ class Conflict:
     """A name whose values on two paths do not fit together."""
 
     name: str
-    place: Place
+    location: SourceLocation
     one: str
     other: str
 
@@ -54,7 +54,7 @@ class StaticList(tuple[Any, ...]):
 
 def is_positive(value: object) -> bool:
     """Whether a number is known to be more than 0."""
-    return value.positive if isinstance(value, Value) else isinstance(value, int) and value > 0
+    return value.positive if isinstance(value, EdslValue) else isinstance(value, int) and value > 0
 
 
 def is_literal(value: object) -> bool:
@@ -64,7 +64,7 @@ def is_literal(value: object) -> bool:
 
 def describe(value: object) -> str:
     """What a value is, for a table of an error."""
-    if isinstance(value, Value):
+    if isinstance(value, EdslValue):
         return str(value.type)
     if isinstance(value, (DType, Number)):
         return f"the dtype {value}"
@@ -78,5 +78,5 @@ def describe(value: object) -> str:
     return f"`{name}`" if name else f"a {type(value).__name__}"
 
 
-def element_of(value: Value) -> Number | None:
-    return value.type.element if isinstance(value.type, (Tile, Pointer)) else None
+def element_of(value: EdslValue) -> Number | None:
+    return value.type.element if isinstance(value.type, (TileType, PointerType)) else None

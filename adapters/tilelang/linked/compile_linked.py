@@ -25,7 +25,7 @@ from tle_raw.adapters.tilelang.linked.register_budgets import needed_by_products
 from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.tir_types import PrimFunc
-from tle_raw.errors import DialectError, Place, Row, TLEError, ToolchainError, UnsupportedFeatureError
+from tle_raw.errors import DialectError, Row, SourceLocation, TLEError, ToolchainError, UnsupportedFeatureError
 from tle_raw.fragments.adapter import CompilerOutput, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import OUT
@@ -53,7 +53,7 @@ class Linkable:
         program id, and a parameter of the signature.
     pass_configs : TileLang's pass configuration. ``tiles`` : the buffers that are tiles of the caller, by name.
     tma : the caller passes TMA descriptors, and has the warps that TileLang wants: nothing is lowered away.
-    alone : the region is all that its kernel does. The launch then has as many threads as the kernel; otherwise the
+    exclusive : the region is all that its kernel does. The launch then has as many threads as the kernel; otherwise the
         next power of two.
     """
 
@@ -62,7 +62,7 @@ class Linkable:
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
     tiles: Mapping[str, NamedTile] = field(default_factory=dict)
     tma: bool = False
-    alone: bool = False
+    exclusive: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ def compiler_identity() -> str:
 def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
     """The C++ text for one call and one architecture."""
     lowered, route = _lower(linkable, arch)
-    launched = lowered.threads if linkable.alone else launched_threads(lowered.threads)
-    function = device_function(lowered.text, lowered.kernel, lowered.threads, launched, last=linkable.alone)
+    launched = lowered.threads if linkable.exclusive else launched_threads(lowered.threads)
+    function = device_function(lowered.text, lowered.kernel, lowered.threads, launched, last=linkable.exclusive)
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
     needed = needed_by_products(lowered.text) if function.budgets else 0
     if function.budgets and needed > function.budgets.launch:
@@ -99,7 +99,9 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
             table=[Row("registers of a thread", f"at least {needed}", str(function.budgets.launch))],
             hint="leave tma= out, or launch it by as_kernel()",
         )
-    unit = write_unit(source.name, lowered, function, bound, linkable.places, [arch], tiles, launched, linkable.alone)
+    unit = write_unit(
+        source.name, lowered, function, bound, linkable.places, [arch], tiles, launched, linkable.exclusive
+    )
     return LinkedUnit(unit, lowered, route)
 
 
@@ -148,19 +150,19 @@ def compile_linked(
     try:
         return _compile(source, linkable or source.data, bound, wanted.arch)
     except TLEError as error:
-        raise error.at(fragment=source.name, source=source.place) from None
+        raise error.at(fragment=source.name, source=source.location) from None
 
 
 def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> CompilerOutput:
     toolchain, headers = find_toolchain(), _headers()
     linked = linked_unit(source, linkable, bound, arch)
     headers += curand_folders(linked.unit.text, toolchain.toolkit.root)
-    options = _options(toolchain, headers, source.place, linkable, linked.lowered.block, arch)
+    options = _options(toolchain, headers, source.location, linkable, linked.lowered.block, arch)
     run = compile_unit(
         toolchain,
         options,
         arch,
-        Path(source.place.file).parent,
+        Path(source.location.file).parent,
         linked.unit.text,
         knobs.compile_timeout,
         line_info=bool(knobs.line_info),
@@ -179,7 +181,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: st
         dynamic_shared=linked.unit.shared,
         block=linked.lowered.block if linked.unit.threads == linked.lowered.threads else (linked.unit.threads,),
         register_limit=linked.unit.registers,
-        alone=linkable.alone,
+        exclusive=linkable.exclusive,
         route=linked.route,
     )
 
@@ -191,7 +193,12 @@ def _directives(unit: str) -> str:
 
 
 def _options(
-    toolchain: Toolchain, headers: tuple[Path, ...], place: Place, linkable: Linkable, block: Sequence[int], arch: str
+    toolchain: Toolchain,
+    headers: tuple[Path, ...],
+    location: SourceLocation,
+    linkable: Linkable,
+    block: Sequence[int],
+    arch: str,
 ) -> Options:
     settings = {str(getattr(key, "value", key)): value for key, value in linkable.pass_configs.items()}
     flags: list[str] = ["-std=c++20", "-w", *_UNROLL, *NO_VECTORS]
@@ -203,7 +210,7 @@ def _options(
     flags += [f"-D__CUDA_ARCH_LIST__={''.join(filter(str.isdecimal, arch))}0"]
     flags += _FAST_MATH if settings.get("tl.enable_fast_math") else ()
     flags += _users(settings.get("tl.device_compile_flags") or ())
-    return read_options({"source": "", "flags": flags, "block": tuple(block)}, Path(place.file).parent)
+    return read_options({"source": "", "flags": flags, "block": tuple(block)}, Path(location.file).parent)
 
 
 def _users(flags: Any) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tle_raw.adapters.cpp.declarations import Function, functions
+from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.tokens import Token, tokenize
 from tle_raw.adapters.tilelang.linked.loops import loop_pragmas
 from tle_raw.adapters.tilelang.linked.register_budgets import GIVE, TAKE, Budgets, fit_budgets
@@ -119,7 +119,7 @@ def device_function(text: str, kernel: str, threads: int = 0, block: int = 0, la
     )
 
 
-def _definition(text: str, kernel: str) -> Function:
+def _definition(text: str, kernel: str) -> CppFunction:
     kernels = [f for f in functions(text) if f.is_kernel and f.is_definition]
     found = [f for f in kernels if f.name == kernel]
     if len(kernels) != 1 or not found:
@@ -149,7 +149,7 @@ def _forward_declarations(tokens: Sequence[Token], kernel: str) -> Iterator[list
             yield [tokens[first], tokens[last]]
 
 
-def _parts(tokens: Sequence[Token], definition: Function) -> tuple[int, int, int]:
+def _parts(tokens: Sequence[Token], definition: CppFunction) -> tuple[int, int, int]:
     """Indices of the header's first token, of the body's brace and of its end."""
     place = (definition.line, definition.column)
     for first, opening, last in _statements(tokens):

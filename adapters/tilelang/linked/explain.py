@@ -6,11 +6,11 @@ import linecache
 from collections.abc import Sequence
 from pathlib import Path
 
-from tle_raw.adapters.cpp.diagnostics import Diagnostic, Location, crashed, first_location, parse_diagnostics, tidy
+from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, crashed, first_location, parse_diagnostics, tidy
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to
 from tle_raw.adapters.tilelang.linked.curand import INSTALL as CURAND
-from tle_raw.errors import CompilationFailed, Context, Place, TLEError, ToolchainError
+from tle_raw.errors import CompilationFailed, Context, SourceLocation, TLEError, ToolchainError
 from tle_raw.linker.processes.run_compiler import Run
 
 _LOG_LINES = 40
@@ -42,18 +42,18 @@ def explain(run: Run, toolchain: Toolchain, headers: Sequence[Path], arch: str, 
     return CompilationFailed(
         f"clang refused what TileLang wrote: {tidy(first.text)}",
         log="\n".join(tidy(line) for d in errors for line in d.lines())[:4000],
-        context=Context(source=_place(first, own)),
+        context=Context(source=_location(first, own)),
     )
 
 
-def _place(error: Diagnostic, own: Sequence[Path]) -> Place | None:
+def _location(error: Diagnostic, own: Sequence[Path]) -> SourceLocation | None:
     """The line of the TileLang kernel, which the text's #line directives name."""
 
-    def is_users(location: Location) -> bool:
+    def is_users(location: ClangLocation) -> bool:
         return location.file != LABEL and location.file.endswith(".py") and not belongs_to(own, Path(location.file))
 
     found = first_location(error, is_users)
     if found is None:
         return None
     text = linecache.getline(found.file, found.line).rstrip("\n")
-    return Place(found.file, found.line, 0, text)
+    return SourceLocation(found.file, found.line, 0, text)

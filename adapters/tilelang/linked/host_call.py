@@ -23,7 +23,7 @@ class HostValueError(UnsupportedFeatureError):
 
 
 @dataclass(frozen=True)
-class Argument:
+class HostArgument:
     """What a parameter of the kernel gets. ``name`` is the PrimFunc's own name of the buffer, scalar or dim."""
 
     kind: str
@@ -38,7 +38,7 @@ class HostCall:
     ``descriptors`` are the TMA descriptors among the arguments, in the order of TileLang's own list.
     """
 
-    arguments: tuple[Argument, ...]
+    arguments: tuple[HostArgument, ...]
     extents: dict[str, str]
     descriptors: tuple[Descriptor, ...] = ()
 
@@ -139,26 +139,26 @@ class _Reader:
         """The PrimFunc's own name of what a variable of the host's holds."""
         return self.argument(variable, str(variable.dtype)).name
 
-    def argument(self, value: Any, dtype: str) -> Argument:
+    def argument(self, value: Any, dtype: str) -> HostArgument:
         """One argument of the kernel's call."""
         origin = self.origins.get(value)
         if origin is None:
             if any(d.name == str(value) for d in self.descriptors):
-                return Argument(DESCRIPTOR, str(value), dtype)
+                return HostArgument(DESCRIPTOR, str(value), dtype)
             raise HostValueError(
                 f"TileLang's host code makes `{value}` for the kernel, which a region cannot: it is no parameter"
             )
         parameter = self.prim_func.params[origin.parameter]
         buffer: Any = self.prim_func.buffer_map.get(parameter)
         if origin.part == _SHAPE:
-            return Argument(DIM, _name(buffer.shape[origin.index]), dtype)
+            return HostArgument(DIM, _name(buffer.shape[origin.index]), dtype)
         if origin.part == _STRIDES:
-            return Argument(STRIDE, _name(buffer.strides[origin.index]), dtype)
+            return HostArgument(STRIDE, _name(buffer.strides[origin.index]), dtype)
         if buffer is not None:
-            return Argument(DATA, str(buffer.name), str(buffer.dtype))
+            return HostArgument(DATA, str(buffer.name), str(buffer.dtype))
         if dtype == "handle":
-            return Argument(DATA, str(parameter.name), dtype)
-        return Argument(SCALAR, str(parameter.name), dtype)
+            return HostArgument(DATA, str(parameter.name), dtype)
+        return HostArgument(SCALAR, str(parameter.name), dtype)
 
 
 def _name(expression: Expression) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 from tle_raw.adapters.tilelang.installed import load_tilelang
 from tle_raw.adapters.tilelang.linked.constant_waits import constant_waits
 from tle_raw.adapters.tilelang.linked.descriptors import Descriptor
-from tle_raw.adapters.tilelang.linked.host_call import Argument, read_host_call
+from tle_raw.adapters.tilelang.linked.host_call import HostArgument, read_host_call
 from tle_raw.adapters.tilelang.linked.tile_memory import taken_addresses
 from tle_raw.adapters.tilelang.tir_types import PrimFunc
-from tle_raw.errors import CompilationFailed, Context, Place, TLEError, UnsupportedFeatureError
+from tle_raw.errors import CompilationFailed, Context, SourceLocation, TLEError, UnsupportedFeatureError
 from tle_raw.thread_lock import ThreadLock
 
 # The lines let errors name the user's own.
@@ -53,7 +53,7 @@ class Lowered:
 
     text: str
     kernel: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[HostArgument, ...]
     parameters: int
     grid: tuple[str, str, str]
     block: tuple[int, int, int]
@@ -121,16 +121,16 @@ def _check_one(device: Any) -> None:
 def refused(error: Exception) -> CompilationFailed:
     """TileLang's own words, and the line of the kernel's file that it names."""
     message = str(error).strip()
-    place = None
+    location = None
     for match in _MARKER.finditer(message):
-        place = Place(match["file"], int(match["line"]), int(match["column"] or 0))
+        location = SourceLocation(match["file"], int(match["line"]), int(match["column"] or 0))
     words = [line for line in message.splitlines() if line.strip()]
-    told = next((line.strip() for line in reversed(words) if "Error" in line and "-->" not in line), "")
-    shown = told or (words[0].strip() if words else type(error).__name__)
+    reason = next((line.strip() for line in reversed(words) if "Error" in line and "-->" not in line), "")
+    shown = reason or (words[0].strip() if words else type(error).__name__)
     return CompilationFailed(
         f"TileLang refused the PrimFunc: {shown[:300]}",
         log="\n".join(words[-_LOG_LINES:]),
-        context=Context(source=place),
+        context=Context(source=location),
     )
 
 

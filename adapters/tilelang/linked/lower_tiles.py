@@ -35,5 +35,5 @@ def lower_with_tiles(
         raise UnsupportedFeatureError(
             f"`{name}` of tiles= is a tile in shared memory, and the kernel takes its address as one of global memory",
             hint=f"copy `{name}` by T.copy or by its elements, or leave it out of tiles=, so that it stays a pointer",
-        ).at(source=tiles[name].place)
+        ).at(source=tiles[name].location)
     return found

@@ -22,7 +22,7 @@ _ADDRESSES = ("tirx.address_of", "tl.access_ptr", "tirx.tvm_access_ptr", "tl.__l
 
 
 def with_tile_memory(prim_func: PrimFunc, tiles: Mapping[str, NamedTile]) -> Any:
-    """A PrimFunc whose named buffers are the caller's tiles; sizes that only they told become scalar parameters."""
+    """A PrimFunc whose named buffers are the caller's tiles; sizes that only they give become scalar parameters."""
     from tvm import tirx
 
     buffers = {

@@ -11,7 +11,7 @@ from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
 from tle_raw.adapters.tilelang.linked.descriptors import BYTES, DESCRIPTORS
 from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction
-from tle_raw.adapters.tilelang.linked.host_call import DATA, DESCRIPTOR, DIM, SCALAR, STRIDE, Argument
+from tle_raw.adapters.tilelang.linked.host_call import DATA, DESCRIPTOR, DIM, SCALAR, STRIDE, HostArgument
 from tle_raw.adapters.tilelang.linked.lower import Lowered
 from tle_raw.adapters.tilelang.linked.register_budgets import FEWEST
 from tle_raw.errors import Row, SignatureError, SignatureMismatchError, UnsupportedFeatureError
@@ -50,7 +50,7 @@ def write_unit(
     content: Iterable[str] = (),
     tiles: Mapping[str, bool] | None = None,
     threads: int = 0,
-    alone: bool = False,
+    exclusive: bool = False,
 ) -> Unit:
     """The unit for one call.
 
@@ -59,7 +59,7 @@ def write_unit(
     places : where each block index comes from, by its tag: the axis of a program id, or a parameter of the region.
     tiles : the buffers that are tiles, and which of them start as zeros, because the kernel may not write all of it.
     threads : how many the launch has, where it is not the next power of two; the kernel's are the first of them.
-    alone : nothing stands before the region, and nothing follows it.
+    exclusive : nothing stands before the region, and nothing follows it.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def write_unit(
         *_barrier_lines(lowered, threads),
         function.text,
         f'\n#line 1 "{LABEL}"',
-        *_entry(entry, lowered, function, bound, places, shared, tiles or {}, threads, alone),
+        *_entry(entry, lowered, function, bound, places, shared, tiles or {}, threads, exclusive),
     ]
     registers = function.budgets.launch if function.budgets else 0
     return Unit("\n".join(lines) + "\n", entry, shared, registers, threads)
@@ -98,7 +98,7 @@ def _entry(
     shared: int,
     tiles: Mapping[str, bool],
     threads: int,
-    alone: bool,
+    exclusive: bool,
 ) -> Iterator[str]:
     parameters = [f"{_crossing(p, tiles)} p{i}" for i, p in enumerate(bound.crossing)] or ["int"]
     parameters += ["unsigned shared"] if shared else []
@@ -113,17 +113,17 @@ def _entry(
     memory = "(unsigned char*)(__attribute__((address_space(3))) unsigned char*)shared" if shared else "nullptr"
     passed = [f"k{i}" for i in range(lowered.parameters)]
     call = f"[[clang::always_inline]] {function.name}({', '.join([*passed, 'block', 'grid', memory, 'registers'])});"
-    yield from _run(call, lowered, function, threads, alone)
+    yield from _run(call, lowered, function, threads, exclusive)
     yield "  return 0;"
     yield "}"
 
 
-def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, alone: bool) -> Iterator[str]:
+def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, exclusive: bool) -> Iterator[str]:
     """The call, by those threads that TileLang has, in the launch's own terms."""
     copies = any(a.kind == DESCRIPTOR for a in lowered.arguments) or function.stores_by_tma
     budgets = function.budgets
     yield f"  unsigned registers = {budgets.launch if budgets else 0};"
-    if copies and not alone:  # it waits for all of the GPU's memory, which takes microseconds
+    if copies and not exclusive:  # it waits for all of the GPU's memory, which takes microseconds
         yield "  tle::tilelang::order_with_bulk_copies();"
     if lowered.threads == threads:
         yield f"  {call}"
@@ -131,7 +131,7 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, al
         yield f"  if (threadIdx.x < {lowered.threads}u) {{ {call} }}"
         if budgets:
             yield f"  else tle::tilelang::give_registers<{FEWEST}>(registers);"
-    if alone:
+    if exclusive:
         return
     if function.stores_by_tma:
         yield "  tle::tilelang::finish_bulk_stores();"
@@ -163,7 +163,7 @@ def _crossing(parameter: BoundParameter, tiles: Mapping[str, bool]) -> str:
     )
 
 
-def _local(argument: Argument, bound: BoundSignature) -> str:
+def _local(argument: HostArgument, bound: BoundSignature) -> str:
     """The type of what is passed on: it converts to the type that TileLang wrote."""
     if argument.kind == DATA:
         return "tle::tilelang::memory"
@@ -175,7 +175,7 @@ def _local(argument: Argument, bound: BoundSignature) -> str:
     return f"tle::tilelang::scalar<{crossing_type(dtype)}>"
 
 
-def _value(argument: Argument, bound: BoundSignature, lowered: Lowered) -> str:
+def _value(argument: HostArgument, bound: BoundSignature, lowered: Lowered) -> str:
     if argument.kind == DESCRIPTOR:
         number = next(i for i, d in enumerate(lowered.descriptors) if d.name == argument.name)
         return f"*(const CUtensorMap*)((const char*)p{_descriptors(bound)} + {number * BYTES})"
@@ -199,7 +199,7 @@ def _descriptors(bound: BoundSignature) -> int:
     )
 
 
-def _port(argument: Argument, bound: BoundSignature) -> BoundParameter | int:
+def _port(argument: HostArgument, bound: BoundSignature) -> BoundParameter | int:
     """The parameter of the region that an argument stands for, or the value of a name that the signature binds."""
     found = next((p for p in bound.crossing if p.name == argument.name), None)
     if found is not None:
@@ -217,7 +217,7 @@ def _port(argument: Argument, bound: BoundSignature) -> BoundParameter | int:
     )
 
 
-def _check(argument: Argument, found: BoundParameter, bound: BoundSignature) -> None:
+def _check(argument: HostArgument, found: BoundParameter, bound: BoundSignature) -> None:
     """The kinds are the same, and the dtypes as far as both sides have a name for them."""
     kind = SCALAR_PORT if argument.kind != DATA else TILE if found.kind == TILE else POINTER
     wanted, got = _of_name(argument.dtype), found.dtype

@@ -10,7 +10,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang import objects
 from tle_raw.adapters.tilelang.port.load_script import Script
-from tle_raw.errors import DialectError, Place
+from tle_raw.errors import DialectError, SourceLocation
 from tle_raw.porting import PortRequest, Skipped
 
 PRIM_FUNC, JIT, KERNEL, BUILDER = "PrimFunc", "jit", "kernel", "builder"
@@ -27,8 +27,8 @@ class Candidate:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def place(self) -> Place | None:
-        return objects.object_place(inspect.unwrap(self.value) if callable(self.value) else self.value)
+    def place(self) -> SourceLocation | None:
+        return objects.object_location(inspect.unwrap(self.value) if callable(self.value) else self.value)
 
 
 def find_candidates(script: Script, request: PortRequest) -> Iterator[Candidate | Skipped]:
@@ -149,5 +149,5 @@ def _check_arguments(held: Mapping[str, Any], functions: Mapping[str, ast.Functi
         function, colon, parameter = argument.rpartition(":")
         taking = [name for name, parameters in builders.items() if parameter in parameters]
         if not taking or (colon and function not in taking):
-            told = "; ".join(f"{name}({', '.join(parameters)})" for name, parameters in builders.items())
-            raise DialectError(f"no function takes --arguments {argument}", hint=f"there is {told or 'none'}")
+            builders_text = "; ".join(f"{name}({', '.join(parameters)})" for name, parameters in builders.items())
+            raise DialectError(f"no function takes --arguments {argument}", hint=f"there is {builders_text or 'none'}")

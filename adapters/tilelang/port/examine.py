@@ -66,12 +66,14 @@ def examine(candidate: Candidate, source: Any, target: Target) -> Examined:
         fragment = tle_raw.fragment(source, **options)
         whole = fragment.as_kernel()
     except TLEError as error:
-        return Examined(candidate, Ported(candidate.name, candidate.name, candidate.place, (), (), (told(error),)))
+        return Examined(
+            candidate, Ported(candidate.name, candidate.name, candidate.place, (), (), (obstacle_of(error),))
+        )
     gpu, obstacles, works = _on_gpu(source, options, whole, target)
     cpu = _on_cpu(source, options) if gpu.route == TRACED else Way("cpu", "", ("only traced regions run there",))
     assert fragment.signature is not None  # a PrimFunc states its own
     facts = tuple(_facts(whole.program, fragment.signature, whole.num_warps))
-    ported = Ported(candidate.name, whole.program.name, fragment.place, facts, (gpu, cpu), tuple(obstacles))
+    ported = Ported(candidate.name, whole.program.name, fragment.location, facts, (gpu, cpu), tuple(obstacles))
     return Examined(candidate, ported, fragment, whole.program, whole.num_warps, works)
 
 
@@ -82,7 +84,7 @@ def _on_gpu(source: Any, options: dict[str, Any], whole: Any, target: Target) ->
         return Way(str(target), TRACED, tuple(_cost(compiled, target))), [], ""
     except Exception as error:
         cause = _cause(error)
-    obstacles = [told(each) for each in (cause, *getattr(cause, "others", ()))]
+    obstacles = [obstacle_of(each) for each in (cause, *getattr(cause, "others", ()))]
     works = "" if isinstance(cause, UntraceableError) else LINKED
     try:
         compiled = tle_raw.fragment(source, **options, route=LINKED, tma=False).as_kernel().compile(target)
@@ -90,7 +92,7 @@ def _on_gpu(source: Any, options: dict[str, Any], whole: Any, target: Target) ->
     except Exception as error:
         cause = _cause(error)
         if not isinstance(cause, ToolchainError):
-            return Way(str(target), ""), [*obstacles, told(cause, "linked: ")], ""
+            return Way(str(target), ""), [*obstacles, obstacle_of(cause, "linked: ")], ""
         facts = [f"not compiled here: {cause.message}{f' ({cause.hint})' * bool(cause.hint)}"]
     return Way(str(target), LINKED, (*facts, *_lost(whole, target))), obstacles, works
 
@@ -123,7 +125,7 @@ def _cause(error: BaseException) -> TLEError:
     return TLEError(f"Triton refuses it: {type(error).__name__}: {words[0] if words else ''}")
 
 
-def told(error: TLEError, start: str = "") -> Obstacle:
+def obstacle_of(error: TLEError, start: str = "") -> Obstacle:
     """An error as an obstacle at its own line of the script."""
     rows = [f"{row.what}: {row.expected} is expected, not {row.got}" for row in error.table if row.differs]
     message = "; ".join([start + error.message.removeprefix(REFUSAL), *rows])

@@ -17,14 +17,14 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from tle_raw.adapters.tilelang.port.capture import Launched, captured
-from tle_raw.errors import FragmentSourceError, Place
+from tle_raw.errors import FragmentSourceError, SourceLocation
 
 
 @dataclass(frozen=True)
 class LeftOut:
     """A statement of the script that was not finished, and why."""
 
-    place: Place
+    place: SourceLocation
     reason: str
 
 
@@ -116,11 +116,11 @@ def _statements(tree: ast.Module, path: Path) -> Iterator[Any]:
         yield code
 
 
-def _line(path: Path, trace: TracebackType | None) -> Place:
+def _line(path: Path, trace: TracebackType | None) -> SourceLocation:
     """The innermost line of the script itself."""
     lines = [number for frame, number in traceback.walk_tb(trace) if frame.f_code.co_filename == str(path)]
     number = lines[-1] if lines else 1
-    return Place(str(path), number, 0, linecache.getline(str(path), number).rstrip())
+    return SourceLocation(str(path), number, 0, linecache.getline(str(path), number).rstrip())
 
 
 def _failed(path: Path, error: Exception) -> FragmentSourceError:
@@ -135,5 +135,5 @@ def _refused(path: Path, error: Exception) -> FragmentSourceError:
     failed = FragmentSourceError(f"{path} is no Python file: {getattr(error, 'msg', error)}")
     line = getattr(error, "lineno", None)
     if line:
-        failed.at(source=Place(str(path), line, error.offset or 0, (error.text or "").rstrip()))  # type: ignore[attr-defined]
+        failed.at(source=SourceLocation(str(path), line, error.offset or 0, (error.text or "").rstrip()))  # type: ignore[attr-defined]
     return failed

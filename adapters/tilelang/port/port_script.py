@@ -9,7 +9,7 @@ from typing import Any
 from tle_raw.adapters.tilelang import objects
 from tle_raw.adapters.tilelang.installed import load_tilelang
 from tle_raw.adapters.tilelang.port.candidates import Candidate, find_candidates
-from tle_raw.adapters.tilelang.port.examine import Examined, built, examine, told
+from tle_raw.adapters.tilelang.port.examine import Examined, built, examine, obstacle_of
 from tle_raw.adapters.tilelang.port.load_script import Script, run_script
 from tle_raw.adapters.tilelang.port.write_triton import check_arguments, write_triton
 from tle_raw.adapters.tilelang.tir_types import PrimFunc
@@ -69,7 +69,9 @@ def _examined(candidate: Candidate, target: Any, seen: list[Any]) -> Examined | 
         examined = examine(candidate, source, target)
         check_arguments(examined)
     except TLEError as error:
-        return Examined(candidate, Ported(candidate.name, candidate.name, candidate.place, (), (), (told(error),)))
+        return Examined(
+            candidate, Ported(candidate.name, candidate.name, candidate.place, (), (), (obstacle_of(error),))
+        )
     return examined
 
 
@@ -86,7 +88,7 @@ def _nameless(script: Script, seen: list[Any]) -> Iterator[Skipped]:
             seen.append(kernel.prim_func)
             hint = "keep it under a name of the module, or give its function's --arguments"
             yield Skipped(
-                objects.object_name(kernel), "it is compiled under no name", objects.object_place(kernel), hint
+                objects.object_name(kernel), "it is compiled under no name", objects.object_location(kernel), hint
             )
 
 

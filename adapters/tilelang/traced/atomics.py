@@ -56,7 +56,7 @@ def _target(tracer: Tracer, call: Call) -> Any:
     return target
 
 
-def _alone(tracer: Tracer) -> None:
+def _one_thread_only(tracer: Tracer) -> None:
     """What was there before is another value for each thread."""
     if not tracer.lanes.extents and tracer.active != 1:
         raise tracer.fail(
@@ -107,19 +107,19 @@ def minimum(tracer: Tracer, call: Call) -> core.tensor:
 
 @function("tl.atomic_add_ret_elem_op")
 def _add_and_return(tracer: Tracer, call: Call) -> core.tensor:
-    _alone(tracer)
+    _one_thread_only(tracer)
     return add(tracer, call)
 
 
 @function("tl.atomic_max_ret_elem_op")
 def _max_and_return(tracer: Tracer, call: Call) -> core.tensor:
-    _alone(tracer)
+    _one_thread_only(tracer)
     return maximum(tracer, call)
 
 
 @function("tl.atomic_min_ret_elem_op")
 def _min_and_return(tracer: Tracer, call: Call) -> core.tensor:
-    _alone(tracer)
+    _one_thread_only(tracer)
     return minimum(tracer, call)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.tilelang.regions import Region
+from tle_raw.adapters.tilelang.regions import BufferRegion
 from tle_raw.adapters.tilelang.traced import access
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded
 
 
-def sizes(tracer: Tracer, box: Region) -> list[int]:
+def sizes(tracer: Tracer, box: BufferRegion) -> list[int]:
     return [tracer.size(e, f"the piece of `{box.buffer.name}`") for e in box.extents]
 
 
@@ -30,13 +30,13 @@ def walking(tracer: Tracer, extents: Sequence[int]) -> Iterator[list[Any]]:
         yield variables
 
 
-def indices(box: Region, variables: Sequence[Any], dims: Sequence[int]) -> list[Any]:
+def indices(box: BufferRegion, variables: Sequence[Any], dims: Sequence[int]) -> list[Any]:
     """The box's indices when ``variables`` walk its ``dims``."""
     steps = dict(zip(dims, variables))
     return [origin + steps[d] if d in steps else origin for d, origin in enumerate(box.origin)]
 
 
-def read(tracer: Tracer, box: Region) -> core.tensor:
+def read(tracer: Tracer, box: BufferRegion) -> core.tensor:
     """The whole box, with all of its dims, those of size 1 too."""
     extents = sizes(tracer, box)
     with walking(tracer, extents) as variables:
@@ -46,7 +46,7 @@ def read(tracer: Tracer, box: Region) -> core.tensor:
         return tracer.spread(value, [padded(e) for e in extents])
 
 
-def write(tracer: Tracer, box: Region, value: core.tensor) -> None:
+def write(tracer: Tracer, box: BufferRegion, value: core.tensor) -> None:
     """Put a block tensor of the box's shape into it."""
     extents = sizes(tracer, box)
     with walking(tracer, extents) as variables:

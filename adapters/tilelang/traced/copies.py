@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tle_raw.adapters.tilelang.regions import Region, region_of
+from tle_raw.adapters.tilelang.regions import BufferRegion, region_of
 from tle_raw.adapters.tilelang.tir_types import Call
 from tle_raw.adapters.tilelang.traced import access, boxes
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
@@ -20,7 +20,7 @@ def copy(tracer: Tracer, call: Call) -> None:
         access.store(tracer, target.buffer, boxes.indices(target, variables, dims[1]), value)
 
 
-def _walked(tracer: Tracer, box: Region) -> list[int]:
+def _walked(tracer: Tracer, box: BufferRegion) -> list[int]:
     return [dim for dim, extent in enumerate(boxes.sizes(tracer, box)) if extent != 1]
 
 

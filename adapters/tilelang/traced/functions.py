@@ -12,12 +12,12 @@ from tle_raw.adapters.tilelang.traced import libdevice
 from tle_raw.adapters.tilelang.traced.choices import choose
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
-Function = Callable[[Tracer, Any], core.tensor]
-FUNCTIONS: dict[str, Function] = {}
+TracedFunction = Callable[[Tracer, Any], core.tensor]
+FUNCTIONS: dict[str, TracedFunction] = {}
 
 
-def function(*names: str) -> Callable[[Function], Function]:
-    def register(handler: Function) -> Function:
+def function(*names: str) -> Callable[[TracedFunction], TracedFunction]:
+    def register(handler: TracedFunction) -> TracedFunction:
         for name in names:
             FUNCTIONS[name] = handler
         return handler
@@ -38,7 +38,7 @@ def in_float(tracer: Tracer, value: core.tensor, compute: Callable[[core.tensor]
     return tracer.cast(wide, element) if element.is_floating() else wide
 
 
-def _builder_function(operation: str) -> Function:
+def _builder_function(operation: str) -> TracedFunction:
     def call(tracer: Tracer, expression: Call) -> core.tensor:
         (value,) = arguments(tracer, expression)
         create = getattr(tracer.semantic.builder, operation)
@@ -73,7 +73,7 @@ for _name, _same in {
     FUNCTIONS[f"tl.{_name}"] = FUNCTIONS[f"tirx.{_same}"]
 
 
-def _libdevice_function(name: str) -> Function:
+def _libdevice_function(name: str) -> TracedFunction:
     def call(tracer: Tracer, expression: Call) -> core.tensor:
         values = arguments(tracer, expression)
         if len(values) == 1:

@@ -106,12 +106,12 @@ def _add(tracer: Tracer, offset: _Offset, index: Any, stride: Any, large: bool) 
         if constant(factor) != 1:
             lane = tracer.semantic.mul(lane, tracer.cast(tracer.integer(factor), core.int32), False)
         value = tracer.semantic.add(tracer.cast(lane, value.type.scalar), value, False)
-        wide = large and not _fits(tracer, variable, factor, stride)
+        wide = large and not _bounds_check(tracer, variable, factor, stride)
         _add_lanes(tracer, offset, _times(tracer, lane, stride, core.int64 if wide else core.int32))
     return value
 
 
-def _fits(tracer: Tracer, variable: Variable, factor: Any, stride: Any) -> bool:
+def _bounds_check(tracer: Tracer, variable: Variable, factor: Any, stride: Any) -> bool:
     """A lane's own part of the offset is no wider than 32 bits."""
     axis = tracer.lanes.axis(variable)
     assert axis is not None

@@ -15,11 +15,11 @@ from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 def look_behind(tracer: Tracer, statement: Node) -> None:
     """Meet the obstacles of a statement that was left half way."""
-    place = tracer.place
+    location = tracer.location
     for expression in _expressions(statement):
         _unknown_functions(tracer, expression)
     _enter_bodies(tracer, statement)
-    tracer.place = place
+    tracer.location = location
 
 
 def _expressions(statement: Node) -> list[Any]:

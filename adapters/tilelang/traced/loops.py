@@ -100,7 +100,7 @@ def repeat(tracer: Tracer, loop: Node) -> None:
         return [_value(tracer, m) for m in memories]
 
     after = tracer.flow.repeat(tracer, before, condition, body)
-    _forget_written(tracer, loop.body)
+    _reset_written(tracer, loop.body)
     _put_back(tracer, memories, after)
 
 
@@ -135,7 +135,7 @@ def _carrying(tracer: Tracer, body: Any, run: Callable[[core.tensor], None], loo
         return [_value(tracer, m) for m in memories]
 
     after = loop(before, once)
-    _forget_written(tracer, body)
+    _reset_written(tracer, body)
     _put_back(tracer, memories, after)
 
 
@@ -184,7 +184,7 @@ def _put_back(tracer: Tracer, memories: list[Any], values: list[core.tensor]) ->
         tracer.tiles[memory] = value
 
 
-def _forget_written(tracer: Tracer, body: Any) -> None:
+def _reset_written(tracer: Tracer, body: Any) -> None:
     """What a loop's body made is gone when the loop ends, unless it was carried out."""
     for memory in Walk(tracer.named).block([body]).effects.written:
         tracer.tiles.pop(memory, None)

@@ -8,8 +8,8 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.common.control_flow import flow_of
+from tle_raw.adapters.tilelang.locations import location_of
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
-from tle_raw.adapters.tilelang.places import place_of
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.read_signature import is_read_again
 from tle_raw.adapters.tilelang.tir_types import Variable
@@ -19,7 +19,7 @@ from tle_raw.adapters.tilelang.traced.reducers import kinds_of
 from tle_raw.adapters.tilelang.traced.statements import run_body
 from tle_raw.adapters.tilelang.traced.threads import bind_thread_indices
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.errors import Place, TLEError
+from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import IN
 from tle_raw.triton_types import Semantic
@@ -43,7 +43,7 @@ def trace_region(
     UntraceableError : at the line of the first construct that cannot be expressed; its log tells of the others.
     """
     tracer = Tracer(semantic, flow_of(semantic), dict(tiles), evaluate, run_body)
-    tracer.place = _first_place(program)
+    tracer.location = _first_location(program)
     try:
         _parameters(tracer, program, bound, values)
         _block_indices(tracer, program, places, in_grid, values)
@@ -57,12 +57,12 @@ def trace_region(
         tracer.raise_obstacles()
         return [_result(tracer, tiles[p.name]) for p in bound.parameters if p.name in tiles and p.effect != IN]
     except TLEError as e:
-        e.at(source=tracer.place)
+        e.at(source=tracer.location)
         raise
 
 
-def _first_place(program: Program) -> Place | None:
-    return place_of(program.body)
+def _first_location(program: Program) -> SourceLocation | None:
+    return location_of(program.body)
 
 
 def _parameters(tracer: Tracer, program: Program, bound: BoundSignature, values: Mapping[str, Any]) -> None:

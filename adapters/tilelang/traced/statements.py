@@ -7,7 +7,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.tilelang.places import place_of
+from tle_raw.adapters.tilelang.locations import location_of
 from tle_raw.adapters.tilelang.program import is_call
 from tle_raw.adapters.tilelang.program import statements as flat
 from tle_raw.adapters.tilelang.regions import constant, is_parallel
@@ -51,7 +51,7 @@ def run_body(tracer: Tracer, body: Any) -> None:
 def _run_one(tracer: Tracer, statement: Node) -> None:
     kind = type(statement).__name__
     handler = _KINDS.get(kind)
-    tracer.place = place_of(statement) or tracer.place
+    tracer.location = location_of(statement) or tracer.location
     try:
         if handler is None:
             raise tracer.fail(f"the statement {kind}")
@@ -64,7 +64,7 @@ def _run_one(tracer: Tracer, statement: Node) -> None:
     except Exception as e:  # Triton's own refusal of an operation: a shape or a dtype that it does not have
         words = f"Triton refuses what stands here: {e or type(e).__name__}"
         refused = UntraceableError(words)
-        refused.at(source=tracer.place)
+        refused.at(source=tracer.location)
         refused.__cause__ = e
         tracer.meet(refused)
         look_behind(tracer, statement)

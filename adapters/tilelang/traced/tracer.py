@@ -14,17 +14,17 @@ from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.regions import constant, linear_form
 from tle_raw.adapters.tilelang.tir_types import Expression, Node, Variable
 from tle_raw.adapters.tilelang.traced.types import padded, triton_dtype
-from tle_raw.errors import Place, UntraceableError
+from tle_raw.errors import SourceLocation, UntraceableError
 from tle_raw.regions import small_floats
 from tle_raw.regions.shapes import shape_of
 from tle_raw.triton_types import Semantic
 
 REFUSAL = "TileLang's traced route cannot express this: "
-MOST_TOLD = 20
+MAX_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Lanes:
+class ParallelAxes:
     """The iteration space of a nest of parallel loops: each variable has an axis of the block tensors."""
 
     variables: tuple[Any, ...] = ()
@@ -66,7 +66,7 @@ class Tracer:
         self.memory: dict[Any, core.tensor] = {}  # global buffers, by their memory: the base pointer
         self.tiles: dict[Any, core.tensor] = {}  # shared buffers and fragments, by their memory
         self.homes: dict[Any, Any] = {}  # the buffer that allocated a memory: views of it have other shapes
-        self.lanes = Lanes()
+        self.lanes = ParallelAxes()
         self.guards: list[core.tensor] = []
         self.of_lanes: set[Any] = set()  # one-element buffers that hold a value for each lane
         self.later: list[Sequence[Any]] = []  # statements that run after the present ones
@@ -78,7 +78,7 @@ class Tracer:
         self.active = 1  # and how many they are
         self.obstacles: list[UntraceableError] = []
         self.entered: set[Any] = set()  # bodies of statements that were traced, for what goes on after an obstacle
-        self.place: Place | None = None
+        self.location: SourceLocation | None = None
 
     # --- what stands inside --------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class Tracer:
     def fail(self, message: str, hint: str = "") -> UntraceableError:
         """The error to raise: what stands here cannot be traced."""
         error = UntraceableError(f"{REFUSAL}{message}", hint=hint)
-        error.at(source=self.place)
+        error.at(source=self.location)
         return error
 
     def meet(self, obstacle: UntraceableError) -> None:
@@ -116,10 +116,10 @@ class Tracer:
     def raise_obstacles(self) -> None:
         if not self.obstacles:
             return
-        told = {f"{e.context.source}: {e.message.removeprefix(REFUSAL)}": e for e in reversed(self.obstacles)}
-        (_, first), *rest = reversed(told.items())
+        shown = {f"{e.context.source}: {e.message.removeprefix(REFUSAL)}": e for e in reversed(self.obstacles)}
+        (_, first), *rest = reversed(shown.items())
         first.others = tuple(e for _, e in rest)
-        first.log = "\n".join(line for line, _ in rest[:MOST_TOLD])
+        first.log = "\n".join(line for line, _ in rest[:MAX_SHOWN])
         raise first
 
     def dtype(self, name: object) -> core.dtype:
@@ -266,7 +266,7 @@ class Tracer:
     @contextmanager
     def parallel(self, variables: Sequence[Any], extents: Sequence[int]) -> Iterator[None]:
         """The statements inside run once for each point of the space, all at the same time."""
-        before, self.lanes = self.lanes, Lanes(tuple(variables), tuple(extents))
+        before, self.lanes = self.lanes, ParallelAxes(tuple(variables), tuple(extents))
         for variable, extent in zip(variables, extents):
             self.bind_range(variable, 0, extent)
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tle_raw.adapters.cuda import CudaAdapter
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import CONST, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DTYPES, DType
@@ -46,7 +46,7 @@ class Cuda:
 
     def read(self, name="f", folder=None, place=None, **options) -> Source:
         folder = Path(folder) if folder else Path(__file__).parent
-        place = place or Place(str(folder / "no_such_file.py"), 1)
+        place = place or SourceLocation(str(folder / "no_such_file.py"), 1)
         return self.adapter.read(Declaration(name, None, options, place, folder))
 
     def compile(

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tle_raw.adapters.cpp.diagnostics import parse_diagnostics
-from tle_raw.errors import CompilationFailed, DialectError, Place, ToolchainError
+from tle_raw.errors import CompilationFailed, DialectError, SourceLocation, ToolchainError
 from tle_raw.knobs import knobs
 
 pytestmark = pytest.mark.one_triton
@@ -29,7 +29,7 @@ __device__ void g() {
 
 
 def test_a_source_string_maps_to_the_python_file(cuda):
-    read = cuda.read(source=SOURCE, place=Place(__file__, 1), name="g")
+    read = cuda.read(source=SOURCE, place=SourceLocation(__file__, 1), name="g")
     with pytest.raises(CompilationFailed) as error:
         cuda.compile(read, name="g")
     place = error.value.context.source

@@ -8,7 +8,7 @@ import tle_raw
 from tests.support import cause_of, compile_kernel
 from tle_raw import Scalar
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
-from tle_raw.errors import CompilationFailed, Place, SharedMemoryError, UnsupportedFeatureError
+from tle_raw.errors import CompilationFailed, SharedMemoryError, SourceLocation, UnsupportedFeatureError
 
 WARP = """
 __device__ float down(float x) {
@@ -39,7 +39,7 @@ def test_warp_functions_with_masks_are_the_gpus(cuda):
     assert "llvm.nvvm.shfl.sync" in cuda.compile(WARP, ("x: scalar f32",), result="f32", name="with_masks").text
 
 
-FUNCTION = Place("k.cu", 1)
+FUNCTION = SourceLocation("k.cu", 1)
 
 
 @pytest.mark.parametrize(("call", "word"), [

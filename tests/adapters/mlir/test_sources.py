@@ -106,7 +106,7 @@ def test_the_route_is_told():
     from pathlib import Path
 
     from tle_raw.adapters.mlir import MlirAdapter
-    from tle_raw.errors import Place
+    from tle_raw.errors import SourceLocation
     from tle_raw.fragments.adapter import Declaration
     from tle_raw.fragments.binding import bind_names
     from tle_raw.target import parse_target
@@ -114,7 +114,7 @@ def test_the_route_is_told():
     adapter = MlirAdapter()
     routes = []
     for text in (SCALE.format("2.0"), SCALE.format("2.0").replace("%k =", "%m = memref.alloca() : memref<1xf32> %k =")):
-        declared = Declaration("", None, {}, Place("x.py", 1), Path("."), wrapped=text)
+        declared = Declaration("", None, {}, SourceLocation("x.py", 1), Path("."), wrapped=text)
         declaration = adapter.complete(declared)
         bound = bind_names(declaration.signature, {})
         output = adapter.compile(adapter.read(declaration), bound, parse_target("cuda:90"))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tle_raw.flir.cpu.vectorise import lanes as rules
-from tle_raw.flir.cpu.vectorise.lanes import Lanes
+from tle_raw.flir.cpu.vectorise.lanes import LaneFacts
 from tle_raw.flir.cpu.vectorise.memory import runs_of
 from tle_raw.flir.cpu.vectorise.tiles import across_rows, along, block, split
 
@@ -29,7 +29,7 @@ def known_and_actual(draw, lowest=-200):
         shift = -(-(lowest - low) // multiple) * multiple
         actual, low, high = [v + shift for v in actual], low + shift, high + shift
     shown = draw(st.booleans())
-    return Lanes(steps if shown else None, multiple, low, high), actual
+    return LaneFacts(steps if shown else None, multiple, low, high), actual
 
 
 def assert_holds(known, actual):
@@ -74,7 +74,7 @@ def test_fewer_bits(a):
     known = rules.in_bits(a[0], 8)
     if known.steps is not None:
         assert [(v - wrapped[0] - s) % 256 for v, s in zip(wrapped, known.steps)] == [0] * COUNT
-    assert_holds(Lanes(None, known.multiple, known.low, known.high), wrapped)
+    assert_holds(LaneFacts(None, known.multiple, known.low, known.high), wrapped)
 
 
 @given(known_and_actual(lowest=None))

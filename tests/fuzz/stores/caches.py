@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.fuzz.stores.damages import KINDS, damage
-from tle_raw.store import FRAGMENTS, TEAM, Cache, Store
+from tle_raw.store import FRAGMENTS, RUNTIMES, Cache, Store
 
 # What must be gone so that a file of the kind is needed again.
 BELOW = {
@@ -90,7 +90,7 @@ class Caches:
         return found
 
     def _texts(self) -> dict[tuple[str, str], str | None]:
-        stores = [Store(self.folder, kind) for kind in (FRAGMENTS, TEAM)]
+        stores = [Store(self.folder, kind) for kind in (FRAGMENTS, RUNTIMES)]
         found = [(store, entry.key) for store in stores for entry in store.entries()]
         entries = {(store.kind, key): store.load(key) for store, key in found}
         return {key: entry.text if entry else None for key, entry in entries.items()}

@@ -21,7 +21,7 @@ from triton.runtime.cache import triton_key
 
 import tle_raw
 import tle_raw.adapters.cuda.adapter
-import tle_raw.emulation.make_team
+import tle_raw.emulation.make_thread_block
 import tle_raw.flir.cpu.convert
 import tle_raw.flir.cpu.lower_to_llvm
 import tle_raw.host.loader

@@ -6,7 +6,7 @@ from tle_raw.emulation.numbers import approximate, flushed, rounded
 from tle_raw.emulation.ptx.function import (
     BITS,
     FLOATS,
-    Function,
+    PtxFunction,
     UnknownInstruction,
     bits_of,
     instruction,
@@ -14,7 +14,7 @@ from tle_raw.emulation.ptx.function import (
     llvm_type,
     value_type,
 )
-from tle_raw.emulation.ptx.parse import Statement
+from tle_raw.emulation.ptx.parse import InlineStatement
 from tle_raw.emulation.ptx.small import from_small, is_small, per_half, small_result
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
@@ -25,7 +25,7 @@ def rounding_of(parts: list[str]) -> str:
 
 
 @instruction("add", "sub", "mul", "fma", "mad", "div", "min", "max")
-def _arithmetic(f: Function, s: Statement, parts: list[str]) -> None:
+def _arithmetic(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind = value_type(parts, s)
     if (s.parts[0] == "add" and "cc" in parts) or (s.parts[0] == "sub" and "cc" in parts):
         return _with_carry(f, s, parts)
@@ -51,13 +51,13 @@ def _arithmetic(f: Function, s: Statement, parts: list[str]) -> None:
     return None
 
 
-def _finished(f: Function, value: str, llvm: str, parts: list[str]) -> str:
+def _finished(f: PtxFunction, value: str, llvm: str, parts: list[str]) -> str:
     from tle_raw.emulation.nvvm import saturated
 
     return saturated(f.body, value, llvm) if "sat" in parts else value
 
 
-def _small(f: Function, s: Statement, parts: list[str], kind: str) -> None:
+def _small(f: PtxFunction, s: InlineStatement, parts: list[str], kind: str) -> None:
     """16-bit floats, one or two in a register."""
     if "xorsign" in parts or "abs" in parts or s.parts[0] == "div":
         raise UnknownInstruction(s.opcode)
@@ -69,7 +69,7 @@ def _small(f: Function, s: Statement, parts: list[str], kind: str) -> None:
 _PLAIN = {"add": "add", "sub": "sub", "mul": "mul"}
 
 
-def _integer(f: Function, s: Statement, parts: list[str], kind: str) -> None:
+def _integer(f: PtxFunction, s: InlineStatement, parts: list[str], kind: str) -> None:
     root, signed, b = s.parts[0], kind[0] == "s", f.body
     if root in ("min", "max") and kind.endswith("x2"):
         raise UnknownInstruction(s.opcode)
@@ -93,7 +93,7 @@ def _integer(f: Function, s: Statement, parts: list[str], kind: str) -> None:
     return f.set(s.operands[0], value, llvm)
 
 
-def _long_product(f: Function, s: Statement, parts: list[str], llvm: str, signed: bool) -> None:
+def _long_product(f: PtxFunction, s: InlineStatement, parts: list[str], llvm: str, signed: bool) -> None:
     bits, extend = bits_of(llvm), "sext" if signed else "zext"
     wide = f"i{2 * bits}"
     factors = [f.body.value(f"{extend} {llvm} {f.get(o, llvm)} to {wide}") for o in s.operands[1:3]]
@@ -108,7 +108,7 @@ def _long_product(f: Function, s: Statement, parts: list[str], llvm: str, signed
 
 
 @instruction("addc", "subc", "madc")
-def _with_carry(f: Function, s: Statement, parts: list[str]) -> None:
+def _with_carry(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """add.cc, addc, addc.cc and the same of sub and mad: in one bit more than the type has."""
     llvm = llvm_type(value_type(parts, s))
     bits, b = bits_of(llvm), f.body
@@ -131,7 +131,7 @@ def _with_carry(f: Function, s: Statement, parts: list[str]) -> None:
         f.set("%carry", b.value(f"trunc {wide} {top} to i1"), "i1")
 
 
-def _half_of_product(f: Function, llvm: str, factors: list[str], signed: bool, high: bool) -> str:
+def _half_of_product(f: PtxFunction, llvm: str, factors: list[str], signed: bool, high: bool) -> str:
     bits, extend = bits_of(llvm), "sext" if signed else "zext"
     a, b = (f.body.value(f"{extend} {llvm} {factor} to i{2 * bits}") for factor in factors)
     product = f.body.value(f"mul i{2 * bits} {a}, {b}")
@@ -141,7 +141,7 @@ def _half_of_product(f: Function, llvm: str, factors: list[str], signed: bool, h
 
 
 @instruction("rem")
-def _remainder(f: Function, s: Statement, parts: list[str]) -> None:
+def _remainder(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind = value_type(parts, s)
     llvm = llvm_type(kind)
     a, c = (f.get(o, llvm) for o in s.operands[1:3])
@@ -149,7 +149,7 @@ def _remainder(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("neg", "abs")
-def _sign(f: Function, s: Statement, parts: list[str]) -> None:
+def _sign(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind, b = value_type(parts, s), f.body
     llvm = llvm_type(kind)
     value = f.get(s.operands[1], llvm)
@@ -168,7 +168,7 @@ def _sign(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
-def _function(f: Function, s: Statement, parts: list[str]) -> None:
+def _function(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind = value_type(parts, s)
     if is_small(kind):
         value = per_half(
@@ -185,7 +185,7 @@ def _function(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("copysign")
-def _copysign(f: Function, s: Statement, parts: list[str]) -> None:
+def _copysign(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind = value_type(parts, s)
     llvm = FLOATS[kind]
     sign, size = (f.get(o, llvm) for o in s.operands[1:3])
@@ -196,7 +196,7 @@ def _copysign(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("and", "or", "xor", "not", "cnot", "shl", "shr")
-def _logic(f: Function, s: Statement, parts: list[str]) -> None:
+def _logic(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind, b, root = value_type(parts, s), f.body, s.parts[0]
     llvm = llvm_type(kind)
     value = f.get(s.operands[1], llvm)
@@ -211,7 +211,7 @@ def _logic(f: Function, s: Statement, parts: list[str]) -> None:
     f.set(s.operands[0], value, llvm)
 
 
-def shifted(f: Function, root: str, llvm: str, value: str, count: str, signed: bool = False) -> str:
+def shifted(f: PtxFunction, root: str, llvm: str, value: str, count: str, signed: bool = False) -> str:
     """PTX shifts by any count: what is shifted out altogether is 0, or the sign."""
     b, bits = f.body, bits_of(llvm)
     last = b.call("i32", "llvm.umin.i32", f"i32 {count}", f"i32 {bits - 1}")
@@ -225,7 +225,7 @@ def shifted(f: Function, root: str, llvm: str, value: str, count: str, signed: b
 
 
 @instruction("popc", "clz", "brev", "bfind")
-def _count(f: Function, s: Statement, parts: list[str]) -> None:
+def _count(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind, b = value_type(parts, s), f.body
     llvm = llvm_type(kind)
     value, bits = f.get(s.operands[1], llvm), bits_of(llvm)
@@ -246,7 +246,7 @@ def _count(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("bfe", "bfi", "bmsk", "szext")
-def _field(f: Function, s: Statement, parts: list[str]) -> None:
+def _field(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind, b, root = value_type(parts, s), f.body, s.parts[0]
     llvm = llvm_type(kind)
     if root == "szext":
@@ -271,12 +271,12 @@ def _field(f: Function, s: Statement, parts: list[str]) -> None:
     return f.set(s.operands[0], _signed_field(f, llvm, value, part, start, length) if signed else part, llvm)
 
 
-def _mask(f: Function, llvm: str, start: str, length: str) -> str:
+def _mask(f: PtxFunction, llvm: str, start: str, length: str) -> str:
     ones = f.body.value(f"xor {llvm} {shifted(f, 'shl', llvm, '-1', length)}, -1")
     return shifted(f, "shl", llvm, ones, start)
 
 
-def _signed_field(f: Function, llvm: str, value: str, part: str, start: str, length: str) -> str:
+def _signed_field(f: PtxFunction, llvm: str, value: str, part: str, start: str, length: str) -> str:
     """The bits above a signed field are its top bit, which is the value's own where the field leaves the register."""
     b, bits = f.body, bits_of(llvm)
     end = b.value(f"sub i32 {b.value(f'add i32 {start}, {length}')}, 1")
@@ -290,7 +290,7 @@ def _signed_field(f: Function, llvm: str, value: str, part: str, start: str, len
 
 
 @instruction("prmt")
-def _permute(f: Function, s: Statement, parts: list[str]) -> None:
+def _permute(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     if parts != ["b32"]:
         raise UnknownInstruction(s.opcode)
     operands = [f"i32 {f.get(o, 'i32')}" for o in s.operands[1:4]]
@@ -298,7 +298,7 @@ def _permute(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("lop3")
-def _any_logic(f: Function, s: Statement, parts: list[str]) -> None:
+def _any_logic(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """The table's bit i is the result where a, b, c have the bits of i; c is the lowest."""
     if parts != ["b32"]:
         raise UnknownInstruction(s.opcode)
@@ -314,7 +314,7 @@ def _any_logic(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("shf")
-def _funnel(f: Function, s: Statement, parts: list[str]) -> None:
+def _funnel(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     b, left = f.body, parts[0] == "l"
     low, high, count = (f.get(o, "i32") for o in s.operands[1:4])
     amount = b.value(f"and i32 {count}, 31")
@@ -327,7 +327,7 @@ def _funnel(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("dp4a", "dp2a")
-def _dot(f: Function, s: Statement, parts: list[str]) -> None:
+def _dot(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kinds = [part for part in parts if is_type(part)]
     signs = (kinds[0][0] == "s") + 2 * (kinds[1][0] == "s")
     a, c, total = (f.get(o, "i32") for o in s.operands[1:4])
@@ -340,7 +340,7 @@ _PARALLEL = ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset")
 
 
 @instruction(*(f"{name}{count}" for name in _PARALLEL for count in (2, 4)))
-def _parallel(f: Function, s: Statement, parts: list[str]) -> None:
+def _parallel(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """Two halves or four bytes at once; ``vset`` compares."""
     if any("." in operand for operand in s.operands):
         raise UnknownInstruction(s.opcode)  # a mask or a selection of lanes
@@ -358,7 +358,7 @@ def _parallel(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("sad")
-def _differences(f: Function, s: Statement, parts: list[str]) -> None:
+def _differences(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind, b = value_type(parts, s), f.body
     llvm, sign = llvm_type(kind), "s" if kind[0] == "s" else "u"
     a, c, total = (f.get(o, llvm) for o in s.operands[1:4])
@@ -373,7 +373,7 @@ _UNORDERED = {"equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ug
 _UNSIGNED = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
 
 
-def compared(f: Function, comparison: str, kind: str, left: str, right: str) -> str:
+def compared(f: PtxFunction, comparison: str, kind: str, left: str, right: str) -> str:
     """An i1 of two values of a PTX type."""
     if is_small(kind):
         left, right = from_small(f, kind, left), from_small(f, kind, right)
@@ -387,7 +387,7 @@ def compared(f: Function, comparison: str, kind: str, left: str, right: str) -> 
 
 
 @instruction("setp")
-def _compare(f: Function, s: Statement, parts: list[str]) -> None:
+def _compare(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind = value_type(parts, s)
     if kind.endswith("x2"):
         raise UnknownInstruction(s.opcode)
@@ -404,7 +404,7 @@ def _compare(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("set")
-def _compare_to_number(f: Function, s: Statement, parts: list[str]) -> None:
+def _compare_to_number(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """1.0 or all ones where it is true."""
     result, kind = [part for part in parts if is_type(part)][-2:]
     if len(s.operands) > 3:
@@ -426,14 +426,14 @@ def _compare_to_number(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("selp")
-def _select(f: Function, s: Statement, parts: list[str]) -> None:
+def _select(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     llvm = llvm_type(value_type(parts, s))
     yes, no = (f.get(o, llvm) for o in s.operands[1:3])
     f.set(s.operands[0], f.body.value(f"select i1 {f.get(s.operands[3], 'i1')}, {llvm} {yes}, {llvm} {no}"), llvm)
 
 
 @instruction("slct")
-def _select_by_sign(f: Function, s: Statement, parts: list[str]) -> None:
+def _select_by_sign(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind, of = [part for part in parts if is_type(part)]
     llvm = llvm_type(kind)
     yes, no = (f.get(o, llvm) for o in s.operands[1:3])

@@ -13,7 +13,7 @@ from tle_raw.emulation.numbers import (
 )
 from tle_raw.emulation.ptx.function import (
     FLOATS,
-    Function,
+    PtxFunction,
     UnknownInstruction,
     bits_of,
     instruction,
@@ -22,14 +22,14 @@ from tle_raw.emulation.ptx.function import (
     value_type,
     vector,
 )
-from tle_raw.emulation.ptx.parse import Statement
+from tle_raw.emulation.ptx.parse import InlineStatement
 from tle_raw.emulation.ptx.small import from_small, is_small, narrowed_small, to_small
 
 _INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
 
 @instruction("mov")
-def _move(f: Function, s: Statement, parts: list[str]) -> None:
+def _move(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """Also packs and unpacks: ``mov.b32 %0, {a, b}``."""
     kind = llvm_type(value_type(parts, s))
     to, source = s.operands
@@ -53,7 +53,7 @@ def _move(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("cvt")
-def _convert(f: Function, s: Statement, parts: list[str]) -> None:
+def _convert(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     result, source = [part for part in parts if _is_number(part)][-2:]
     if "stochastic" in s.opcode or ".rs" in s.opcode or "pack" in parts or "scaled" in s.opcode:
         raise UnknownInstruction(s.opcode)
@@ -69,7 +69,7 @@ def _is_number(part: str) -> bool:
     return is_type(part) or part in ("e4m3x2", "e5m2x2")
 
 
-def _read(f: Function, operand: str, source: str, ftz: bool) -> tuple[str, str]:
+def _read(f: PtxFunction, operand: str, source: str, ftz: bool) -> tuple[str, str]:
     """The value as float or double, or as an integer of its own size."""
     llvm = llvm_type(source)
     value = f.get(operand, llvm)
@@ -78,7 +78,9 @@ def _read(f: Function, operand: str, source: str, ftz: bool) -> tuple[str, str]:
     return (flushed(f.body, value, llvm, ftz) if llvm == "float" else value), llvm
 
 
-def _to_integer(f: Function, s: Statement, parts: list[str], result: str, value: str, kind: str, source: str) -> None:
+def _to_integer(
+    f: PtxFunction, s: InlineStatement, parts: list[str], result: str, value: str, kind: str, source: str
+) -> None:
     llvm, signed = llvm_type(result), result[0] == "s"
     if kind in FLOATS.values():
         rounding = next((part for part in parts if part in _INTEGRAL), None)
@@ -93,7 +95,7 @@ def _to_integer(f: Function, s: Statement, parts: list[str], result: str, value:
     return f.set(s.operands[0], value, llvm, signed)
 
 
-def _clamped(f: Function, value: str, kind: str, is_signed: bool, llvm: str, signed: bool) -> str:
+def _clamped(f: PtxFunction, value: str, kind: str, is_signed: bool, llvm: str, signed: bool) -> str:
     wide = f.body.value(f"{'sext' if is_signed else 'zext'} {kind} {value} to i128")
     bits = bits_of(llvm)
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
@@ -102,7 +104,9 @@ def _clamped(f: Function, value: str, kind: str, is_signed: bool, llvm: str, sig
     return f.body.value(f"trunc i128 {wide} to {llvm}")
 
 
-def _to_float(f: Function, s: Statement, parts: list[str], result: str, value: str, kind: str, source: str) -> None:
+def _to_float(
+    f: PtxFunction, s: InlineStatement, parts: list[str], result: str, value: str, kind: str, source: str
+) -> None:
     rounding = next((part for part in parts if part in ROUNDINGS), "rn")
     b, llvm = f.body, FLOATS.get(result, "double")
     if kind not in FLOATS.values():  # an integer: half and bfloat16 round once only from a number that holds it all
@@ -132,13 +136,13 @@ def _bits(result: str) -> str:
     return FLOATS.get(result) or llvm_type(result)
 
 
-def _relu(f: Function, value: str, kind: str) -> str:
+def _relu(f: PtxFunction, value: str, kind: str) -> str:
     """Negative numbers become 0, NaN stays."""
     negative = f.body.value(f"fcmp olt {kind} {value}, 0.0")
     return f.body.value(f"select i1 {negative}, {kind} 0.0, {kind} {value}")
 
 
-def _rounded_to(f: Function, result: str, value: str, kind: str, rounding: str, saturate: bool, ftz: bool) -> str:
+def _rounded_to(f: PtxFunction, result: str, value: str, kind: str, rounding: str, saturate: bool, ftz: bool) -> str:
     """A float or double in the result's format; small formats as their bits."""
     b = f.body
     if is_small(result):
@@ -156,7 +160,7 @@ def _rounded_to(f: Function, result: str, value: str, kind: str, rounding: str, 
     return flushed(b, value, "float", ftz)
 
 
-def _convert_pair(f: Function, s: Statement, parts: list[str], result: str, source: str) -> None:
+def _convert_pair(f: PtxFunction, s: InlineStatement, parts: list[str], result: str, source: str) -> None:
     """Two numbers in one register: of two floats, the first becomes the upper half; or of a pair."""
     b = f.body
     rounding = next((part for part in parts if part in ROUNDINGS), "rn")
@@ -173,7 +177,7 @@ def _convert_pair(f: Function, s: Statement, parts: list[str], result: str, sour
     f.set(s.operands[0], f.convert(both, "i32", to), to)
 
 
-def _pair(f: Function, operand: str, source: str) -> list[str]:
+def _pair(f: PtxFunction, operand: str, source: str) -> list[str]:
     """The two doubles of a packed register, the lower one first."""
     b, format = f.body, source.removesuffix("x2")
     if format not in FORMATS:
@@ -185,7 +189,7 @@ def _pair(f: Function, operand: str, source: str) -> list[str]:
 
 
 @instruction("cvta")
-def _convert_address(f: Function, s: Statement, parts: list[str]) -> None:
+def _convert_address(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """Only shared addresses differ from generic ones."""
     space = next(
         (part.split("::")[0] for part in parts if part.startswith(("shared", "global", "local", "const", "param"))), ""
@@ -207,7 +211,7 @@ def _convert_address(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("isspacep")
-def _is_space(f: Function, s: Statement, parts: list[str]) -> None:
+def _is_space(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     pointer = f.body.value(f"inttoptr i64 {f.get(s.operands[1], 'i64')} to ptr")
     space = parts[0].split("::")[0]
     if space not in ("shared", "local"):
@@ -217,6 +221,6 @@ def _is_space(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("mapa")
-def _map_address(f: Function, s: Statement, parts: list[str]) -> None:
+def _map_address(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind = llvm_type(value_type(parts, s))  # a cluster of one block: an address is its own
     f.set(s.operands[0], f.get(s.operands[1], kind), kind)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tle_raw.emulation.ptx.function import Function, UnknownInstruction, instruction
+from tle_raw.emulation.ptx.function import PtxFunction, UnknownInstruction, instruction
 from tle_raw.emulation.ptx.mbarrier import arrive_for_copies
 from tle_raw.emulation.ptx.memory import address
-from tle_raw.emulation.ptx.parse import Statement
+from tle_raw.emulation.ptx.parse import InlineStatement
 
 
 @instruction("cp")
-def _copy(f: Function, s: Statement, parts: list[str]) -> None:
+def _copy(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """Asynchronous copies are done at once: waiting for them is nothing."""
     if parts[:1] != ["async"] or "tensor" in parts or "reduce" in parts:
         raise UnknownInstruction(s.opcode)
@@ -37,7 +37,7 @@ def _is_policy(parts: list[str]) -> bool:
     return "L2::cache_hint" in ".".join(parts)
 
 
-def _bytes_to_read(f: Function, operand: str, size: str, to: str) -> str:
+def _bytes_to_read(f: PtxFunction, operand: str, size: str, to: str) -> str:
     """The fourth operand: so many bytes are read (or, a predicate, none), the rest is zeros."""
     f.body.do(f"call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {size}, i1 false)")
     name = operand.lstrip("!")
@@ -47,7 +47,7 @@ def _bytes_to_read(f: Function, operand: str, size: str, to: str) -> str:
     return f.body.call("i64", "llvm.umin.i64", f"i64 {wanted}", f"i64 {size}")
 
 
-def _bulk_copy(f: Function, s: Statement, parts: list[str]) -> None:
+def _bulk_copy(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     spaces = [part.split("::")[0] for part in parts if part.split("::")[0] in ("shared", "global")]
     if len(spaces) != 2 or "multicast" in s.opcode:
         raise UnknownInstruction(s.opcode)

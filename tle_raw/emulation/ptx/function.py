@@ -7,8 +7,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tle_raw.emulation.instructions import Body
-from tle_raw.emulation.ptx.parse import Statement
+from tle_raw.emulation.instructions import FunctionBody
+from tle_raw.emulation.ptx.parse import InlineStatement
 
 SHARED_BYTES = 256 * 1024  # of team/workspace.h
 # LLVM types of PTX's fundamental types; 16-bit floats and packed ones are kept as bits.
@@ -42,13 +42,13 @@ def bits_of(llvm: str) -> int:
 
 
 @dataclass
-class Function:
+class PtxFunction:
     """Writes LLVM IR for PTX. Each register and each operand of the statement is a variable on the stack."""
 
-    body: Body = field(default_factory=Body)
+    body: FunctionBody = field(default_factory=FunctionBody)
     variables: dict[str, tuple[str, str]] = field(default_factory=dict)  # PTX name: (address, LLVM type)
     scopes: list[dict[str, tuple[str, str] | None]] = field(default_factory=list)
-    head: Body = field(default_factory=Body)
+    head: FunctionBody = field(default_factory=FunctionBody)
     labels: dict[str, str] = field(default_factory=dict)
     count: int = 0
 
@@ -115,7 +115,7 @@ class Function:
         return self.labels.setdefault(name, self.body.fresh("block"))
 
 
-Instruction = Callable[[Function, Statement, list[str]], None]
+Instruction = Callable[[PtxFunction, InlineStatement, list[str]], None]
 TABLE: dict[str, Instruction] = {}
 
 
@@ -129,7 +129,7 @@ def instruction(*roots: str) -> Callable[[Instruction], Instruction]:
     return register
 
 
-def value_type(parts: list[str], statement: Statement) -> str:
+def value_type(parts: list[str], statement: InlineStatement) -> str:
     """The last type of an opcode."""
     found = [part for part in parts if is_type(part)]
     if not found:
@@ -170,7 +170,7 @@ def _float(number: float, llvm: str) -> str:
     return "0x" + struct.pack(">d", number).hex().upper()
 
 
-def _special(function: Function, name: str) -> tuple[str, str]:
+def _special(function: PtxFunction, name: str) -> tuple[str, str]:
     """A special register, as a value and its type."""
     from tle_raw.emulation import nvvm
 
@@ -196,7 +196,7 @@ def _special(function: Function, name: str) -> tuple[str, str]:
     raise UnknownInstruction(name)
 
 
-def _spliced(body: Body, lines: list[str]) -> str:
+def _spliced(body: FunctionBody, lines: list[str]) -> str:
     """Instructions of another body, renamed; the value that it returns."""
     names: dict[str, str] = {}
     for line in lines:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tle_raw.emulation.ptx.function import Function, UnknownInstruction, instruction
+from tle_raw.emulation.ptx.function import PtxFunction, UnknownInstruction, instruction
 from tle_raw.emulation.ptx.memory import address, space_of
-from tle_raw.emulation.ptx.parse import Statement
+from tle_raw.emulation.ptx.parse import InlineStatement
 
 
 @instruction("mbarrier")
-def _barrier(f: Function, s: Statement, parts: list[str]) -> None:
-    """init, inval, arrive, expect_tx, complete_tx, test_wait and try_wait; a word of the team's own in 64 bits."""
+def _barrier(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
+    """init, inval, arrive, expect_tx, complete_tx, test_wait and try_wait; a word of the block's own in 64 bits."""
     what, space = parts[0], space_of(parts)
     if what == "init":
         pointer = address(f, s.operands[0], space)
@@ -33,7 +33,7 @@ def _barrier(f: Function, s: Statement, parts: list[str]) -> None:
         raise UnknownInstruction(s.opcode)
 
 
-def _arrive(f: Function, s: Statement, parts: list[str], space: str) -> None:
+def _arrive(f: PtxFunction, s: InlineStatement, parts: list[str], space: str) -> None:
     if parts[0] == "arrive_drop":
         raise UnknownInstruction(s.opcode)
     to, operands = (s.operands[0], s.operands[1:]) if not s.operands[0].startswith("[") else ("_", s.operands)
@@ -43,12 +43,12 @@ def _arrive(f: Function, s: Statement, parts: list[str], space: str) -> None:
     return _arrive_at(f, to, pointer, f.get(count, "i32"), "0")
 
 
-def _arrive_at(f: Function, to: str, pointer: str, count: str, bytes: str) -> None:
+def _arrive_at(f: PtxFunction, to: str, pointer: str, count: str, bytes: str) -> None:
     state = f.body.call("i64", "tle_team_mbarrier_arrive", f"ptr {pointer}", f"i32 {count}", f"i64 {bytes}")
     f.set(to, state, "i64")
 
 
-def arrive_for_copies(f: Function, s: Statement, parts: list[str]) -> None:
+def arrive_for_copies(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """``cp.async.mbarrier.arrive``: the copies are done. Without noinc the arrival is counted on top."""
     if "noinc" in parts:
         _arrive_at(f, "_", address(f, s.operands[0], space_of(parts)), "1", "0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tle_raw.emulation.ptx.function import (
-    Function,
+    PtxFunction,
     UnknownInstruction,
     bits_of,
     instruction,
@@ -13,7 +13,7 @@ from tle_raw.emulation.ptx.function import (
     value_type,
     vector,
 )
-from tle_raw.emulation.ptx.parse import Statement
+from tle_raw.emulation.ptx.parse import InlineStatement
 
 _ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release", "volatile": "monotonic"}
 _SPACES = ("global", "shared", "local", "const", "param")
@@ -24,7 +24,7 @@ def space_of(parts: list[str]) -> str:
     return next((part.split("::")[0] for part in parts if part.split("::")[0] in _SPACES), "")
 
 
-def address(f: Function, operand: str, space: str) -> str:
+def address(f: PtxFunction, operand: str, space: str) -> str:
     """A pointer of ``[%a+16]``."""
     match = re.fullmatch(r"\[\s*([^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]", operand)
     if match is None or space == "param":
@@ -48,7 +48,7 @@ def _order(parts: list[str]) -> str:
 
 
 @instruction("ld", "ldu")
-def _load(f: Function, s: Statement, parts: list[str]) -> None:
+def _load(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind, b, width = value_type(parts, s), f.body, _width(parts)
     llvm, order = llvm_type(kind), _order(parts)
     pointer = address(f, s.operands[1], space_of(parts))
@@ -65,7 +65,7 @@ def _load(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("st")
-def _store(f: Function, s: Statement, parts: list[str]) -> None:
+def _store(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     kind, b, width = value_type(parts, s), f.body, _width(parts)
     llvm, order = llvm_type(kind), _order(parts)
     if "async" in parts or "bulk" in parts:
@@ -85,7 +85,7 @@ _OPERATIONS = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap", "and": "a
 
 
 @instruction("atom", "red")
-def _atomic(f: Function, s: Statement, parts: list[str]) -> None:
+def _atomic(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     if _width(parts) > 1 or "async" in parts:
         raise UnknownInstruction(s.opcode)
     kind, b = value_type(parts, s), f.body
@@ -113,7 +113,9 @@ def _atomic(f: Function, s: Statement, parts: list[str]) -> None:
     return f.set(to, old, llvm)
 
 
-def _atomic_small(f: Function, s: Statement, to: str, kind: str, operation: str, pointer: str, value: str) -> None:
+def _atomic_small(
+    f: PtxFunction, s: InlineStatement, to: str, kind: str, operation: str, pointer: str, value: str
+) -> None:
     if operation != "add":
         raise UnknownInstruction(s.opcode)
     pair = kind.endswith("x2")
@@ -124,15 +126,15 @@ def _atomic_small(f: Function, s: Statement, to: str, kind: str, operation: str,
 
 
 @instruction("membar", "fence")
-def _fence(f: Function, s: Statement, parts: list[str]) -> None:
+def _fence(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     f.body.do("fence seq_cst")
 
 
 @instruction("prefetch", "prefetchu", "discard", "applypriority", "griddepcontrol", "pmevent", "setmaxnreg")
-def _hint(f: Function, s: Statement, parts: list[str]) -> None:
+def _hint(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     pass
 
 
 @instruction("createpolicy")
-def _policy(f: Function, s: Statement, parts: list[str]) -> None:
+def _policy(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     f.set(s.operands[0], "0", "i64")  # caches are the host's own

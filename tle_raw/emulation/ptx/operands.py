@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tle_raw.emulation.instructions import Body
+from tle_raw.emulation.instructions import FunctionBody
 from tle_raw.linker.llvm.text import tokenize
 from tle_raw.linker.llvm.types import Cursor
 
@@ -14,7 +14,7 @@ class OperandError(Exception):
     """A C++ value and a register that do not fit."""
 
 
-def into_register(head: Body, value: str, kind: str, register: str) -> tuple[str, str]:
+def into_register(head: FunctionBody, value: str, kind: str, register: str) -> tuple[str, str]:
     """An argument as what a register of this type holds: the value and its type, which has the register's size.
 
     Raises
@@ -32,7 +32,7 @@ def into_register(head: Body, value: str, kind: str, register: str) -> tuple[str
     return _named(head, f"{word} {kind} {value} to {register}", value), register
 
 
-def out_of_register(body: Body, value: str, register: str, kind: str) -> str:
+def out_of_register(body: FunctionBody, value: str, register: str, kind: str) -> str:
     """What a register holds as a C++ value of this type."""
     if is_pointer(kind):
         return _pointer(body, value, register, kind)
@@ -61,7 +61,7 @@ def is_pointer(kind: str) -> bool:
     return kind == "ptr" or kind.startswith("ptr ")
 
 
-def _address(head: Body, value: str, kind: str, register: str) -> tuple[str, str]:
+def _address(head: FunctionBody, value: str, kind: str, register: str) -> tuple[str, str]:
     """Of shared memory 32 bits are the whole address; of all other memory they are half of it."""
     if register not in ("i32", "i64"):
         raise OperandError(f"an address in a register of {_bits(register)} bits")
@@ -73,7 +73,7 @@ def _address(head: Body, value: str, kind: str, register: str) -> tuple[str, str
     return _named(head, f"trunc i64 {wide} to i32", wide), register
 
 
-def _pointer(body: Body, value: str, register: str, kind: str) -> str:
+def _pointer(body: FunctionBody, value: str, register: str, kind: str) -> str:
     if register == "i64":
         return body.value(f"inttoptr i64 {value} to {kind}")
     if register != "i32" or kind != SHARED:
@@ -81,7 +81,7 @@ def _pointer(body: Body, value: str, register: str, kind: str) -> str:
     return body.value(f"inttoptr i64 {body.value(f'zext i32 {value} to i64')} to {kind}")
 
 
-def _named(head: Body, instruction: str, source: str) -> str:
+def _named(head: FunctionBody, instruction: str, source: str) -> str:
     """Names of the head's own: the body's are counted."""
     name = f"%h{len(head.lines)}.{source[1:]}"
     head.do(f"{name} = {instruction}")

@@ -23,7 +23,7 @@ class PtxSyntaxError(ValueError):
 
 
 @dataclass(frozen=True)
-class Statement:
+class InlineStatement:
     """An instruction, a register declaration, a label, or the start or end of a block.
 
     ``kind`` is one of these words: instruction, registers, label, open, close.
@@ -45,7 +45,7 @@ def decoded(text: str) -> str:
     return re.sub(r"\\([0-9a-fA-F]{2})", lambda m: chr(int(m[1], 16)), text)
 
 
-def statements(text: str) -> Iterator[Statement]:
+def statements(text: str) -> Iterator[InlineStatement]:
     """The statements of an inline PTX text, operands written ``$0``.
 
     Raises
@@ -56,11 +56,11 @@ def statements(text: str) -> Iterator[Statement]:
     depth, piece = 0, ""
     for character in text:
         if character == "{" and not piece.strip():
-            yield Statement("open")
+            yield InlineStatement("open")
             continue
         if character == "}" and depth == 0:
             yield from _statement(piece)
-            yield Statement("close")
+            yield InlineStatement("close")
             piece = ""
             continue
         depth += (character in "{[(") - (character in "}])")
@@ -72,16 +72,16 @@ def statements(text: str) -> Iterator[Statement]:
     yield from _statement(piece)
 
 
-def _statement(text: str) -> Iterator[Statement]:
+def _statement(text: str) -> Iterator[InlineStatement]:
     while True:
         label = _LABEL.match(text)
         if label is None:
             break
-        yield Statement("label", label[1])
+        yield InlineStatement("label", label[1])
         text = text[label.end() :]
     text = text.strip()
     while text.startswith("{"):
-        yield Statement("open")
+        yield InlineStatement("open")
         text = text[1:].strip()
     if not text:
         return
@@ -89,7 +89,7 @@ def _statement(text: str) -> Iterator[Statement]:
         declared = _DECLARATION.fullmatch(text)
         if declared is None:
             raise PtxSyntaxError(text)
-        yield Statement("registers", declared[1], tuple(_registers(declared[2])))
+        yield InlineStatement("registers", declared[1], tuple(_registers(declared[2])))
         return
     guard, negated = "", False
     match = _GUARD.match(text)
@@ -99,7 +99,7 @@ def _statement(text: str) -> Iterator[Statement]:
     if not re.fullmatch(r"[a-z][\w.:]*", opcode):
         raise PtxSyntaxError(text)
     operands = tuple(part.strip() for part in _OPERANDS.findall(rest) if part.strip())
-    yield Statement("instruction", opcode, operands, guard, negated)
+    yield InlineStatement("instruction", opcode, operands, guard, negated)
 
 
 def _registers(text: str) -> Iterator[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tle_raw.emulation.numbers import FORMATS, approximate, narrowed
-from tle_raw.emulation.ptx.function import Function, UnknownInstruction
+from tle_raw.emulation.ptx.function import PtxFunction, UnknownInstruction
 
 
 def is_small(kind: str) -> bool:
     return kind.startswith(("f16", "bf16"))
 
 
-def per_half(f: Function, kind: str, values: Sequence[str], work: Callable[[str, list[str]], str]) -> str:
+def per_half(f: PtxFunction, kind: str, values: Sequence[str], work: Callable[[str, list[str]], str]) -> str:
     """``work`` on one 16-bit value, or on both of a register. It takes and gives bits, as i16."""
     if not kind.endswith("x2"):
         return work(kind, list(values))
@@ -23,7 +23,7 @@ def per_half(f: Function, kind: str, values: Sequence[str], work: Callable[[str,
     return b.value(f"or i32 {halves[0]}, {b.value(f'shl i32 {halves[1]}, 16')}")
 
 
-def from_small(f: Function, kind: str, bits: str) -> str:
+def from_small(f: PtxFunction, kind: str, bits: str) -> str:
     """A float of an f16 or bf16."""
     if kind == "f16":
         return f.body.value(f"fpext half {f.body.value(f'bitcast i16 {bits} to half')} to float")
@@ -31,7 +31,7 @@ def from_small(f: Function, kind: str, bits: str) -> str:
     return f.body.value(f"bitcast i32 {f.body.value(f'shl i32 {wide}, 16')} to float")
 
 
-def to_small(f: Function, kind: str, value: str) -> str:
+def to_small(f: PtxFunction, kind: str, value: str) -> str:
     """The bits of a float, rounded to nearest."""
     if kind == "f16":
         return f.body.value(f"bitcast half {f.body.value(f'fptrunc float {value} to half')} to i16")
@@ -39,7 +39,7 @@ def to_small(f: Function, kind: str, value: str) -> str:
     return f.body.value(f"trunc i32 {bits} to i16")
 
 
-def small_result(f: Function, root: str, kind: str, halves: list[str], parts: Sequence[str]) -> str:
+def small_result(f: PtxFunction, root: str, kind: str, halves: list[str], parts: Sequence[str]) -> str:
     """One 16-bit result of add, sub, mul, fma, min, max or a function. Float has the bits that +, -, * need."""
     b = f.body
     if root in ("fma", "mad"):
@@ -64,13 +64,13 @@ def small_result(f: Function, root: str, kind: str, halves: list[str], parts: Se
     return to_small(f, kind, value)
 
 
-def _canonical(f: Function, kind: str, value: str) -> str:
+def _canonical(f: PtxFunction, kind: str, value: str) -> str:
     """A NaN of PTX's min and max is 0x7fff."""
     bits = to_small(f, kind, value)
     nan = f.body.value(f"fcmp uno float {value}, {value}")
     return f.body.value(f"select i1 {nan}, i16 32767, i16 {bits}")
 
 
-def narrowed_small(f: Function, kind: str, value: str, rounding: str, saturate: bool) -> str:
+def narrowed_small(f: PtxFunction, kind: str, value: str, rounding: str, saturate: bool) -> str:
     """The bits of a double with any rounding, as i16."""
     return f.body.value(f"trunc i32 {narrowed(f.body, value, kind, rounding, saturate)} to i16")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tle_raw.emulation import nvvm
-from tle_raw.emulation.ptx.function import Function, UnknownInstruction, instruction, value_type
-from tle_raw.emulation.ptx.parse import Statement
+from tle_raw.emulation.ptx.function import PtxFunction, UnknownInstruction, instruction, value_type
+from tle_raw.emulation.ptx.parse import InlineStatement
 
 
 @instruction("bar", "barrier")
-def _barrier(f: Function, s: Statement, parts: list[str]) -> None:
+def _barrier(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     parts = [part for part in parts if part not in ("cta", "aligned")]
     what = parts[0] if parts else ""
     if what == "warp":
@@ -27,7 +27,7 @@ def _barrier(f: Function, s: Statement, parts: list[str]) -> None:
         raise UnknownInstruction(s.opcode)
 
 
-def _reduction(f: Function, s: Statement, parts: list[str]) -> None:
+def _reduction(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     to, number, *counts, predicate = s.operands
     expected = f.get(counts[0], "i32") if counts else "0"
     bit = f.body.value(f"zext i1 {f.get(predicate, 'i1')} to i32")
@@ -37,7 +37,7 @@ def _reduction(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("shfl")
-def _shuffle(f: Function, s: Statement, parts: list[str]) -> None:
+def _shuffle(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     if parts[0] != "sync":
         raise UnknownInstruction(s.opcode)
     value, distance, clamp, mask = (f.get(o, "i32") for o in s.operands[1:5])
@@ -50,7 +50,7 @@ def _shuffle(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("vote", "match", "redux")
-def _collective(f: Function, s: Statement, parts: list[str]) -> None:
+def _collective(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     root, kind = s.parts[0], value_type(parts, s)
     if root == "vote":
         operation, mask = nvvm.VOTES[parts[1]], s.operands[2]
@@ -78,12 +78,12 @@ def _collective(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("activemask")
-def _active(f: Function, s: Statement, parts: list[str]) -> None:
+def _active(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     f.set(s.operands[0], f.body.call("i32", "tle_team_active", "i32 %site"), "i32")
 
 
 @instruction("elect")
-def _elect(f: Function, s: Statement, parts: list[str]) -> None:
+def _elect(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """The lowest lane of the mask."""
     to, _, predicate = s.operands[0].partition("|")
     mask = f.get(s.operands[1], "i32")
@@ -95,25 +95,25 @@ def _elect(f: Function, s: Statement, parts: list[str]) -> None:
 
 
 @instruction("nanosleep")
-def _sleep(f: Function, s: Statement, parts: list[str]) -> None:
+def _sleep(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     f.body.do("call void @tle_team_spin(ptr null, i32 %site)")
 
 
 @instruction("trap", "brkpt")
-def _trap(f: Function, s: Statement, parts: list[str]) -> None:
+def _trap(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     f.body.do("call void @tle_team_trap(i32 %site)")
 
 
 @instruction("exit")
-def _exit(f: Function, s: Statement, parts: list[str]) -> None:
+def _exit(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     f.body.do("call void @tle_team_exit()")
 
 
 @instruction("bra")
-def _branch(f: Function, s: Statement, parts: list[str]) -> None:
+def _branch(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     f.body.do(f"br label %{f.block(s.operands[0])}")
 
 
 @instruction("nop")
-def _nothing(f: Function, s: Statement, parts: list[str]) -> None:
+def _nothing(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     pass

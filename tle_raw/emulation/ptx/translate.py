@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from tle_raw.emulation.ptx import arithmetic, conversions, copies, mbarrier, memory, threads  # noqa: F401  (registers)
-from tle_raw.emulation.ptx.function import TABLE, Function, UnknownInstruction
+from tle_raw.emulation.ptx.function import TABLE, PtxFunction, UnknownInstruction
 from tle_raw.emulation.ptx.operands import OperandError, into_register, out_of_register, result_types
-from tle_raw.emulation.ptx.parse import PtxSyntaxError, Statement, decoded, statements
+from tle_raw.emulation.ptx.parse import InlineStatement, PtxSyntaxError, decoded, statements
 
 __all__ = ["UnknownInstruction", "translate"]
 
@@ -23,7 +23,7 @@ def translate(name: str, text: str, constraints: str, types: Sequence[str], resu
     ------
     UnknownInstruction : an instruction, a register or a constraint that has no meaning on the host.
     """
-    function = Function()
+    function = PtxFunction()
     try:
         outputs = _operands(function, constraints, types)
         _number_places(function)
@@ -48,7 +48,7 @@ def _plain(text: str) -> str:
     return re.sub(r"\$(\d+)", r"%$\1", text.replace("$$", "$"))
 
 
-def _operands(function: Function, constraints: str, types: Sequence[str]) -> list[str]:
+def _operands(function: PtxFunction, constraints: str, types: Sequence[str]) -> list[str]:
     """Variables %$0, %$1, … for the operands; the names of the outputs."""
     parts = [part for part in constraints.split(",") if part and not part.startswith("~")]
     outputs = [part for part in parts if part.startswith("=")]
@@ -70,13 +70,13 @@ def _operands(function: Function, constraints: str, types: Sequence[str]) -> lis
     return [f"%${i}" for i in range(len(outputs))]
 
 
-def _number_places(function: Function) -> None:
+def _number_places(function: PtxFunction) -> None:
     """The carry flag; it lives in every text that uses it."""
     function.variable("%carry", "i1")
     function.head.do(f"store i1 false, ptr {function.variables['%carry'][0]}")
 
 
-def _write(function: Function, statement: Statement) -> None:
+def _write(function: PtxFunction, statement: InlineStatement) -> None:
     body = function.body
     if statement.kind == "open":
         return function.open()
@@ -95,7 +95,7 @@ def _write(function: Function, statement: Statement) -> None:
     return _guarded(function, statement)
 
 
-def _guarded(function: Function, statement: Statement) -> None:
+def _guarded(function: PtxFunction, statement: InlineStatement) -> None:
     body = function.body
     if not statement.guard:
         return _instruction(function, statement)
@@ -109,7 +109,7 @@ def _guarded(function: Function, statement: Statement) -> None:
     return body.label(after)
 
 
-def _instruction(function: Function, statement: Statement) -> None:
+def _instruction(function: PtxFunction, statement: InlineStatement) -> None:
     parts = statement.parts
     writer = TABLE.get(parts[0])
     if writer is None:
@@ -125,7 +125,7 @@ def _instruction(function: Function, statement: Statement) -> None:
         function.body.label(function.body.fresh("after")) if not statement.guard else None
 
 
-def _return(function: Function, outputs: Sequence[str], result: str) -> list[str]:
+def _return(function: PtxFunction, outputs: Sequence[str], result: str) -> list[str]:
     body = type(function.body)(count=function.body.count)
     if result == "void":
         return ["  ret void"]

@@ -50,7 +50,7 @@ field  meaning
        file name, the line (``tle_raw/emulation/__init__.py``), and for kind ``memory`` an address.
        ``region_failure.region_failure(status)`` makes the error; call it before the workspace or the kernel's code is
        released
-2      the worker's team workspace: a word that regions of CUDA fragments own (0 at first). Whoever ends the worker
+2      the worker's workspace: a word that regions of CUDA fragments own (0 at first). Whoever ends the worker
        calls ``run_fragment.release_workspace(word)``
 3      i64 flags, bit 0: ``knobs.debug``, bit 1: store past the caches (``stream_stores``)
 4      pointer to the memory of the arguments, for kernels compiled with ``options.debug_checks``: i64 count, then for

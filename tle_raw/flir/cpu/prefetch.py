@@ -119,7 +119,7 @@ class _Kernel:
         ir = mlir()
         with ir.InsertionPoint(target.loops[0]):
             after = dict(zip(self._moving(block), self._next(block))) if is_load else {}
-            fits = _fits(target, size)
+            fits = _bounds_check(target, size)
         with ir.InsertionPoint(target.body.operations[0]):
             pointer = address.written(after)
             if fits is not None:
@@ -304,7 +304,7 @@ def _known_trips(target: _Pass) -> int:
     return math.prod(max(1, _trips(loop) or 1) for loop in target.loops)
 
 
-def _fits(target: _Pass, size: int) -> Any:
+def _bounds_check(target: _Pass, size: int) -> Any:
     """The condition that a loop of unknown length is short enough; None if there is no such loop."""
     ir = mlir()
     for loop in target.loops:

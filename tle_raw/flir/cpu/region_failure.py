@@ -6,7 +6,7 @@ import ctypes
 import linecache
 from collections.abc import Callable, Sequence
 
-from tle_raw.errors import Context, KernelFailed, Place
+from tle_raw.errors import Context, KernelFailed, SourceLocation
 
 REGION_FAILED = -2  # the record's code
 STATUS_FIELDS, ADDRESS = 9, 8
@@ -50,14 +50,14 @@ def region_failure(
     if status[0] != REGION_FAILED:
         return None
     program, (kind, message, file, line) = (status[1], status[2], status[3]), status[4:8]
-    place = _place(_text(file), line)
+    location = _location(_text(file), line)
     near = f": {memory_near(status[ADDRESS])}" if memory_near and KINDS.get(kind) == "memory" else ""
     return KernelFailed(
         f"{_text(message)}{near}, in program {program}",
         kind=KINDS.get(kind, ""),
         program=program,
         hint=standstill if KINDS.get(kind) == "standstill" else _HINTS.get(kind, ""),
-        context=Context(fragment=fragment, source=place),
+        context=Context(fragment=fragment, source=location),
     )
 
 
@@ -65,5 +65,5 @@ def _text(address: int) -> str:
     return ctypes.string_at(address).decode("utf-8", "replace") if address else ""
 
 
-def _place(file: str, line: int) -> Place | None:
-    return Place(file, line, 0, linecache.getline(file, line).rstrip()) if file and line else None
+def _location(file: str, line: int) -> SourceLocation | None:
+    return SourceLocation(file, line, 0, linecache.getline(file, line).rstrip()) if file and line else None

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.errors import KernelFailed, Row, ShapeError
-from tle_raw.flir.cpu.alone import Alone
 from tle_raw.flir.cpu.region_failure import STATUS_FIELDS, region_failure
+from tle_raw.flir.cpu.single_program import SingleProgram
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.dtypes import DType
@@ -46,8 +46,8 @@ class _Worker:
         self.status = (ctypes.c_int64 * STATUS_FIELDS)()
         self.context = (ctypes.c_int64 * FIELDS)()
         self.context[STATUS] = ctypes.addressof(self.status)
-        self.alone = Alone()
-        self.context[WAIT] = self.alone.address
+        self.single = SingleProgram()
+        self.context[WAIT] = self.single.address
 
     def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if not is_ending():  # then modules are gone, and the memory goes with the process
@@ -102,11 +102,11 @@ def run_fragment(
     call = _Call(num_warps * 32, (*program,), (*grid,), 0, ctypes.addressof(worker.context))
     ctypes.memset(worker.status, 0, ctypes.sizeof(worker.status))
     run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(_address(compiled, compiled.entry))
-    worker.alone.begin()
+    worker.single.begin()
     if run(ctypes.addressof(call), _addresses(arrays)):
-        if worker.alone.error:
-            raise worker.alone.error
-        failed = region_failure(list(worker.status), bound.name, standstill=worker.alone.described)
+        if worker.single.error:
+            raise worker.single.error
+        failed = region_failure(list(worker.status), bound.name, standstill=worker.single.described)
         raise failed or KernelFailed("the region failed")
     returned = [a for p, a in zip(bound.crossing, arrays) if p.kind == TILE and p.effect != "In"]
     return [*returned, arrays[-1][()]] if bound.result is not None else returned

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tle_raw.flir.dialect.definitions import ANY, IRDL_ATTRIBUTES, NAME, OPERATIONS, Attribute, Definition, Slot
-from tle_raw.flir.dialect.operations import Operation, Value
+from tle_raw.flir.dialect.operations import SsaValue, TleOperation
 
 
-def irdl_text(region: Operation) -> str:
+def irdl_text(region: TleOperation) -> str:
     """A module that declares the dialect for one ``tle.dsl_region``."""
     uses = {operation.definition.name: operation for operation in (region, *region.body)}
     lines = (line for d in OPERATIONS if d.name in uses for line in _operation(d, uses[d.name]))
     return "\n".join([f"irdl.dialect @{NAME} {{", *lines, "}"]) + "\n"
 
 
-def _operation(definition: Definition, use: Operation) -> Iterator[str]:
+def _operation(definition: Definition, use: TleOperation) -> Iterator[str]:
     yield f"  irdl.operation @{definition.name} {{"
     yield from _slots("operands", definition.operands, use.operands)
     yield from _slots("results", definition.results, use.results)
@@ -31,7 +31,7 @@ def _operation(definition: Definition, use: Operation) -> Iterator[str]:
     yield "  }"
 
 
-def _slots(kind: str, slots: Sequence[Slot], values: Sequence[Value]) -> Iterator[str]:
+def _slots(kind: str, slots: Sequence[Slot], values: Sequence[SsaValue]) -> Iterator[str]:
     items = []
     for slot in slots:
         spread = slot.variadic and slot.type is ANY

@@ -27,14 +27,14 @@ from tle_raw.flir.dialect.definitions import (
 
 
 @dataclass(frozen=True)
-class Value:
+class SsaValue:
     """An SSA value: its name with ``%``, and its type's text."""
 
     name: str
     type: str
 
 
-class Symbol(str):
+class SymbolName(str):
     """The name of a function, without ``@``."""
 
 
@@ -42,15 +42,15 @@ AttributeValue = str | bool | Sequence[str] | Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class Operation:
+class TleOperation:
     """One operation. ``arguments`` and ``body`` are those of its one block, ``location`` is ``loc(...)`` or nothing."""
 
     definition: Definition
-    operands: tuple[Value, ...] = ()
-    results: tuple[Value, ...] = ()
+    operands: tuple[SsaValue, ...] = ()
+    results: tuple[SsaValue, ...] = ()
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
-    arguments: tuple[Value, ...] = ()
-    body: tuple[Operation, ...] = ()
+    arguments: tuple[SsaValue, ...] = ()
+    body: tuple[TleOperation, ...] = ()
     location: str = ""
 
 
@@ -60,7 +60,7 @@ def element_of(type_: str) -> str:
     return shaped[1] if shaped else type_
 
 
-def verify(operation: Operation) -> Operation:
+def verify(operation: TleOperation) -> TleOperation:
     """Check an operation and its body against the definitions; gives it back.
 
     Raises
@@ -93,7 +93,7 @@ def _wrong(definition: Definition, what: str, expected: object, got: object) -> 
     )
 
 
-def _verify_values(definition: Definition, what: str, slots: Sequence[Slot], values: Sequence[Value]) -> None:
+def _verify_values(definition: Definition, what: str, slots: Sequence[Slot], values: Sequence[SsaValue]) -> None:
     variadic = any(slot.variadic for slot in slots)
     if len(values) < len(slots) - variadic or (len(values) > len(slots) and not variadic):
         raise _wrong(definition, f"{what}s", f"{len(slots) - variadic}{' or more' if variadic else ''}", len(values))
@@ -103,7 +103,7 @@ def _verify_values(definition: Definition, what: str, slots: Sequence[Slot], val
             raise _wrong(definition, f"{what} `{slot.name}`", slot.type.doc, value.type)
 
 
-_KINDS = {STRING: str, SYMBOL: Symbol, STRINGS: (tuple, list), DICTIONARY: Mapping, UNIT: bool}
+_KINDS = {STRING: str, SYMBOL: SymbolName, STRINGS: (tuple, list), DICTIONARY: Mapping, UNIT: bool}
 
 
 def _verify_attributes(definition: Definition, attributes: Mapping[str, AttributeValue]) -> None:
@@ -119,7 +119,7 @@ def _verify_attributes(definition: Definition, attributes: Mapping[str, Attribut
             raise _wrong(definition, f"attribute `{name}`", attribute.kind, repr(attributes[name]))
 
 
-def _verify_shape(operation: Operation) -> None:
+def _verify_shape(operation: TleOperation) -> None:
     (source,), (result,) = operation.operands, operation.results
     if _inside(source.type) != _inside(result.type):
         raise _wrong(operation.definition, "result", f"the shape and elements of {source.type}", result.type)
@@ -129,13 +129,13 @@ def _inside(type_: str) -> str:
     return type_.partition("<")[2].rstrip(">").partition(",")[0]
 
 
-def _verify_descriptor(operation: Operation) -> None:
+def _verify_descriptor(operation: TleOperation) -> None:
     parts = 3 + 2 * _inside(operation.operands[0].type).count("x")
     if len(operation.results) != parts:
         raise _wrong(operation.definition, "results", parts, len(operation.results))
 
 
-def _verify_region(region: Operation) -> None:
+def _verify_region(region: TleOperation) -> None:
     definition, elementwise = region.definition, bool(region.attributes.get("elementwise"))
     types = [element_of(o.type) if elementwise else o.type for o in region.operands]
     if [a.type for a in region.arguments] != types:
@@ -157,7 +157,7 @@ def _verify_region(region: Operation) -> None:
         raise _wrong(definition, "yielded", ", ".join(results) or "nothing", ", ".join(yielded) or "nothing")
 
 
-def _verify_body(region: Operation) -> None:
+def _verify_body(region: TleOperation) -> None:
     """Each operation by itself, and that it uses only what stands before it in the region."""
     known = {a.name: a.type for a in region.arguments}
     for operation in region.body:

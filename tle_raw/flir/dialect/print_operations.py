@@ -12,22 +12,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from tle_raw.flir.dialect.operations import AttributeValue, Operation, Symbol, Value
+from tle_raw.flir.dialect.operations import AttributeValue, SsaValue, SymbolName, TleOperation
 
 STEP = "  "
 
 
-def custom_form(operation: Operation, indent: str = "") -> list[str]:
+def custom_form(operation: TleOperation, indent: str = "") -> list[str]:
     """The lines of an operation in its readable form."""
     return list(_custom(operation, indent))
 
 
-def generic_form(operation: Operation, indent: str = "") -> list[str]:
+def generic_form(operation: TleOperation, indent: str = "") -> list[str]:
     """The lines of an operation as MLIR prints one that it does not know."""
     return list(_generic(operation, indent))
 
 
-def _custom(operation: Operation, indent: str) -> Iterator[str]:
+def _custom(operation: TleOperation, indent: str) -> Iterator[str]:
     definition, attributes = operation.definition, operation.attributes
     positional = {a.name for a in definition.attributes if a.positional}
     words = [definition.full_name, *(_attribute(attributes[n]) for n in attributes if n in positional)]
@@ -53,7 +53,7 @@ def _custom(operation: Operation, indent: str) -> Iterator[str]:
     yield f"{indent}}}{operation.location}"
 
 
-def _generic(operation: Operation, indent: str) -> Iterator[str]:
+def _generic(operation: TleOperation, indent: str) -> Iterator[str]:
     head = f'{indent}{_defined(operation.results)}"{operation.definition.full_name}"({_names(operation.operands)})'
     attributes = f" {_dictionary(operation.attributes)}" if operation.attributes else ""
     inputs = ", ".join(v.type for v in operation.operands)
@@ -69,11 +69,11 @@ def _generic(operation: Operation, indent: str) -> Iterator[str]:
     yield f"{indent}}}){tail}"
 
 
-def _names(values: Sequence[Value]) -> str:
+def _names(values: Sequence[SsaValue]) -> str:
     return ", ".join(v.name for v in values)
 
 
-def _defined(results: Sequence[Value]) -> str:
+def _defined(results: Sequence[SsaValue]) -> str:
     return f"{_names(results)} = " if results else ""
 
 
@@ -82,7 +82,7 @@ def _dictionary(attributes: Mapping[str, object]) -> str:
 
 
 def _attribute(value: AttributeValue | int) -> str:
-    if isinstance(value, Symbol):
+    if isinstance(value, SymbolName):
         return f"@{value}" if re.fullmatch(r"[A-Za-z_][\w$.]*", value) else f"@{_string(value)}"
     if isinstance(value, str):
         return _string(value)

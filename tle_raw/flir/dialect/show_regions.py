@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tle_raw.flir.dialect import definitions as tle
-from tle_raw.flir.dialect.operations import AttributeValue, Operation, Symbol, Value, element_of, verify
+from tle_raw.flir.dialect.operations import AttributeValue, SsaValue, SymbolName, TleOperation, element_of, verify
 from tle_raw.flir.dialect.print_operations import custom_form, generic_form
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, read_regions
 from tle_raw.fragments.bound import CONST, TILE, BoundParameter
@@ -31,16 +31,16 @@ def show_regions(text: str) -> str:
     return "\n".join(line for number, old in enumerate(lines) for line in replaced.get(number, [old])) + "\n"
 
 
-def regions_of(text: str) -> list[Operation]:
+def regions_of(text: str) -> list[TleOperation]:
     """The regions of a module's text, in order."""
     return [verify(region_operation(region)) for region in read_regions(text.splitlines())]
 
 
-def region_operation(region: Region) -> Operation:
+def region_operation(region: Region) -> TleOperation:
     """What one region's markers stand for."""
     bound, call = region.record.bound, region.call.operation
     fragment = fragment_by_identity(region.record.fragment)
-    function = Symbol(fragment.symbol)
+    function = SymbolName(fragment.symbol)
     plain = iter(zip(call.operands, call.types))
     tiles = {port.parameter: port.operation for port in region.opened}
     operands, arguments, effects = [], [], []
@@ -48,13 +48,13 @@ def region_operation(region: Region) -> Operation:
         if p.kind == CONST or (p.kind == TILE and p.effect == "Out"):
             continue
         marker = tiles.get(index)
-        operand = Value(*((marker.operands[0], marker.types[0]) if marker else next(plain)))
+        operand = SsaValue(*((marker.operands[0], marker.types[0]) if marker else next(plain)))
         operands.append(operand)
-        arguments.append(Value(f"%tle.{p.name}", element_of(operand.type) if region.is_element else operand.type))
+        arguments.append(SsaValue(f"%tle.{p.name}", element_of(operand.type) if region.is_element else operand.type))
         effects.append(p.effect)
-    results = [Value(port.operation.result, port.operation.result_type) for port in region.closed]
+    results = [SsaValue(port.operation.result, port.operation.result_type) for port in region.closed]
     if bound.result is not None or region.is_element:
-        results.append(Value(call.result, call.result_type))
+        results.append(SsaValue(call.result, call.result_type))
     attributes: dict[str, AttributeValue] = {
         "dialect": fragment.dialect,
         "function": function,
@@ -68,45 +68,47 @@ def region_operation(region: Region) -> Operation:
     if dict(call.attributes)["pure"] == "true":
         attributes["pure"] = True
     body = tuple(_body(region, function, fragment.inline, {a.name: a for a in arguments}))
-    return Operation(tle.DSL_REGION, tuple(operands), tuple(results), attributes, tuple(arguments), body, call.location)
+    return TleOperation(
+        tle.DSL_REGION, tuple(operands), tuple(results), attributes, tuple(arguments), body, call.location
+    )
 
 
-def _body(region: Region, function: Symbol, inline: bool, arguments: dict[str, Value]) -> Iterator[Operation]:
+def _body(region: Region, function: SymbolName, inline: bool, arguments: dict[str, SsaValue]) -> Iterator[TleOperation]:
     bound, call = region.record.bound, region.call.operation
     tensors = {port.parameter: port.operation.result_type for port in region.opened}
-    crossing: list[Value] = []
-    tiles: dict[int, Value] = {}
+    crossing: list[SsaValue] = []
+    tiles: dict[int, SsaValue] = {}
     for index, p in enumerate(bound.parameters):
         if p.kind == TILE:
-            tile = tiles[index] = Value(f"%tle.{p.name}.tile", f"memref<{tensors[index][len('tensor<') : -1]}, 3>")
+            tile = tiles[index] = SsaValue(f"%tle.{p.name}.tile", f"memref<{tensors[index][len('tensor<') : -1]}, 3>")
             if p.effect == "Out":
-                yield Operation(tle.ALLOCATE, (), (tile,), location=call.location)
+                yield TleOperation(tle.ALLOCATE, (), (tile,), location=call.location)
             else:
-                yield Operation(tle.PACK, (arguments[f"%tle.{p.name}"],), (tile,), location=call.location)
+                yield TleOperation(tle.PACK, (arguments[f"%tle.{p.name}"],), (tile,), location=call.location)
             extract, parts = _parts(p)
-            yield Operation(extract, (tile,), parts, location=call.location)
+            yield TleOperation(extract, (tile,), parts, location=call.location)
             crossing.extend(parts)
         elif f"%tle.{p.name}" in arguments:
             crossing.append(arguments[f"%tle.{p.name}"])
-    result: tuple[Value, ...] = ()
+    result: tuple[SsaValue, ...] = ()
     if bound.result is not None or region.is_element:
         type_ = element_of(call.result_type) if region.is_element else call.result_type
-        result = (Value("%tle.return", type_),)
+        result = (SsaValue("%tle.return", type_),)
     attributes: dict[str, AttributeValue] = {"callee": function} if inline else {"callee": function, "noinline": True}
-    yield Operation(tle.CALL, tuple(crossing), result, attributes, location=call.location)
+    yield TleOperation(tle.CALL, tuple(crossing), result, attributes, location=call.location)
     updated = []
     for port in region.closed:
-        value = Value(f"%tle.{bound.parameters[port.parameter].name}.out", port.operation.result_type)
+        value = SsaValue(f"%tle.{bound.parameters[port.parameter].name}.out", port.operation.result_type)
         updated.append(value)
-        yield Operation(tle.UNPACK, (tiles[port.parameter],), (value,), location=port.operation.location)
-    yield Operation(tle.YIELD, (*updated, *result), location=call.location)
+        yield TleOperation(tle.UNPACK, (tiles[port.parameter],), (value,), location=port.operation.location)
+    yield TleOperation(tle.YIELD, (*updated, *result), location=call.location)
 
 
-def _parts(p: BoundParameter) -> tuple[tle.Definition, tuple[Value, ...]]:
+def _parts(p: BoundParameter) -> tuple[tle.Definition, tuple[SsaValue, ...]]:
     """How a tile crosses: the values that the function is called with."""
     if not p.is_memref:
-        return tle.EXTRACT_ADDRESS, (Value(f"%tle.{p.name}.address", "i32"),)
+        return tle.EXTRACT_ADDRESS, (SsaValue(f"%tle.{p.name}.address", "i32"),)
     axes = range(len(p.dims))
     numbers = ["offset", *(f"size{i}" for i in axes), *(f"stride{i}" for i in axes)]
-    pointers = [Value(f"%tle.{p.name}.{part}", "!llvm.ptr<3>") for part in ("allocated", "aligned")]
-    return tle.EXTRACT_DESCRIPTOR, (*pointers, *(Value(f"%tle.{p.name}.{part}", "i64") for part in numbers))
+    pointers = [SsaValue(f"%tle.{p.name}.{part}", "!llvm.ptr<3>") for part in ("allocated", "aligned")]
+    return tle.EXTRACT_DESCRIPTOR, (*pointers, *(SsaValue(f"%tle.{p.name}.{part}", "i64") for part in numbers))

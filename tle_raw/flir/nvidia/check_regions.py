@@ -44,8 +44,8 @@ def check_compiled(region: Region, fragment: CompiledFragment, options: Any) -> 
     try:
         check_block(fragment.block, options.num_warps)
     except RegionError as e:
-        place = fragment_by_identity(region.record.fragment).place
-        raise e.at(fragment=region.record.bound.name, source=place, call_site=region.record.call_site) from None
+        location = fragment_by_identity(region.record.fragment).location
+        raise e.at(fragment=region.record.bound.name, source=location, call_site=region.record.call_site) from None
 
 
 def check_not_specialised(lines: list[str], regions: list[Region], capability: int) -> None:

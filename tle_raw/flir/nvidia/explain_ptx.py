@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from triton.runtime.errors import PTXASError
 
-from tle_raw.errors import CompilationFailed, Place, TLEError, UnsupportedFeatureError
+from tle_raw.errors import CompilationFailed, SourceLocation, TLEError, UnsupportedFeatureError
 from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import fragment_by_identity
-from tle_raw.linker.ptx.read import Instruction, Location, Ptx, read_ptx
+from tle_raw.linker.ptx.read import DebugLocation, Instruction, Ptx, read_ptx
 
 # A call through a register names a prototype that stands before it.
 _PROTOTYPE = ".callprototype"
@@ -99,17 +99,17 @@ def _at(
     for place in instruction.places if instruction else ():
         for region, fragment in zip(regions, fragments):
             declared = fragment_by_identity(region.record.fragment)
-            source = declared.place_in_source(place.file, place.line, place.column) or _in_header(place, fragment)
+            source = declared.location_in_source(place.file, place.line, place.column) or _in_header(place, fragment)
             if source:
                 return error.at(fragment=fragment.name, source=source, call_site=region.record.call_site)
     if len({fragment.entry for fragment in fragments}) == 1:
         record = regions[0].record
         declared = fragment_by_identity(record.fragment)
-        return error.at(fragment=fragments[0].name, source=declared.place, call_site=record.call_site)
+        return error.at(fragment=fragments[0].name, source=declared.location, call_site=record.call_site)
     return error.at(call_site=regions[0].record.call_site) if len(regions) == 1 else error
 
 
-def _in_header(place: Location, fragment: CompiledFragment) -> Place | None:
+def _in_header(place: DebugLocation, fragment: CompiledFragment) -> SourceLocation | None:
     if place.file not in map(str, fragment.files):
         return None
-    return Place(place.file, place.line, place.column, linecache.getline(place.file, place.line).rstrip("\n"))
+    return SourceLocation(place.file, place.line, place.column, linecache.getline(place.file, place.line).rstrip("\n"))

@@ -29,7 +29,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Event:
-    """``region`` is set at a region's borders: the line where it begins."""
+    """``region`` is set at a region's boundaries: the line where it begins."""
 
     kind: Kind
     reads: bool = False

@@ -19,7 +19,7 @@ BEFORE, AFTER = "before", "after"
 Barrier = tuple[int, str]
 
 
-class Access(NamedTuple):
+class MemoryAccess(NamedTuple):
     """An access since the last barrier: of a region or of Triton. ``again`` marks one of the loop's turn before."""
 
     region: int
@@ -27,9 +27,9 @@ class Access(NamedTuple):
     again: bool = False
 
 
-State = frozenset[Access]
+State = frozenset[MemoryAccess]
 NOTHING: State = frozenset()
-ANYTHING: State = frozenset({Access(TRITON, False), Access(TRITON, True)})
+ANYTHING: State = frozenset({MemoryAccess(TRITON, False), MemoryAccess(TRITON, True)})
 
 
 def decide_barriers(items: list[int | Nest], events: Mapping[int, Event], standing: Iterable[Barrier]) -> set[Barrier]:
@@ -130,7 +130,7 @@ class _Walk:
         for writes in (False, True):
             if event.writes if writes else event.reads:
                 self._touch(self.inside, writes, state)
-                state |= {Access(self.inside, writes)}
+                state |= {MemoryAccess(self.inside, writes)}
         return state
 
     def _touch(self, by: int, writes: bool, state: State) -> None:

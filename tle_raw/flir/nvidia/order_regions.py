@@ -1,4 +1,4 @@
-"""Put barriers where ``memory_order`` wants them: at calls, at the borders of traced regions, and at loops."""
+"""Put barriers where ``memory_order`` wants them: at calls, at the boundaries of traced regions, and at loops."""
 
 from __future__ import annotations
 

@@ -15,8 +15,9 @@ import triton
 
 from tle_raw.errors import TLEError
 from tle_raw.flir.compile_fragments import compile_fragments
+from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
-from tle_raw.flir.nvidia.check_alone import check_alone
+from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_regions import (
     WARP,
@@ -43,11 +44,10 @@ from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_share
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages
-from tle_raw.flir.view import add_view
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 from tle_raw.knobs import knobs
-from tle_raw.linker.llvm.no_vectors import keeps_scalars, optimised
+from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.mlir.text import value_uses
@@ -66,7 +66,7 @@ SPELLING = spelling_of((MAJOR, MINOR))
 _BRANCHES = (" scf.", " cf.")
 
 
-def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None:
+def wrap_stages(stages: dict[str, Stage], options: Any, capability: int) -> None:
     """Wrap the stages of one compilation."""
     traced_regions.begin()
     compilation = Compilation(options, capability)
@@ -74,7 +74,7 @@ def join_stages(stages: dict[str, Stage], options: Any, capability: int) -> None
         if name in stages:
             stages[name] = _joined(name, stages[name], compilation)
     guard_stages(stages)
-    begin_compilation("cuda", stages, options, add_view)
+    begin_compilation("cuda", stages, options, add_dump)
 
 
 def _joined(name: str, own: Stage, compilation: Compilation) -> Stage:
@@ -170,8 +170,8 @@ class Compilation:
         self.compiled = compile_fragments(records, Target("cuda", self.capability))
         return 1
 
-    def check_alone(self) -> int:
-        check_alone(self.lines, self.regions, self.compiled)
+    def check_exclusive(self) -> int:
+        check_exclusive(self.lines, self.regions, self.compiled)
         return 1
 
     def compiled_block(self) -> int:
@@ -261,7 +261,7 @@ class Compilation:
     def keep_scalars(self) -> int | None:
         """A kernel that always runs its regions takes the attribute over from theirs."""
         promised = not self.has_branches and any(keeps_scalars(fragment.text) for fragment in self.compiled)
-        return self._edit(optimised(self.module)) or (0 if promised or keeps_scalars(self.module) else None)
+        return self._edit(without_no_vectors(self.module)) or (0 if promised or keeps_scalars(self.module) else None)
 
     def check_warps(self) -> int:
         check_warps(self.metadata["num_warps"], self.regions, self.options)
@@ -338,5 +338,5 @@ class Compilation:
             try:
                 check_launch(region, fragment, self.options, threads)
             except TLEError as e:
-                e.at(fragment=region.record.bound.name, source=fragment.place, call_site=region.record.call_site)
+                e.at(fragment=region.record.bound.name, source=fragment.location, call_site=region.record.call_site)
                 raise

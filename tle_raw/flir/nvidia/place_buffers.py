@@ -9,7 +9,7 @@ from tle_raw.flir.nvidia.read_ports import Port, Region
 
 
 @dataclass
-class Buffer:
+class SharedBuffer:
     """One shared-memory allocation: its SSA name and the value that it holds just now."""
 
     name: str
@@ -26,9 +26,9 @@ class Placement:
     say where barriers stand; where they are ``for_tiles``, they order shared memory, else global memory.
     """
 
-    buffers: dict[int, Buffer] = field(default_factory=dict)
+    buffers: dict[int, SharedBuffer] = field(default_factory=dict)
     fresh: set[int] = field(default_factory=set)
-    dies: list[Buffer] = field(default_factory=list)
+    dies: list[SharedBuffer] = field(default_factory=list)
     follows_directly: bool = False
     pinned: bool = False
     before: bool = False
@@ -43,7 +43,7 @@ def place_buffers(regions: list[Region], uses: Callable[[str], int]) -> list[Pla
     region is the value's one user. A buffer is therefore never written after somebody else still wants to read it,
     and Triton may move its loads as it likes.
     """
-    live: dict[int, list[Buffer]] = {}
+    live: dict[int, list[SharedBuffer]] = {}
     placements: list[Placement] = []
     for number, region in enumerate(regions):
         placement = Placement()
@@ -65,7 +65,7 @@ def _place(
     number: int,
     region: Region,
     placement: Placement,
-    buffers: list[Buffer],
+    buffers: list[SharedBuffer],
     taken: dict[str, bool],
     uses: Callable[[str], int],
 ) -> None:
@@ -74,7 +74,7 @@ def _place(
     if not region.opens_new(port):
         reusable = next((b for b in buffers if b.holds == value and _may_share(b, value, writes, taken, uses)), None)
     if reusable is None:
-        reusable = Buffer(f"%tle_buffer_{number}_{port.parameter}", value, number)
+        reusable = SharedBuffer(f"%tle_buffer_{number}_{port.parameter}", value, number)
         buffers.append(reusable)
         placement.fresh.add(port.parameter)
     reusable.last_region = number
@@ -82,7 +82,9 @@ def _place(
     placement.buffers[port.parameter] = reusable
 
 
-def _may_share(buffer: Buffer, value: str, writes: bool, taken: dict[str, bool], uses: Callable[[str], int]) -> bool:
+def _may_share(
+    buffer: SharedBuffer, value: str, writes: bool, taken: dict[str, bool], uses: Callable[[str], int]
+) -> bool:
     if buffer.name in taken:
         return not writes and not taken[buffer.name]
     return not writes or uses(value) == 2  # its definition and this port
@@ -98,7 +100,7 @@ def _update_contents(region: Region, placement: Placement) -> None:
 
 def _find_deaths(regions: list[Region], placements: list[Placement]) -> None:
     for number, placement in enumerate(placements):
-        seen: dict[str, Buffer] = {b.name: b for b in placement.buffers.values()}
+        seen: dict[str, SharedBuffer] = {b.name: b for b in placement.buffers.values()}
         placement.dies = [b for b in seen.values() if b.last_region == number]
 
 

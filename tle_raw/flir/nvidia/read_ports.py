@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tle_raw.errors import RegionError
 from tle_raw.fragments.bound import TILE
 from tle_raw.linker.mlir.locations import Locations
-from tle_raw.linker.mlir.text import OPERATION, Operation, block_ids, read_operation
+from tle_raw.linker.mlir.text import OPERATION, TextOperation, block_ids, read_operation
 from tle_raw.regions import ports
 from tle_raw.regions.ports import RegionRecord, record_from_text
 
@@ -17,7 +17,7 @@ class Port:
     """One marker: the line it stands on, its operation, and which parameter of the region it carries."""
 
     line: int
-    operation: Operation
+    operation: TextOperation
     parameter: int = -1
 
 
@@ -52,7 +52,7 @@ def holds_ports(text: str) -> bool:
 
 def is_border(line: str, side: str = "") -> bool:
     """Whether a traced region begins or ends at this line."""
-    return f'symbol = "{ports.BORDER}.{side}' in line
+    return f'symbol = "{ports.BOUNDARY}.{side}' in line
 
 
 def read_regions(lines: list[str]) -> list[Region]:
@@ -72,7 +72,7 @@ def read_regions(lines: list[str]) -> list[Region]:
         operation, block = read_operation(line), blocks[number]
         symbol = operation.attribute("symbol")
         if symbol in (ports.CALL, ports.ELEMENT):
-            record = record_from_text(operation.attribute("libname"), locations.place(operation.location))
+            record = record_from_text(operation.attribute("libname"), locations.source_location(operation.location))
             opened = waiting.pop(block, []) if symbol == ports.CALL else []
             region = Region(record, block, Port(number, operation), opened)
             regions.append(region)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tle_raw.flir.nvidia.place_buffers import Buffer, Placement
+from tle_raw.flir.nvidia.place_buffers import Placement, SharedBuffer
 from tle_raw.flir.nvidia.read_ports import Port, Region
 from tle_raw.fragments.bound import TILE
 from tle_raw.fragments.compiled import CompiledFragment
@@ -101,14 +101,14 @@ class _Writer:
         return self._indented([f"ttg.local_dealloc {self._scratch.name} : {memdesc}{self._location}"])
 
     @property
-    def _scratch(self) -> Buffer:
-        return Buffer(f"%tle_buffer_{self.number}_scratch", "", self.number)
+    def _scratch(self) -> SharedBuffer:
+        return SharedBuffer(f"%tle_buffer_{self.number}_scratch", "", self.number)
 
     @property
     def _location(self) -> str:
         return self.region.call.operation.location
 
-    def _address(self, buffer: Buffer, memdesc: str, loc: str) -> list[str]:
+    def _address(self, buffer: SharedBuffer, memdesc: str, loc: str) -> list[str]:
         address, wide = _address_name(buffer), self.spelling.address_type == "i64"
         target = f"{address}_wide" if wide else address
         lines = [f"{target} = {self.spelling.address} {buffer.name} : {memdesc}{loc}"]
@@ -170,7 +170,7 @@ class _Writer:
         return [self.region.call.operation.indent + line for line in lines]
 
 
-def _address_name(buffer: Buffer) -> str:
+def _address_name(buffer: SharedBuffer) -> str:
     return buffer.name.replace("buffer", "address")
 
 

@@ -8,7 +8,7 @@ from tle_raw.errors import ToolchainError
 from tle_raw.flir.cpu.run_fragment import release_workspace
 
 # Fields of a context, 8 bytes each; `tle_raw.flir.cpu` describes them.
-SCRATCH, STATUS, TEAM, FLAGS, RANGES, WAIT, NUMBER, END = range(8)
+SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT, NUMBER, END = range(8)
 FIELDS = 8
 DEBUG_FLAG = 1
 STREAM_FLAG = 2  # the launch writes more than the caches hold
@@ -107,8 +107,8 @@ class Context:
 
     def release(self) -> None:
         """Give back what regions keep for this thread, at its end."""
-        release_workspace(self.fields[TEAM])
-        self.fields[TEAM] = 0
+        release_workspace(self.fields[WORKSPACE])
+        self.fields[WORKSPACE] = 0
 
     def _grow(self, needed: int) -> None:
         self._scratch = self.ffi.new("char[]", needed + ALIGNMENT)

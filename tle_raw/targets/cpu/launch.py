@@ -181,18 +181,18 @@ class SharedLaunch:
         try:
             self.work_as_helper(context)
         finally:
-            self.leave()
+            self.exit()
 
     def has_room(self, most: int) -> bool:
         """Whether programs are left, and fewer than ``most`` threads are here. After the launch none is."""
         return 0 < self.workers < most and self.programs_left() > 0 and not self.launch.stopped
 
-    def join(self, most: int) -> bool:
+    def enter(self, most: int) -> bool:
         """Count one helper more, where there is room."""
         with self._lock:
-            joins = self.has_room(most)
-            self._helpers += joins
-            return joins
+            enters = self.has_room(most)
+            self._helpers += enters
+            return enters
 
     def work_as_helper(self, context: Context) -> None:
         """Run chunks until none is left; what goes wrong, the launching thread raises."""
@@ -202,7 +202,7 @@ class SharedLaunch:
         except BaseException as e:
             self.launch.fail(e)
 
-    def leave(self) -> None:
+    def exit(self) -> None:
         """Count one helper less."""
         with self._lock:
             self._helpers -= 1

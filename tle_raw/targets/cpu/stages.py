@@ -15,10 +15,10 @@ from triton.backends.compiler import Language
 from tle_raw.errors import LaunchError, Row, ToolchainError
 from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.cpu.simplify_ttir import simplify_ttir
+from tle_raw.flir.dump import add_dump
 from tle_raw.flir.print_after import located
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages
-from tle_raw.flir.view import add_view
 from tle_raw.host.code import Library, assemble, link_host_code
 from tle_raw.host.cpu import host_cpu
 from tle_raw.identity import digest, package_identity
@@ -26,7 +26,7 @@ from tle_raw.linker.machine_code.elf import undefined_symbols
 from tle_raw.linker.tools.llvmlite_binding import llvmlite_identity
 from tle_raw.regions import traced_regions
 from tle_raw.regions.stages import begin_compilation, end_compilation
-from tle_raw.targets.cpu.sealed import sealed
+from tle_raw.targets.cpu.checksum import with_checksum
 
 Stage = Callable[[Any, dict[str, Any]], Any]
 MLIR_PACKAGE = "torch-mlir"
@@ -50,7 +50,7 @@ def add_stages(backend: Any, stages: dict[str, Any], options: Any, language: Any
     if inspect is not None:
         inspect(backend, stages, options, language, None)
     guard_stages(stages)
-    begin_compilation("cpu", stages, options, add_view)
+    begin_compilation("cpu", stages, options, add_dump)
 
 
 @dataclass
@@ -78,7 +78,7 @@ class _Kernel:
     def assemble(self) -> int:
         image = assemble(self.module)
         self.metadata["prints"] = any(name in PRINTING for name in undefined_symbols(image))
-        self.module = sealed(image)
+        self.module = with_checksum(image)
         return 1
 
 

@@ -51,9 +51,11 @@ class Cpu:
         SharedMemoryError : more shared memory than a block has.
         ToolchainError : no clang compiles the emulation's runtime.
         """
-        from tle_raw.emulation.make_team import make_team  # which is long, and few fragments come from no cache
+        from tle_raw.emulation.make_thread_block import (
+            make_thread_block,  # which is long, and few fragments come from no cache
+        )
 
-        module = make_team(output, bound, knobs.debug)
+        module = make_thread_block(output, bound, knobs.debug)
         return prepare_for_host(
             module.text,
             entry=module.entry,

@@ -22,9 +22,9 @@ class CpuUtilities:
     def load_binary(self, name: str, image: bytes, shared: int, device: int) -> tuple[Any, int, int, int, int]:
         """What keeps the code in memory, the entry's address, registers, spills, most threads."""
         from tle_raw.host.loader import load_object
-        from tle_raw.targets.cpu.sealed import unsealed
+        from tle_raw.targets.cpu.checksum import checked
 
-        loaded = load_object(unsealed(image))
+        loaded = load_object(checked(image))
         return loaded, loaded.address, REGISTERS_OF_A_KERNEL, 0, MOST_THREADS
 
     def unload_module(self, module: Any) -> None:

@@ -38,11 +38,11 @@ class SharedPrograms(Protocol):
 
     def has_room(self, most: int) -> bool: ...
 
-    def join(self, most: int) -> bool: ...
+    def enter(self, most: int) -> bool: ...
 
     def work_as_helper(self, context: Context) -> None: ...
 
-    def leave(self) -> None: ...
+    def exit(self) -> None: ...
 
 
 class WaitingLaunch(Protocol):
@@ -129,16 +129,16 @@ class Waits:
 
     def _work(self, limit: int) -> None:
         shared = self.launch.shared_one_by_one()
-        joined = shared.join(limit)
+        entered = shared.enter(limit)
         self._count_starting(-1)
-        if not joined:
+        if not entered:
             return
         try:
             context = Context()
             self._extra.append(context)
             shared.work_as_helper(context)
         finally:
-            shared.leave()
+            shared.exit()
 
     def _waiting(self, now: float) -> int:
         with self._lock:

@@ -73,6 +73,6 @@ def test_a_function_that_moved_tells_its_new_lines(declared):
     for above in ("", "\n\n"):
         moved = declared(constants=f"FACTOR = 2.0{above}")
         text = moved.compile("cuda:90").text
-        lines.append(moved.place.line)
-        assert f"line: {moved.place.line + 1}," in text
+        lines.append(moved.location.line)
+        assert f"line: {moved.location.line + 1}," in text
     assert lines[1] == lines[0] + 2

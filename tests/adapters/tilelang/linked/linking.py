@@ -7,7 +7,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.linked import Linkable, compile_linked, compiler_identity, lower
 from tle_raw.adapters.tilelang.linked.host_call import DATA
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import POINTER, SCALAR, BoundParameter, BoundSignature
 from tle_raw.fragments.declare import declare
@@ -25,7 +25,7 @@ class LinkedAdapter:
     def read(self, declaration: Declaration) -> Source:
         data = Linkable(**declaration.options)
         text = f"{data.prim_func.script()}\n{sorted(data.places.items())}\n{data.pass_configs}"
-        return Source(self.name, declaration.name, declaration.name, text, declaration.place, (), data)
+        return Source(self.name, declaration.name, declaration.name, text, declaration.location, (), data)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         return ()
@@ -56,7 +56,7 @@ def linked(prim_func: Any, places: dict[str, int | str] | None = None, **pass_co
     parameters += [Parameter(p, Scalar["i32"]) for p in places.values() if isinstance(p, str)]
     options = {"prim_func": prim_func, "places": places, "pass_configs": pass_configs}
     declaration = Declaration(
-        name, Signature(name, tuple(parameters)), options, Place(__file__, 1), Path(__file__).parent
+        name, Signature(name, tuple(parameters)), options, SourceLocation(__file__, 1), Path(__file__).parent
     )
     return declare(LinkedAdapter(), declaration)
 
@@ -68,5 +68,5 @@ def bound_of(prim_func: Any, arch: str = "sm_90a") -> tuple[Source, BoundSignatu
         BoundParameter(a.name, POINTER if a.kind == DATA else SCALAR, "InOut", parse_dtype(a.dtype))
         for a in lower(prim_func, arch).arguments
     ]
-    source = Source("tilelang", name, name, "", Place(__file__, 1), (), Linkable(prim_func))
+    source = Source("tilelang", name, name, "", SourceLocation(__file__, 1), (), Linkable(prim_func))
     return source, BoundSignature(name, tuple(parameters))

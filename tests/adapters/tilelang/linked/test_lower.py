@@ -11,7 +11,13 @@ from tests.adapters.tilelang.linked.linking import bound_of
 from tle_raw.adapters.tilelang.linked import Linkable, lower
 from tle_raw.adapters.tilelang.linked.compile_linked import compile_linked, linked_unit
 from tle_raw.adapters.tilelang.linked.lower import refused
-from tle_raw.errors import CompilationFailed, DialectError, Place, SignatureMismatchError, UnsupportedFeatureError
+from tle_raw.errors import (
+    CompilationFailed,
+    DialectError,
+    SignatureMismatchError,
+    SourceLocation,
+    UnsupportedFeatureError,
+)
 from tle_raw.fragments.bound import BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.target import Target
@@ -93,7 +99,7 @@ def test_tilelangs_own_refusal_is_told():
 
 def test_the_line_that_tilelang_names_is_the_errors_place():
     error = refused(ValueError(f"no layout\nCheck failed: because\n  --> {__file__}:21:5"))
-    assert error.context.source == Place(__file__, 21, 5)
+    assert error.context.source == SourceLocation(__file__, 21, 5)
 
 
 def test_the_cpu_is_refused_with_the_other_route():

@@ -20,7 +20,7 @@ pytest.importorskip("torch_mlir")
 from tests.fuzz.stores.damages import KINDS, damage
 from tle_raw.errors import LinkError
 from tle_raw.store import CacheWarning, fallback
-from tle_raw.targets.cpu.sealed import sealed, unsealed
+from tle_raw.targets.cpu.checksum import checked, with_checksum
 
 
 @triton.jit
@@ -104,14 +104,14 @@ def test_a_folder_that_others_can_write_is_not_used(cache, monkeypatch):
 
 
 def test_damaged_code_is_never_loaded():
-    image = sealed(b"code")
-    assert unsealed(image) == b"code"
+    image = with_checksum(b"code")
+    assert checked(image) == b"code"
     for position in range(len(image)):
         with pytest.raises(LinkError, match="damaged"):
-            unsealed(image[:position] + bytes([image[position] ^ 1]) + image[position + 1 :])
+            checked(image[:position] + bytes([image[position] ^ 1]) + image[position + 1 :])
     for other in (b"", image[:-1], image + b"\0", b"code"):
         with pytest.raises(LinkError, match="damaged"):
-            unsealed(other)
+            checked(other)
 
 
 class Counting(FileCacheManager):

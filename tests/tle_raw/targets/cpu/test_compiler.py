@@ -15,7 +15,7 @@ pytest.importorskip("torch_mlir")
 import tle_raw
 from tle_raw.errors import LaunchError
 from tle_raw.host.cpu import host_cpu
-from tle_raw.regions.stages import check_joined, compiled_target, end_compilation
+from tle_raw.regions.stages import check_stages, compiled_target, end_compilation
 from tle_raw.targets.cpu.compiler import CpuBackend
 from tle_raw.targets.cpu.options import read_options
 
@@ -151,8 +151,8 @@ def test_regions_know_that_they_are_compiled_for_the_cpu():
     options = backend.parse_options({})
     backend.add_stages({}, options, Language.TRITON)
     assert compiled_target() == "cpu"
-    assert check_joined(options)
-    assert not check_joined(backend.parse_options({}))
+    assert check_stages(options)
+    assert not check_stages(backend.parse_options({}))
     end_compilation()
     assert compiled_target() == ""
 

@@ -16,7 +16,7 @@ from tle_raw.flir.cpu.block_matmul.scratch import Scratch
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProductPlan:
     """What is decided about a product before its code is written."""
 
     product: Product
@@ -35,7 +35,7 @@ def write_product(product: Product, vector_bytes: int, scratch: Scratch) -> None
     lanes = vector_bytes // (product.result_type.width // 8)
     blocking = choose_blocking(product.m, product.n, lanes, registers=32 if vector_bytes == 64 else 16)
     arithmetic = arithmetic_of(product.operand_type, product.result_type)
-    plan = Plan(product, arithmetic, blocking, lanes, scratch)
+    plan = ProductPlan(product, arithmetic, blocking, lanes, scratch)
     with ir.InsertionPoint(product.operation), product.operation.location:
         if product.batch is None:
             _write_matrix(plan, ())
@@ -44,7 +44,7 @@ def write_product(product: Product, vector_bytes: int, scratch: Scratch) -> None
     product.operation.erase()
 
 
-def _write_matrix(plan: Plan, batch: tuple[ir.Value, ...]) -> None:
+def _write_matrix(plan: ProductPlan, batch: tuple[ir.Value, ...]) -> None:
     product, lanes = plan.product, plan.lanes
     a, b, c = (Matrix(buffer, batch) for buffer in (product.a, product.b, product.c))
     if isinstance(plan.arithmetic, Packed):
@@ -57,7 +57,7 @@ def _write_matrix(plan: Plan, batch: tuple[ir.Value, ...]) -> None:
     in_blocks(product.n, plan.blocking.columns, write_panel)
 
 
-def _write_packed(plan: Plan, arithmetic: Packed, a: Matrix, b: Matrix, c: Matrix) -> None:
+def _write_packed(plan: ProductPlan, arithmetic: Packed, a: Matrix, b: Matrix, c: Matrix) -> None:
     product, lanes = plan.product, plan.lanes
     steps = packed_length(arithmetic, product.k)
     packed_a = plan.scratch_matrix("a", product.m, steps)
@@ -72,7 +72,7 @@ def _write_packed(plan: Plan, arithmetic: Packed, a: Matrix, b: Matrix, c: Matri
     in_blocks(product.n, plan.blocking.columns, write_panel)
 
 
-def _write_rows(plan: Plan, a: Matrix, b: Panel, c: Panel, steps: int) -> None:
+def _write_rows(plan: ProductPlan, a: Matrix, b: Panel, c: Panel, steps: int) -> None:
     def write(first: ir.Value, height: int) -> None:
         write_block(plan.arithmetic, a, b, c, steps, first, height)
 

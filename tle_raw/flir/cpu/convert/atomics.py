@@ -8,7 +8,7 @@ from typing import Any
 from tle_raw.flir.cpu.convert import build, checks, types, waits
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import loops
-from tle_raw.flir.cpu.convert.tiles import Body
+from tle_raw.flir.cpu.convert.tiles import ScalarBody
 from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
 # Triton's RMWOp to LLVM's atomicrmw: and, or, xor, add, fadd, max, min, umax, umin, exchange.
@@ -46,7 +46,7 @@ def each_element(kernel: Kernel, op: Operation, operands: Sequence[Any], act: Ca
     if result is not None and any(True for _ in result.uses):
         into = kernel.allocate(shapes[0], types.element_of(result.type))
     with loops(shapes[0]) as index:
-        body = Body()
+        body = ScalarBody()
         value = act(*(None if t is None else body.element(t, tuple(index) if t.shape else ()) for t in found))
         if into is not None and value is not None:
             into.store(types.to_memory(value), tuple(index))

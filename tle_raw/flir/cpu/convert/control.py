@@ -8,7 +8,7 @@ from typing import Any
 from tle_raw.flir.cpu.convert import build, lazy, types, waits
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.memory import pending_loads
-from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Elementwise, Shared, Splat, Tile, leaves_read
+from tle_raw.flir.cpu.convert.tiles import BufferTile, Elementwise, ScalarBody, Shared, Splat, TileValue, leaves_read
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 
@@ -41,7 +41,7 @@ class Walk:
             yielded = whole
         return cls(argument, steps) if steps else None
 
-    def tile(self, start: Tile, displacement: Any) -> Tile:
+    def tile(self, start: TileValue, displacement: Any) -> TileValue:
         """The tile after the loop has moved it by ``displacement``."""
         moved = Splat(start.shape, self.type, displacement)
         if self.is_pointer:
@@ -52,7 +52,7 @@ class Walk:
         """The displacement of the next iteration."""
         for step in self.steps:
             tile = kernel.tile(step)
-            amount = Body().element(tile, (0,) * len(tile.shape))
+            amount = ScalarBody().element(tile, (0,) * len(tile.shape))
             displacement = build.binary("addi", displacement, build.cast_integer(amount, self.type))
         return displacement
 
@@ -65,8 +65,8 @@ class Carried:
     ):
         self.kernel, self.arguments = kernel, list(arguments)
         self.walks: list[Walk | None] = []
-        self.buffers: list[Buffer | None] = []
-        self.starts: list[Tile | None] = []
+        self.buffers: list[BufferTile | None] = []
+        self.starts: list[TileValue | None] = []
         self.scalars: list[Any] = []  # the values that the new loop starts with
         for argument, start, end in zip(arguments, starts, yielded):
             walk = Walk.of(argument, end) if types.is_tile(argument.type) else None
@@ -109,7 +109,7 @@ class Carried:
     def next(self, yielded: Sequence[Value], scalars: Sequence[Any]) -> list[Any]:
         """Write the buffers for the next iteration; returns the next scalars."""
         waiting, following = list(scalars), []
-        moves: list[tuple[Buffer, Tile]] = []
+        moves: list[tuple[BufferTile, TileValue]] = []
         for value, walk, buffer in zip(yielded, self.walks, self.buffers):
             if buffer is not None:
                 moves.append((buffer, self.kernel.tile(value)))
@@ -122,15 +122,15 @@ class Carried:
         return following
 
 
-def _copied(tile: Tile) -> Tile:
+def _copied(tile: TileValue) -> TileValue:
     """The same elements; a buffer stored again becomes another buffer."""
     return Elementwise(tile.shape, tile.element, [tile], lambda x: x)
 
 
-def own_buffer(kernel: Kernel, value: Value, op: Operation) -> Buffer:
+def own_buffer(kernel: Kernel, value: Value, op: Operation) -> BufferTile:
     """A buffer that holds ``value`` and that ``op`` may overwrite: the value's own when nobody else reads it."""
     tile = kernel.tile(value)
-    if isinstance(tile, Buffer) and is_last_use(kernel, value, op):
+    if isinstance(tile, BufferTile) and is_last_use(kernel, value, op):
         return tile
     buffer = kernel.allocate(tile.shape, tile.element)
     kernel.fill(buffer, tile)
@@ -147,7 +147,7 @@ def is_last_use(kernel: Kernel, value: Value, op: Operation) -> bool:
     return block == op.block and kernel.plan.sinks.get(value) == {op} and len(uses) == 1
 
 
-def move_all(kernel: Kernel, moves: Sequence[tuple[Buffer, Tile]]) -> None:
+def move_all(kernel: Kernel, moves: Sequence[tuple[BufferTile, TileValue]]) -> None:
     """Write tiles into buffers as if at once, though they may read each other's buffers."""
     moves = [(buffer, tile) for buffer, tile in moves if tile is not buffer]
     reads = [buffers_read(tile) for _, tile in moves]
@@ -164,9 +164,9 @@ def move_all(kernel: Kernel, moves: Sequence[tuple[Buffer, Tile]]) -> None:
         kernel.fill(buffer, tile)
 
 
-def buffers_read(tile: Tile) -> dict[Buffer, bool]:
+def buffers_read(tile: TileValue) -> dict[BufferTile, bool]:
     """The buffers that computing a tile reads, and whether at the element's own index only."""
-    return leaves_read([tile], Buffer, (Elementwise, Shared))
+    return leaves_read([tile], BufferTile, (Elementwise, Shared))
 
 
 @converts("scf.for")
@@ -261,7 +261,7 @@ def _fill_while(
     new: Any,
     blocks: tuple[Any, Any],
     carried: _WhileCarried,
-    outgoing: dict[int, Buffer],
+    outgoing: dict[int, BufferTile],
     turns: waits.Turns | None,
 ) -> None:
     before, after = blocks
@@ -288,7 +288,7 @@ class _WhileCarried:
 
     def __init__(self, kernel: Kernel, arguments: Sequence[Value], starts: Sequence[Any]) -> None:
         self.kernel = kernel
-        self.buffers: list[Buffer | None] = []
+        self.buffers: list[BufferTile | None] = []
         self.scalars: list[Any] = []
         for argument, start in zip(arguments, starts):
             if types.is_tile(argument.type):
@@ -316,7 +316,9 @@ class _WhileCarried:
         return scalars
 
 
-def _bind_forwarded(kernel: Kernel, values: Sequence[Any], buffers: dict[int, Buffer], scalars: Sequence[Any]) -> None:
+def _bind_forwarded(
+    kernel: Kernel, values: Sequence[Any], buffers: dict[int, BufferTile], scalars: Sequence[Any]
+) -> None:
     waiting = list(scalars)
     for number, value in enumerate(values):
         kernel.values[value] = buffers[number] if number in buffers else waiting.pop(0)
@@ -328,8 +330,8 @@ def call(kernel: Kernel, op: Operation) -> None:
     block = kernel.callee(op)
     for argument, operand in zip(block.arguments, op.operands):
         became = kernel.values[operand]
-        kernel.values[argument] = kernel.stored(became) if isinstance(became, Tile) else became
+        kernel.values[argument] = kernel.stored(became) if isinstance(became, TileValue) else became
     kernel.convert_block(block)
     for result, value in zip(op.results, list(block.operations)[-1].operation.operands):
         became = kernel.values[value]
-        kernel.values[result] = kernel.stored(became) if isinstance(became, Tile) else became
+        kernel.values[result] = kernel.stored(became) if isinstance(became, TileValue) else became

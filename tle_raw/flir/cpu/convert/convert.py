@@ -99,7 +99,7 @@ class Conversion:
 
 def convert_to_linalg(source: Any, regions: Regions, metadata: dict[str, Any], options: Any) -> Any:
     """A new module in the Linalg form, in the context of ``source``; as it was made, not verified."""
-    tiles.forget_parts()
+    tiles.reset_parts()
     new = mlir().Module.create()
     functions = {_name(f.operation): f.operation for f in source.body.operations}
     entry = next(f for f in functions.values() if _is_public(f))
@@ -128,8 +128,8 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], region
     small, pointer = build.type_of("i32"), build.type_of("!llvm.ptr")
     inputs = [*arguments, *[small] * 6, pointer, pointer, pointer]
     empty = ir.DictAttr.get({})
-    alone = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
-    attributes = [empty] * (len(inputs) - 3) + [alone, alone, empty]
+    unaliased = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
+    attributes = [empty] * (len(inputs) - 3) + [unaliased, unaliased, empty]
     with ir.InsertionPoint(new.body):
         kernel_function = build.create(
             "func.func",

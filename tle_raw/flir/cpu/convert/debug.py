@@ -6,7 +6,7 @@ from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, checks, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import loops
-from tle_raw.flir.cpu.convert.tiles import Body
+from tle_raw.flir.cpu.convert.tiles import ScalarBody
 from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
 
@@ -21,7 +21,7 @@ def device_assert(kernel: Kernel, op: Operation) -> None:
         return
     tile = kernel.tile(condition)
     with loops(tile.shape) as index:
-        holds = Body().element(tile, tuple(index))
+        holds = ScalarBody().element(tile, tuple(index))
         where = tuple(
             build.cast_integer(i, "i64") if not isinstance(i, int) else build.constant(i, "i64") for i in index
         )
@@ -40,7 +40,11 @@ def device_print(kernel: Kernel, op: Operation) -> None:
         is_signed = bool(signed[number]) if number < len(signed) else True
         shape = types.shape_of(operand.type) if types.is_tile(operand.type) else ()
         with loops(shape) as index:
-            value = Body().element(kernel.tile(operand), tuple(index)) if shape else types.plain(kernel.scalar(operand))
+            value = (
+                ScalarBody().element(kernel.tile(operand), tuple(index))
+                if shape
+                else types.plain(kernel.scalar(operand))
+            )
             form, printed = _printable(types.plain(value), is_signed, in_hex, types.element_of(operand.type))
             at = ", ".join(["%u"] * len(index))
             indices = [build.constant(i, "i32") if isinstance(i, int) else build.cast_integer(i, "i32") for i in index]

@@ -9,7 +9,16 @@ from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, casts, types
 from tle_raw.flir.cpu.convert.control import buffers_read, is_last_use
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
-from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Computed, Elementwise, Index, Tile, divide, remainder
+from tle_raw.flir.cpu.convert.tiles import (
+    BufferTile,
+    Computed,
+    Elementwise,
+    Index,
+    ScalarBody,
+    TileValue,
+    divide,
+    remainder,
+)
 from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
 
@@ -29,12 +38,12 @@ def _accumulation_type(element: Type) -> Any:
     return element if str(element) in ("f32", "f64", "i32") else build.type_of("f32")
 
 
-def _operand(kernel: Kernel, tile: Tile, element: Type) -> Buffer:
+def _operand(kernel: Kernel, tile: TileValue, element: Type) -> BufferTile:
     """An operand in a buffer of the accumulator's type; widening is exact. Bytes stay: CPUs multiply those."""
     return kernel.stored(tile if str(tile.element) == "i8" else _converted(tile, element))
 
 
-def _converted(tile: Tile, element: Type) -> Tile:
+def _converted(tile: TileValue, element: Type) -> TileValue:
     if tile.element == element:
         return tile
     source = tile.element
@@ -43,17 +52,17 @@ def _converted(tile: Tile, element: Type) -> Tile:
     return Elementwise(tile.shape, element, [tile], lambda x: casts.float_to_float(x, source, element))
 
 
-def _accumulator(kernel: Kernel, op: Operation, value: Value, result: Value, element: Type) -> Buffer:
+def _accumulator(kernel: Kernel, op: Operation, value: Value, result: Value, element: Type) -> BufferTile:
     """A buffer that holds the accumulator's start and may be overwritten."""
     tile = kernel.tile(value)
-    if isinstance(tile, Buffer) and tile.element == element and is_last_use(kernel, value, op):
+    if isinstance(tile, BufferTile) and tile.element == element and is_last_use(kernel, value, op):
         return tile
     into = _carried_buffer(kernel, op, result, element) or kernel.allocate(tile.shape, element)
     kernel.fill(into, _converted(tile, element))
     return into
 
 
-def _carried_buffer(kernel: Kernel, op: Operation, result: Value, element: Type) -> Buffer | None:
+def _carried_buffer(kernel: Kernel, op: Operation, result: Value, element: Type) -> BufferTile | None:
     """The buffer of the enclosing loop that the result goes into anyway, when only this product reads it."""
     carried = kernel.carried.get(op.block)
     uses = [(use.owner.operation, use.operand_number) for use in result.uses]
@@ -70,7 +79,7 @@ def _carried_buffer(kernel: Kernel, op: Operation, result: Value, element: Type)
     return buffer if buffers_read(kernel.tile(op.operands[2])).get(buffer, True) else None
 
 
-def matmul(left: Buffer, right: Buffer, into: Buffer) -> None:
+def matmul(left: BufferTile, right: BufferTile, into: BufferTile) -> None:
     """``into += left @ right``, with a leading batch dimension or without."""
     batched = len(into.shape) == 3
     name = "linalg.batch_matmul" if batched else "linalg.matmul"
@@ -115,7 +124,7 @@ def dot_scaled(kernel: Kernel, op: Operation) -> None:
 
 def _scaled(
     kernel: Kernel, op: Operation, value: Value, scale: Any, kind_name: str, pack_name: str, k_axis: int
-) -> Tile:
+) -> TileValue:
     """An operand as f32 with its scales multiplied in; ``k_axis`` counts from the end."""
     kind = op.attributes[kind_name].value
     tile = kernel.tile(value)
@@ -135,7 +144,7 @@ def _scaled(
     scales = kernel.tile(scale)
     group = tile.shape[k_axis] // scales.shape[-1]
 
-    def compute(body: Body, index: Index) -> Any:
+    def compute(body: ScalarBody, index: Index) -> Any:
         # Scales lie with K last for both operands.
         k = index[k_axis]
         other = index[-3 - k_axis]
@@ -146,12 +155,12 @@ def _scaled(
     return Computed(tile.shape, float32, [tile, scales], compute)
 
 
-def _unpacked(packed: Tile, axis: int) -> Tile:
+def _unpacked(packed: TileValue, axis: int) -> TileValue:
     """Two 4-bit floats a byte along an axis, the low half first, as f32."""
     shape = list(packed.shape)
     shape[axis] *= 2
 
-    def compute(body: Body, index: Index) -> Any:
+    def compute(body: ScalarBody, index: Index) -> Any:
         at = list(index)
         at[axis] = divide(index[axis], 2)
         byte = body.element(packed, tuple(at))

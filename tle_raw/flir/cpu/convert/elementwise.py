@@ -7,7 +7,7 @@ from typing import Any
 from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, casts, scalars, tiles, types
 from tle_raw.flir.cpu.convert.kernel import ELEMENTWISE, Kernel, converts
-from tle_raw.flir.cpu.convert.tiles import Buffer, Constant, Elementwise, Shared
+from tle_raw.flir.cpu.convert.tiles import BufferTile, Constant, Elementwise, Shared
 from tle_raw.flir.cpu.mlir_values import Operation, Type
 
 
@@ -31,7 +31,7 @@ def _scalar_attribute(attribute: Any, element: Type) -> Any:
     return build.attribute(f"{casts.small_float_bits(splat.value, str(element))} : i8")
 
 
-def _dense(kernel: Kernel, attribute: Any, shape: tuple[int, ...], element: Type) -> Buffer:
+def _dense(kernel: Kernel, attribute: Any, shape: tuple[int, ...], element: Type) -> BufferTile:
     """A constant with different elements: written into a buffer once."""
     buffer = kernel.allocate(shape, element)
     stored = types.in_memory(element)

@@ -9,7 +9,7 @@ from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, tiles, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import evaluate, loops
-from tle_raw.flir.cpu.convert.tiles import Body, Constant, Elementwise, Index, Shared
+from tle_raw.flir.cpu.convert.tiles import Constant, Elementwise, Index, ScalarBody, Shared
 from tle_raw.flir.cpu.mlir_values import Block, Operation, Value
 
 
@@ -19,7 +19,7 @@ def gather(kernel: Kernel, op: Operation) -> None:
     axis = op.attributes["axis"].value
     result = kernel.allocate(types.shape_of(op.results[0].type), source.element)
 
-    def element(body: Body, index: Index) -> list[Value]:
+    def element(body: ScalarBody, index: Index) -> list[Value]:
         at = build.cast_integer(body.element(indices, index), "index")
         # An index outside of the tile is the kernel's error, but must not read foreign memory.
         at = build.binary("minui", at, build.index(source.shape[axis] - 1))
@@ -40,7 +40,7 @@ def histogram(kernel: Kernel, op: Operation) -> None:
     zero = build.attribute(f"0 : {element}")
     kernel.fill(counts, Constant((bins,), element, zero))
     with loops(source.shape) as index:
-        body = Body()
+        body = ScalarBody()
         at = build.cast_integer(body.element(source, tuple(index)), "index", signed=False)
         counted = build.compare("ult", at, build.index(bins))
         if mask is not None:
@@ -65,7 +65,7 @@ def map_elementwise(kernel: Kernel, op: Operation) -> None:
     *outer, last = sources[0].shape
     results = [kernel.allocate(sources[0].shape, types.element_of(r.type)) for r in op.results]
     with loops((*outer, last // pack)) as index:
-        body = Body()
+        body = ScalarBody()
         start = tiles.multiply(index[-1], pack)
         at = [(*index[:-1], tiles.add(start, n)) for n in range(pack)]
         values = evaluate(kernel, block, [body.element(source, i) for source in sources for i in at])

@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tle_raw.errors import LoweringError, Place, TLEError
+from tle_raw.errors import LoweringError, SourceLocation, TLEError
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, scalars, tiles, types
-from tle_raw.flir.cpu.convert.plan import Plan
-from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Tile
+from tle_raw.flir.cpu.convert.plan import ConversionPlan
+from tle_raw.flir.cpu.convert.tiles import BufferTile, ScalarBody, TileValue
 from tle_raw.flir.cpu.mlir_values import Block, Operation, Type, Value
 
 Conversion = Callable[["Kernel", Any], None]
@@ -39,16 +39,23 @@ class Kernel:
     """
 
     def __init__(
-        self, entry: Any, plan: Plan, program: Sequence[Value], grid: Sequence[Value], context: Value, *, debug: bool
+        self,
+        entry: Any,
+        plan: ConversionPlan,
+        program: Sequence[Value],
+        grid: Sequence[Value],
+        context: Value,
+        *,
+        debug: bool,
     ) -> None:
         self.entry, self.plan, self.debug = entry, plan, debug
         self.program, self.grid, self.context = program, grid, context
         self.values: dict[Any, Any] = {}
         self.checks: list[dict[str, Any]] = []
         self.regions: Any = None  # the module's regions of fragments
-        self.num_warps = 4  # what a fragment's team is made of
+        self.num_warps = 4  # what a fragment's thread block is made of
         self.functions: dict[str, Any] = {}  # of Triton's module, by name: what calls may name
-        self.awaiting: dict[Buffer, Tile] = {}  # what the next reduction stores
+        self.awaiting: dict[BufferTile, TileValue] = {}  # what the next reduction stores
         self.carried: dict[Any, Any] = {}  # block of a loop -> what it carries
         self.turns: list[Any] = []  # of the loops around that may wait for another program
         self.may_wait = False  # whether any of the kernel's loops does
@@ -62,12 +69,12 @@ class Kernel:
         """What a scalar became: a value, or an ``Address``."""
         return self.values[value]
 
-    def tile(self, value: Value) -> Tile:
+    def tile(self, value: Value) -> TileValue:
         """What a tensor became; a scalar where Triton allows both is a tile of no dimensions."""
         found = self.values[value]
-        return found if isinstance(found, Tile) else tiles.Splat((), value.type, types.plain(found))
+        return found if isinstance(found, TileValue) else tiles.Splat((), value.type, types.plain(found))
 
-    def spread(self, value: Value, shape: Sequence[int]) -> Tile:
+    def spread(self, value: Value, shape: Sequence[int]) -> TileValue:
         """An operand as a tile of that shape; operations on tiles take scalars beside them."""
         return (
             self.tile(value)
@@ -77,13 +84,13 @@ class Kernel:
 
     def set(self, value: Value, became: Any) -> None:
         """Remember what a value became; a tile that the plan wants stored is stored now."""
-        if isinstance(became, Tile) and value in self.plan.stored:
+        if isinstance(became, TileValue) and value in self.plan.stored:
             became = self._awaiting(became) if value in self.plan.reduced else self.stored(became)
         self.values[value] = became
 
-    def _awaiting(self, tile: Tile) -> Buffer:
+    def _awaiting(self, tile: TileValue) -> BufferTile:
         """A buffer that the reduction which comes next fills with the tile, in its own pass."""
-        if isinstance(tile, Buffer):
+        if isinstance(tile, BufferTile):
             return tile
         buffer = self.allocate(tile.shape, tile.element)
         self.awaiting[buffer] = tile
@@ -91,14 +98,14 @@ class Kernel:
 
     # --- buffers --------------------------------------------------------------------------------------------------
 
-    def allocate(self, shape: Sequence[int], element: Type) -> Buffer:
+    def allocate(self, shape: Sequence[int], element: Type) -> BufferTile:
         """A new buffer, at the top of the function."""
         flat = len(shape) >= tiles.FLAT_RANK
         dims = "".join(f"{size}x" for size in ((math.prod(shape),) if flat else shape))
         type_ = build.type_of(f"memref<{dims}{types.in_memory(element)}>")
         with mlir().InsertionPoint.at_block_begin(self.entry):
             memref = build.value("memref.alloca", [], type_, {"operandSegmentSizes": _no_operands(2)})
-        return Buffer(shape, element, memref)
+        return BufferTile(shape, element, memref)
 
     def stack(self, type_: str) -> Value:
         """Room on the stack, made once at the top of the function."""
@@ -110,18 +117,18 @@ class Kernel:
             }
             return build.value("llvm.alloca", [build.constant(1, "i64")], "!llvm.ptr", attributes)
 
-    def stored(self, tile: Tile) -> Buffer:
+    def stored(self, tile: TileValue) -> BufferTile:
         """The tile in a buffer of its own, or the one it already has."""
-        if isinstance(tile, Buffer):
+        if isinstance(tile, BufferTile):
             return tile
         buffer = self.allocate(tile.shape, tile.element)
         self.fill(buffer, tile)
         return buffer
 
-    def fill(self, buffer: Buffer, tile: Tile) -> None:
+    def fill(self, buffer: BufferTile, tile: TileValue) -> None:
         """Compute a tile into a buffer. Reading the buffer itself is fine at the same index."""
 
-        def element(body: Body, index: tiles.Index) -> list[Value]:
+        def element(body: ScalarBody, index: tiles.Index) -> list[Value]:
             return [types.to_memory(body.element(tile, index))]
 
         self.for_each(buffer.shape, element, [buffer])
@@ -129,9 +136,9 @@ class Kernel:
     def for_each(
         self,
         shape: Sequence[int],
-        function: Callable[[Body, tiles.Index], Sequence[Value] | None],
-        into: Sequence[Buffer] = (),
-        instead: dict[Tile, Tile] | None = None,
+        function: Callable[[ScalarBody, tiles.Index], Sequence[Value] | None],
+        into: Sequence[BufferTile] = (),
+        instead: dict[TileValue, TileValue] | None = None,
     ) -> None:
         """One ``linalg.generic``: ``function`` writes the body for one index and returns what goes ``into`` buffers."""
         ir = mlir()
@@ -154,7 +161,7 @@ class Kernel:
                 for d, size in enumerate(domain)
             ]
             index = tuple(at) if domain == tuple(shape) else tiles.reshape(tuple(at), domain, shape)
-            results = function(Body(instead), index) or []
+            results = function(ScalarBody(instead), index) or []
             if not outs:
                 for buffer, value in zip(into, results):
                     buffer.store(value, index)
@@ -194,7 +201,7 @@ class Kernel:
                     raise LoweringError(f"the operation `{op.name}` has no lowering for CPUs")
                 conversion(self, op)
             except TLEError as e:
-                e.at(call_site=place(op.location))
+                e.at(call_site=location_of(op.location))
                 raise
 
     def callee(self, op: Operation) -> Any:
@@ -245,7 +252,7 @@ class Kernel:
 
     def check(self, kind: str, message: str, location: Any, **more: Any) -> int:
         """Register a check; returns the status code that says that it failed."""
-        where = place(location)
+        where = location_of(location)
         self.checks.append(
             {"kind": kind, "message": message, "file": where.file, "line": where.line, "column": where.column, **more}
         )
@@ -265,14 +272,14 @@ def _domain_of(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (inner,) if outer == 1 else (outer, inner)
 
 
-def place(location: Any) -> Place:
+def location_of(location: Any) -> SourceLocation:
     """The user's line of a location: of an inlined call, the innermost line outside of Triton's own files."""
     found = re.findall(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)', str(location))
     if not found:
-        return Place("<kernel>", 0)
+        return SourceLocation("<kernel>", 0)
     own = [f for f in found if "/triton/language/" not in f[0]] or found
     file, line, column = own[0][0], int(own[0][1]), int(own[0][2])
-    return Place(file, line, column, linecache.getline(file, line).rstrip())
+    return SourceLocation(file, line, column, linecache.getline(file, line).rstrip())
 
 
 def _no_operands(count: int) -> Any:

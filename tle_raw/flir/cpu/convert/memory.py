@@ -8,11 +8,11 @@ from typing import Any
 
 from tle_raw.flir.cpu.convert import build, types, waits
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
-from tle_raw.flir.cpu.convert.tiles import Body, Elementwise, Index, Shared, Tile, leaves_read
+from tle_raw.flir.cpu.convert.tiles import Elementwise, Index, ScalarBody, Shared, TileValue, leaves_read
 from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
 
-class Load(Tile):
+class Load(TileValue):
     """Elements of memory; those that the mask leaves out are ``other``, or zero."""
 
     def __init__(
@@ -21,15 +21,15 @@ class Load(Tile):
         op: Operation,
         shape: Sequence[int],
         element: Type,
-        pointer: Tile,
-        mask: Tile | None,
+        pointer: TileValue,
+        mask: TileValue | None,
         other: Any,
     ) -> None:
         super().__init__(shape, element, [t for t in (pointer, mask, other) if t is not None])
         self.kernel, self.op = kernel, op
         self.pointer, self.mask, self.other = pointer, mask, other
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         address = body.element(self.pointer, index)
         mask = body.element(self.mask, index) if self.mask else None
         other = body.element(self.other, index) if self.other else None
@@ -114,8 +114,8 @@ def store(kernel: Kernel, op: Operation) -> None:
     target, source = kernel.tile(pointer), kernel.tile(number)
     mask_tile = kernel.tile(mask) if mask is not None else None
 
-    def write(instead: dict[Tile, Tile]) -> None:
-        def element(body: Body, index: Index) -> None:
+    def write(instead: dict[TileValue, TileValue]) -> None:
+        def element(body: ScalarBody, index: Index) -> None:
             with op.location:
                 store_element(
                     kernel,
@@ -142,12 +142,12 @@ def store(kernel: Kernel, op: Operation) -> None:
         build.create("scf.yield")
 
 
-def pending_loads(roots: Sequence[Tile]) -> dict[Load, bool]:
+def pending_loads(roots: Sequence[TileValue]) -> dict[Load, bool]:
     """The loads that computing these tiles will do, and whether each is needed at the element's own index only."""
     return leaves_read(roots, Load, (Elementwise, Shared, Load))
 
 
-def _overlap(loads: Mapping[Load, bool], target: Tile) -> Value:
+def _overlap(loads: Mapping[Load, bool], target: TileValue) -> Value:
     """Whether the memory of any of the loads overlaps the target's, unless both walk over the same addresses.
 
     ``loads`` says of each whether it is needed at the element's own index only.
@@ -169,9 +169,9 @@ def _corners(shape: Sequence[int]) -> list[Index]:
     return list(product(*[(0, size - 1) if size > 1 else (0,) for size in shape]))
 
 
-def _range(pointer: Tile) -> tuple[Value, Value]:
+def _range(pointer: TileValue) -> tuple[Value, Value]:
     """First address and the one after the last, of a tile of pointers that is linear in its indices."""
-    body = Body()
+    body = ScalarBody()
     addresses = [body.element(pointer, corner) for corner in _corners(pointer.shape)]
     numbers = [address.integer() for address in addresses]
     low = high = numbers[0]
@@ -181,9 +181,9 @@ def _range(pointer: Tile) -> tuple[Value, Value]:
     return low, build.binary("addi", high, build.constant(size, "i64"))
 
 
-def _same(a: Tile, b: Tile) -> Value:
+def _same(a: TileValue, b: TileValue) -> Value:
     """Whether two linear tiles of pointers hold the same addresses: they agree at the origin and along each axis."""
-    body = Body()
+    body = ScalarBody()
     rank = len(a.shape)
     at = [(0,) * rank]
     at += [tuple(1 if d == axis else 0 for d in range(rank)) for axis in range(rank) if a.shape[axis] > 1]

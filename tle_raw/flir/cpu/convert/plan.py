@@ -21,7 +21,7 @@ _INDEX_DIVISIONS = {"arith.divsi", "arith.divui", "arith.remsi", "arith.remui"}
 _FUNCTIONS_THAT_ARE_CHEAP = {"math.absf", "math.absi", "math.fma", "math.copysign", "math.sqrt"}
 
 
-class Plan:
+class ConversionPlan:
     """What ``analyse`` found out about one function."""
 
     def __init__(self) -> None:
@@ -29,20 +29,20 @@ class Plan:
         self.sinks: dict[Any, set[Any]] = {}  # value -> (operation) of every sink that it reaches
         self.reduced: set[Any] = set()  # stored values that may be stored by the reduction that comes next
 
-    def add(self, other: Plan) -> None:
+    def add(self, other: ConversionPlan) -> None:
         """Join the plan of a function that this one calls."""
         self.stored |= other.stored
         self.sinks.update(other.sinks)
         self.reduced |= other.reduced
 
 
-def analyse(function: Any) -> Plan:
+def analyse(function: Any) -> ConversionPlan:
     """Plan a function of Triton's IR."""
     operations = list(_walk(function.regions[0]))
     order = {op: number for number, op in enumerate(operations)}
     writes = [number for number, op in enumerate(operations) if _writes_memory(op)]
     cost = _costs(operations)
-    plan = Plan()
+    plan = ConversionPlan()
     for op in reversed(operations):
         for result in op.results:
             if types.is_tile(result.type):
@@ -67,7 +67,7 @@ def _walk(region: Any) -> Any:
                 yield from _walk(inner)
 
 
-def _sinks(value: Value, plan: Plan) -> set[Any]:
+def _sinks(value: Value, plan: ConversionPlan) -> set[Any]:
     found: set[Any] = set()
     for use in value.uses:
         op = use.owner.operation
@@ -106,7 +106,7 @@ def _own_cost(name: str) -> int:
 
 
 def _is_stored(
-    op: Operation, result: Value, plan: Plan, cost: dict[Any, int], order: dict[Any, int], writes: list[int]
+    op: Operation, result: Value, plan: ConversionPlan, cost: dict[Any, int], order: dict[Any, int], writes: list[int]
 ) -> bool:
     sinks = plan.sinks[result]
     if not sinks:
@@ -119,7 +119,7 @@ def _is_stored(
     return cost[result] >= STORE_WHEN_BROADCAST and _is_broadcast(result)
 
 
-def _is_reduced_next(value: Value, plan: Plan) -> bool:
+def _is_reduced_next(value: Value, plan: ConversionPlan) -> bool:
     """Whether the next work is a reduction of this tile along its last axis: one pass can store it and reduce it."""
     op = value.owner.operation
     if len(op.results) != 1 or types.is_pointer(types.element_of(value.type)) or _divides(value, plan):
@@ -142,7 +142,7 @@ def _is_scalar_arithmetic(op: Operation) -> bool:
     return known and not any(types.is_tile(value.type) for value in (*op.results, *op.operands))
 
 
-def _divides(value: Value, plan: Plan) -> bool:
+def _divides(value: Value, plan: ConversionPlan) -> bool:
     """Whether indices are divided: what is known of them is tested once in front of a pass, which a reduction cuts."""
     waiting, seen = [value], set()
     while waiting:

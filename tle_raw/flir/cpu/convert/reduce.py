@@ -14,7 +14,7 @@ from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, scalars, tiles, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.plan import REDUCED_LANES
-from tle_raw.flir.cpu.convert.tiles import Body, Buffer, Index, Tile
+from tle_raw.flir.cpu.convert.tiles import BufferTile, Index, ScalarBody, TileValue
 from tle_raw.flir.cpu.mlir_values import Block, Operation, Value
 
 LANES = REDUCED_LANES
@@ -119,11 +119,11 @@ def reduce(kernel: Kernel, op: Operation) -> None:
     else:
         _reduce_slices(kernel, sources, results, axis, combine)
     for value, buffer in zip(op.results, results):
-        kernel.set(value, buffer if rest else types.plain(Body().element(buffer, (0,))))
+        kernel.set(value, buffer if rest else types.plain(ScalarBody().element(buffer, (0,))))
 
 
 def _reduce_slices(
-    kernel: Kernel, sources: Sequence[Tile], results: Sequence[Buffer], axis: int, combine: Combination
+    kernel: Kernel, sources: Sequence[TileValue], results: Sequence[BufferTile], axis: int, combine: Combination
 ) -> None:
     """All other axes in parallel, slice after slice."""
     shape = results[0].shape
@@ -133,7 +133,7 @@ def _reduce_slices(
         index = index if flat else ()
         return (*index[:axis], along, *index[axis:])
 
-    def first(body: Body, index: Index) -> list[Value]:
+    def first(body: ScalarBody, index: Index) -> list[Value]:
         return [types.to_memory(body.element(s, at(index, 0))) for s in sources]
 
     kernel.for_each(shape, first, results)
@@ -142,7 +142,7 @@ def _reduce_slices(
         return
     with build.counted(build.index(1), build.index(size), build.index(1)) as along:
 
-        def following(body: Body, index: Index) -> list[Value]:
+        def following(body: ScalarBody, index: Index) -> list[Value]:
             so_far = [body.element(r, index) for r in results]
             new = [body.element(s, at(index, along)) for s in sources]
             return [types.to_memory(v) for v in combine(so_far, new)]
@@ -150,14 +150,16 @@ def _reduce_slices(
         kernel.for_each(shape, following, results)
 
 
-def _reduce_last(kernel: Kernel, sources: Sequence[Tile], results: Sequence[Buffer], combine: Combination) -> None:
+def _reduce_last(
+    kernel: Kernel, sources: Sequence[TileValue], results: Sequence[BufferTile], combine: Combination
+) -> None:
     """The last axis in lanes, row by row. A source that waits for it is stored on the way."""
     *rows, size = sources[0].shape
-    waiting = {source: kernel.awaiting.pop(source, None) for source in sources if isinstance(source, Buffer)}
+    waiting = {source: kernel.awaiting.pop(source, None) for source in sources if isinstance(source, BufferTile)}
 
-    def element(body: Body, source: Tile, at: Index) -> Any:
-        tile = waiting.get(source) if isinstance(source, Buffer) else None
-        if not isinstance(source, Buffer) or tile is None:
+    def element(body: ScalarBody, source: TileValue, at: Index) -> Any:
+        tile = waiting.get(source) if isinstance(source, BufferTile) else None
+        if not isinstance(source, BufferTile) or tile is None:
             return body.element(source, at)
         value = body.element(tile, at)
         source.store(types.to_memory(value), at)
@@ -167,14 +169,14 @@ def _reduce_last(kernel: Kernel, sources: Sequence[Tile], results: Sequence[Buff
     partial = [kernel.allocate((lanes,), element) for element in combine.elements]
     with loops(rows) as row:
 
-        def first(body: Body, index: Index) -> list[Value]:
+        def first(body: ScalarBody, index: Index) -> list[Value]:
             return [types.to_memory(element(body, s, (*row, *index))) for s in sources]
 
         kernel.for_each((lanes,), first, partial)
         if size > lanes:
             with build.counted(build.index(lanes), build.index(size), build.index(lanes)) as start:
 
-                def following(body: Body, index: Index) -> list[Value]:
+                def following(body: ScalarBody, index: Index) -> list[Value]:
                     at = (*row, tiles.add(start, index[0]))
                     so_far = [body.element(p, index) for p in partial]
                     return [types.to_memory(v) for v in combine(so_far, [element(body, s, at) for s in sources])]
@@ -184,7 +186,7 @@ def _reduce_last(kernel: Kernel, sources: Sequence[Tile], results: Sequence[Buff
             result.store(value, tuple(row) or (0,))
 
 
-def _join_lanes(partial: Sequence[Buffer], lanes: int, combine: Combination) -> list[Value]:
+def _join_lanes(partial: Sequence[BufferTile], lanes: int, combine: Combination) -> list[Value]:
     """Combine the lanes to one; returns elements as they are stored."""
     if not combine.is_plain:
         return _join_lanes_one_by_one(partial, lanes, combine)
@@ -198,7 +200,7 @@ def _join_lanes(partial: Sequence[Buffer], lanes: int, combine: Combination) -> 
     return [types.to_memory(e) for e in elements]
 
 
-def _loaded(buffer: Buffer, lanes: int) -> Any:
+def _loaded(buffer: BufferTile, lanes: int) -> Any:
     stored = types.in_memory(buffer.element)
     vector = build.value("vector.load", [buffer.memref, build.index(0)], f"vector<{lanes}x{stored}>")
     return build.value("arith.trunci", [vector], f"vector<{lanes}xi1>") if str(buffer.element) == "i1" else vector
@@ -215,15 +217,15 @@ def _extracted(vector: Any) -> Any:
     return build.value("vector.extract", [vector], vector.type.element_type, position)
 
 
-def _join_lanes_one_by_one(partial: Sequence[Buffer], lanes: int, combine: Combination) -> list[Value]:
+def _join_lanes_one_by_one(partial: Sequence[BufferTile], lanes: int, combine: Combination) -> list[Value]:
     """For combining regions with control flow in them."""
     if lanes > 1:
         with build.counted(build.index(1), build.index(lanes), build.index(1)) as lane:
-            body = Body()
+            body = ScalarBody()
             so_far = [body.element(p, (0,)) for p in partial]
             for value, p in zip(combine(so_far, [body.element(p, (lane,)) for p in partial]), partial):
                 build.create("memref.store", [types.to_memory(value), p.memref, build.index(0)])
-    return [types.to_memory(Body().element(p, (0,))) for p in partial]
+    return [types.to_memory(ScalarBody().element(p, (0,))) for p in partial]
 
 
 @converts("tt.scan")
@@ -243,7 +245,7 @@ def scan(kernel: Kernel, op: Operation) -> None:
         return (*index[:axis], along, *index[axis:])
 
     def step(along: Any, is_first: bool) -> None:
-        def element(body: Body, index: Index) -> list[Value]:
+        def element(body: ScalarBody, index: Index) -> list[Value]:
             new = [body.element(s, at(index, along)) for s in sources]
             if not is_first:
                 new = combine([body.element(s, index) for s in so_far], new)

@@ -1,4 +1,4 @@
-"""Regions on the CPU: tiles in buffers, and one call of the fragment's team (``tle_raw.emulation``)."""
+"""Regions on the CPU: tiles in buffers, and one call of the fragment's thread block (``tle_raw.emulation``)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tle_raw.errors import RegionError
 from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.cpu.convert import build, types, waits
 from tle_raw.flir.cpu.convert.control import own_buffer
-from tle_raw.flir.cpu.convert.kernel import Kernel, place
-from tle_raw.flir.cpu.convert.tiles import Buffer, Elementwise
+from tle_raw.flir.cpu.convert.kernel import Kernel, location_of
+from tle_raw.flir.cpu.convert.tiles import BufferTile, Elementwise
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.fragments.bound import TILE, BoundParameter
@@ -28,11 +28,13 @@ class Regions:
 
     def __init__(self, source: Any) -> None:
         self._calls = [op for op in _walk(source.operation) if _symbol(op) in (ports.CALL, ports.ELEMENT)]
-        self.records = [record_from_text(op.attributes["libname"].value, place(op.location)) for op in self._calls]
+        self.records = [
+            record_from_text(op.attributes["libname"].value, location_of(op.location)) for op in self._calls
+        ]
         self.compiled: Sequence[CompiledFragment] = []
         self._of: dict[Any, tuple[RegionRecord, CompiledFragment]] = {}
-        self.opened: dict[Any, list[Buffer]] = {}  # block -> buffers that wait for their call
-        self.threads = 0  # of a team, whatever num_warps says; 0 where that counts
+        self.opened: dict[Any, list[BufferTile]] = {}  # block -> buffers that wait for their call
+        self.threads = 0  # of a thread block, whatever num_warps says; 0 where that counts
 
     @property
     def blocks(self) -> list[tuple[int, ...] | None]:
@@ -80,7 +82,7 @@ def convert_marker(kernel: Kernel, op: Operation, symbol: str) -> None:
         kernel.regions.opened.setdefault(op.block, []).append(buffer)
 
 
-def _opened(kernel: Kernel, op: Operation, symbol: str) -> Buffer:
+def _opened(kernel: Kernel, op: Operation, symbol: str) -> BufferTile:
     """A buffer that the fragment may write: also an ``In`` tile is its own."""
     type_ = op.results[0].type
     if symbol.startswith(ports.NEW):
@@ -121,10 +123,10 @@ def _check_block(record: RegionRecord, num_warps: int) -> None:
     try:
         check_block(fragment.block, num_warps)
     except RegionError as e:
-        raise e.at(fragment=record.bound.name, source=fragment.place, call_site=record.call_site) from None
+        raise e.at(fragment=record.bound.name, source=fragment.location, call_site=record.call_site) from None
 
 
-def _argument(kernel: Kernel, parameter: BoundParameter, buffers: list[Buffer], plain: list[Value]) -> Value:
+def _argument(kernel: Kernel, parameter: BoundParameter, buffers: list[BufferTile], plain: list[Value]) -> Value:
     """The pointer that stands for an argument."""
     if parameter.kind == TILE:
         return buffers.pop(0).pointer()

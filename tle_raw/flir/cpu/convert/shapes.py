@@ -23,7 +23,7 @@ def splat(kernel: Kernel, op: Operation) -> None:
 @converts("tt.unsplat")
 def unsplat(kernel: Kernel, op: Operation) -> None:
     tile = kernel.tile(op.operands[0])
-    element = tiles.Body().element(tile, (0,) * len(tile.shape))
+    element = tiles.ScalarBody().element(tile, (0,) * len(tile.shape))
     kernel.set(op.results[0], types.plain(element))
 
 
@@ -111,4 +111,4 @@ def split(kernel: Kernel, op: Operation) -> None:
     for number, result in enumerate(op.results):
         shape = types.shape_of(result.type) if types.is_tile(result.type) else ()
         half = Reindexed(shape, tile, lambda index, n=number: (*index, n))  # type: ignore[misc]
-        kernel.set(result, half if shape else types.plain(tiles.Body().element(half, ())))
+        kernel.set(result, half if shape else types.plain(tiles.ScalarBody().element(half, ())))

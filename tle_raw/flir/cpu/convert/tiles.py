@@ -12,14 +12,14 @@ from tle_raw.flir.cpu.mlir_values import Type, Value
 Index = tuple[Any, ...]  # one index value, or a plain int, per dimension
 
 
-class Body:
+class ScalarBody:
     """A place where scalar code is written; what was computed there once is not computed again."""
 
-    def __init__(self, instead: dict[Tile, Tile] | None = None) -> None:
+    def __init__(self, instead: dict[TileValue, TileValue] | None = None) -> None:
         self._known: dict[Any, Any] = {}
         self._instead = instead or {}
 
-    def element(self, tile: Tile, index: Index) -> Any:
+    def element(self, tile: TileValue, index: Index) -> Any:
         """The element of a tile: a scalar, or an ``Address`` for tiles of pointers."""
         tile = self._instead.get(tile, tile)
         key = (tile, index)
@@ -28,31 +28,31 @@ class Body:
         return self._known[key]
 
 
-class Tile:
+class TileValue:
     """A tile of ``shape`` whose elements have Triton's type ``element``.
 
     ``operands`` are the tiles that it is computed from.
     """
 
-    def __init__(self, shape: Sequence[int], element: Type, operands: Sequence[Tile] = ()) -> None:
+    def __init__(self, shape: Sequence[int], element: Type, operands: Sequence[TileValue] = ()) -> None:
         self.shape, self.element, self.operands = tuple(shape), element, tuple(operands)
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         raise NotImplementedError
 
 
-Leaf = TypeVar("Leaf", bound=Tile)
+Leaf = TypeVar("Leaf", bound=TileValue)
 FLAT_RANK = 4  # buffers of this many dimensions or more are addressed by position
 
 
-class Buffer(Tile):
+class BufferTile(TileValue):
     """Elements that lie in scratch memory, row-major."""
 
     def __init__(self, shape: Sequence[int], element: Type, memref: Value) -> None:
         super().__init__(shape, element)
         self.memref = memref
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         stored = build.value("memref.load", [self.memref, *self.at(index)], types.in_memory(self.element))
         return types.from_memory(stored, self.element)
 
@@ -70,38 +70,38 @@ class Buffer(Tile):
         build.create("memref.store", [value, self.memref, *self.at(index)])
 
 
-class Splat(Tile):
+class Splat(TileValue):
     """One scalar for all elements."""
 
     def __init__(self, shape: Sequence[int], element: Type, scalar: Any) -> None:
         super().__init__(shape, element)
         self.scalar = scalar
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         if types.is_pointer(self.element):
             return types.Address(self.scalar, None, types.pointee(self.element))
         return self.scalar
 
 
-class Constant(Tile):
+class Constant(TileValue):
     """One constant for all elements; written where it is used."""
 
     def __init__(self, shape: Sequence[int], element: Type, attribute: Any) -> None:
         super().__init__(shape, element)
         self.attribute = attribute
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         return build.value("arith.constant", [], self.attribute.type, {"value": self.attribute})
 
 
-class Range(Tile):
+class Range(TileValue):
     """``start + i``."""
 
     def __init__(self, size: int, element: Type, start: int) -> None:
         super().__init__((size,), element)
         self.start = start
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         (i,) = index
         if isinstance(i, int):
             return build.constant(self.start + i, self.element)
@@ -109,67 +109,71 @@ class Range(Tile):
         return build.binary("addi", number, build.constant(self.start, self.element)) if self.start else number
 
 
-class Elementwise(Tile):
+class Elementwise(TileValue):
     """A scalar function of the operands' elements at the same index."""
 
     def __init__(
-        self, shape: Sequence[int], element: Type, operands: Sequence[Tile], function: Callable[..., Any]
+        self, shape: Sequence[int], element: Type, operands: Sequence[TileValue], function: Callable[..., Any]
     ) -> None:
         super().__init__(shape, element, operands)
         self.function = function
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         return self.function(*(body.element(operand, index) for operand in self.operands))
 
 
-class Computed(Tile):
+class Computed(TileValue):
     """Elements by a function of the place and the index, which reads the operands at indices of its own."""
 
     def __init__(
-        self, shape: Sequence[int], element: Type, operands: Sequence[Tile], function: Callable[[Body, Index], Any]
+        self,
+        shape: Sequence[int],
+        element: Type,
+        operands: Sequence[TileValue],
+        function: Callable[[ScalarBody, Index], Any],
     ) -> None:
         super().__init__(shape, element, operands)
         self.function = function
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         return self.function(body, index)
 
 
-class Shared(Tile):
+class Shared(TileValue):
     """One of several results of an elementwise function, which is computed once."""
 
     def __init__(self, whole: Elementwise, number: int, element: Type) -> None:
         super().__init__(whole.shape, element, [whole])
         self.number = number
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         return body.element(self.operands[0], index)[self.number]
 
 
-class Reindexed(Tile):
+class Reindexed(TileValue):
     """The elements of another tile in another arrangement: broadcast, transposed, reshaped."""
 
-    def __init__(self, shape: Sequence[int], of: Tile, arrange: Callable[[Index], Index]) -> None:
+    def __init__(self, shape: Sequence[int], of: TileValue, arrange: Callable[[Index], Index]) -> None:
         super().__init__(shape, of.element, [of])
         self.arrange = arrange
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         return body.element(self.operands[0], self.arrange(index))
 
 
-class Chosen(Tile):
+class Chosen(TileValue):
     """Elements of one of two tiles, as the last index says: join and cat."""
 
     def __init__(
         self,
         shape: Sequence[int],
-        operands: Sequence[Tile],
+        operands: Sequence[TileValue],
         choose: Callable[[Index], tuple[Any, Index, Index]],
     ) -> None:
         super().__init__(shape, operands[0].element, operands)
         self.choose = choose
 
-    def compute(self, body: Body, index: Index) -> Any:
+    def compute(self, body: ScalarBody, index: Index) -> Any:
         first, index_a, index_b = self.choose(index)
         if isinstance(first, bool):
             return body.element(self.operands[0 if first else 1], index_a if first else index_b)
@@ -180,14 +184,14 @@ class Chosen(Tile):
         return build.select(first, a, b)
 
 
-def leaves_read(roots: Sequence[Tile], kind: type[Leaf], through: tuple[type[Tile], ...]) -> dict[Leaf, bool]:
+def leaves_read(roots: Sequence[TileValue], kind: type[Leaf], through: tuple[type[TileValue], ...]) -> dict[Leaf, bool]:
     """The tiles of a kind that computing others reads, and whether only at the index of the element computed.
 
     Tiles of the kinds ``through`` read their operands at their own index.
     """
     found: dict[Leaf, bool] = {}
     waiting = [(root, True) for root in roots]
-    seen: set[tuple[Tile, bool]] = set()
+    seen: set[tuple[TileValue, bool]] = set()
     while waiting:
         here = waiting.pop()
         if here in seen:
@@ -255,7 +259,7 @@ class _Known(threading.local):
 _known = _Known()
 
 
-def forget_parts() -> None:
+def reset_parts() -> None:
     """Start a new conversion: values of an earlier one may be gone, and their places taken."""
     _known.__init__()  # type: ignore[misc]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from torch_mlir import ir
 from torch_mlir.dialects import arith
 
-from tle_raw.flir.cpu.libdevice.operations import Body, operation
+from tle_raw.flir.cpu.libdevice.operations import LaneFunction, operation
 from tle_raw.flir.cpu.libdevice.rounding import rounded
 from tle_raw.flir.cpu.math_functions.lanes import Lanes, select
 
 TO_WHOLE = {"rn": "math.roundeven", "rz": "math.trunc", "rd": "math.floor", "ru": "math.ceil"}
 
 
-def float_to_integer(width: int, signed: bool, whole: Body) -> Body:
+def float_to_integer(width: int, signed: bool, whole: LaneFunction) -> LaneFunction:
     """As PTX's ``cvt`` does it. NaN becomes 0 when no 64-bit type is involved, else the integer's highest bit."""
 
     def build(x: Lanes) -> Lanes:
@@ -31,11 +31,11 @@ def float_to_integer(width: int, signed: bool, whole: Body) -> Body:
     return build
 
 
-def round_to_integer(width: int, signed: bool, direction: str) -> Body:
+def round_to_integer(width: int, signed: bool, direction: str) -> LaneFunction:
     return float_to_integer(width, signed, operation(TO_WHOLE[direction]))
 
 
-def integer_to_float(width: int, signed: bool, direction: str) -> Body:
+def integer_to_float(width: int, signed: bool, direction: str) -> LaneFunction:
     def build(x: Lanes) -> Lanes:
         nearest = _nearest_float(x, width, signed)
         if direction == "rn":
@@ -60,7 +60,7 @@ def _what_is_lost(x: Lanes, nearest: Lanes, signed: bool) -> Lanes:
     return select(is_beyond, -1.0, lost)
 
 
-def double_to_float(direction: str) -> Body:
+def double_to_float(direction: str) -> LaneFunction:
     def build(x: Lanes) -> Lanes:
         nearest = x.f32
         if direction == "rn":

@@ -6,28 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tle_raw.flir.cpu.libdevice import bessel, conversions, integers, norms, periodic, representation, rounding, special
-from tle_raw.flir.cpu.libdevice.operations import Body, in_double, libm, multiply_add, nan_where, operation
+from tle_raw.flir.cpu.libdevice.operations import LaneFunction, in_double, libm, multiply_add, nan_where, operation
 from tle_raw.flir.cpu.math_functions.lanes import Lanes
 
-Register = Callable[[str, str, str, Body], None]
+Register = Callable[[str, str, str, LaneFunction], None]
 
 
 @dataclass(frozen=True)
-class Function:
+class LibdeviceFunction:
     """A device function; integers have no sign here, as everywhere in MLIR."""
 
     operands: tuple[str, ...]
     result: str
-    body: Body
+    body: LaneFunction
 
 
-def _all() -> dict[str, Function]:
-    table: dict[str, Function] = {}
+def _all() -> dict[str, LibdeviceFunction]:
+    table: dict[str, LibdeviceFunction] = {}
 
-    def one(symbol: str, operands: str, result: str, body: Body) -> None:
-        table[f"__nv_{symbol}"] = Function(tuple(operands.split()), result, body)
+    def one(symbol: str, operands: str, result: str, body: LaneFunction) -> None:
+        table[f"__nv_{symbol}"] = LibdeviceFunction(tuple(operands.split()), result, body)
 
-    def float_pair(name: str, arity: int, body: Body) -> None:
+    def float_pair(name: str, arity: int, body: LaneFunction) -> None:
         """C's convention: the name with an f is the one of f32."""
         one(name + "f", " ".join(["f32"] * arity), "f32", body)
         one(name, " ".join(["f64"] * arity), "f64", body)
@@ -43,12 +43,12 @@ def _all() -> dict[str, Function]:
     return table
 
 
-def _bessel_of_order(name: str) -> Body:
+def _bessel_of_order(name: str) -> LaneFunction:
     """libm knows negative orders, CUDA does not."""
     return lambda n, x: nan_where(n < 0, libm(name)(n, x))
 
 
-def _second_kind(name: str) -> Body:
+def _second_kind(name: str) -> LaneFunction:
     return lambda x: nan_where(x < 0.0, libm(name)(x))
 
 
@@ -56,7 +56,7 @@ def _second_kind_of_order(n: Lanes, x: Lanes) -> Lanes:
     return nan_where((n < 0) | (x < 0.0), libm("yn")(n, x))
 
 
-_OF_FLOATS: list[tuple[str, int, Body]] = [
+_OF_FLOATS: list[tuple[str, int, LaneFunction]] = [
     *((name, 1, operation(f"math.{name}")) for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt")),
     *((name, 1, operation(f"math.{name}")) for name in ("ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1")),
     *((name, 1, operation(f"math.{name}")) for name in ("floor", "log", "log10", "log1p", "log2", "round", "rsqrt")),
@@ -101,7 +101,7 @@ _OF_FLOATS: list[tuple[str, int, Body]] = [
 ]
 
 # Less exact on a GPU; here as exact as the others, which are fast.
-_FAST: dict[str, Body] = {
+_FAST: dict[str, LaneFunction] = {
     "fast_sinf": operation("math.sin"),
     "fast_cosf": operation("math.cos"),
     "fast_tanf": operation("math.tan"),
@@ -115,7 +115,7 @@ _FAST: dict[str, Body] = {
 }
 _BINARY_FAST = ("fast_powf", "fast_fdividef")
 
-_SINGLE: list[tuple[str, str, str, Body]] = [
+_SINGLE: list[tuple[str, str, str, LaneFunction]] = [
     # floats with integers
     ("powif", "f32 i32", "f32", norms.whole_power),
     ("powi", "f64 i32", "f64", norms.whole_power),

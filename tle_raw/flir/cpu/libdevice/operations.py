@@ -10,10 +10,10 @@ from torch_mlir.dialects import arith, func
 
 from tle_raw.flir.cpu.math_functions.lanes import Lanes, select
 
-Body = Callable[..., Lanes]
+LaneFunction = Callable[..., Lanes]
 
 
-def operation(name: str) -> Body:
+def operation(name: str) -> LaneFunction:
     """An operation whose result has the type of its first operand."""
 
     def build(*operands: Lanes) -> Lanes:
@@ -24,7 +24,7 @@ def operation(name: str) -> Body:
     return build
 
 
-def libm(name: str) -> Body:
+def libm(name: str) -> LaneFunction:
     """A function of libm on f64, declared in the module when it is used first. Single precision is computed in f64."""
 
     def build(*operands: Lanes) -> Lanes:
@@ -67,7 +67,7 @@ def is_finite(x: Lanes) -> Lanes:
     return abs(x) < float("inf")
 
 
-def in_double(body: Body) -> Body:
+def in_double(body: LaneFunction) -> LaneFunction:
     """A function of f64 that serves for f32 too: rounded to f32 at the end."""
 
     def build(*operands: Lanes) -> Lanes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from tle_raw.flir.cpu.libdevice.operations import Body, is_finite, multiply_add, nan_where
+from tle_raw.flir.cpu.libdevice.operations import LaneFunction, is_finite, multiply_add, nan_where
 from tle_raw.flir.cpu.libdevice.representation import exponent_of, next_down, next_up
 from tle_raw.flir.cpu.math_functions.lanes import FORMATS, Lanes, power_of_two, select
 
@@ -30,7 +30,7 @@ def rounded(nearest: Lanes, error: Lanes, direction: str) -> Lanes:
     return select(too_large, (nearest.bits - 1).as_float, nearest)
 
 
-def add(direction: str) -> Body:
+def add(direction: str) -> LaneFunction:
     def build(a: Lanes, b: Lanes) -> Lanes:
         if direction == "rn":
             return multiply_add(a, a.constant(1.0), b)  # an addition, as _product is a multiplication
@@ -51,11 +51,11 @@ def _product(a: Lanes, b: Lanes) -> Lanes:
     return multiply_add(a, b, a.constant(-0.0))
 
 
-def subtract(direction: str) -> Body:
+def subtract(direction: str) -> LaneFunction:
     return lambda a, b: add(direction)(a, -b)
 
 
-def multiply(direction: str) -> Body:
+def multiply(direction: str) -> LaneFunction:
     def build(a: Lanes, b: Lanes) -> Lanes:
         if direction == "rn":
             return _product(a, b)
@@ -69,7 +69,7 @@ def multiply(direction: str) -> Body:
     return build
 
 
-def divide(direction: str) -> Body:
+def divide(direction: str) -> LaneFunction:
     def build(a: Lanes, b: Lanes) -> Lanes:
         nearest = a / b
         if direction == "rn":
@@ -85,11 +85,11 @@ def divide(direction: str) -> Body:
     return build
 
 
-def reciprocal(direction: str) -> Body:
+def reciprocal(direction: str) -> LaneFunction:
     return lambda x: divide(direction)(x.constant(1.0), x)
 
 
-def square_root(direction: str) -> Body:
+def square_root(direction: str) -> LaneFunction:
     def build(a: Lanes) -> Lanes:
         nearest = a.sqrt()
         if direction == "rn":
@@ -103,7 +103,7 @@ def square_root(direction: str) -> Body:
     return build
 
 
-def fused_multiply_add(direction: str) -> Body:
+def fused_multiply_add(direction: str) -> LaneFunction:
     def build(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         nearest = multiply_add(a, b, c)
         if direction == "rn":

@@ -21,9 +21,9 @@ from tle_raw.flir.cpu.math_functions import (
 from tle_raw.flir.cpu.math_functions.lanes import Lanes
 from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 
-Function = Callable[..., Lanes]
+LaneExpansion = Callable[..., Lanes]
 
-SINGLE: dict[str, Function] = {
+SINGLE: dict[str, LaneExpansion] = {
     "math.acos": inverse_trigonometric.acos,
     "math.acosh": hyperbolic.acosh,
     "math.asin": inverse_trigonometric.asin,
@@ -76,7 +76,7 @@ def _candidates(module: Any) -> list[Operation]:
     return found
 
 
-def function_of(operation: Operation) -> Function | None:
+def function_of(operation: Operation) -> LaneExpansion | None:
     """What computes the operation; nothing when it stays as it is."""
     kind = operation.results[0].type
     if isinstance(kind, ir.VectorType):

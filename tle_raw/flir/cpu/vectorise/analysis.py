@@ -11,7 +11,7 @@ from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import lanes as rules
 from tle_raw.flir.cpu.vectorise.assumptions import Assumption
 from tle_raw.flir.cpu.vectorise.build import element_bytes
-from tle_raw.flir.cpu.vectorise.lanes import Lanes
+from tle_raw.flir.cpu.vectorise.lanes import LaneFacts
 from tle_raw.flir.cpu.vectorise.operations import is_elementwise, is_plain_load, walk
 from tle_raw.flir.cpu.vectorise.tiles import VectorTile
 
@@ -34,25 +34,25 @@ class LaneAnalysis:
         self._within = {a.division.results[0] for a in assumptions if a.below is not None}
         self._tile = tile
         self._zeros = (0,) * tile.lanes
-        self._known: dict[Any, Lanes] = {}
+        self._known: dict[Any, LaneFacts] = {}
         self._body = body
         for argument in body.arguments:
-            self._known[argument] = Lanes()
+            self._known[argument] = LaneFacts()
         self._visit(body)
 
-    def __getitem__(self, value: Any) -> Lanes:
+    def __getitem__(self, value: Any) -> LaneFacts:
         known = self._known.get(value)
         if known is None:
             known = self._known[value] = self._outside(value)
         return known
 
-    def index(self, dim: int) -> Lanes:
+    def index(self, dim: int) -> LaneFacts:
         """The lanes of a dimension's index."""
         chunk = self._tile.dims[dim]
         multiple = chunk.start if chunk.count == 1 else math.gcd(chunk.start, chunk.lanes)
-        return Lanes(self._tile.steps(dim), multiple, chunk.start, chunk.stop - 1)
+        return LaneFacts(self._tile.steps(dim), multiple, chunk.start, chunk.stop - 1)
 
-    def define(self, value: Any, known: Lanes) -> None:
+    def define(self, value: Any, known: LaneFacts) -> None:
         """Say what is known of a value that the body does not define by itself."""
         self._known[value] = known
 
@@ -67,7 +67,7 @@ class LaneAnalysis:
                 for result in op.results:
                     self._known[result] = self._result(op, result)
                 for inner in walk(op):
-                    self._known.update(dict.fromkeys(inner.results, Lanes()))
+                    self._known.update(dict.fromkeys(inner.results, LaneFacts()))
 
     def _visit_if(self, op: Any) -> None:
         for region in op.regions:
@@ -78,50 +78,50 @@ class LaneAnalysis:
         then, other = ([self[v] for v in list(region.blocks[0].operations)[-1].operands] for region in op.regions)
         same_way = self[op.operands[0]].uniform
         for result, a, b in zip(op.results, then, other):
-            self._known[result] = rules.either(a, b) if same_way else Lanes()
+            self._known[result] = rules.either(a, b) if same_way else LaneFacts()
 
-    def _result(self, op: Any, result: Any) -> Lanes:
+    def _result(self, op: Any, result: Any) -> LaneFacts:
         if op.regions or not (is_elementwise(op) or is_plain_load(op)):
-            return Lanes()
+            return LaneFacts()
         operands = [self[v] for v in op.operands]
         if result in self._within:
             # The dividend is below the divisor.
             return operands[0] if "rem" in op.name else rules.constant(0, self._count)
         rule = _RULES.get(op.name)
-        known = rule(op, operands, self._count) if rule else Lanes()
+        known = rule(op, operands, self._count) if rule else LaneFacts()
         if result in self._assumed:
             known = replace(known, low=0, high=(1 << (_bits(result) - 1)) - 1)
         if known.steps is None and all(v.uniform for v in operands):
-            known = Lanes(self._zeros, known.multiple, known.low, known.high)
+            known = LaneFacts(self._zeros, known.multiple, known.low, known.high)
         return known
 
-    def _outside(self, value: Any) -> Lanes:
+    def _outside(self, value: Any) -> LaneFacts:
         """A value from outside of the body is one value for all lanes; only its range and divisors are of interest."""
         owner = value.owner
         if isinstance(owner, mlir().Block):
             return self._argument(owner, value)
         op = owner.operation
         if op.regions or not is_elementwise(op) or op.name not in _RULES:
-            return Lanes(self._zeros)
+            return LaneFacts(self._zeros)
         known = self._result(op, value)
-        return Lanes(self._zeros, known.multiple, known.low, known.high)
+        return LaneFacts(self._zeros, known.multiple, known.low, known.high)
 
-    def _argument(self, block: Any, value: Any) -> Lanes:
+    def _argument(self, block: Any, value: Any) -> LaneFacts:
         parent = block.owner.operation
         if parent.name == "scf.for" and value == block.arguments[0]:
             lower, upper, step = (self[v] for v in list(parent.operands)[:3])
             multiple = math.gcd(lower.multiple, step.multiple)
             if upper.high is None or lower.low is None or not step.not_negative:
-                return Lanes(self._zeros, multiple)
-            return Lanes(self._zeros, multiple, lower.low, max(upper.high - 1, lower.low))
+                return LaneFacts(self._zeros, multiple)
+            return LaneFacts(self._zeros, multiple, lower.low, max(upper.high - 1, lower.low))
         # The last arguments of a kernel: program ids, grid, the areas of scratch memory, context.
         from_end = len(block.arguments) - value.arg_number
         memory = 0
         while memory < from_end and str(block.arguments[len(block.arguments) - 1 - memory].type) == "!llvm.ptr":
             memory += 1
         if parent.name == "func.func" and memory < from_end <= memory + 6 and str(value.type) == "i32":
-            return Lanes(self._zeros, 1, 0, _LAST_PROGRAM)
-        return Lanes(self._zeros)
+            return LaneFacts(self._zeros, 1, 0, _LAST_PROGRAM)
+        return LaneFacts(self._zeros)
 
 
 def _bits(value: Any) -> int:
@@ -134,39 +134,39 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value.type, ir.IndexType | ir.IntegerType)
 
 
-_Rule = Callable[[Any, Sequence[Lanes], int], Lanes]
+_Rule = Callable[[Any, Sequence[LaneFacts], int], LaneFacts]
 
 
-def _constant(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _constant(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     if not _is_integer(op.results[0]):
-        return Lanes()
+        return LaneFacts()
     return rules.constant(op.attributes["value"].value, count)
 
 
-def _cut(known: Lanes, op: Any) -> Lanes:
+def _cut(known: LaneFacts, op: Any) -> LaneFacts:
     return rules.in_bits(known, _bits(op.results[0]))
 
 
-def _add(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _add(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     return _cut(rules.add(operands[0], operands[1]), op)
 
 
-def _subtract(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _subtract(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     return _cut(rules.add(operands[0], operands[1], -1), op)
 
 
-def _multiply(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _multiply(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     return _cut(rules.multiply(operands[0], operands[1]), op)
 
 
-def _shift_left(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _shift_left(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     places = operands[1].constant
     if places is None or not 0 <= places < _bits(op.results[0]):
-        return Lanes()
+        return LaneFacts()
     return _cut(rules.multiply(operands[0], rules.constant(1 << places, count)), op)
 
 
-def _divisor(op: Any, value: Lanes) -> int | None:
+def _divisor(op: Any, value: LaneFacts) -> int | None:
     """A constant positive divisor; a shift to the right counts as one."""
     number = value.constant
     if number is None:
@@ -176,30 +176,30 @@ def _divisor(op: Any, value: Lanes) -> int | None:
     return number if number > 0 else None
 
 
-def _divide(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _divide(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     divisor = _divisor(op, operands[1])
     if divisor is None or not operands[0].not_negative:
-        return Lanes()
+        return LaneFacts()
     return rules.quotient(operands[0], divisor)
 
 
-def _remainder(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _remainder(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     divisor = _divisor(op, operands[1])
     if divisor is None or not operands[0].not_negative:
-        return Lanes()
+        return LaneFacts()
     return rules.remainder(operands[0], divisor)
 
 
-def _low_bits(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _low_bits(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     """``x & (2**k - 1)``."""
     for x, mask in (operands, operands[::-1]):
         number = mask.constant
         if number is not None and number > 0 and number & (number + 1) == 0:
             return rules.remainder(x, number + 1)
-    return Lanes()
+    return LaneFacts()
 
 
-def _disjoint_or(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _disjoint_or(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     """``a | b`` is ``a + b`` when b has only bits below a's lowest."""
     for a, b in (operands, operands[::-1]):
         if a.steps is not None and b.not_negative and b.high is not None:
@@ -208,58 +208,58 @@ def _disjoint_or(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
                 unit = math.gcd(unit, abs(step))
             if b.high < unit:
                 return _cut(rules.add(a, b), op)
-    return Lanes()
+    return LaneFacts()
 
 
-def _extend_signed(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _extend_signed(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     narrow, wide = _bits(op.operands[0]), _bits(op.results[0])
     return rules.signed_extension(operands[0], narrow) if narrow < wide else rules.in_bits(operands[0], wide)
 
 
-def _extend_unsigned(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _extend_unsigned(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     narrow, wide = _bits(op.operands[0]), _bits(op.results[0])
     return rules.unsigned_extension(operands[0]) if narrow < wide else rules.in_bits(operands[0], wide)
 
 
-def _select(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
-    return rules.either(operands[1], operands[2]) if operands[0].uniform else Lanes()
+def _select(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
+    return rules.either(operands[1], operands[2]) if operands[0].uniform else LaneFacts()
 
 
-def _same(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
-    return Lanes(operands[0].steps)
+def _same(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
+    return LaneFacts(operands[0].steps)
 
 
-def _address(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _address(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     """A pointer's steps are counted in bytes."""
     size = element_bytes(op.attributes["elem_type"].value)
     constants = list(op.attributes["rawConstantIndices"])
     if size is None or len(constants) != 1:
-        return Lanes()
-    base = Lanes(operands[0].steps)
+        return LaneFacts()
+    base = LaneFacts(operands[0].steps)
     if len(operands) == 1:
         return base
     bits = _bits(op.operands[1])
     offset = rules.signed_extension(operands[1], bits) if bits < 64 else operands[1]
-    return Lanes(rules.add(base, rules.multiply(offset, rules.constant(size, count))).steps)
+    return LaneFacts(rules.add(base, rules.multiply(offset, rules.constant(size, count))).steps)
 
 
 _EQUAL, _NOT_EQUAL = 0, 1
 _SIGNED_ORDERS = {2: "<", 3: "<=", 4: ">", 5: ">="}
 
 
-def _compare(op: Any, operands: Sequence[Lanes], count: int) -> Lanes:
+def _compare(op: Any, operands: Sequence[LaneFacts], count: int) -> LaneFacts:
     """A comparison that the ranges decide is the same in all lanes."""
     a, b = operands
     predicate = op.attributes["predicate"].value
     if a.low is None or a.high is None or b.low is None or b.high is None:
-        return Lanes()
+        return LaneFacts()
     apart = a.high < b.low or b.high < a.low
     if predicate in (_EQUAL, _NOT_EQUAL):
         decided = apart
     else:
         touches = a.high <= b.low if predicate in (3, 4) else a.low >= b.high
         decided = predicate in _SIGNED_ORDERS and (apart or touches)
-    return Lanes((0,) * count) if decided else Lanes()
+    return LaneFacts((0,) * count) if decided else LaneFacts()
 
 
 _RULES: dict[str, _Rule] = {

@@ -10,8 +10,8 @@ from typing import Any
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import build
 from tle_raw.flir.cpu.vectorise.analysis import LaneAnalysis
-from tle_raw.flir.cpu.vectorise.lanes import Lanes
-from tle_raw.flir.cpu.vectorise.memory import Access, Memory
+from tle_raw.flir.cpu.vectorise.lanes import LaneFacts
+from tle_raw.flir.cpu.vectorise.memory import LaneAccess, Memory
 from tle_raw.flir.cpu.vectorise.operations import (
     DIVISIONS,
     captures,
@@ -22,7 +22,7 @@ from tle_raw.flir.cpu.vectorise.operations import (
 )
 from tle_raw.flir.cpu.vectorise.per_lane import per_lane
 from tle_raw.flir.cpu.vectorise.scopes import LoopNest, Scope
-from tle_raw.flir.cpu.vectorise.values import Value
+from tle_raw.flir.cpu.vectorise.values import VectorisedValue
 
 _Makes = Callable[[], list[Any]]
 
@@ -38,33 +38,33 @@ class VectorBody:
         self.count = lanes
         self.memory = memory
         self.current = nest.innermost
-        self.mask: Value | None = None
+        self.mask: VectorisedValue | None = None
         self._analysis = analysis
         self._nest = nest
         self._floor = nest.scopes[0]
-        self._values: dict[Any, Value] = {}
-        self._instead: dict[Any, Value] = {}
+        self._values: dict[Any, VectorisedValue] = {}
+        self._instead: dict[Any, VectorisedValue] = {}
         self._merged: set[Any] = set()
         self._wrote = False
 
     # -- values
 
-    def __getitem__(self, value: Any) -> Value:
+    def __getitem__(self, value: Any) -> VectorisedValue:
         known = self._values.get(value)
         if known is None:
             lanes = self._analysis[value]
-            known = Value(value.type, lanes, self._nest.scopes[0], self.count, scalar=lambda: value)
+            known = VectorisedValue(value.type, lanes, self._nest.scopes[0], self.count, scalar=lambda: value)
             self._values[value] = known
         return known
 
-    def index(self, dim: int) -> Value:
+    def index(self, dim: int) -> VectorisedValue:
         start, scope = self._nest.starts[dim]
-        return Value(start.type, self._analysis.index(dim), scope, self.count, scalar=lambda: start)
+        return VectorisedValue(start.type, self._analysis.index(dim), scope, self.count, scalar=lambda: start)
 
-    def define(self, result: Any, value: Value) -> None:
+    def define(self, result: Any, value: VectorisedValue) -> None:
         self._values[result] = value
 
-    def innermost_of(self, values: Sequence[Value]) -> Scope:
+    def innermost_of(self, values: Sequence[VectorisedValue]) -> Scope:
         """The outermost scope in which code that needs these values can stand."""
         return max([self._floor, *(v.scope for v in values)], key=lambda scope: scope.level)
 
@@ -107,10 +107,10 @@ class VectorBody:
         for number, result in enumerate(op.results):
             self.define(result, self._nth(number, result, scope, scalars, vectors))
 
-    def _nth(self, number: int, result: Any, scope: Scope, scalars: _Makes, vectors: _Makes) -> Value:
+    def _nth(self, number: int, result: Any, scope: Scope, scalars: _Makes, vectors: _Makes) -> VectorisedValue:
         lanes = self._analysis[result]
         scalar = (lambda: scalars()[number]) if lanes.steps is not None else None
-        return Value(result.type, lanes, scope, self.count, scalar=scalar, vector=lambda: vectors()[number])
+        return VectorisedValue(result.type, lanes, scope, self.count, scalar=scalar, vector=lambda: vectors()[number])
 
     def _may_trap(self, op: Any) -> bool:
         """Lanes are known to differ, or to agree where the dividend's do not, for divisors that are safe alone."""
@@ -122,14 +122,14 @@ class VectorBody:
         with scope.point():
             return [build.extract(vector, 0) for vector in vectors]
 
-    def _on_scalars(self, op: Any, operands: Sequence[Value], scope: Scope) -> list[Any]:
+    def _on_scalars(self, op: Any, operands: Sequence[VectorisedValue], scope: Scope) -> list[Any]:
         scalars = [v.scalar() for v in operands]
         clone = op.clone(scope.point())
         for i, scalar in enumerate(scalars):
             clone.operands[i] = scalar
         return list(clone.results)
 
-    def _on_vectors(self, op: Any, operands: Sequence[Value], scope: Scope) -> list[Any]:
+    def _on_vectors(self, op: Any, operands: Sequence[VectorisedValue], scope: Scope) -> list[Any]:
         vectors = [v.vector() for v in operands]
         types = [build.vector_type(self.count, result.type) for result in op.results]
         attributes = {name: op.attributes[name] for name in op.attributes}
@@ -139,7 +139,7 @@ class VectorBody:
             )
         return list(made.results)
 
-    def _safe_divisor(self, divisor: Value, uniform_dividend: bool) -> Value:
+    def _safe_divisor(self, divisor: VectorisedValue, uniform_dividend: bool) -> VectorisedValue:
         """Lanes that are masked off must not divide by zero."""
         if divisor.lanes.constant not in (None, 0, -1):
             return divisor
@@ -163,15 +163,15 @@ class VectorBody:
         scope = self.innermost_of([divisor, mask])
         all_equal = divisor.lanes.uniform and uniform_dividend
         if all_equal:
-            return Value(divisor.element, divisor.lanes, scope, self.count, scalar=scalar)
-        return Value(divisor.element, Lanes(), scope, self.count, vector=vector)
+            return VectorisedValue(divisor.element, divisor.lanes, scope, self.count, scalar=scalar)
+        return VectorisedValue(divisor.element, LaneFacts(), scope, self.count, vector=vector)
 
     # -- memory
 
-    def _access(self, op: Any) -> Access:
+    def _access(self, op: Any) -> LaneAccess:
         return self.memory.access(op, self)
 
-    def load(self, access: Access, result: Any) -> Value:
+    def load(self, access: LaneAccess, result: Any) -> VectorisedValue:
         """Write a load; what ``result`` holds in lanes that are masked off nobody asks for."""
         other = self._instead.get(result)
         needed = [*access.operands, *([self.mask] if self.mask else []), *([other] if other else [])]
@@ -181,7 +181,7 @@ class VectorBody:
             self._merged.add(result)
         return value
 
-    def store(self, access: Access, value: Value) -> None:
+    def store(self, access: LaneAccess, value: VectorisedValue) -> None:
         self.memory.store(access, value, self.mask, self.current, self.count)
         self._wrote = True
 
@@ -211,7 +211,7 @@ class VectorBody:
             self.define(result, self[a] if a in self._merged else self._selected(condition, self[a], self[b]))
 
     @contextmanager
-    def _masked(self, condition: Value) -> Iterator[None]:
+    def _masked(self, condition: VectorisedValue) -> Iterator[None]:
         outer = self.mask
         self.mask = condition if outer is None else self._elementwise("arith.andi", [outer, condition])
         try:
@@ -219,17 +219,17 @@ class VectorBody:
         finally:
             self.mask = outer
 
-    def _negated(self, condition: Value) -> Value:
+    def _negated(self, condition: VectorisedValue) -> VectorisedValue:
         scope = self._nest.scopes[0]
         with scope.point():
             true = build.constant(mlir().IntegerType.get_signless(1), 1)
-        everywhere = Value(true.type, Lanes((0,) * self.count), scope, self.count, scalar=lambda: true)
+        everywhere = VectorisedValue(true.type, LaneFacts((0,) * self.count), scope, self.count, scalar=lambda: true)
         return self._elementwise("arith.xori", [condition, everywhere])
 
-    def _selected(self, condition: Value, a: Value, b: Value) -> Value:
+    def _selected(self, condition: VectorisedValue, a: VectorisedValue, b: VectorisedValue) -> VectorisedValue:
         return self._elementwise("arith.select", [condition, a, b])
 
-    def _elementwise(self, name: str, operands: Sequence[Value]) -> Value:
+    def _elementwise(self, name: str, operands: Sequence[VectorisedValue]) -> VectorisedValue:
         scope = self.innermost_of(operands)
         element = operands[-1].element
 
@@ -238,7 +238,7 @@ class VectorBody:
             with scope.point():
                 return build.operation(name, [build.vector_type(self.count, element)], vectors)
 
-        return Value(element, Lanes(), scope, self.count, vector=vector)
+        return VectorisedValue(element, LaneFacts(), scope, self.count, vector=vector)
 
     def _emit_branch(self, op: Any) -> None:
         """A condition that is the same in all lanes stays a branch."""
@@ -261,11 +261,11 @@ class VectorBody:
         for result, made, first in zip(op.results, branch.results, follows):
             self.define(result, self._ready(made, result, scope, first))
 
-    def _ready(self, made: Any, result: Any, scope: Scope, first: bool) -> Value:
+    def _ready(self, made: Any, result: Any, scope: Scope, first: bool) -> VectorisedValue:
         lanes = self._analysis[result]
         if first:
-            return Value(result.type, lanes, scope, self.count, scalar=lambda: made)
-        return Value(result.type, lanes, scope, self.count, vector=lambda: made)
+            return VectorisedValue(result.type, lanes, scope, self.count, scalar=lambda: made)
+        return VectorisedValue(result.type, lanes, scope, self.count, vector=lambda: made)
 
     def _scope_of_branch(self, op: Any) -> Scope:
         effects = any(not (is_elementwise(o) or is_plain_load(o) or o.name.startswith("scf.")) for o in walk(op))

@@ -12,7 +12,7 @@ _LARGEST_ASSUMED_STEP = 1 << 24
 
 
 @dataclass(frozen=True)
-class Lanes:
+class LaneFacts:
     """One value in all lanes.
 
     ``steps`` holds each lane's difference from lane 0 (bytes for pointers), or None where it is not known. Lane 0 is a
@@ -46,14 +46,14 @@ class Lanes:
 class KnownLanes(Protocol):
     """What is known of every value of a body."""
 
-    def __getitem__(self, value: Any) -> Lanes: ...
+    def __getitem__(self, value: Any) -> LaneFacts: ...
 
 
-def constant(value: int, lanes: int) -> Lanes:
-    return Lanes((0,) * lanes, abs(value), value, value)
+def constant(value: int, lanes: int) -> LaneFacts:
+    return LaneFacts((0,) * lanes, abs(value), value, value)
 
 
-def in_bits(value: Lanes, bits: int) -> Lanes:
+def in_bits(value: LaneFacts, bits: int) -> LaneFacts:
     """The value after it was cut to a number of bits."""
     limit = 1 << (bits - 1)
     steps = value.steps
@@ -64,10 +64,10 @@ def in_bits(value: Lanes, bits: int) -> Lanes:
         if bits < 8 and any(steps):
             steps = None
     # An overflow keeps a power of two as divisor and no other.
-    return Lanes(steps, math.gcd(value.power_of_two, 1 << bits) if value.multiple else 0)
+    return LaneFacts(steps, math.gcd(value.power_of_two, 1 << bits) if value.multiple else 0)
 
 
-def signed_extension(value: Lanes, bits: int) -> Lanes:
+def signed_extension(value: LaneFacts, bits: int) -> LaneFacts:
     """The value after a widening from ``bits`` bits by sign.
 
     Address arithmetic is taken not to wrap around between the lanes of one vector, which is what Triton's own axis
@@ -80,37 +80,37 @@ def signed_extension(value: Lanes, bits: int) -> Lanes:
     return replace(value, steps=None)
 
 
-def unsigned_extension(value: Lanes) -> Lanes:
+def unsigned_extension(value: LaneFacts) -> LaneFacts:
     if value.not_negative:
         return value
     kept = value.steps if value.steps is not None and _stays_in_block(value) else None
-    return Lanes(kept, value.power_of_two if value.multiple else 0)
+    return LaneFacts(kept, value.power_of_two if value.multiple else 0)
 
 
-def _stays_in_block(value: Lanes) -> bool:
+def _stays_in_block(value: LaneFacts) -> bool:
     """All lanes lie in one aligned block of a power of two: no boundary is between them."""
     assert value.steps is not None
     return value.multiple == 0 or (min(value.steps) >= 0 and max(value.steps) < value.power_of_two)
 
 
-def add(a: Lanes, b: Lanes, sign: int = 1) -> Lanes:
+def add(a: LaneFacts, b: LaneFacts, sign: int = 1) -> LaneFacts:
     steps = low = high = None
     if a.steps is not None and b.steps is not None:
         steps = tuple(x + sign * y for x, y in zip(a.steps, b.steps))
     if a.low is not None and a.high is not None and b.low is not None and b.high is not None:
         low, high = (a.low + b.low, a.high + b.high) if sign > 0 else (a.low - b.high, a.high - b.low)
-    return Lanes(steps, math.gcd(a.multiple, b.multiple), low, high)
+    return LaneFacts(steps, math.gcd(a.multiple, b.multiple), low, high)
 
 
-def multiply(a: Lanes, b: Lanes) -> Lanes:
+def multiply(a: LaneFacts, b: LaneFacts) -> LaneFacts:
     low = high = None
     if a.low is not None and a.high is not None and b.low is not None and b.high is not None:
         corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
         low, high = min(corners), max(corners)
-    return Lanes(_scaled(a, b), a.multiple * b.multiple, low, high)
+    return LaneFacts(_scaled(a, b), a.multiple * b.multiple, low, high)
 
 
-def _scaled(a: Lanes, b: Lanes) -> tuple[int, ...] | None:
+def _scaled(a: LaneFacts, b: LaneFacts) -> tuple[int, ...] | None:
     if a.uniform and b.uniform:
         return a.steps
     for x, factor in ((a, b.constant), (b, a.constant)):
@@ -119,7 +119,7 @@ def _scaled(a: Lanes, b: Lanes) -> tuple[int, ...] | None:
     return None
 
 
-def quotient(a: Lanes, divisor: int) -> Lanes:
+def quotient(a: LaneFacts, divisor: int) -> LaneFacts:
     """Division with rounding down; all lanes lie in one row of multiples of the divisor, or lane 0 starts one."""
     low = None if a.low is None else a.low // divisor
     high = None if a.high is None else a.high // divisor
@@ -130,10 +130,10 @@ def quotient(a: Lanes, divisor: int) -> Lanes:
             steps = (0,) * len(a.steps)
         elif unit == divisor:
             steps = tuple(step // divisor for step in a.steps)
-    return Lanes(steps, a.multiple // divisor if a.multiple % divisor == 0 else 1, low, high)
+    return LaneFacts(steps, a.multiple // divisor if a.multiple % divisor == 0 else 1, low, high)
 
 
-def remainder(a: Lanes, divisor: int) -> Lanes:
+def remainder(a: LaneFacts, divisor: int) -> LaneFacts:
     """The remainder that goes with ``quotient``."""
     unit = math.gcd(a.multiple, divisor)
     steps = None
@@ -142,15 +142,15 @@ def remainder(a: Lanes, divisor: int) -> Lanes:
             steps = a.steps
         elif unit == divisor:
             steps = tuple(step % divisor for step in a.steps)
-    return Lanes(steps, unit if unit != divisor else 0, 0, divisor - 1)
+    return LaneFacts(steps, unit if unit != divisor else 0, 0, divisor - 1)
 
 
-def either(a: Lanes, b: Lanes) -> Lanes:
+def either(a: LaneFacts, b: LaneFacts) -> LaneFacts:
     """One of two values, the same in all lanes."""
     low = min(a.low, b.low) if a.low is not None and b.low is not None else None
     high = max(a.high, b.high) if a.high is not None and b.high is not None else None
     known = low is not None and high is not None
-    return Lanes(
+    return LaneFacts(
         a.steps if a.steps == b.steps else None,
         math.gcd(a.multiple, b.multiple),
         low if known else None,

@@ -8,10 +8,10 @@ from typing import Any
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import build
-from tle_raw.flir.cpu.vectorise.lanes import Lanes
+from tle_raw.flir.cpu.vectorise.lanes import LaneFacts
 from tle_raw.flir.cpu.vectorise.operations import static_strides
 from tle_raw.flir.cpu.vectorise.scopes import Scope
-from tle_raw.flir.cpu.vectorise.values import Value, WrittenValues
+from tle_raw.flir.cpu.vectorise.values import VectorisedValue, WrittenValues
 
 # Shorter runs of contiguous elements are not worth a vector access each.
 _SHORTEST_RUN = 4
@@ -20,18 +20,18 @@ _WIDEST_SPAN = 4
 
 
 @dataclass(frozen=True)
-class Access:
+class LaneAccess:
     """One access: through a pointer, or to a buffer at indices. ``steps`` counts elements."""
 
     element: Any
     size: int
     steps: tuple[int, ...] | None
-    pointer: Value | None = None
+    pointer: VectorisedValue | None = None
     buffer: Any = None
-    indices: tuple[Value, ...] = ()
+    indices: tuple[VectorisedValue, ...] = ()
 
     @property
-    def operands(self) -> tuple[Value, ...]:
+    def operands(self) -> tuple[VectorisedValue, ...]:
         return (self.pointer,) if self.pointer is not None else self.indices
 
     @property
@@ -70,14 +70,14 @@ def runs_of(steps: Sequence[int]) -> list[int] | None:
     return starts if length >= _SHORTEST_RUN and is_power and ordered == expected else None
 
 
-def pointer_steps(lanes: Lanes, size: int) -> tuple[int, ...] | None:
+def pointer_steps(lanes: LaneFacts, size: int) -> tuple[int, ...] | None:
     """A pointer's steps in elements."""
     if lanes.steps is None or any(step % size for step in lanes.steps):
         return None
     return tuple(step // size for step in lanes.steps)
 
 
-def buffer_steps(memref_type: Any, indices: Sequence[Lanes], count: int) -> tuple[int, ...] | None:
+def buffer_steps(memref_type: Any, indices: Sequence[LaneFacts], count: int) -> tuple[int, ...] | None:
     """The steps of a buffer's elements at these indices."""
     strides = static_strides(memref_type)
     if strides is None or any(index.steps is None for index in indices):
@@ -116,7 +116,7 @@ class Memory:
         return static_strides(op.operands[0 if is_load else 1].type) is not None
 
     @staticmethod
-    def access(op: Any, body: WrittenValues) -> Access:
+    def access(op: Any, body: WrittenValues) -> LaneAccess:
         operands = list(op.operands)
         is_load = len(op.results) == 1
         element = op.results[0].type if is_load else operands.pop(0).type
@@ -124,22 +124,22 @@ class Memory:
         assert size is not None
         if op.name.startswith("llvm."):
             pointer = body[operands[0]]
-            return Access(element, size, pointer_steps(pointer.lanes, size), pointer=pointer)
+            return LaneAccess(element, size, pointer_steps(pointer.lanes, size), pointer=pointer)
         return Memory.buffer_access(operands[0], [body[v] for v in operands[1:]], body.count)
 
     @staticmethod
-    def buffer_access(buffer: Any, indices: Sequence[Value], count: int) -> Access:
+    def buffer_access(buffer: Any, indices: Sequence[VectorisedValue], count: int) -> LaneAccess:
         element = buffer.type.element_type
         size = build.element_bytes(element)
         assert size is not None
         steps = buffer_steps(buffer.type, [v.lanes for v in indices], count)
-        return Access(element, size, steps, buffer=buffer, indices=tuple(indices))
+        return LaneAccess(element, size, steps, buffer=buffer, indices=tuple(indices))
 
     # -- loads
 
     def load(
-        self, access: Access, mask: Value | None, other: Value | None, scope: Scope, count: int
-    ) -> tuple[Value, bool]:
+        self, access: LaneAccess, mask: VectorisedValue | None, other: VectorisedValue | None, scope: Scope, count: int
+    ) -> tuple[VectorisedValue, bool]:
         """Write a load in a scope; also says whether lanes that are masked off hold ``other``."""
         if access.uniform:
             return self._load_one(access, mask, scope, count), False
@@ -159,9 +159,9 @@ class Memory:
         else:
             rest = other.vector() if other is not None else None
             vector, merged = self._gather(access, active, rest, scope, count)
-        return Value(access.element, Lanes(), scope, count, vector=lambda: vector), merged
+        return VectorisedValue(access.element, LaneFacts(), scope, count, vector=lambda: vector), merged
 
-    def _load_one(self, access: Access, mask: Value | None, scope: Scope, count: int) -> Value:
+    def _load_one(self, access: LaneAccess, mask: VectorisedValue | None, scope: Scope, count: int) -> VectorisedValue:
         """One element for all lanes, read only when a lane wants it."""
         from torch_mlir.dialects import scf
 
@@ -177,9 +177,9 @@ class Memory:
                 with mlir().InsertionPoint(branch.else_block):
                     scf.YieldOp([build.zero(access.element)])
                 loaded = branch.results[0]
-        return Value(access.element, Lanes((0,) * count), scope, count, scalar=lambda: loaded)
+        return VectorisedValue(access.element, LaneFacts((0,) * count), scope, count, scalar=lambda: loaded)
 
-    def _load_contiguous(self, access: Access, active: Any, rest: Any, scope: Scope, count: int) -> Any:
+    def _load_contiguous(self, access: LaneAccess, active: Any, rest: Any, scope: Scope, count: int) -> Any:
         steps = access.steps
         assert steps is not None
         first = min(steps)
@@ -198,7 +198,7 @@ class Memory:
             loaded = self._guarded_load(access, operands, first, active, rest)
             return loaded if in_order else build.shuffle(loaded, order)
 
-    def _load_span(self, access: Access, scope: Scope, span: int) -> Any:
+    def _load_span(self, access: LaneAccess, scope: Scope, span: int) -> Any:
         steps = access.steps
         assert steps is not None
         first = min(steps)
@@ -207,7 +207,7 @@ class Memory:
             loaded = self._vector_load(access, operands, first, build.vector_type(span, access.element))
             return build.shuffle(loaded, [step - first for step in steps])
 
-    def _load_runs(self, access: Access, scope: Scope, count: int) -> Any:
+    def _load_runs(self, access: LaneAccess, scope: Scope, count: int) -> Any:
         steps, starts = access.steps, access.runs
         assert steps is not None
         assert starts is not None
@@ -218,7 +218,7 @@ class Memory:
             whole = build.join([self._vector_load(access, operands, start, part) for start in starts])
             return build.shuffle(whole, [in_memory.index(lane) for lane in range(count)])
 
-    def _store_runs(self, access: Access, vector: Any, scope: Scope, count: int) -> None:
+    def _store_runs(self, access: LaneAccess, vector: Any, scope: Scope, count: int) -> None:
         steps, starts = access.steps, access.runs
         assert steps is not None
         assert starts is not None
@@ -230,7 +230,7 @@ class Memory:
                 part = build.shuffle(vector, in_memory[number * length : (number + 1) * length])
                 self._vector_store(access, operands, start, part)
 
-    def _gather(self, access: Access, active: Any, rest: Any, scope: Scope, count: int) -> tuple[Any, bool]:
+    def _gather(self, access: LaneAccess, active: Any, rest: Any, scope: Scope, count: int) -> tuple[Any, bool]:
         addresses, origin = self._addresses(access, scope, count, active)
         ir = mlir()
         with scope.point():
@@ -254,7 +254,9 @@ class Memory:
 
     # -- stores
 
-    def store(self, access: Access, value: Value, mask: Value | None, scope: Scope, count: int) -> None:
+    def store(
+        self, access: LaneAccess, value: VectorisedValue, mask: VectorisedValue | None, scope: Scope, count: int
+    ) -> None:
         """Write a store in a scope."""
         if access.uniform and (mask is None or value.lanes.uniform):
             self._store_one(access, value, mask, scope, count)
@@ -268,7 +270,9 @@ class Memory:
         else:
             self._scatter(access, vector, active, scope, count)
 
-    def _store_one(self, access: Access, value: Value, mask: Value | None, scope: Scope, count: int) -> None:
+    def _store_one(
+        self, access: LaneAccess, value: VectorisedValue, mask: VectorisedValue | None, scope: Scope, count: int
+    ) -> None:
         """All lanes write one element: the last one's value stays."""
         from torch_mlir.dialects import scf
 
@@ -286,7 +290,7 @@ class Memory:
                 self._scalar_store(access, operands, stored)
                 scf.YieldOp([])
 
-    def _store_contiguous(self, access: Access, vector: Any, active: Any, scope: Scope, count: int) -> None:
+    def _store_contiguous(self, access: LaneAccess, vector: Any, active: Any, scope: Scope, count: int) -> None:
         steps = access.steps
         assert steps is not None
         first = min(steps)
@@ -304,7 +308,7 @@ class Memory:
 
     # Without masked moves LLVM branches on every lane: most masks are full, and then there is no need for one.
 
-    def _guarded_load(self, access: Access, operands: list[Any], first: int, active: Any, rest: Any) -> Any:
+    def _guarded_load(self, access: LaneAccess, operands: list[Any], first: int, active: Any, rest: Any) -> Any:
         from torch_mlir.dialects import scf
 
         if self._can_mask(access.size):
@@ -316,7 +320,7 @@ class Memory:
             scf.YieldOp([self._masked_load(access, operands, first, active, rest)])
         return branch.results[0]
 
-    def _guarded_store(self, access: Access, operands: list[Any], first: int, active: Any, vector: Any) -> None:
+    def _guarded_store(self, access: LaneAccess, operands: list[Any], first: int, active: Any, vector: Any) -> None:
         from torch_mlir.dialects import scf
 
         if self._can_mask(access.size):
@@ -330,7 +334,7 @@ class Memory:
             self._masked_store(access, operands, first, active, vector)
             scf.YieldOp([])
 
-    def _scatter(self, access: Access, vector: Any, active: Any, scope: Scope, count: int) -> None:
+    def _scatter(self, access: LaneAccess, vector: Any, active: Any, scope: Scope, count: int) -> None:
         addresses, origin = self._addresses(access, scope, count, active)
         ir = mlir()
         with scope.point():
@@ -347,10 +351,10 @@ class Memory:
 
     # -- addresses
 
-    def _scalars(self, access: Access) -> list[Any]:
+    def _scalars(self, access: LaneAccess) -> list[Any]:
         return [v.scalar() for v in access.operands]
 
-    def _addresses(self, access: Access, scope: Scope, count: int, active: Any) -> tuple[Any, list[Any]]:
+    def _addresses(self, access: LaneAccess, scope: Scope, count: int, active: Any) -> tuple[Any, list[Any]]:
         """A vector of pointers; or one of indices into a buffer's elements, and where these are counted from."""
         if access.pointer is not None:
             return access.pointer.vector(), []
@@ -369,7 +373,7 @@ class Memory:
                 total = build.operation("arith.addi", [total.type], [total, scaled])
             return total, [build.index(0) for _ in vectors]
 
-    def _divert(self, access: Access, addresses: Any, active: Any, count: int) -> Any:
+    def _divert(self, access: LaneAccess, addresses: Any, active: Any, count: int) -> Any:
         """Send the lanes that are masked off to a place where nobody minds them.
 
         For a buffer, which is only read so, that is its first element.
@@ -406,7 +410,7 @@ class Memory:
 
     # -- single operations
 
-    def _at(self, access: Access, operands: list[Any], offset: int) -> list[Any]:
+    def _at(self, access: LaneAccess, operands: list[Any], offset: int) -> list[Any]:
         """The operands of an access some elements further on."""
         if offset == 0:
             return operands
@@ -417,7 +421,7 @@ class Memory:
         step = build.index(offset)
         return [*operands[:-1], build.operation("arith.addi", [step.type], [operands[-1], step])]
 
-    def _scalar_load(self, access: Access, operands: list[Any]) -> Any:
+    def _scalar_load(self, access: LaneAccess, operands: list[Any]) -> Any:
         if access.pointer is None:
             return build.operation("memref.load", [access.element], [access.buffer, *operands])
         aligned = build.alignment(access.size, 64)
@@ -425,21 +429,21 @@ class Memory:
             "llvm.load", [access.element], operands, ordering=build.alignment(0, 64), alignment=aligned
         )
 
-    def _scalar_store(self, access: Access, operands: list[Any], value: Any) -> None:
+    def _scalar_store(self, access: LaneAccess, operands: list[Any], value: Any) -> None:
         if access.pointer is None:
             build.operation("memref.store", [], [value, access.buffer, *operands])
         else:
             aligned = build.alignment(access.size, 64)
             build.operation("llvm.store", [], [value, *operands], ordering=build.alignment(0, 64), alignment=aligned)
 
-    def _vector_load(self, access: Access, operands: list[Any], first: int, result: Any) -> Any:
+    def _vector_load(self, access: LaneAccess, operands: list[Any], first: int, result: Any) -> Any:
         operands = self._at(access, operands, first)
         if access.pointer is None:
             return build.operation("vector.load", [result], [access.buffer, *operands])
         aligned = build.alignment(access.size, 64)
         return build.operation("llvm.load", [result], operands, ordering=build.alignment(0, 64), alignment=aligned)
 
-    def _vector_store(self, access: Access, operands: list[Any], first: int, vector: Any) -> None:
+    def _vector_store(self, access: LaneAccess, operands: list[Any], first: int, vector: Any) -> None:
         operands = self._at(access, operands, first)
         if access.pointer is None:
             build.operation("vector.store", [], [vector, access.buffer, *operands])
@@ -447,14 +451,14 @@ class Memory:
             aligned = build.alignment(access.size, 64)
             build.operation("llvm.store", [], [vector, *operands], ordering=build.alignment(0, 64), alignment=aligned)
 
-    def _masked_load(self, access: Access, operands: list[Any], first: int, active: Any, rest: Any) -> Any:
+    def _masked_load(self, access: LaneAccess, operands: list[Any], first: int, active: Any, rest: Any) -> Any:
         operands = self._at(access, operands, first)
         if access.pointer is None:
             return build.operation("vector.maskedload", [rest.type], [access.buffer, *operands, active, rest])
         aligned = build.alignment(access.size, 32)
         return build.operation("llvm.intr.masked.load", [rest.type], [*operands, active, rest], alignment=aligned)
 
-    def _masked_store(self, access: Access, operands: list[Any], first: int, active: Any, vector: Any) -> None:
+    def _masked_store(self, access: LaneAccess, operands: list[Any], first: int, active: Any, vector: Any) -> None:
         operands = self._at(access, operands, first)
         if access.pointer is None:
             build.operation("vector.maskedstore", [], [access.buffer, *operands, active, vector])

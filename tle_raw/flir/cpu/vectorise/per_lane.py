@@ -6,19 +6,19 @@ from typing import Any, Protocol
 
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.vectorise import build
-from tle_raw.flir.cpu.vectorise.lanes import Lanes
+from tle_raw.flir.cpu.vectorise.lanes import LaneFacts
 from tle_raw.flir.cpu.vectorise.operations import captures, walk
 from tle_raw.flir.cpu.vectorise.scopes import Scope
-from tle_raw.flir.cpu.vectorise.values import Value, WrittenValues
+from tle_raw.flir.cpu.vectorise.values import VectorisedValue, WrittenValues
 
 
 class Body(WrittenValues, Protocol):
     """The body that is being written: the scope where it has come to, and which lanes run there."""
 
     current: Scope
-    mask: Value | None
+    mask: VectorisedValue | None
 
-    def define(self, result: Any, value: Value) -> None:
+    def define(self, result: Any, value: VectorisedValue) -> None:
         """Say what a result of the old body is in the new one."""
 
 
@@ -60,8 +60,8 @@ def per_lane(body: Body, op: Any) -> None:
         body.define(op.results[i], _lanes_of(made, scope, count))
 
 
-def _lanes_of(made: Any, scope: Scope, count: int) -> Value:
-    return Value(made.type.element_type, Lanes(), scope, count, vector=lambda: made)
+def _lanes_of(made: Any, scope: Scope, count: int) -> VectorisedValue:
+    return VectorisedValue(made.type.element_type, LaneFacts(), scope, count, vector=lambda: made)
 
 
 def _replace(clone: Any, mapping: dict[Any, Any]) -> None:

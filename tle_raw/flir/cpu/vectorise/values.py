@@ -8,11 +8,11 @@ from typing import Any, Protocol
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.mlir_values import Type
 from tle_raw.flir.cpu.vectorise import build
-from tle_raw.flir.cpu.vectorise.lanes import Lanes
+from tle_raw.flir.cpu.vectorise.lanes import LaneFacts
 from tle_raw.flir.cpu.vectorise.scopes import Scope
 
 
-class Value:
+class VectorisedValue:
     """One value of the body.
 
     Parameters
@@ -27,7 +27,7 @@ class Value:
     def __init__(
         self,
         element: Type,
-        lanes: Lanes,
+        lanes: LaneFacts,
         scope: Scope,
         count: int,
         *,
@@ -84,4 +84,4 @@ class WrittenValues(Protocol):
 
     count: int
 
-    def __getitem__(self, value: Any) -> Value: ...
+    def __getitem__(self, value: Any) -> VectorisedValue: ...

@@ -10,19 +10,19 @@ MARK = b"tle_raw object sha256:"
 _BYTES = len(MARK) + hashlib.sha256().digest_size
 
 
-def sealed(image: bytes) -> bytes:
+def with_checksum(image: bytes) -> bytes:
     """The object with its digest."""
     return image + MARK + hashlib.sha256(image).digest()
 
 
-def unsealed(image: bytes) -> bytes:
+def checked(image: bytes) -> bytes:
     """The object alone.
 
     Raises
     ------
     LinkError : it is not as it was made.
     """
-    if sealed(image[:-_BYTES]) != image:
+    if with_checksum(image[:-_BYTES]) != image:
         raise LinkError(
             "the kernel's object is not as it was compiled: its file in Triton's cache is damaged",
             hint="run it again in a new process: what is damaged is compiled again",

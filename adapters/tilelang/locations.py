@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tle_raw.adapters.tilelang.installed import load_tilelang
 from tle_raw.adapters.tilelang.tir_types import Node
-from tle_raw.errors import Place
+from tle_raw.errors import SourceLocation
 
 
-def place_of(statement: Node) -> Place | None:
+def location_of(statement: Node) -> SourceLocation | None:
     """None for what TileLang made itself: a macro of its own, a node of the launch."""
     tilelang = load_tilelang()
     span = tilelang.ir.get_stmt_span(statement)
@@ -19,4 +19,4 @@ def place_of(statement: Node) -> Place | None:
     file, line = span.source_name.name, span.line
     if str(Path(file).resolve()).startswith(str(Path(str(tilelang.__file__)).resolve().parent)):
         return None
-    return Place(file, line, 0, linecache.getline(file, line).rstrip())
+    return SourceLocation(file, line, 0, linecache.getline(file, line).rstrip())

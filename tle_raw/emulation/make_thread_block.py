@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tle_raw.emulation.entry import map_entry, team_entry
+from tle_raw.emulation.entry import map_entry, thread_block_entry
 from tle_raw.emulation.host_text import HostText, to_host
 from tle_raw.emulation.runtime import link_with_runtime, runtime_text
-from tle_raw.errors import Context, Place, TLEError, UnsupportedFeatureError
+from tle_raw.errors import Context, SourceLocation, TLEError, UnsupportedFeatureError
 from tle_raw.fragments.adapter import CompilerOutput, DeviceCode
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.knobs import knobs
@@ -18,7 +18,7 @@ from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.tools.clang import find_clang
 
 # What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team.
-_ALONE = re.compile(
+_WITHOUT_THREADS = re.compile(
     r"tle_team_(?:(?:add|mul|div|sqrt|fma)_f|from_|narrow|widen|bfloat|permute|find|dot|small_fma|clock|atomic)"
 )
 _USES = {
@@ -49,7 +49,7 @@ class HostModule:
     uses_barrier: bool
 
 
-def make_team(output: CompilerOutput, bound: BoundSignature, debug: bool) -> HostModule:
+def make_thread_block(output: CompilerOutput, bound: BoundSignature, debug: bool) -> HostModule:
     """Translate device code of a form that ``DeviceCodeWanted.is_emulated`` states, add the entry, link the runtime.
 
     Parameters
@@ -63,7 +63,7 @@ def make_team(output: CompilerOutput, bound: BoundSignature, debug: bool) -> Hos
     AbiError : the entry is not one thread's share.
     ToolchainError : no clang compiles the runtime, where no cache has it.
     """
-    code = output.device or DeviceCode(bound.name, Place("<fragment>", 0))
+    code = output.device or DeviceCode(bound.name, SourceLocation("<fragment>", 0))
     if output.device is None and not bound.is_elementwise:
         # The adapter may know of no other entry than a GPU's.
         check_entry(read_module(output.text), output.entry, ("ptr",), "void")
@@ -76,24 +76,26 @@ def make_team(output: CompilerOutput, bound: BoundSignature, debug: bool) -> Hos
 def _made(text: str, thread: str, code: DeviceCode, bound: BoundSignature, debug: bool) -> HostModule:
     """``thread`` is one thread's share, or the whole of an elementwise function."""
     clang = find_clang(str(knobs.cuda.clang) if knobs.cuda.clang else None)
-    host = to_host(text, thread, code.place, code.is_users, debug and not bound.is_elementwise, code.hint)
+    host = to_host(text, thread, code.location, code.is_users, debug and not bound.is_elementwise, code.hint)
     if bound.is_elementwise:
-        _check_alone(host, code.place)
+        _check_needs_no_thread(host, code.location)
         entry = thread
         added = map_entry(entry, bound)
     else:
         entry = f"tle_team_{thread.removeprefix('tle_raw_')}"
-        added = team_entry(entry, thread, bound, code.name, host.shared_bytes, host.places, debug, host.memory)
+        added = thread_block_entry(
+            entry, thread, bound, code.name, host.shared_bytes, host.locations, debug, host.memory
+        )
     linked = link_with_runtime(f"{host.text}\n{added}", runtime_text(clang), (entry, f"{entry}.map"))
     return HostModule(linked, entry, host.shared, host.uses_barrier)
 
 
-def _check_alone(host: HostText, place: Place) -> None:
+def _check_needs_no_thread(host: HostText, location: SourceLocation) -> None:
     for match in re.finditer(r"@(tle_team_(\w+))\(", host.text):
-        if not _ALONE.match(match[1]):
+        if not _WITHOUT_THREADS.match(match[1]):
             what = _USES.get(match[2], match[2])
             raise UnsupportedFeatureError(
                 f"the function uses {what}, and on the CPU an elementwise function runs on no thread of a block",
                 hint="pass what it needs as an argument, or take a tile instead of elements",
-                context=Context(source=place),
+                context=Context(source=location),
             )

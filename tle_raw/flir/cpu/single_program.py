@@ -11,7 +11,7 @@ GO_ON, OVER, STANDSTILL = 0, 1, 2
 _PAUSE = 1e-3
 
 
-class Alone:
+class SingleProgram:
     """What a region asks that waits: see ``tle_raw.flir.cpu``."""
 
     def __init__(self) -> None:

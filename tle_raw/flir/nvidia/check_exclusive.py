@@ -13,7 +13,7 @@ _HARMLESS = ("module", "tt.func", "tt.return", "tt.get_program_id", "tt.get_num_
 _ARITHMETIC = ("arith.", "ub.")
 
 
-def check_alone(lines: Sequence[str], regions: Sequence[Region], fragments: Sequence[CompiledFragment]) -> None:
+def check_exclusive(lines: Sequence[str], regions: Sequence[Region], fragments: Sequence[CompiledFragment]) -> None:
     """A fragment that was compiled to stand alone leaves out what others in its kernel would need.
 
     Raises
@@ -22,7 +22,7 @@ def check_alone(lines: Sequence[str], regions: Sequence[Region], fragments: Sequ
     """
     for region, fragment in zip(regions, fragments):
         company = next(_company(lines), "another region" if len(regions) > 1 else "")
-        if fragment.alone and company:
+        if fragment.exclusive and company:
             raise RegionError(
                 f"the fragment `{fragment.name}` was declared to stand alone in its kernel",
                 table=[Row("beside it", "nothing", company)],

@@ -2,7 +2,7 @@
 
 Triton stores what each stage gives, under the stage's name. The stage is added while the kernel's first region is
 traced, when Triton has the dictionary of stages but has run none of them, so that plain kernels have the stages that
-they always had. A kernel that is compiled from a file of Triton's IR is not traced, and has no view.
+they always had. A kernel that is compiled from a file of Triton's IR is not traced, and has no dump.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.errors import TLEError
-from tle_raw.flir.passes import VIEW
+from tle_raw.flir.passes import DUMP
 from tle_raw.flir.run_stage import run_stage
 
 NAME, BEFORE = "tle", "ttir"
@@ -30,7 +30,7 @@ class Shown:
         return self.text
 
 
-def add_view(stages: dict[str, Stage]) -> None:
+def add_dump(stages: dict[str, Stage]) -> None:
     """Put the stage behind Triton's ``ttir``, once."""
     names = list(stages)
     if NAME in names or BEFORE not in names[:-1]:
@@ -42,11 +42,11 @@ def add_view(stages: dict[str, Stage]) -> None:
     def tle(module: Any, metadata: dict[str, Any]) -> Shown:
         latest[:] = [module]
         view = View(module)
-        run_stage(VIEW, NAME, view)
+        run_stage(DUMP, NAME, view)
         return Shown(view.text(), module)
 
     def unwrapped(shown: Any, metadata: dict[str, Any]) -> Any:
-        # A dumped view that comes back by TRITON_KERNEL_OVERRIDE is no module: the view changes nothing.
+        # A dump that comes back by TRITON_KERNEL_OVERRIDE is no module: the dump changes nothing.
         return rest[following](shown.module if isinstance(shown, Shown) else latest[0], metadata)
 
     stages[NAME] = tle
