@@ -238,6 +238,24 @@ def test_a_fragment_stays_a_function_when_asked():
     assert "called" in str(report)
 
 
+STEPS = " ".join(f"x = sinf(x) * cosf(x + {n}) + sqrtf(x * {n});" for n in range(1, 80))
+
+
+@tle_raw.dialect("cuda", source=f"__device__ float large(float x) {{ {STEPS} return x; }}")
+def large(x: Element["f32"]) -> Element["f32"]: ...
+
+
+@triton.jit
+def calls_large(x):
+    tl.store(x, large(tl.load(x)))
+
+
+def test_a_fragment_is_inlined_however_large_it_is():
+    kernel = compile_kernel(calls_large, {"x": "*fp32"})
+    report = tle_raw.report(kernel)
+    assert ptx_calls(kernel) == [] and report.one_kernel and report.regions[0].inlined
+
+
 # --- reports -----------------------------------------------------------------------------------------------------
 
 

@@ -231,3 +231,10 @@ def test_an_edited_file_gives_another_kernel(tmp_path):
     assert fragment.refresh() and fragment.cache_key != key
     after = fragment.compile(target="cuda:90")
     assert after.entry != before.entry and "fneg" in after.text and after.files == (file,)
+
+
+def test_the_only_function_is_taken_when_the_name_is_nowhere():
+    def edsl(x: Element["f32"]) -> Element["f32"]: ...
+
+    text = "define float @only(float %x) {\n %r = fmul float %x, 7.0\n ret float %r\n}\n"
+    assert "7.000000e+00" in tle_raw.fragment(text, signature=edsl, dialect="llvm").compile(target="cuda:90").text
