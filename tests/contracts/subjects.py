@@ -113,7 +113,7 @@ SUBJECTS = {
         _given("x", y=_unwritten()),
         lambda x, **_: {"y": x.astype(np.float64) * 0.5 + 1.0},
     ),
-    "several results": Subject(
+    "results": Subject(
         results_kernel,
         {**FLOATS, "signs": "*i32", "n": "i32"},
         _given("x", y=_unwritten(), signs=_unwritten(np.int32)),

@@ -49,14 +49,14 @@ def _pycuda_results() -> None:
     from tle_raw import pycuda
 
     both = pycuda.ElementwiseKernel("float *x, float *y, int *s", "y[i] = 2 * x[i]; s[i] = x[i] > 0 ? 1 : -1")
-    compile_for_gpu("several results", both)
+    compile_for_gpu("results", both)
 
 
 UNSUPPORTED = {
     ("numba", "tile"): Unsupported(
         "Numba's functions take numbers and arrays in global memory", _numba_tile, SignatureError, "Tile[f32, 256]"
     ),
-    ("numba", "several results"): Unsupported(
+    ("numba", "results"): Unsupported(
         "a tuple is no type of device functions' results", _numba_results, SignatureError, "`result` is of a type"
     ),
     ("cupy", "tile"): Unsupported(
@@ -65,10 +65,10 @@ UNSUPPORTED = {
         ArgumentCountError,
         "takes 3 arguments, got 1",
     ),
-    ("cupy", "several results"): Unsupported(
+    ("cupy", "results"): Unsupported(
         "an elementwise fragment gives one result", _cupy_results, UnsupportedFeatureError, "2 outputs"
     ),
-    ("pycuda", "several results"): Unsupported(
+    ("pycuda", "results"): Unsupported(
         "an operation that writes several vectors works on memory",
         _pycuda_results,
         ArgumentCountError,

@@ -56,7 +56,7 @@ template <int N> __device__ void both(tle::tile<const float, N> x, tle::tile<flo
 def both(x: Tile["f32", "N"], y: Out[Tile["f32", "N"]], signs: Out[Tile["i32", "N"]]): ...
 
 
-SUBJECTS = {"tile": running, "scalar": scaled, "element": product(3.0), "pointer": halved, "several results": both}
+SUBJECTS = {"tile": running, "scalar": scaled, "element": product(3.0), "pointer": halved, "results": both}
 
 
 def stub(x: Element["f32"], w: Element["f32"]) -> Element["f32"]: ...

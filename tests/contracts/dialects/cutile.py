@@ -49,7 +49,7 @@ SUBJECTS = {
     "scalar": scaled,
     "element": product(3.0),
     "pointer": halved_memory,
-    "several results": both,
+    "results": both,
 }
 
 

@@ -44,7 +44,7 @@ def both(x: Tile["f32", "N"], y: Out[Tile["f32", "N"]], signs: Out[Tile["i32", "
         signs[i] = 1 if x[i] > 0.0 else -1
 
 
-SUBJECTS = {"tile": running, "scalar": scaled, "element": product(3.0), "pointer": halved, "several results": both}
+SUBJECTS = {"tile": running, "scalar": scaled, "element": product(3.0), "pointer": halved, "results": both}
 
 
 def missing() -> Any:

@@ -114,7 +114,7 @@ define void @both(ptr addrspace(3) %x, ptr addrspace(3) %y, ptr addrspace(3) %si
 def both(x: Tile["f32", 256], y: Out[Tile["f32", 256]], signs: Out[Tile["i32", 256]]): ...
 
 
-SUBJECTS = {"tile": running, "scalar": scaled, "element": product(3.0), "pointer": halved, "several results": both}
+SUBJECTS = {"tile": running, "scalar": scaled, "element": product(3.0), "pointer": halved, "results": both}
 
 
 def stub(x: Element["f32"], w: Element["f32"]) -> Element["f32"]: ...

@@ -117,7 +117,7 @@ BOTH = f"""    %p = {shared("x")}
 def both(x: Tile["f32", 256], y: Out[Tile["f32", 256]], signs: Out[Tile["i32", 256]]): ...
 
 
-SUBJECTS = {"tile": running, "scalar": scaled, "element": product(3.0), "pointer": halved, "several results": both}
+SUBJECTS = {"tile": running, "scalar": scaled, "element": product(3.0), "pointer": halved, "results": both}
 
 
 def stub(x: Element["f32"], w: Element["f32"]) -> Element["f32"]: ...
