@@ -97,7 +97,7 @@ class WholeKernel:
             dtypes={**self._declaration.options.get("dtypes", {}), **dtypes},
             lists=lists,
             alias=alias,
-            unordered=True,
+            alone=True,
             multiples=dict(multiples),
         )
         parameters = [f"{f.name}: tl.constexpr" if f.kind == "constant" else f.name for f in leaves]
