@@ -66,6 +66,25 @@ def test_long_launches_run_every_program_once(threads):
         assert (target == 1).all()
 
 
+def test_what_goes_wrong_in_another_thread_is_raised_by_the_launch(monkeypatch):
+    tle_raw.knobs.cpu.threads = 3
+    target, prepare = np.zeros(400), Context.prepare
+    count[(400,)](target, 2000)  # compiled, and known to be long
+
+    def prepared(context, *fields):
+        if threading.current_thread() is not threading.main_thread():
+            raise MemoryError("no scratch for a thread")
+        prepare(context, *fields)
+
+    monkeypatch.setattr(Context, "prepare", prepared)
+    with pytest.raises(MemoryError, match="no scratch for a thread"):
+        count[(400,)](target, 20000)
+    monkeypatch.undo()
+    target[:] = 0
+    count[(400,)](target, 2000)
+    assert (target == 1).all(), "the next launch is a whole one"
+
+
 @pytest.mark.parametrize("grid", [(0,), (4, 0), (4, 4, 0)])
 def test_a_grid_of_nothing_does_nothing(grid):
     target = np.zeros(4)
