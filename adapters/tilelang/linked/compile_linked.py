@@ -12,7 +12,7 @@ from typing import Any
 from tle_raw.adapters.common.launched_kernel import launched_threads
 from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
-from tle_raw.adapters.cpp.toolchain import Toolchain, find_toolchain
+from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to, find_toolchain
 from tle_raw.adapters.tilelang.installed import RANGE, installed_version
 from tle_raw.adapters.tilelang.linked.curand import curand_folders, curand_version
 from tle_raw.adapters.tilelang.linked.device_function import device_function
@@ -170,11 +170,11 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: st
     )
     if run.returncode != 0:
         raise explain(run, toolchain, headers, arch, knobs.compile_timeout)
-    own = (*toolchain.folders, *headers)
+    own = (*toolchain.folders, *headers, *(header.resolve() for header in headers))
     return CompilerOutput(
         run.text,
         linked.unit.entry,
-        tuple(sorted({file for file in run.files if not any(_within(file, folder) for folder in own)})),
+        tuple(sorted({file for file in run.files if not belongs_to(own, file)})),
         run.seconds,
         compiler_identity(),
         run.command,
@@ -229,7 +229,3 @@ def _headers() -> tuple[Path, ...]:
         if not header.is_dir():
             raise ToolchainError(f"TileLang's wheel lacks its headers in {header}", hint=f"pip install '{RANGE}'")
     return found
-
-
-def _within(file: Path, folder: Path) -> bool:
-    return str(file).startswith("<") or file.is_relative_to(folder) or file.resolve().is_relative_to(folder.resolve())
