@@ -41,5 +41,5 @@ def _flat_index(semantic: Semantic, at: core.tensor, axis: int, sizes: Sequence[
         own = semantic.cast(semantic.arange(0, sizes[dim]), element)
         own = semantic.mul(own, semantic.scalar_constant(strides[dim], element), False)
         own = semantic.reshape(own, [sizes[dim] if d == dim else 1 for d in range(rank)], False)
-        flat = semantic.add(flat, semantic.broadcast_implshape_of(own, list(shape_of(at))), False)
+        flat = semantic.add(flat, semantic.broadcast_impl_shape(own, list(shape_of(at))), False)
     return flat
