@@ -16,9 +16,9 @@ pytestmark = [needs_two_users, pytest.mark.one_triton]
 PLANT = """
 import sys
 from pathlib import Path
-from tle_raw.store import FRAGMENTS, RUNTIMES, LinkFolders, Store
+from tle_raw.store import FRAGMENTS, HEADERS, RUNTIMES, LinkFolders, Store
 root = Path(sys.argv[1])
-for kind in (FRAGMENTS, RUNTIMES):
+for kind in (FRAGMENTS, HEADERS, RUNTIMES):
     Store(root, kind).save("k", "planted", {})
 LinkFolders(root).folder_of("x", {"include": Path("/usr"), "empty": None})
 """
@@ -28,9 +28,9 @@ import json, warnings
 from pathlib import Path
 warnings.simplefilter("ignore")
 from tle_raw.knobs import knobs
-from tle_raw.store import FRAGMENTS, RUNTIMES, LinkFolders, Store
+from tle_raw.store import FRAGMENTS, HEADERS, RUNTIMES, LinkFolders, Store
 from tle_raw.linker.processes.trusted_folders import why_distrusted
-stores = [Store(knobs.cache.dir, kind) for kind in (FRAGMENTS, RUNTIMES)]
+stores = [Store(knobs.cache.dir, kind) for kind in (FRAGMENTS, HEADERS, RUNTIMES)]
 found = [entry.text for entry in (store.load("k") for store in stores) if entry]
 saved = [store.save("k", "mine", {}) for store in stores]
 links = LinkFolders(knobs.cache.dir).folder_of("x", {"include": Path("/usr"), "empty": None})
@@ -83,7 +83,7 @@ def given(folder, owner, mode=0o700):
 def check(victim, used, **environment):
     """The victim takes nothing from there; ``used`` says whether its own entries go there."""
     seen = json.loads(run_as(victim, USE, **environment))
-    assert seen["found"] == [] and seen["read"] == ["mine", "mine"] and seen["distrusted"] == ["", "", ""]
+    assert seen["found"] == [] and seen["read"] == 3 * ["mine"] and seen["distrusted"] == 4 * [""]
     assert all(Path(folder).is_relative_to(seen["root"]) == used for folder in seen["folders"])
 
 
