@@ -83,9 +83,8 @@ def without_positions(text):
     ],
     ids=["plain", "flags", "defines", "block"],
 )
-@pytest.mark.parametrize("source", [PLAIN, INLINE_ASSEMBLY], ids=["plain", "inline assembly"])
-def test_the_code_is_the_same(cache, runs, source, options):
-    of = fragment(source, **options)
+def test_the_code_is_the_same(cache, runs, options):
+    of = fragment(INLINE_ASSEMBLY, **options)
     fast = output(of)
     assert runs and all(runs), "each compilation took precompiled headers"
     with tle_raw.knobs.scope() as knobs:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+pytestmark = pytest.mark.one_triton
+
 TESTS = """
 import cuda.tile as ct
 import pytest

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+pytestmark = pytest.mark.one_triton
+
 TOOL = Path(__file__).parents[3] / "tools" / "sweep_tilelang.py"
 KERNEL = """
 import argparse

@@ -16,6 +16,8 @@ from tle_raw.adapters.tilelang.port.load_script import run_script
 from tle_raw.errors import DialectError, FragmentSourceError, ToolchainError
 from tle_raw.porting import Ported, Skipped, TritonFile
 
+pytestmark = pytest.mark.one_triton
+
 FILL = """
 @T.prim_func
 def fill(A: T.Tensor((64,), "float32")):
