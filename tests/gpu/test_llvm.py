@@ -159,7 +159,7 @@ def linear(rank: int) -> tle_raw.Fragment:
     body = "\n".join(lines) + "\n"
     text = f"define void @f({SHARED} %base, {SHARED} %t, i64 %offset{names}, i32 %scale) {{\n{over(512, body)}}}"
 
-    def f(t: InOut[Tile["i32", *"ABCD"[:rank]]], scale: Scalar["i32"]): ...
+    def f(t: InOut[Tile["i32", *"ABCD"[:rank]]], scale: Scalar["i32"]): ...  # noqa: F821
 
     return declared(THREADS + text, f)
 

@@ -45,7 +45,7 @@ def wrong_shapes(x):
 
 
 def unknown_name(x):
-    return x + not_there
+    return x + not_there  # noqa: F821
 
 
 def to_a_power(x):

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 pytestmark = pytest.mark.one_triton
 
 TESTS = """

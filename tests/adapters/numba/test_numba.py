@@ -159,7 +159,7 @@ def updated():
 
 @cuda.jit(device=True)
 def unknown(x):
-    return x + nothing_of_that_name
+    return x + nothing_of_that_name  # noqa: F821
 
 
 @cuda.jit(device=True, debug=True, opt=False)

@@ -62,6 +62,6 @@ def missing() -> Any:
 
 def broken() -> Any:
     def wrong(x, w):
-        return x + undeclared * w
+        return x + undeclared * w  # noqa: F821
 
     return tle_raw.fragment(wrong, dialect="cutile")

@@ -50,7 +50,7 @@ SUBJECTS = {"tile": running, "scalar": scaled, "element": product(3.0), "pointer
 def missing() -> Any:
     @tle_raw.dialect("mlir")
     def wrong(x: Element["f32"], w: Element["f32"]) -> Element["f32"]:
-        return absent(x) + w
+        return absent(x) + w  # noqa: F821
 
     return wrong
 
@@ -58,6 +58,6 @@ def missing() -> Any:
 def broken() -> Any:
     @tle_raw.dialect("mlir")
     def wrong(x: Element["f32"], w: Element["f32"]) -> Element["f32"]:
-        return x + undeclared * w
+        return x + undeclared * w  # noqa: F821
 
     return wrong

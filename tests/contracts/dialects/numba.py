@@ -40,7 +40,7 @@ SUBJECTS = {
 def missing() -> Any:
     @cuda.jit(device=True)
     def wrong(x, w):
-        return absent(x) + w
+        return absent(x) + w  # noqa: F821
 
     return tle_raw.fragment(wrong, types=ELEMENTS)
 
@@ -51,6 +51,6 @@ BROKEN_LINE = "def wrong(x, w):"  # Numba tells the function, and its own messag
 def broken() -> Any:
     @cuda.jit(device=True)
     def wrong(x, w):
-        return x + undeclared * w
+        return x + undeclared * w  # noqa: F821
 
     return tle_raw.fragment(wrong, types=ELEMENTS)

@@ -54,7 +54,7 @@ template <int N, int STEP> __device__ void rotate(tle::tile<float, N> t) {
 }
 """,
 )
-def rotate(t: InOut[Tile["f32", "N"]], step: Const["STEP"]): ...
+def rotate(t: InOut[Tile["f32", "N"]], step: Const["STEP"]): ...  # noqa: F821
 
 
 @tle_raw.dialect(
