@@ -173,6 +173,10 @@ class ShapeError(CallError):
     """A tile of another rank or dim, a dim that is not a power of two, or a shape that cannot be known."""
 
 
+class TileIndexError(CallError):
+    """The index of a tile lies beyond the grid of tiles, or has another rank than the tensor."""
+
+
 class BindingError(CallError):
     """One dim or dtype name received two different values in one call, or none."""
 

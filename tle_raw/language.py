@@ -1,8 +1,16 @@
 """What is spelled inside ``@triton.jit`` functions: ``import tle_raw.language as tle``.
 
-This release has the raw calls. TLE-Lite and TLE-Struct will stand here under FlagTree's names.
+The calls of fragments and TLE-Lite, under FlagTree's names. TLE-Struct will stand here too. To import it gives
+``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Triton has some of its own.
 """
 
+from tle_raw.frontends.lite.cumsum import cumsum
+from tle_raw.frontends.lite.extract_tile import extract_tile
+from tle_raw.frontends.lite.insert_tile import insert_tile
+from tle_raw.frontends.lite.load import load
+from tle_raw.frontends.lite.tensor_methods import add_tensor_methods
 from tle_raw.frontends.raw.call import call, call_smem
 
-__all__ = ["call", "call_smem"]
+__all__ = ["call", "call_smem", "cumsum", "extract_tile", "insert_tile", "load"]
+
+add_tensor_methods(extract_tile, insert_tile)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +16,6 @@ from tle_raw.errors import (
     RegionError,
     Row,
     ShapeError,
-    SourceLocation,
     TLEError,
 )
 from tle_raw.fragments.binding import bind, bind_untyped, match_arguments
@@ -25,7 +23,7 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.signature import Signature, Tile
-from tle_raw.linker.mlir.locations import first_location
+from tle_raw.frontends.call_site import call_site
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
 from tle_raw.regions.interpret import (
@@ -77,7 +75,7 @@ def call_fragment(
 
 
 def _region(fragment: Fragment, bind_call: Callable[..., Any], semantic: Any, generator: Any) -> list[core.tensor]:
-    site = _call_site(generator, semantic) if semantic is not None else interpreted_call_site()
+    site = call_site(generator, semantic) if semantic is not None else interpreted_call_site()
     try:
         if semantic is None:
             bound, values = bind_call()
@@ -114,16 +112,6 @@ def _packed(results: list[core.tensor]) -> Any:
     if len(results) <= 1:
         return results[0] if results else None
     return core.tuple(results)
-
-
-def _call_site(generator: Any, semantic: Any) -> SourceLocation | None:
-    """File and line of the call that is being traced."""
-    node = getattr(generator, "cur_node", None)
-    if node is None:  # from Triton 3.7 on fragments are not told the generator: the builder knows the call's line
-        return first_location(str(semantic.builder.get_loc())) if semantic is not None else None
-    line = generator.begin_line + node.lineno
-    text = linecache.getline(generator.file_name, line).rstrip()
-    return SourceLocation(generator.file_name, line, 0, text)
 
 
 def _names_value(signature: Signature, keyword: str) -> bool:
@@ -217,7 +205,7 @@ def _flagtree_call(
     func: Any, args: Any, output_indices: Any, outputs: Any, inputs: Any, semantic: Any, generator: Any
 ) -> Any:
     func = core._unwrap_if_constexpr(func)
-    site = _call_site(generator, semantic)
+    site = call_site(generator, semantic)
     if not isinstance(func, Fragment):
         raise ArgumentTypeError(
             "tle_raw.call takes a fragment first", table=[Row("func", "a fragment", type(func).__name__)]

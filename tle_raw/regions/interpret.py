@@ -123,10 +123,16 @@ def _tensor(result: Any, dtype: DType) -> core.tensor:
 
 def interpreted_call_site() -> SourceLocation | None:
     """The kernel's line: the interpreter runs it as Python, so it is on the stack."""
+    from triton.runtime import interpreter  # it stands between a kernel and a method of tensors
+
     frame = sys._getframe(1)
-    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
+    while frame is not None and _is_between(os.path.abspath(frame.f_code.co_filename), interpreter.__file__):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
     return SourceLocation(file, line, 0, linecache.getline(file, line).rstrip())
+
+
+def _is_between(file: str, interpreter: str) -> bool:
+    return file.startswith(_PACKAGE) or file == os.path.abspath(interpreter)
