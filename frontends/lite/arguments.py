@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from triton.language import core
 
@@ -22,7 +22,7 @@ def items(value: Any) -> list[Any] | None:
     return [plain(v) for v in value] if isinstance(value, (tuple, list)) else None
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> TypeGuard[int]:
     """Whether it is a compile-time integer; True and False are none."""
     return isinstance(value, int) and not isinstance(value, bool)
 

@@ -126,4 +126,4 @@ def _checked_axis(axis: Any, rank: int) -> int:
             f"tle.cumsum: a tensor of rank {rank} has no such axis",
             table=[Row("axis", f"{-rank} to {rank - 1}", str(axis))],
         )
-    return int(axis) % rank
+    return axis % rank

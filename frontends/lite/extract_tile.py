@@ -31,7 +31,8 @@ def extract_tile(
     ----------
     x : a block tensor of any rank and dtype, pointers included.
     index : in tiles, not in elements: one integer for each axis, or one integer that counts the tiles row by row.
-        Each is a constant or a scalar of the kernel. A run-time index beyond the grid wraps round.
+        Each is a constant or a scalar of the kernel. A run-time index beyond the grid wraps round. (Triton makes a
+        constant of an argument that is 1.)
     tile_shape, shape : the tile's dims, by either name: constants, powers of two that divide those of ``x``.
 
     Raises

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from typing import Any
 
 from triton.language import core
@@ -12,9 +13,12 @@ from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
 from tle_raw.triton_types import Semantic
 
+# Triton 3.9 has no block pointers, and none of their options.
+_KNOWN = frozenset(inspect.signature(core.load).parameters)
 # Triton's pipeliner starts a load that carries this so many iterations before its value is used.
 _ITERATIONS_AHEAD = "tt.latency"
 _FEWEST_STAGES = 2
+_PLACE_OF_STAGES = list(inspect.signature(core.range).parameters).index("num_stages")
 
 
 @kernel_function
@@ -35,12 +39,12 @@ def load(
 
     The value is that of ``tl.load`` on every target. On NVIDIA GPUs from sm_80 on an asynchronous load of a block in
     a loop becomes ``cp.async`` into buffers in shared memory that Triton's pipeliner makes, where each thread loads
-    four bytes at least in a row. The loop's ``num_stages``, else the kernel's, says how many iterations are in
-    flight; less than two count as two. In a loop that holds such a load the pipeliner overlaps those that are marked,
-    and no others: mark every load that it should.
+    four bytes at least in a row. ``num_stages`` of the ``tl.range`` in the same function, else the kernel's, says how
+    many iterations are in flight; less than two count as two. In a loop that holds such a load the pipeliner overlaps
+    those that are marked, and no others: mark every load that it should.
 
-    Outside a loop, for a scalar, for a volatile load, on CPUs and in Triton's interpreter it is ``tl.load``. (Copies
-    outside loops become asynchronous with TLE-Struct.)
+    Outside a loop, for a scalar or a block pointer, for a volatile load, on CPUs and in Triton's interpreter it is
+    ``tl.load``. (Copies outside loops become asynchronous with TLE-Struct.)
 
     Parameters
     ----------
@@ -74,12 +78,11 @@ def load(
 
 
 def _block_pointer_options(boundary_check: Any, padding_option: Any) -> dict[str, Any]:
-    """Triton 3.9 has no block pointers: only what is said is passed."""
+    """Those that are given."""
     given = {"boundary_check": boundary_check, "padding_option": padding_option}
     given = {name: value for name, value in given.items() if not _is_empty(value)}
-    known = core.load.signature.parameters if hasattr(core.load, "signature") else given
     for name in given:
-        if name not in known:
+        if name not in _KNOWN:
             raise CallError(f"tle.load: this Triton's tl.load has no {name}", hint="it has no block pointers any more")
     return given
 
@@ -102,11 +105,11 @@ def _load_ahead(
 
 def _loop_stages(generator: Any) -> int:
     """``num_stages`` of the ``tl.range`` around the call; 0 where it says none."""
-    for node in reversed(generator.scf_stack):
-        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
-            for keyword in node.iter.keywords:
-                stages: Any = plain(generator.visit(keyword.value)) if keyword.arg == "num_stages" else None
-                if is_integer(stages):
-                    return int(stages)
-            return 0
-    return 0
+    loops = [node for node in generator.scf_stack if isinstance(node, ast.For)]
+    if not loops or not isinstance(loops[-1].iter, ast.Call):
+        return 0
+    called = loops[-1].iter
+    said = [keyword.value for keyword in called.keywords if keyword.arg == "num_stages"]
+    said += called.args[_PLACE_OF_STAGES : _PLACE_OF_STAGES + 1]
+    stages = plain(generator.visit(said[0])) if said else None
+    return stages if is_integer(stages) else 0

@@ -132,7 +132,7 @@ def _place(function: str, grid: TileGrid, name: str, value: Any, count: int, sem
                 f"tle.{function}: no such tile: there are {grid}",
                 table=[Row(name, f"0 to {count - 1}", str(value))],
             )
-        return int(value)
+        return value
     if isinstance(value, core.tensor) and not value.type.is_block() and value.dtype.is_int():
         return semantic.cast(value, core.int32)
     raise ArgumentTypeError(

@@ -1,5 +1,6 @@
 """Asynchronous loads: what they become on each GPU, and that their values are those of plain loads."""
 
+import inspect
 import re
 
 import numpy as np
@@ -70,6 +71,12 @@ def scalars_and_branches(x, o, n, m, B: tl.constexpr, ASYNC: tl.constexpr):
     tl.store(o + i, acc)
 
 
+@triton.jit
+def by_block_pointer(x, o, n, m, B: tl.constexpr):
+    block = tl.make_block_ptr(x, (n,), (1,), (0,), (B,), (0,))
+    tl.store(o + tl.arange(0, B), tle.load(block, boundary_check=(0,), padding_option="zero", is_async=True))
+
+
 def copies(kernel):
     return len(re.findall(r"cp\.async\.c[ag]", kernel.asm["ptx"]))
 
@@ -125,6 +132,32 @@ def test_elsewhere_it_is_the_plain_load(kernel):
     plain = compile_kernel(kernel, SIGNATURE, {"B": 1024, "ASYNC": False})
     ahead = compile_kernel(kernel, SIGNATURE, {"B": 1024, "ASYNC": True})
     assert code(plain) == code(ahead)
+
+
+@triton.jit
+def with_boundary_check(x, o, n, m, B: tl.constexpr):
+    tl.store(o, tle.load(x, boundary_check=(0,)))
+
+
+@triton.jit
+def with_a_place(x, o, n, m, B: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = tl.zeros((B,), tl.float32)
+    for k in tl.range(0, n, 1, 4):
+        acc += tle.load(x + k * B + i, is_async=True)
+    tl.store(o + i, acc)
+
+
+def test_stages_may_be_given_by_their_place():
+    assert compile_kernel(with_a_place, SIGNATURE, {"B": 1024}).metadata.shared == 3 * 1024 * 4
+
+
+def test_block_pointers_are_taken_where_triton_has_them():
+    if "boundary_check" in inspect.signature(tl.load).parameters:
+        assert "cubin" in compile_kernel(by_block_pointer, SIGNATURE, {"B": 128}).asm
+    else:
+        with pytest.raises(triton.compiler.errors.CompilationError, match="has no boundary_check"):
+            compile_kernel(with_boundary_check, SIGNATURE, {"B": 128})
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float16", "float32", "float64"])

@@ -1,0 +1,44 @@
+"""docs/language.md holds every function of the language, with its signature, its help and an example that runs."""
+
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cffi")
+pytest.importorskip("llvmlite")
+pytest.importorskip("torch_mlir")
+
+import tle_raw
+import tle_raw.language as tle
+
+PAGE = (Path(__file__).parents[2] / "docs/language.md").read_text()
+SECTIONS = dict(re.findall(r"^## tle\.(\w+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+EXAMPLES = dict(re.findall(r"<!-- example: (\S+) -->\n```python\n(.*?)```", PAGE, re.DOTALL))
+
+
+def test_the_page_has_a_section_for_every_function():
+    assert set(SECTIONS) == set(tle.__all__)
+    assert all(f"<!-- example: {name}.py -->" in text for name, text in SECTIONS.items())
+    assert all(f"(#tle{name})" in PAGE for name in tle.__all__)
+
+
+@pytest.mark.parametrize("name", tle.__all__)
+def test_the_page_and_help_say_the_same(name):
+    function = getattr(tle, name)
+    shown = [p for p in inspect.signature(function).parameters.values() if not p.name.startswith("_")]
+    signature = ", ".join(str(p.replace(annotation=inspect.Parameter.empty)) for p in shown)
+    assert f"`tle.{name}({signature})`" in SECTIONS[name]
+    assert inspect.getdoc(function).splitlines()[0] in SECTIONS[name]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_example_runs_on_the_cpu(name, tmp_path):
+    path = tmp_path / name
+    path.write_text(EXAMPLES[name])
+    spec = importlib.util.spec_from_file_location(f"example_{path.stem}", path)
+    with tle_raw.knobs.scope():
+        tle_raw.knobs.target = "cpu"
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
