@@ -8,6 +8,7 @@ import triton.language as tl
 
 import tle_raw.language as tle
 from tests.support import compile_kernel
+from tle_raw.linker.tools.cuda_tools import run_tool
 
 MOVES = r"ld\.shared|st\.shared|ldmatrix|stmatrix|shfl|bar\.sync|barrier"
 SIGNATURE = {"x": "*fp32", "y": "*fp32", "o": "*fp32", "n": "i32"}
@@ -42,6 +43,15 @@ def test_whole_rows_are_free(kernel, rows, index, capability):
     compiled = compile_kernel(kernel, SIGNATURE, {"B": 64, "T": rows, "U": 64, "INDEX": index}, capability)
     assert not re.findall(MOVES, compiled.asm["ptx"])
     assert compiled.metadata.shared == 0
+
+
+@pytest.mark.parametrize("kernel", [extract, insert])
+def test_whole_rows_are_free_in_machine_code(kernel, tmp_path):
+    compiled = compile_kernel(kernel, SIGNATURE, {"B": 64, "T": 32, "U": 64, "INDEX": None})
+    (tmp_path / "kernel.cubin").write_bytes(compiled.asm["cubin"])
+    sass = run_tool("cuobjdump", "-sass", str(tmp_path / "kernel.cubin"))
+    assert "EXIT" in sass.text, sass.reason
+    assert not re.findall(r"\b(?:LDS|STS|LDSM|STSM|SHFL|BAR|LDL|STL)\b", sass.text)
 
 
 @pytest.mark.parametrize("kernel, most", [(extract, 4096), (insert, 2048)])
