@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from tests.contracts.running import SEED, check_numbers, dialect, pairs
 from tests.contracts.subjects import PROGRAMS, SUBJECTS
 from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU
 from tle_raw.adapters.numba.installed import load
-from tle_raw.errors import ToolchainError
+from tle_raw.errors import CompilationFailed, ToolchainError
 
 pytestmark = pytest.mark.gpu
 
@@ -37,6 +39,7 @@ def _subjects(name):
         pytest.importorskip("numba_cuda", exc_type=ImportError)
         try:
             load()
-        except ToolchainError as missing:
+            importlib.import_module("tests.adapters.numba.programs")  # compiles
+        except (ToolchainError, CompilationFailed) as missing:
             pytest.skip(str(missing))
     return dialect(name).SUBJECTS
