@@ -35,19 +35,19 @@ def wants_f32(x: mlir.f32):
 
 @mlir.function
 def wrong_inside(x):
-    return x + undefined_there  # noqa: F821
+    return x + undefined_there
 
 
 def undefined_name(n: Scalar["i32"]) -> Scalar["i32"]:
-    return n + undefined  # @ 16 the name `undefined` is not defined  # noqa: F821
+    return n + undefined  # @ 16 the name `undefined` is not defined
 
 
 def misspelt(number: Scalar["i32"]) -> Scalar["i32"]:
-    return numbr  # @ 12 the name `numbr` is not defined  # noqa: F821
+    return numbr  # @ 12 the name `numbr` is not defined
 
 
 def before_assignment(n: Scalar["i32"]) -> Scalar["i32"]:
-    x = y  # @ 9 `y` is used before it is assigned  # noqa: F821
+    x = y  # @ 9 `y` is used before it is assigned
     y = n
     return x
 
@@ -320,7 +320,7 @@ def read_output(x: Element["f32"], y: Out[Element["f32"]]):
 
 
 def wide_line(n: Scalar["i32"]):
-    mlir.printf("äöü %d\n", undefined)  # @ 29 the name `undefined` is not defined  # noqa: F821
+    mlir.printf("äöü %d\n", undefined)  # @ 29 the name `undefined` is not defined
 
 
 def immense(n: Scalar["i32"]) -> Scalar["f32"]:
