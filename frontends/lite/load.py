@@ -17,6 +17,7 @@ from tle_raw.triton_types import Semantic
 _KNOWN = frozenset(inspect.signature(core.load).parameters)
 # Triton's pipeliner starts a load that carries this so many iterations before its value is used.
 _ITERATIONS_AHEAD = "tt.latency"
+_BLOCK_POINTER = "__triton_block_ptr__"  # what Triton 3.8 knows its block pointers by, which are no tensors there
 _FEWEST_STAGES = 2
 _PLACE_OF_STAGES = list(inspect.signature(core.range).parameters).index("num_stages")
 
@@ -64,14 +65,16 @@ def load(
             table=[Row("is_async", "True or False", describe_value(is_async))],
         )
     pointer = plain(pointer)
-    if not isinstance(pointer, core.tensor) or not pointer.type.scalar.is_ptr():
+    is_block_pointer = getattr(pointer, _BLOCK_POINTER, False)
+    if not is_block_pointer and not (isinstance(pointer, core.tensor) and pointer.type.scalar.is_ptr()):
         raise ArgumentTypeError(
             "tle.load takes a pointer, or a block of pointers",
             table=[Row("pointer", "a pointer", describe_value(pointer))],
         )
     options = {"cache_modifier": cache_modifier, "eviction_policy": eviction_policy, "volatile": volatile}
     options |= _block_pointer_options(boundary_check, padding_option)
-    if not asynchronous or plain(volatile) or not pointer.type.is_block() or _generator is None:
+    is_single = is_block_pointer or not pointer.type.is_block()
+    if not asynchronous or plain(volatile) or is_single or _generator is None:
         return core.load(pointer, mask, other, **options, _semantic=_semantic)
     stages = _loop_stages(_generator) or getattr(_semantic.builder.options, "num_stages", None) or 0
     return _load_ahead(pointer, mask, other, options, max(stages, _FEWEST_STAGES) - 1, _semantic)
