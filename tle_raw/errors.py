@@ -177,6 +177,14 @@ class TileIndexError(CallError):
     """The index of a tile lies beyond the grid of tiles, or has another rank than the tensor."""
 
 
+class LayoutError(CallError):
+    """A layout of shared or tensor memory that cannot be, or that does not fit the buffer's shape and dtype."""
+
+
+class SharedBufferError(CallError):
+    """A shared buffer is used as it cannot be: after it was freed, through a view that its layout does not have."""
+
+
 class BindingError(CallError):
     """One dim or dtype name received two different values in one call, or none."""
 

@@ -20,14 +20,15 @@ from tle_raw.regions.interpret import interpreted_call_site
 _LOOKED_INTO = "__triton_aggregate__"
 
 
-def kernel_function(body: Callable[..., Any]) -> Callable[..., Any]:
+def kernel_function(body: Callable[..., Any], name: str = "") -> Callable[..., Any]:
     """Make ``body(..., _semantic, _generator)`` a function of TLE's language, called ``tle.<name>`` in its errors.
 
-    The body gets Triton's semantic object, or that of its interpreter, where ``_generator`` is None.
+    The body gets Triton's semantic object, or that of its interpreter, where ``_generator`` is None. The name is the
+    body's where none is given.
     """
     taken = inspect.signature(body)
     hidden = ("_semantic", "_generator")
-    name = body.__name__
+    name = name or body.__name__
 
     @functools.wraps(body)
     def called(*args: Any, _semantic: Any = None, _generator: Any = None, **keywords: Any) -> Any:

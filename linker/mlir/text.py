@@ -33,7 +33,7 @@ class TextOperation:
 
     def attribute(self, name: str) -> str:
         """The text of a string attribute, unescaped."""
-        return _unescape(dict(self.attributes)[name])
+        return unescape(dict(self.attributes)[name])
 
 
 def read_operation(line: str) -> TextOperation:
@@ -58,12 +58,12 @@ def _read(line: str) -> TextOperation:
     head, rest = _SPELLED.split(line.strip(), 1)
     brace = rest.index("{")
     operands = tuple(o.strip() for o in rest[:brace].rstrip(" <").rstrip(")").split(",") if o.strip())
-    end = _matching(rest, brace)
+    end = matching_bracket(rest, brace)
     attributes = tuple(_attribute(a) for a in split_top_level(rest[brace + 1 : end]))
     rest = rest[end + 1 :].removeprefix(">").strip()
     if not rest.startswith(": ("):
         raise ValueError(rest)
-    close = _matching(rest, 2)
+    close = matching_bracket(rest, 2)
     types = tuple(t.strip() for t in split_top_level(rest[3:close]))
     arrow, tail = rest[close + 1 :].split("->", 1)
     if arrow.strip():
@@ -88,7 +88,7 @@ def _attribute(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _matching(text: str, start: int) -> int:
+def matching_bracket(text: str, start: int) -> int:
     """Index of the bracket that closes the one at ``start``."""
     for i, _, depth in _outside_strings(text, start):
         if depth == 0:
@@ -120,7 +120,7 @@ def split_top_level(text: str) -> list[str]:
     return [p for p in parts if p.strip()]
 
 
-def _unescape(quoted: str) -> str:
+def unescape(quoted: str) -> str:
     r"""MLIR writes ``\\``, ``\n``, ``\t`` and ``\XX`` (two hex digits of one byte)."""
     if not (quoted.startswith('"') and quoted.endswith('"')):
         raise ValueError(quoted)

@@ -59,10 +59,10 @@ def install() -> None:
             knobs.runtime.add_stages_inspection_hook = StagesHook(there)
 
 
-def check_stages(options: Any) -> bool:
+def check_stages(options: Any, what: str = "regions") -> bool:
     """Called while a region is traced with such options: the stages of this compilation must be ours.
 
-    They get one that shows regions. False says that there are no stages: somebody makes Triton IR to look at it, as
+    They get one that shows regions, where it is regions that are traced (``what``). False says that there are no stages: somebody makes Triton IR to look at it, as
     torch.compile does.
 
     Raises
@@ -72,11 +72,11 @@ def check_stages(options: Any) -> bool:
     """
     target = compiled_target() if getattr(_STATE, "options", None) is options else ""
     stages = getattr(_STATE, "stages", None)
-    if target and target != OTHER and stages is not None:
+    if target and target != OTHER and stages is not None and what == "regions":
         _STATE.show(stages)
     if target == OTHER:
         raise RegionError(
-            "regions work on NVIDIA GPUs and on CPUs in this release, and this kernel is compiled for another backend"
+            f"{what} work on NVIDIA GPUs and on CPUs in this release, and this kernel is compiled for another backend"
         )
     if target:
         return True
@@ -84,7 +84,7 @@ def check_stages(options: Any) -> bool:
         return False
     install()
     raise RegionError(
-        "the stages of this compilation do not know regions: triton.knobs.runtime.add_stages_inspection_hook "
+        f"the stages of this compilation do not know {what}: triton.knobs.runtime.add_stages_inspection_hook "
         "was replaced after tle_raw had set it",
         hint="call the earlier hook from yours; tle_raw has put its hook back, so that the next compilation works",
     )

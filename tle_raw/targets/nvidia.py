@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tle_raw.flir.nvidia.edit_fragment import edit_fragment
-from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_TRACED
+from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.pass_value import Pass
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
@@ -29,6 +29,7 @@ class Nvidia:
     def pipelines(self) -> Mapping[str, tuple[Pass, ...]]:
         return {
             "Kernels with traced regions only, cuda": NVIDIA_TRACED,
+            "Kernels with shared buffers and no linked region, cuda": NVIDIA_BUFFERS,
             "Kernels with linked regions, cuda": NVIDIA,
         }
 

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from tle_raw.flir.pass_value import CHECKS, DECIDES, FRAGMENT_STAGE, OUTSIDE, PROMISED, Pass
 
-# Kernels for NVIDIA GPUs all of whose regions are traced. All else there is Triton's.
-NVIDIA_TRACED = (
-    Pass(
-        "order-traced-regions",
-        "ttgir",
-        "flir/nvidia/order_regions.py",
-        "place_in_text",
-        "block barriers between traced regions and the code around them, in place of their markers",
-    ),
+_ORDER_TRACED = Pass(
+    "order-traced-regions",
+    "ttgir",
+    "flir/nvidia/order_regions.py",
+    "place_in_text",
+    "block barriers between traced regions and the code around them, in place of their markers",
+)
+_TRITON_TTGIR = Pass(
+    "triton-ttgir",
+    "ttgir",
+    "flir/nvidia/pipeline.py",
+    "Compilation.triton_ttgir",
+    "Triton's own stage: layouts, the software pipeliner",
+    kind=OUTSIDE,
 )
 
-# Kernels with linked regions, for NVIDIA GPUs.
-NVIDIA = (
+# Kernels for NVIDIA GPUs all of whose regions are traced. All else there is Triton's.
+NVIDIA_TRACED = (_ORDER_TRACED, _TRITON_TTGIR)
+
+# Operations on shared buffers that touch tensors are markers while Triton gives the tensors their layouts.
+_LAYOUTS = (
+    Pass(
+        "open-crossings",
+        "ttgir",
+        "flir/nvidia/open_crossings.py",
+        "open_crossings",
+        "markers in place of the operations on shared buffers that touch tensors; absent where there are none",
+    ),
     Pass(
         "convert-to-ttgpuir",
         "ttgir",
@@ -24,6 +39,25 @@ NVIDIA = (
         "convert_to_ttgpuir",
         "a layout for every tensor; the regions are still port markers",
     ),
+    Pass(
+        "close-crossings",
+        "ttgir",
+        "flir/nvidia/close_crossings.py",
+        "close_crossings",
+        "those operations again, on the layouts; absent where there are none",
+    ),
+)
+
+# Kernels with shared buffers and no linked region, for NVIDIA GPUs. All else there is Triton's.
+NVIDIA_BUFFERS = (
+    _ORDER_TRACED,
+    *_LAYOUTS,
+    _TRITON_TTGIR,
+)
+
+# Kernels with linked regions, for NVIDIA GPUs.
+NVIDIA = (
+    *_LAYOUTS,
     Pass(
         "read-ports",
         "ttgir",
@@ -174,14 +208,7 @@ NVIDIA = (
         "the registers of a thread at the start, where a region's warps hand registers to each other; else absent",
         expects=PROMISED,
     ),
-    Pass(
-        "triton-ttgir",
-        "ttgir",
-        "flir/nvidia/pipeline.py",
-        "Compilation.triton_ttgir",
-        "Triton's own stage: layouts, the software pipeliner",
-        kind=OUTSIDE,
-    ),
+    _TRITON_TTGIR,
     Pass(
         "check-order",
         "ttgir",

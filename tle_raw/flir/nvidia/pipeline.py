@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import triton
+from triton._C.libtriton import ir
 
 from tle_raw.errors import TLEError
 from tle_raw.flir.compile_fragments import compile_fragments
@@ -26,6 +27,7 @@ from tle_raw.flir.nvidia.check_regions import (
     check_not_specialised,
     check_warps,
 )
+from tle_raw.flir.nvidia.close_crossings import close_crossings
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
@@ -33,14 +35,16 @@ from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
 from tle_raw.flir.nvidia.link_fragments import link_fragments
 from tle_raw.flir.nvidia.memory_order import Barrier
+from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.parse_module import parse_module
-from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_TRACED
+from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
+from tle_raw.flir.pass_value import Pass
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages
@@ -50,6 +54,7 @@ from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.llvm.text import read_module
+from tle_raw.linker.mlir.generic_form import generic_text
 from tle_raw.linker.mlir.text import value_uses
 from tle_raw.linker.ptx.pair_words import pair_words
 from tle_raw.linker.ptx.spread_divisions import spread_divisions
@@ -84,15 +89,10 @@ def _joined(name: str, own: Stage, compilation: Compilation) -> Stage:
         compilation.enter(own, source, metadata)
         if name == "ttgir":
             end_compilation()
-            text = source.str_nodebug()
-            compilation.has_regions = holds_ports(text)
-            if not compilation.has_regions:
-                if is_border(text):
-                    run_stage(NVIDIA_TRACED, name, compilation)
-                traced_regions.describe(metadata)
-        if not compilation.has_regions:
+            compilation.choose_pipeline(source.str_nodebug())
+        if not any(each.stage == name for each in compilation.pipeline):
             return own(compilation.module, metadata)
-        run_stage(NVIDIA, name, compilation, compilation.disabled)
+        run_stage(compilation.pipeline, name, compilation, compilation.disabled)
         return compilation.module
 
     joined.__name__ = name
@@ -105,7 +105,8 @@ class Compilation:
     def __init__(self, options: Any, capability: int) -> None:
         self.options, self.capability = options, capability
         self.disabled = frozenset(knobs.disable_passes.split(","))
-        self.has_regions = False
+        self.pipeline: tuple[Pass, ...] = ()
+        self.has_buffers = False
         self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
         self.regions: list[Region] = []
         self.compiled: list[CompiledFragment] = []
@@ -136,16 +137,45 @@ class Compilation:
         """No call waits for its barriers: nothing is left to be done when Triton's stage has run."""
         return all(placement.pinned for placement in self.placements)
 
+    def choose_pipeline(self, text: str) -> None:
+        """By what the kernel's Triton IR holds. A kernel that holds nothing of ours has none."""
+        self.has_buffers = holds_buffers(text)
+        if holds_ports(text):
+            self.pipeline = NVIDIA
+        elif self.has_buffers:
+            self.pipeline = NVIDIA_BUFFERS
+        elif is_border(text):
+            self.pipeline = NVIDIA_TRACED
+        else:
+            traced_regions.describe(self.metadata)
+
     # --- ttgir ------------------------------------------------------------------------------------------------
 
-    def order_traced_regions(self) -> int:
-        lines = self.module.str().splitlines()
-        place_in_text(lines, missing_barriers(lines), SPELLING.memory_barrier)
-        self.module = parse_module("\n".join(lines), self.context)
+    def order_traced_regions(self) -> int | None:
+        text = self.module.str()
+        borders = is_border(text)
+        if borders:
+            lines = text.splitlines()
+            place_in_text(lines, missing_barriers(lines), SPELLING.memory_barrier)
+            self.module = parse_module("\n".join(lines), self.context)
+        traced_regions.describe(self.metadata)
+        return 1 if borders else None
+
+    def open_crossings(self) -> int | None:
+        if not self.has_buffers:
+            return None
+        self.module = parse_module(open_crossings(generic_text(self.module, ir), SPELLING), self.context)
         return 1
 
     def convert_to_ttgpuir(self) -> int:
         convert_to_ttgpuir(self.module, self.options, self.capability)
+        return 1
+
+    def close_crossings(self) -> int | None:
+        if not self.has_buffers:
+            return None
+        text = close_crossings(generic_text(self.module, ir), self.options.num_warps)
+        self.module = parse_module(text, self.context)
         return 1
 
     def read_ports(self) -> int:
@@ -219,7 +249,8 @@ class Compilation:
         return self._edit(limit_registers(self.module, self.compiled, self.options))
 
     def triton_ttgir(self) -> int:
-        self.module = self.own(parse_module(self.module, self.context), self.metadata)
+        module = parse_module(self.module, self.context) if isinstance(self.module, str) else self.module
+        self.module = self.own(module, self.metadata)
         return 1
 
     def check_order(self) -> int | None:

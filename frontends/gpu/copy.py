@@ -1,0 +1,115 @@
+"""``tle.gpu.copy``: between global memory and buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.errors import ArgumentTypeError, Row, ShapeError
+from tle_raw.frontends.gpu import operations, views
+from tle_raw.frontends.gpu.checks import check_buffer, check_flag, check_shape, check_whole_tensor, is_buffer
+from tle_raw.frontends.gpu.gpu_function import gpu_function
+from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.lite.arguments import describe_value, plain
+from tle_raw.regions.shapes import shape_of
+
+
+@gpu_function
+def copy(
+    src: Any,
+    dst: Any,
+    shape: Any,
+    offsets: Any = None,
+    barrier: Any = None,
+    mask: Any = None,
+    is_async: Any = False,
+    _semantic: Any = None,
+    _generator: Any = None,
+) -> None:
+    """Copy a tile from global memory into a buffer, or from a buffer into global memory.
+
+    One of the two is a buffer, the other a block of pointers. On NVIDIA GPUs from sm_80 on a copy into a buffer is
+    ``cp.async``, where each thread copies four bytes at least in a row; else it is a load and a store.
+
+    Parameters
+    ----------
+    src, dst : from where, and where to.
+    shape : of the tile, which is the buffer's.
+    offsets, barrier : of copies by tensor descriptors.
+    mask : a block of truth values. Where it is false, a buffer gets 0, and global memory keeps what it has.
+    is_async : return at once. The elements are there when ``async_wait_group`` has waited for the group that
+        ``async_commit_group`` made after the copy. For copies into buffers.
+
+    Raises
+    ------
+    ArgumentTypeError : the two do not go together, or their dtypes differ.
+    ShapeError : their shapes differ.
+    """
+    src, dst, mask = plain(src), plain(dst), plain(mask)
+    dims, asynchronous = check_shape("copy", "shape", shape), check_flag("copy", "is_async", is_async)
+    into = is_buffer(dst)
+    if into == is_buffer(src):
+        raise ArgumentTypeError(
+            "tle.gpu.copy: one of the two is a buffer, the other in global memory",
+            table=[
+                Row("src", "a buffer or a block of pointers", describe_value(src)),
+                Row("dst", "a block of pointers or a buffer", describe_value(dst)),
+            ],
+        )
+    if plain(offsets) is not None or plain(barrier) is not None:
+        raise ArgumentTypeError("tle.gpu.copy: offsets and barrier belong to copies by tensor descriptors")
+    buffer = check_buffer("copy", "dst" if into else "src", dst if into else src)
+    pointers = _check_pointers("src" if into else "dst", src if into else dst, buffer)
+    _check_shapes(dims, buffer, pointers)
+    mask = None if mask is None else _mask(mask, dims, _semantic)
+    if into:
+        _copy_in(buffer, pointers, mask, asynchronous, _semantic, _generator)
+        return
+    if asynchronous:
+        raise ArgumentTypeError("tle.gpu.copy: copies out of a buffer are not asynchronous")
+    value = views.load(buffer, _semantic=_semantic, _generator=_generator)
+    core.store(pointers, value, mask, _semantic=_semantic)
+
+
+def _copy_in(
+    buffer: Any, pointers: core.tensor, mask: core.tensor | None, asynchronous: bool, semantic: Any, generator: Any
+) -> None:
+    if buffer.type.dtype.is_bool():  # in memory it is a byte
+        pointers = semantic.cast(pointers, core.pointer_type(core.int8, pointers.dtype.address_space))
+    arguments = (buffer.handle, pointers.handle, mask.handle if mask is not None else None, None)
+    perform(operations.ASYNC_COPY, semantic, generator, *arguments)
+    if not asynchronous:
+        perform(operations.ASYNC_COMMIT_GROUP, semantic, generator)
+        perform(operations.ASYNC_WAIT, semantic, generator, 0)
+
+
+def _check_pointers(name: str, value: Any, buffer: Any) -> core.tensor:
+    is_block = isinstance(value, core.tensor) and value.type.is_block() and value.dtype.is_ptr()
+    if not is_block or value.dtype.element_ty != buffer.type.dtype:
+        raise ArgumentTypeError(
+            "tle.gpu.copy: pointers to elements of the buffer's dtype",
+            table=[Row(name, f"a block of pointers to {buffer.type.dtype}", describe_value(value))],
+        )
+    check_whole_tensor("copy", buffer.type)
+    return value
+
+
+def _check_shapes(dims: tuple[int, ...], buffer: Any, pointers: core.tensor) -> None:
+    if not dims == buffer.type.shape == shape_of(pointers):
+        raise ShapeError(
+            "tle.gpu.copy copies a whole buffer",
+            table=[
+                Row("shape", str(list(buffer.type.shape)), str(list(dims))),
+                Row("pointers", str(list(buffer.type.shape)), str(list(shape_of(pointers)))),
+            ],
+            hint="copy into a part: buffer.subslice(start, length, dim)",
+        )
+
+
+def _mask(mask: Any, dims: tuple[int, ...], semantic: Any) -> core.tensor:
+    if not isinstance(mask, (bool, core.tensor)) or (isinstance(mask, core.tensor) and not mask.dtype.is_bool()):
+        raise ArgumentTypeError(
+            "tle.gpu.copy: a mask is made of truth values", table=[Row("mask", "int1", describe_value(mask))]
+        )
+    return semantic.broadcast_impl_shape(semantic.to_tensor(mask), list(dims))

@@ -1,0 +1,31 @@
+"""Triton's builder of ``ttg`` and ``ttng`` operations, at the place where a kernel is being traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import triton
+from triton._C.libtriton import gluon_ir
+
+from tle_raw.triton_types import Semantic
+
+VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
+
+
+def new_builder(context: Any) -> Any:
+    """A builder without a place: it makes types and attributes."""
+    return gluon_ir.GluonOpBuilder(context)
+
+
+@contextmanager
+def builder_here(semantic: Semantic, context: Any) -> Iterator[Any]:
+    """A builder that writes where ``semantic`` does; afterwards that one goes on behind what was written."""
+    builder = new_builder(context)
+    builder.restore_insertion_point(semantic.builder.get_insertion_point())
+    builder.set_loc(semantic.builder.get_loc())
+    try:
+        yield builder
+    finally:
+        semantic.builder.restore_insertion_point(builder.get_insertion_point())

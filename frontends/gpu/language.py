@@ -1,0 +1,28 @@
+"""``tle.gpu``: shared buffers and what copies and reads them, for GPUs, inside kernels."""
+
+from tle_raw.frontends.gpu.alloc import alloc
+from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
+from tle_raw.frontends.gpu.copy import copy
+from tle_raw.frontends.gpu.groups import async_commit_group, async_wait_group
+from tle_raw.frontends.gpu.shared_layouts import (
+    nv_mma_shared_layout,
+    padded_shared_layout,
+    shared_layout,
+    swizzled_shared_layout,
+)
+from tle_raw.frontends.gpu.storage_kind import smem, storage_kind, tmem
+
+__all__ = [
+    "alloc",
+    "async_commit_group",
+    "async_wait_group",
+    "buffered_tensor",
+    "copy",
+    "nv_mma_shared_layout",
+    "padded_shared_layout",
+    "shared_layout",
+    "smem",
+    "storage_kind",
+    "swizzled_shared_layout",
+    "tmem",
+]

@@ -1,0 +1,155 @@
+"""The operations of ``ttg`` and ``ttng`` that TLE-Struct is made of: one record each.
+
+``make`` writes the operation with a ``GluonOpBuilder``; its methods differ between versions of Triton, and this is the
+only place that knows how. ``interpret`` does the same at once on NumPy arrays, for Triton's interpreter: there a buffer
+is an array, and a view of it NumPy's view. Both take the same arguments. How an operation crosses Triton's conversion
+of layouts is the same for all (``tle_raw/flir/nvidia/open_crossings.py``); what it means on the CPU stands in
+``tle_raw/flir/cpu/convert``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from triton._C.libtriton import ir
+from triton.language import core
+
+from tle_raw.frontends.gpu.buffer_type import BufferType, tensor_type
+from tle_raw.frontends.gpu.gluon_builder import VERSION, builder_here
+from tle_raw.triton_types import Semantic
+
+_UNWRITTEN = 0xFF  # of a buffer's bytes in the interpreter: NaN, and -1
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of Triton's GPU dialects.
+
+    Attributes
+    ----------
+    name : in Triton's IR.
+    touches_tensors : whether it has a tensor as operand or result, and must cross the conversion as a marker.
+    make : ``make(builder, *arguments)`` writes it, and gives its result's handle.
+    interpret : ``interpret(*arguments)`` does it.
+    """
+
+    name: str
+    make: Callable[..., Any]
+    interpret: Callable[..., Any]
+    touches_tensors: bool = False
+
+
+def perform(operation: Operation, semantic: Semantic, generator: Any, *arguments: Any) -> Any:
+    """Write an operation into the kernel that is traced, or do it in Triton's interpreter (``generator`` is None)."""
+    if generator is None:
+        return operation.interpret(*arguments)
+    with builder_here(semantic, generator.context) as builder:
+        return operation.make(builder, *arguments)
+
+
+# --- buffers and their views --------------------------------------------------------------------------------------
+
+
+def _numpy_dtype(dtype: Any) -> Any:
+    from triton.runtime.interpreter import _get_np_dtype
+
+    return np.dtype(_get_np_dtype(dtype))
+
+
+def _unwritten(type_: BufferType) -> Any:
+    dtype = _numpy_dtype(type_.memory_dtype)
+    return np.full(int(np.prod(type_.memory)) * dtype.itemsize, _UNWRITTEN, np.uint8).view(dtype).reshape(type_.memory)
+
+
+def _reinterpreted(type_: BufferType, buffer: Any) -> Any:
+    dtype = _numpy_dtype(type_.memory_dtype)
+    count = int(np.prod(type_.memory))
+    return buffer.reshape(-1).view(dtype)[:count].reshape(type_.memory)
+
+
+def _cut(type_: BufferType, buffer: Any, offsets: Sequence[int]) -> Any:
+    return buffer[tuple(slice(offset, offset + dim) for offset, dim in zip(offsets, type_.memory))]
+
+
+LOCAL_ALLOC = Operation(
+    "ttg.local_alloc",
+    lambda g, type_: g.create_local_alloc(type_.to_ir(g)),
+    _unwritten,
+)
+LOCAL_DEALLOC = Operation("ttg.local_dealloc", lambda g, buffer: g.create_local_dealloc(buffer), lambda buffer: None)
+MEMDESC_INDEX = Operation(
+    "ttg.memdesc_index",
+    lambda g, type_, buffer, index: g.create_memdesc_index(type_.to_ir(g), buffer, index),
+    lambda type_, buffer, index: buffer[int(index.data.item())],
+)
+MEMDESC_SUBSLICE = Operation(
+    "ttg.memdesc_subslice",
+    lambda g, type_, buffer, offsets: g.create_memdesc_subslice(type_.to_ir(g), buffer, list(offsets)),
+    _cut,
+)
+MEMDESC_TRANS = Operation(
+    "ttg.memdesc_trans",
+    lambda g, buffer, order: g.create_memdesc_trans(buffer, list(order)),
+    lambda buffer, order: buffer.transpose(order),
+)
+MEMDESC_REINTERPRET = Operation(
+    "ttg.memdesc_reinterpret",
+    lambda g, type_, buffer: g.create_memdesc_reinterpret(type_.to_ir(g), buffer),
+    _reinterpreted,
+)
+
+# --- their content ------------------------------------------------------------------------------------------------
+
+
+def _loaded(type_: BufferType, buffer: Any) -> Any:
+    from triton.runtime.interpreter import TensorHandle
+
+    return TensorHandle(buffer.copy(), type_.memory_dtype)
+
+
+def _stored(buffer: Any, value: Any) -> None:
+    buffer[...] = value.data
+
+
+LOCAL_LOAD = Operation(
+    "ttg.local_load",
+    lambda g, type_, buffer: g.create_local_load(tensor_type(type_).to_ir(g), buffer),
+    _loaded,
+    touches_tensors=True,
+)
+LOCAL_STORE = Operation(
+    "ttg.local_store",
+    lambda g, buffer, value: g.create_local_store(buffer, value),
+    _stored,
+    touches_tensors=True,
+)
+
+# --- asynchronous copies ------------------------------------------------------------------------------------------
+
+
+def _make_async_copy(g: Any, buffer: Any, pointers: Any, mask: Any, other: Any) -> None:
+    mask = ir.value() if mask is None else mask
+    other = ir.value() if other is None else other
+    if VERSION >= (3, 9):
+        policy = g.get_nvidia_cache_policy(None, None, None, None, None, None)
+        g.create_async_copy_global_to_local(buffer, pointers, mask, other, policy, False)
+    else:
+        modifier, eviction = ir.CACHE_MODIFIER.NONE, ir.EVICTION_POLICY.NORMAL
+        g.create_async_copy_global_to_local(buffer, pointers, mask, other, modifier, eviction, False)
+
+
+def _copied(buffer: Any, pointers: Any, mask: Any, other: Any) -> None:
+    from triton.runtime.interpreter import TensorHandle, interpreter_builder
+
+    if mask is None:
+        mask = TensorHandle(np.ones_like(pointers.data, dtype=bool), core.int1)
+    loaded = interpreter_builder.create_masked_load(pointers, mask, other, None, None, False)
+    _stored(buffer, loaded)
+
+
+ASYNC_COPY = Operation("ttg.async_copy_global_to_local", _make_async_copy, _copied, touches_tensors=True)
+ASYNC_COMMIT_GROUP = Operation("ttg.async_commit_group", lambda g: g.create_async_commit_group(), lambda: None)
+ASYNC_WAIT = Operation("ttg.async_wait", lambda g, groups: g.create_async_wait_group(groups), lambda groups: None)

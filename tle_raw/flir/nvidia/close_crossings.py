@@ -1,0 +1,112 @@
+"""After the conversion to TritonGPU: the markers of ``open_crossings`` become their operations again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from tle_raw.errors import RegionError
+from tle_raw.flir.nvidia.blocked_layout import Blocked, coalesced, with_layout
+from tle_raw.flir.nvidia.buffer_types import layout_aliases, read_buffer_type
+from tle_raw.flir.nvidia.open_crossings import BUFFER, CROSSING, SCALAR, TENSOR, is_tensor
+from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
+from tle_raw.linker.mlir.text import unescape
+
+_FOLLOWED = ("tt.splat", "ttg.convert_layout", "tti.experimental_memdesc_to_i32", "tti.experimental_memdesc_to_i64")
+_MARKED = f'symbol = "{CROSSING}"'
+CONVERT = "ttg.convert_layout"
+# What reads a tensor out of a buffer: its layout is ours to choose.
+_LOADS = ("ttg.local_load",)
+
+
+def close_crossings(text: str, num_warps: int) -> str:
+    """TritonGPU text in generic form, with the operations themselves in place of the markers.
+
+    The conversion's layout has one element of a thread beside that of the next thread. A load from a buffer gets one
+    with 16 bytes of a thread in a row, and a conversion to the other behind it, which Triton's passes take away.
+
+    Raises
+    ------
+    RegionError : what rode along with a marker is not to be found.
+    """
+    given = text.splitlines()
+    closing = _Closing(num_warps, layout_aliases(given))
+    lines = [made for line in given for made in closing.close(line)]
+    return "\n".join([*(layout.alias() for layout in closing.layouts), *lines])
+
+
+@dataclass
+class _Closing:
+    num_warps: int
+    aliases: dict[str, str]
+    layouts: dict[Blocked, None] = field(default_factory=dict)
+    # The latest line that defines a name: the riders of a marker stand before it, in its block.
+    known: dict[str, str] = field(default_factory=dict)
+
+    def close(self, line: str) -> list[str]:
+        name = generic_name(line)
+        if name in _FOLLOWED:
+            self.known[line.split("=", 1)[0].strip()] = line
+        if _MARKED not in line:
+            return [line]
+        marker = read_generic(line)
+        name, kinds, properties, attributes, gives = json.loads(unescape(marker.property("libname")))
+        operands, types = [], []
+        for kind, operand, type_ in zip(kinds, marker.operands, marker.types):
+            rider = (operand, type_) if kind == TENSOR else self._rider(operand, kind, line)
+            operands.append(rider[0])
+            types.append(rider[1])
+        result = marker.result_types[0] if is_tensor(gives) else gives
+        operation = GenericOperation(
+            name,
+            tuple(operands),
+            tuple(types),
+            (result,) if result else (),
+            marker.results if result else "",
+            properties,
+            attributes,
+            marker.indent,
+            marker.location,
+        )
+        return self._load(operation) if name in _LOADS else [str(operation)]
+
+    def _rider(self, name: str, kind: str, line: str) -> tuple[str, str]:
+        """The value that a splat carries, and its type."""
+        operation = self._definition(name, line)
+        while operation.name == CONVERT:
+            operation = self._definition(operation.operands[0], line)
+        if kind == BUFFER:
+            operation = self._definition(operation.operands[0], line)
+        assert kind in (BUFFER, SCALAR)
+        return operation.operands[0], operation.types[0]
+
+    def _definition(self, name: str, line: str) -> GenericOperation:
+        if name not in self.known:
+            raise RegionError(
+                "an operation on a shared buffer lost its buffer in one of Triton's passes",
+                log=line.strip()[:300],
+                hint="report this with the kernel",
+            )
+        return read_generic(self.known[name])
+
+    def _load(self, operation: GenericOperation) -> list[str]:
+        given = operation.result_types[0]
+        order = read_buffer_type(operation.types[0], self.aliases).order
+        layout = coalesced(given, order, self.num_warps)
+        self.layouts[layout] = None
+        wide, name = with_layout(given, layout.name), f"%tle_wide_{operation.results[1:]}"
+        load = GenericOperation(
+            operation.name,
+            operation.operands,
+            operation.types,
+            (wide,),
+            name,
+            operation.properties,
+            operation.attributes,
+            operation.indent,
+            operation.location,
+        )
+        convert = GenericOperation(
+            CONVERT, (name,), (wide,), (given,), operation.results, indent=operation.indent, location=operation.location
+        )
+        return [str(load), str(convert)]
