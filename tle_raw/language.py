@@ -1,10 +1,11 @@
 """What is spelled inside ``@triton.jit`` functions: ``import tle_raw.language as tle``.
 
-The calls of fragments and TLE-Lite, under FlagTree's names. TLE-Struct will stand here too. To import it gives
+The calls of fragments, TLE-Lite and, as ``tle.gpu``, TLE-Struct, under FlagTree's names. To import it gives
 ``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Triton has some of its own.
 """
 
 from tle_raw.frontends.gpu import language as gpu
+from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_store
 from tle_raw.frontends.lite.cumsum import cumsum
 from tle_raw.frontends.lite.extract_tile import extract_tile
 from tle_raw.frontends.lite.insert_tile import insert_tile
@@ -13,7 +14,19 @@ from tle_raw.frontends.lite.tensor_methods import add_tensor_methods
 from tle_raw.frontends.raw.call import call, call_smem
 from tle_raw.regions.stages import install
 
-__all__ = ["call", "call_smem", "cumsum", "extract_tile", "insert_tile", "load"]
+__all__ = [
+    "alloc",
+    "call",
+    "call_smem",
+    "copy",
+    "cumsum",
+    "extract_tile",
+    "gpu",
+    "insert_tile",
+    "load",
+    "local_load",
+    "local_store",
+]
 
 install()
 add_tensor_methods(extract_tile, insert_tile)

@@ -22,10 +22,11 @@ def new_builder(context: Any) -> Any:
 @contextmanager
 def builder_here(semantic: Semantic, context: Any) -> Iterator[Any]:
     """A builder that writes where ``semantic`` does; afterwards that one goes on behind what was written."""
-    builder = new_builder(context)
+    builder, location = new_builder(context), semantic.builder.get_loc()
     builder.restore_insertion_point(semantic.builder.get_insertion_point())
-    builder.set_loc(semantic.builder.get_loc())
+    builder.set_loc(location)
     try:
         yield builder
     finally:
         semantic.builder.restore_insertion_point(builder.get_insertion_point())
+        semantic.builder.set_loc(location)  # which the place brought one of its own

@@ -4,6 +4,8 @@ from tle_raw.frontends.gpu.alloc import alloc
 from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
 from tle_raw.frontends.gpu.copy import copy
 from tle_raw.frontends.gpu.groups import async_commit_group, async_wait_group
+from tle_raw.frontends.gpu.local_access import local_load, local_store
+from tle_raw.frontends.gpu.memory_space import memory_space
 from tle_raw.frontends.gpu.shared_layouts import (
     nv_mma_shared_layout,
     padded_shared_layout,
@@ -18,6 +20,9 @@ __all__ = [
     "async_wait_group",
     "buffered_tensor",
     "copy",
+    "local_load",
+    "local_store",
+    "memory_space",
     "nv_mma_shared_layout",
     "padded_shared_layout",
     "shared_layout",

@@ -127,11 +127,45 @@ def test_operands_of_products_are_overlapped(capability):
     assert copies(kernel) > 0 and global_loads(kernel) == 0
 
 
-@pytest.mark.parametrize("kernel", [outside, scalars_and_branches])
-def test_elsewhere_it_is_the_plain_load(kernel):
-    plain = compile_kernel(kernel, SIGNATURE, {"B": 1024, "ASYNC": False})
-    ahead = compile_kernel(kernel, SIGNATURE, {"B": 1024, "ASYNC": True})
+def test_elsewhere_it_is_the_plain_load():
+    plain = compile_kernel(scalars_and_branches, SIGNATURE, {"B": 1024, "ASYNC": False})
+    ahead = compile_kernel(scalars_and_branches, SIGNATURE, {"B": 1024, "ASYNC": True})
     assert code(plain) == code(ahead)
+
+
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_outside_of_loops_blocks_are_copied(capability):
+    kernel = compile_kernel(outside, SIGNATURE, {"B": 1024, "ASYNC": True}, capability)
+    assert copies(kernel) > 0 and global_loads(kernel) == 1
+    assert kernel.metadata.shared == 1024 * 4
+
+
+@triton.jit
+def two_outside(x, o, n, m, B: tl.constexpr, OTHER: tl.constexpr):
+    i = tl.arange(0, B)
+    a = tle.load(x + i, i < m, OTHER, is_async=True)
+    b = tle.load(x + B + i, i < m, OTHER, is_async=True)
+    tl.store(x + i, a + b)
+
+
+def test_two_copies_are_under_way_together():
+    lines = compile_kernel(two_outside, SIGNATURE, {"B": 512, "OTHER": 0}).asm["ttgir"].splitlines()
+    order = [m[0] for line in lines if (m := re.search(r"async_copy_global|async_wait|tt\.store", line))]
+    assert order[:2] == ["async_copy_global"] * 2 and order[2:3] == ["async_wait"]
+
+
+@pytest.mark.parametrize("dtype, other", [("fp16", 0), ("i8", 0), ("fp32", 1)])
+def test_what_cannot_be_copied_outside_of_loops_is_loaded(dtype, other):
+    """A mask that splits four bytes, and what ``cp.async`` cannot fill in."""
+    signature = SIGNATURE | {"x": f"*{dtype}"}
+    kernel = compile_kernel(two_outside, signature, {"B": 512, "OTHER": other})
+    assert copies(kernel) == 0 and global_loads(kernel) > 0 and kernel.metadata.shared == 0
+
+
+def test_a_mask_of_whole_rows_splits_nothing():
+    signature = SIGNATURE | {"x": "*fp16"}
+    kernel = compile_kernel(two_outside, signature, {"B": 512, "OTHER": 0}, multiples=("m",))
+    assert copies(kernel) > 0 and global_loads(kernel) == 0
 
 
 @triton.jit

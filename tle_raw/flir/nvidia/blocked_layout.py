@@ -29,10 +29,11 @@ class Blocked:
         parts = (self.size_per_thread, self.threads_per_warp, self.warps_per_block, self.order)
         return "#tle_blocked_" + "_".join("x".join(map(str, part)) for part in parts)
 
-    def alias(self) -> str:
-        """The line that defines the alias."""
+    @property
+    def text(self) -> str:
+        """The attribute."""
         return (
-            f"{self.name} = #ttg.blocked<{{sizePerThread = {list(self.size_per_thread)}, "
+            f"#ttg.blocked<{{sizePerThread = {list(self.size_per_thread)}, "
             f"threadsPerWarp = {list(self.threads_per_warp)}, warpsPerCTA = {list(self.warps_per_block)}, "
             f"order = {list(self.order)}}}>"
         )
@@ -62,6 +63,13 @@ def read_tensor(tensor: str) -> tuple[tuple[int, ...], str]:
     if match is None:
         return (), ""
     return tuple(int(d) for d in match["dims"].split("x")[:-1]), split_top_level(match["rest"])[0].strip()
+
+
+def layout_of(tensor: str) -> str:
+    """The text of a tensor type's layout, mostly an alias."""
+    match = _TENSOR.match(tensor)
+    parts = split_top_level(match["rest"]) if match else []
+    return parts[1].strip() if len(parts) > 1 else ""
 
 
 def with_layout(tensor: str, layout: str) -> str:

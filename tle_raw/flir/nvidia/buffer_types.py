@@ -12,6 +12,8 @@ _DIMS = re.compile(r"(?P<dims>(?:\d+x)+)(?P<element>.*)$")
 _ALIAS = re.compile(r"^(#[\w$.]+) = (#ttn?g\..*)$")
 _ORDER = re.compile(r"order = \[([\d, ]+)\]")
 _BITS = re.compile(r"[a-z]+(\d+)")
+_VECTOR = re.compile(r"vec = (\d+)")
+_NEVER = re.compile(r"maxPhase = 1\b")
 PREFIX = "!ttg.memdesc<"
 
 
@@ -33,6 +35,20 @@ class BufferType:
             return order if len(order) == rank else tuple(reversed(range(rank)))
         forward = tuple(reversed(range(rank)))
         return tuple(reversed(forward)) if "transposed = true" in self.layout else forward
+
+    @property
+    def together(self) -> int:
+        """How many elements in a row lie together in memory, wherever a swizzle puts them."""
+        row = self.dims[self.order[0]]
+        if _NEVER.search(self.layout) or "#ttg.swizzled_shared" not in self.layout:
+            return row
+        vector = _VECTOR.search(self.layout)
+        return min(row, int(vector[1])) if vector else row
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether gaps lie between its rows."""
+        return "#ttg.padded_shared" in self.layout
 
     @property
     def element_bytes(self) -> int:

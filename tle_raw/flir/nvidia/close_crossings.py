@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 
 from tle_raw.errors import RegionError
-from tle_raw.flir.nvidia.blocked_layout import Blocked, coalesced, with_layout
+from tle_raw.flir.nvidia.blocked_layout import Blocked, coalesced, layout_of, with_layout
 from tle_raw.flir.nvidia.buffer_types import layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.open_crossings import BUFFER, CROSSING, SCALAR, TENSOR, is_tensor
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
@@ -14,7 +15,13 @@ from tle_raw.linker.mlir.text import unescape
 
 _FOLLOWED = ("tt.splat", "ttg.convert_layout", "tti.experimental_memdesc_to_i32", "tti.experimental_memdesc_to_i64")
 _MARKED = f'symbol = "{CROSSING}"'
+_ALIAS = re.compile(r"#[\w$.]+")
 CONVERT = "ttg.convert_layout"
+# Operations whose operands and results have one layout, a part of one, or one that is named beside it.
+_SAME_LAYOUT = ("arith.", "math.", "scf.", "cf.", CONVERT, "ttg.local", "tt.load", "tt.store", "tt.splat") + tuple(
+    f"tt.{name}"
+    for name in ("broadcast", "expand_dims", "addptr", "make_range", "extern_elementwise", "atomic", "reduce", "dot")
+)
 # What reads a tensor out of a buffer: its layout is ours to choose.
 _LOADS = ("ttg.local_load",)
 
@@ -22,24 +29,42 @@ _LOADS = ("ttg.local_load",)
 def close_crossings(text: str, num_warps: int) -> str:
     """TritonGPU text in generic form, with the operations themselves in place of the markers.
 
-    The conversion's layout has one element of a thread beside that of the next thread. A load from a buffer gets one
-    with 16 bytes of a thread in a row, and a conversion to the other behind it, which Triton's passes take away.
+    The conversion's own layout has one element of a thread beside that of the next thread, and Triton's passes keep it
+    where no access to global memory asks for another: a sum of what is loaded from buffers would stay in it up to the
+    store. So the layout of the first load from a buffer becomes one with 16 bytes of a thread in a row, for all that
+    have it, where no operation derives another layout from it. A load that wants another one gets that, and a
+    conversion, which Triton's passes take away where they can.
 
     Raises
     ------
     RegionError : what rode along with a marker is not to be found.
     """
     given = text.splitlines()
-    closing = _Closing(num_warps, layout_aliases(given))
+    aliases = layout_aliases(given)
+    closing = _Closing(num_warps, aliases, _free_aliases(given, aliases))
     lines = [made for line in given for made in closing.close(line)]
-    return "\n".join([*(layout.alias() for layout in closing.layouts), *lines])
+    named = {alias: layout.text for alias, layout in closing.redefined.items()}
+    named |= {layout.name: layout.text for layout in closing.layouts}
+    kept = (line for line in lines if line.split(" ", 1)[0] not in closing.redefined)
+    return "\n".join([*(f"{alias} = {text}" for alias, text in named.items()), *kept])
+
+
+def _free_aliases(lines: list[str], aliases: dict[str, str]) -> set[str]:
+    """The names of layouts that may be anything: no operation that uses one derives another layout from it."""
+    free = {name for name, text in aliases.items() if text.startswith("#ttg.blocked")}
+    for line in lines:
+        if "#" in line and (name := generic_name(line)) and not name.startswith(_SAME_LAYOUT):
+            free -= set(_ALIAS.findall(line))
+    return free
 
 
 @dataclass
 class _Closing:
     num_warps: int
     aliases: dict[str, str]
+    free: set[str]
     layouts: dict[Blocked, None] = field(default_factory=dict)
+    redefined: dict[str, Blocked] = field(default_factory=dict)
     # The latest line that defines a name: the riders of a marker stand before it, in its block.
     known: dict[str, str] = field(default_factory=dict)
 
@@ -93,6 +118,9 @@ class _Closing:
         given = operation.result_types[0]
         order = read_buffer_type(operation.types[0], self.aliases).order
         layout = coalesced(given, order, self.num_warps)
+        alias = layout_of(given)
+        if alias in self.free and self.redefined.setdefault(alias, layout) == layout:
+            return [str(operation)]
         self.layouts[layout] = None
         wide, name = with_layout(given, layout.name), f"%tle_wide_{operation.results[1:]}"
         load = GenericOperation(

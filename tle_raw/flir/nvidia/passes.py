@@ -46,6 +46,22 @@ _LAYOUTS = (
         "close_crossings",
         "those operations again, on the layouts; absent where there are none",
     ),
+    Pass(
+        "lower-async-load",
+        "ttgir",
+        "flir/nvidia/lower_async_load.py",
+        "lower_async_load",
+        "cp.async for copies and loads in which each thread has four bytes in a row; absent where there are none",
+        expects=PROMISED,
+    ),
+)
+
+_KEEP_WAITS = Pass(
+    "keep-waits",
+    "ttgir",
+    "flir/nvidia/keep_waits.py",
+    "keep_waits",
+    "the kernel's own numbers in waits for groups of copies; absent where all are waited for",
 )
 
 # Kernels with shared buffers and no linked region, for NVIDIA GPUs. All else there is Triton's.
@@ -53,6 +69,7 @@ NVIDIA_BUFFERS = (
     _ORDER_TRACED,
     *_LAYOUTS,
     _TRITON_TTGIR,
+    _KEEP_WAITS,
 )
 
 # Kernels with linked regions, for NVIDIA GPUs.
@@ -209,6 +226,7 @@ NVIDIA = (
         expects=PROMISED,
     ),
     _TRITON_TTGIR,
+    _KEEP_WAITS,
     Pass(
         "check-order",
         "ttgir",

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import triton
-from triton._C.libtriton import ir
+from triton._C.libtriton import ir, passes
 
 from tle_raw.errors import TLEError
 from tle_raw.flir.compile_fragments import compile_fragments
@@ -31,9 +31,11 @@ from tle_raw.flir.nvidia.close_crossings import close_crossings
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
+from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
 from tle_raw.flir.nvidia.link_fragments import link_fragments
+from tle_raw.flir.nvidia.lower_async_load import EARLY, early_loads, lower_async_load
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
@@ -139,7 +141,7 @@ class Compilation:
 
     def choose_pipeline(self, text: str) -> None:
         """By what the kernel's Triton IR holds. A kernel that holds nothing of ours has none."""
-        self.has_buffers = holds_buffers(text)
+        self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
         if holds_ports(text):
             self.pipeline = NVIDIA
         elif self.has_buffers:
@@ -174,9 +176,22 @@ class Compilation:
     def close_crossings(self) -> int | None:
         if not self.has_buffers:
             return None
-        text = close_crossings(generic_text(self.module, ir), self.options.num_warps)
-        self.module = parse_module(text, self.context)
+        self.module = note_waits(close_crossings(generic_text(self.module, ir), self.options.num_warps))
         return 1
+
+    def lower_async_load(self) -> int | None:
+        if not self.has_buffers:
+            return None
+        text, found = lower_async_load(self.text(), self._coalesced)
+        self.module = parse_module(text, self.context)
+        return found or None
+
+    def _coalesced(self, text: str) -> str:
+        module = parse_module(text, self.context)
+        manager = ir.pass_manager(self.context)
+        passes.ttgpuir.add_coalesce(manager)
+        manager.run(module, "tle_raw_coalesce")
+        return generic_text(module, ir)
 
     def read_ports(self) -> int:
         self.lines = self.module.str().splitlines()
@@ -251,6 +266,13 @@ class Compilation:
     def triton_ttgir(self) -> int:
         module = parse_module(self.module, self.context) if isinstance(self.module, str) else self.module
         self.module = self.own(module, self.metadata)
+        return 1
+
+    def keep_waits(self) -> int | None:
+        text = self.module.str() if self.has_buffers else ""
+        if NOTE not in text:
+            return None
+        self.module = parse_module(keep_waits(text), self.context)
         return 1
 
     def check_order(self) -> int | None:

@@ -1,0 +1,214 @@
+"""Which copies into shared memory are ``cp.async``: those in which each thread copies four bytes at least in a row.
+
+Two forms become one or the other here, on the layouts of the conversion:
+
+* ``ttg.async_copy_global_to_local``, which ``tle.gpu.copy`` writes, stays or becomes a load and a store;
+* ``tt.load`` that ``tle.load`` asks to start early, ``tt.latency``, and that no loop of Triton's pipeliner holds, becomes
+  a copy, a wait before the value is used or memory may be written, and a load from the buffer, or stays a load.
+
+How many bytes lie in a row is what Triton's own analysis says. It is asked by a module in which the copy in question is
+the only access to memory, through Triton's pass that chooses layouts for accesses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from tle_raw.flir.nvidia.blocked_layout import layout_of, read_tensor
+from tle_raw.flir.nvidia.buffer_types import BufferType, element_bits, layout_aliases, read_buffer_type
+from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
+from tle_raw.linker.mlir.structure import lines_in_loops
+from tle_raw.linker.mlir.text import brace_depth, value_names
+
+COPY, LOAD = "ttg.async_copy_global_to_local", "tt.load"
+EARLY = "tt.latency"
+FEWEST_BYTES = 4
+_PROBE = "tle.probe"
+_ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", COPY)
+# What writes no memory that others see.
+_HARMLESS = ("arith.", "math.", "tt.load", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr", "tt.make_range")
+_SIZES = re.compile(r"sizePerThread = \[([\d, ]+)\]")
+_ORDER = re.compile(r"order = \[([\d, ]+)\]")
+_SEGMENTS = re.compile(r"operandSegmentSizes = array<i32: ([\d, ]+)>")
+Coalesce = Callable[[str], str]
+
+
+def lower_async_load(text: str, coalesce: Coalesce) -> tuple[str, int]:
+    """TritonGPU text in generic form, and how many copies and noted loads there were.
+
+    Parameters
+    ----------
+    coalesce : a module's text after Triton's pass of this name, both in generic form.
+    """
+    lines = text.splitlines()
+    early = early_loads(lines)
+    found = {
+        number: read_generic(line)
+        for number, line in enumerate(lines)
+        if generic_name(line) == COPY or number in early
+    }
+    aliases = layout_aliases(lines)
+    made: dict[int, list[str]] = {}
+    before: dict[int, list[str]] = {}
+    for number, operation in found.items():
+        if operation.name == COPY:
+            buffer = read_buffer_type(operation.types[1], aliases)
+            if not _in_a_row(lines, number, operation, buffer, coalesce):
+                made[number] = _load_and_store(operation, number)
+        else:
+            made[number], wait = _early_load(lines, number, operation, coalesce)
+            before.setdefault(_needed(lines, number, operation.results), []).extend(wait)
+    written = (
+        part for number, line in enumerate(lines) for part in (*before.get(number, ()), *made.get(number, [line]))
+    )
+    return ("\n".join(written) if made else text), len(found)
+
+
+def early_loads(lines: Sequence[str]) -> set[int]:
+    """The lines of loads that are to start early and that no loop holds: those in loops are Triton's pipeliner's."""
+    noted = {number for number, line in enumerate(lines) if EARLY in line and "tt.load" in line}
+    return noted - lines_in_loops(list(lines)) if noted else noted
+
+
+def _needed(lines: Sequence[str], number: int, name: str) -> int:
+    """The line of the same block before which a value must be there: it is used, or memory may be written."""
+    depth, latest = 0, number + 1
+    for index in range(number + 1, len(lines)):
+        line = lines[index]
+        if depth == 0:
+            latest = index
+        operation = generic_name(line)
+        if name in value_names(line) or depth or not operation.startswith(_HARMLESS) or "({" in line:
+            return latest
+        depth += brace_depth(line)
+    return latest
+
+
+def _in_a_row(
+    lines: Sequence[str], number: int, operation: GenericOperation, buffer: BufferType, coalesce: Coalesce
+) -> bool:
+    """Whether each thread has four bytes in a row, in global memory and in the buffer."""
+    if buffer.is_padded:  # which Triton's lowering of cp.async does not take
+        return False
+    if buffer.element_bytes >= FEWEST_BYTES:
+        return True
+    sizes, order = _access_layout(lines, number, operation, coalesce)
+    if not order or order[0] != buffer.order[0]:
+        return False
+    return sizes[order[0]] * buffer.element_bytes >= FEWEST_BYTES and buffer.together * buffer.element_bytes >= (
+        FEWEST_BYTES
+    )
+
+
+def _access_layout(
+    lines: Sequence[str], number: int, operation: GenericOperation, coalesce: Coalesce
+) -> tuple[list[int], list[int]]:
+    """The elements of a thread by axis, and the order of the axes, of a load from the same addresses.
+
+    A mask counts too: where the addresses are chosen by it, Triton takes for rows only what it selects as a whole.
+    """
+    pointers, type_ = operation.operands[0], operation.types[0]
+    probe = []
+    if _mask(operation):
+        condition = f"({_mask(operation)}, {pointers}, {pointers})"
+        types = f"({_mask_type(operation)}, {type_}, {type_}) -> {type_}"
+        probe = [f'%tle_chosen = "arith.select"{condition} : {types}']
+        pointers = "%tle_chosen"
+    probe.append(f"%tle_probe = tt.load {pointers} {{{_PROBE}}} : {type_}")
+    alone = [made for index, line in enumerate(lines) for made in (*(probe if index == number else ()), *_silent(line))]
+    after = coalesce("\n".join(alone)).splitlines()
+    load = next(read_generic(line) for line in after if _PROBE in line and generic_name(line) == LOAD)
+    layout = layout_of(load.types[0])
+    layout = layout_aliases(after).get(layout, layout)
+    sizes, order = _SIZES.search(layout), _ORDER.search(layout)
+    return _numbers(sizes), _numbers(order)
+
+
+def _silent(line: str) -> list[str]:
+    """A line of which no access to memory is left: Triton gives accesses that belong together one layout."""
+    if generic_name(line) not in _ACCESSES or "({" in line:
+        return [line]
+    operation = read_generic(line)
+    if not operation.results or operation.name == COPY:
+        return []
+    empty = f'{{libname = "", libpath = "", pure = false, symbol = "{_PROBE}.other"}}'
+    operands, types = ", ".join(operation.operands), ", ".join(operation.types)
+    result = operation.result_types[0]
+    return [f"{operation.results} = tt.extern_elementwise {operands} {empty} : ({types}) -> {result}"]
+
+
+def _numbers(found: re.Match[str] | None) -> list[int]:
+    return [int(number) for number in found[1].split(",")] if found else []
+
+
+def _segments(operation: GenericOperation) -> list[int]:
+    return _numbers(_SEGMENTS.search(operation.properties))
+
+
+def _mask(operation: GenericOperation) -> str:
+    """The mask's name, or "". It stands behind the pointers, and of a copy behind the buffer."""
+    place = 2 if operation.name == COPY else 1
+    return operation.operands[place] if len(operation.operands) > place and _segments(operation)[place] else ""
+
+
+def _mask_type(operation: GenericOperation) -> str:
+    return operation.types[2 if operation.name == COPY else 1]
+
+
+def _load_and_store(operation: GenericOperation, number: int) -> list[str]:
+    """In place of a copy. What the mask leaves out is 0."""
+    pointers, buffer = operation.operands[:2]
+    pointer_type, buffer_type = operation.types[:2]
+    element = read_tensor(pointer_type)[1].removeprefix("!tt.ptr<").split(">")[0].split(",")[0]
+    dims = "x".join(map(str, read_tensor(pointer_type)[0]))
+    tensor = f"tensor<{dims}x{element}, {layout_of(pointer_type)}>"
+    value, zero, indent, loc = f"%tle_copied_{number}", f"%tle_zero_{number}", operation.indent, operation.location
+    masked, lines = "", []
+    if _mask(operation):
+        nothing = "0.000000e+00" if element.startswith(("f", "bf")) else "0"
+        lines.append(f"{indent}{zero} = arith.constant dense<{nothing}> : {tensor}{loc}")
+        masked = f", {_mask(operation)}, {zero}"
+    return [
+        *lines,
+        f"{indent}{value} = tt.load {pointers}{masked} : {pointer_type}{loc}",
+        f"{indent}ttg.local_store {value}, {buffer} : {tensor} -> {buffer_type}{loc}",
+    ]
+
+
+def _early_load(
+    lines: Sequence[str], number: int, operation: GenericOperation, coalesce: Coalesce
+) -> tuple[list[str], list[str]]:
+    """A load by way of a buffer, where it may be, else a load: what stands in its place, and before the first use."""
+    type_, result = operation.types[0], operation.result_types[0]
+    dims, element = read_tensor(result)
+    order = tuple(reversed(range(len(dims))))
+    buffer = BufferType(dims, element, "")
+    if not _other_is_zero(lines, number, operation) or not _in_a_row(lines, number, operation, buffer, coalesce):
+        return [str(operation.without_attribute(EARLY))], []
+    layout = f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = {list(order)}}}>"
+    inner = f"{'x'.join(map(str, dims))}x{element}, {layout}, #ttg.shared_memory, mutable"
+    memory, indent, loc = f"%tle_loaded_{number}", operation.indent, operation.location
+    mask = f" mask {_mask(operation)}" if _mask(operation) else ""
+    started = [
+        f"{indent}{memory} = ttg.local_alloc : () -> !ttg.memdesc<{inner}>{loc}",
+        f"{indent}{memory}_copy = ttg.async_copy_global_to_local {operation.operands[0]}, {memory}{mask} : "
+        f"{type_} -> <{inner}>{loc}",
+        f"{indent}{memory}_group = ttg.async_commit_group{loc}",
+    ]
+    ended = [
+        f"{indent}{memory}_wait = ttg.async_wait {{num = 0 : i32}}{loc}",
+        f"{indent}{operation.results} = ttg.local_load {memory} : !ttg.memdesc<{inner}> -> {result}{loc}",
+    ]
+    return started, ended
+
+
+def _other_is_zero(lines: Sequence[str], number: int, operation: GenericOperation) -> bool:
+    """What is left out must be 0: ``cp.async`` writes nothing else."""
+    if len(operation.operands) < 3:
+        return True
+    name = operation.operands[2]
+    for line in reversed(lines[:number]):
+        if line.lstrip().startswith(f"{name} = "):
+            return "arith.constant" in line and re.search(r"dense<(0|0\.0+e\+00|false)>", line) is not None
+    return False
