@@ -144,10 +144,10 @@ def _make_async_copy(g: Any, buffer: Any, pointers: Any, mask: Any, other: Any) 
 def _copied(buffer: Any, pointers: Any, mask: Any, other: Any) -> None:
     from triton.runtime.interpreter import TensorHandle, interpreter_builder
 
-    if mask is None:
-        mask = TensorHandle(np.ones_like(pointers.data, dtype=bool), core.int1)
-    loaded = interpreter_builder.create_masked_load(pointers, mask, other, None, None, False)
-    _stored(buffer, loaded)
+    taken = np.ones_like(pointers.data, dtype=bool) if mask is None else mask.data.astype(bool)
+    mask = TensorHandle(taken, core.int1)
+    hints = (None,) if VERSION >= (3, 9) else (None, None)
+    _stored(buffer, interpreter_builder.create_masked_load(pointers, mask, other, *hints, False))
 
 
 ASYNC_COPY = Operation("ttg.async_copy_global_to_local", _make_async_copy, _copied, touches_tensors=True)

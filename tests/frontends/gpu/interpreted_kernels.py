@@ -1,0 +1,103 @@
+"""Kernels for TRITON_INTERPRET=1, run by test_interpreter in a process of their own: Triton decides at import."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+import triton
+
+import tle_raw.language as tle
+from tests.frontends.gpu import buffer_kernels as kernels
+from tle_raw.errors import SharedBufferError
+
+B = 16
+
+
+def run(name, x, o, n=0, **constants):
+    getattr(kernels, name)[(1,)](x, o, n, constants.pop("B", B), **constants)
+    return o
+
+
+def tiles(count, dtype=torch.float32):
+    return torch.randint(-8, 8, (count, B, B)).to(dtype)
+
+
+def test_rings():
+    x = tiles(6)
+    assert torch.equal(run("while_ring", x, torch.zeros(B, B), 5), x[:5].sum(0))
+    if triton.__version__.startswith("3.6"):
+        return  # its interpreter cannot count to a run-time number with NumPy 2.4
+    assert torch.equal(run("ring", x, torch.zeros(B, B), 5), x[:5].sum(0))
+    weights = torch.arange(1, 7)[:, None, None]
+    for stages in (2, 3, 4):
+        assert torch.equal(run("groups", x, torch.zeros(B, B), 6, S=stages), (x * weights).sum(0))
+
+
+def test_a_branch_gives_a_buffer():
+    x = tiles(3)
+    assert torch.equal(run("chosen", x, torch.zeros(B, B), 2), x[2])
+    assert torch.equal(run("chosen", x, torch.zeros(B, B), 1), x[0])
+
+
+def test_copies():
+    for dtype in (torch.int8, torch.float16, torch.bfloat16, torch.float32, torch.int64):
+        x = tiles(1, dtype)[0]
+        assert torch.equal(run("copied", x, torch.zeros_like(x)), x.T)
+        o = torch.full_like(x, 7)
+        run("masked", x, o, 5)
+        expected = torch.full_like(x, 7)
+        expected[:5] = 0
+        expected[:5, :5] = x[:5, :5]
+        assert torch.equal(o, expected)
+
+
+def test_views():
+    x = tiles(1)[0]
+    half = B // 2
+    expected = x.roll((half, half), (0, 1))
+    assert torch.equal(run("parts", x, torch.zeros(B, B)), expected)
+    o = run("reshaped", x, torch.zeros(B, B), 3)
+    assert torch.equal(o[1:], x[1:] * 2) and torch.equal(o[0], x[3])
+    o = run("aliased", x, torch.zeros(2 * B))
+    assert torch.equal(o[:B], x[0]) and torch.equal(o[B:], torch.ones(B))
+    o = run("uneven", x, torch.zeros(2 * B * B))
+    assert torch.equal(o[: B * B].reshape(B, B), x) and (o[B * B : B * B * 3 // 2] == 1).all()
+
+
+def test_layouts_change_no_value():
+    x = tiles(1)[0]
+    for layout in ("columns", "padded", "default"):
+        assert torch.equal(run("laid_out", x, torch.zeros(B, B), LAYOUT=layout), 2 * x)
+
+
+def test_dtypes():
+    for dtype in (torch.bool, torch.int8, torch.int64, torch.float16, torch.bfloat16, torch.float64):
+        x = torch.randint(0, 2, (B,)).to(dtype)
+        assert torch.equal(run("dtypes", x, torch.zeros_like(x)), x), dtype
+
+
+@triton.jit
+def freed(x):
+    tile = tle.gpu.alloc([16], x.dtype.element_ty)
+    tile.free()
+    tile.load()
+
+
+def test_errors_name_the_kernels_line():
+    try:
+        freed[(1,)](torch.zeros(16))
+    except Exception as error:
+        cause = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        assert isinstance(cause, SharedBufferError), repr(cause)
+        assert "tile.load()" in cause.context.call_site.text, cause
+    else:
+        raise AssertionError("no error")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        globals()[name]()
+        print(f"passed {name}", flush=True)
