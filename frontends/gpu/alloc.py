@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from triton.language import core
+
 from tle_raw.errors import ArgumentTypeError, LayoutError, Row, SharedBufferError
 from tle_raw.frontends.call_site import call_site
 from tle_raw.frontends.gpu import operations, views
-from tle_raw.frontends.gpu.buffer_type import SMEM, BufferType
-from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
+from tle_raw.frontends.gpu.buffered_tensor import SMEM, BufferType, Storage, buffered_tensor
 from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_dtype, check_flag, check_shape
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.shared_layouts import default_layout, memory_bits, shared_layout, swizzled_shared_layout
-from tle_raw.frontends.gpu.storage import Storage
 from tle_raw.frontends.gpu.storage_kind import check_scope, smem
 from tle_raw.frontends.gpu.view_rules import memory_shape
 from tle_raw.frontends.lite.arguments import describe_value, plain
@@ -38,7 +38,7 @@ def alloc(
     nv_mma_shared_layout: Any = True,
     _semantic: Any = None,
     _generator: Any = None,
-) -> buffered_tensor:
+) -> Any:
     """A buffer in the shared memory of the block. Its content is undefined until it is written.
 
     On NVIDIA GPUs it is ``ttg.local_alloc``; Triton places it, counts it and puts barriers between accesses. Buffers
@@ -123,7 +123,7 @@ def _alias(base: Any, type_: BufferType, offset: int, init_value: Any, semantic:
             ],
         )
     bytes_ = type_.changed(
-        dtype=operations.core.int8,
+        dtype=core.int8,
         shape=(whole // size, size),
         memory=(whole // size, size),
         whole=(whole // size, size),

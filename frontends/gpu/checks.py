@@ -7,6 +7,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
+from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 
 
@@ -75,8 +76,6 @@ def check_buffer(function: str, name: str, value: Any) -> Any:
 
 def is_buffer(value: Any) -> bool:
     """Whether it is a buffer."""
-    from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor  # whose methods are checked here
-
     return isinstance(value, buffered_tensor)
 
 

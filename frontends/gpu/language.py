@@ -6,6 +6,7 @@ from tle_raw.frontends.gpu.copy import copy
 from tle_raw.frontends.gpu.groups import async_commit_group, async_wait_group
 from tle_raw.frontends.gpu.local_access import local_load, local_store
 from tle_raw.frontends.gpu.memory_space import memory_space
+from tle_raw.frontends.gpu.methods import add_methods
 from tle_raw.frontends.gpu.shared_layouts import (
     nv_mma_shared_layout,
     padded_shared_layout,
@@ -31,3 +32,5 @@ __all__ = [
     "swizzled_shared_layout",
     "tmem",
 ]
+
+add_methods()

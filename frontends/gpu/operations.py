@@ -17,7 +17,7 @@ import numpy as np
 from triton._C.libtriton import ir
 from triton.language import core
 
-from tle_raw.frontends.gpu.buffer_type import BufferType, tensor_type
+from tle_raw.frontends.gpu.buffered_tensor import BufferType, tensor_type
 from tle_raw.frontends.gpu.gluon_builder import VERSION, builder_here
 from tle_raw.triton_types import Semantic
 

@@ -6,24 +6,38 @@ more against the buffer's shape and dtype, before libtriton sees it.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log2, prod
-from typing import Any
+from typing import Any, TypeVar
 
 from triton.language import core
 
 from tle_raw.errors import LayoutError, Row
 from tle_raw.frontends.lite.arguments import is_integer, items, plain
 
+F = TypeVar("F", bound=Callable[..., Any])
 _NVMMA_BITS = (8, 16, 32)
 _SWIZZLES = (128, 64, 32)  # bytes
 _SWIZZLE_ROWS = 8
 _LARGEST = 1 << 16
 
 
-class shared_layout(ABC):
+def called_in_kernels(function: F) -> F:
+    """A function of Python that kernels may call while they are traced."""
+    setattr(function, core.TRITON_BUILTIN, True)
+    return function
+
+
+class _MadeInKernels(ABCMeta):
+    """Of classes whose objects kernels make: Triton tells what goes wrong there by the error itself."""
+
+
+setattr(_MadeInKernels, core.TRITON_BUILTIN, True)
+
+
+class shared_layout(metaclass=_MadeInKernels):
     """A layout of shared memory. One of rank r holds a buffer of rank r, or slots of rank r in one of rank r + 1."""
 
     @property
@@ -98,6 +112,7 @@ class swizzled_shared_layout(shared_layout):
         object.__setattr__(self, "order", _permutation("swizzled_shared_layout", "order", order))
 
     @classmethod
+    @called_in_kernels
     def make_default(cls, rank: int = 2) -> swizzled_shared_layout:
         """Rows behind each other."""
         return cls(1, 1, 1, list(reversed(range(int(plain(rank))))))
@@ -175,7 +190,7 @@ class nv_mma_shared_layout(shared_layout):
             raise LayoutError(f"{name}: fp4Padded is not there: Triton's language has no dtype of four bits")
         axes = len(dims)
         forward = tuple(reversed(range(axes)))
-        given = forward if order is None else _permutation(name, "order", order, axes)
+        given = forward if plain(order) is None else _permutation(name, "order", order, axes)
         if given not in (forward, forward[::-1]):
             raise LayoutError(f"{name}: rows or columns lie side by side", table=[Row("order", "[1, 0]", str(order))])
         transposed = axes > 1 and given != forward
@@ -189,6 +204,7 @@ class nv_mma_shared_layout(shared_layout):
         object.__setattr__(self, "axes", axes)
 
     @classmethod
+    @called_in_kernels
     def make_default(cls, shape: Any, dtype: Any) -> nv_mma_shared_layout:
         """The widest swizzle that a row of the shape holds."""
         return cls(shape, None, dtype)
@@ -208,9 +224,7 @@ class nv_mma_shared_layout(shared_layout):
         return made
 
     def to_ir(self, builder: Any) -> Any:
-        return builder.get_nvmma_shared_layout(
-            self.swizzle, self.element_bits, self.transposed, False, [], self.axes
-        )
+        return builder.get_nvmma_shared_layout(self.swizzle, self.element_bits, self.transposed, False, [], self.axes)
 
     def check(self, shape: Sequence[int], bits: int) -> None:
         _check_rank(self, shape)
@@ -270,12 +284,15 @@ class padded_shared_layout(shared_layout):
         dims = tuple(_power(name, "shape", d) for d in items(shape) or [])
         if not dims:
             raise LayoutError(f"{name} is made for a shape", table=[Row("shape", "e.g. [64, 64]", str(shape))])
-        given = tuple(reversed(range(len(dims)))) if order is None else _permutation(name, "order", order, len(dims))
+        given = (
+            tuple(reversed(range(len(dims)))) if plain(order) is None else _permutation(name, "order", order, len(dims))
+        )
         object.__setattr__(self, "intervals", checked)
         object.__setattr__(self, "dims", dims)
         object.__setattr__(self, "order", given)
 
     @classmethod
+    @called_in_kernels
     def make_default(cls, shape: Any) -> padded_shared_layout:
         """Four elements of padding after each row."""
         return cls([[(items(shape) or [1])[-1], 4]], shape)
@@ -348,7 +365,7 @@ def _check_rank(layout: shared_layout, shape: Sequence[int]) -> None:
 
 def _one_block(name: str, *clusters: Any) -> None:
     for given in clusters:
-        values = items(given) if given is not None else []
+        values = items(given) if plain(given) is not None else []
         values = [plain(given)] if values is None else values
         if any(value != 1 for value in values):
             raise LayoutError(f"{name}: a buffer lies in the shared memory of one block", hint="leave the CTAs out")

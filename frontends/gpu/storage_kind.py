@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.errors import ArgumentTypeError, Row
-from tle_raw.frontends.gpu.buffer_type import SMEM, TMEM
+from tle_raw.frontends.gpu.buffered_tensor import SMEM, TMEM
 from tle_raw.frontends.lite.arguments import describe_value, plain
 
 

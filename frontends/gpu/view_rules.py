@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.errors import Row, ShapeError, SharedBufferError
-from tle_raw.frontends.gpu.buffer_type import BufferType
+from tle_raw.frontends.gpu.buffered_tensor import BufferType
 from tle_raw.frontends.gpu.shared_layouts import (
     memory_bits,
     nv_mma_shared_layout,

@@ -9,7 +9,7 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError, TileIndexError
 from tle_raw.frontends.call_site import call_site
 from tle_raw.frontends.gpu import operations
-from tle_raw.frontends.gpu.buffer_type import BufferType
+from tle_raw.frontends.gpu.buffered_tensor import BufferType, tensor_type
 from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_shape, check_whole_tensor
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.shared_layouts import swizzled_shared_layout
@@ -75,9 +75,7 @@ def _rows_as_slots(handle: Any, type_: BufferType, semantic: Any, generator: Any
     return perform(operations.MEMDESC_REINTERPRET, semantic, generator, slots, handle), slots
 
 
-def subslice(
-    buffer: Any, start: Any, length: Any, dim: Any = -1, _semantic: Any = None, _generator: Any = None
-) -> Any:
+def subslice(buffer: Any, start: Any, length: Any, dim: Any = -1, _semantic: Any = None, _generator: Any = None) -> Any:
     """A part of a buffer along one axis, a view.
 
     Parameters
@@ -201,7 +199,7 @@ def load(buffer: Any, _semantic: Any = None, _generator: Any = None) -> core.ten
     type_ = buffer.type
     check_whole_tensor("load", type_)
     handle = perform(operations.LOCAL_LOAD, _semantic, _generator, type_, buffer.handle)
-    value = core.tensor(handle, operations.tensor_type(type_))
+    value = core.tensor(handle, tensor_type(type_))
     return _semantic.cast(value, core.int1) if type_.dtype.is_bool() else value
 
 

@@ -44,9 +44,9 @@ def load(
     many iterations are in flight; less than two count as two. In a loop that holds such a load the pipeliner overlaps
     those that are marked, and no others: mark every load that it should.
 
-    Outside a loop such a block goes by ``cp.async`` into a buffer, without passing through registers, and is waited
-    for at once; what a mask leaves out must be 0 there. For a scalar or a block pointer, for a volatile load, in a branch
-    or a ``while`` loop, on CPUs and in Triton's interpreter it is ``tl.load``.
+    Outside a loop such a block goes by ``cp.async`` into a buffer, and is waited for where its value is used first;
+    what a mask leaves out must be 0 there. For a scalar or a block pointer, for a volatile load, in a branch inside a loop
+    or in a ``while`` loop, on CPUs and in Triton's interpreter it is ``tl.load``.
 
     Parameters
     ----------

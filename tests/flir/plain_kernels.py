@@ -126,6 +126,7 @@ def digests():
 if __name__ == "__main__":
     if sys.argv[1:] == ["tle_raw"]:
         import tle_raw
+        import tle_raw.language
 
         @tle_raw.dialect("cuda", source="__device__ float same(float x) { return x; }")
         def same(x: tle_raw.Element["f32"]) -> tle_raw.Element["f32"]: ...

@@ -62,8 +62,8 @@ def install() -> None:
 def check_stages(options: Any, what: str = "regions") -> bool:
     """Called while a region is traced with such options: the stages of this compilation must be ours.
 
-    They get one that shows regions, where it is regions that are traced (``what``). False says that there are no stages: somebody makes Triton IR to look at it, as
-    torch.compile does.
+    They get one that shows regions, where regions are what is traced. False says that there are no stages: somebody
+    makes Triton IR to look at it, as torch.compile does.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Kernels with shared buffers compile for each GPU to one entry without calls, with the copies and barriers they need."""
+"""Kernels with shared buffers compile for each GPU to one entry without calls, with the copies and barriers needed."""
 
 import re
 

@@ -78,4 +78,3 @@ def with_layout(tensor: str, layout: str) -> str:
     if match is None:
         return tensor
     return f"tensor<{match['dims']}{split_top_level(match['rest'])[0]}, {layout}>"
-

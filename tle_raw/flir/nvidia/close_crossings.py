@@ -18,9 +18,9 @@ _MARKED = f'symbol = "{CROSSING}"'
 _ALIAS = re.compile(r"#[\w$.]+")
 CONVERT = "ttg.convert_layout"
 # Operations whose operands and results have one layout, a part of one, or one that is named beside it.
-_SAME_LAYOUT = ("arith.", "math.", "scf.", "cf.", CONVERT, "ttg.local", "tt.load", "tt.store", "tt.splat") + tuple(
-    f"tt.{name}"
-    for name in ("broadcast", "expand_dims", "addptr", "make_range", "extern_elementwise", "atomic", "reduce", "dot")
+_SAME_LAYOUT = (
+    *("arith.", "math.", "scf.", "cf.", CONVERT, "ttg.local", "tt.load", "tt.store", "tt.splat", "tt.broadcast"),
+    *("tt.expand_dims", "tt.addptr", "tt.make_range", "tt.extern_elementwise", "tt.atomic", "tt.reduce", "tt.dot"),
 )
 # What reads a tensor out of a buffer: its layout is ours to choose.
 _LOADS = ("ttg.local_load",)

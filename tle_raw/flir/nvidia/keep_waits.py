@@ -19,9 +19,7 @@ def note_waits(text: str) -> str:
     """A module in generic form, with the notes. A wait for all needs none."""
     if WAIT not in text:
         return text
-    lines = (
-        _GENERIC.sub(_noted, line, count=1) if generic_name(line) == WAIT else line for line in text.splitlines()
-    )
+    lines = (_GENERIC.sub(_noted, line, count=1) if generic_name(line) == WAIT else line for line in text.splitlines())
     return "\n".join(lines)
 
 

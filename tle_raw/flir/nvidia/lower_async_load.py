@@ -3,8 +3,8 @@
 Two forms become one or the other here, on the layouts of the conversion:
 
 * ``ttg.async_copy_global_to_local``, which ``tle.gpu.copy`` writes, stays or becomes a load and a store;
-* ``tt.load`` that ``tle.load`` asks to start early, ``tt.latency``, and that no loop of Triton's pipeliner holds, becomes
-  a copy, a wait before the value is used or memory may be written, and a load from the buffer, or stays a load.
+* ``tt.load`` that ``tle.load`` asks to start early, ``tt.latency``, and that no loop holds, becomes a copy, a wait
+  before the value is used or memory may be written, and a load from the buffer, or stays a load.
 
 How many bytes lie in a row is what Triton's own analysis says. It is asked by a module in which the copy in question is
 the only access to memory, through Triton's pass that chooses layouts for accesses.
@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from tle_raw.flir.nvidia.blocked_layout import layout_of, read_tensor
-from tle_raw.flir.nvidia.buffer_types import BufferType, element_bits, layout_aliases, read_buffer_type
+from tle_raw.flir.nvidia.buffer_types import BufferType, layout_aliases, read_buffer_type
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
 from tle_raw.linker.mlir.structure import lines_in_loops
 from tle_raw.linker.mlir.text import brace_depth, value_names
@@ -44,9 +44,7 @@ def lower_async_load(text: str, coalesce: Coalesce) -> tuple[str, int]:
     lines = text.splitlines()
     early = early_loads(lines)
     found = {
-        number: read_generic(line)
-        for number, line in enumerate(lines)
-        if generic_name(line) == COPY or number in early
+        number: read_generic(line) for number, line in enumerate(lines) if generic_name(line) == COPY or number in early
     }
     aliases = layout_aliases(lines)
     made: dict[int, list[str]] = {}

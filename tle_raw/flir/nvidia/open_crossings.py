@@ -1,8 +1,8 @@
 """Before the conversion to TritonGPU: operations on shared buffers that touch tensors become markers.
 
-Triton's conversion gives every tensor a layout, but knows no operation of its own ``ttg`` and ``ttng`` dialects that has
-a tensor as operand or result: it expects none before. Such an operation becomes a ``tt.extern_elementwise``, which the
-conversion knows, and ``close_crossings`` makes the operation again of it, on the layouts that were chosen::
+Triton's conversion gives every tensor a layout, but knows no operation of its own ``ttg`` and ``ttng`` dialects that
+has a tensor as operand or result: it expects none before. Such an operation becomes a ``tt.extern_elementwise``, which
+the conversion knows, and ``close_crossings`` makes the operation again of it, on the layouts that were chosen::
 
     "ttg.local_store"(%x, %buffer) : (tensor<64xf32>, !ttg.memdesc<...>) -> ()
 
@@ -95,9 +95,7 @@ def _marked(operation: GenericOperation, number: int, spelling: Spelling) -> lis
 
 
 def _line(near: GenericOperation, result: str, name: str, operand: str, type_: str, gives: str) -> str:
-    made = GenericOperation(
-        name, (operand,), (type_,), (gives,), result, indent=near.indent, location=near.location
-    )
+    made = GenericOperation(name, (operand,), (type_,), (gives,), result, indent=near.indent, location=near.location)
     return str(made)
 
 

@@ -64,12 +64,39 @@ _KEEP_WAITS = Pass(
     "the kernel's own numbers in waits for groups of copies; absent where all are waited for",
 )
 
+_READ_BUFFERS = Pass(
+    "read-buffers",
+    "ttgir",
+    "flir/nvidia/read_buffers.py",
+    "read_buffers",
+    "which buffers take the shared memory; absent where there are none",
+    kind=DECIDES,
+)
+_CHECK_SHARED = Pass(
+    "check-shared-memory",
+    "llir",
+    "flir/nvidia/shared_memory_limit.py",
+    "check_shared_memory",
+    "a block has as much shared memory as kernel and fragments take together",
+    kind=CHECKS,
+)
+
 # Kernels with shared buffers and no linked region, for NVIDIA GPUs. All else there is Triton's.
 NVIDIA_BUFFERS = (
     _ORDER_TRACED,
     *_LAYOUTS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
+    _READ_BUFFERS,
+    Pass(
+        "triton-llir",
+        "llir",
+        "flir/nvidia/pipeline.py",
+        "Compilation.triton_llir",
+        "Triton's own stage: LLVM IR",
+        kind=OUTSIDE,
+    ),
+    _CHECK_SHARED,
 )
 
 # Kernels with linked regions, for NVIDIA GPUs.
@@ -227,6 +254,7 @@ NVIDIA = (
     ),
     _TRITON_TTGIR,
     _KEEP_WAITS,
+    _READ_BUFFERS,
     Pass(
         "check-order",
         "ttgir",
@@ -284,14 +312,7 @@ NVIDIA = (
         "LLVM IR for a launch of the block that the regions want, where it is no power of two; else absent",
         expects=PROMISED,
     ),
-    Pass(
-        "check-shared-memory",
-        "llir",
-        "flir/nvidia/shared_memory_limit.py",
-        "check_shared_memory",
-        "a block has as much shared memory as kernel and fragments take together",
-        kind=CHECKS,
-    ),
+    _CHECK_SHARED,
     Pass(
         "align-shared-memory",
         "llir",

@@ -43,6 +43,7 @@ from tle_raw.flir.nvidia.parse_module import parse_module
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
+from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
@@ -109,6 +110,7 @@ class Compilation:
         self.disabled = frozenset(knobs.disable_passes.split(","))
         self.pipeline: tuple[Pass, ...] = ()
         self.has_buffers = False
+        self.buffers: list[SharedBuffer] = []
         self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
         self.regions: list[Region] = []
         self.compiled: list[CompiledFragment] = []
@@ -275,6 +277,12 @@ class Compilation:
         self.module = parse_module(keep_waits(text), self.context)
         return 1
 
+    def read_buffers(self) -> int | None:
+        if not self.has_buffers:
+            return None
+        self.buffers = read_buffers(self.module.str().splitlines())
+        return 1
+
     def check_order(self) -> int | None:
         if self.are_all_pinned:
             return None
@@ -292,6 +300,10 @@ class Compilation:
         return int(changed) if promised else None
 
     # --- llir -------------------------------------------------------------------------------------------------
+
+    def triton_llir(self) -> int:
+        self.module = self.own(self.module, self.metadata)
+        return 1
 
     def leave_out_libdevice(self) -> int:
         self.without_libdevice = not may_need_libdevice(self.module.str())
@@ -328,7 +340,7 @@ class Compilation:
 
     def check_shared_memory(self) -> int:
         dynamic = self.metadata["shared"] or 0
-        check_shared_memory(dynamic, self.compiled, self.capability)
+        check_shared_memory(dynamic, self.compiled, self.capability, self.buffers)
         self.metadata["shared"] = asked_of_driver(dynamic, self.compiled, self.capability)
         return 1
 

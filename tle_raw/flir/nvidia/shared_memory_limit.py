@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tle_raw.errors import Row, SharedMemoryError
+from tle_raw.flir.nvidia.read_buffers import SharedBuffer
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.llvm.shared_memory import DYNAMIC_ALIGNMENT, SharedVariable, shared_bytes
 from tle_raw.linker.machine_code.demangle import demangle
@@ -26,23 +27,30 @@ def needs_alignment(capability: int, fragments: Sequence[CompiledFragment]) -> b
     return promised and any(f.static_shared for f in fragments)
 
 
-def check_shared_memory(dynamic: int, fragments: Sequence[CompiledFragment], capability: int) -> None:
+def check_shared_memory(
+    dynamic: int,
+    fragments: Sequence[CompiledFragment],
+    capability: int,
+    buffers: Sequence[SharedBuffer] = (),
+) -> None:
     """Raise what Triton alone cannot see, or cannot explain.
 
     Static shared memory is in none of its counts; what fragments ask for beside it is.
 
     Raises
     ------
-    SharedMemoryError : with a row for Triton's part and one for each fragment's variable or request.
+    SharedMemoryError : with a row for Triton's part, one for each of the kernel's own buffers in it, and one for each
+        fragment's variable or request. Buffers whose uses do not overlap share memory.
     """
     limit = LIMITS.get(capability)
     variables = static_variables(fragments)
     static = _static_bytes(dynamic, fragments, capability)
     asked = {f.entry: f for f in fragments if f.dynamic_shared}.values()
-    if limit is None or not (variables or asked) or dynamic + static <= limit:
+    if limit is None or not (variables or asked or buffers) or dynamic + static <= limit:
         return
     rows = [Row("total", f"at most {limit}", str(dynamic + static))]
     rows.append(Row("dynamic (tiles, scratch)" if asked else "Triton (tiles, scratch)", str(dynamic), str(dynamic)))
+    rows += [Row(f"  {buffer}", str(buffer.bytes), str(buffer.bytes)) for buffer in buffers]
     rows += [Row(f"{f.name}: asks for", str(f.dynamic_shared), str(f.dynamic_shared)) for f in asked]
     rows += [Row(f"{name}: {demangle(v.name)}", str(v.bytes), str(v.bytes)) for name, v in variables]
     raise SharedMemoryError(

@@ -1,0 +1,16 @@
+"""The methods of buffers: functions on them, as Triton gives its own to tensors."""
+
+from __future__ import annotations
+
+from tle_raw.frontends.gpu import views
+from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
+from tle_raw.frontends.gpu.gpu_function import gpu_function
+
+METHODS = ("slot", "subslice", "reshape", "permute", "trans", "load", "store", "free")
+
+
+def add_methods() -> None:
+    """Give ``buffered_tensor`` its methods."""
+    for name in METHODS:
+        setattr(buffered_tensor, name, gpu_function(getattr(views, name)))
+    buffered_tensor.__getitem__ = buffered_tensor.slot
