@@ -14,6 +14,7 @@ from tle_raw.frontends.gpu.shared_layouts import (
     swizzled_shared_layout,
 )
 from tle_raw.frontends.gpu.storage_kind import smem, storage_kind, tmem
+from tle_raw.frontends.gpu.wgmma import wgmma, wgmma_wait
 
 __all__ = [
     "alloc",
@@ -31,6 +32,8 @@ __all__ = [
     "storage_kind",
     "swizzled_shared_layout",
     "tmem",
+    "wgmma",
+    "wgmma_wait",
 ]
 
 add_methods()

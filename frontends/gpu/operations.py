@@ -153,3 +153,12 @@ def _copied(buffer: Any, pointers: Any, mask: Any, other: Any) -> None:
 ASYNC_COPY = Operation("ttg.async_copy_global_to_local", _make_async_copy, _copied, touches_tensors=True)
 ASYNC_COMMIT_GROUP = Operation("ttg.async_commit_group", lambda g: g.create_async_commit_group(), lambda: None)
 ASYNC_WAIT = Operation("ttg.async_wait", lambda g, groups: g.create_async_wait_group(groups), lambda groups: None)
+
+# --- products -----------------------------------------------------------------------------------------------------
+
+WGMMA_WAIT = Operation(
+    "ttng.warp_group_dot_wait",
+    lambda g, acc, pendings: g.create_warpgroup_mma_wait([acc], pendings)[0],
+    lambda acc, pendings: acc,
+    touches_tensors=True,
+)

@@ -47,6 +47,14 @@ _LAYOUTS = (
         "those operations again, on the layouts; absent where there are none",
     ),
     Pass(
+        "multiply-in-place",
+        "ttgir",
+        "flir/nvidia/multiply_in_place.py",
+        "multiply_in_place",
+        "wgmma on the buffers that a product's operands come from; absent where there are none, or no wgmma",
+        expects=PROMISED,
+    ),
+    Pass(
         "lower-async-load",
         "ttgir",
         "flir/nvidia/lower_async_load.py",
@@ -54,8 +62,23 @@ _LAYOUTS = (
         "cp.async for copies and loads in which each thread has four bytes in a row; absent where there are none",
         expects=PROMISED,
     ),
+    Pass(
+        "leave-loops",
+        "ttgir",
+        "flir/nvidia/leave_loops.py",
+        "leave_loops",
+        "loops around the kernel's own buffers that the software pipeliner leaves alone; absent before sm_100",
+    ),
 )
 
+_EXPLICIT_TTGIR = Pass(
+    "explicit-ttgir",
+    "ttgir",
+    "flir/nvidia/explicit_ttgir.py",
+    "explicit_ttgir",
+    "the passes of kernels that wait for products themselves, in place of Triton's stage; else absent",
+    expects=PROMISED,
+)
 _KEEP_WAITS = Pass(
     "keep-waits",
     "ttgir",
@@ -85,6 +108,7 @@ _CHECK_SHARED = Pass(
 NVIDIA_BUFFERS = (
     _ORDER_TRACED,
     *_LAYOUTS,
+    _EXPLICIT_TTGIR,
     _TRITON_TTGIR,
     _KEEP_WAITS,
     _READ_BUFFERS,
@@ -252,6 +276,7 @@ NVIDIA = (
         "the registers of a thread at the start, where a region's warps hand registers to each other; else absent",
         expects=PROMISED,
     ),
+    _EXPLICIT_TTGIR,
     _TRITON_TTGIR,
     _KEEP_WAITS,
     _READ_BUFFERS,

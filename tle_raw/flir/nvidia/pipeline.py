@@ -30,14 +30,17 @@ from tle_raw.flir.nvidia.check_regions import (
 from tle_raw.flir.nvidia.close_crossings import close_crossings
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
+from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
+from tle_raw.flir.nvidia.leave_loops import leave_loops
 from tle_raw.flir.nvidia.limit_registers import limit_registers
 from tle_raw.flir.nvidia.link_fragments import link_fragments
 from tle_raw.flir.nvidia.lower_async_load import EARLY, early_loads, lower_async_load
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
+from tle_raw.flir.nvidia.multiply_in_place import multiply_in_place
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.parse_module import parse_module
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
@@ -110,6 +113,7 @@ class Compilation:
         self.disabled = frozenset(knobs.disable_passes.split(","))
         self.pipeline: tuple[Pass, ...] = ()
         self.has_buffers = False
+        self.is_explicit = False  # it waits for products itself
         self.buffers: list[SharedBuffer] = []
         self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
         self.regions: list[Region] = []
@@ -181,12 +185,29 @@ class Compilation:
         self.module = note_waits(close_crossings(generic_text(self.module, ir), self.options.num_warps))
         return 1
 
+    def multiply_in_place(self) -> int | None:
+        if not self.has_buffers:
+            return None
+        self.module, found, background = multiply_in_place(
+            self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
+        )
+        self.is_explicit = background > 0
+        return found or None
+
     def lower_async_load(self) -> int | None:
         if not self.has_buffers:
             return None
-        text, found = lower_async_load(self.text(), self._coalesced)
-        self.module = parse_module(text, self.context)
+        self.module, found = lower_async_load(self.text(), self._coalesced)
         return found or None
+
+    def leave_loops(self) -> int | None:
+        if not self.has_buffers:
+            return None
+        found = None
+        if self.capability >= BLACKWELL:
+            self.module, found = leave_loops(self.text())
+        self.module = self._parsed()
+        return found
 
     def _coalesced(self, text: str) -> str:
         module = parse_module(text, self.context)
@@ -265,10 +286,20 @@ class Compilation:
             return None
         return self._edit(limit_registers(self.module, self.compiled, self.options))
 
-    def triton_ttgir(self) -> int:
-        module = parse_module(self.module, self.context) if isinstance(self.module, str) else self.module
-        self.module = self.own(module, self.metadata)
+    def triton_ttgir(self) -> int | None:
+        if self.is_explicit:
+            return None
+        self.module = self.own(self._parsed(), self.metadata)
         return 1
+
+    def explicit_ttgir(self) -> int | None:
+        if not self.is_explicit:
+            return None
+        self.module = explicit_ttgir(self._parsed(), self.metadata, self.options, self.capability)
+        return 1
+
+    def _parsed(self) -> Any:
+        return parse_module(self.module, self.context) if isinstance(self.module, str) else self.module
 
     def keep_waits(self) -> int | None:
         text = self.module.str() if self.has_buffers else ""

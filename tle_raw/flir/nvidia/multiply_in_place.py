@@ -1,0 +1,201 @@
+"""On sm_90 a product of two tiles that come straight from buffers reads the buffers.
+
+Triton's own passes would load a buffer into registers and store it into another for ``wgmma``. ``tt.dot`` of two
+``ttg.local_load`` becomes ``ttng.warp_group_dot`` on the buffers, with the layout of accumulators that Triton chooses
+itself. It is asynchronous:
+
+* of ``tle.gpu.wgmma``, which is noted, the waits are the kernel's;
+* behind that of a plain ``tl.dot`` a wait stands at once. (Without one Triton's software pipeliner would leave one
+  product under way while the kernel writes into its buffers.)
+
+Triton 3.6 puts a fence between stores into a buffer and ``wgmma``, but none behind ``cp.async``, whose writes the tensor
+core may then miss: it stands before the product.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tle_raw.flir.nvidia.blocked_layout import read_tensor, with_layout
+from tle_raw.flir.nvidia.buffer_types import element_bits, layout_aliases, read_buffer_type
+from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
+
+COPY = "ttg.async_copy_global_to_local"
+DOT, LOAD, CONVERT, WAIT = "tt.dot", "ttg.local_load", "ttg.convert_layout", "ttng.warp_group_dot_wait"
+NOTE = "tle.note"
+HOPPER = 90
+_NOTED = '"wgmma"'
+_ELEMENTS = ("f16", "bf16", "f8E4M3FN", "f8E5M2", "i8")
+_WARPGROUP = 4
+_WIDEST = 256  # columns of one instruction
+# What may stand between a load and the product that reads the buffer in its stead: nothing that writes shared memory.
+_BETWEEN = (
+    *("arith.", "math.", LOAD, CONVERT, "ttg.memdesc", "tti.experimental_memdesc", DOT),
+    *("tt.load", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr"),
+)
+_PRECISION = re.compile(r"inputPrecision = (\d+) : i32")
+_IMPRECISE = re.compile(r"maxNumImpreciseAcc = (\d+) : i32")
+
+
+def multiply_in_place(text: str, num_warps: int, capability: int, *, fences: bool) -> tuple[str, int, int]:
+    """TritonGPU text in generic form; how many products read buffers, and how many of them run in the background.
+
+    Parameters
+    ----------
+    fences : put a fence before each product, where buffers are filled by ``cp.async``: this Triton does not.
+    """
+    lines = text.splitlines()
+    fences = fences and any(generic_name(line) == COPY for line in lines)
+    rewriter = _Rewriter(lines, num_warps, layout_aliases(lines), capability == HOPPER, fences)
+    made = [part for number, line in enumerate(lines) for part in rewriter.rewrite(number, line)]
+    if not rewriter.changed:
+        return text, 0, 0
+    heads = [f"{name} = {layout}" for name, layout in rewriter.layouts.items()]
+    return "\n".join([*heads, *made]), rewriter.in_place, rewriter.in_background
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """A buffer's name and type; of a tensor in registers the tensor's."""
+
+    name: str
+    type: str
+    is_buffer: bool
+
+
+class _Rewriter:
+    def __init__(
+        self, lines: Sequence[str], num_warps: int, aliases: dict[str, str], has_wgmma: bool, fences: bool
+    ) -> None:
+        self.lines, self.num_warps, self.aliases, self.has_wgmma = lines, num_warps, aliases, has_wgmma
+        self.fences = fences
+        noted = [read_generic(line) for line in lines if generic_name(line) == DOT and NOTE in line]
+        # Of the products in the background, by the dims of their results: what waits for one has its layout.
+        self.waited = {read_tensor(dot.result_types[0])[0]: dot for dot in noted}
+        self.layouts: dict[str, str] = {}
+        self.known: dict[str, int] = {}  # the latest line that defines a name
+        self.in_place = self.in_background = 0
+        self.changed = False
+
+    def rewrite(self, number: int, line: str) -> list[str]:
+        name = generic_name(line)
+        if name in (LOAD, CONVERT):
+            self.known[line.split("=", 1)[0].strip()] = number
+        if name == DOT:
+            return self._dot(number, read_generic(line))
+        if name == WAIT:
+            return self._wait(read_generic(line))
+        return [line]
+
+    def _dot(self, number: int, dot: GenericOperation) -> list[str]:
+        noted = dot.attribute(NOTE) == _NOTED
+        plain = [str(dot.without_attribute(NOTE))] if noted else [self.lines[number]]
+        self.changed |= noted
+        a, b = (self._operand(number, dot.operands[i], dot.types[i]) for i in (0, 1))
+        if not self.has_wgmma or not b.is_buffer or not (a.is_buffer or noted) or not self._fits(dot, a, b):
+            return plain
+        self.changed = True
+        self.in_place += 1
+        self.in_background += noted
+        return self._wgmma(dot, a, b, noted)
+
+    def _operand(self, number: int, name: str, type_: str) -> _Operand:
+        """Where a value comes from, if nothing was written between."""
+        given, place = name, number
+        while given in self.known:
+            place = self.known[given]
+            operation = read_generic(self.lines[place])
+            if operation.name == LOAD:
+                between = self.lines[place + 1 : number]
+                if all(generic_name(line).startswith(_BETWEEN) and "({" not in line for line in between):
+                    return _Operand(operation.operands[0], operation.types[0], True)
+                break
+            given = operation.operands[0]
+        return _Operand(name, type_, False)
+
+    def _fits(self, dot: GenericOperation, a: _Operand, b: _Operand) -> bool:
+        """Whether the hardware multiplies such tiles in such layouts."""
+        (rows, columns), _ = read_tensor(dot.result_types[0])[:2]
+        elements = [_element(operand) for operand in (a, b)]
+        buffers = [read_buffer_type(o.type, self.aliases) for o in (a, b) if o.is_buffer]
+        depth = read_tensor(dot.types[0])[0][1]
+        narrow = element_bits(elements[0]) == 8
+        return (
+            elements[0] == elements[1]
+            and elements[0] in _ELEMENTS
+            and all("#ttg.nvmma_shared" in buffer.layout for buffer in buffers)
+            and rows % 64 == 0
+            and columns % 8 == 0
+            and depth * element_bits(elements[0]) >= 256
+            and self.num_warps % _WARPGROUP == 0
+            # eight-bit operands lie along K
+            and not (narrow and (_is_transposed(buffers[0], a) or not _is_transposed(buffers[-1], b)))
+        )
+
+    def _wgmma(self, dot: GenericOperation, a: _Operand, b: _Operand, noted: bool) -> list[str]:
+        result, loc, indent = dot.result_types[0], dot.location, dot.indent
+        layout = self._layout(result, element_bits(_element(a)))
+        wide = with_layout(result, layout)
+        name = f"%tle_wgmma_{self.in_place}"
+        precision, imprecise = _PRECISION.search(dot.properties), _IMPRECISE.search(dot.properties)
+        extra = f", maxNumImpreciseAcc = {imprecise[1]} : i32" if imprecise and imprecise[1] != "0" else ""
+        attributes = f"{{inputPrecision = {precision[1] if precision else 0} : i32, isAsync = true{extra}}}"
+        lines = [f"{indent}ttng.fence_async_shared {{bCluster = false}}{loc}"] if self.fences else []
+        left, left_type = a.name, a.type
+        if not a.is_buffer:
+            width = 32 // element_bits(_element(a))
+            left_type = with_layout(dot.types[0], f"#ttg.dot_op<{{opIdx = 0, parent = {layout}, kWidth = {width}}}>")
+            lines.append(f"{indent}{name}_a = ttg.convert_layout {a.name} : {dot.types[0]} -> {left_type}{loc}")
+            left = f"{name}_a"
+        lines += [
+            f"{indent}{name}_c = ttg.convert_layout {dot.operands[2]} : {result} -> {wide}{loc}",
+            f"{indent}{name} = ttng.warp_group_dot {left}, {b.name}, {name}_c {attributes} : "
+            f"{left_type} * {b.type} -> {wide}{loc}",
+        ]
+        if not noted:
+            lines.append(f"{indent}{name}_w = {WAIT} {name} {{pendings = 0 : i32}} : {wide}{loc}")
+        done = name if noted else f"{name}_w"
+        return [*lines, f"{indent}{dot.results} = ttg.convert_layout {done} : {wide} -> {result}{loc}"]
+
+    def _layout(self, result: str, operand_bits: int) -> str:
+        """Of accumulators: what Triton's own pass for products chooses."""
+        rows, columns = read_tensor(result)[0]
+        over_columns = max(self.num_warps // max(rows // 16, 1), 1)
+        width = min(_WIDEST, max(columns // over_columns, 8), columns)
+        warps = [_WARPGROUP, 1]
+        while warps[0] * warps[1] < self.num_warps:
+            axis = 0 if rows > 16 * warps[0] else 1
+            warps[axis] *= 2
+        shape = [16, width, 256 // operand_bits]
+        name = f"#tle_mma_{warps[0]}x{warps[1]}_{'x'.join(map(str, shape))}"
+        self.layouts[name] = (
+            f"#ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = {warps}, instrShape = {shape}}}>"
+        )
+        return name
+
+    def _wait(self, wait: GenericOperation) -> list[str]:
+        """The wait on the accumulators' own layout; where nothing runs in the background it is its operand."""
+        self.changed = True
+        type_, name = wait.result_types[0], f"%tle_wait_{wait.results[1:]}"
+        dot = self.waited.get(read_tensor(type_)[0])
+        if dot is None or not self.has_wgmma or self.num_warps % _WARPGROUP:
+            return [f"{wait.indent}{wait.results} = ttg.convert_layout {wait.operands[0]} : {type_} -> {type_}"]
+        wide = with_layout(type_, self._layout(type_, element_bits(read_tensor(dot.types[0])[1])))
+        loc, indent = wait.location, wait.indent
+        return [
+            f"{indent}{name}_c = ttg.convert_layout {wait.operands[0]} : {type_} -> {wide}{loc}",
+            f"{indent}{name} = {WAIT} {name}_c {{{wait.properties}}} : {wide}{loc}",
+            f"{indent}{wait.results} = ttg.convert_layout {name} : {wide} -> {type_}{loc}",
+        ]
+
+
+def _element(operand: _Operand) -> str:
+    if operand.is_buffer:
+        return read_buffer_type(operand.type, {}).element
+    return read_tensor(operand.type)[1]
+
+
+def _is_transposed(buffer: object, operand: _Operand) -> bool:
+    return operand.is_buffer and "transposed = true" in getattr(buffer, "layout", "")
