@@ -82,7 +82,7 @@ def alloc(
     if offset:
         raise ArgumentTypeError("tle.gpu.alloc: an offset is one into another buffer: alias= says which")
     handle = perform(operations.LOCAL_ALLOC, _semantic, _generator, type_)
-    storage = Storage(_name(_generator, _semantic), type_)
+    storage = Storage(allocated_name(_generator, _semantic), type_)
     if _generator is not None and storage.name:
         handle.set_attr(NAME, _semantic.builder.get_string_attr(storage.name))
     buffer = buffered_tensor(handle, type_, storage)
@@ -153,7 +153,7 @@ def _fill(buffer: Any, value: Any, semantic: Any, generator: Any) -> None:
         views.store(tile, value, _semantic=semantic, _generator=generator)
 
 
-def _name(generator: Any, semantic: Any) -> str:
+def allocated_name(generator: Any, semantic: Any) -> str:
     """What the kernel calls the buffer, read from its line; "" where that does not say."""
     site = call_site(generator, semantic) if generator is not None else interpreted_call_site()
     match = _ASSIGNED.match(site.text) if site else None

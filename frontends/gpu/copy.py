@@ -11,6 +11,7 @@ from tle_raw.frontends.gpu import operations, views
 from tle_raw.frontends.gpu.checks import check_buffer, check_flag, check_shape, check_whole_tensor, is_buffer
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.tma_copy import is_descriptor, load_tile, store_tile
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.regions.shapes import shape_of
 
@@ -29,14 +30,19 @@ def copy(
 ) -> None:
     """Copy a tile from global memory into a buffer, or from a buffer into global memory.
 
-    One of the two is a buffer, the other a block of pointers. On NVIDIA GPUs from sm_80 on a copy into a buffer is
-    ``cp.async``, where each thread copies four bytes at least in a row; else it is a load and a store.
+    One of the two is a buffer, the other a block of pointers or a tensor descriptor. On NVIDIA GPUs from sm_80 on a copy
+    from pointers into a buffer is ``cp.async``, where each thread copies four bytes at least in a row; else it is a load
+    and a store. From sm_90 on a copy by a descriptor into a buffer of the layout that ``alloc`` chooses is one of the
+    copy engine (TMA).
 
     Parameters
     ----------
     src, dst : from where, and where to.
     shape : of the tile, which is the buffer's.
-    offsets, barrier : of copies by tensor descriptors.
+    offsets : where the tile begins, for each axis of the descriptor.
+    barrier : the copy, from a descriptor into a buffer, is one of those that complete a phase of this barrier, which
+        ``expect_bytes`` was given to; without one it is done on return. The copies of a phase follow each other in the
+        kernel.
     mask : a block of truth values. Where it is false, a buffer gets 0, and global memory keeps what it has.
     is_async : return at once. The elements are there when ``async_wait_group`` has waited for the group that
         ``async_commit_group`` made after the copy. For copies into buffers.
@@ -49,12 +55,23 @@ def copy(
     src, dst, mask = plain(src), plain(dst), plain(mask)
     dims, asynchronous = check_shape("copy", "shape", shape), check_flag("copy", "is_async", is_async)
     into = is_buffer(dst)
+    if into != is_buffer(src) and (is_descriptor(src) or is_descriptor(dst)):
+        if mask is not None or asynchronous or (not into and plain(barrier) is not None):
+            raise ArgumentTypeError(
+                "tle.gpu.copy: a descriptor's own bounds are its mask, and a barrier makes a copy into a buffer "
+                "asynchronous"
+            )
+        if into:
+            load_tile(src, dst, dims, offsets, barrier, _semantic, _generator)
+        else:
+            store_tile(src, dst, dims, offsets, _semantic, _generator)
+        return
     if into == is_buffer(src):
         raise ArgumentTypeError(
             "tle.gpu.copy: one of the two is a buffer, the other in global memory",
             table=[
-                Row("src", "a buffer or a block of pointers", describe_value(src)),
-                Row("dst", "a block of pointers or a buffer", describe_value(dst)),
+                Row("src", "a buffer, a block of pointers or a tensor descriptor", describe_value(src)),
+                Row("dst", "a buffer, a block of pointers or a tensor descriptor", describe_value(dst)),
             ],
         )
     if plain(offsets) is not None or plain(barrier) is not None:

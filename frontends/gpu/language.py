@@ -1,6 +1,8 @@
 """``tle.gpu``: shared buffers and what copies and reads them, for GPUs, inside kernels."""
 
 from tle_raw.frontends.gpu.alloc import alloc
+from tle_raw.frontends.gpu.barrier_value import PENDING, READY, barrier, barrier_type
+from tle_raw.frontends.gpu.barriers import alloc_barrier, alloc_barriers, barrier_arrive, barrier_wait
 from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
 from tle_raw.frontends.gpu.copy import copy
 from tle_raw.frontends.gpu.groups import async_commit_group, async_wait_group
@@ -17,9 +19,17 @@ from tle_raw.frontends.gpu.storage_kind import smem, storage_kind, tmem
 from tle_raw.frontends.gpu.wgmma import wgmma, wgmma_wait
 
 __all__ = [
+    "PENDING",
+    "READY",
     "alloc",
+    "alloc_barrier",
+    "alloc_barriers",
     "async_commit_group",
     "async_wait_group",
+    "barrier",
+    "barrier_arrive",
+    "barrier_type",
+    "barrier_wait",
     "buffered_tensor",
     "copy",
     "local_load",

@@ -1,8 +1,9 @@
-"""The methods of buffers: functions on them, as Triton gives its own to tensors."""
+"""The methods of buffers and barriers: functions on them, as Triton gives its own to tensors."""
 
 from __future__ import annotations
 
-from tle_raw.frontends.gpu import views
+from tle_raw.frontends.gpu import barriers, views
+from tle_raw.frontends.gpu.barrier_value import barrier
 from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 
@@ -10,7 +11,9 @@ METHODS = ("slot", "subslice", "reshape", "permute", "trans", "load", "store", "
 
 
 def add_methods() -> None:
-    """Give ``buffered_tensor`` its methods."""
+    """Give buffers and barriers theirs."""
     for name in METHODS:
         setattr(buffered_tensor, name, gpu_function(getattr(views, name)))
     buffered_tensor.__getitem__ = buffered_tensor.slot
+    setattr(barrier, "slot", gpu_function(barriers.slot))
+    setattr(barrier, "__getitem__", getattr(barrier, "slot"))

@@ -162,3 +162,61 @@ WGMMA_WAIT = Operation(
     lambda acc, pendings: acc,
     touches_tensors=True,
 )
+
+# --- barriers: in Triton's interpreter, where a program's steps come one after the other, there is none ------------
+
+
+def _make_barriers(g: Any, type_: Any, name: str) -> Any:
+    handle = g.create_local_alloc(type_.to_ir(g))
+    if name:
+        handle.set_attr("tle.name", g.get_string_attr(name))
+    one = type_.changed_slots(0)
+    for slot in range(type_.slots or 1):
+        made = g.create_memdesc_index(one.to_ir(g), handle, g.get_int32(slot)) if type_.slots else handle
+        g.create_mbarrier_init(made, type_.arrive_count)
+    return handle
+
+
+def _make_arrive(g: Any, barrier: Any, count: int, predicate: Any = None) -> None:
+    predicate = g.get_int1(True) if predicate is None else predicate
+    g.create_mbarrier_arrive(barrier, count, *((0, predicate) if VERSION == (3, 8) else (predicate,)))
+
+
+def _make_expect(g: Any, barrier: Any, bytes_: int) -> None:
+    g.create_mbarrier_expect(barrier, bytes_, g.get_int1(True))
+
+
+BARRIER_ALLOC = Operation("ttng.init_barrier", _make_barriers, lambda type_, name: None)
+BARRIER_INDEX = Operation(
+    "ttg.memdesc_index",
+    lambda g, type_, barriers, index: g.create_memdesc_index(type_.to_ir(g), barriers, index),
+    lambda type_, barriers, index: None,
+)
+BARRIER_WAIT = Operation(
+    "ttng.wait_barrier",
+    lambda g, barrier, parity: g.create_mbarrier_wait(barrier, parity, g.get_int1(True), []),
+    lambda barrier, parity: None,
+)
+BARRIER_ARRIVE = Operation("ttng.arrive_barrier", _make_arrive, lambda barrier, count: None)
+BARRIER_EXPECT = Operation("ttng.barrier_expect", _make_expect, lambda barrier, bytes_: None)
+BARRIER_INVALIDATE = Operation(
+    "ttng.inval_barrier", lambda g, barrier: g.create_mbarrier_inval(barrier), lambda barrier: None
+)
+
+# --- TMA ----------------------------------------------------------------------------------------------------------
+
+# Up to Triton 3.6 a copy by a descriptor is verified without the descriptor's layout, which Triton IR does not have.
+HAS_TMA_COPY = VERSION < (3, 7)
+
+
+def _make_tma_load(g: Any, descriptor: Any, coordinates: Sequence[Any], barrier: Any, buffer: Any) -> None:
+    g.create_async_tma_copy_global_to_local(descriptor, list(coordinates), barrier, buffer, g.get_int1(True))
+
+
+def _make_named_barrier(g: Any, barrier: Any, never: Any) -> None:
+    """An arrival that never is one: it tells ``join_tma_copies`` of the barrier."""
+    _make_arrive(g, barrier, 1, never)
+
+
+TMA_LOAD = Operation("ttng.async_tma_copy_global_to_local", _make_tma_load, lambda *arguments: None)
+TMA_BARRIER = Operation("ttng.arrive_barrier", _make_named_barrier, lambda barrier, never: None)

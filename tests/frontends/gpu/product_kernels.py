@@ -49,3 +49,54 @@ def async_gemm(a_ptr, b_ptr, c_ptr, k, M: tl.constexpr, N: tl.constexpr, K: tl.c
         acc = tle.gpu.wgmma_wait(1, acc)
     acc = tle.gpu.wgmma_wait(0, acc)
     tl.store(c_ptr + rows[:, None] * (tl.num_programs(1) * N) + columns[None, :], acc)
+
+
+@triton.jit
+def tma_gemm(a_desc, b_desc, c_ptr, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, S: tl.constexpr):
+    """C = A @ B^T by TMA and mbarriers: a ring of S slots, one product in the background."""
+    size: tl.constexpr = a_desc.dtype.primitive_bitwidth // 8
+    a, b = tle.gpu.alloc([S, M, K], a_desc.dtype), tle.gpu.alloc([S, N, K], a_desc.dtype)
+    full = tle.gpu.alloc_barriers(S, expect_bytes=(M + N) * K * size)
+    row, column = tl.program_id(0) * M, tl.program_id(1) * N
+    for s in tl.static_range(S - 1):
+        if s < k:
+            tle.gpu.copy(a_desc, a.slot(s), [M, K], offsets=[row, s * K], barrier=full[s])
+            tle.gpu.copy(b_desc, b.slot(s), [N, K], offsets=[column, s * K], barrier=full[s])
+    acc = tl.zeros([M, N], tl.float32)
+    for i in range(k):
+        slot = i % S
+        tle.gpu.barrier_wait(full[slot], i // S)
+        acc = tle.gpu.wgmma(a[slot], b[slot], acc, trans_b=True)
+        acc = tle.gpu.wgmma_wait(1, acc)
+        j = i + S - 1
+        if j < k:
+            free = j % S
+            tle.gpu.copy(a_desc, a[free], [M, K], offsets=[row, j * K], barrier=full[free])
+            tle.gpu.copy(b_desc, b[free], [N, K], offsets=[column, j * K], barrier=full[free])
+    acc = tle.gpu.wgmma_wait(0, acc)
+    rows, columns = row + tl.arange(0, M), column + tl.arange(0, N)
+    tl.store(c_ptr + rows[:, None] * (tl.num_programs(1) * N) + columns[None, :], acc)
+
+
+@triton.jit
+def tma_copied(x_desc, o_desc, n, M: tl.constexpr, N: tl.constexpr):
+    """Tiles there and back, each copy waited for."""
+    tile = tle.gpu.alloc([M, N], x_desc.dtype)
+    for i in range(n):
+        tle.gpu.copy(x_desc, tile, [M, N], offsets=[i * M, 0])
+        tle.gpu.copy(tile, o_desc, [M, N], offsets=[i * M, 0])
+
+
+@triton.jit
+def handed_over(x, o, n, B: tl.constexpr):
+    """A barrier that the block arrives at itself, in each of n uses; READY before the first."""
+    i = tl.arange(0, B)
+    tile = tle.gpu.alloc([B], tl.float32)
+    full, empty = tle.gpu.alloc_barrier(), tle.gpu.alloc_barrier(init=tle.gpu.READY)
+    for use in range(n):
+        tle.gpu.barrier_wait(empty, use)
+        tile.store(tl.load(x + use * B + i))
+        tle.gpu.barrier_arrive(full, 1, use)
+        tle.gpu.barrier_wait(full, use)
+        tl.store(o + use * B + i, tile.load() + 1)
+        tle.gpu.barrier_arrive(empty, 1, use)

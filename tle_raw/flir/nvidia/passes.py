@@ -47,6 +47,14 @@ _LAYOUTS = (
         "those operations again, on the layouts; absent where there are none",
     ),
     Pass(
+        "lower-tma-copy",
+        "ttgir",
+        "flir/nvidia/join_tma_copies.py",
+        "join_tma_copies",
+        "copies of the copy engine for loads by descriptors into buffers, from Triton 3.7 on; else absent",
+        expects=PROMISED,
+    ),
+    Pass(
         "multiply-in-place",
         "ttgir",
         "flir/nvidia/multiply_in_place.py",

@@ -32,6 +32,7 @@ from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
+from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.leave_loops import leave_loops
@@ -184,6 +185,12 @@ class Compilation:
             return None
         self.module = note_waits(close_crossings(generic_text(self.module, ir), self.options.num_warps))
         return 1
+
+    def lower_tma_copy(self) -> int | None:
+        if not self.has_buffers:
+            return None
+        self.module, found = join_tma_copies(self.text())
+        return found or None
 
     def multiply_in_place(self) -> int | None:
         if not self.has_buffers:

@@ -1,0 +1,87 @@
+"""``barrier``: barriers in shared memory as values of a kernel, and their type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from triton._C.libtriton import gluon_ir
+from triton.language import core
+
+from tle_raw.frontends.gpu.gluon_builder import new_builder
+
+PENDING, READY = "PENDING", "READY"
+
+
+@dataclass
+class Account:
+    """What is traced of one allocation of barriers, shared by its slots.
+
+    ``begun`` is the slot that copies are on the way to, and of how many bytes.
+    """
+
+    name: str = ""
+    begun: dict[Any, int] = field(default_factory=dict)
+    kinds: dict[Any, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class barrier_type(core.base_type):  # type: ignore[misc]
+    """The type of one barrier, or of several.
+
+    Attributes
+    ----------
+    slots : how many; 0 for one that was taken out of several, or allocated alone.
+    arrive_count : arrivals that complete a phase.
+    ready : whether the phase before the first counts as complete.
+    expect_bytes : what the copies of a phase bring; 0 for a barrier that no copy completes.
+    slot : which of the allocation it is: a constant, or a value's identity.
+    """
+
+    slots: int
+    arrive_count: int
+    ready: bool
+    expect_bytes: int
+    slot: Any = field(default=None, compare=False)
+    account: Account = field(default_factory=Account, compare=False, repr=False)
+    context: Any = field(default=None, compare=False, repr=False)
+
+    def changed_slots(self, slots: int, slot: Any = None) -> barrier_type:
+        """The type of another number of them."""
+        return replace(self, slots=slots, slot=slot)
+
+    def to_ir(self, builder: Any) -> Any:
+        """``!ttg.memdesc<n x 1 x i64>``, or ``<1 x i64>`` of one."""
+        made = builder if isinstance(builder, gluon_ir.GluonOpBuilder) else new_builder(self.context)
+        shape = [self.slots, 1] if self.slots else [1]
+        layout = made.get_swizzled_shared_layout(1, 1, 1, [0], [])
+        return made.get_shared_mem_desc_ty(core.int64.to_ir(made), shape, layout, shape)
+
+    def mangle(self) -> str:
+        return f"Q{self.slots}_{self.arrive_count}_{int(self.ready)}_{self.expect_bytes}Q"
+
+    def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
+        out.append(self.to_ir(builder))
+
+    def _unflatten_ir(self, handles: Any, cursor: int) -> tuple[Any, int]:
+        return barrier(handles[cursor], self), cursor + 1
+
+    def __str__(self) -> str:
+        return f"{self.slots} barriers" if self.slots else "a barrier"
+
+
+class barrier(core.base_value):  # type: ignore[misc]
+    """Barriers that ``tle.gpu.alloc_barriers`` made, or one of them: ``barriers[i]``, ``barriers.slot(i)``."""
+
+    def __init__(self, handle: Any, type: barrier_type) -> None:
+        self.handle = handle
+        self.type = type
+
+    def __repr__(self) -> str:
+        return str(self.type)
+
+    def _flatten_ir(self, handles: list[Any]) -> None:
+        handles.append(self.handle)
+
+    def _set_name(self, builder: Any, name: str) -> None:
+        self.handle.set_loc(builder.create_name_loc(name, self.handle.get_loc()))

@@ -1,0 +1,165 @@
+"""Copies between tensor descriptors and buffers, which the GPU's copy engine makes (TMA)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
+from tle_raw.frontends.gpu import operations, views
+from tle_raw.frontends.gpu.barrier_value import Account, barrier, barrier_type
+from tle_raw.frontends.gpu.barriers import check_barrier
+from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor
+from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.shared_layouts import memory_bits, nv_mma_shared_layout
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
+from tle_raw.regions.stages import compiled_target
+from tle_raw.triton_types import Semantic
+
+NOTE, TMA = "tle.note", "tma"
+_HOPPER = 90
+
+
+def is_descriptor(value: Any) -> bool:
+    """Whether it is a tensor descriptor of Triton's."""
+    return isinstance(value, core.tensor_descriptor_base)
+
+
+def load_tile(
+    descriptor: Any, given: Any, dims: tuple[int, ...], offsets: Any, bar: Any, semantic: Semantic, generator: Any
+) -> None:
+    """Copy a tile into a buffer.
+
+    With a barrier the copy is one of those that complete its phase; without one it is done on return.
+    """
+    buffer = _checked("dst", given, descriptor, dims)
+    places = _places(offsets, dims, semantic)
+    if plain(bar) is None:
+        if generator is not None and _has_tma(semantic) and _is_tma_layout(buffer):
+            _load_and_wait(descriptor, buffer, places, semantic, generator)
+        else:
+            value = descriptor.load(places, _semantic=semantic)
+            views.store(buffer, value, _semantic=semantic, _generator=generator)
+        return
+    one = check_barrier("copy", bar)
+    if not _is_tma_layout(buffer):
+        raise SharedBufferError(
+            "tle.gpu.copy: the copy engine writes buffers of its own layout",
+            table=[Row("dst", "nv_mma_shared_layout", buffer.layout.text)],
+        )
+    if generator is not None and not _has_tma(semantic):
+        raise ArgumentTypeError("tle.gpu.copy: copies that complete a barrier need sm_90 or later")
+    if _begin(one, buffer.type.bytes):
+        perform(operations.BARRIER_EXPECT, semantic, generator, one.handle, one.type.expect_bytes)
+    _issue(descriptor, buffer, places, one, semantic, generator)
+
+
+def store_tile(
+    given: Any, descriptor: Any, dims: tuple[int, ...], offsets: Any, semantic: Semantic, generator: Any
+) -> None:
+    """Copy a buffer to global memory."""
+    buffer = _checked("src", given, descriptor, dims)
+    value = views.load(buffer, _semantic=semantic, _generator=generator)
+    descriptor.store(_places(offsets, dims, semantic), value, _semantic=semantic)
+
+
+def _load_and_wait(descriptor: Any, buffer: Any, places: list[Any], semantic: Semantic, generator: Any) -> None:
+    """By a barrier of its own, which is gone afterwards: a loop comes here again."""
+    size = buffer.type.bytes
+    type_ = barrier_type(0, 1, False, size, None, Account(), generator.context)
+    own = barrier(perform(operations.BARRIER_ALLOC, semantic, generator, type_, ""), type_)
+    perform(operations.BARRIER_EXPECT, semantic, generator, own.handle, size)
+    _issue(descriptor, buffer, places, own, semantic, generator)
+    first = semantic.to_tensor(0)
+    perform(operations.BARRIER_WAIT, semantic, generator, own.handle, first.handle)
+    perform(operations.BARRIER_INVALIDATE, semantic, generator, own.handle)
+
+
+def _issue(
+    descriptor: Any, buffer: Any, places: list[Any], one: barrier, semantic: Semantic, generator: Any
+) -> None:
+    if generator is not None and operations.HAS_TMA_COPY:
+        handles = [place.handle for place in places]
+        arguments = (descriptor.handle, handles, one.handle, buffer.handle)
+        perform(operations.TMA_LOAD, semantic, generator, *arguments)
+        return
+    value = descriptor.load(places, _semantic=semantic)
+    if generator is not None:
+        value.handle.set_attr(NOTE, semantic.builder.get_string_attr(TMA))
+    views.store(buffer, value, _semantic=semantic, _generator=generator)
+    # Triton takes an arrival away whose predicate is a constant false.
+    never = semantic.less_than(semantic.program_id(0), semantic.to_tensor(0))
+    perform(operations.TMA_BARRIER, semantic, generator, one.handle, never.handle)
+
+
+def _begin(one: barrier, size: int) -> bool:
+    """Whether a copy of so many bytes is the first of a phase. The copies of a phase follow each other in the kernel."""
+    expected, begun = one.type.expect_bytes, one.type.account.begun
+    if not expected:
+        raise ArgumentTypeError(
+            "tle.gpu.copy: the barrier expects no bytes",
+            table=[Row("expect_bytes", f"e.g. {size}", "0")],
+            hint="tle.gpu.alloc_barriers(..., expect_bytes=) says what the copies of a phase bring together",
+        )
+    before = begun.get(one.type.slot, 0)
+    if before + size > expected:
+        raise ArgumentTypeError(
+            "tle.gpu.copy: the copies of a phase bring more than the barrier expects, in bytes",
+            table=[Row("expect_bytes", str(before + size), str(expected))],
+        )
+    begun[one.type.slot] = (before + size) % expected
+    return before == 0
+
+
+def _checked(name: str, given: Any, descriptor: Any, dims: tuple[int, ...]) -> Any:
+    buffer = check_buffer("copy", name, given)
+    check_whole_tensor("copy", buffer.type)
+    block = tuple(int(plain(dim)) for dim in descriptor.block_shape)
+    if descriptor.dtype != buffer.type.dtype:
+        raise ArgumentTypeError(
+            "tle.gpu.copy: descriptor and buffer have one dtype",
+            table=[Row(name, str(descriptor.dtype), str(buffer.type.dtype))],
+        )
+    if not dims == buffer.type.shape == block:
+        raise ShapeError(
+            "tle.gpu.copy copies a descriptor's block",
+            table=[Row("shape", str(list(block)), str(list(dims))), Row(name, str(list(block)), str(buffer.type))],
+        )
+    return buffer
+
+
+def _places(offsets: Any, dims: tuple[int, ...], semantic: Semantic) -> list[core.tensor]:
+    given = items(offsets)
+    if given is None or len(given) != len(dims):
+        raise ArgumentTypeError(
+            "tle.gpu.copy: where the tile begins, for each axis of the descriptor",
+            table=[Row("offsets", f"{len(dims)} integers", describe_value(offsets))],
+        )
+    for place in given:
+        if not is_integer(place) and not (
+            isinstance(place, core.tensor) and not place.type.is_block() and place.dtype.is_int()
+        ):
+            raise ArgumentTypeError(
+                "tle.gpu.copy: a place is an integer",
+                table=[Row("offsets", "integers, or scalars of integers", describe_value(offsets))],
+            )
+    return [semantic.cast(semantic.to_tensor(place), core.int32) for place in given]
+
+
+def _is_tma_layout(buffer: Any) -> bool:
+    layout = buffer.layout
+    if not isinstance(layout, nv_mma_shared_layout) or layout.transposed or buffer.type.is_part:
+        return False
+    return layout == nv_mma_shared_layout.make_default(list(buffer.type.shape), buffer.type.dtype) and (
+        memory_bits(buffer.type.dtype) == buffer.type.dtype.primitive_bitwidth
+    )
+
+
+def _has_tma(semantic: Semantic) -> bool:
+    """On other targets than NVIDIA's the operations mean what they mean there."""
+    if compiled_target() != "cuda":
+        return True
+    found = re.search(r"\d+", str(semantic.builder.options.arch))
+    return found is not None and int(found[0]) >= _HOPPER

@@ -1,0 +1,97 @@
+"""From Triton 3.7 on: a load by a descriptor and a store into a buffer become one copy of the copy engine (TMA).
+
+There the operation of such a copy is verified with the layout of the descriptor, which Triton IR does not have. The
+kernel's IR holds what means the same: a noted ``tt.descriptor_load``, ``ttg.local_store`` of its value, and an arrival
+that never is one (its predicate is never true), which names the barrier. Here they are joined, and the descriptor's type gets the
+buffer's layout.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tle_raw.errors import LayoutError, RegionError, Row
+from tle_raw.flir.nvidia.buffer_types import PREFIX
+from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
+from tle_raw.linker.mlir.text import split_top_level
+
+LOAD, STORE, ARRIVE, CONVERT = "tt.descriptor_load", "ttg.local_store", "ttng.arrive_barrier", "ttg.convert_layout"
+_NOTED = 'tle.note = "tma"'
+_INSIDE = re.compile(r"!tt\.tensordesc<(?P<tensor>tensor<)?(?P<inner>[^<>]*)>")
+
+
+@dataclass
+class _Copy:
+    """A load that was found, and the store of its value."""
+
+    load: GenericOperation
+    store: GenericOperation | None = None
+
+
+def join_tma_copies(text: str) -> tuple[str, int]:
+    """TritonGPU text in generic form, and how many copies were joined."""
+    lines = text.splitlines()
+    if not any(_NOTED in line for line in lines):
+        return text, 0
+    types: dict[str, str] = {}
+    made = _joined(lines, types)
+    joined = "\n".join(made)
+    for plain, laid_out in types.items():
+        joined = joined.replace(plain, laid_out)
+    return joined, len(types)
+
+
+def _joined(lines: Sequence[str], types: dict[str, str]) -> list[str]:
+    loads: dict[str, _Copy] = {}
+    waiting: _Copy | None = None
+    made = []
+    for number, line in enumerate(lines):
+        name = generic_name(line)
+        if name == LOAD and _NOTED in line:
+            load = read_generic(line)
+            loads[load.results] = _Copy(load)
+            continue
+        if name == CONVERT and (convert := read_generic(line)).operands[0] in loads:
+            loads[convert.results] = loads[convert.operands[0]]
+            continue
+        if name == STORE and (store := read_generic(line)).operands[0] in loads and waiting is None:
+            waiting = loads[store.operands[0]]
+            waiting.store = store
+            continue
+        if name == ARRIVE and waiting is not None:
+            made += _copy(waiting, read_generic(line), number, types)
+            waiting = None
+            continue
+        made.append(line)
+    if waiting is not None or any(copy.store is None for copy in loads.values()):
+        raise RegionError(
+            "a copy by a tensor descriptor was separated from its barrier by one of Triton's passes",
+            log=str(next(iter(loads.values())).load).strip()[:300],
+            hint="report this with the kernel",
+        )
+    return made
+
+
+def _copy(copy: _Copy, arrive: GenericOperation, number: int, types: dict[str, str]) -> list[str]:
+    load, store = copy.load, copy.store
+    assert store is not None
+    descriptor, buffer, barrier = load.types[0], store.types[1], arrive.types[0]
+    layout = split_top_level(buffer.removeprefix(PREFIX)[:-1])[1].strip()
+    wanted = _INSIDE.sub(rf"!tt.tensordesc<\g<tensor>\g<inner>, {layout}>", descriptor)
+    if not _INSIDE.search(descriptor)["tensor"]:  # type: ignore[index]
+        wanted = descriptor[:-1] + f", {layout}>"
+    if types.setdefault(descriptor, wanted) != wanted:
+        raise LayoutError(
+            "two copies by descriptors of one type go into buffers of different layouts",
+            table=[Row("layout", types[descriptor], wanted)],
+            hint="give the buffers one layout: tle.gpu.alloc's own",
+        )
+    places = ", ".join(load.operands[1:])
+    true, indent, loc = f"%tle_true_{number}", load.indent, load.location
+    return [
+        f"{indent}{true} = arith.constant true{loc}",
+        f"{indent}ttng.async_tma_copy_global_to_local {load.operands[0]}[{places}] {store.operands[1]}, "
+        f"{arrive.operands[0]}, {true} : {descriptor}, {barrier} -> {buffer}{loc}",
+    ]
