@@ -95,9 +95,7 @@ def _allocate(
             table=[Row("init", "tle.gpu.PENDING or tle.gpu.READY", describe_value(state))],
         )
     account = Account(allocated_name(generator, semantic))
-    type_ = barrier_type(
-        slots, arrivals, state == READY, bytes_, None, account, getattr(generator, "context", None)
-    )
+    type_ = barrier_type(slots, arrivals, state == READY, bytes_, None, account, getattr(generator, "context", None))
     return barrier(perform(operations.BARRIER_ALLOC, semantic, generator, type_, account.name), type_)
 
 
@@ -123,10 +121,15 @@ def slot(barriers: Any, stage: Any, _semantic: Any = None, _generator: Any = Non
             "tle.gpu.slot: a barrier's number is an integer",
             table=[Row("stage", "an integer, or a scalar of integers", describe_value(stage))],
         )
-    which = index if is_integer(index) or _generator is None else index.handle.id()
+    which = index if is_integer(index) else _identity(index, _generator)
     one = type_.changed_slots(0, which)
     number = _semantic.cast(_semantic.to_tensor(index), core.int32)
     return barrier(perform(operations.BARRIER_INDEX, _semantic, _generator, one, barriers.handle, number.handle), one)
+
+
+def _identity(index: core.tensor, generator: Any) -> int:
+    """Of a run-time number, the same for each use of one value; in the interpreter the number."""
+    return int(index.handle.data.item()) if generator is None else int(index.handle.id())
 
 
 @gpu_function
@@ -183,7 +186,13 @@ def check_barrier(function: str, value: Any) -> barrier:
     if not isinstance(value, barrier) or value.type.slots:
         raise ArgumentTypeError(
             f"tle.gpu.{function} takes one barrier",
-            table=[Row("bar", "a barrier: barriers[i]", repr(value) if isinstance(value, barrier) else describe_value(value))],
+            table=[
+                Row(
+                    "bar",
+                    "a barrier: barriers[i]",
+                    repr(value) if isinstance(value, barrier) else describe_value(value),
+                )
+            ],
         )
     return value
 

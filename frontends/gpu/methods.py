@@ -15,5 +15,5 @@ def add_methods() -> None:
     for name in METHODS:
         setattr(buffered_tensor, name, gpu_function(getattr(views, name)))
     buffered_tensor.__getitem__ = buffered_tensor.slot
-    setattr(barrier, "slot", gpu_function(barriers.slot))
-    setattr(barrier, "__getitem__", getattr(barrier, "slot"))
+    barrier.slot = gpu_function(barriers.slot)
+    barrier.__getitem__ = barrier.slot

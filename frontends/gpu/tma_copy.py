@@ -77,9 +77,7 @@ def _load_and_wait(descriptor: Any, buffer: Any, places: list[Any], semantic: Se
     perform(operations.BARRIER_INVALIDATE, semantic, generator, own.handle)
 
 
-def _issue(
-    descriptor: Any, buffer: Any, places: list[Any], one: barrier, semantic: Semantic, generator: Any
-) -> None:
+def _issue(descriptor: Any, buffer: Any, places: list[Any], one: barrier, semantic: Semantic, generator: Any) -> None:
     if generator is not None and operations.HAS_TMA_COPY:
         handles = [place.handle for place in places]
         arguments = (descriptor.handle, handles, one.handle, buffer.handle)

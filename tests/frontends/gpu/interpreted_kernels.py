@@ -6,9 +6,11 @@ import sys
 
 import torch
 import triton
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw.language as tle
 from tests.frontends.gpu import buffer_kernels as kernels
+from tests.frontends.gpu import product_kernels as products
 from tle_raw.errors import SharedBufferError
 
 B = 16
@@ -75,6 +77,29 @@ def test_dtypes():
     for dtype in (torch.bool, torch.int8, torch.int64, torch.float16, torch.bfloat16, torch.float64):
         x = torch.randint(0, 2, (B,)).to(dtype)
         assert torch.equal(run("dtypes", x, torch.zeros_like(x)), x), dtype
+
+
+def test_products():
+    if triton.__version__.startswith("3.6"):
+        return  # its interpreter cannot count to a run-time number with NumPy 2.4
+    m, n, k, count = 64, 16, 32, 5
+    a, b = torch.randn(m, count * k, dtype=torch.float16), torch.randn(n, count * k, dtype=torch.float16)
+    expected = a.float() @ b.float().T
+    for name, stages in (("from_buffers", {}), ("async_gemm", {"S": 3})):
+        c = torch.zeros(m, n)
+        getattr(products, name)[(1, 1)](a, b, c, count, m, n, k, **stages)
+        torch.testing.assert_close(c, expected, rtol=1e-3, atol=1e-3)
+    c = torch.zeros(m, n)
+    tiles = TensorDescriptor.from_tensor(a, [m, k]), TensorDescriptor.from_tensor(b, [n, k])
+    products.tma_gemm[(1, 1)](*tiles, c, count, m, n, k, 3)
+    torch.testing.assert_close(c, expected, rtol=1e-3, atol=1e-3)
+    x, o = torch.randn(3 * m, n), torch.zeros(3 * m, n)
+    given, taken = TensorDescriptor.from_tensor(x, [m, n]), TensorDescriptor.from_tensor(o, [m, n])
+    products.tma_copied[(1,)](given, taken, 3, m, n)
+    assert torch.equal(x, o)
+    x, o = torch.randn(4, 32), torch.zeros(4, 32)
+    products.handed_over[(1,)](x, o, 4, 32)
+    assert torch.equal(o, x + 1)
 
 
 @triton.jit
