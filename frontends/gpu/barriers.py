@@ -184,15 +184,9 @@ def check_barrier(function: str, value: Any) -> barrier:
     """One barrier."""
     value = plain(value)
     if not isinstance(value, barrier) or value.type.slots:
+        got = str(value.type) if isinstance(value, barrier) else describe_value(value)
         raise ArgumentTypeError(
-            f"tle.gpu.{function} takes one barrier",
-            table=[
-                Row(
-                    "bar",
-                    "a barrier: barriers[i]",
-                    repr(value) if isinstance(value, barrier) else describe_value(value),
-                )
-            ],
+            f"tle.gpu.{function} takes one barrier", table=[Row("bar", "a barrier: barriers[i]", got)]
         )
     return value
 

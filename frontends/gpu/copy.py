@@ -30,10 +30,10 @@ def copy(
 ) -> None:
     """Copy a tile from global memory into a buffer, or from a buffer into global memory.
 
-    One of the two is a buffer, the other a block of pointers or a tensor descriptor. On NVIDIA GPUs from sm_80 on a copy
-    from pointers into a buffer is ``cp.async``, where each thread copies four bytes at least in a row; else it is a load
-    and a store. From sm_90 on a copy by a descriptor into a buffer of the layout that ``alloc`` chooses is one of the
-    copy engine (TMA).
+    One of the two is a buffer, the other a block of pointers or a tensor descriptor. On NVIDIA GPUs from sm_80 on a
+    copy from pointers into a buffer is ``cp.async``, where each thread copies four bytes at least in a row; else it is
+    a load and a store. From sm_90 on a copy by a descriptor into a buffer of the layout that ``alloc`` chooses is one
+    of the copy engine (TMA).
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def _issue(descriptor: Any, buffer: Any, places: list[Any], one: barrier, semant
 
 
 def _begin(one: barrier, size: int) -> bool:
-    """Whether a copy of so many bytes is the first of a phase. The copies of a phase follow each other in the kernel."""
+    """Whether a copy of so many bytes is a phase's first. The copies of a phase follow each other in the kernel."""
     expected, begun = one.type.expect_bytes, one.type.account.begun
     if not expected:
         raise ArgumentTypeError(

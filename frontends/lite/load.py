@@ -45,8 +45,8 @@ def load(
     those that are marked, and no others: mark every load that it should.
 
     Outside a loop such a block goes by ``cp.async`` into a buffer, and is waited for where its value is used first;
-    what a mask leaves out must be 0 there. For a scalar or a block pointer, for a volatile load, in a branch inside a loop
-    or in a ``while`` loop, on CPUs and in Triton's interpreter it is ``tl.load``.
+    what a mask leaves out must be 0 there. For a scalar or a block pointer, for a volatile load, in a branch inside a
+    loop or in a ``while`` loop, on CPUs and in Triton's interpreter it is ``tl.load``.
 
     Parameters
     ----------

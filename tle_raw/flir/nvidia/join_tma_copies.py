@@ -2,8 +2,8 @@
 
 There the operation of such a copy is verified with the layout of the descriptor, which Triton IR does not have. The
 kernel's IR holds what means the same: a noted ``tt.descriptor_load``, ``ttg.local_store`` of its value, and an arrival
-that never is one (its predicate is never true), which names the barrier. Here they are joined, and the descriptor's type gets the
-buffer's layout.
+that never is one (its predicate is never true), which names the barrier. Here they are joined, and the descriptor's
+type gets the buffer's layout.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ itself. It is asynchronous:
 * behind that of a plain ``tl.dot`` a wait stands at once. (Without one Triton's software pipeliner would leave one
   product under way while the kernel writes into its buffers.)
 
-Triton 3.6 puts a fence between stores into a buffer and ``wgmma``, but none behind ``cp.async``, whose writes the tensor
-core may then miss: it stands before the product.
+Triton 3.6 puts a fence between stores into a buffer and ``wgmma``, but none behind ``cp.async``, whose writes the
+tensor core may then miss: it stands before the product.
 """
 
 from __future__ import annotations
