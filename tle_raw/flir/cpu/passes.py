@@ -7,6 +7,13 @@ from tle_raw.flir.pass_value import DECIDES, FRAGMENT_STAGE, OUTSIDE, Pass
 # Every kernel for the CPU.
 CPU = (
     Pass(
+        "lower-tma-copy",
+        "ttir",
+        "flir/cpu/lower_tma_copy.py",
+        "lower_tma_copy",
+        "loads, stores and arrivals for copies between descriptors and buffers; absent where there are none",
+    ),
+    Pass(
         "simplify-ttir",
         "ttir",
         "flir/cpu/simplify_ttir.py",

@@ -14,6 +14,7 @@ from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.linker.mlir.generic_form import generic_text
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<\{|\}>|->|[{}()]|//[^\n]*')
+_OPERATIONS = ('"tt.', '"ttg.', '"ttng.')  # Triton's dialects, whose properties are looked at
 # Functions become upstream ones, so that upstream passes (lift-cf-to-scf) know them. Calls stay: inside of operations
 # that are not registered, like tt.scan, an upstream call does not verify.
 _FUNCTIONS = {'"tt.func"': '"func.func"', '"tt.return"': '"func.return"'}
@@ -67,7 +68,7 @@ def _plain(text: str) -> Iterator[str]:
         if match.start() < start:
             continue
         if token == "<{":
-            if operation.startswith('"tt.'):
+            if operation.startswith(_OPERATIONS):
                 yield text[start : match.start()]
                 opened, braces = match.start(), 1
         elif token.startswith('"'):

@@ -13,6 +13,7 @@ from triton import knobs as triton_knobs
 from triton.backends.compiler import Language
 
 from tle_raw.errors import LaunchError, Row, ToolchainError
+from tle_raw.flir.cpu.lower_tma_copy import has_tma_copies, lower_tma_copy
 from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.cpu.simplify_ttir import simplify_ttir
 from tle_raw.flir.dump import add_dump
@@ -63,6 +64,12 @@ class _Kernel:
 
     def text(self) -> str:
         return self.module if isinstance(self.module, str) else str(self.module.str())
+
+    def lower_tma_copy(self) -> int | None:
+        if not has_tma_copies(self.module):
+            return None
+        self.module = lower_tma_copy(self.module)
+        return 1
 
     def simplify_ttir(self) -> int:
         simplify_ttir(self.module)

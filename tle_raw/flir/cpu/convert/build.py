@@ -201,3 +201,9 @@ def segments(op: Operation, count: int) -> list[Any]:
     if "operandSegmentSizes" not in op.attributes:
         return found + [None] * (count - len(found))
     return [found.pop(0) if size else None for size in op.attributes["operandSegmentSizes"]]
+
+
+def segment_lists(op: Operation) -> list[list[Any]]:
+    """The operands of an operation by their segments, of any length."""
+    found = list(op.operands)
+    return [[found.pop(0) for _ in range(size)] for size in op.attributes["operandSegmentSizes"]]

@@ -1,4 +1,7 @@
-"""Loops, branches and calls. Scalars are carried as values, tiles in buffers, walking tiles by their displacement."""
+"""Loops, branches and calls.
+
+Scalars are carried as values, tiles in buffers, walking tiles by their displacement, shared buffers by their address.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 from tle_raw.flir.cpu.convert import build, lazy, types, waits
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.memory import pending_loads
+from tle_raw.flir.cpu.convert.shared_buffers import carried_parts, carried_types, check_alike, from_parts
 from tle_raw.flir.cpu.convert.tiles import BufferTile, Elementwise, ScalarBody, Shared, Splat, TileValue, leaves_read
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 
@@ -68,6 +72,7 @@ class Carried:
         self.buffers: list[BufferTile | None] = []
         self.starts: list[TileValue | None] = []
         self.scalars: list[Any] = []  # the values that the new loop starts with
+        self.likes: list[Any] = []  # what is carried as scalars, as it starts
         for argument, start, end in zip(arguments, starts, yielded):
             walk = Walk.of(argument, end) if types.is_tile(argument.type) else None
             buffer, start_tile = None, None
@@ -79,7 +84,8 @@ class Carried:
             elif types.is_tile(argument.type):
                 buffer = own_buffer(kernel, start, op)
             else:
-                self.scalars.append(types.plain(kernel.scalar(start)))
+                self.scalars += carried_parts(kernel, start)
+            self.likes.append(None if types.is_tile(argument.type) else kernel.values[start])
             self.walks.append(walk)
             self.buffers.append(buffer)
             self.starts.append(start_tile)
@@ -98,26 +104,27 @@ class Carried:
     def bind(self, values: Sequence[Any], scalars: Sequence[Any]) -> None:
         """Say what ``values`` (the arguments inside, or the loop's results) are, given the new loop's scalars."""
         waiting = list(scalars)
-        for value, walk, buffer, start in zip(values, self.walks, self.buffers, self.starts):
+        for value, walk, buffer, start, like in zip(values, self.walks, self.buffers, self.starts, self.likes):
             if buffer is not None:
                 self.kernel.values[value] = buffer
             elif walk is not None and start is not None:
                 self.kernel.values[value] = walk.tile(start, waiting.pop(0))
             else:
-                self.kernel.values[value] = waiting.pop(0)
+                self.kernel.values[value] = from_parts(like, waiting)
 
     def next(self, yielded: Sequence[Value], scalars: Sequence[Any]) -> list[Any]:
         """Write the buffers for the next iteration; returns the next scalars."""
         waiting, following = list(scalars), []
         moves: list[tuple[BufferTile, TileValue]] = []
-        for value, walk, buffer in zip(yielded, self.walks, self.buffers):
+        for value, walk, buffer, like in zip(yielded, self.walks, self.buffers, self.likes):
             if buffer is not None:
                 moves.append((buffer, self.kernel.tile(value)))
             elif walk is not None:
                 following.append(walk.advance(self.kernel, waiting.pop(0)))
             else:
-                waiting.pop(0)
-                following.append(types.plain(self.kernel.scalar(value)))
+                from_parts(like, waiting)
+                check_alike(like, self.kernel.values[value])
+                following += carried_parts(self.kernel, value)
         move_all(self.kernel, moves)
         return following
 
@@ -220,7 +227,8 @@ def _branches(kernel: Kernel, op: Operation, create: Any) -> None:
         if types.is_tile(r.type)
     }
     plain = [number for number in range(len(op.results)) if number not in buffers]
-    new = create([types.computed(op.results[n].type) for n in plain])
+    likes: dict[int, Any] = {}
+    new = create([type_ for n in plain for type_ in carried_types(kernel, op.results[n].type)])
     for old_region, region in zip(op.regions, new.regions):
         if not len(old_region.blocks):
             continue
@@ -230,11 +238,14 @@ def _branches(kernel: Kernel, op: Operation, create: Any) -> None:
             yielded = list(old.operations)[-1].operation.operands
             for number, buffer in buffers.items():
                 kernel.fill(buffer, kernel.tile(yielded[number]))
-            build.create("scf.yield", [types.plain(kernel.scalar(yielded[n])) for n in plain])
+            for number in plain:
+                check_alike(likes.setdefault(number, kernel.values[yielded[number]]), kernel.values[yielded[number]])
+            build.create("scf.yield", [part for n in plain for part in carried_parts(kernel, yielded[n])])
     for number, buffer in buffers.items():
         kernel.values[op.results[number]] = buffer
-    for number, value in zip(plain, new.results):
-        kernel.values[op.results[number]] = value
+    waiting = list(new.results)
+    for number in plain:
+        kernel.values[op.results[number]] = from_parts(likes.get(number), waiting)
 
 
 @converts("scf.while")
@@ -243,8 +254,7 @@ def while_loop(kernel: Kernel, op: Operation) -> None:
     condition = list(before.operations)[-1].operation
     forwarded = list(condition.operands)[1:]
     carried = _WhileCarried(kernel, before.arguments, op.operands)
-    passed = [v for v in forwarded if not types.is_tile(v.type)]
-    passed_types = [types.computed(v.type) for v in passed]
+    passed_types = _passed_types(kernel, forwarded)
     outgoing = {
         number: kernel.allocate(types.shape_of(v.type), types.element_of(v.type))
         for number, v in enumerate(forwarded)
@@ -252,8 +262,13 @@ def while_loop(kernel: Kernel, op: Operation) -> None:
     }
     with waits.turns_of(kernel, op) as turns:
         new = build.create("scf.while", carried.scalars, passed_types, regions=2)
-        _fill_while(kernel, new, (before, after), carried, outgoing, turns)
-    _bind_forwarded(kernel, op.results, outgoing, new.results)
+        likes = _fill_while(kernel, new, (before, after), carried, outgoing, turns)
+    _bind_forwarded(kernel, op.results, outgoing, new.results, likes)
+
+
+def _passed_types(kernel: Kernel, forwarded: Sequence[Value]) -> list[Any]:
+    """Of what a loop's condition forwards as scalars."""
+    return [type_ for v in forwarded if not types.is_tile(v.type) for type_ in carried_types(kernel, v.type)]
 
 
 def _fill_while(
@@ -263,7 +278,8 @@ def _fill_while(
     carried: _WhileCarried,
     outgoing: dict[int, BufferTile],
     turns: waits.Turns | None,
-) -> None:
+) -> list[Any]:
+    """Fill both blocks of a while loop; gives what the condition forwards, as it is there."""
     before, after = blocks
     condition = list(before.operations)[-1].operation
     forwarded = list(condition.operands)[1:]
@@ -276,11 +292,13 @@ def _fill_while(
         goes_on = kernel.scalar(condition.operands[0])
         if turns is not None:
             goes_on = build.binary("andi", goes_on, build.negated(turns.are_over()))
-        build.create("scf.condition", [goes_on, *(types.plain(kernel.scalar(v)) for v in passed)])
-    with build.block(new.regions[1], [types.computed(v.type) for v in passed]) as block:
-        _bind_forwarded(kernel, after.arguments, outgoing, block.arguments)
+        build.create("scf.condition", [goes_on, *(part for v in passed for part in carried_parts(kernel, v))])
+        likes = [kernel.values[v] for v in forwarded]
+    with build.block(new.regions[1], _passed_types(kernel, forwarded)) as block:
+        _bind_forwarded(kernel, after.arguments, outgoing, block.arguments, likes)
         kernel.convert_block(after)
         build.create("scf.yield", carried.next(list(after.operations)[-1].operation.operands))
+    return likes
 
 
 class _WhileCarried:
@@ -290,6 +308,7 @@ class _WhileCarried:
         self.kernel = kernel
         self.buffers: list[BufferTile | None] = []
         self.scalars: list[Any] = []
+        self.likes = [kernel.values[start] for start in starts]
         for argument, start in zip(arguments, starts):
             if types.is_tile(argument.type):
                 tile = kernel.tile(start)
@@ -298,7 +317,7 @@ class _WhileCarried:
                 self.buffers.append(buffer)
             else:
                 self.buffers.append(None)
-                self.scalars.append(types.plain(kernel.scalar(start)))
+                self.scalars += carried_parts(kernel, start)
 
     @property
     def types(self) -> list[Any]:
@@ -306,22 +325,26 @@ class _WhileCarried:
 
     def bind(self, values: Sequence[Any], scalars: Sequence[Any]) -> None:
         waiting = list(scalars)
-        for value, buffer in zip(values, self.buffers):
-            self.kernel.values[value] = buffer if buffer is not None else waiting.pop(0)
+        for value, buffer, like in zip(values, self.buffers, self.likes):
+            self.kernel.values[value] = buffer if buffer is not None else from_parts(like, waiting)
 
     def next(self, yielded: Sequence[Value]) -> list[Any]:
         moves = [(b, self.kernel.tile(v)) for b, v in zip(self.buffers, yielded) if b is not None]
-        scalars = [types.plain(self.kernel.scalar(v)) for b, v in zip(self.buffers, yielded) if b is None]
+        scalars = []
+        for buffer, value, like in zip(self.buffers, yielded, self.likes):
+            if buffer is None:
+                check_alike(like, self.kernel.values[value])
+                scalars += carried_parts(self.kernel, value)
         move_all(self.kernel, moves)
         return scalars
 
 
 def _bind_forwarded(
-    kernel: Kernel, values: Sequence[Any], buffers: dict[int, BufferTile], scalars: Sequence[Any]
+    kernel: Kernel, values: Sequence[Any], buffers: dict[int, BufferTile], scalars: Sequence[Any], likes: Sequence[Any]
 ) -> None:
     waiting = list(scalars)
-    for number, value in enumerate(values):
-        kernel.values[value] = buffers[number] if number in buffers else waiting.pop(0)
+    for number, (value, like) in enumerate(zip(values, likes)):
+        kernel.values[value] = buffers[number] if number in buffers else from_parts(like, waiting)
 
 
 @converts("tt.call")

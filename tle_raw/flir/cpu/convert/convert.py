@@ -9,7 +9,10 @@ from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.clean import clean
 from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conversions
+    async_copies,
     atomics,
+    buffer_access,
+    buffer_views,
     build,
     checks,
     control,
@@ -17,11 +20,13 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     dot,
     elementwise,
     irregular,
+    mbarriers,
     memory,
     polls,
     program,
     reduce,
     shapes,
+    tensor_cores,
     tiles,
     types,
     waits,
@@ -106,10 +111,12 @@ def convert_to_linalg(source: Any, regions: Regions, metadata: dict[str, Any], o
     metadata["name"] = _name(entry)
     kernel = _convert_function(new, entry, functions, regions, options)
     metadata["checks"], metadata["may_wait"] = kernel.checks, kernel.may_wait
-    if kernel.checks:
-        waiting = any(check["kind"] == "standstill" for check in kernel.checks)
+    if kernel.checks or kernel.helpers:
+        waiting = kernel.may_wait and any(check["kind"] == "standstill" for check in kernel.checks)
         debug = checks.INSIDE if options.debug_checks else ""
-        _add_helpers(new, checks.FUNCTIONS + debug + (waits.FUNCTION if waiting else ""))
+        _add_helpers(
+            new, checks.FUNCTIONS + debug + (waits.FUNCTION if waiting else "") + "".join(sorted(kernel.helpers))
+        )
     return new
 
 

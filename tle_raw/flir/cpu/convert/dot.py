@@ -26,24 +26,24 @@ from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 def dot(kernel: Kernel, op: Operation) -> None:
     a, b, accumulator = list(op.operands)[:3]
     result = op.results[0]
-    accumulates = _accumulation_type(types.element_of(result.type))
+    accumulates = accumulation_type(types.element_of(result.type))
     into = _accumulator(kernel, op, accumulator, result, accumulates)
-    left, right = (_operand(kernel, kernel.tile(v), accumulates) for v in (a, b))
+    left, right = (operand(kernel, kernel.tile(v), accumulates) for v in (a, b))
     matmul(left, right, into)
-    kernel.set(result, _converted(into, types.element_of(result.type)))
+    kernel.set(result, converted(into, types.element_of(result.type)))
 
 
-def _accumulation_type(element: Type) -> Any:
+def accumulation_type(element: Type) -> Any:
     """What the products are summed in: f32 for all smaller floats."""
     return element if str(element) in ("f32", "f64", "i32") else build.type_of("f32")
 
 
-def _operand(kernel: Kernel, tile: TileValue, element: Type) -> BufferTile:
+def operand(kernel: Kernel, tile: TileValue, element: Type) -> BufferTile:
     """An operand in a buffer of the accumulator's type; widening is exact. Bytes stay: CPUs multiply those."""
-    return kernel.stored(tile if str(tile.element) == "i8" else _converted(tile, element))
+    return kernel.stored(tile if str(tile.element) == "i8" else converted(tile, element))
 
 
-def _converted(tile: TileValue, element: Type) -> TileValue:
+def converted(tile: TileValue, element: Type) -> TileValue:
     if tile.element == element:
         return tile
     source = tile.element
@@ -58,7 +58,7 @@ def _accumulator(kernel: Kernel, op: Operation, value: Value, result: Value, ele
     if isinstance(tile, BufferTile) and tile.element == element and is_last_use(kernel, value, op):
         return tile
     into = _carried_buffer(kernel, op, result, element) or kernel.allocate(tile.shape, element)
-    kernel.fill(into, _converted(tile, element))
+    kernel.fill(into, converted(tile, element))
     return into
 
 
@@ -119,7 +119,7 @@ def dot_scaled(kernel: Kernel, op: Operation) -> None:
     left = _scaled(kernel, op, a, a_scale, "a_elem_type", "lhs_k_pack", -1)
     right = _scaled(kernel, op, b, b_scale, "b_elem_type", "rhs_k_pack", -2)
     matmul(kernel.stored(left), kernel.stored(right), into)
-    kernel.set(result, _converted(into, types.element_of(result.type)))
+    kernel.set(result, converted(into, types.element_of(result.type)))
 
 
 def _scaled(
@@ -136,7 +136,7 @@ def _scaled(
         small = build.type_of(_FP8[kind])
         tile = Elementwise(tile.shape, float32, [tile], lambda x: casts.float_to_float(x, small, float32))
     elif kind in (5, 6):
-        tile = _converted(tile, float32)
+        tile = converted(tile, float32)
     else:
         raise LoweringError("6-bit floats cannot be operands of a product on CPUs: Triton's language has none")
     if scale is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.errors import LoweringError
-from tle_raw.flir.cpu.convert import build, casts, scalars, tiles, types
+from tle_raw.flir.cpu.convert import build, casts, scalars, shared_buffers, tiles, types
 from tle_raw.flir.cpu.convert.kernel import ELEMENTWISE, Kernel, converts
 from tle_raw.flir.cpu.convert.tiles import BufferTile, Constant, Elementwise, Shared
 from tle_raw.flir.cpu.mlir_values import Operation, Type
@@ -44,7 +44,11 @@ def _dense(kernel: Kernel, attribute: Any, shape: tuple[int, ...], element: Type
 
 @converts(ELEMENTWISE)
 def elementwise(kernel: Kernel, op: Operation) -> None:
-    """One scalar operation, on a scalar or on every element of a tile."""
+    """One scalar operation, on a scalar or on every element of a tile; ``arith.select`` takes shared buffers too."""
+    if shared_buffers.is_buffer(op.results[0].type):
+        condition, *buffers = op.operands
+        kernel.values[op.results[0]] = shared_buffers.select(kernel, kernel.scalar(condition), *buffers)
+        return
     if not any(types.is_tile(r.type) for r in op.results):
         result = scalars.emit(op, [kernel.scalar(o) for o in op.operands])
         several = isinstance(result, tuple) and not isinstance(result, types.Address)

@@ -59,6 +59,8 @@ class Kernel:
         self.carried: dict[Any, Any] = {}  # block of a loop -> what it carries
         self.turns: list[Any] = []  # of the loops around that may wait for another program
         self.may_wait = False  # whether any of the kernel's loops does
+        self.helpers: set[str] = set()  # texts of functions that it calls
+        self.copy_counts: Any = None  # of asynchronous copies, see buffer_checks
         self._declared: set[str] = set()
         self._strings: dict[str, str] = {}
         self._domains: dict[tuple[int, ...], Value] = {}

@@ -10,6 +10,7 @@ from tle_raw.flir.cpu.mlir_values import Operation
 _SHAPES = {
     "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.join", "tt.split", "tt.cat",
     "tt.make_range", "tt.load", "tt.map_elementwise", "tt.unsplat",
+    "ttg.local_load", "ttng.tmem_load",
 }  # fmt: skip
 _AFFINE = {
     "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.make_range", "tt.addptr", "arith.addi", "arith.subi",

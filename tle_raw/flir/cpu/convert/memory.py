@@ -15,6 +15,8 @@ from tle_raw.flir.cpu.mlir_values import Operation, Type, Value
 class Load(TileValue):
     """Elements of memory; those that the mask leaves out are ``other``, or zero."""
 
+    from_user = True  # the memory is an argument's
+
     def __init__(
         self,
         kernel: Kernel,
@@ -128,7 +130,11 @@ def store(kernel: Kernel, op: Operation) -> None:
         kernel.for_each(target.shape, element, instead=instead)
 
     roots = [source, *([mask_tile] if mask_tile else [])]
-    loads = {load: same for load, same in pending_loads(roots).items() if not (same and load.pointer is target)}
+    loads = {
+        load: same
+        for load, same in pending_loads(roots).items()
+        if load.from_user and not (same and load.pointer is target)
+    }
     if not loads:
         write({})
         return

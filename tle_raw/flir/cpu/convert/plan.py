@@ -41,13 +41,15 @@ def analyse(function: Any) -> ConversionPlan:
     operations = list(_walk(function.regions[0]))
     order = {op: number for number, op in enumerate(operations)}
     writes = [number for number, op in enumerate(operations) if _writes_memory(op)]
+    buffer_writes = [number for number, op in enumerate(operations) if _writes_buffers(op)]
     cost = _costs(operations)
     plan = ConversionPlan()
     for op in reversed(operations):
         for result in op.results:
             if types.is_tile(result.type):
                 plan.sinks[result] = _sinks(result, plan)
-                if lazy.is_lazy(op) and _is_stored(op, result, plan, cost, order, writes):
+                changes = buffer_writes if op.name in _BUFFER_LOADS else writes
+                if lazy.is_lazy(op) and _is_stored(op, result, plan, cost, order, changes):
                     plan.stored.add(result)
         for region in op.regions:
             for block in region.blocks:
@@ -94,7 +96,7 @@ def _costs(operations: list[Any]) -> dict[Any, int]:
 
 
 def _own_cost(name: str) -> int:
-    if name == "tt.load":
+    if name == "tt.load" or name in _BUFFER_LOADS:
         return _LOAD
     if (name.startswith("math.") and name not in _FUNCTIONS_THAT_ARE_CHEAP) or name == "tt.extern_elementwise":
         return _FUNCTION
@@ -111,7 +113,7 @@ def _is_stored(
     sinks = plan.sinks[result]
     if not sinks:
         return False
-    if op.name == "tt.load" and _must_load_now(op, sinks, order, writes):
+    if (op.name == "tt.load" or op.name in _BUFFER_LOADS) and _must_load_now(op, sinks, order, writes):
         return True
     again = len(sinks) > 1 or any(_is_repeated(op, sink) for sink in sinks)
     if again and cost[result] >= STORE_WHEN_SHARED:
@@ -173,7 +175,10 @@ def _must_load_now(op: Operation, sinks: set[Any], order: dict[Any, int], writes
             return True
         if any(start < write < order[sink] for write in writes):
             return True
-        if sink.name == "tt.store":
+        if op.name in _BUFFER_LOADS:
+            if _writes_buffers(sink) and sink.name != "tt.store":
+                return True
+        elif sink.name == "tt.store":
             target, source = sink.operands[0], op.operands[0]
             if not (lazy.is_affine(target) and lazy.is_affine(source)):
                 return True
@@ -186,6 +191,12 @@ _WRITERS = {
     "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_store", "tt.atomic_load", "tt.atomic_poll",
     "tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter", "gpu.barrier", "ttg.barrier",
 }  # fmt: skip
+# Of shared buffers, which are no memory of the user's.
+_BUFFER_LOADS = {"ttg.local_load", "ttng.tmem_load"}
+_BUFFER_WRITERS = {
+    "ttg.local_store", "ttg.local_alloc", "ttg.local_dealloc", "ttg.async_copy_global_to_local", "ttng.tmem_store",
+    "ttng.tmem_alloc", "ttng.tc_gen5_mma",
+}  # fmt: skip
 
 
 def _writes_memory(op: Operation) -> bool:
@@ -195,3 +206,8 @@ def _writes_memory(op: Operation) -> bool:
     if op.name in ("tt.extern_elementwise", "tt.elementwise_inline_asm"):
         return "pure" in op.attributes and not op.attributes["pure"].value
     return bool(op.name == "tt.call")
+
+
+def _writes_buffers(op: Operation) -> bool:
+    """Whether an operation may write a shared buffer: some by themselves, and code of others by its address."""
+    return op.name in _BUFFER_WRITERS or _writes_memory(op)
