@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -206,9 +207,18 @@ def show_checked(checks: Checks, runtime: Sequence[str] = ()) -> bool:
     for kernel, comparison in checks:
         print(f"  {comparison}", flush=True)
         good &= comparison.is_right and is_one_kernel(kernel, runtime)
-        routes = [region.route for region in tle_raw.report(kernel).regions]
-        kernels[kernel.metadata.name, *routes] = kernel  # the last of each: sizes are in rising order of interest
+        kernels[kernel.metadata.name, *routes_of(kernel)] = (
+            kernel  # the last of each: sizes are in rising order of interest
+        )
     return show_compiled(kernels.values(), runtime) and good and bool(kernels)
+
+
+def routes_of(kernel: Any) -> list[str]:
+    """How each region of a kernel went; none where it has none."""
+    try:
+        return [region.route for region in tle_raw.report(kernel).regions]
+    except tle_raw.errors.ReportError:
+        return []
 
 
 def device_name() -> str:
@@ -221,15 +231,22 @@ def device_name() -> str:
 
 def show_report(kernel: Any, runtime: Sequence[str] = ()) -> bool:
     """Print what became of the regions of a kernel; False where it is not what tle_raw promises."""
-    print(f"\n{tle_raw.report(kernel)}")
+    if routes_of(kernel):
+        print(f"\n{tle_raw.report(kernel)}")
+    else:
+        print(f"\nkernel `{kernel.metadata.name}`: no regions, {kernel.metadata.shared} bytes of shared memory")
     return is_one_kernel(kernel, runtime)
 
 
 def is_one_kernel(kernel: Any, runtime: Sequence[str] = ()) -> bool:
     """One entry point, every region inlined or, on the CPU, run by its team; no call left, nothing spilled.
 
-    Around calls of the ``runtime`` registers are saved; what else is called is wrong there too.
+    Around calls of the ``runtime`` registers are saved; what else is called is wrong there too. A kernel without
+    regions has one entry point and no call.
     """
+    if not routes_of(kernel):
+        ptx = kernel.asm.get("ptx", "")
+        return not ptx or (ptx.count(".entry ") == 1 and re.search(r"^\s*call", ptx, re.MULTILINE) is None)
     report = tle_raw.report(kernel)
     if runtime:
         return report.one_kernel and all(any(name in call for name in runtime) for call in report.ptx_calls)

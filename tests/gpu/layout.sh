@@ -39,7 +39,7 @@ unpack_carried() {
 # Every sample that runs on a GPU; what starts with no digit is a part of one, or for the CPU alone.
 list_samples() {
   local sample
-  for sample in samples/[0-9]*/*.py samples/[0-9]*.py samples/*_edsl/[0-9]*.py samples/pycuda_*/[0-9]*.py $(tilelang_samples) $(cutile_samples); do
+  for sample in samples/[0-9]*/*.py samples/[0-9]*.py samples/*_edsl/[0-9]*.py samples/pycuda_*/[0-9]*.py samples/tle_struct/[0-9]*.py $(tilelang_samples) $(cutile_samples); do
     [ -f "$sample" ] && printf '%s\n' "$sample"
   done
 }
