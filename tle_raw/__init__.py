@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tle_raw.fragments.fragment import Fragment
     from tle_raw.fragments.module_variables import ModuleVariable, variable
     from tle_raw.fragments.signature import (
+        AnyLayout,
         Buffer,
         Const,
         Element,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "AnyLayout",
     "Buffer",
     "Const",
     "Element",
@@ -64,7 +66,21 @@ __all__ = [
 # package, for its backend of CPUs.
 _LATER = {
     **dict.fromkeys(
-        ("Buffer", "Const", "Element", "In", "InOut", "Input", "Num", "Out", "Pointer", "Scalar", "Signature", "Tile"),
+        (
+            "AnyLayout",
+            "Buffer",
+            "Const",
+            "Element",
+            "In",
+            "InOut",
+            "Input",
+            "Num",
+            "Out",
+            "Pointer",
+            "Scalar",
+            "Signature",
+            "Tile",
+        ),
         "tle_raw.fragments.signature",
     ),
     "Target": "tle_raw.target",

@@ -46,6 +46,8 @@ def expected_type(parameter: BoundParameter) -> str:
     """The C++ type that the user's function is best written with."""
     assert parameter.dtype is not None
     cxx = parameter.dtype.cxx
+    if parameter.cxx_layout:
+        return f"tle::buffer<{', '.join([cxx, parameter.cxx_layout, *map(str, parameter.dims)])}>"
     if parameter.kind == TILE:
         return tile_type(cxx, parameter.dims)
     if parameter.kind == POINTER:
@@ -68,6 +70,8 @@ def fits(parameter: BoundParameter, written: str) -> bool | None:
     text = re.sub(r"__attribute__\(\(.*?\)\)\)|\b(const|volatile|__restrict__|__restrict)\b", " ", written)
     stars = text.count("*") + text.count("[]")
     base = " ".join(re.sub(r"\*|\[\]|&", " ", text).split())
+    if parameter.cxx_layout:
+        return None if re.fullmatch(r"(?:tle::)?buffer<.*>", base) or base not in _KNOWN else False
     tile = re.fullmatch(r"(?:tle::)?tile<(.*)>", base)
     if tile:
         return parameter.kind == TILE and _tile_fits(parameter, tile[1].split(", "))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,7 +29,7 @@ class CallArgument:
         """The expression for a parameter: ``written`` is its text when its type is deduced, else None."""
         if written is None:
             return self.exact
-        if "tile<const" in written.replace("tile< const", "tile<const"):
+        if re.search(r"\b(tile|buffer)< *const\b", written):
             return f"{self.plain}.as_const()"  # no conversion happens in deduction
         return self.pointer if "*" in written else self.plain
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tle_raw.adapters.cpp.spelling import tile_type
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import Const, Element, Parameter, Pointer, Signature, Tile
+from tle_raw.fragments.signature import ANY_LAYOUT, Const, Element, Parameter, Pointer, Signature, Tile, layout_of
 
 
 def prototype_text(name: str, signature: Signature) -> str:
@@ -19,7 +19,8 @@ def _lines(name: str, signature: Signature) -> Iterator[str]:
     used |= {signature.result.dtype} if signature.result else set()
     for header in sorted({d.header for d in used if isinstance(d, DType) and d.header}):
         yield f"#include <{header}>"
-    yield "#include <tle_raw/tile.h>"
+    any_layout = any(_takes_any_layout(p) for p in signature.parameters)
+    yield f"#include <tle_raw/{'buffer' if any_layout else 'tile'}.h>"
     yield ""
     for parameter in signature.parameters:
         note = _note(parameter)
@@ -27,11 +28,14 @@ def _lines(name: str, signature: Signature) -> Iterator[str]:
             yield f"// {note}"
     dtype_names = {d for d in used if isinstance(d, str)}
     template = [f"{'class' if n in dtype_names else 'int'} {n}" for n in signature.names]
+    template += ["class Layout"] if any_layout else []
     if template:
         yield f"template <{', '.join(template)}>"
     yield f"__device__ {_result(signature, '{}')} {name}({_parameters(signature, '{}', tiles=True)}) {{"
     yield from _body(signature)
     yield "}"
+    if any_layout:  # a plain pointer does not know where the elements lie
+        return
     yield ""
     yield "#if 0  // or, with plain pointers (names of the signature are macros: TLE_" + (
         f"{signature.names[0]}, ...):" if signature.names else "...):"
@@ -80,6 +84,8 @@ def _type(parameter: Parameter, name: str, tiles: bool) -> str:
     cxx = _cxx(type_.dtype, name)  # type: ignore[attr-defined]
     if isinstance(type_, Tile):
         dims = [dim if isinstance(dim, int) else name.format(dim) for dim in type_.dims]
+        if _takes_any_layout(parameter):
+            return f"tle::buffer<{', '.join([cxx, 'Layout', *map(str, dims)])}>"
         return tile_type(cxx, dims) if tiles else f"{cxx}*"
     if isinstance(type_, Pointer):
         return f"const {cxx}*" if parameter.effect == "In" else f"{cxx}*"
@@ -88,12 +94,17 @@ def _type(parameter: Parameter, name: str, tiles: bool) -> str:
     return cxx
 
 
+def _takes_any_layout(parameter: Parameter) -> bool:
+    return layout_of(parameter.type) == ANY_LAYOUT
+
+
 def _note(parameter: Parameter) -> str:
     type_ = parameter.type
     if isinstance(type_, Tile):
         what = {"In": "read", "Out": "written", "InOut": "read and written"}[parameter.effect]
         shape = " x ".join(map(str, type_.dims))
-        return f"{parameter.name}: {shape} elements in shared memory, row-major, {what} by the whole block"
+        order = "in a layout that the call gives" if _takes_any_layout(parameter) else "row-major"
+        return f"{parameter.name}: {shape} elements in shared memory, {order}, {what} by the whole block"
     if isinstance(type_, Pointer):
         return f"{parameter.name}: global memory"
     if isinstance(type_, Element):

@@ -135,6 +135,8 @@ def _prologue(bound: BoundSignature) -> Iterator[str]:
     if "bf16" in names:
         yield "#define TLE_RAW_HAS_BFLOAT 1"
     yield "#include <tle_raw/arguments.h>"
+    if any(p.cxx_layout for p in bound.parameters):
+        yield "#include <tle_raw/buffer_argument.h>"
     for name, value in bound.names:
         yield f"#define TLE_{name} {name_text(value)}"
 
@@ -187,8 +189,7 @@ def _thread(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
         assert parameter.dtype is not None
         cxx, name, place = parameter.dtype.cxx, local(index), f"tle_raw_args[{index}]"
         if parameter.kind == TILE:
-            dims = "".join(f", {dim}" for dim in parameter.dims)
-            yield f"  tle::detail::tile_argument<{cxx}{dims}> {name}({place});"
+            yield f"  {_tile_argument(parameter)} {name}({place});"
         elif parameter.kind == POINTER:
             pointer = f"{cxx} __attribute__((address_space(1)))*"
             yield f"  tle::detail::pointer_argument<{cxx}> {name}{{({pointer})*({cxx}* const*){place}}};"
@@ -224,13 +225,19 @@ def _parameter_type(parameter: BoundParameter) -> str:
     return crossing_type(parameter.dtype)
 
 
+def _tile_argument(parameter: BoundParameter) -> str:
+    assert parameter.dtype is not None
+    types = [parameter.dtype.cxx, *filter(None, [parameter.cxx_layout])]
+    kind = "buffer" if parameter.cxx_layout else "tile"
+    return f"tle::detail::{kind}_argument<{', '.join([*types, *map(str, parameter.dims)])}>"
+
+
 def _argument(parameter: BoundParameter, index: int) -> Iterator[str]:
     """Turn what crossed into the argument that fits one C++ type."""
     assert parameter.dtype is not None
     cxx, name, crossed = parameter.dtype.cxx, local(index), f"tle_raw_{index}"
     if parameter.kind == TILE:
-        dims = "".join(f", {dim}" for dim in parameter.dims)
-        yield f"  tle::detail::tile_argument<{cxx}{dims}> {name}({crossed});"
+        yield f"  {_tile_argument(parameter)} {name}({crossed});"
     elif parameter.kind == POINTER:
         yield f"  tle::detail::pointer_argument<{cxx}> {name}{{{crossed}}};"
     elif parameter.kind == ELEMENT and parameter.effect != "In":

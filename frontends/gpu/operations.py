@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
-import numpy as np
 from triton._C.libtriton import ir
 from triton.language import core
 
@@ -53,20 +53,28 @@ def perform(operation: Operation, semantic: Semantic, generator: Any, *arguments
 # --- buffers and their views --------------------------------------------------------------------------------------
 
 
+def numpy() -> Any:
+    """Only Triton's interpreter needs it: compiling kernels does without."""
+    import numpy
+
+    return numpy
+
+
 def _numpy_dtype(dtype: Any) -> Any:
     from triton.runtime.interpreter import _get_np_dtype
 
-    return np.dtype(_get_np_dtype(dtype))
+    return numpy().dtype(_get_np_dtype(dtype))
 
 
 def _unwritten(type_: BufferType) -> Any:
     dtype = _numpy_dtype(type_.memory_dtype)
-    return np.full(int(np.prod(type_.memory)) * dtype.itemsize, _UNWRITTEN, np.uint8).view(dtype).reshape(type_.memory)
+    count = prod(type_.memory) * dtype.itemsize
+    return numpy().full(count, _UNWRITTEN, "uint8").view(dtype).reshape(type_.memory)
 
 
 def _reinterpreted(type_: BufferType, buffer: Any) -> Any:
     dtype = _numpy_dtype(type_.memory_dtype)
-    count = int(np.prod(type_.memory))
+    count = prod(type_.memory)
     return buffer.reshape(-1).view(dtype)[:count].reshape(type_.memory)
 
 
@@ -144,7 +152,7 @@ def _make_async_copy(g: Any, buffer: Any, pointers: Any, mask: Any, other: Any) 
 def _copied(buffer: Any, pointers: Any, mask: Any, other: Any) -> None:
     from triton.runtime.interpreter import TensorHandle, interpreter_builder
 
-    taken = np.ones_like(pointers.data, dtype=bool) if mask is None else mask.data.astype(bool)
+    taken = numpy().ones_like(pointers.data, dtype=bool) if mask is None else mask.data.astype(bool)
     mask = TensorHandle(taken, core.int1)
     hints = (None,) if VERSION >= (3, 9) else (None, None)
     _stored(buffer, interpreter_builder.create_masked_load(pointers, mask, other, *hints, False))

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from triton.language import core
 
 from tle_raw.errors import LayoutError, Row
+from tle_raw.frontends.gpu.gluon_builder import VERSION
 from tle_raw.frontends.lite.arguments import is_integer, items, plain
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -195,6 +196,8 @@ class nv_mma_shared_layout(shared_layout):
             raise LayoutError(f"{name}: rows or columns lie side by side", table=[Row("order", "[1, 0]", str(order))])
         transposed = axes > 1 and given != forward
         swizzle = _widest_swizzle(dims[::-1] if transposed else dims, memory_bits(dtype)) if plain(swizzled) else 0
+        if transposed:
+            _check_transposed(swizzle)
         self._set(swizzle, memory_bits(dtype), transposed, axes)
 
     def _set(self, swizzle: int, bits: int, transposed: bool, axes: int) -> None:
@@ -219,6 +222,7 @@ class nv_mma_shared_layout(shared_layout):
             return self
         if self.axes != 2:
             raise LayoutError("nv_mma_shared_layout: only the axes of rank 2 change places")
+        _check_transposed(self.swizzle)
         made = object.__new__(nv_mma_shared_layout)
         made._set(self.swizzle, self.element_bits, not self.transposed, self.axes)
         return made
@@ -253,6 +257,16 @@ class nv_mma_shared_layout(shared_layout):
     @property
     def alignment(self) -> int:
         return max(128, self.swizzle * _SWIZZLE_ROWS)
+
+
+def _check_transposed(swizzle: int) -> None:
+    """Triton 3.6 and 3.7 take columns of a layout without swizzle for rows: a wrong view, without an error."""
+    if not swizzle and VERSION < (3, 8):
+        raise LayoutError(
+            "this Triton cannot transpose nv_mma_shared_layout without a swizzle",
+            table=[Row("swizzle", "32, 64 or 128 bytes", "none")],
+            hint="give alloc nv_mma_shared_layout=False, or a tile of wider rows",
+        )
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,17 @@ from tle_raw.errors import (
     RegionError,
     Row,
     ShapeError,
+    SourceLocation,
     TLEError,
 )
 from tle_raw.fragments.binding import bind, bind_untyped, match_arguments
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.fragments.fragment import Fragment
-from tle_raw.fragments.signature import Signature, Tile
+from tle_raw.fragments.signature import ROW_MAJOR, Signature, Tile
 from tle_raw.frontends.call_site import call_site
+from tle_raw.frontends.gpu.checks import is_buffer
+from tle_raw.frontends.raw.buffers import describe_argument, layouts_of, load_buffers, store_buffers, with_contents
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
 from tle_raw.regions.interpret import (
@@ -35,7 +38,6 @@ from tle_raw.regions.interpret import (
 from tle_raw.regions.ports import RegionRecord
 from tle_raw.regions.stages import check_stages
 from tle_raw.regions.trace import interpret_traced, trace_region
-from tle_raw.regions.values import describe
 
 
 def call_fragment(
@@ -57,7 +59,7 @@ def call_fragment(
 
     def bind_call() -> tuple[BoundSignature, dict[str, Any]]:
         if fragment.is_call_typed:
-            return fragment.bind_call(args, keywords)
+            return fragment.bind_call(with_contents(args, semantic), keywords)
         if fragment.signature is None:
             raise CallError(
                 f"`{fragment.name}` has no typed signature, so its outputs are not known",
@@ -66,7 +68,8 @@ def call_fragment(
         given_names = {k: keywords.pop(k) for k in list(keywords) if _names_value(fragment.signature, k)}
         shapes = _shapes(fragment.signature, keywords.pop("shape", None))
         given = match_arguments(fragment.signature, args, keywords)
-        described = {name: describe(value) for name, value in given.items()}
+        layouts = layouts_of(fragment.signature)
+        described = {name: describe_argument(value, name, layouts.get(name, "")) for name, value in given.items()}
         bound = bind(fragment.signature, described, shapes, _name_values(fragment.signature, given_names))
         return bound, given
 
@@ -78,26 +81,48 @@ def _region(fragment: Fragment, bind_call: Callable[..., Any], semantic: Any, ge
     site = call_site(generator, semantic) if semantic is not None else interpreted_call_site()
     try:
         if semantic is None:
-            bound, values = bind_call()
-            if "traced" in fragment.routes("cpu"):
-                record_region(bound, site)
-                return interpret_traced(fragment, bound, values)
-            return interpret_region(fragment, bound, values, site)
+            bound, given = bind_call()
+            return store_buffers(bound, given, _interpreted(fragment, bound, given, site), None)
         compiled = check_stages(semantic.builder.options)
         _check_language(semantic)
-        bound, values = bind_call()
-        traced = trace_region(fragment, bound, values, semantic, site)
-        if traced is not None:
-            return traced
-        record = RegionRecord(fragment.identity, bound)
-        if not compiled:
-            record = emit_effects(fragment, record, values, semantic)
-        if bound.is_elementwise:
-            return [emit_element(record, values, semantic)]
-        return emit_region(record, values, semantic)
+        bound, given = bind_call()
+        results = _emitted(fragment, bound, given, compiled, site, semantic)
+        return store_buffers(bound, given, results, semantic)
     except TLEError as e:
         e.at(fragment=fragment.name, source=fragment.location, call_site=site)
         raise
+
+
+def _interpreted(
+    fragment: Fragment, bound: BoundSignature, given: dict[str, Any], site: SourceLocation | None
+) -> list[core.tensor]:
+    """The results of a region that runs at once, in Triton's interpreter."""
+    values = load_buffers(bound, given, None)
+    if "traced" in fragment.routes("cpu"):
+        record_region(bound, site)
+        return interpret_traced(fragment, bound, values)
+    return interpret_region(fragment, bound, values, site)
+
+
+def _emitted(
+    fragment: Fragment,
+    bound: BoundSignature,
+    given: dict[str, Any],
+    compiled: bool,
+    site: SourceLocation | None,
+    semantic: Any,
+) -> list[core.tensor]:
+    """The results of a region that is written into the kernel."""
+    values = load_buffers(bound, given, semantic)
+    traced = trace_region(fragment, bound, values, semantic, site)
+    if traced is not None:
+        return traced
+    record = RegionRecord(fragment.identity, bound)
+    if not compiled:
+        record = emit_effects(fragment, record, values, semantic)
+    if bound.is_elementwise:
+        return [emit_element(record, values, semantic)]
+    return emit_region(record, values, semantic)
 
 
 def _check_language(semantic: Any) -> None:
@@ -197,7 +222,7 @@ def _also_interpreted(builtin: Any) -> Any:
 
 
 call = _also_interpreted(call)
-# FlagTree's name for arguments that live in shared memory: tiles are put there for every call.
+# FlagTree's name for arguments that live in shared memory: tiles are put there for every call, and buffers stay.
 call_smem = call
 
 
@@ -215,7 +240,8 @@ def _flagtree_call(
         if func.signature is not None:
             return _call_typed(func, values, indices, semantic, generator)
         results = _region(func, lambda: _bind_untyped(func, values, indices), semantic, generator)
-        ordered = dict(zip(sorted(indices or ()), results))
+        buffers = {i: value for i, value in enumerate(map(core._unwrap_if_constexpr, values)) if is_buffer(value)}
+        ordered = buffers | dict(zip(sorted(set(indices or ()) - buffers.keys()), results))
         return _packed([ordered[i] for i in indices or ()])
     except TLEError as e:
         e.at(fragment=func.name, source=func.location, call_site=site)
@@ -258,7 +284,9 @@ def _items(value: Any) -> list[Any] | None:
 def _bind_untyped(
     fragment: Fragment, values: list[Any], indices: list[int] | None
 ) -> tuple[BoundSignature, dict[str, Any]]:
-    bound = bind_untyped(fragment.name, [describe(v) for v in values], indices or ())
+    bound = bind_untyped(
+        fragment.name, [describe_argument(v, f"argument {i}", ROW_MAJOR) for i, v in enumerate(values)], indices or ()
+    )
     return bound, {f"arg{i}": v for i, v in enumerate(values)}
 
 
@@ -268,11 +296,15 @@ def _call_typed(fragment: Fragment, values: list[Any], indices: list[int] | None
     result = call_fragment(fragment, values, {}, semantic, generator)
     if indices is None:
         return result
-    returned = {p.name: i for i, p in enumerate(fragment.signature.returned)}
+    buffers = {p.name: v for p, v in zip(passed, map(core._unwrap_if_constexpr, values)) if is_buffer(v)}
+    returned = {p.name: i for i, p in enumerate(p for p in fragment.signature.returned if p.name not in buffers)}
     results = list(result.values) if isinstance(result, core.tuple) else [result]
     chosen = []
     for index in indices:
         name = passed[index].name if 0 <= index < len(passed) else None
+        if name in buffers:
+            chosen.append(buffers[name])
+            continue
         if name is None or name not in returned:
             raise ArgumentCountError(
                 f"output index {index} names no parameter that `{fragment.name}` returns",

@@ -9,6 +9,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 import tle_raw
+import tle_raw.language as tle
 from tests.support import compile_kernel
 from tle_raw import InOut, Tile
 from tle_raw.cli import main
@@ -16,6 +17,7 @@ from tle_raw.errors import KnobError
 from tle_raw.flir import passes
 from tle_raw.flir.cpu.passes import CPU as CPU_PASSES
 from tle_raw.flir.nvidia.passes import NVIDIA as NVIDIA_PASSES
+from tle_raw.flir.nvidia.passes import NVIDIA_BUFFERS
 from tle_raw.host.cpu import host_cpu
 
 SOURCE = """
@@ -53,6 +55,9 @@ def plain(x, o, n, B: tl.constexpr):
 
 # What `everything` asks for no pass of.
 ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "prefetch"}
+# Passes of kernels with shared buffers, which it has none of.
+ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
+ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits"}
 if host_cpu().vector_bytes < 64 or not host_cpu().fma:
     ABSENT.add("multiply-by-reciprocals")
 if host_cpu().vector_bytes < 32:
@@ -99,6 +104,28 @@ def test_all_shows_every_pass_in_order(shown, target):
     assert [name for name in texts if name not in DUMP] == listed
     assert set(texts) == set(NAMES[target])
     assert texts["show-regions"].strip() == kernel.asm["tle"].strip()
+
+
+@triton.jit
+def multiplied(x, o, n, B: tl.constexpr):
+    at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    a = tle.gpu.alloc([B, B], dtype=tl.float16)
+    tle.gpu.copy(x + at, a, [B, B], is_async=True)
+    tle.gpu.async_commit_group()
+    tle.gpu.async_wait_group(0)
+    c = tl.zeros((B, B), tl.float32)
+    for _ in range(n):
+        c = tl.dot(a.load(), tle.load(x + at, is_async=True), c)
+    tl.store(o + at, c)
+
+
+def test_the_passes_of_shared_buffers_are_shown_in_order(monkeypatch, capsys):
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    monkeypatch.setenv("TLE_RAW_PRINT_AFTER", "all")
+    compile_kernel(multiplied, {"x": "*fp16", "o": "*fp32", "n": "i32"}, {"B": 64})
+    shown = re.findall(r"^// ----- tle_raw after (.*) -----\n", capsys.readouterr().err, flags=re.MULTILINE)
+    order = [each.name for each in NVIDIA_BUFFERS]
+    assert shown == sorted(shown, key=order.index) and {"open-crossings", "close-crossings"} < set(shown)
 
 
 @pytest.mark.parametrize("target", NAMES)

@@ -10,7 +10,8 @@ import triton
 import triton.language as tl
 
 import tle_raw
-from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
+import tle_raw.language as tle
+from tle_raw import AnyLayout, Buffer, Const, Element, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import ArgumentTypeError, KernelFailed, ShapeError
 
 
@@ -180,6 +181,36 @@ def test_a_fragment_is_no_host_function():
         assert "device code" in str(error)
     else:
         raise AssertionError("it ran")
+
+
+@tle_raw.dialect(
+    "cuda",
+    source="""
+#include <tle_raw/buffer.h>
+template <int M, int N, class L> __device__ void add_row(tle::buffer<float, L, M, N> b, float* twice) {
+  for (int i : b.indices()) twice[i] = 2 * (b[i] += i / N);
+}
+""",
+)
+def add_row(b: InOut[Buffer["f32", "M", "N", AnyLayout]], twice: Out[Buffer["f32", "M", "N"]]): ...
+
+
+@triton.jit
+def in_buffers(x_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    both = tle.gpu.alloc([2, M, N], dtype=tl.float32)
+    out = tle.gpu.alloc([M, N], dtype=tl.float32, nv_mma_shared_layout=False)
+    both.slot(1).store(tl.load(x_ptr + at))
+    add_row(both.slot(1), out)
+    tl.store(x_ptr + at, both.slot(1).load())
+    tl.store(y_ptr + at, out.load())
+
+
+def test_regions_in_shared_buffers():
+    x, y = torch.randn(16, 32), torch.zeros(16, 32)
+    want = x + torch.arange(16)[:, None]
+    in_buffers[(1,)](x, y, M=16, N=32)
+    assert torch.equal(x, want) and torch.equal(y, 2 * want)
 
 
 if __name__ == "__main__":

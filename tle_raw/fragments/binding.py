@@ -10,23 +10,38 @@ from tle_raw.errors import ArgumentCountError, ArgumentTypeError, BindingError, 
 from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, SCALAR, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DTYPES, DType, parse_dtype
 from tle_raw.fragments.mlir_types import memref_type
-from tle_raw.fragments.signature import Const, Element, Parameter, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.signature import (
+    COPIED,
+    ROW_MAJOR,
+    Buffer,
+    Const,
+    Element,
+    Parameter,
+    Pointer,
+    Scalar,
+    Signature,
+    Tile,
+)
 
 # kinds of an argument that no parameter has
-CONSTANT, POINTER_TILE, OTHER = "constant", "block of pointers", "other"
+CONSTANT, POINTER_TILE, BUFFER, OTHER = "constant", "block of pointers", "buffer", "other"
 
 Passed = TypeVar("Passed")  # what a call passes: Argument, or Triton's own value
 
 
 @dataclass(frozen=True)
 class Argument:
-    """What the call passes, described without Triton: kind, dtype, block shape, and the value when constant."""
+    """What the call passes, described without Triton: kind, dtype, block shape, and the value when constant.
+
+    ``layout`` is set for shared buffers: ``row_major``, or a layout of ``tle_raw/buffer.h``.
+    """
 
     kind: str
     dtype: DType | None = None
     dims: tuple[int, ...] = ()
     value: int | float | bool | None = None
     text: str = ""
+    layout: str = ""
 
     def __str__(self) -> str:
         if self.kind == CONSTANT:
@@ -35,6 +50,9 @@ class Argument:
             return f"{self.kind.capitalize()}[{self.dtype}]"
         if self.kind == TILE:
             return f"Tile[{', '.join(map(str, (self.dtype, *self.dims)))}]"
+        if self.kind == BUFFER:
+            layout = [] if self.layout == ROW_MAJOR else [self.layout]
+            return f"Buffer[{', '.join(map(str, (self.dtype, *self.dims, *layout)))}]"
         return self.text or self.kind
 
 
@@ -125,7 +143,8 @@ def bind(
         if not parameter.is_passed:
             _bind_output(parameter, dict(shapes or {}), names)
     _default_dtypes(signature, arguments, names)
-    parameters = tuple(_bound(p, names) for p in signature.parameters)
+    layouts = {name: argument.layout for name, argument in arguments.items()}
+    parameters = tuple(_bound(p, names, layouts.get(p.name, "")) for p in signature.parameters)
     for parameter in signature.passed:
         _check_constant(parameter, _bound(parameter, names), arguments[parameter.name])
     result = _resolve_dtype(signature.result.dtype, names, "the result") if signature.result else None
@@ -174,20 +193,26 @@ def bind_untyped(name: str, arguments: Sequence[Argument], outputs: Iterable[int
     for i, argument in enumerate(arguments):
         if argument.kind == CONSTANT:
             argument = Argument(SCALAR, _natural_dtype(argument.value))
-        if argument.kind not in (SCALAR, POINTER, TILE):
+        if argument.kind not in (SCALAR, POINTER, TILE, BUFFER):
             raise ArgumentTypeError(
                 f"argument {i} of `{name}` cannot cross into a region",
                 table=[Row(f"argument {i}", "a tile, a pointer or a scalar", str(argument))],
             )
-        if i in outputs and argument.kind != TILE:
+        if i in outputs and argument.kind not in (TILE, BUFFER):
             raise ArgumentTypeError(
                 f"output {i} of `{name}` is no tile", table=[Row(f"argument {i}", "a tile", str(argument))]
             )
         _check_dims(f"argument {i}", argument.dims)
         effect = "InOut" if i in outputs or argument.kind == POINTER else "In"
-        spelling = memref_type(argument.dtype, argument.dims) if argument.kind == TILE and argument.dtype else ""
+        is_tile = argument.kind in (TILE, BUFFER)
+        if argument.kind == BUFFER and argument.layout != ROW_MAJOR:
+            raise _not_row_major(f"argument {i}", [Row(f"argument {i}", f"Buffer[{argument.dtype}]", str(argument))])
+        spelling = memref_type(argument.dtype, argument.dims) if is_tile and argument.dtype else ""
+        kind = TILE if is_tile else argument.kind
         parameters.append(
-            BoundParameter(f"arg{i}", argument.kind, effect, argument.dtype, argument.dims, spelling=spelling)
+            BoundParameter(
+                f"arg{i}", kind, effect, argument.dtype, argument.dims, spelling=spelling, buffer=argument.layout
+            )
         )
     stray = sorted(i for i in outputs if not 0 <= i < len(arguments))
     if stray:
@@ -202,7 +227,8 @@ def _expected_kinds(parameter: Parameter) -> tuple[str, ...]:
     return {
         Scalar: (SCALAR, CONSTANT),
         Pointer: (POINTER,),
-        Tile: (TILE,),
+        Tile: (TILE, BUFFER),
+        Buffer: (BUFFER,),
         Element: (TILE, SCALAR, CONSTANT),
         Const: (CONSTANT,),
     }[type(parameter.type)]
@@ -219,6 +245,8 @@ def _check_kind(signature: Signature, parameter: Parameter, arguments: Mapping[s
         (TILE, "scalar"): "a scalar is one value: reduce the tile first, or declare a Tile",
         (POINTER_TILE, "pointer"): "pass the base pointer; the function does its own indexing",
         (POINTER_TILE, "tile"): "load the tile first: tl.load(pointers)",
+        (BUFFER, "element"): "pass what it holds: buffer.load()",
+        (TILE, "buffer"): "put the tile into a buffer of tle.gpu.alloc first, or declare a Tile",
         (SCALAR, "const"): "the value must be known at compile time: make it a tl.constexpr",
     }
     raise ArgumentTypeError(
@@ -258,6 +286,16 @@ def _bind_passed(
             )
     if isinstance(type_, Tile):
         _bind_dims(parameter, argument.dims, names, _table(signature, arguments))
+    if isinstance(type_, Buffer) and type_.layout == ROW_MAJOR != argument.layout:
+        raise _not_row_major(f"`{parameter.name}`", _table(signature, arguments))
+
+
+def _not_row_major(what: str, table: Sequence[Row]) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"the elements of the buffer {what} do not lie row by row",
+        table=table,
+        hint="allocate it with nv_mma_shared_layout=False; or end the type with AnyLayout and take a tle::buffer",
+    )
 
 
 def _cast_hint(parameter: Parameter, dtype: DType, argument: Argument) -> str:
@@ -351,7 +389,8 @@ def _resolve_dtype(dtype: DType | str, names: _Names, what: str) -> DType:
     return value
 
 
-def _bound(parameter: Parameter, names: _Names) -> BoundParameter:
+def _bound(parameter: Parameter, names: _Names, layout: str = "") -> BoundParameter:
+    """``layout`` is that of the buffer that a call passes; one that nobody passes is row-major."""
     type_ = parameter.type
     if isinstance(type_, Const):
         return BoundParameter(parameter.name, CONST, parameter.effect, value=names.values[type_.name])  # type: ignore[arg-type]
@@ -361,7 +400,10 @@ def _bound(parameter: Parameter, names: _Names) -> BoundParameter:
         dims = tuple(d if isinstance(d, int) else names.values[d] for d in type_.dims)  # type: ignore[misc]
         _check_dims(f"`{parameter.name}`", dims)
     spelling: str = type_.spelling if isinstance(type_, (Scalar, Pointer, Tile)) else ""
-    return BoundParameter(parameter.name, type_.kind, parameter.effect, dtype, dims, spelling=spelling)
+    if isinstance(type_, Buffer):
+        return BoundParameter(parameter.name, TILE, parameter.effect, dtype, dims, buffer=layout or ROW_MAJOR)
+    buffer = COPIED if layout not in ("", ROW_MAJOR) else layout
+    return BoundParameter(parameter.name, type_.kind, parameter.effect, dtype, dims, spelling=spelling, buffer=buffer)
 
 
 def _check_constant(parameter: Parameter, bound: BoundParameter, argument: Argument) -> None:

@@ -15,7 +15,9 @@ SCALAR, POINTER, TILE, ELEMENT, CONST = "scalar", "pointer", "tile", "element", 
 class BoundParameter:
     """One parameter after binding. ``dims`` is set for tiles, ``value`` for constants only.
 
-    ``spelling`` is the author's own text of a type that was written as MLIR.
+    ``spelling`` is the author's own text of a type that was written as MLIR. ``buffer`` is set for a tile that is a
+    shared buffer of the kernel: ``row_major`` or a layout of ``tle_raw/buffer.h`` for one in place, ``copied`` for a
+    row-major copy of it.
     """
 
     name: str
@@ -25,6 +27,22 @@ class BoundParameter:
     dims: tuple[int, ...] = ()
     value: int | None = None
     spelling: str = ""
+    buffer: str = ""
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the function gets the buffer itself."""
+        return self.buffer not in ("", "copied")
+
+    @property
+    def cxx_layout(self) -> str:
+        """The layout of a buffer that the function takes however its elements lie; "" for any other parameter."""
+        return self.buffer if self.buffer.startswith("tle::") else ""
+
+    @property
+    def is_returned(self) -> bool:
+        """A tile or an element that the call gives back; a buffer is updated where it is."""
+        return self.kind in (TILE, ELEMENT) and self.effect != "In" and not self.buffer
 
     @property
     def is_memref(self) -> bool:
@@ -54,7 +72,9 @@ class BoundParameter:
         if self.kind == CONST:
             return f"{self.name} = {self.value}"
         dims = "".join(f", {d}" for d in self.dims)
-        return f"{self.name}: {self.kind.capitalize()}[{self.dtype}{dims}]"
+        layout = f", {self.cxx_layout}" if self.cxx_layout else ""
+        kind = "Buffer" if self.is_in_place else self.kind.capitalize()
+        return f"{self.name}: {kind}[{self.dtype}{dims}{layout}]"
 
 
 @dataclass(frozen=True)
@@ -117,7 +137,8 @@ class BoundSignature:
                 "name": self.name,
                 "parameters": [
                     [p.name, p.kind, p.effect, p.dtype.name if p.dtype else None, list(p.dims), p.value]
-                    + ([p.spelling] if p.spelling else [])
+                    + ([p.spelling] if p.spelling or p.buffer else [])
+                    + ([p.buffer] if p.buffer else [])
                     for p in self.parameters
                 ],
                 "result": self.result.name if self.result else None,
@@ -133,8 +154,8 @@ def bound_from_json(text: str) -> BoundSignature:
     return BoundSignature(
         data["name"],
         tuple(
-            BoundParameter(name, kind, effect, parse_dtype(dtype) if dtype else None, tuple(dims), value, *spelling)
-            for name, kind, effect, dtype, dims, value, *spelling in data["parameters"]
+            BoundParameter(name, kind, effect, parse_dtype(dtype) if dtype else None, tuple(dims), value, *texts)
+            for name, kind, effect, dtype, dims, value, *texts in data["parameters"]
         ),
         parse_dtype(data["result"]) if data["result"] else None,
         tuple((n, parse_dtype(v) if isinstance(v, str) else v) for n, v in data["names"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.dtypes import DType, is_dtype_name, parse_dtype
@@ -80,7 +80,8 @@ class Pointer(ParameterType):
 class Tile(ParameterType):
     """``Tile["f32", "M", "N"]``: a whole block tensor in shared memory.
 
-    Row-major, contiguous, 16-byte aligned; rank 1 to 4; every dim is a power of two when bound.
+    Row-major, contiguous, 16-byte aligned; rank 1 to 4; every dim is a power of two when bound. A call may pass a
+    shared buffer instead of a tensor: what the region does to the tile, it does to the buffer.
     """
 
     dtype: DTypeOrName
@@ -128,14 +129,41 @@ class Const(ParameterType):
         return f"Const[{self.name}]"
 
 
-class Buffer:
-    """``Buffer[dt, *dims]``: a TLE-Struct shared buffer, in place. Not in this release."""
+# How the elements of a shared buffer lie in memory. A layout that is none of them is spelled as in C++
+# (tle_raw/buffer.h). A tile's parameter may get a buffer that is not row-major: it takes a copy of it.
+ROW_MAJOR = "row_major"
+ANY_LAYOUT = "any"
+COPIED = "copied"
 
-    def __class_getitem__(cls, items: object) -> Any:
-        raise SignatureError(
-            "Buffer ports belong to TLE-Struct, which this release does not have",
-            hint="use Tile: it is put into shared memory for the call",
-        )
+
+class AnyLayout:
+    """The last item of ``Buffer[...]``: the function takes the buffer however its elements lie, as ``tle::buffer``."""
+
+
+@dataclass(frozen=True)
+class Buffer(Tile):
+    """``Buffer["f32", "M", "N"]``: a shared buffer of the kernel (``tle.gpu.alloc``), in place.
+
+    It is row-major, contiguous and 16-byte aligned, unless ``AnyLayout`` stands last: ``Buffer["bf16", "M", "N",
+    AnyLayout]``. The call passes it whatever its effect is; ``Out`` says that the function reads nothing of it.
+    """
+
+    layout: str = ROW_MAJOR
+
+    def __class_getitem__(cls, items: object) -> Buffer:
+        given = items if isinstance(items, tuple) else (items,)
+        layout = ANY_LAYOUT if given[-1] is AnyLayout else ROW_MAJOR
+        tile = Tile.__class_getitem__(given[:-1] if layout == ANY_LAYOUT else given)
+        return cls(tile.dtype, tile.dims, layout=layout)
+
+    def __str__(self) -> str:
+        items = [self.dtype, *self.dims, *(["AnyLayout"] if self.layout == ANY_LAYOUT else [])]
+        return f"Buffer[{', '.join(map(str, items))}]"
+
+
+def layout_of(type_: ParameterType) -> str:
+    """The layout that a parameter takes: ``row_major`` or ``any``; "" where it is no buffer."""
+    return type_.layout if isinstance(type_, Buffer) else ""
 
 
 @dataclass(frozen=True)
@@ -187,12 +215,12 @@ class Parameter:
     @property
     def is_passed(self) -> bool:
         """The call gives it a value (an ``Out`` tile is allocated instead)."""
-        return self.effect != OUT
+        return self.effect != OUT or isinstance(self.type, Buffer)
 
     @property
     def is_returned(self) -> bool:
-        """The call gives it back. Memory behind a pointer is updated, never returned."""
-        return self.effect != IN and not isinstance(self.type, Pointer)
+        """The call gives it back. Memory behind a pointer and a shared buffer are updated, never returned."""
+        return self.effect != IN and not isinstance(self.type, (Pointer, Buffer))
 
     def __str__(self) -> str:
         return f"{self.name}: {self.type}" if self.effect == IN else f"{self.name}: {self.effect}[{self.type}]"

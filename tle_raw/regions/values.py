@@ -27,18 +27,19 @@ def describe(value: Any) -> Argument:
     dims = shape_of_type(type_)
     if type_.scalar.is_ptr():
         return Argument(POINTER_TILE, dims=dims, text=f"block of pointers {list(dims)}")
-    return Argument(TILE, _dtype(type_.scalar), dims)
+    return Argument(TILE, describe_dtype(type_.scalar), dims)
 
 
 def _scalar(type_: Any, value: core.tensor) -> Argument:
     if not type_.is_ptr():
-        return Argument(SCALAR, _dtype(type_))
+        return Argument(SCALAR, describe_dtype(type_))
     if type_.element_ty.is_block():
         return Argument(OTHER, text="block pointer (tl.make_block_ptr)")
-    return Argument(POINTER, _dtype(type_.element_ty))
+    return Argument(POINTER, describe_dtype(type_.element_ty))
 
 
-def _dtype(type_: Any) -> DType:
+def describe_dtype(type_: Any) -> DType:
+    """Our dtype of Triton's."""
     try:
         return parse_dtype(type_.name)
     except SignatureError:

@@ -245,11 +245,19 @@ NVIDIA = (
         "block barriers at the borders of traced regions and at loops; calls have theirs later",
     ),
     Pass(
+        "find-buffers",
+        "ttgir",
+        "flir/nvidia/buffers_in_place.py",
+        "find_buffers",
+        "the kernel's own shared buffers that regions work in; absent where there are none",
+        kind=DECIDES,
+    ),
+    Pass(
         "place-buffers",
         "ttgir",
         "flir/nvidia/place_buffers.py",
         "place_buffers",
-        "a buffer of shared memory for each tile of a region",
+        "a buffer of shared memory for each tile of a region, or the kernel's own",
         kind=DECIDES,
     ),
     Pass(

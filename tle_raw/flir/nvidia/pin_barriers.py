@@ -4,7 +4,8 @@ The pipeliner runs loads some iterations ahead, with everything that their addre
 that leaves a region is loaded from shared memory, so its value depends on the call without an SSA edge; run ahead of
 the call it would be stale. A barrier inside the loop keeps the pipeliner away. The same holds for what a region writes
 to global memory, where the loop loads from the same argument of the kernel; of two arguments the pipeliner itself takes
-for granted that they are not one tensor.
+for granted that they are not one tensor. And it holds where a region works in a shared buffer of the kernel: what the
+kernel does with that buffer depends on the call without an SSA edge too.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def pin_barriers(
         writes = fragment.writes_global and (placement.before or placement.after)
         placement.pinned = (
             outside
+            or placement.works_in_place
             or _reaches_load(lines, {region.call.operation.result, *(p.operation.result for p in region.closed)})
             or (writes and _is_loaded(lines, in_loops, region.call.operation.operands))
         )

@@ -18,6 +18,7 @@ from tle_raw.errors import TLEError
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
+from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, find_buffers
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_regions import (
@@ -122,6 +123,7 @@ class Compilation:
         self.declared = 0  # threads of the block, where the regions' declarations alone decide it
         self.threads = 0  # the same with what their compilers decided
         self.missing: set[Barrier] = set()
+        self.in_place: list[dict[int, KernelBuffer]] = []
         self.placements: list[Placement] = []
         self.has_branches = False
         self.without_libdevice = False
@@ -272,8 +274,12 @@ class Compilation:
         traced_regions.describe(self.metadata)
         return 1
 
+    def find_buffers(self) -> int | None:
+        self.in_place = find_buffers(self.lines, self.regions)
+        return sum(map(len, self.in_place)) or None
+
     def place_buffers(self) -> int:
-        self.placements = place_buffers(self.regions, partial(value_uses, self.lines))
+        self.placements = place_buffers(self.regions, partial(value_uses, self.lines), self.in_place)
         return 1
 
     def place_barriers(self) -> int:
@@ -285,7 +291,9 @@ class Compilation:
         return 1
 
     def replace_ports(self) -> int:
-        self._take(replace_ports(self.lines, self.regions, self.placements, self.compiled, SPELLING))
+        self._take(
+            replace_ports(self.lines, self.regions, self.placements, self.compiled, SPELLING, self.capability >= 90)
+        )
         return len(self.regions)
 
     def limit_registers(self) -> int | None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer
 from tle_raw.flir.nvidia.read_ports import Port, Region
 
 
 @dataclass
 class SharedBuffer:
-    """One shared-memory allocation: its SSA name and the value that it holds just now."""
+    """One shared-memory allocation: its SSA name and the value that it holds just now.
+
+    ``type`` is set where it is the kernel's own.
+    """
 
     name: str
     holds: str
     last_region: int
+    type: str = ""
 
 
 @dataclass
@@ -22,8 +27,9 @@ class Placement:
     """What becomes of one region's ports.
 
     ``fresh`` lists the in and new ports (by parameter) that get a buffer of their own; the others stand in a buffer
-    that a region before left in place. ``dies`` names the buffers that no later region uses. ``before`` and ``after``
-    say where barriers stand; where they are ``for_tiles``, they order shared memory, else global memory.
+    that a region before left in place, or in one of the kernel's own. ``dies`` names the buffers that no later region
+    uses. ``before`` and ``after`` say where barriers stand; where they are ``for_tiles``, they order shared memory,
+    else global memory. ``stores`` are the lines of stores into the kernel's own buffers that fall away.
     """
 
     buffers: dict[int, SharedBuffer] = field(default_factory=dict)
@@ -34,10 +40,21 @@ class Placement:
     before: bool = False
     after: bool = False
     for_tiles: bool = False
+    stores: list[int] = field(default_factory=list)
+
+    @property
+    def works_in_place(self) -> bool:
+        """Whether any of its buffers is the kernel's own."""
+        return any(buffer.type for buffer in self.buffers.values())
 
 
-def place_buffers(regions: list[Region], uses: Callable[[str], int]) -> list[Placement]:
-    """Place every region's tiles. ``uses`` counts how often a value is written in the module.
+def place_buffers(
+    regions: list[Region], uses: Callable[[str], int], in_place: Sequence[Mapping[int, KernelBuffer]]
+) -> list[Placement]:
+    """Place every region's tiles.
+
+    ``uses`` counts how often a value is written in the module; ``in_place`` are the kernel's own buffers that each
+    region works in, by parameter.
 
     A tile takes over a buffer of the same block that still holds it, when the region only reads it, or when the
     region is the value's one user. A buffer is therefore never written after somebody else still wants to read it,
@@ -53,7 +70,12 @@ def place_buffers(regions: list[Region], uses: Callable[[str], int]) -> list[Pla
         buffers = live.setdefault(region.block, [])
         taken: dict[str, bool] = {}  # buffers of this region, and whether it writes them
         for port in region.opened:
-            _place(port, number, region, placement, buffers, taken, uses)
+            own = in_place[number].get(port.parameter)
+            if own is None:
+                _place(port, number, region, placement, buffers, taken, uses)
+                continue
+            placement.buffers[port.parameter] = SharedBuffer(own.name, "", number, own.type)
+            placement.stores += [own.store] if own.store >= 0 else []
         _update_contents(region, placement)
     _find_deaths(regions, placements)
     _find_neighbours(regions, placements)

@@ -41,11 +41,15 @@ def replace_ports(
     placements: list[Placement],
     compiled: list[CompiledFragment],
     spelling: Spelling,
+    has_fence: bool,
 ) -> str:
-    """The module's text with every region in its final form."""
+    """The module's text with every region in its final form.
+
+    ``has_fence`` says that the GPU accesses shared memory by asynchronous proxies too: from sm_90 on.
+    """
     replaced: dict[int, list[str]] = {}
     for number, (region, placement, fragment) in enumerate(zip(regions, placements, compiled)):
-        writer = _Writer(number, region, placement, fragment, spelling)
+        writer = _Writer(number, region, placement, fragment, spelling, has_fence)
         if region.is_element:
             replaced[region.call.line] = writer.element()
             continue
@@ -54,6 +58,7 @@ def replace_ports(
         replaced[region.call.line] = [*writer.scratch(), *writer.call(), *writer.release_scratch()]
         for port in region.closed:
             replaced[port.line] = writer.close(port)
+        replaced |= {line: [] for line in placement.stores}
         last = region.closed[-1].line if region.closed else region.call.line
         replaced[last] = [*replaced[last], *writer.release()]
     return "\n".join(text for number, line in enumerate(lines) for text in replaced.get(number, [line]))
@@ -66,10 +71,15 @@ class _Writer:
     placement: Placement
     fragment: CompiledFragment
     spelling: Spelling
+    has_fence: bool
 
     def open(self, port: Port) -> list[str]:
         """Allocate, fill, take the address. The marker's own result is not used any more."""
         operation, buffer = port.operation, self.placement.buffers[port.parameter]
+        if buffer.type:
+            return self._indented(
+                self._address_lines(self._address_of(port.parameter), buffer, buffer.type, operation.location)
+            )
         if port.parameter not in self.placement.fresh:
             return []
         tensor, memdesc = operation.result_type, shared_type(operation.result_type)
@@ -109,7 +119,14 @@ class _Writer:
         return self.region.call.operation.location
 
     def _address(self, buffer: SharedBuffer, memdesc: str, loc: str) -> list[str]:
-        address, wide = _address_name(buffer), self.spelling.address_type == "i64"
+        return self._address_lines(_address_name(buffer), buffer, memdesc, loc)
+
+    def _address_of(self, parameter: int) -> str:
+        buffer = self.placement.buffers[parameter]
+        return f"%tle_address_{self.number}_{parameter}" if buffer.type else _address_name(buffer)
+
+    def _address_lines(self, address: str, buffer: SharedBuffer, memdesc: str, loc: str) -> list[str]:
+        wide = self.spelling.address_type == "i64"
         target = f"{address}_wide" if wide else address
         lines = [f"{target} = {self.spelling.address} {buffer.name} : {memdesc}{loc}"]
         return [*lines, f"{address} = arith.trunci {target} : i64 to i32{loc}"] if wide else lines
@@ -123,7 +140,7 @@ class _Writer:
         operation = self.region.call.operation
         plain = iter(zip(operation.operands, operation.types))
         operands = [
-            (_address_name(self.placement.buffers[i]), "i32") if p.kind == TILE else next(plain)
+            (self._address_of(i), "i32") if p.kind == TILE else next(plain)
             for i, p in enumerate(self.region.record.bound.parameters)
             if p.kind != "const"
         ] or [next(plain)]
@@ -136,10 +153,17 @@ class _Writer:
         barrier = self.spelling.barrier if self.placement.for_tiles else self.spelling.memory_barrier
         barrier += operation.location
         before, after = ([barrier] if side in sides else [] for side in ("before", "after"))
-        return self._indented([*before, self._extern(operands), *after])
+        return self._indented([*before, self._extern(operands), *self._fence(), *after])
+
+    def _fence(self) -> list[str]:
+        """What a region writes into the kernel's own buffers may be read by TMA and tensor cores of sm_90 and later."""
+        writes = any(self.region.writes(p) and self.placement.buffers[p.parameter].type for p in self.region.opened)
+        return [f"ttng.fence_async_shared {{bCluster = false}}{self._location}"] if writes and self.has_fence else []
 
     def close(self, port: Port) -> list[str]:
         operation, buffer = port.operation, self.placement.buffers[port.parameter]
+        if buffer.type:
+            return []
         memdesc = shared_type(operation.result_type)
         load = f"{operation.result} = ttg.local_load {buffer.name} : {memdesc} -> {operation.result_type}"
         return self._indented([load + operation.location])
@@ -149,8 +173,10 @@ class _Writer:
         types = {
             self.placement.buffers[p.parameter].name: shared_type(p.operation.result_type) for p in self.region.opened
         }
-        loc = self.region.call.operation.location
-        return self._indented([f"ttg.local_dealloc {b.name} : {types[b.name]}{loc}" for b in self.placement.dies])
+        own = {b.name: b for b in self.placement.buffers.values() if b.type}
+        types |= {b.name: b.type for b in own.values()}
+        dies, loc = [b for b in self.placement.dies if not b.type], self._location
+        return self._indented([f"ttg.local_dealloc {b.name} : {types[b.name]}{loc}" for b in [*dies, *own.values()]])
 
     def element(self) -> list[str]:
         operation = self.region.call.operation

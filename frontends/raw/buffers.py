@@ -1,0 +1,132 @@
+"""Shared buffers as arguments of fragments: ``Buffer[...]`` parameters.
+
+A region takes what a buffer holds as a tile, and gives the tile back to it: in Triton's IR a load stands before the
+region and a store behind it, which is what it means on every target. On a GPU a linked region then works in the buffer
+itself (``tle_raw/flir/nvidia/buffers_in_place.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.errors import Row, SharedBufferError
+from tle_raw.fragments.binding import BUFFER, Argument
+from tle_raw.fragments.bound import TILE, BoundSignature
+from tle_raw.fragments.signature import ANY_LAYOUT, ROW_MAJOR, Signature, layout_of
+from tle_raw.frontends.gpu import views
+from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor, is_buffer
+from tle_raw.frontends.gpu.shared_layouts import nv_mma_shared_layout, shared_layout, swizzled_shared_layout
+from tle_raw.regions.stages import compiled_target
+from tle_raw.regions.values import describe, describe_dtype
+
+GPU = "cuda"  # the target where a layout means something
+
+
+def describe_argument(value: Any, parameter: str, layout: str) -> Argument:
+    """``describe``, for buffers too. ``layout`` is what the parameter takes, "" where it is a tile's."""
+    value = core._unwrap_if_constexpr(value)
+    if not is_buffer(value):
+        return describe(value)
+    buffer = check_buffer("call", parameter, value)
+    check_whole_tensor("call", buffer.type)
+    if buffer.dtype.is_bool():
+        raise SharedBufferError(
+            "a fragment takes no buffer of bools",
+            table=[Row(parameter, "a buffer of numbers", str(buffer))],
+            hint="allocate it with dtype=tl.int8",
+        )
+    return Argument(
+        BUFFER, describe_dtype(buffer.dtype), tuple(buffer.type.shape), layout=_layout(buffer, parameter, layout)
+    )
+
+
+def layouts_of(signature: Signature | None) -> dict[str, str]:
+    """The layout that each parameter of buffers takes."""
+    return {p.name: layout_of(p.type) for p in signature.parameters} if signature else {}
+
+
+def with_contents(args: Sequence[Any], semantic: Any) -> list[Any]:
+    """A call's arguments, with its content in the place of each buffer: for functions of tensors without effects."""
+    plain = [core._unwrap_if_constexpr(value) for value in args]
+    return [
+        views.load(value, **_tracing(value, semantic)) if is_buffer(value) else given
+        for value, given in zip(plain, args)
+    ]
+
+
+def load_buffers(bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> dict[str, Any]:
+    """The arguments, with a buffer's content in its place where the region reads it."""
+    loaded = dict(values)
+    for p in bound.parameters:
+        if p.buffer and p.effect != "Out":
+            buffer = _buffer(values, p.name)
+            loaded[p.name] = views.load(buffer, **_tracing(buffer, semantic))
+    return loaded
+
+
+def store_buffers(bound: BoundSignature, values: Mapping[str, Any], results: Sequence[Any], semantic: Any) -> list[Any]:
+    """The region's results without those that belong into buffers, which are stored there."""
+    tiles = [p for p in bound.parameters if p.effect != "In" and p.kind == TILE]
+    kept = []
+    for p, result in zip(tiles, results):
+        if p.buffer:
+            buffer = _buffer(values, p.name)
+            views.store(buffer, result, **_tracing(buffer, semantic))
+        else:
+            kept.append(result)
+    return [*kept, *results[len(tiles) :]]
+
+
+def _buffer(values: Mapping[str, Any], name: str) -> Any:
+    return core._unwrap_if_constexpr(values[name])
+
+
+@dataclass(frozen=True)
+class _Tracer:
+    """What operations on buffers ask Triton's code generator for, which fragments do not see from Triton 3.7 on."""
+
+    context: Any
+
+
+def _tracing(buffer: Any, semantic: Any) -> dict[str, Any]:
+    """How a method of buffers is called; Triton's interpreter passes a region no ``semantic``."""
+    if semantic is not None:
+        return {"_semantic": semantic, "_generator": _Tracer(buffer.handle.get_context())}
+    from triton.runtime.interpreter import interpreter_semantic
+
+    return {"_semantic": interpreter_semantic}
+
+
+def _layout(buffer: Any, parameter: str, taken: str) -> str:
+    """How the elements lie, as C++ names it; row by row wherever layouts mean nothing."""
+    row_major = f"tle::{ROW_MAJOR}" if taken == ANY_LAYOUT else ROW_MAJOR
+    if compiled_target() != GPU:
+        return row_major
+    if buffer.type.is_part and taken:
+        raise SharedBufferError(
+            "a fragment takes a buffer or a slot of one, not a part of its rows or columns",
+            table=[Row(parameter, f"{list(buffer.type.whole)}", f"{list(buffer.type.memory)} of it")],
+        )
+    return row_major if buffer.layout.is_plain and not buffer.type.is_part else _in_cpp(buffer.layout, parameter, taken)
+
+
+def _in_cpp(layout: shared_layout, parameter: str, taken: str) -> str:
+    if isinstance(layout, nv_mma_shared_layout) and (layout.rank == 2 or not layout.transposed):
+        name = f"tle::nvmma<{layout.swizzle}>"
+        return f"tle::transposed<{name}>" if layout.transposed else name
+    if isinstance(layout, swizzled_shared_layout):
+        name = f"tle::swizzled<{layout.vectorSize}, {layout.perPhase}, {layout.maxPhase}>"
+        if layout.order == tuple(reversed(range(layout.rank))):
+            return name
+        if layout.order == (0, 1):
+            return f"tle::transposed<{name}>"
+    if taken == ANY_LAYOUT:
+        raise SharedBufferError(
+            "a fragment cannot take a buffer of this layout",
+            table=[Row(parameter, "rows or columns, swizzled or not", layout.text)],
+        )
+    return layout.text
