@@ -186,18 +186,7 @@ def check_barrier(function: str, value: Any) -> barrier:
     if not isinstance(value, barrier) or value.type.slots:
         got = str(value.type) if isinstance(value, barrier) else describe_value(value)
         raise ArgumentTypeError(
-<<<<<<< HEAD
             f"tle.gpu.{function} takes one barrier", table=[Row("bar", "a barrier: barriers[i]", got)]
-=======
-            f"tle.gpu.{function} takes one barrier",
-            table=[
-                Row(
-                    "bar",
-                    "a barrier: barriers[i]",
-                    repr(value) if isinstance(value, barrier) else describe_value(value),
-                )
-            ],
->>>>>>> 8641048 (Passes of shared buffers are shown too: a test)
         )
     return value
 
