@@ -15,7 +15,7 @@ from typing import Any
 from triton._C.libtriton import ir
 
 from tle_raw.errors import RegionError
-from tle_raw.flir.nvidia.parse_module import parse_module
+from tle_raw.flir.parse_module import parse_module
 from tle_raw.linker.mlir.generic_form import generic_text
 from tle_raw.linker.mlir.text import split_top_level
 

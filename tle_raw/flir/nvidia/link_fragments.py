@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tle_raw.flir.nvidia.leave_out_libdevice import LIBRARY, calls_libdevice
-from tle_raw.flir.nvidia.parse_module import parse_module
+from tle_raw.flir.parse_module import parse_module
 from tle_raw.fragments.compiled import CompiledFragment
 
 

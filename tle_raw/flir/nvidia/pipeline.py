@@ -44,7 +44,6 @@ from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.multiply_in_place import multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
-from tle_raw.flir.nvidia.parse_module import parse_module
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
@@ -52,6 +51,7 @@ from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
+from tle_raw.flir.parse_module import parse_module
 from tle_raw.flir.pass_value import Pass
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.flir.run_stage import run_stage
