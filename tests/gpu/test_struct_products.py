@@ -1,0 +1,86 @@
+"""Products of buffers, in place and in the background, barriers and copies by descriptors, against float64."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from tests.frontends.gpu import product_kernels as kernels
+from tests.gpu.device import DEVICE, ON_CPU
+
+pytestmark = pytest.mark.gpu
+
+TMA = ON_CPU or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
+DTYPES = [torch.float16, torch.bfloat16]
+
+
+def operands(m, n, k, dtype):
+    a = torch.randn(m, k, device=DEVICE).to(dtype)
+    b = torch.randn(n, k, device=DEVICE).to(dtype)
+    return a, b, torch.zeros(m, n, device=DEVICE), a.double() @ b.double().T
+
+
+def close(c, expected, depth):
+    difference = (c.double() - expected).abs().max().item()
+    assert difference <= 2e-6 * depth * expected.abs().max().item() ** 0.5 + 1e-4, difference
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("k", [1, 2, 17])
+def test_a_dot_of_two_buffers(k, warps, dtype):
+    """The buffers are written again at once: a product that is not waited for reads the wrong tile."""
+    a, b, c, expected = operands(128, 128, k * 64, dtype)
+    kernels.from_buffers[(1, 1)](a, b, c, k, 128, 128, 64, num_warps=warps)
+    close(c, expected, k * 64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("stages", [3, 4])
+@pytest.mark.parametrize("k", [1, 2, 5, 32])
+def test_an_asynchronous_gemm(k, stages, warps, dtype):
+    a, b, c, expected = operands(256, 384, k * 64, dtype)
+    kernels.async_gemm[(2, 3)](a, b, c, k, 128, 128, 64, stages, num_warps=warps)
+    close(c, expected, k * 64)
+
+
+@pytest.mark.skipif(not TMA, reason="TMA needs sm_90")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("stages", [2, 4])
+@pytest.mark.parametrize("k", [1, 3, 4, 33])
+def test_a_gemm_by_tma(k, stages, warps, dtype):
+    a, b, c, expected = operands(256, 256, k * 64, dtype)
+    tiles = TensorDescriptor.from_tensor(a, [128, 64]), TensorDescriptor.from_tensor(b, [128, 64])
+    kernels.tma_gemm[(2, 2)](*tiles, c, k, 128, 128, 64, stages, num_warps=warps)
+    close(c, expected, k * 64)
+
+
+@pytest.mark.skipif(not TMA, reason="TMA needs sm_90")
+def test_fifty_gemms_agree_bit_for_bit():
+    a, b, c, _ = operands(256, 256, 32 * 64, torch.bfloat16)
+    tiles = TensorDescriptor.from_tensor(a, [128, 64]), TensorDescriptor.from_tensor(b, [128, 64])
+    kernels.tma_gemm[(2, 2)](*tiles, c, 32, 128, 128, 64, 4)
+    for _ in range(49):
+        again = torch.zeros_like(c)
+        kernels.tma_gemm[(2, 2)](*tiles, again, 32, 128, 128, 64, 4)
+        assert torch.equal(again, c)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int8])
+def test_tiles_by_descriptors(dtype):
+    x = torch.randn(5 * 64, 64, device=DEVICE).mul(8).to(dtype)
+    o = torch.zeros_like(x)
+    given, taken = TensorDescriptor.from_tensor(x, [64, 64]), TensorDescriptor.from_tensor(o, [64, 64])
+    kernels.tma_copied[(1,)](given, taken, 5, 64, 64)
+    assert torch.equal(o, x)
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+def test_a_barrier_that_the_block_arrives_at(warps):
+    x = torch.randn(100, 256, device=DEVICE)
+    o = torch.zeros_like(x)
+    kernels.handed_over[(1,)](x, o, 100, 256, num_warps=warps)
+    assert torch.equal(o, x + 1)
