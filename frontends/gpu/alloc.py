@@ -9,12 +9,14 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, LayoutError, Row, SharedBufferError
 from tle_raw.frontends.call_site import call_site
-from tle_raw.frontends.gpu import operations, views
+from tle_raw.frontends.gpu import content, operations, views
 from tle_raw.frontends.gpu.buffered_tensor import SMEM, BufferType, Storage, buffered_tensor
 from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_dtype, check_flag, check_shape
 from tle_raw.frontends.gpu.gpu_function import gpu_function
+from tle_raw.frontends.gpu.layouts.default import default_layout
+from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits, shared_layout
+from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.operations import perform
-from tle_raw.frontends.gpu.shared_layouts import default_layout, memory_bits, shared_layout, swizzled_shared_layout
 from tle_raw.frontends.gpu.storage_kind import check_scope, smem
 from tle_raw.frontends.gpu.view_rules import memory_shape
 from tle_raw.frontends.lite.arguments import describe_value, plain
@@ -150,7 +152,7 @@ def _fill(buffer: Any, value: Any, semantic: Any, generator: Any) -> None:
         ]
         tiles = [buffered_tensor(tile.handle, tile.type.changed(shape=one), tile.storage) for tile in tiles]
     for tile in tiles:
-        views.store(tile, value, _semantic=semantic, _generator=generator)
+        content.store(tile, value, _semantic=semantic, _generator=generator)
 
 
 def allocated_name(generator: Any, semantic: Any) -> str:

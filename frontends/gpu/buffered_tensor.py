@@ -10,7 +10,7 @@ from triton.language import core
 
 from tle_raw.errors import Row, SharedBufferError, SourceLocation
 from tle_raw.frontends.gpu.gluon_builder import new_builder
-from tle_raw.frontends.gpu.shared_layouts import memory_bits
+from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 
 SMEM, TMEM = "smem", "tmem"
 

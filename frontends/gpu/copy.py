@@ -7,7 +7,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError
-from tle_raw.frontends.gpu import operations, views
+from tle_raw.frontends.gpu import content, operations
 from tle_raw.frontends.gpu.checks import check_buffer, check_flag, check_shape, check_whole_tensor, is_buffer
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.operations import perform
@@ -85,7 +85,7 @@ def copy(
         return
     if asynchronous:
         raise ArgumentTypeError("tle.gpu.copy: copies out of a buffer are not asynchronous")
-    value = views.load(buffer, _semantic=_semantic, _generator=_generator)
+    value = content.load(buffer, _semantic=_semantic, _generator=_generator)
     core.store(pointers, value, mask, _semantic=_semantic)
 
 

@@ -6,15 +6,13 @@ from tle_raw.frontends.gpu.barriers import alloc_barrier, alloc_barriers, barrie
 from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
 from tle_raw.frontends.gpu.copy import copy
 from tle_raw.frontends.gpu.groups import async_commit_group, async_wait_group
+from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
+from tle_raw.frontends.gpu.layouts.padded import padded_shared_layout
+from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
+from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.local_access import local_load, local_store
 from tle_raw.frontends.gpu.memory_space import memory_space
 from tle_raw.frontends.gpu.methods import add_methods
-from tle_raw.frontends.gpu.shared_layouts import (
-    nv_mma_shared_layout,
-    padded_shared_layout,
-    shared_layout,
-    swizzled_shared_layout,
-)
 from tle_raw.frontends.gpu.storage_kind import smem, storage_kind, tmem
 from tle_raw.frontends.gpu.wgmma import wgmma, wgmma_wait
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.frontends.gpu import views
+from tle_raw.frontends.gpu import content
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 
 
@@ -18,7 +18,7 @@ def local_load(buffer: Any, _semantic: Any = None, _generator: Any = None) -> co
     ------
     SharedBufferError : the buffer has slots, or a dim that is no power of two.
     """
-    return views.load(buffer, _semantic=_semantic, _generator=_generator)
+    return content.load(buffer, _semantic=_semantic, _generator=_generator)
 
 
 @gpu_function
@@ -33,4 +33,4 @@ def local_store(buffer: Any, value: Any, _semantic: Any = None, _generator: Any 
     ------
     ShapeError, ArgumentTypeError : the value has another shape or dtype.
     """
-    views.store(buffer, value, _semantic=_semantic, _generator=_generator)
+    content.store(buffer, value, _semantic=_semantic, _generator=_generator)

@@ -7,7 +7,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row
-from tle_raw.frontends.gpu import views
+from tle_raw.frontends.gpu import content
 from tle_raw.frontends.gpu.alloc import alloc
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.lite.arguments import check_block, describe_value, plain
@@ -46,12 +46,12 @@ def memory_space(input: Any, space: Any, _semantic: Any = None, _generator: Any 
     dims = list(shape_of(value))
     traced = {"_semantic": _semantic, "_generator": _generator}
     buffer = alloc(dims, value.dtype, _one_tile(dims, value.dtype), **traced)
-    views.store(buffer, value, **traced)
-    return views.load(buffer, **traced)
+    content.store(buffer, value, **traced)
+    return content.load(buffer, **traced)
 
 
 def _one_tile(dims: list[int], dtype: Any) -> Any:
     """A layout of the tensor's own rank: no axis counts slots."""
-    from tle_raw.frontends.gpu.shared_layouts import default_layout
+    from tle_raw.frontends.gpu.layouts.default import default_layout
 
     return default_layout(dims, dtype, True)

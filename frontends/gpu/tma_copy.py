@@ -8,12 +8,13 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
-from tle_raw.frontends.gpu import operations, views
+from tle_raw.frontends.gpu import content, operations
 from tle_raw.frontends.gpu.barrier_value import Account, barrier, barrier_type
 from tle_raw.frontends.gpu.barriers import check_barrier
 from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor
+from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
+from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
-from tle_raw.frontends.gpu.shared_layouts import memory_bits, nv_mma_shared_layout
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.stages import compiled_target
 from tle_raw.triton_types import Semantic
@@ -41,7 +42,7 @@ def load_tile(
             _load_and_wait(descriptor, buffer, places, semantic, generator)
         else:
             value = descriptor.load(places, _semantic=semantic)
-            views.store(buffer, value, _semantic=semantic, _generator=generator)
+            content.store(buffer, value, _semantic=semantic, _generator=generator)
         return
     one = check_barrier("copy", bar)
     if not _is_tma_layout(buffer):
@@ -61,7 +62,7 @@ def store_tile(
 ) -> None:
     """Copy a buffer to global memory."""
     buffer = _checked("src", given, descriptor, dims)
-    value = views.load(buffer, _semantic=semantic, _generator=generator)
+    value = content.load(buffer, _semantic=semantic, _generator=generator)
     descriptor.store(_places(offsets, dims, semantic), value, _semantic=semantic)
 
 
@@ -86,7 +87,7 @@ def _issue(descriptor: Any, buffer: Any, places: list[Any], one: barrier, semant
     value = descriptor.load(places, _semantic=semantic)
     if generator is not None:
         value.handle.set_attr(NOTE, semantic.builder.get_string_attr(TMA))
-    views.store(buffer, value, _semantic=semantic, _generator=generator)
+    content.store(buffer, value, _semantic=semantic, _generator=generator)
     # Triton takes an arrival away whose predicate is a constant false.
     never = semantic.less_than(semantic.program_id(0), semantic.to_tensor(0))
     perform(operations.TMA_BARRIER, semantic, generator, one.handle, never.handle)

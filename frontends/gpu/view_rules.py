@@ -7,12 +7,10 @@ from typing import Any
 
 from tle_raw.errors import Row, ShapeError, SharedBufferError
 from tle_raw.frontends.gpu.buffered_tensor import BufferType
-from tle_raw.frontends.gpu.shared_layouts import (
-    memory_bits,
-    nv_mma_shared_layout,
-    padded_shared_layout,
-    swizzled_shared_layout,
-)
+from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
+from tle_raw.frontends.gpu.layouts.padded import padded_shared_layout
+from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
+from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 
 
 def memory_shape(shape: Sequence[int], rank: int) -> tuple[int, ...]:

@@ -7,11 +7,11 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
-from tle_raw.frontends.gpu import operations, views
+from tle_raw.frontends.gpu import content, operations, views
 from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_flag, check_whole_tensor, is_buffer
 from tle_raw.frontends.gpu.gpu_function import gpu_function
+from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.operations import perform
-from tle_raw.frontends.gpu.shared_layouts import nv_mma_shared_layout
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.regions.shapes import shape_of
 
@@ -60,8 +60,8 @@ def wgmma(
         left = views.trans(left, **traced) if check_flag("wgmma", "trans_a", trans_a) else left
     right = views.trans(right, **traced) if check_flag("wgmma", "trans_b", trans_b) else right
     _check_operands(left, right)
-    x = views.load(left, **traced) if is_buffer(left) else left
-    y = views.load(right, **traced)
+    x = content.load(left, **traced) if is_buffer(left) else left
+    y = content.load(right, **traced)
     options = {"input_precision": input_precision, "max_num_imprecise_acc": max_num_imprecise_acc}
     result = core.dot(x, y, plain(acc), **options, out_dtype=plain(out_dtype), _semantic=_semantic)
     if _generator is not None:

@@ -19,7 +19,9 @@ from tle_raw.fragments.bound import TILE, BoundSignature
 from tle_raw.fragments.signature import ANY_LAYOUT, ROW_MAJOR, Signature, layout_of
 from tle_raw.frontends.gpu import views
 from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor, is_buffer
-from tle_raw.frontends.gpu.shared_layouts import nv_mma_shared_layout, shared_layout, swizzled_shared_layout
+from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
+from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
+from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.regions.stages import compiled_target
 from tle_raw.regions.values import describe, describe_dtype
 

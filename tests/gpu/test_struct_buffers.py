@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.frontends.gpu import buffer_kernels as kernels
-from tests.gpu.device import DEVICE
+from tests.gpu.device import COMPILE_ONLY, DEVICE
 
 pytestmark = pytest.mark.gpu
 
@@ -22,9 +22,13 @@ def run(name, x, o, n=0, grid=1, **constants):
     return o
 
 
+def same(got, expected):
+    assert COMPILE_ONLY or torch.equal(got, expected)
+
+
 def close(got, expected):
     difference = (got.double() - expected).abs().max().item()
-    assert difference <= 1e-5 * expected.abs().max().item(), difference
+    assert COMPILE_ONLY or difference <= 1e-5 * expected.abs().max().item(), difference
 
 
 @pytest.mark.parametrize("size", [32, 64, 128])
@@ -42,7 +46,7 @@ def test_fifty_runs_agree_bit_for_bit():
     x = tiles(51)
     first = run("ring", x, torch.empty(B, B, device=DEVICE), 50)
     for _ in range(49):
-        assert torch.equal(run("ring", x, torch.empty(B, B, device=DEVICE), 50), first)
+        same(run("ring", x, torch.empty(B, B, device=DEVICE), 50), first)
 
 
 @pytest.mark.parametrize("stages", [2, 3, 5])
@@ -57,7 +61,7 @@ def test_groups_of_copies(count, stages):
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_a_branch_gives_a_buffer(n):
     x = tiles(3)
-    assert torch.equal(run("chosen", x, torch.empty(B, B, device=DEVICE), n), x[n if n > 1 else 0])
+    same(run("chosen", x, torch.empty(B, B, device=DEVICE), n), x[n if n > 1 else 0])
 
 
 @pytest.mark.parametrize(
@@ -66,25 +70,28 @@ def test_a_branch_gives_a_buffer(n):
 @pytest.mark.parametrize("size", [16, 64])
 def test_copies_in_and_out(dtype, size):
     x = tiles(1, size).mul(8).to(dtype)[0]
-    assert torch.equal(run("copied", x, torch.empty_like(x), B=size), x.T)
+    same(run("copied", x, torch.empty_like(x), B=size), x.T)
     for n in (0, 5, 16, size):
         o = torch.full_like(x, 7)
         run("masked", x, o, n, B=size)
         expected = torch.full_like(x, 7)
         expected[:n] = 0
         expected[:n, :n] = x[:n, :n]
-        assert torch.equal(o, expected)
+        same(o, expected)
 
 
 def test_views():
     x, half = tiles(1)[0], B // 2
-    assert torch.equal(run("parts", x, torch.empty(B, B, device=DEVICE)), x.roll((half, half), (0, 1)))
+    same(run("parts", x, torch.empty(B, B, device=DEVICE)), x.roll((half, half), (0, 1)))
     o = run("reshaped", x, torch.empty(B, B, device=DEVICE), 3)
-    assert torch.equal(o[1:], x[1:] * 2) and torch.equal(o[0], x[3])
+    same(o[1:], x[1:] * 2)
+    same(o[0], x[3])
     o = run("aliased", x, torch.empty(2 * B, device=DEVICE))
-    assert torch.equal(o[:B], x[0]) and (o[B:] == 1).all()
+    same(o[:B], x[0])
+    same(o[B:], torch.ones(B, device=DEVICE))
     o = run("uneven", x, torch.empty(2 * B * B, device=DEVICE))
-    assert torch.equal(o[: B * B].reshape(B, B), x) and (o[B * B : B * B * 3 // 2] == 1).all()
+    same(o[: B * B].reshape(B, B), x)
+    same(o[B * B : B * B * 3 // 2], torch.ones(B * B // 2, device=DEVICE))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
@@ -92,7 +99,7 @@ def test_views():
 @pytest.mark.parametrize("size", [32, 64])
 def test_layouts_change_no_value(layout, dtype, size):
     x = tiles(1, size, dtype)[0]
-    assert torch.equal(run("laid_out", x, torch.empty_like(x), B=size, LAYOUT=layout), x + x)
+    same(run("laid_out", x, torch.empty_like(x), B=size, LAYOUT=layout), x + x)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int64", "float16", "bfloat16", "float64", "float8_e5m2"])
@@ -101,4 +108,4 @@ def test_every_dtype(dtype, size):
     bits = torch.randint(0, 2, (size,), device=DEVICE)
     x = bits.to(getattr(torch, dtype))
     o = run("dtypes", x, torch.zeros_like(x), B=size)
-    assert torch.equal(o.view(torch.uint8), x.view(torch.uint8))
+    same(o.view(torch.uint8), x.view(torch.uint8))
