@@ -119,8 +119,9 @@ def _tensor(handle: Any, type_: buffer_type) -> Any:
 
 
 @operation
-def alloc(g, semantic, shape, dtype, value=None, name="", nvmma=False):
-    type_ = buffer_type(dtype, ints(shape), nvmma=nvmma)
+def alloc(g, semantic, shape, dtype, value=None, name="", nvmma=False, slots=False):
+    dims = ints(shape)
+    type_ = buffer_type(dtype, dims, order=range(len(dims) - 1)[::-1] if slots else None, nvmma=nvmma)
     handle = g.create_local_alloc(type_.to_ir(g), *([value.handle] if value is not None else []))
     if name:
         handle.set_attr("tle.name", semantic.builder.get_string_attr(name))
