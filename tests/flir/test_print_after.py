@@ -62,6 +62,7 @@ if host_cpu().vector_bytes < 64 or not host_cpu().fma:
     ABSENT.add("multiply-by-reciprocals")
 if host_cpu().vector_bytes < 32:
     ABSENT.add("stream-stores")
+ABSENT.add("lower-tma-copy")
 
 
 def shown_names(pipeline):

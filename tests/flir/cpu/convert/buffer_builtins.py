@@ -234,6 +234,11 @@ def wait(g, semantic, barrier, phase):
 
 
 @operation
+def arrive_after_copies(g, semantic, barrier, increments):
+    g.create_async_copy_mbarrier_arrive(barrier.handle, increments)
+
+
+@operation
 def invalidate(g, semantic, barrier):
     g.create_mbarrier_inval(barrier.handle)
 

@@ -69,6 +69,27 @@ def test_waits_of_phases_that_are_complete():
 
 
 @triton.jit
+def copies_arrive(x, out, N: tl.constexpr, THREADS: tl.constexpr):
+    row = tb.alloc([N], tl.float32)
+    counted, more = tb.slot(tb.barriers(1, THREADS), 0), tb.slot(tb.barriers(1, 1), 0)
+    tb.copy(row, x + tl.arange(0, N))
+    tb.arrive_after_copies(counted, False)
+    tb.arrive_after_copies(more, True)
+    tb.wait(counted, 0)
+    tb.arrive(more)
+    tb.wait(more, 0)
+    tb.commit()
+    tb.wait_group(0)
+    tl.store(out + tl.arange(0, N), tb.load(row))
+
+
+def test_barriers_that_copies_arrive_at():
+    x, out = random_tensor(torch.float32, 64), torch.zeros(64)
+    copies_arrive[(1,)](x, out, N=64, THREADS=64, num_warps=2)
+    assert_same(out, x)
+
+
+@triton.jit
 def stuck(arrivals, phase, N: tl.constexpr):
     barrier = tb.slot(tb.barriers(1, 2), 0)
     for _ in range(arrivals):

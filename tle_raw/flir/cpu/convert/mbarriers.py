@@ -57,7 +57,7 @@ def arrive_barrier(kernel: Kernel, op: Operation) -> None:
 
 @converts("ttng.async_copy_mbarrier_arrive")
 def arrive_after_copies(kernel: Kernel, op: Operation) -> None:
-    """Each thread arrives when its copies are done, which they are; it may have been counted as it was told to."""
+    """Each thread arrives when its copies are done, which they are; unless told so it first adds its own arrival."""
     if "noIncrement" in op.attributes:
         arrive(kernel, op, buffer_of(kernel, op.operands[0]), _WARP * kernel.num_warps, 0, None)
 
@@ -102,7 +102,7 @@ def completing_barrier(op: Operation) -> Any:
     for other in following:
         if stands_for_copy(other):
             return other
-        if not other.name.startswith("arith."):
+        if other.name in ("ttg.local_store", "ttng.wait_barrier"):
             return None
     return None
 
