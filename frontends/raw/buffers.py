@@ -17,7 +17,7 @@ from tle_raw.errors import Row, SharedBufferError
 from tle_raw.fragments.binding import BUFFER, Argument
 from tle_raw.fragments.bound import TILE, BoundSignature
 from tle_raw.fragments.signature import ANY_LAYOUT, ROW_MAJOR, Signature, layout_of
-from tle_raw.frontends.gpu import views
+from tle_raw.frontends.gpu import content
 from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor, is_buffer
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
@@ -55,7 +55,7 @@ def with_contents(args: Sequence[Any], semantic: Any) -> list[Any]:
     """A call's arguments, with its content in the place of each buffer: for functions of tensors without effects."""
     plain = [core._unwrap_if_constexpr(value) for value in args]
     return [
-        views.load(value, **_tracing(value, semantic)) if is_buffer(value) else given
+        content.load(value, **_tracing(value, semantic)) if is_buffer(value) else given
         for value, given in zip(plain, args)
     ]
 
@@ -66,7 +66,7 @@ def load_buffers(bound: BoundSignature, values: Mapping[str, Any], semantic: Any
     for p in bound.parameters:
         if p.buffer and p.effect != "Out":
             buffer = _buffer(values, p.name)
-            loaded[p.name] = views.load(buffer, **_tracing(buffer, semantic))
+            loaded[p.name] = content.load(buffer, **_tracing(buffer, semantic))
     return loaded
 
 
@@ -77,7 +77,7 @@ def store_buffers(bound: BoundSignature, values: Mapping[str, Any], results: Seq
     for p, result in zip(tiles, results):
         if p.buffer:
             buffer = _buffer(values, p.name)
-            views.store(buffer, result, **_tracing(buffer, semantic))
+            content.store(buffer, result, **_tracing(buffer, semantic))
         else:
             kept.append(result)
     return [*kept, *results[len(tiles) :]]

@@ -17,6 +17,7 @@ inlined::
 * A tile that needs memory is a ``memref.alloca`` of static shape, row-major, at the top of the function; scratch is
   reached by ``memref.load`` and ``memref.store``. Element types: i8 (also i1 and fp8), i16, i32, i64, f16, bf16, f32,
   f64.
+* A shared buffer is such memory too, of one dimension, reached by its address: ``llvm.load`` and ``llvm.store``.
 * Work on all elements of a tile is a ``linalg.generic`` whose iterators are all ``parallel``, whose iterations are
   independent, and whose body is scalar code over ``linalg.index``: arith, math, ``memref.load``, ``llvm.load``,
   ``llvm.store``. ``outs`` are the buffers it fills (identity maps, one ``linalg.yield`` operand each); a generic that
