@@ -174,3 +174,43 @@ def test_products_of_buffers(dtype):
     product[(1,)](x, y, out, M=32, N=64, K=96, C=32)
     expected = x.double() @ y.double().T
     assert float((out - expected).abs().max()) < 1e-5 * float(expected.abs().max())
+
+
+@triton.jit
+def returns_early(x, out, n, N: tl.constexpr):
+    at = tl.arange(0, N)
+    a, b = tb.alloc([N], tl.float32, tl.load(x + at)), tb.alloc([N], tl.float32)
+    if n == 0:
+        tl.store(out + at, tb.load(a))
+        return
+    for _ in range(n):
+        a, b = twice(a, b)
+    if n == 2:
+        return
+    tl.store(out + at, tb.load(a) + 1)
+
+
+def test_programs_with_buffers_return_early():
+    x, out = random_tensor(torch.float32, 64), torch.zeros(64)
+    for n, expected in ((2, out), (0, x), (3, x * 8 + 1)):
+        returns_early[(1,)](x, out, n, N=64)
+        assert_same(out, expected.clone())
+
+
+@triton.jit
+def joins(x, out, n, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)
+    whole = tb.alloc([2 * N, N], tl.float32)
+    a, b = tb.part(whole, [0, 0], [N, N]), tb.part(whole, [N, 0], [N, N])
+    tb.store(a, tl.load(x + at))
+    tb.store(b, tl.load(x + at) * 2)
+    for _ in range(n):
+        a, b = b, a
+    tl.store(out + at, tb.load(a))
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_loops_carry_parts_of_a_buffer(n):
+    x, out = random_tensor(torch.float32, 16, 16), torch.zeros(16, 16)
+    joins[(1,)](x, out, n, N=16)
+    assert_same(out, x * (1 + n % 2))
