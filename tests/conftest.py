@@ -40,12 +40,30 @@ def _forget_settings() -> None:
         os.environ.pop(name, None)
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    _leave_some_to_one_triton(items)
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
     reason = _no_device() if on_gpu else ""
     if reason:
         for item in on_gpu:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _leave_some_to_one_triton(items: list[pytest.Item]) -> None:
+    """Of a test marked ``every_triton(n)``, n of its parameters run on every Triton, spread over their list."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("every_triton"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for of_one_test in tests.values():
+        marker = of_one_test[0].get_closest_marker("every_triton")
+        assert marker is not None
+        last, steps = len(of_one_test) - 1, max(1, marker.args[0] - 1)
+        kept = {round(i * last / steps) for i in range(marker.args[0])}
+        for number, item in enumerate(of_one_test):
+            if number not in kept:
+                item.add_marker(pytest.mark.one_triton)
 
 
 def _no_device() -> str:

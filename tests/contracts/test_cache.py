@@ -10,6 +10,8 @@ from tests.contracts.running import DIALECTS, SEED, compiled, dialect, ran, run_
 from tests.contracts.subjects import SUBJECTS
 from tests.support import compile_kernel
 
+pytestmark = pytest.mark.every_triton(3)
+
 # The others are traced into the kernel: nothing of theirs is compiled but the kernel.
 COMPILED_APART = ("cuda", "llvm", "mlir", "edsl", "numba", "cupy", "pycuda")
 CASE = SUBJECTS["element"]

@@ -13,6 +13,8 @@ from tests.contracts.unsupported import TYPED_BY_THE_CALL
 from tests.support import compile_kernel
 from tle_raw.errors import ArgumentTypeError, CompilationFailed, SymbolError, UnsupportedFeatureError, UntraceableError
 
+pytestmark = pytest.mark.every_triton(3)
+
 # Whose functions are C++ or IR: a function that is not there is named before anything is compiled.
 BY_SYMBOL = ("cuda", "llvm", "mlir", "cupy", "pycuda")
 # Whose broken source is that of a kernel over memory.

@@ -4,6 +4,8 @@ import pytest
 
 from tests.contracts.running import check_numbers, pairs, ran
 
+pytestmark = pytest.mark.every_triton(9)
+
 
 @pytest.mark.parametrize("name, subject", pairs())
 def test_a_subject_crosses_and_comes_back(name, subject):

@@ -13,6 +13,8 @@ from tests.contracts.subjects import SUBJECTS
 from tests.support import ptx_calls
 from tle_raw.linker.machine_code.sass import read_cubin
 
+pytestmark = pytest.mark.every_triton(9)
+
 THREADS = 128
 PTXAS_OWN = "$__internal_"  # divisions, which it writes once and calls
 # Whose regions become part of the kernel before it is compiled.

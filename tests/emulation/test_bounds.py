@@ -12,6 +12,8 @@ import tle_raw
 from tle_raw import InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import KernelFailed
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 @pytest.fixture(autouse=True)
 def debug():
@@ -88,6 +90,7 @@ OUTSIDE = {  # how: (what the line says, what the message says, with n = 4)
 }
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("how", OUTSIDE)
 def test_every_way_out_of_bounds_is_found(accesses, how):
     line, message = OUTSIDE[how]
@@ -102,12 +105,14 @@ def test_every_way_out_of_bounds_is_found(accesses, how):
         )
 
 
+@pytest.mark.one_triton
 def test_what_stays_inside_is_left_alone(accesses):
     o = np.zeros(64, np.float32)
     for how in (0, *range(1, 15)):
         accesses[(1,)](o, np.ones(64, np.float32), how, 0)
 
 
+@pytest.mark.one_triton
 def test_memory_before_an_array_is_outside_as_well(accesses):
     text = fails(accesses, np.zeros(64, np.float32), np.ones(1024, np.float32)[512:576], 1, -1)
     assert "4 bytes before the 256 bytes of argument `p`" in text
@@ -123,6 +128,7 @@ __global__ void k(float* o, int n) {
 """
 
 
+@pytest.mark.one_triton
 def test_dynamic_shared_memory_has_an_end():
     kernel = tle_raw.fragment(DYNAMIC, dialect="cuda", symbol="k").as_kernel(block=64, shared=256)
     o = np.zeros(64, np.float32)
@@ -174,6 +180,7 @@ __global__ void k(int* o) {
 """
 
 
+@pytest.mark.one_triton
 def test_memory_that_the_fragment_allocates_is_its_own():
     o = np.zeros(32, np.int32)
     tle_raw.fragment(HEAP, dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)

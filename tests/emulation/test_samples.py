@@ -12,6 +12,8 @@ import pytest
 
 from tests.emulation.tables import run
 
+pytestmark = pytest.mark.every_triton(2)
+
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 RNG = np.random.default_rng(0)
 erf = np.vectorize(math.erf)
@@ -40,6 +42,7 @@ def test_01_vector_add():
     np.testing.assert_array_equal(run(module.add_one, a=a, b=b), a + b)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("warps", [1, 4, 8])
 def test_02_softmax(warps):
     x = 4 * RNG.standard_normal((4, 128)).astype("f4")
@@ -49,6 +52,7 @@ def test_02_softmax(warps):
     np.testing.assert_allclose(y, power / power.sum(1, keepdims=True), rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.one_triton
 def test_03_matmul_epilogue():
     module = sample("03_matmul_epilogue/matmul.py")
     x, bias = RNG.standard_normal((64, 64)).astype("f4"), RNG.standard_normal(100).astype("f2")
@@ -61,6 +65,7 @@ def test_03_matmul_epilogue():
     np.testing.assert_allclose(got, 0.5 * z * (1 + erf(z * 2**-0.5)), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize(("warps", "n"), [(4, 1024), (2, 256)])
 def test_04_topk(warps, n):
     fragment = sample("04_topk/topk.py").block_topk
@@ -72,6 +77,7 @@ def test_04_topk(warps, n):
     np.testing.assert_array_equal(values, x[order])
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("kind", ["f8e4m3", "u8"])
 def test_05_fp8_quantise(kind):
     torch = pytest.importorskip("torch")

@@ -20,6 +20,8 @@ from tle_raw.flir.run_stage import run_stage
 from tle_raw.host.cpu import host_cpu
 from tle_raw.linker.llvm.no_vectors import keeps_scalars
 
+pytestmark = pytest.mark.every_triton(2)
+
 # Each thread divides twice before it stores.
 DIVIDING = """
 #include <tle_raw/tile.h>
@@ -110,6 +112,7 @@ def test_a_pass_over_fragments_is_left_out_and_the_fragment_is_another_one(knobs
     assert "insertelement" not in on_gpu(packing, "xy").asm["llir"]
 
 
+@pytest.mark.one_triton
 def test_scalars_may_be_packed_where_that_is_not_disabled(knobs):
     assert keeps_scalars(doubled.compile("cuda:90").text)
     kept = on_gpu(doubling, "x")
@@ -120,6 +123,7 @@ def test_scalars_may_be_packed_where_that_is_not_disabled(knobs):
     assert not keeps_scalars(kept.asm["llir"]) and not keeps_scalars(free.asm["llir"])
 
 
+@pytest.mark.one_triton
 def test_libdevice_is_linked_if_it_is_not_left_out(knobs):
     """It makes no other code, and the compilation takes longer."""
     fast = on_gpu()
@@ -127,6 +131,7 @@ def test_libdevice_is_linked_if_it_is_not_left_out(knobs):
     assert on_gpu().asm["ptx"].count("\n") == fast.asm["ptx"].count("\n")
 
 
+@pytest.mark.one_triton
 def test_the_key_of_a_fragment_says_what_is_disabled(knobs, monkeypatch):
     keys = [divided.cache_key]
     for names in ("pair-words", "pair-words,spread-divisions"):
@@ -165,6 +170,7 @@ def test_every_pass_for_the_cpu_is_tried():
     assert set(CPU_PASSES) == {each.name for each in CPU if each.for_speed}
 
 
+@pytest.mark.one_triton
 def test_a_running_process_sees_it_and_numbers_stay_right(knobs):
     knobs.target = "cpu"
     x = np.random.default_rng(0).standard_normal((8, 4096)).astype(np.float32)
@@ -180,6 +186,7 @@ def test_a_running_process_sees_it_and_numbers_stay_right(knobs):
     assert kernels[1].metadata.disabled_passes == "prefetch,stream-stores,multiply-by-reciprocals"
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("target", ["cuda", "cpu"])
 def test_a_wrong_name_is_an_error_of_the_compilation(knobs, monkeypatch, target):
     monkeypatch.setenv("TLE_RAW_DISABLE_PASSES", "vectorise")

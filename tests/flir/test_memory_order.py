@@ -10,6 +10,8 @@ import tle_raw
 from tests.support import compile_kernel, ttgir_lines
 from tle_raw import Element, InOut, Pointer, Scalar, Tile
 
+pytestmark = pytest.mark.every_triton(4)
+
 CUDA = """
 #include <cuda_fp16.h>
 __device__ void write_half(__half* p) { p[threadIdx.x] = __float2half(1); }

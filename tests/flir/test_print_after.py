@@ -20,6 +20,8 @@ from tle_raw.flir.nvidia.passes import NVIDIA as NVIDIA_PASSES
 from tle_raw.flir.nvidia.passes import NVIDIA_BUFFERS
 from tle_raw.host.cpu import host_cpu
 
+pytestmark = pytest.mark.every_triton(6)
+
 SOURCE = """
 #include <tle_raw/tile.h>
 template <int M> __device__ void turned(tle::tile<float, M> t) {

@@ -8,6 +8,8 @@ import tle_raw
 from tests.support import cause_of, compile_kernel, ptx_calls, ttgir_lines
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
 
+pytestmark = pytest.mark.every_triton(3)
+
 SOURCE = r"""
 #include <tle_raw/tile.h>
 

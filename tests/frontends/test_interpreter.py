@@ -12,6 +12,8 @@ import pytest
 
 from tests.test_readme import examples
 
+pytestmark = pytest.mark.every_triton(3)
+
 pytest.importorskip("torch")
 pytest.importorskip("llvmlite")
 

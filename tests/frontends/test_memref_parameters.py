@@ -11,6 +11,8 @@ import tle_raw
 from tests.support import compile_kernel, ptx_calls
 from tle_raw import InOut, Input, Pointer, Tile
 
+pytestmark = pytest.mark.every_triton(2)
+
 ROWS = """
 extern "C" __device__ void rows(TILE allocated, TILE t, long long offset, long long rows, long long columns,
                                 long long step, long long stride, const float* s, int n) {

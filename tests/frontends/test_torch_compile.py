@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.every_triton(2)
+
 pytest.importorskip("torch")
 pytest.importorskip("llvmlite")
 
@@ -38,6 +40,7 @@ def test_under_torch_compile(output, name):
     assert f"passed {name}\n" in output.stdout, output.stderr[-3000:]
 
 
+@pytest.mark.one_triton
 def test_another_process_takes_the_graph_from_torchs_cache(output, folder):
     again = run(folder, FIRST)
     assert f"passed {FIRST}\n" in again.stdout, again.stderr[-3000:]

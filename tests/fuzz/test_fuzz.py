@@ -10,6 +10,8 @@ from tests.fuzz.cases import Case, differences, parse
 from tests.fuzz.engines import EngineError
 from tests.fuzz.programs import FAMILIES, cases
 
+pytestmark = pytest.mark.every_triton(2)
+
 pytest.importorskip("torch")
 SHARES = {"elementwise": 0.3, "casts": 0.1, "shapes": 0.15, "reductions": 0.2, "memory": 0.1, "control": 0.15}
 

@@ -15,6 +15,8 @@ from tests.fuzz.signatures.cuda_batches import refused
 from tests.fuzz.signatures.drawing import LANGUAGES, Wrong, draw_case, draw_wrong, is_right
 from tests.fuzz.signatures.running import described, not_refused, wrong_numbers
 
+pytestmark = pytest.mark.every_triton(2)
+
 pytest.importorskip("torch")
 ALL = pytest.mark.parametrize("dialect", LANGUAGES)
 CI = 100
@@ -52,6 +54,7 @@ def test_right_declarations_give_right_numbers(dialect: str, signatures: int, se
     tell(f"{dialect}: {done} declarations taken, with right numbers")
 
 
+@pytest.mark.one_triton
 @ALL
 def test_one_fault_is_refused_by_a_named_error(dialect: str, signatures: int, seed: int, tell):
     random, places = Random(f"{seed} wrong {dialect}"), {"function": 0, "signature": 0, "call": 0}
@@ -71,6 +74,7 @@ def _wrong_ones(random: Random, dialect: str, signatures: int) -> Iterator[Wrong
             yield wrong
 
 
+@pytest.mark.one_triton
 def test_the_compiler_refuses_a_fault_and_takes_the_rest(signatures: int, seed: int, tell, tmp_path: Path):
     random, counts = Random(f"{seed} batch"), [0, 0]
     for _ in range(max(1, round(signatures / 3 / BATCH))):

@@ -9,11 +9,14 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.fuzz.text_process import LONGEST_SECONDS
 
 BATCH = 1000  # as many a process: memory that compilers keep does not pile up
 
 
+@pytest.mark.one_triton
 def test_a_mutated_text_is_a_named_error_or_compiles(texts, first_seed, tmp_path, capsys):
     outcomes: collections.Counter[str] = collections.Counter()
     failures: dict[str, str] = {}

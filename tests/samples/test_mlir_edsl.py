@@ -11,6 +11,8 @@ import pytest
 import tle_raw
 from tests.samples.programs import check_on_the_cpu, check_run, loaded
 
+pytestmark = pytest.mark.every_triton(3)
+
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 FILES = sorted((SAMPLES / "mlir_edsl").glob("[0-9][0-9]_*.py"))
 RUNTIME = {"04_hello_world": ("vprintf",), "06_assertion": ("__assertfail",)}

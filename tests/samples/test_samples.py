@@ -14,6 +14,8 @@ import pytest
 
 import tle_raw
 
+pytestmark = pytest.mark.every_triton(6)
+
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 FOLDERS = sorted(folder.name for folder in SAMPLES.glob("[0-9][0-9]_*"))
 TARGETS = ("cuda:80", "cuda:90", "cuda:100")
@@ -101,6 +103,7 @@ def test_the_numbers_of_a_sample_are_right_on_the_cpu(sample: ModuleType, torch,
         assert common.is_one_kernel(kernel)
 
 
+@pytest.mark.one_triton
 def test_a_sample_that_is_only_compiled_says_that_no_numbers_were_checked():
     output = _run("02_softmax/softmax.py", "--compile-only")
     assert output.returncode == 0, output.stderr
@@ -108,6 +111,7 @@ def test_a_sample_that_is_only_compiled_says_that_no_numbers_were_checked():
     assert "one entry point" in output.stdout
 
 
+@pytest.mark.one_triton
 def test_a_sample_on_the_cpu_checks_its_numbers_and_compiles_for_a_gpu(torch):
     output = _run("02_softmax/softmax.py", "--target", "cuda:80", TLE_RAW_TARGET="cpu")
     assert output.returncode == 0, output.stderr
@@ -116,6 +120,7 @@ def test_a_sample_on_the_cpu_checks_its_numbers_and_compiles_for_a_gpu(torch):
     assert output.stdout.splitlines()[-1] == "PASS"
 
 
+@pytest.mark.one_triton
 def test_a_wrong_number_fails_a_sample(torch, on_cpu, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["sample"])
     kernel = common.load("01_vector_add").compile_for("cpu")[1]

@@ -11,6 +11,8 @@ import pytest
 import tle_raw
 from tests.samples.programs import check_on_the_cpu, check_run, check_without, loaded
 
+pytestmark = pytest.mark.every_triton(2)
+
 pytest.importorskip("torch")
 pytest.importorskip("tilelang")
 

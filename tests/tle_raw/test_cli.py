@@ -12,6 +12,8 @@ from tle_raw.columns import columns
 from tle_raw.knobs import knobs
 from tle_raw.store import Store
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 @pytest.fixture
 def cache(tmp_path):

@@ -23,6 +23,8 @@ from tle_raw.errors import (
     UnsupportedFeatureError,
 )
 
+pytestmark = pytest.mark.every_triton(2)
+
 ADD = """
 template <int M, int K>
 __device__ void add(float* t) { for (int i = threadIdx.x; i < M; i += blockDim.x) t[i] += K; }
@@ -152,6 +154,7 @@ def test_an_undefined_device_function_is_named_before_anything_is_linked():
     assert caught.value.context.fragment == "f"
 
 
+@pytest.mark.one_triton
 def test_a_missing_function_is_named():
     def scael(p: InOut[Pointer["f32"]]): ...
 
@@ -290,6 +293,7 @@ def test_a_report_tells_where_a_region_sits():
     assert "add" in str(report) and "inlined" in str(report)
 
 
+@pytest.mark.one_triton
 def test_a_report_works_in_a_second_process_that_compiled_nothing(tmp_path):
     script = tmp_path / "kernel.py"
     script.write_text(SECOND_PROCESS)

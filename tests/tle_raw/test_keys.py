@@ -15,6 +15,8 @@ from tle_raw import Element
 from tle_raw.frontends.raw import call
 from tle_raw.regions import stages
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 def scaled(folder, **options):
     def scale(x: Element["f32"]) -> Element["f32"]: ...
@@ -130,6 +132,7 @@ def pointer():
     return torch.float32
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("watch_files", [True, False])
 def test_disabled_passes_make_another_kernel_at_the_next_launch(files, no_gpu_driver, watch_files):
     scale = scaled(files)
@@ -161,6 +164,7 @@ def test_an_edited_header_is_seen_by_the_next_compilation_ahead_of_time(files):
     assert compile_kernel(kernel, {"x": "*fp32"}, {"B": 128}).asm["ptx"] == old
 
 
+@pytest.mark.one_triton
 def test_a_mended_header_is_seen_after_a_compilation_that_failed(files):
     rewrite(files / "factor.h", "#define FACTOR nothing\n")
     scale = scaled(files)
@@ -198,6 +202,7 @@ def test_an_edit_after_the_kernels_key_was_made_is_an_error_not_a_wrong_kernel(f
     assert "0f40A00000" in compile_kernel(kernel, {"x": "*fp32"}, {"B": 256}).asm["ptx"]
 
 
+@pytest.mark.one_triton
 def test_a_source_file_that_is_gone_is_named_with_the_fragment_and_its_line(files):
     scale = scaled(files)
 

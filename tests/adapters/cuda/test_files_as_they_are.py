@@ -52,6 +52,7 @@ def kernel(tmp_path, on_cpu):
     return tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="k").as_kernel(block=(32, 2))
 
 
+@pytest.mark.one_triton
 def test_a_file_with_host_code_is_launched_as_it_is(kernel):
     o, more = np.zeros(64, np.float32), np.arange(64, dtype=np.float32)
     settings = np.array([(1.5, 4)], dtype=[("factor", "f4"), ("rows", "i4")])
@@ -64,6 +65,7 @@ def test_a_file_with_host_code_is_launched_as_it_is(kernel):
     np.testing.assert_array_equal(o, 3 * rows + 0.5 + 2)
 
 
+@pytest.mark.one_triton
 def test_a_pointer_to_anything_takes_any_array_and_nothing_else(kernel):
     assert str(kernel.signature.parameters[1]) == "s: Pointer[u8]"
     arrays = [np.zeros(64, np.float32)] * 4
@@ -72,6 +74,7 @@ def test_a_pointer_to_anything_takes_any_array_and_nothing_else(kernel):
     assert [row.what for row in error.value.table] == ["s", "add", "out", "in"]
 
 
+@pytest.mark.one_triton
 def test_host_functions_are_left_out_line_by_line(cuda):
     text = (
         "int f() {\n  return min(1, 2);\n}\nconstexpr int two() { return 2; }\n__global__ void k() {}\nint g(A a) { }"
@@ -81,12 +84,14 @@ def test_host_functions_are_left_out_line_by_line(cuda):
     )
 
 
+@pytest.mark.one_triton
 def test_an_error_of_the_device_is_told_beside_one_of_the_host(cuda):
     text = "int host(int a) { return min(a, nowhere(a)); }\n__global__ void k(float* o) { o[0] = y; }"
     with pytest.raises(CompilationFailed, match="undeclared identifier 'y'"):
         cuda.read(name="k", source=text)
 
 
+@pytest.mark.one_triton
 def test_a_quoted_include_that_is_missing_says_where_it_was_looked_for(cuda, tmp_path):
     text = '\n#include "cuda_compat.h"\n__global__ void k(float* o) {}'
     with pytest.raises(FragmentSourceError, match=r'"cuda_compat\.h" was not found') as error:
@@ -102,6 +107,7 @@ void plain(float* o) { plain<<<1, 32>>>(o, 1); }
 """
 
 
+@pytest.mark.one_triton
 def test_a_host_function_of_the_same_name_is_no_candidate(cuda, on_cpu):
     assert cuda.read(name="n::k<3>", source=NAMESAKES, symbol="n::k<3>").signature is not None
     o = np.zeros(32, np.float32)
@@ -136,6 +142,7 @@ def both(o, p, q):
     tl.store(o + 1, total(p, q))
 
 
+@pytest.mark.one_triton
 def test_bytes_are_a_pointer_to_anything_in_a_written_signature(on_cpu):
     o, p, q = np.zeros(32, np.float32), np.array([1.5, 0], np.float32).view("u1"), np.array([4], np.float32).view("u1")
     k.as_kernel(block=32)[(1,)](o, p, q)
@@ -145,6 +152,7 @@ def test_bytes_are_a_pointer_to_anything_in_a_written_signature(on_cpu):
     np.testing.assert_array_equal(o, 5.5)
 
 
+@pytest.mark.one_triton
 def test_bytes_are_no_pointer_to_other_numbers(cuda):
     with pytest.raises(tle_raw.errors.SignatureMismatchError) as error:
         wrong.compile("cuda:90")
@@ -179,6 +187,7 @@ def test_loads_and_stores_with_cache_operators_are_nvccs(on_cpu):
 PAIRS = "__global__ void k(float2* o) { o[0] = __ffma2_rn(o[0], o[1], __fadd2_ru(o[2], __fmul2_rz(o[3], o[1]))); }"
 
 
+@pytest.mark.one_triton
 def test_arithmetic_on_pairs_is_that_of_sm_100():
     ptx = tle_raw.fragment(PAIRS, dialect="cuda", symbol="k").as_kernel(block=32).compile("cuda:100").asm["ptx"]
     assert all(word in ptx for word in ("fma.rn.f32x2", "add.rp.f32x2", "mul.rz.f32x2"))
@@ -202,12 +211,14 @@ def test_a_block_is_a_cluster_of_its_own():
 PAIR = "__global__ void __cluster_dims__(2, 1, 1) pair(float* o) {}"
 
 
+@pytest.mark.one_triton
 def test_a_kernel_that_asks_for_clusters_is_refused_at_its_line():
     with pytest.raises(Exception, match="__cluster_dims__") as error:
         tle_raw.fragment(PAIR, dialect="cuda", symbol="pair").as_kernel(block=64).compile("cuda:90")
     assert isinstance(cause_of(error.value), UnsupportedFeatureError)
 
 
+@pytest.mark.one_triton
 def test_a_kernel_that_is_called_like_a_function_is_refused_at_the_call(cuda):
     text = (
         "struct P { float a; };\n__global__ void g(float* o, P p) {}\n__global__ void k(float* o) {\n  g(o, P{1});\n}"

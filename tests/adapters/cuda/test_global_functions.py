@@ -18,6 +18,8 @@ from tle_raw.errors import (
     UnsupportedFeatureError,
 )
 
+pytestmark = pytest.mark.every_triton(3)
+
 KERNELS = r"""
 #include <cuda_fp16.h>
 
@@ -195,6 +197,7 @@ def test_an_early_return_ends_the_region_and_not_the_kernel():
     assert y[1000] == 7
 
 
+@pytest.mark.one_triton
 def test_a_template_is_instantiated_by_its_symbol():
     x, y = np.zeros(300), np.random.rand(300)
     scale_kernel[(3,)](x, y, 257, True)
@@ -239,6 +242,7 @@ def test_block_indices_come_from_the_call():
     assert extent[0] == 55
 
 
+@pytest.mark.one_triton
 def test_block_indices_come_from_other_axes():
     out, extent = np.zeros(400, np.int32), np.zeros(1, np.int32)
     swapped_kernel[(2, 3)](out, extent)
@@ -253,6 +257,7 @@ def test_an_extent_that_nobody_gives_is_refused():
     assert isinstance(found, UnsupportedFeatureError) and "gridDim.x" in found.message
 
 
+@pytest.mark.one_triton
 def test_a_kernel_behind_a_macro_is_a_kernel():
     x = np.random.rand(128).astype(np.float32)
     expected = x + 1
@@ -323,6 +328,7 @@ BAD = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("source, kind, message, line", BAD)
 def test_bad_input_is_named_at_its_line(tmp_path, source, kind, message, line):
     file = tmp_path / "k.cu"

@@ -10,6 +10,8 @@ from tle_raw.errors import ToolchainError
 from tle_raw.knobs import knobs
 from tle_raw.linker.tools import clang as finder
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 def fake_clang(folder, name="clang", version="21.1.8", targets="nvptx64", wrapper=True):
     folder.mkdir(parents=True, exist_ok=True)
@@ -150,6 +152,7 @@ def test_tritons_own_headers_compile_everything(cuda):
         cuda.compile(text, ("x: scalar f16", "y: scalar bf16", "z: scalar f8e4m3"), result="f16")
 
 
+@pytest.mark.one_triton
 def test_zigs_own_headers_compile_everything(cuda, monkeypatch):
     monkeypatch.setattr(headers, "system_libstdcxx", lambda: "")
     assert headers.host_headers().name.startswith("libc++")

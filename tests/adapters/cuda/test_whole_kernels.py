@@ -15,6 +15,8 @@ from tle_raw import InOut, Tile
 from tle_raw.adapters.common.launch_arguments import check_arguments
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, RegionError
 
+pytestmark = pytest.mark.every_triton(2)
+
 MORE = r"""
 __global__ void matmul(const float* a, const float* b, float* in, int n) {
   __shared__ float as[16][16], bs[16][16];
@@ -79,6 +81,7 @@ def test_a_kernel_is_launched_as_triton_kernels_are():
     np.testing.assert_allclose(y, expected, rtol=1e-6)
 
 
+@pytest.mark.one_triton
 def test_the_grid_may_depend_on_the_block_which_a_call_may_change():
     kernel = of("saxpy").as_kernel()
     for block in (64, (32, 1, 1)):
@@ -88,6 +91,7 @@ def test_the_grid_may_depend_on_the_block_which_a_call_may_change():
         torch.testing.assert_close(y.double(), expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.one_triton
 def test_a_parameter_may_have_the_name_of_a_python_keyword():
     n = 37
     a, b = np.random.rand(n, n).astype(np.float32), np.random.rand(n, n).astype(np.float32)
@@ -96,12 +100,14 @@ def test_a_parameter_may_have_the_name_of_a_python_keyword():
     np.testing.assert_allclose(out, a.astype(np.float64) @ b, rtol=1e-5)
 
 
+@pytest.mark.one_triton
 def test_arrays_of_signed_integers_are_memory_of_unsigned_ones():
     x, counts = torch.randint(0, 256, (5000,), dtype=torch.uint8), torch.zeros(16, dtype=torch.int32)
     more("histogram").as_kernel(block=256)[(4,)](counts, x, 5000, 3.7)
     np.testing.assert_array_equal(counts.numpy(), 3 * np.bincount(x.numpy() % 16, minlength=16))
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_arrays_of_complex_numbers_are_memory_of_pairs(library):
     z = (np.random.rand(100) + 1j * np.random.rand(100)).astype(np.complex64)
@@ -119,6 +125,7 @@ def test_dynamic_shared_memory_may_follow_the_block():
     np.testing.assert_allclose(x.reshape(4, 64), expected, rtol=1e-6)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_the_fastest_block_is_chosen_and_what_is_measured_leaves_no_trace(library):
     kernel = more("add_one").as_kernel(block=[(64,), (128,)], key="n")

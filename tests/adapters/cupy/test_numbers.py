@@ -9,6 +9,8 @@ import tle_raw
 from tests.adapters.cupy import programs as p
 from tests.support import compile_kernel, ptx_calls
 
+pytestmark = pytest.mark.every_triton(2)
+
 RANDOM = np.random.default_rng(7)
 
 
@@ -25,6 +27,7 @@ def test_a_raw_kernel_is_a_region_and_a_whole_kernel():
     np.testing.assert_allclose(other, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.one_triton
 def test_functions_of_a_raw_module():
     x, k = floats(77), RANDOM.integers(-99, 99, 77).astype(np.int32)
     expected_x, expected_k = x * np.float32(3), k * 3
@@ -33,6 +36,7 @@ def test_functions_of_a_raw_module():
     np.testing.assert_array_equal(k, expected_k)
 
 
+@pytest.mark.one_triton
 def test_cupys_complex_numbers_are_pairs_of_floats():
     z = (floats(40) + 1j * floats(40)).astype(np.complex64)
     expected = z * 1j
@@ -71,6 +75,7 @@ def test_a_reduction_of_a_block_and_along_an_axis(dtype, tolerance):
     np.testing.assert_allclose(columns, np.sqrt(squares.sum(0)), rtol=tolerance)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("num_warps", [1, 8])
 def test_a_number_among_a_reductions_arguments(num_warps):
     x, out = floats(256), np.zeros(1)
@@ -78,6 +83,7 @@ def test_a_number_among_a_reductions_arguments(num_warps):
     np.testing.assert_allclose(out[0], (x.astype(np.float64) ** 3).mean(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.one_triton
 def test_a_reduction_over_a_class_gives_two_tiles():
     x, w, at, most = floats(8, 64), np.abs(floats(64)), np.zeros(8, np.int32), np.zeros(8, np.float32)
     first = np.zeros(1, np.int32)

@@ -9,6 +9,8 @@ import torch
 
 from tests.adapters.cutile.tiles import compile_for_gpu, run
 
+pytestmark = pytest.mark.every_triton(2)
+
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 INTEGERS = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64]
 TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 1.6e-2, torch.float32: 2e-6, torch.float64: 1e-12}

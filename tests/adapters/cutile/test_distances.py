@@ -8,6 +8,8 @@ import torch
 
 from tests.adapters.cutile.arrays import compile_for_gpu
 
+pytestmark = pytest.mark.every_triton(2)
+
 ZERO = ct.PaddingMode.ZERO
 Int = ct.Constant[int]
 

@@ -8,6 +8,8 @@ import torch
 
 from tests.adapters.cutile.arrays import compile_for_gpu, launch
 
+pytestmark = pytest.mark.every_triton(2)
+
 ZERO = ct.PaddingMode.ZERO
 TILE = ct.Constant[int]
 

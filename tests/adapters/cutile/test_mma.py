@@ -9,6 +9,8 @@ import torch
 
 from tests.adapters.cutile.tiles import compile_for_gpu, run
 
+pytestmark = pytest.mark.every_triton(4)
+
 
 def tile(dtype, *shape, seed=0):
     rng = np.random.default_rng(seed)

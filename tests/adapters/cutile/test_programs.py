@@ -9,6 +9,8 @@ import torch
 import tle_raw
 from tests.adapters.cutile import programs
 
+pytestmark = pytest.mark.every_triton(2)
+
 DEVICE = "cpu"  # the GPU tests set it
 
 

@@ -9,6 +9,8 @@ import torch
 
 from tests.adapters.cutile.tiles import compile_for_gpu, run
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 def tile(*shape, dtype=torch.float32, seed=0):
     return torch.from_numpy(np.random.default_rng(seed).uniform(-5, 5, shape)).to(dtype)

@@ -13,6 +13,8 @@ import tle_raw
 from tests.adapters.cutile.tiles import compile_for_gpu, run
 from tle_raw.errors import ArgumentTypeError
 
+pytestmark = pytest.mark.every_triton(2)
+
 FOUR = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 FOUR = np.concatenate([FOUR, -FOUR])
 

@@ -14,6 +14,8 @@ from tle_raw.flir.cpu.run_fragment import run_fragment
 from tle_raw.linker.tools.clang import find_clang
 from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 
+pytestmark = pytest.mark.every_triton(2)
+
 TEXT = "define float @half_of(float %x) {\n  %y = fmul float %x, 5.000000e-01\n  ret float %y\n}\n"
 
 
@@ -53,6 +55,7 @@ def test_bitcode_by_clang_where_llvmlite_is_not(module, monkeypatch):
         tle_raw.fragment(str(broken), signature=half_of)
 
 
+@pytest.mark.one_triton
 def test_without_any_tool(module, monkeypatch):
     def nothing(*_):
         raise ToolchainError("nothing")
@@ -68,6 +71,7 @@ def test_without_any_tool(module, monkeypatch):
         tle_raw.fragment(f"; 1\n{TEXT}", signature=half_of, dialect="llvm").compile(target="cuda:90")
 
 
+@pytest.mark.one_triton
 def test_clang_verifies_where_llvmlite_is_not(monkeypatch):
     monkeypatch.setattr(check, "find_spec", lambda name: None)
     fragment = tle_raw.fragment(f"; 2\n{TEXT}", signature=half_of, dialect="llvm")
@@ -119,6 +123,7 @@ def test_what_clang_writes(tmp_path, flags):
         assert result == (1 if flag else 2)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("head", [
     "define internal float @half_of(float %x)", "define private fastcc float @half_of(float %x)",
     "$half_of = comdat any\ndefine linkonce_odr float @half_of(float %x) comdat",
@@ -130,11 +135,13 @@ def test_every_linkage_and_convention(head):
     check_halves(tle_raw.fragment(text, signature=half_of, dialect="llvm"))
 
 
+@pytest.mark.one_triton
 def test_the_only_function_needs_no_name():
     text = TEXT.replace("@half_of", '@"odd name"')
     check_halves(tle_raw.fragment(text, signature=half_of, dialect="llvm"))
 
 
+@pytest.mark.one_triton
 def test_the_prototype_compiles(declare):
     def f(t: InOut[Tile["f32", "N"]], p: Pointer["f16"], b: Scalar["i1"]) -> Scalar["bf16"]: ...
 

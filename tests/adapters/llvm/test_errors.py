@@ -16,6 +16,8 @@ from tle_raw.errors import (
     UnsupportedFeatureError,
 )
 
+pytestmark = pytest.mark.every_triton(2)
+
 BOTH = pytest.mark.parametrize("target", ["cuda:80", "cpu"])
 
 
@@ -166,6 +168,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.one_triton
 @BOTH
 @pytest.mark.parametrize("name", BROKEN)
 def test_text_that_is_no_llvm_ir(refusal, tmp_path, name, target):
@@ -218,6 +221,7 @@ define float @g(float %x) {
     assert declare(text, g).compile(target="cuda:100").entry
 
 
+@pytest.mark.one_triton
 @BOTH
 def test_an_undefined_function_is_named(refusal, target):
     text = "declare float @sinf(float)\n" + GOOD.replace(

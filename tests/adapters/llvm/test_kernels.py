@@ -11,6 +11,8 @@ from tests.support import compile_kernel, ptx_calls
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.linker.machine_code.sass import read_cubin
 
+pytestmark = pytest.mark.every_triton(2)
+
 SCALE = """
 ; scales a tile by a vector in global memory; __nv_expf is only declared
 define float @scale(ptr addrspace(3) %t, ptr addrspace(1) %v, i64 %n, i32 %k, i1 %negate) {

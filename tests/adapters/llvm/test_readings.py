@@ -5,6 +5,8 @@ import pytest
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import SignatureMismatchError
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 def tile(t: InOut[Tile["f32", "M"]], k: Const["K"]) -> Scalar["i32"]: ...
 def scalar(n: Scalar["i32"], k: Const["K"]) -> Scalar["i32"]: ...

@@ -80,6 +80,7 @@ def test_assert(run):
     assert (caught.value.context.source.file, caught.value.context.source.line) == ("here.cu", 7)
 
 
+@pytest.mark.one_triton
 def test_shuffles_votes_and_atomics(run):
     def total(p: InOut[Pointer["f32"]], out: InOut[Pointer["f32"]], votes: InOut[Pointer["i32"]]): ...
 
@@ -191,6 +192,7 @@ def checked(n: Scalar["i32"], out: InOut[Pointer["i32"]]): ...
 checked.__name__ = "f"
 
 
+@pytest.mark.one_triton
 def test_debug_checks_tell_the_line_of_the_irs_own_source(run):
     out = np.zeros(128, "i4")
     run(LINES, checked, n=128, out=out)
@@ -203,6 +205,7 @@ def test_debug_checks_tell_the_line_of_the_irs_own_source(run):
     assert (caught.value.context.source.file, caught.value.context.source.line) == ("made.f90", 13)
 
 
+@pytest.mark.one_triton
 def test_without_lines_a_failure_names_the_function(run):
     plain = "\n".join(line.partition(", !dbg")[0] for line in LINES.splitlines() if not line.startswith("!"))
     plain = plain.replace(" !dbg !4", "")

@@ -8,6 +8,8 @@ from tle_raw.errors import CompilationFailed, DialectError, FragmentSourceError,
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.child_process import Finished
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 def in_function(body: str, result: str = "%x") -> str:
     return f"func.func @f(%x: f32) -> f32 {{\n  {body}\n  return {result} : f32\n}}\n"
@@ -103,11 +105,13 @@ def test_symbols(symbol, message, hint):
     assert message in caught.value.message and hint in caught.value.hint
 
 
+@pytest.mark.one_triton
 def test_nested_modules_are_unwrapped(run):
     assert run(tle_raw.fragment(FUNCTIONS, symbol="left::both"), x=2.0) == 2
     assert run(tle_raw.fragment(FUNCTIONS, symbol="@right::@both"), x=2.0) == -2
 
 
+@pytest.mark.one_triton
 def test_nested_modules_are_unwrapped_by_libtriton_too(run):
     from tle_raw.adapters.mlir.lower import lower
 

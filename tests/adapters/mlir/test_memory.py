@@ -6,6 +6,8 @@ import pytest
 import tle_raw
 from tle_raw.errors import UnsupportedFeatureError
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 def with_body(body: str, tile: str = "memref<64xf32, 3>") -> str:
     return f"func.func @f(%a: {tile}, %n: index) {{\n{body}\n  return\n}}\n"

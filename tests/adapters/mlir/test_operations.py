@@ -74,14 +74,17 @@ def test_math_of_single_precision(run):
     check_rows(run, [f"%r = math.{name} %x : f32" for name in INVERSE], INVERSE.values(), high=0.9)
 
 
+@pytest.mark.one_triton
 def test_math_of_double_precision(run):
     check_rows(run, [f"%r = math.{name} %x : f64" for name in F32], F32.values(), "f64", tolerance=1e-14)
 
 
+@pytest.mark.one_triton
 def test_math_of_half_precision(run):
     check_rows(run, [f"%r = math.{name} %x : f16" for name in F32], F32.values(), "f16", tolerance=2e-3)
 
 
+@pytest.mark.one_triton
 def test_math_of_several_operands(run):
     cases = {
         "%r = math.powf %x, %x : f32": lambda x: x**x,
@@ -97,6 +100,7 @@ def test_math_of_several_operands(run):
     check_rows(run, list(cases), cases.values())
 
 
+@pytest.mark.one_triton
 def test_fast_math_takes_the_fast_function(run):
     text = by_rows(["%r = math.exp %x fastmath<afn> : f32", "%r = math.sin %x fastmath<fast> : f32"])
     fragment = tle_raw.fragment(text, signature=stub("f32", 2))
@@ -105,6 +109,7 @@ def test_fast_math_takes_the_fast_function(run):
     np.testing.assert_allclose(run(fragment, t=x), [np.exp(x[0]), np.sin(x[1])], 1e-5)
 
 
+@pytest.mark.one_triton
 def test_math_of_vectors(run):
     lanes = (
         "%p = llvm.mlir.poison : vector<2xf32> %z = llvm.mlir.constant(0 : i32) : i32"
@@ -138,6 +143,7 @@ def test_integers(run):
     check_rows(run, list(cases), cases.values(), "i32", low=-1000, high=1000)
 
 
+@pytest.mark.one_triton
 def test_arithmetic_of_floats(run):
     cases = {
         "%a = arith.mulf %x, %x : f32 %b = arith.negf %a : f32 %r = arith.divf %b, %x : f32": lambda x: -x,

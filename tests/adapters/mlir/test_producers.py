@@ -17,6 +17,8 @@ from tle_raw import InOut, Pointer, Scalar, Tile
 from tle_raw.errors import CompilationFailed
 from tle_raw.knobs import knobs
 
+pytestmark = pytest.mark.every_triton(2)
+
 LLVM = (MODULES / "rich_llvm.mlir").read_text()
 UPSTREAM = (MODULES / "rich_upstream.mlir").read_text()
 
@@ -133,6 +135,7 @@ def test_both_ways_give_the_same_ptx():
     assert made["libtriton"] == made["torch_mlir"]
 
 
+@pytest.mark.one_triton
 def test_numbers_of_a_module(run):
     module = producers.torch_mlir(UPSTREAM)
     fragment = tle_raw.fragment(module, signature=rich_upstream, symbol="rich")
@@ -176,6 +179,7 @@ def test_reading_imports_no_binding():
     assert made.stdout.strip() == ""
 
 
+@pytest.mark.one_triton
 def test_an_operation_alone_is_a_module():
     module = producers.torch_mlir(COMMON)
     operation = module.body.operations[0]

@@ -6,6 +6,8 @@ import pytest
 import tle_raw
 from tle_raw.errors import UnsupportedFeatureError
 
+pytestmark = pytest.mark.every_triton(2)
+
 WARPS = (1, 2, 4, 8)
 
 
@@ -25,6 +27,7 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
 
 
+@pytest.mark.one_triton
 def test_matmul_in_place(run):
     a, b, c = random(16, 8), random(8, 32, seed=1), random(16, 32, seed=2)
     text = """
@@ -58,6 +61,7 @@ func.func @f(%a: memref<16x32xf32, 3>, %c: memref<32x16xf32, 3>, %s: f32) {
     check(run, text, [updated.T, updated], a=a, c=c, s=0.5)
 
 
+@pytest.mark.one_triton
 def test_a_reduction_to_one_value_is_one_threads(run):
     a, b = random(64), random(64, seed=1)
     text = """
@@ -84,6 +88,7 @@ func.func @f(%a: memref<8x64xf32, 3>, %c: memref<8xf32, 3>) {
     check(run, text, [a, c + a.astype(np.float64).sum(1)], tolerance=1e-5, a=a, c=c)
 
 
+@pytest.mark.one_triton
 def test_a_reduction_that_comes_first_in_its_loops(run):
     a, c = random(8, 64), random(64, seed=1)
     text = """
@@ -122,6 +127,7 @@ func.func @f(%a: memref<64xf32, 3>) {{
     check(run, text, [expected], a=a)
 
 
+@pytest.mark.one_triton
 def test_nested_parallel_loops_and_bounds_of_the_call(run):
     a = random(16, 16)
     text = """
@@ -142,6 +148,7 @@ func.func @f(%a: memref<16x16xf32, 3>, %n: index) {
     check(run, text, [expected], a=a, n=11)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize(
     "loop",
     [
@@ -162,6 +169,7 @@ def test_other_kinds_of_loops(run, loop):
     check(run, text, [a.astype(np.float64) ** 2], a=a)
 
 
+@pytest.mark.one_triton
 def test_steps_see_what_the_steps_before_wrote(run):
     """Each sum reads its left neighbour's value of the step before: without barriers it would be a race."""
     a = random(256)
@@ -190,6 +198,7 @@ func.func @f(%a: memref<256xf32, 3>) {
     check(run, text, [expected], tolerance=1e-4, a=a)
 
 
+@pytest.mark.one_triton
 def test_a_barrier_stands_between_a_threads_own_writes_and_a_shared_loop(run):
     a = random(64)
     text = """
@@ -212,6 +221,7 @@ func.func @f(%a: memref<64xf32, 3>, %b: memref<64xf32, 3>) {
     check(run, text, [-a, -a[::-1]], a=a, b=np.zeros_like(a))
 
 
+@pytest.mark.one_triton
 def test_what_a_thread_allocates_is_its_own(run):
     """A loop over private memory stays each thread's: shared out, every thread would see a part only."""
     a = random(64)
@@ -256,6 +266,7 @@ func.func @f(%a: memref<64x8xf32, 3>, %b: memref<64x8xf32, 3>) {
 }"""
 
 
+@pytest.mark.one_triton
 def test_a_loop_over_a_threads_own_rows_is_each_threads(run):
     """Threads take different turns, so there must be no barrier in it."""
     a = random(64, 8)
@@ -263,6 +274,7 @@ def test_a_loop_over_a_threads_own_rows_is_each_threads(run):
     assert not compiled.uses_barrier
 
 
+@pytest.mark.one_triton
 def test_a_view_at_the_threads_index_is_each_threads(run):
     a = random(256, 2)
     text = """
@@ -276,6 +288,7 @@ func.func @f(%a: memref<256x2xf32, 3>) {
     check(run, text, [np.exp(a.astype(np.float64))], threads=(8,), a=a)
 
 
+@pytest.mark.one_triton
 def test_a_loop_in_a_branch_that_all_threads_take_is_shared(run):
     a = random(64)
     text = """
@@ -291,6 +304,7 @@ func.func @f(%a: memref<64xf32, 3>, %n: i32) {
     check(run, text, [a], a=a, n=0)
 
 
+@pytest.mark.one_triton
 def test_a_loop_that_only_gives_a_value_is_each_threads(run):
     a = random(64)
     text = """
@@ -325,6 +339,7 @@ func.func @f(%a: memref<64xf32, 3>) {
     check(run, text, [np.exp(a.astype(np.float64))], a=a)
 
 
+@pytest.mark.one_triton
 def test_helpers_work_on_the_memory_of_their_caller(run):
     a = random(64)
     text = """
@@ -384,6 +399,7 @@ func.func @f(%a: memref<4xf32, 3>, %x: f32) -> f32 {
 """
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize(
     ("text", "message", "line"),
     [(BOTH, "writes shared memory and memory of the thread", 3), (VALUE_AND_WRITE, "gives a value and writes", 4)],

@@ -7,6 +7,8 @@ import tle_raw
 from tle_raw import Const, Element, In, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import BindingError, SignatureError, SignatureMismatchError
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 def declaring(parameters: str, result: str = "") -> str:
     value = {"f32": "arith.constant 1.0 : f32", "index": "arith.constant 1 : index"}.get(result)
@@ -63,6 +65,7 @@ def test_memory_cannot_be_a_result():
         tle_raw.fragment(text)
 
 
+@pytest.mark.one_triton
 def test_given_signatures_may_say_more(run):
     """Effects, shared dim names, constants and dtypes that the type does not tell."""
 
@@ -85,6 +88,7 @@ func.func @f(%a: memref<?xf32, 3>, %b: memref<?xf32, 3>, %k: i64) {
     np.testing.assert_array_equal(got, a * np.float32(3))
 
 
+@pytest.mark.one_triton
 def test_unsigned_and_signed_spellings_and_generic_pointers():
     def f(t: In[Tile["u8", 16]], p: Pointer["f32"], n: Scalar["u32"], i: Scalar["i64"]): ...
 
@@ -138,6 +142,7 @@ def test_prototypes_are_functions_that_fit():
     tle_raw.fragment(made, signature=f).compile("cuda:90", M=8, K=5)
 
 
+@pytest.mark.one_triton
 def test_prototypes_of_elements():
     def f(x: Element["f32"], y: InOut[Element["f16"]]): ...
 
@@ -146,6 +151,7 @@ def test_prototypes_of_elements():
     tle_raw.fragment(made, signature=f).compile("cuda:90")
 
 
+@pytest.mark.one_triton
 def test_a_constant_is_left_out_only_where_nothing_else_can_be_meant(run, refusal):
     def f(t: InOut[Tile["f32", "N"]], k: Const["K"]): ...
     def g(n: Scalar["i32"], k: Const["K"]) -> Scalar["i32"]: ...

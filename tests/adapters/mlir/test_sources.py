@@ -15,6 +15,7 @@ SCALE = (
 )
 
 
+@pytest.mark.one_triton
 def test_a_file_is_read_anew(tmp_path, run):
     path = tmp_path / "scale.mlir"
     path.write_text(SCALE.format("2.0"))
@@ -28,6 +29,7 @@ def test_a_file_is_read_anew(tmp_path, run):
     assert fragment.cache_key != key
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("suffix", ["mlir", "mlirbc"])
 def test_bytecode_in_a_file(tmp_path, run, suffix):
     path = tmp_path / f"scale.{suffix}"
@@ -35,6 +37,7 @@ def test_bytecode_in_a_file(tmp_path, run, suffix):
     assert run(tle_raw.fragment(path), arg0=1.5) == 3  # bytecode has no names
 
 
+@pytest.mark.one_triton
 def test_a_stub_takes_a_module(run):
     @tle_raw.dialect("mlir", module=producers.torch_mlir(SCALE.format("2.0")), symbol="scale")
     def doubled(x: Scalar["f32"]) -> Scalar["f32"]: ...
@@ -49,6 +52,7 @@ def test_the_only_public_function_needs_no_name(run):
     assert run(tle_raw.fragment(text, signature=other), x=1.5) == 3
 
 
+@pytest.mark.one_triton
 def test_flagtrees_option(run):
     @tle_raw.dialect(name="mlir", source=SCALE.format("2.0"), extern_func_name="scale")
     def edsl(x: Scalar["f32"]) -> Scalar["f32"]: ...
@@ -73,6 +77,7 @@ func.func @f(%t: !llvm.ptr<3>) {
 """
 
 
+@pytest.mark.one_triton
 def test_a_block_of_two_dimensions(run):
     def f(t: InOut[Tile["i32", 128]]): ...
 

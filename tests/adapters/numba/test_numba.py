@@ -28,6 +28,8 @@ from tle_raw.errors import (
     UnsupportedFeatureError,
 )
 
+pytestmark = pytest.mark.every_triton(2)
+
 RANDOM = np.random.default_rng(7)
 
 
@@ -70,6 +72,7 @@ def test_a_kernel_is_a_region_and_a_whole_kernel():
     np.testing.assert_array_equal(other[:100], expected[:100])
 
 
+@pytest.mark.one_triton
 def test_shared_memory_barriers_shuffles_votes_and_atomics():
     x, out, total, votes = floats(256), np.zeros(2, np.float32), np.zeros(1, np.float32), np.zeros(8, np.int32)
     p.summed.as_kernel(block=128)[(2,)](x, 256, out, 2)  # or the signature's
@@ -80,6 +83,7 @@ def test_shared_memory_barriers_shuffles_votes_and_atomics():
     np.testing.assert_array_equal(votes, (x > 0).reshape(8, 32).sum(1))
 
 
+@pytest.mark.one_triton
 def test_a_block_of_two_dims_and_arrays_of_two():
     x, y = floats(30, 70, dtype=np.float64), np.zeros((70, 30))
     p.turned.as_kernel(block=(8, 16))[(4, 5)](x, y)
@@ -89,6 +93,7 @@ def test_a_block_of_two_dims_and_arrays_of_two():
             p.turned.as_kernel(block=(8, 16))[(4, 5)](bad, y)
 
 
+@pytest.mark.one_triton
 def test_pointers_and_integers():
     x, out = RANDOM.integers(-1000, 1000, 300).astype(np.int32), np.zeros(300, np.int64)
     p.counted.as_kernel(block=128)[(3,)](x, 300, out)

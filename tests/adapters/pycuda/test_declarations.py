@@ -19,7 +19,10 @@ from tle_raw.errors import (
     UnsupportedFeatureError,
 )
 
+pytestmark = pytest.mark.every_triton(2)
 
+
+@pytest.mark.one_triton
 def test_signatures_follow_from_what_the_operation_does():
     assert str(p.axpby.signature) == (
         "axpby(a: Scalar[f32], x: Element[f32], b: Scalar[f32], y: Element[f32]) -> Element[f32]"
@@ -58,6 +61,7 @@ def test_a_result_is_passed_where_its_old_elements_may_stay(operation, expected)
     assert kernel.compile("cuda:90").instructions > 0
 
 
+@pytest.mark.one_triton
 def test_a_vector_alone_tells_the_shape():
     assert str(pycuda.ElementwiseKernel("float a, float *z", "z[i] = a", "fill").signature) == (
         "fill(a: Scalar[f32], z: InOut[Element[f32]])"
@@ -75,6 +79,7 @@ class ScalarArg(VectorArg):
     pass
 
 
+@pytest.mark.one_triton
 def test_arguments_may_be_objects():
     kernel = pycuda.ElementwiseKernel(
         [ScalarArg(np.int64, "k"), VectorArg(np.float64, "x"), VectorArg(np.float64, "z")], "z[i] = x[i] * k", "scaled"
@@ -87,6 +92,7 @@ def line_of(words):
     return next(first + k + (first == 0) for k, text in enumerate(lines) if words in text and "line_of" not in text)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize(
     "arguments, operation, kind, message",
     [
@@ -106,6 +112,7 @@ def test_elementwise_kernels_that_are_none_are_refused(arguments, operation, kin
     assert error.value.context.source.file == __file__
 
 
+@pytest.mark.one_triton
 def test_an_operation_that_does_not_compile_is_shown_at_its_line():
     kernel = pycuda.ElementwiseKernel(
         "float *x",
@@ -140,6 +147,7 @@ def test_what_registers_cannot_have_takes_pointers(operation):
     assert str(kernel.signature) == "k(x: InOut[Pointer[f32]], y: InOut[Pointer[f32]], n: Scalar[i32])"
 
 
+@pytest.mark.one_triton
 def test_a_name_of_the_loop_may_be_the_operations_own():
     kernel = pycuda.ElementwiseKernel("float *x", "const int n = 3; x[i] = n", "k")
     assert str(kernel.signature) == "k(x: InOut[Element[f32]])"
@@ -147,6 +155,7 @@ def test_a_name_of_the_loop_may_be_the_operations_own():
     assert str(kernel.signature) == "k(x: Element[f32], n: Scalar[f32]) -> Element[f32]"
 
 
+@pytest.mark.one_triton
 def test_elements_of_several_numbers_are_memory_of_their_numbers():
     kernel = pycuda.ElementwiseKernel("const float4 *v, double2 *z", "z[i].x = v[i].w", "k")
     assert str(kernel.signature) == "k(v: Pointer[f32], z: InOut[Pointer[f64]], n: Scalar[i32])"
@@ -154,11 +163,13 @@ def test_elements_of_several_numbers_are_memory_of_their_numbers():
         pycuda.ReductionKernel(np.float32, "0", "a+b", "v[i].x", "float4 *v")
 
 
+@pytest.mark.one_triton
 def test_arguments_of_an_elementwise_kernel_are_pycudas():
     with pytest.raises(DialectError, match="prologue"):
         pycuda.ElementwiseKernel("float *x", "x[i] = 0", prologue="")
 
 
+@pytest.mark.one_triton
 def test_reductions_and_scans_check_their_arguments():
     with pytest.raises(SignatureError, match="vector"):
         pycuda.ReductionKernel(np.float32, "0", "a+b", "k", "float k")
@@ -173,6 +184,7 @@ def test_reductions_and_scans_check_their_arguments():
     assert error.value.context.source.file == __file__
 
 
+@pytest.mark.one_triton
 def test_functions_of_modules_are_looked_up():
     with pytest.raises(SymbolError, match="missing"):
         p.MODULE.get_function("missing")
@@ -205,6 +217,7 @@ BAD = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("source, kind, message, words", BAD)
 def test_bad_input_is_named_at_its_line(source, kind, message, words):
     with pytest.raises(kind) as error:
@@ -214,18 +227,21 @@ def test_bad_input_is_named_at_its_line(source, kind, message, words):
     assert words in str(error.value)
 
 
+@pytest.mark.one_triton
 def test_a_block_that_a_call_asks_for_is_checked():
     with pytest.raises(DialectError, match="2048 threads") as error:
         p.multiply.as_kernel()(*[np.zeros(1, np.float32)] * 3, grid=1, block=(64, 32))
     assert error.value.context.source.file == p.__file__
 
 
+@pytest.mark.one_triton
 def test_a_variable_of_a_module_is_that_of_a_compiled_kernel():
     with pytest.raises(DialectError, match="which compiled kernel") as error:
         p.MODULE.get_global("weights")
     assert error.value.context.source.line == line_of("p.MODULE.get_global(")
 
 
+@pytest.mark.one_triton
 def test_a_module_is_extern_c_unless_it_says_no():
     overloads = "template <class T> __global__ void k(T* x) { x[0] = 1; }\n"
     with pytest.raises(CompilationFailed, match="linkage"):
@@ -233,6 +249,7 @@ def test_a_module_is_extern_c_unless_it_says_no():
     assert pycuda.SourceModule(overloads, no_extern_c=True).get_function("k<float>").signature is not None
 
 
+@pytest.mark.one_triton
 @pytest.mark.skipif(importlib.util.find_spec("pycuda") is not None, reason="PyCUDA's headers are there")
 def test_pycudas_own_headers_are_named():
     text = "#include <pycuda-complex.hpp>\n__global__ void k(float* x) { x[0] = 1; }\n"
@@ -241,6 +258,7 @@ def test_pycudas_own_headers_are_named():
     assert "pip install pycuda" in error.value.hint and error.value.context.source.file == __file__
 
 
+@pytest.mark.one_triton
 def test_the_dialect_takes_text_as_a_module_does():
     @tle_raw.dialect("pycuda", source="__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }")
     def k(*args, **kwargs): ...
@@ -249,6 +267,7 @@ def test_the_dialect_takes_text_as_a_module_does():
     assert k.compile("cuda:90").instructions > 0
 
 
+@pytest.mark.one_triton
 def test_objects_of_pycuda_say_what_is_missing():
     kinds = {n: type(n, (), {"__module__": "pycuda.compiler"}) for n in ("SourceModule", "ReductionKernel", "Context")}
     for name, message in [("SourceModule", "remember"), ("ReductionKernel", "remember"), ("Context", "no fragment")]:
@@ -257,6 +276,7 @@ def test_objects_of_pycuda_say_what_is_missing():
         assert message in f"{error.value.message} {error.value.hint}"
 
 
+@pytest.mark.one_triton
 def test_remembering_needs_pycuda():
     try:
         import pycuda.driver  # noqa: F401

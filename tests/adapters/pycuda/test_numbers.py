@@ -8,6 +8,8 @@ from tests.adapters.pycuda import programs as p
 from tests.support import compile_kernel, ptx_calls
 from tle_raw.errors import DialectError, RegionError
 
+pytestmark = pytest.mark.every_triton(2)
+
 RANDOM = np.random.default_rng(7)
 
 
@@ -47,6 +49,7 @@ def test_an_operation_on_neighbours_works_on_memory(grid):
     np.testing.assert_allclose(y, np.convolve(x, [1, 1, 1], "same"), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.one_triton
 def test_an_operation_may_write_several_vectors():
     z = floats(100, 2)
     radius, angle = np.zeros(100, np.float32), np.zeros(100, np.float32)
@@ -83,6 +86,7 @@ def test_a_reduction_without_a_map_takes_its_vector():
     assert out[0] == x.max()
 
 
+@pytest.mark.one_triton
 def test_reductions_of_bytes():
     x, out, rows = RANDOM.integers(0, 16, (8, 32)).astype(np.uint8), np.zeros(1, np.uint8), np.zeros(8, np.uint8)
     p.bits_kernel[(1,)](x, out, rows, M=8, N=32)
@@ -90,6 +94,7 @@ def test_reductions_of_bytes():
     np.testing.assert_array_equal(rows, np.bitwise_or.reduce(x, axis=1))
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("shape", [(4, 64), (64, 4), (256, 8)])
 def test_partials_along_an_axis(shape):
     x, rows, columns = floats(*shape), np.zeros(shape[0]), np.zeros(shape[1], np.float32)
@@ -111,6 +116,7 @@ def test_scans(n, num_warps):
     np.testing.assert_array_equal(k, expected)
 
 
+@pytest.mark.one_triton
 def test_a_scan_keeps_the_order():
     x = RANDOM.integers(-50, 10, 512).astype(np.int32)
     expected = x.copy()
@@ -120,6 +126,7 @@ def test_a_scan_keeps_the_order():
     np.testing.assert_array_equal(x, expected)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("kernel", [p.multiply_kernel, p.shaped_kernel])
 def test_a_module_gives_its_functions(kernel):
     a, b, dest = floats(128), floats(128), np.zeros(128, np.float32)
@@ -133,6 +140,7 @@ def test_a_block_of_another_size_is_refused_on_the_cpu_too():
     assert "num_warps=4" in error.value.hint and error.value.context.call_site
 
 
+@pytest.mark.one_triton
 def test_a_function_of_a_module_is_a_whole_kernel():
     count = p.MODULE.get_function("count").as_kernel(block=(32, 2))
     n = np.zeros(1, np.int32)
@@ -140,6 +148,7 @@ def test_a_function_of_a_module_is_a_whole_kernel():
     assert n[0] == 64 * 6
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("block", [64, 512])
 def test_a_warp_goes_on_together_from_one_volatile_access_to_the_next(block):
     x, out = floats(5001), np.zeros(3, np.float32)

@@ -11,6 +11,8 @@ from tests.support import ptx_calls
 from tle_raw import pycuda
 from tle_raw.errors import SignatureError
 
+pytestmark = pytest.mark.every_triton(2)
+
 # A struct that holds a pointer: its address is what a region takes.
 STRUCTS = """
 struct Doubled

@@ -10,6 +10,8 @@ import tle_raw
 from tests.adapters.tilelang import kernels
 from tests.adapters.tilelang.conftest import compile_for_gpu
 
+pytestmark = pytest.mark.every_triton(2)
+
 KERNELS = {
     "add": (lambda: kernels.add(1024, 1024), ""),
     "scaled_add": (kernels.scaled_add, ""),

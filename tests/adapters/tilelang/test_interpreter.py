@@ -6,6 +6,8 @@ import pytest
 
 from tests.adapters.interpreting import interpret, names_of
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 @pytest.fixture(scope="module")
 def output():

@@ -6,6 +6,8 @@ import tle_raw
 from tests.adapters.tilelang.conftest import compile_for_gpu
 from tests.adapters.tilelang.kinds import KINDS, LINKED_ONLY, TRACED_ONLY, differences
 
+pytestmark = pytest.mark.every_triton(3)
+
 
 @pytest.mark.usefixtures("on_cpu")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in LINKED_ONLY])
@@ -15,12 +17,14 @@ def test_numbers_on_the_cpu(kind):
     assert differences(case, case.arguments) == []
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("kind", LINKED_ONLY)
 def test_what_is_written_for_threads_is_linked(kind):
     report = tle_raw.report(compile_for_gpu(tle_raw.fragment(KINDS[kind]().prim_func)))
     assert [region.route for region in report.regions] == ["linked"] and report.one_kernel and not report.spills
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("kind", TRACED_ONLY)
 def test_what_tilelang_refuses_is_traced(kind):
     prim_func = KINDS[kind]().prim_func

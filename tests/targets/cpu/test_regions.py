@@ -11,6 +11,8 @@ import tle_raw
 from tle_raw import Const, Element, In, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import KernelFailed
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 @tle_raw.dialect(
     "cuda",

@@ -15,6 +15,8 @@ import pytest
 
 from tle_raw import knobs
 
+pytestmark = pytest.mark.every_triton(3)
+
 torch = pytest.importorskip("torch")
 SAMPLES = Path(__file__).resolve().parents[3] / "samples" / "triton_on_cpu"
 FILES = sorted(file.stem for file in SAMPLES.glob("[0-9][0-9]_*.py"))

@@ -13,6 +13,7 @@ from torch_mlir.dialects import arith, gpu, linalg, llvm, math, memref, nvvm, sc
 RANDOM = np.random.default_rng(5)
 
 
+@pytest.mark.one_triton
 def test_arith_and_memref_on_tiles(run, module):
     def f(t: InOut[Tile["f32", "N"]], s: Scalar["f32"]):
         i = nvvm.read_ptx_sreg_tid_x(mlir.i32)
@@ -27,6 +28,7 @@ def test_arith_and_memref_on_tiles(run, module):
     assert '"memref.load"' in built.text and "memref<64xf32, 3>" in built.text
 
 
+@pytest.mark.one_triton
 def test_types_and_constants_of_the_binding(run):
     def f(o: InOut[Pointer["f32"]]):
         two = arith.constant(ir.F32Type.get(), 2.0)
@@ -78,6 +80,7 @@ def test_pointers_go_to_llvm(run):
     np.testing.assert_array_equal(o, [0, 6])
 
 
+@pytest.mark.one_triton
 def test_loops_and_branches_of_the_binding(run):
     @mlir.function
     def bounds():
@@ -94,6 +97,7 @@ def test_loops_and_branches_of_the_binding(run):
     np.testing.assert_array_equal(got, [10, 11, 12, 13, 4, 5, 6, 7])
 
 
+@pytest.mark.one_triton
 def test_an_insertion_point_of_the_binding(run):
     def f(t: InOut[Tile["i32", "N"]], n: Scalar["i32"]):
         if mlir.thread_id() == 0:
@@ -120,6 +124,7 @@ def test_gpu_and_nvvm(run):
     np.testing.assert_array_equal(o, np.arange(64) + 1)
 
 
+@pytest.mark.one_triton
 def test_flagtrees_spelling_of_types(run):
     @tle_raw.dialect(name="mlir")
     def add(
@@ -138,6 +143,7 @@ def test_flagtrees_spelling_of_types(run):
     np.testing.assert_allclose(got, x.astype("f8") + p, rtol=1e-6)
 
 
+@pytest.mark.one_triton
 def test_the_type_of_a_value_is_an_object_of_the_binding(run):
     def f(p: Pointer["f32"], o: InOut[Pointer["f32"]]):
         if mlir.thread_id() == 0:
@@ -152,6 +158,7 @@ def test_the_type_of_a_value_is_an_object_of_the_binding(run):
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_triton
 def test_types_that_do_not_fit_are_said_at_the_line(refusal):
     def f(n: Scalar["i32"], x: Scalar["f32"]) -> Scalar["i32"]:
         return arith.addf(n, x)
@@ -162,6 +169,7 @@ def test_types_that_do_not_fit_are_said_at_the_line(refusal):
     assert error.context.source.column == 16
 
 
+@pytest.mark.one_triton
 def test_an_unknown_builder_is_named(refusal):
     def f(n: Scalar["i32"]) -> Scalar["i32"]:
         return arith.addx(n, n)
@@ -171,6 +179,7 @@ def test_an_unknown_builder_is_named(refusal):
     assert error.context.source.column == 16
 
 
+@pytest.mark.one_triton
 def test_wrong_arguments_of_a_builder_are_said_at_the_line(refusal):
     def f(n: Scalar["i32"]) -> Scalar["i32"]:
         return arith.addi(n)
@@ -178,6 +187,7 @@ def test_wrong_arguments_of_a_builder_are_said_at_the_line(refusal):
     assert refusal(f).context.source.text.strip() == "return arith.addi(n)"
 
 
+@pytest.mark.one_triton
 def test_a_function_that_uses_a_binding_cannot_be_built_as_text(refusal):
     def f(n: Scalar["i32"]) -> Scalar["i32"]:
         return arith.addi(n, n)
@@ -186,6 +196,7 @@ def test_a_function_that_uses_a_binding_cannot_be_built_as_text(refusal):
         tle_raw.dialect("mlir", route="libtriton")(f).compile("cuda:90")
 
 
+@pytest.mark.one_triton
 def test_the_items_of_a_list_of_the_binding_are_unpacked(run):
     def f(o: InOut[Pointer["i32"]]):
         loop = scf.WhileOp([mlir.i32], [arith.constant(mlir.i32, 5)])
@@ -218,6 +229,7 @@ def inside_a_loop(t: InOut[Tile["f32", "N"]]):
         scf.yield_([])
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("function", [inside_a_point, inside_a_loop])
 def test_an_error_inside_of_the_bindings_own_blocks_is_the_same_each_time(run, function):
     for _ in range(2):

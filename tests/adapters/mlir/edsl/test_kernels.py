@@ -14,6 +14,8 @@ from tests.support import compile_kernel, ptx_calls
 from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile, mlir
 from tle_raw.linker.machine_code.sass import read_cubin
 
+pytestmark = pytest.mark.every_triton(2)
+
 POINTERS = {"x": "*fp32", "v": "*fp32", "n": "i32"}
 
 

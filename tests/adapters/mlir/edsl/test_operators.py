@@ -8,6 +8,8 @@ from tle_raw.flir.cpu.run_fragment import storage
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.mlir import f32, thread_id
 
+pytestmark = pytest.mark.every_triton(3)
+
 RANDOM = np.random.default_rng(11)
 COUNT = 129
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")

@@ -9,6 +9,8 @@ from tests.adapters.tilelang.conftest import compile_for_gpu
 from tests.adapters.tilelang.linked import constructs
 from tests.support import ptx_calls
 
+pytestmark = pytest.mark.every_triton(3)
+
 # What the machine code must hold, on sm_80 and on sm_90; None: it has no such numbers, or Triton knows none.
 CASES = {
     "imported": (constructs.imported, r"st\.global", r"st\.global"),

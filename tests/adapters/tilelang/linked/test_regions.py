@@ -16,6 +16,8 @@ from tests.adapters.tilelang.linked import kernels
 from tests.adapters.tilelang.linked.linking import linked
 from tle_raw.errors import RegionError, SharedMemoryError
 
+pytestmark = pytest.mark.every_triton(4)
+
 gemm = linked(kernels.gemm())
 large_gemm = linked(kernels.gemm(tile=(128, 256, 64), threads=256, stages=3))
 placed_gemm = linked(kernels.gemm(), {"blockIdx.x": "column", "blockIdx.y": 0})
@@ -174,6 +176,7 @@ def test_another_number_of_warps_is_refused(warps):
     assert error.context.call_site.text.strip() == "gemm(a, b, c)"
 
 
+@pytest.mark.one_triton
 def test_more_shared_memory_than_a_block_has_is_refused():
     with pytest.raises(Exception) as caught:
         compile_kernel(with_large_gemm, HALVES, capability=89, num_warps=8)
@@ -187,6 +190,7 @@ def test_the_report_shows_the_kernels_own_lines():
     assert told.regions[0].dynamic_shared == 49152
 
 
+@pytest.mark.one_triton
 def test_what_takes_descriptors_only_is_lowered_without_them():
     compiled = compile_kernel(with_convolution, HALVES)
     told = tle_raw.report(compiled)

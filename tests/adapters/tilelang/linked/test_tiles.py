@@ -15,6 +15,8 @@ from tests.adapters.tilelang.linked import tile_regions as regions
 from tests.support import cause_of, compile_kernel, ptx_calls
 from tle_raw.errors import SignatureError, UnsupportedFeatureError
 
+pytestmark = pytest.mark.every_triton(4)
+
 FLOATS, HALVES = dict.fromkeys("xy", "*fp32"), dict.fromkeys("xwy", "*fp16")
 CASES = {
     "softmax": (regions.with_softmax, FLOATS),

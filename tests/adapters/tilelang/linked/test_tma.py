@@ -55,6 +55,7 @@ def test_among_tensors_the_other_warps_stand_idle():
     assert tle_raw.report(kernel).stack == 0
 
 
+@pytest.mark.one_triton
 def test_products_that_do_not_fit_among_idle_warps():
     fragment = tle_raw.fragment(kernels.gemm(256, 512, 256, (128, 512, 32), threads=256), route="linked", tma=True)
     with pytest.raises(UnsupportedFeatureError, match="registers") as caught:
@@ -71,11 +72,13 @@ def compile_kernel(kernel, num_warps, **constants):
     return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": num_warps})
 
 
+@pytest.mark.one_triton
 def test_before_hopper_there_is_no_tma_and_no_descriptor():
     kernel = compiled(kernels.gemm(256, 256, 256, (128, 128, 32)), 80)
     assert tle_raw.report(kernel).regions[0].route == "linked" and "bulk" not in body(kernel)
 
 
+@pytest.mark.one_triton
 def test_tma_can_be_left_out():
     kernel = compiled(kernels.gemm(256, 256, 256, (128, 128, 64)), tma=False)
     assert tle_raw.report(kernel).regions[0].route == "linked" and "bulk.tensor" not in body(kernel)
@@ -95,6 +98,7 @@ def test_alone_it_does_no_more_than_tilelang_does():
     assert "MEMBAR" not in kernel.asm["sass"]
 
 
+@pytest.mark.one_triton
 def test_a_region_that_is_declared_alone_must_be():
     product = tle_raw.fragment(kernels.gemm(256, 256, 256, (128, 128, 64)), route="linked", alone=True)
 
@@ -146,6 +150,7 @@ def test_a_region_asks_for_its_descriptors():
         tle_raw.fragment(kernels.gemm(256, 256, 256), route="linked").descriptors()
 
 
+@pytest.mark.one_triton
 def test_explicit_tma_without_descriptors_is_refused():
     fragment = tle_raw.fragment(tma_kernels.explicit_tma(), route="linked")
     with pytest.raises(UnsupportedFeatureError, match="TMA descriptors") as caught:
@@ -172,6 +177,7 @@ def test_the_warps_must_be_those_of_the_lowered_kernel():
     assert "168" in str(caught.value)
 
 
+@pytest.mark.one_triton
 def test_what_tilelang_cannot_specialise_is_lowered_with_less():
     kernel = compiled(traced_kernels.gemm_stream_k())
     assert tle_raw.report(kernel).stack == 0 and "mma.sync" in body(kernel)
@@ -199,6 +205,7 @@ def test_a_tile_of_the_caller_beside_tma():
     assert fragment.descriptors(a, a).dtype == torch.uint8
 
 
+@pytest.mark.one_triton
 def test_products_that_begin_at_zero_take_no_accumulator():
     """ptxas then need not clear 64 registers in each round of the loop."""
     sass = compiled(kernels.attention(1, 2, 512, 128, False, (128, 128), 256)).asm["sass"]
@@ -206,6 +213,7 @@ def test_products_that_begin_at_zero_take_no_accumulator():
     assert "RZ" in first
 
 
+@pytest.mark.one_triton
 def test_descriptors_of_products_are_two_words_where_registers_hold_them():
     attention = compiled(kernels.attention(1, 2, 512, 128, False, (128, 128), 256))
     assert len(re.findall(r"mov\.b64 %rd\d+, \{%?\w+, high\}", attention.asm["ptx"])) == 24

@@ -57,6 +57,7 @@ def kernel(told, name):
     return next(k for k in told["kernels"] if k["name"] == name)
 
 
+@pytest.mark.one_triton
 def test_every_prim_func_is_told_once_with_its_line(told):
     places = {k["name"]: (k["program"], k["place"]["line"]) for k in told["kernels"]}
     assert places == {

@@ -13,6 +13,8 @@ import triton.language as tl
 from tests.flir.cpu.convert.support import FLOATS, INTEGERS, UNSIGNED, assert_same, name_of, random_tensor
 from tests.support import TRITON
 
+pytestmark = pytest.mark.every_triton(4)
+
 N, B = 101, 128
 
 

@@ -15,6 +15,8 @@ import triton.language as tl
 import tle_raw
 from tests.flir.cpu.convert.support import assert_close, assert_lines, assert_same, name_of, random_tensor
 
+pytestmark = pytest.mark.every_triton(4)
+
 B = 64
 NEW = hasattr(tl, "atomic_poll")
 

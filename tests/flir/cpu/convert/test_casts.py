@@ -21,6 +21,8 @@ from tests.flir.cpu.convert.support import (
 )
 from tests.support import TRITON
 
+pytestmark = pytest.mark.every_triton(4)
+
 B = 256
 NUMBERS = (torch.bool, *INTEGERS, *UNSIGNED, *FLOATS)
 

@@ -15,6 +15,8 @@ from tests.flir.cpu.convert.support import assert_close, assert_same, random_ten
 from tests.support import cause_of
 from tle_raw.errors import LoweringError
 
+pytestmark = pytest.mark.every_triton(4)
+
 N = 16
 
 

@@ -15,6 +15,8 @@ from tests.flir.cpu.convert.support import assert_close, assert_lines, assert_sa
 from tests.support import TRITON, cause_of
 from tle_raw.errors import LoweringError
 
+pytestmark = pytest.mark.every_triton(4)
+
 
 @triton.jit
 def gathered(x, index, out, N: tl.constexpr, M: tl.constexpr, AXIS: tl.constexpr, COUNT: tl.constexpr):

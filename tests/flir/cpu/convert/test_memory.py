@@ -20,6 +20,8 @@ from tests.flir.cpu.convert.support import (
     random_tensor,
 )
 
+pytestmark = pytest.mark.every_triton(4)
+
 B = 128
 
 

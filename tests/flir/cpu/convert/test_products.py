@@ -11,6 +11,8 @@ import triton.language as tl
 
 from tests.flir.cpu.convert.support import assert_close, assert_lines, random_tensor
 
+pytestmark = pytest.mark.every_triton(4)
+
 
 @triton.jit
 def matrix(N: tl.constexpr, M: tl.constexpr):

@@ -11,6 +11,8 @@ import triton.language as tl
 
 from tests.flir.cpu.convert.support import assert_close, assert_lines, assert_same, random_tensor
 
+pytestmark = pytest.mark.every_triton(4)
+
 
 @triton.jit
 def put(out, tile):

@@ -22,6 +22,8 @@ from tle_raw.errors import LinkError
 from tle_raw.store import CacheWarning, fallback
 from tle_raw.targets.cpu.checksum import checked, with_checksum
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 @triton.jit
 def add(target, N: tl.constexpr, BLOCK: tl.constexpr):

@@ -24,6 +24,8 @@ from tle_raw.targets.cpu.contexts import ALIGNMENT, SCRATCH, Context
 from tle_raw.targets.cpu.failures import failure
 from tle_raw.targets.cpu.pool import LONGEST_CHUNK, SHORTEST_CHUNK, chunk_size, pool
 
+pytestmark = pytest.mark.every_triton(2)
+
 
 @triton.jit
 def count(target, spins):
@@ -271,6 +273,7 @@ def test_a_launch_says_nothing_unless_it_is_asked_to(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.one_triton
 def test_what_a_kernel_prints_comes_in_order():
     program = """
 import numpy as np, sys

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support import TRITON
 
+pytestmark = pytest.mark.every_triton(2)
+
 COMPILER = """
 from triton.backends.compiler import BaseBackend
 class FakeBackend(BaseBackend):

@@ -16,6 +16,8 @@ import tle_raw
 from tle_raw import Pointer, Scalar
 from tle_raw.errors import KernelFailed
 
+pytestmark = pytest.mark.every_triton(1)
+
 
 @pytest.fixture(autouse=True, params=[1, 3], ids=["one thread", "three threads"])
 def on_the_cpu(request):
