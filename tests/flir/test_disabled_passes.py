@@ -103,6 +103,7 @@ def test_a_pass_over_ptx_is_left_out_and_the_kernel_is_another_one(knobs):
     assert on_gpu().hash == fast.hash
 
 
+@pytest.mark.one_triton
 def test_a_pass_over_fragments_is_left_out_and_the_fragment_is_another_one(knobs):
     fast = packed.compile("cuda:90")
     knobs.disable_passes = "pack-halves"

@@ -100,6 +100,7 @@ def shown(monkeypatch, capsys):
     return shown
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("target", NAMES)
 def test_all_shows_every_pass_in_order(shown, target):
     texts, kernel = shown(target, "all")
@@ -152,6 +153,7 @@ def test_one_pass_is_shown_alone(shown, target, name):
     assert list(shown(target, name)[0]) == [name]
 
 
+@pytest.mark.one_triton
 def test_upstream_reads_what_is_shown(shown):
     ir = pytest.importorskip("torch_mlir.ir")
     texts, _ = shown("cpu", "all")
@@ -162,6 +164,7 @@ def test_upstream_reads_what_is_shown(shown):
                 assert ir.Module.parse(text).operation.verify(), name
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("target", NAMES)
 def test_showing_changes_no_code(shown, target):
     _, shown_kernel = shown(target, "all")

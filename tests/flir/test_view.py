@@ -95,6 +95,7 @@ def test_all_else_of_a_kernel_stays_in_order():
     ]  # fmt: skip
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("target", ["cuda", "cpu"])
 def test_another_process_finds_the_view_in_the_cache(target, tmp_path):
     def run():

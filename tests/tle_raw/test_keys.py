@@ -150,6 +150,7 @@ def test_disabled_passes_make_another_kernel_at_the_next_launch(files, no_gpu_dr
     assert hashes[0] == hashes[3] != hashes[1] == hashes[2]
 
 
+@pytest.mark.one_triton
 def test_an_edited_header_is_seen_by_the_next_compilation_ahead_of_time(files):
     scale = scaled(files)
 

@@ -189,6 +189,7 @@ def test_signatures_are_read_from_the_prototypes():
     assert str(row_of.signature).endswith("extent: InOut[Pointer[i32]], row: Scalar[i32], rows: Scalar[i32])")
 
 
+@pytest.mark.one_triton
 def test_an_early_return_ends_the_region_and_not_the_kernel():
     x, y = np.random.rand(1001).astype(np.float32), np.random.rand(1001).astype(np.float32)
     expected = 2.5 * x.astype(np.float64) + y
@@ -205,12 +206,14 @@ def test_a_template_is_instantiated_by_its_symbol():
     assert not x[257:].any()
 
 
+@pytest.mark.one_triton
 def test_numbers_of_every_kind_cross():
     hs, d, v = np.array([0, 1.5], np.float16), np.zeros(1), np.arange(8, dtype=np.float32)
     types_kernel[(1,)](0.25, hs, d, 2**40, 200, v, -3)
     assert d[0] == 0.25 + 1.5 + 2**40 + 200 + 5 - 3
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("shape", [(16, 16), (33, 47)])
 def test_a_block_of_two_dims_with_static_shared_memory(shape):
     x = np.random.rand(*shape).astype(np.float32)
@@ -227,12 +230,14 @@ def test_dynamic_shared_memory_has_the_stated_size():
     np.testing.assert_allclose(x.reshape(4, 128), expected, rtol=1e-6)
 
 
+@pytest.mark.one_triton
 def test_a_device_function_gives_its_result():
     x, out = np.array([3], np.float32), np.zeros(1, np.float32)
     half_kernel[(1,)](x, out)
     assert out[0] == 1.5
 
 
+@pytest.mark.one_triton
 def test_block_indices_come_from_the_call():
     out, extent = np.zeros(400, np.int32), np.zeros(1, np.int32)
     rows_kernel[(1, 2)](out, extent)

@@ -117,6 +117,7 @@ def test_arrays_of_complex_numbers_are_memory_of_pairs(library):
     np.testing.assert_allclose(z, expected, rtol=1e-6)
 
 
+@pytest.mark.one_triton
 def test_dynamic_shared_memory_may_follow_the_block():
     kernel = of("reverse").as_kernel(block=64, shared=lambda block: 8 * block[0])
     x = np.random.rand(256).astype(np.float32)

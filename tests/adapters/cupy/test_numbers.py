@@ -44,6 +44,7 @@ def test_cupys_complex_numbers_are_pairs_of_floats():
     np.testing.assert_allclose(z, expected, rtol=1e-6)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("dtype, tolerance", [(np.float32, 1e-5), (np.float16, 4e-3), (np.float64, 1e-12)])
 def test_an_elementwise_kernel_takes_the_types_of_each_call(dtype, tolerance):
     x, y, w, z = floats(64, dtype=dtype), floats(64, dtype=dtype), floats(4), np.zeros(64, dtype)

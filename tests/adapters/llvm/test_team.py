@@ -274,6 +274,7 @@ def whole_kernel(x, y, z, rows, M: tl.constexpr, N: tl.constexpr):
     tl.store(rows + pid, m)
 
 
+@pytest.mark.one_triton
 def test_a_kernel_on_the_cpu():
     x = RANDOM.standard_normal((3, 128)).astype("f4")
     y = RANDOM.standard_normal((3, 128)) * 1000

@@ -33,6 +33,7 @@ def test_memory_space_3_is_a_static_shared_variable(run):
     np.testing.assert_array_equal(run(fragment, a=a, n=0), np.concatenate([[1], 2 * a[1:]]))
 
 
+@pytest.mark.one_triton
 def test_stack_is_claimed_once(run):
     text = with_body("""
   %zero = arith.constant 0 : index
@@ -55,6 +56,7 @@ def test_stack_is_claimed_once(run):
     np.testing.assert_array_equal(run(fragment, num_warps=2, a=a, n=3), 8 * a)
 
 
+@pytest.mark.one_triton
 def test_constant_tables(run):
     text = """
 memref.global "private" constant @table : memref<4xf32> = dense<[1.0, 2.0, 3.0, 4.0]>

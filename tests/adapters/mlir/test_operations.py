@@ -235,6 +235,7 @@ llvm.func @f(%t: !llvm.ptr<3>) {
 """
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("container", ["llvm", "memref"])
 def test_shuffles_of_a_warp(run, container):
     text = (
@@ -278,6 +279,7 @@ llvm.func @f(%n: i32, %x: f32) -> i32 {
 )
 
 
+@pytest.mark.one_triton
 def test_printf_and_assert(run, capfd):
     from tle_raw.errors import KernelFailed
 

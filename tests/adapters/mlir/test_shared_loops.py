@@ -77,6 +77,7 @@ func.func @f(%a: memref<64xf32, 3>, %b: memref<64xf32, 3>) -> f32 {
     check(run, text, [a, b, a.astype(np.float64) @ b], tolerance=1e-5, a=a, b=b)
 
 
+@pytest.mark.one_triton
 def test_a_reduction_over_one_axis(run):
     a, c = random(8, 64), random(8, seed=1)
     text = """

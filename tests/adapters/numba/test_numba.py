@@ -239,6 +239,7 @@ def test_versions_that_were_never_tried_are_refused():
             installed.PACKAGE.check_version(version)
 
 
+@pytest.mark.one_triton
 def test_the_readmes_example(tmp_path):
     readme = (Path(__file__).parents[3] / "README.md").read_text()
     text = re.search(r"<!-- numba example: numba_gelu.py -->\n```\w+\n(.*?)```", readme, re.DOTALL)[1]

@@ -59,6 +59,7 @@ def test_an_operation_may_write_several_vectors():
     np.testing.assert_allclose(angle, np.angle(expected), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.one_triton
 def test_kernels_of_registers_and_tiles_are_whole_kernels_over_memory():
     x, y, z = floats(999), floats(999), np.zeros(999, np.float32)
     p.axpby.as_kernel(block=(16, 8))[(2, 2)](2.0, x, -0.5, y, z, 999)

@@ -70,6 +70,7 @@ def test_the_samples_are_the_tutorials():
     assert [file[:2] for file in FILES] == ["01", "02", "03", "04", "05", "06", "08"]
 
 
+@pytest.mark.one_triton
 def test_a_sample_checks_itself():
     command = [sys.executable, str(SAMPLES / "01_vector_add.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
@@ -146,6 +147,7 @@ def test_matmul(M: int, N: int, K: int, dtype: str, kind: str):
     is_right(matmul.matmul(a, b), matmul.reference(a, b), 2 * ROUNDING[dtype], 1e-6 * K)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("blocks", [(16, 16, 16, 1), (32, 128, 64, 4), (128, 32, 16, 8)])
 def test_matmul_in_blocks_of_any_size(blocks: tuple[int, int, int, int]):
     a, b = random(150, 70), random(70, 110, seed=1)
@@ -194,6 +196,7 @@ def test_layer_norm(rows: int, columns: int, block: int, kind: str):
     is_right(rstd, 1 / np.sqrt(arrays.double(x).var(axis=1) + 1e-5), 1e-5, 0)
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_layer_norm_of_small_floats(dtype: str):
     x, weight, bias = random(30, 300, dtype=dtype), random(300, dtype=dtype, seed=1), random(300, dtype=dtype, seed=2)
@@ -234,6 +237,7 @@ def test_attention_in_blocks_of_any_size(blocks: tuple[int, int], causal: bool):
     is_right(out, attention.reference(q, k, v, causal)[0], 2e-3, 2e-3)
 
 
+@pytest.mark.one_triton
 def test_attention_of_heads_that_lie_between_each_other():
     """Batch x length x heads x width, seen as batch x heads x length x width."""
     q, k, v = (random(2, 50, 3, 32, seed=s).transpose(1, 2) for s in range(3))

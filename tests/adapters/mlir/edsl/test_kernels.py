@@ -82,6 +82,7 @@ def test_the_lines_of_the_function_are_in_the_ptx():
     assert {"total += mlir.shuffle_xor(total, 16)", "whole += partial[w]"} <= found
 
 
+@pytest.mark.one_triton
 def test_a_kernel_on_the_cpu_has_the_right_numbers():
     torch = pytest.importorskip("torch")
     with tle_raw.knobs.scope() as knobs:

@@ -96,6 +96,7 @@ def test_float_operators_are_pythons(run, dtype):
         np.testing.assert_allclose(got, want, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * 8, err_msg=f"row {row}")
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
 def test_float_division_and_remainder_round_down_as_in_python(run, dtype):
     def f(a: Pointer[dtype], b: Pointer[dtype], o: InOut[Pointer[dtype]]):
@@ -223,6 +224,7 @@ def test_conversions_between_all_dtypes(run, source):
             np.testing.assert_array_equal(out, want.astype(out.dtype))
 
 
+@pytest.mark.one_triton
 @pytest.mark.parametrize("source", ["i8", "i16", "i32", "i64"])
 def test_negative_integers_keep_their_value_when_widened(run, source):
     def f(a: Pointer[source], o: InOut[Pointer["i64"]], p: InOut[Pointer["f64"]]):

@@ -38,6 +38,7 @@ def test_a_whole_kernel_keeps_tma_and_its_loading_warps():
     assert text.count(".entry") == 1 and "call" not in re.findall(r"^\s+(\w+)", text, re.MULTILINE)
 
 
+@pytest.mark.one_triton
 def test_a_kernel_without_tensors_has_the_warps_that_tilelang_has():
     kernel = compiled(kernels.gemm(256, 512, 256, (128, 256, 64), threads=256))
     text, sass = body(kernel), kernel.asm["sass"]
@@ -183,6 +184,7 @@ def test_what_tilelang_cannot_specialise_is_lowered_with_less():
     assert tle_raw.report(kernel).stack == 0 and "mma.sync" in body(kernel)
 
 
+@pytest.mark.one_triton
 def test_barriers_count_where_a_block_must_ask_for_its_shared_memory():
     """Triton's launcher asks for more than 48 KiB by the dynamic memory alone; here the barriers make it more."""
     kernel = compiled(kernels.attention(2, 3, 512, 64, False, (128, 64), 256))

@@ -128,6 +128,7 @@ def test_the_file_is_formatted(told, folder):
         assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.one_triton
 def test_the_file_checks_itself_on_the_cpu(told, folder):
     environment = {**os.environ, "TLE_RAW_TARGET": "cpu", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
