@@ -13,7 +13,7 @@ PYTEST ?=
 help:
 	@echo 'make test   set up one environment per Triton version ($(OLDEST) and $(NEWEST)), check style and types, run all tests'
 	@echo 'make test-fast   a smoke of every room on Triton $(OLDEST), in less than three minutes'
-	@echo 'make test-between   the tests that touch Triton on $(BETWEEN) too: some 20 minutes each'
+	@echo 'make test-between   the tests that touch Triton on $(BETWEEN) too: some 10 minutes each'
 	@echo 'make demo   set up an environment and run samples/demo.py, on the GPU when there is one, else on the CPU'
 	@echo 'make lint   style and types only'
 	@echo 'make format   mend what of the style can be mended'
@@ -25,11 +25,12 @@ help:
 .venv-%/.ready: pyproject.toml tools/make_environment.sh
 	@tools/make_environment.sh .venv-$* $*
 
-test: .venv-$(OLDEST)/.ready .venv-$(NEWEST)/.ready lint
+test: .venv-$(OLDEST)/.ready
+	@$(MAKE) --no-print-directory --output-sync=target -j2 lint .venv-$(NEWEST)/.ready # pip takes one core
 	@echo '== tests, Triton $(OLDEST)'
-	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST)
+	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST)
 	@echo '== tests, Triton $(NEWEST), without those that do not touch Triton'
-	@.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) -m 'not one_triton' $(PYTEST)
+	@.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not one_triton' $(PYTEST)
 
 test-fast: .venv-$(OLDEST)/.ready
 	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST) $$(grep -v '^#' tests/smoke.txt)

@@ -5,7 +5,8 @@ set -euo pipefail
 folder=$1 triton=$2
 here=$(dirname "$0")
 say() { printf '== %s: %s\n' "$folder" "$*"; }
-install() { "$folder/bin/python" -m pip install -qq --no-input --disable-pip-version-check "$@"; }
+# Most modules are never imported: each is compiled when it is.
+install() { "$folder/bin/python" -m pip install -qq --no-compile --no-input --disable-pip-version-check "$@"; }
 
 if ! "$folder/bin/python" -c '' 2>/dev/null; then
   python=$("$here/find_python.sh")

@@ -115,9 +115,9 @@ def lock(count: Pointer["i32"]): ...
 
 
 def test_threads_that_wait_in_a_loop_let_others_run():
-    count = np.zeros(257, "i4")
-    run(lock, num_warps=8, count=count)
-    np.testing.assert_array_equal(count, [256, *range(1, 257)])
+    count = np.zeros(129, "i4")  # four warps: the time grows with the square of the threads that wait
+    run(lock, num_warps=4, count=count)
+    np.testing.assert_array_equal(count, [128, *range(1, 129)])
 
 
 @tle_raw.dialect("cuda", source="""

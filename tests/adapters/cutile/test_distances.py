@@ -76,7 +76,7 @@ def test_one_number_is_advanced(function):
     ],
 )
 def test_copies_stay_as_wide(rows, dtype, expected):
-    asm = compiled(summed, rows, 4096, dtype)
+    asm = compiled(summed, rows, 1024, dtype)
     assert hidden(asm) == expected
     assert "ld.global.v4" in loop_of(asm["ptx"])
 

@@ -14,7 +14,7 @@ WARPS = (1, 2, 4, 8)
 def check(run, text, expected, names=None, threads=WARPS, tolerance=2e-6, **values):
     """Right with 32 to 256 threads, and more than once: a race would show."""
     fragment = tle_raw.fragment(text)
-    compiled = fragment.compile("cuda:90", **(names or {}))
+    compiled = fragment.compile("cpu", **(names or {}))
     for num_warps in threads:
         got = run(fragment, names, num_warps, **values)
         got = got if isinstance(got, list) else [got]

@@ -104,8 +104,8 @@ def test_partials_along_an_axis(shape):
     np.testing.assert_allclose(columns, x.astype(np.float64).sum(0), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("num_warps", [1, 4])
-@pytest.mark.parametrize("n", [2, 32, 64, 128, 1024])
+# Fewer numbers than threads, as many, and more; within a warp and across warps.
+@pytest.mark.parametrize("n, num_warps", [(2, 1), (2, 4), (32, 1), (64, 4), (128, 1), (1024, 4)])
 def test_scans(n, num_warps):
     x = RANDOM.standard_normal(n)
     expected = np.cumsum(x)

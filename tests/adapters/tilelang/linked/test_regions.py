@@ -124,8 +124,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("capability", [80, 90])
-@pytest.mark.parametrize("case", CASES)
+# Before Hopper products and copies are other instructions; what has none of them is the same there.
+ON_SM_80 = ("gemm", "dequantise", "attention", "several")
+
+
+@pytest.mark.parametrize("case, capability", [*((case, 90) for case in CASES), *((case, 80) for case in ON_SM_80)])
 def test_one_kernel_inlined_and_all_in_registers(case, capability):
     kernel, signature, warps = CASES[case]
     compiled = compile_kernel(kernel, signature, capability=capability, num_warps=warps)
