@@ -34,8 +34,7 @@ def test_on_a_gpu_the_region_is_inlined_into_one_kernel(name, subject):
     (region,) = report.regions
     assert region.inlined and region.call_site.line > 0
     _check_place(region.call_site, name, subject)
-    if subject == "tile":  # tools read each cubin for the report already
-        _check_machine_code(kernel)
+    _check_machine_code(kernel)
 
 
 def _check_machine_code(kernel):
