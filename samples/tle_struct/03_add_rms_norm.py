@@ -1,4 +1,4 @@
-"""Sample 07: residual plus input, and its RMS norm. A long row waits in shared memory for its mean square."""
+"""Sample 03: residual plus input, and its RMS norm. A long row waits in shared memory for its mean square."""
 
 from __future__ import annotations
 
@@ -76,4 +76,4 @@ def check():
 
 
 if __name__ == "__main__":
-    sys.exit(common.main("07 residual plus input and its RMS norm", compile_for, check))
+    sys.exit(common.main("03 residual plus input and its RMS norm", compile_for, check))
