@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
 common.require("cuda.tile", "cutile")
-import cuda.tile as ct
+import cuda.tile as ct  # noqa: E402
 
 UNPACK = r"""
 #include <tle_raw/buffer.h>
@@ -57,8 +57,8 @@ def matmul(
     packed_ptr, scale_ptr, b_desc, bias_ptr, c_ptr, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
-    """``c = relu(scale * (unpacked @ b.T) + bias)``: packed is [M, K / 2] bytes, b [N, K] bf16, c [M, N] bf16; scale has M
-    elements and bias N, all f32. K is a multiple of BLOCK_K."""
+    """``c = relu(scale * (unpacked @ b.T) + bias)``: packed is [M, K / 2] bytes, b [N, K] and c [M, N] are bf16, scale has
+    M elements and bias N, f32. K is a multiple of BLOCK_K."""
     m, n, steps = tl.program_id(0) * BLOCK_M, tl.program_id(1) * BLOCK_N, K // BLOCK_K
     a = tle.gpu.alloc([2, BLOCK_M, BLOCK_K], dtype=tl.bfloat16)
     b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=tl.bfloat16)

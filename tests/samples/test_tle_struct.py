@@ -1,0 +1,66 @@
+"""The programs of samples/tle_struct: their numbers on the CPU, and one kernel for GPUs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.samples.programs import check_on_the_cpu, check_run, loaded
+
+pytest.importorskip("torch")
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+FILES = sorted((SAMPLES / "tle_struct").glob("[0-9][0-9]_*.py"))
+# What makes each of them what it is, with how often it stands in the PTX for sm_90.
+INSTRUCTIONS = {
+    "01_async_gemm": {"cp.async.cg": None, "cp.async.wait_group \t2;": 1, "wgmma.mma_async": None},
+    "02_tma_gemm": {"cp.async.bulk.tensor": None, "wgmma.wait_group.sync.aligned 1;": 1, "mbarrier.try_wait": None},
+    "03_add_rms_norm": {"st.shared": None},
+    "04_int4_gemm": {"wgmma.wait_group.sync.aligned 1;": 1, "fence.proxy.async": None, "mbarrier.try_wait": None},
+}
+
+
+@pytest.fixture(scope="module", params=FILES, ids=lambda file: file.stem)
+def program(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
+    if request.param.stem == "04_int4_gemm":
+        pytest.importorskip("cuda.tile")
+    with loaded(request.param) as module:
+        yield module
+
+
+def test_every_program_is_here():
+    assert [file.stem for file in FILES] == list(INSTRUCTIONS)
+
+
+def test_a_program_is_one_kernel_of_its_instructions(program: ModuleType):
+    (kernel,) = program.compile_for("cuda:90")
+    assert program.common.is_one_kernel(kernel) and "cubin" in kernel.asm
+    for text, count in INSTRUCTIONS[Path(program.__file__ or "").stem].items():
+        found = len(re.findall(re.escape(text), kernel.asm["ptx"]))
+        assert found == count if count else found, text
+
+
+@pytest.mark.one_triton
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:100"])
+def test_programs_without_wgmma_are_for_other_gpus_too(target: str):
+    for file in FILES:
+        if file.stem in ("01_async_gemm", "03_add_rms_norm"):
+            with loaded(file) as module:
+                (kernel,) = module.compile_for(target)
+                assert module.common.is_one_kernel(kernel) and "cubin" in kernel.asm
+
+
+def test_the_numbers_of_a_program_are_right_on_the_cpu(program: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("torch_mlir")
+    monkeypatch.setenv("TLE_RAW_TARGET", "cpu")
+    check_on_the_cpu(program)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_program_runs_on_a_gpu(file: Path):
+    check_run(file)
