@@ -57,8 +57,10 @@ def matmul(
     packed_ptr, scale_ptr, b_desc, bias_ptr, c_ptr, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
-    """``c = relu(scale * (unpacked @ b.T) + bias)``: packed is [M, K / 2] bytes, b [N, K] and c [M, N] are bf16, scale has
-    M elements and bias N, f32. K is a multiple of BLOCK_K."""
+    """``c = relu(scale * (unpacked @ b.T) + bias)``: packed is [M, K / 2] bytes, b [N, K] and c [M, N] are bf16.
+
+    scale has M elements and bias N, f32; K is a multiple of BLOCK_K.
+    """
     m, n, steps = tl.program_id(0) * BLOCK_M, tl.program_id(1) * BLOCK_N, K // BLOCK_K
     a = tle.gpu.alloc([2, BLOCK_M, BLOCK_K], dtype=tl.bfloat16)
     b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=tl.bfloat16)
