@@ -35,7 +35,10 @@ def test_a_ring_takes_two_barriers_and_no_memory_but_its_own(capability):
     kernel = compiled("ring", capability)
     assert count(kernel, r"bar\.sync") == 2
     assert kernel.metadata.shared == 2 * 64 * 64 * 4
-    assert count(kernel, r"st\.shared\.v4") == 16 and count(kernel, r"ld\.shared\.v[24]\.b(?:32|64)") == 8
+    assert (
+        count(kernel, r"st\.shared(?:::cta)?\.v4") == 16
+        and count(kernel, r"ld\.shared(?:::cta)?\.v[24]\.b(?:32|64)") == 8
+    )
 
 
 @pytest.mark.parametrize("capability", [80, 90, 100])

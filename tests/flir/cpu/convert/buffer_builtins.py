@@ -51,7 +51,7 @@ class buffer_type(core.base_type):
         element = self.dtype.to_ir(g)
         if self.tensor_memory:
             block = [min(128, self.whole[-2]), min(256, self.whole[-1])]
-            more = ([], False, False) if VERSION >= (3, 9) else ([1, 1], False)
+            more = ([], False, False) if VERSION >= (3, 8) else ([1, 1], False)
             layout = g.get_tensor_memory_layout(block, 1, *more)
             return g.get_tensor_mem_desc_ty(element, self.shape, layout, self.whole)
         if self.nvmma:
@@ -220,7 +220,7 @@ def expect(g, semantic, barrier, size):
 
 
 def _arrive(g, barrier, count, predicate):
-    g.create_mbarrier_arrive(barrier.handle, count, predicate)
+    g.create_mbarrier_arrive(barrier.handle, count, *((0, predicate) if VERSION == (3, 8) else (predicate,)))
 
 
 @operation
@@ -276,7 +276,7 @@ def tma_store(g, semantic, descriptor, offsets, b):
 
 @operation
 def store_wait(g, semantic, pendings):
-    g.create_async_tma_store_wait(pendings, *([True] if VERSION >= (3, 9) else []))
+    g.create_async_tma_store_wait(pendings, *([True] if VERSION >= (3, 8) else []))
 
 
 @operation
@@ -312,10 +312,10 @@ def mma(g, semantic, a, b, d, uses_d, barrier=None, predicate=True):
     yes = g.get_int1(True)
     barriers, conditions = ([barrier.handle], [yes]) if barrier is not None else ([], [])
     uses_d, predicate = (semantic.to_tensor(x).handle for x in (uses_d, predicate))
-    more = (False,) if VERSION >= (3, 9) else ()
+    more = (False,) if VERSION >= (3, 7) else ()
     g.create_tcgen05_mma(a.handle, b.handle, d.handle, uses_d, predicate, barriers, conditions, False, *more)
 
 
 @operation
 def mma_commit(g, semantic, barrier):
-    g.create_tcgen05_commit(barrier.handle, *((g.get_int1(True), []) if VERSION >= (3, 9) else ()))
+    g.create_tcgen05_commit(barrier.handle, *((g.get_int1(True), []) if VERSION >= (3, 7) else ()))
