@@ -2,7 +2,7 @@
 
 import pytest
 
-from tle_raw import Buffer, Const, Element, In, InOut, Out, Pointer, Scalar, Tile
+from tle_raw import AnyLayout, Buffer, Const, Element, In, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.annotations import signature_of
 from tle_raw.fragments.dtypes import DTYPES, parse_dtype
@@ -145,10 +145,21 @@ def test_a_wrong_stub_is_a_signature_error(make, words):
         (lambda: Scalar["f23"], "did you mean"),
         (lambda: Scalar["float33"], "did you mean"),
         (lambda: Const[3], "takes one name"),
-        (lambda: Buffer["f32", 64], "TLE-Struct"),
+        (lambda: Buffer["f32"], "1 to 4 dims"),
+        (lambda: Buffer["f32", AnyLayout], "1 to 4 dims"),
+        (lambda: Buffer["f32", 48], "power of two"),
         (lambda: InOut[float], "takes a parameter type"),
     ],
 )
 def test_a_wrong_type_is_refused_where_it_is_written(make, words):
     with pytest.raises(SignatureError, match=words):
         make()
+
+
+def test_buffers_are_passed_and_not_returned_whatever_their_effect_is():
+    def f(a: Buffer["f32", "M"], b: Out[Buffer["T", "M", 64, AnyLayout]], c: InOut[Buffer["f32", "M"]]): ...
+
+    signature = signature_of(f)
+    assert str(signature) == "f(a: Buffer[f32, M], b: Out[Buffer[T, M, 64, AnyLayout]], c: InOut[Buffer[f32, M]])"
+    assert [p.name for p in signature.passed] == ["a", "b", "c"] and not signature.returned
+    assert signature.names == ("M", "T") and signature.has_tiles
