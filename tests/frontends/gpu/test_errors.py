@@ -46,6 +46,8 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
         tle.gpu.swizzled_shared_layout(1, 1, 1, [1, 1])
     if WHAT == "a padding of 3":
         tle.gpu.padded_shared_layout([[16, 3]], [16, 16])
+    if WHAT == "a padding of 8 bytes":
+        tle.gpu.alloc([16, 16], tl.float16, tle.gpu.padded_shared_layout([[16, 4]], [16, 16]))
     if WHAT == "clusters":
         tle.gpu.swizzled_shared_layout(1, 1, 1, [1, 0], [2, 1])
     if WHAT == "an alias beyond":
@@ -135,6 +137,7 @@ CASES = [
     ("a vector of 3", "LayoutError", "powers of two"),
     ("an axis twice", "LayoutError", "the axes in some order"),
     ("a padding of 3", "LayoutError", "powers of two"),
+    ("a padding of 8 bytes", "LayoutError", "vectors of 16 bytes"),
     ("clusters", "LayoutError", "one block"),
     ("an alias beyond", "SharedBufferError", "at most 256"),
     ("an alias between", "SharedBufferError", "a multiple of 128"),
