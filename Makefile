@@ -27,10 +27,11 @@ help:
 
 test: .venv-$(OLDEST)/.ready
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint .venv-$(NEWEST)/.ready # pip takes one core
-	@echo '== tests, Triton $(OLDEST)'
-	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST)
-	@echo '== tests, Triton $(NEWEST), without those that do not touch Triton'
-	@.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not one_triton' $(PYTEST)
+	@export TLE_RAW_TEST_FRAGMENTS=$$(mktemp -d); trap 'rm -rf "$$TLE_RAW_TEST_FRAGMENTS"' EXIT; \
+	echo '== tests, Triton $(OLDEST)'; \
+	.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST) && \
+	echo '== tests, Triton $(NEWEST), without those that do not touch Triton' && \
+	.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not one_triton' $(PYTEST)
 
 test-fast: .venv-$(OLDEST)/.ready
 	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST) $$(grep -v '^#' tests/smoke.txt)
