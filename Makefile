@@ -1,6 +1,8 @@
 # The targets that people use are explained by `make help`.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
+# Modules are compiled once: a fresh process that imports Triton and torch else takes twice its time.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help test test-fast test-between demo lint format clean
 
 # Both ends of the supported range of Triton.
