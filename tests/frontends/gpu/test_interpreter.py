@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import chosen_names
+
 pytest.importorskip("torch")
 
 KERNELS = Path(__file__).with_name("interpreted_kernels.py")
@@ -15,11 +17,11 @@ TESTS = re.findall(r"^def (test_\w+)", KERNELS.read_text(), re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def said():
+def said(request):
     """What all of them say: one process, because most of its time is imports."""
     root = str(Path(__file__).parents[3])
     environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": root}
-    command = [sys.executable, str(KERNELS), *TESTS]
+    command = [sys.executable, str(KERNELS), *chosen_names(request)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
 
