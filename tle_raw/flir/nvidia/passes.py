@@ -23,6 +23,57 @@ _TRITON_TTGIR = Pass(
 # Kernels for NVIDIA GPUs all of whose regions are traced. All else there is Triton's.
 NVIDIA_TRACED = (_ORDER_TRACED, _TRITON_TTGIR)
 
+# Loops whose groups run in stages.
+_GROUPS = (
+    Pass(
+        "check-groups",
+        "ttgir",
+        "flir/check_groups.py",
+        "check_groups",
+        "the groups of pipelined loops can run in their stages; absent where there are none",
+        kind=CHECKS,
+    ),
+    Pass(
+        "reorder-loads",
+        "ttgir",
+        "flir/nvidia/reorder_loads.py",
+        "reorder_loads",
+        "the loads first in the loops that ask for it; else absent",
+    ),
+    Pass(
+        "label-groups",
+        "ttgir",
+        "flir/nvidia/label_groups.py",
+        "label_groups",
+        "locations that name the groups, in place of their markers; absent where there are none",
+    ),
+)
+_PIPELINE_GROUPS = (
+    Pass(
+        "settle-layouts",
+        "ttgir",
+        "flir/nvidia/grouped_ttgir.py",
+        "settle_layouts",
+        "Triton's own passes up to its software pipeliner, of kernels with groups in stages; else absent",
+        kind=OUTSIDE,
+    ),
+    Pass(
+        "schedule-groups",
+        "ttgir",
+        "flir/nvidia/schedule_groups.py",
+        "schedule_groups",
+        "the stage and the place of every operation of loops with groups, for the pipeliner; else absent",
+    ),
+    Pass(
+        "pipeline-groups",
+        "ttgir",
+        "flir/nvidia/grouped_ttgir.py",
+        "pipeline_groups",
+        "Triton's software pipeliner and its passes behind it, of such kernels; else absent",
+        kind=OUTSIDE,
+    ),
+)
+
 # Operations on shared buffers that touch tensors are markers while Triton gives the tensors their layouts.
 _LAYOUTS = (
     Pass(
@@ -112,11 +163,13 @@ _CHECK_SHARED = Pass(
     kind=CHECKS,
 )
 
-# Kernels with shared buffers and no linked region, for NVIDIA GPUs. All else there is Triton's.
+# Kernels with shared buffers or groups and no linked region, for NVIDIA GPUs. All else there is Triton's.
 NVIDIA_BUFFERS = (
+    *_GROUPS,
     _ORDER_TRACED,
     *_LAYOUTS,
     _EXPLICIT_TTGIR,
+    *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
     _READ_BUFFERS,
@@ -133,6 +186,7 @@ NVIDIA_BUFFERS = (
 
 # Kernels with linked regions, for NVIDIA GPUs.
 NVIDIA = (
+    *_GROUPS,
     *_LAYOUTS,
     Pass(
         "read-ports",
@@ -293,6 +347,7 @@ NVIDIA = (
         expects=PROMISED,
     ),
     _EXPLICIT_TTGIR,
+    *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
     _READ_BUFFERS,

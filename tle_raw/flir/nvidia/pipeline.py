@@ -14,10 +14,12 @@ from typing import Any
 import triton
 from triton._C.libtriton import ir, passes
 
-from tle_raw.errors import TLEError
+from tle_raw.errors import ScheduleError, TLEError
+from tle_raw.flir.check_groups import check_groups
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
+from tle_raw.flir.group_markers import holds_groups
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, find_buffers
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
@@ -32,9 +34,11 @@ from tle_raw.flir.nvidia.close_crossings import close_crossings
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir
+from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
+from tle_raw.flir.nvidia.label_groups import label_groups
 from tle_raw.flir.nvidia.leave_loops import leave_loops
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
@@ -49,7 +53,9 @@ from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
+from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
+from tle_raw.flir.nvidia.schedule_groups import schedule_groups
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.flir.pass_value import Pass
@@ -116,6 +122,8 @@ class Compilation:
         self.pipeline: tuple[Pass, ...] = ()
         self.has_buffers = False
         self.is_explicit = False  # it waits for products itself
+        self.has_groups = False  # its loops are marked by `tle.range`
+        self.has_stages = False  # groups of them run in stages
         self.buffers: list[SharedBuffer] = []
         self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
         self.regions: list[Region] = []
@@ -151,9 +159,10 @@ class Compilation:
     def choose_pipeline(self, text: str) -> None:
         """By what the kernel's Triton IR holds. A kernel that holds nothing of ours has none."""
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
+        self.has_groups = holds_groups(text)
         if holds_ports(text):
             self.pipeline = NVIDIA
-        elif self.has_buffers:
+        elif self.has_buffers or self.has_groups:
             self.pipeline = NVIDIA_BUFFERS
         elif is_border(text):
             self.pipeline = NVIDIA_TRACED
@@ -161,6 +170,28 @@ class Compilation:
             traced_regions.describe(self.metadata)
 
     # --- ttgir ------------------------------------------------------------------------------------------------
+
+    def check_groups(self) -> int | None:
+        if not self.has_groups:
+            return None
+        self.lines = generic_text(self.module, ir).splitlines()
+        check_groups(self.lines)
+        return 1
+
+    def reorder_loads(self) -> int | None:
+        if not self.has_groups:
+            return None
+        self.lines, found = reorder_loads(self.lines)
+        return found or None
+
+    def label_groups(self) -> int | None:
+        if not self.has_groups:
+            return None
+        lines, found = label_groups(self.lines)
+        self.has_stages = found > 0
+        self._take("\n".join(lines))
+        self.module = self._parsed()
+        return found or None
 
     def order_traced_regions(self) -> int | None:
         text = self.module.str()
@@ -301,8 +332,28 @@ class Compilation:
             return None
         return self._edit(limit_registers(self.module, self.compiled, self.options))
 
+    def settle_layouts(self) -> int | None:
+        if not self.has_stages:
+            return None
+        self.module = self._parsed()
+        settle_layouts(self.module, self.options, self.capability)
+        return 1
+
+    def schedule_groups(self) -> int | None:
+        if not self.has_stages:
+            return None
+        lines, found = schedule_groups(generic_text(self.module, ir).splitlines())
+        self.module = parse_module("\n".join(lines), self.context)
+        return found or None
+
+    def pipeline_groups(self) -> int | None:
+        if not self.has_stages:
+            return None
+        pipeline_groups(self.module, self.metadata, self.options, self.capability)
+        return 1
+
     def triton_ttgir(self) -> int | None:
-        if self.is_explicit:
+        if self.is_explicit or self.has_stages:
             return None
         self.module = self.own(self._parsed(), self.metadata)
         return 1
@@ -310,6 +361,11 @@ class Compilation:
     def explicit_ttgir(self) -> int | None:
         if not self.is_explicit:
             return None
+        if self.has_stages:
+            raise ScheduleError(
+                "a kernel that waits for wgmma itself has no software pipeliner, and groups in stages need it",
+                hint="tl.dot takes the place of tle.gpu.wgmma in such a loop, or leave pipe_stages out",
+            )
         self.module = explicit_ttgir(self._parsed(), self.metadata, self.options, self.capability)
         return 1
 
