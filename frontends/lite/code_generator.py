@@ -18,6 +18,9 @@ from triton.compiler.errors import CompilationError
 from tle_raw.errors import TLEError
 from tle_raw.frontends.call_site import call_site
 
+_LOOPS = ("visit_For", "visit_While")
+_BRANCHES = ("visit_if_scf", "visit_if_top_level")  # those of constants are visited as if nothing stood around them
+
 
 def visited(method: str) -> tuple[Any, Any] | None:
     """The code generator whose method of this name is the innermost that runs, and the node that it visits."""
@@ -28,6 +31,16 @@ def visited(method: str) -> tuple[Any, Any] | None:
             return held["self"], held["node"]
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def is_in_branch() -> bool:
+    """Whether the code generator visits a branch of a run-time condition within the innermost loop that it visits."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name not in _LOOPS:
+        if frame.f_code.co_name in _BRANCHES and isinstance(frame.f_locals.get("self"), CodeGenerator):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 from tle_raw.errors import ArgumentTypeError, RegionError, Row
 from tle_raw.flir import group_markers
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
-from tle_raw.frontends.lite.code_generator import errors_at, visited
+from tle_raw.frontends.lite.code_generator import errors_at, is_in_branch, visited
 from tle_raw.frontends.lite.kernel_function import kernel_function
 from tle_raw.frontends.lite.open_loops import OpenLoop, innermost_interpreted
 from tle_raw.frontends.lite.range import LOOP, write_marker
@@ -65,7 +65,7 @@ def _pipeline_group(group: Any, _semantic: Any = None, _generator: Any = None) -
 
 def _traced_loop(generator: Any) -> OpenLoop | None:
     inner = generator.scf_stack[-1] if generator.scf_stack else None
-    return getattr(inner, LOOP, None)
+    return None if is_in_branch() else getattr(inner, LOOP, None)
 
 
 _checked = kernel_function(_pipeline_group, "pipeline_group")

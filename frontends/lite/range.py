@@ -20,7 +20,7 @@ from triton.language import core
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, RegionError, Row, UnsupportedFeatureError
 from tle_raw.flir import group_markers
 from tle_raw.flir.group_markers import LoopSchedule
-from tle_raw.frontends.lite.arguments import describe_value
+from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.frontends.lite.code_generator import errors_at, visited
 from tle_raw.frontends.lite.kernel_function import kernel_function
 from tle_raw.frontends.lite.loop_options import OWN, read_options
@@ -97,8 +97,11 @@ range_function.__name__ = range_function.__qualname__ = "range"
 
 
 def _number(name: str, value: Any) -> int:
+    value = plain(value)
+    if isinstance(value, core.tensor) and value.type.is_int():  # the interpreter keeps a scalar in an array
+        return int(value.handle.data.item())
     try:
-        return operator.index(value.value if isinstance(value, core.constexpr) else value)
+        return operator.index(value)
     except TypeError:
         raise ArgumentTypeError(
             "tle.range: the bounds of a loop are integers", table=[Row(name, "an integer", describe_value(value))]

@@ -11,7 +11,7 @@ from tle_raw.errors import Row, ScheduleError, SourceLocation, TLEError
 from tle_raw.flir.grouped_loops import GroupedLoop, group_places, grouped_loops, marker
 from tle_raw.flir.loop_body import Need
 from tle_raw.flir.place_operations import Place, broken_need, place_operations
-from tle_raw.flir.run_ahead import has_effects, may_run_ahead
+from tle_raw.flir.run_ahead import BRANCH, has_effects, may_run_ahead
 from tle_raw.linker.mlir.locations import Locations
 
 _SHOWN = 60
@@ -70,11 +70,12 @@ def _check_last(loop: GroupedLoop, number: int, where: SourceLocation) -> None:
     group = loop.groups[number]
     stage, last = loop.schedule.stages[group], loop.schedule.last_stage
     if stage != last:
+        name = loop.body.operations[number].name
         raise ScheduleError(
-            f"{loop.body.operations[number].name} cannot run iterations ahead: it would run for iterations that never "
-            "come",
+            f"{name} cannot run iterations ahead: it would run for iterations that never come",
             table=[Row(f"stage of group {group}", str(last), str(stage))],
-            hint="put it into a group of the last stage",
+            hint="put it into a group of the last stage"
+            + (", or what it loads, stores and calls into its first branch, masked" if name == BRANCH else ""),
         ).at(call_site=where)
 
 

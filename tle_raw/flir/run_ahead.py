@@ -16,7 +16,7 @@ from tle_raw.linker.mlir.text import OPERATION
 
 LOADS = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather")
 _MASKED = (*LOADS, "tt.store", "tt.atomic_rmw")
-_IF = "scf.if"
+BRANCH = "scf.if"
 _PURE_DIALECTS = ("arith.", "math.", "ub.")
 _PURE = frozenset(
     (
@@ -68,12 +68,12 @@ def has_effects(operation: BodyOperation, lines: Sequence[str]) -> bool:
 
 def may_run_ahead(operation: BodyOperation, lines: Sequence[str]) -> bool:
     """Whether the pipeliner can mask it."""
-    if operation.name != _IF:
+    if operation.name != BRANCH:
         return all(_is_pure(line) or generic_name(line) in _MASKED for line in _operations(operation, lines))
     # What is masked takes the other branch: that must have no effects and read no memory.
     then, other = _branches(operation, lines)
     names = {generic_name(line) for line in then if not _is_pure(line)}
-    return names <= {*_MASKED, _IF} and all(map(_is_pure, other))
+    return names <= {*_MASKED, BRANCH} and all(map(_is_pure, other))
 
 
 def _operations(operation: BodyOperation, lines: Sequence[str]) -> list[str]:

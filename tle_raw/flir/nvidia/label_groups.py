@@ -20,6 +20,7 @@ from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
 
 _NUM_STAGES = "tt.num_stages"
 _LABEL = re.compile(r'"tle\.group\.(\d+)"\(')
+_LABEL_OF_BLOCK = "^"
 _LABELLED = re.compile(r' = loc\("tle\.group\.\d+"\((.*)\)\)$')
 
 
@@ -63,7 +64,7 @@ def _put_in_order(loop: GroupedLoop, lines: list[str]) -> None:
 def _label(loop: GroupedLoop, lines: list[str], aliases: dict[str, str]) -> None:
     for number, operation in enumerate(loop.body.operations):
         for index in range(operation.begin, operation.end + 1):
-            if number in loop.groups:
+            if number in loop.groups and not lines[index].lstrip().startswith(_LABEL_OF_BLOCK):
                 lines[index] = _with_label(lines[index], loop.groups[number], aliases)
     schedule = loop.schedule
     lines[loop.body.end] = with_attributes(
