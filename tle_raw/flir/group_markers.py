@@ -3,9 +3,9 @@
 A marker is an impure ``tt.extern_elementwise`` on a number. Impure operations keep their order, so that what a kernel
 wrote in a group stays between the group's markers through Triton's own passes::
 
-    tle.range         once in the loop's body: the schedule, as JSON
-    tle.group.begin   the group's number
-    tle.group.end     the same
+    pipeline.loop          once in the loop's body: the schedule, as JSON
+    pipeline.group.begin   the group's number
+    pipeline.group.end     the same
 
 On NVIDIA GPUs the markers become, before the tensors get their layouts, attributes of the loop and locations of its
 operations, ``loc("tle.group.1"(...))``: every pass that rewrites an operation keeps its location.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-LOOP, BEGIN, END = "tle.range", "tle.group.begin", "tle.group.end"
+LOOP, BEGIN, END = "pipeline.loop", "pipeline.group.begin", "pipeline.group.end"
 GROUP = "tle.group."  # and the number: the name of a location
 STAGES, ORDERS = "tle.pipe_stages", "tle.pipe_orders"  # attributes of a loop
 

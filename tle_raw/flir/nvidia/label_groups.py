@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tle_raw.errors import SourceLocation
 from tle_raw.flir.check_groups import without_markers
 from tle_raw.flir.group_markers import GROUP, ORDERS, STAGES, LoopSchedule
 from tle_raw.flir.grouped_loops import GroupedLoop, grouped_loops
@@ -17,8 +18,10 @@ from tle_raw.flir.nvidia.loop_attributes import with_attributes
 from tle_raw.flir.nvidia.lower_async_load import EARLY
 from tle_raw.flir.place_operations import place_operations
 from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
+from tle_raw.linker.mlir.locations import Locations
 
 _NUM_STAGES = "tt.num_stages"
+_SCHEDULED = "tt.scheduled_max_stage"
 _LABEL = re.compile(r'"tle\.group\.(\d+)"\(')
 _LABEL_OF_BLOCK = "^"
 _LABELLED = re.compile(r' = loc\("tle\.group\.\d+"\((.*)\)\)$')
@@ -124,6 +127,14 @@ def label_in(text: str) -> int | None:
 def _alias(line: str) -> tuple[str, str]:
     name, _, text = line.partition(" = ")
     return name, text
+
+
+def first_loop(text: str) -> SourceLocation | None:
+    """Where the first loop stands whose groups run in stages, of a module's text."""
+    lines = text.splitlines()
+    line = next((line for line in lines if STAGES in line or _SCHEDULED in line), "")
+    start = line.rfind(" loc(")
+    return Locations(lines).source_location(line[start:].strip()) if start >= 0 else None
 
 
 def read_attributes(line: str) -> LoopSchedule | None:

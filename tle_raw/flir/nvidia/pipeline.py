@@ -38,7 +38,7 @@ from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
-from tle_raw.flir.nvidia.label_groups import label_groups
+from tle_raw.flir.nvidia.label_groups import first_loop, label_groups
 from tle_raw.flir.nvidia.leave_loops import leave_loops
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
@@ -342,14 +342,22 @@ class Compilation:
     def schedule_groups(self) -> int | None:
         if not self.has_stages:
             return None
-        lines, found = schedule_groups(generic_text(self.module, ir).splitlines())
+        masks_products = (MAJOR, MINOR) >= (3, 9)
+        lines, found = schedule_groups(generic_text(self.module, ir).splitlines(), masks_products)
         self.module = parse_module("\n".join(lines), self.context)
         return found or None
 
     def pipeline_groups(self) -> int | None:
         if not self.has_stages:
             return None
-        pipeline_groups(self.module, self.metadata, self.options, self.capability)
+        before = self.module.str()
+        try:
+            pipeline_groups(self.module, self.metadata, self.options, self.capability)
+        except RuntimeError as error:
+            raise ScheduleError(
+                "Triton's pipeliner does not take this loop: what it says stands above, on standard error",
+                hint="put the operation that it names into a group of the last stage",
+            ).at(call_site=first_loop(before)) from error
         return 1
 
     def triton_ttgir(self) -> int | None:
@@ -365,7 +373,7 @@ class Compilation:
             raise ScheduleError(
                 "a kernel that waits for wgmma itself has no software pipeliner, and groups in stages need it",
                 hint="tl.dot takes the place of tle.gpu.wgmma in such a loop, or leave pipe_stages out",
-            )
+            ).at(call_site=first_loop(self._parsed().str()))
         self.module = explicit_ttgir(self._parsed(), self.metadata, self.options, self.capability)
         return 1
 

@@ -17,6 +17,7 @@ from tle_raw.flir.grouped_loops import group_places, last_place
 from tle_raw.flir.loop_body import BodyOperation, LoopBody, loops, read_body
 from tle_raw.flir.nvidia.label_groups import label_in, labels_of, read_attributes, without_labels
 from tle_raw.flir.nvidia.loop_attributes import with_attributes
+from tle_raw.flir.nvidia.mask_products import PRODUCT, in_a_branch
 from tle_raw.flir.place_operations import Place, broken_need, place_operations
 from tle_raw.flir.run_ahead import has_effects
 from tle_raw.linker.mlir.locations import Locations
@@ -28,8 +29,12 @@ _DESCRIPTOR_LOADS = ("tt.descriptor_load", "tt.descriptor_gather")
 _ON_THE_WAY = (_ALLOC, "ttg.convert_layout", "ttg.memdesc_", "ttg.local_load", "ttg.fp4_to_fp", "tt.trans")
 
 
-def schedule_groups(lines: Sequence[str]) -> tuple[list[str], int]:
+def schedule_groups(lines: Sequence[str], masks_products: bool) -> tuple[list[str], int]:
     """TritonGPU text in generic form, as it comes to the pipeliner; how many loops have a schedule from groups.
+
+    Parameters
+    ----------
+    masks_products : whether the pipeliner knows how to run ``wgmma`` iterations ahead.
 
     Raises
     ------
@@ -45,7 +50,7 @@ def schedule_groups(lines: Sequence[str]) -> tuple[list[str], int]:
         body = read_body(loop, lines)
         places = _place(body, schedule, _groups(body, lines, labels), lines)
         _check_buffers(body, places, schedule, lines)
-        _write(body, places, schedule, scheduled)
+        _write(body, places, schedule, scheduled, masks_products)
         count += 1
     return without_labels(scheduled), count
 
@@ -115,11 +120,17 @@ def _past_views(body: LoopBody, users: Sequence[int]) -> set[int]:
     return found
 
 
-def _write(body: LoopBody, places: Mapping[int, Place], schedule: LoopSchedule, lines: list[str]) -> None:
+def _write(
+    body: LoopBody, places: Mapping[int, Place], schedule: LoopSchedule, lines: list[str], masks_products: bool
+) -> None:
     for number, operation in enumerate(body.operations):
         stage, cluster = places[number]
         at = {"loop.stage": f"{stage} : i32", "loop.cluster": f"{cluster} : i32"}
-        lines[operation.end] = with_attributes(lines[operation.end], at)
+        if operation.name == PRODUCT and stage < schedule.last_stage and not masks_products:
+            written = ", ".join(f"{name} = {value}" for name, value in at.items())
+            lines[operation.end] = in_a_branch(lines[operation.end], operation.end, written)
+        else:
+            lines[operation.end] = with_attributes(lines[operation.end], at)
     last = f"{schedule.last_stage} : i32"
     stages = f"{schedule.last_stage + 1} : i32"
     lines[body.end] = with_attributes(
