@@ -10,6 +10,7 @@ from types import FrameType
 
 from tle_raw.errors import ArgumentTypeError, RegionError, Row, ScheduleError
 from tle_raw.flir.group_markers import LoopSchedule
+from tle_raw.regions.interpret import interpreted_call_site
 
 _PACKAGE = "tle_raw."
 _running = threading.local()
@@ -84,6 +85,8 @@ def interpreted_loop(loop: OpenLoop, numbers: Iterable[int]) -> Iterator[int]:
             loop.begin()
             yield number
             loop.end()
+    except ScheduleError as error:
+        raise error.at(call_site=interpreted_call_site()) from None
     finally:
         loop.frame = None
         open_loops.remove(loop)

@@ -1,4 +1,4 @@
-"""Runs a kernel's TritonGPU on NumPy, with asynchronous copies and products that take as little or as much time as may be.
+"""Runs a kernel's TritonGPU on NumPy, with copies and products that take as little or as much time as may be.
 
 A copy that is under way may arrive at once, over what is still read from its buffer, or when it is waited for at the
 latest, so that what is read before is old. A product may read its operands at once or at its wait. A pipeline whose
