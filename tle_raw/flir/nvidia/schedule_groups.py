@@ -26,7 +26,9 @@ from tle_raw.linker.mlir.structure import read_structure
 _ALLOC = "ttg.local_alloc"
 _DESCRIPTOR_LOADS = ("tt.descriptor_load", "tt.descriptor_gather")
 # What Triton's passes put between a value and its use: it belongs to the use, whatever it was made from.
-_ON_THE_WAY = (_ALLOC, "ttg.convert_layout", "ttg.memdesc_", "ttg.local_load", "ttg.fp4_to_fp", "tt.trans")
+_ON_THE_WAY = ("ttg.convert_layout", "ttg.fp4_to_fp", "tt.trans")
+_VIEWS = "ttg.memdesc_"
+_THROUGH_MEMORY = (_VIEWS, "ttg.local_load")
 
 
 def schedule_groups(lines: Sequence[str], masks_products: bool) -> tuple[list[str], int]:
@@ -64,9 +66,22 @@ def _groups(body: LoopBody, lines: Sequence[str], labels: Mapping[str, int]) -> 
         group = label_in(location)
         if group is None:
             group = next((labels[name] for name in re.findall(r"#loc\w*", location) if name in labels), None)
-        if group is not None and not operation.name.startswith(_ON_THE_WAY):
+        if group is not None and not _is_on_the_way(body, number):
             groups[number] = group
     return groups
+
+
+def _is_on_the_way(body: LoopBody, number: int) -> bool:
+    """Whether it only hands a value on: buffers that hold one do too, and their views; those of a kernel do not."""
+    operation = body.operations[number]
+    if operation.name == _ALLOC:
+        return bool(operation.uses)
+    if operation.name.startswith(_THROUGH_MEMORY):
+        makers = [need.maker for need in body.needs if need.user == number and not need.is_carried]
+        return any(body.operations[maker].name.startswith((_ALLOC, _VIEWS)) for maker in makers) and any(
+            _is_on_the_way(body, maker) for maker in makers
+        )
+    return operation.name.startswith(_ON_THE_WAY)
 
 
 def _place(body: LoopBody, schedule: LoopSchedule, groups: dict[int, int], lines: Sequence[str]) -> dict[int, Place]:
@@ -113,7 +128,7 @@ def _past_views(body: LoopBody, users: Sequence[int]) -> set[int]:
     """The users of a buffer, and of its views in their place."""
     found: set[int] = set()
     for user in users:
-        if body.operations[user].name.startswith("ttg.memdesc_"):
+        if body.operations[user].name.startswith(_VIEWS):
             found |= _past_views(body, [need.user for need in body.needs if need.maker == user])
         else:
             found.add(user)
