@@ -58,7 +58,7 @@ def code(kernel):
 @pytest.fixture
 def shown(monkeypatch, capsys):
     """What a pass leaves, by the pass's name."""
-    monkeypatch.setattr(knobs.compilation, "always_compile", True)
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
     monkeypatch.setenv("TLE_RAW_PRINT_AFTER", "all")
 
     def after(name):
@@ -97,6 +97,7 @@ def test_later_stages_and_then_orders_decide_about_the_clusters(shown):
     assert {cluster for name, _, cluster in placed if name == "ttng.warp_group_dot"} == {0}
 
 
+@pytest.mark.every_triton(3)
 @pytest.mark.parametrize("capability", [80, 90, 100])
 @pytest.mark.parametrize("ahead", [1, 2, 3])
 def test_what_is_loaded_ahead_is_copied_in_the_background(ahead, capability):
@@ -126,6 +127,7 @@ def test_asynchronous_loads_are_as_far_ahead_as_their_groups(stages):
     assert code(gathered(stages, is_async=True)) == code(gathered(stages))
 
 
+@pytest.mark.every_triton(2)
 @pytest.mark.parametrize("stages", [2, 3, 4])
 @pytest.mark.parametrize("capability", [80, 90])
 def test_the_pipeline_is_that_of_triton_where_the_stages_are(capability, stages):
@@ -174,6 +176,7 @@ def test_another_schedule_is_another_kernel():
     assert len({rows("automatic", STAGES=stages).hash for stages in (2, 3, (0, 1), (0, 2))}) == 4
 
 
+@pytest.mark.every_triton(4)
 @pytest.mark.parametrize("capability", [80, 90, 100])
 @pytest.mark.parametrize("name", ["twice", "unrolled", "inner", "outer"])
 def test_loops_of_every_kind_compile(name, capability):
@@ -218,9 +221,9 @@ def test_reorder_puts_the_loads_of_an_unrolled_body_first():
     assert order(False).startswith("lslsls") and order(True) == "lsls"
 
 
-def test_what_has_no_groups_goes_untouched():
+def test_what_has_no_groups_goes_untouched(monkeypatch):
     """Triton's passes in two halves make what Triton's stage makes."""
-    earlier = knobs.runtime.add_stages_inspection_hook
+    earlier, used = knobs.runtime.add_stages_inspection_hook, []
 
     def hook(*arguments):
         key = earlier(*arguments)
@@ -228,6 +231,7 @@ def test_what_has_no_groups_goes_untouched():
             _, stages, options, _, capability = arguments
 
             def ttgir(module, metadata):
+                used.append(capability)
                 settle_layouts(module, options, capability)
                 pipeline_groups(module, metadata, options, capability)
                 return module
@@ -240,11 +244,12 @@ def test_what_has_no_groups_goes_untouched():
         cases = [(kernels.product, PRODUCT, constants), (by_triton, ROWS, {"B": 1024})]
         for kernel, signature, constants in cases:
             theirs = compile_kernel(kernel, signature, constants, capability)
-            with knobs.runtime.scope(), knobs.compilation.scope():
-                knobs.compilation.always_compile = True
-                knobs.runtime.add_stages_inspection_hook = hook
+            with monkeypatch.context() as patched:
+                patched.setenv("TRITON_ALWAYS_COMPILE", "1")
+                patched.setattr(knobs.runtime, "add_stages_inspection_hook", hook)
                 ours = compile_kernel(kernel, signature, constants, capability)
             assert ours.asm["ptx"] == theirs.asm["ptx"]
+    assert used == [80, 80, 90, 90, 100, 100]
 
 
 # --- numbers on the CPU -------------------------------------------------------------------------------------------
@@ -256,6 +261,7 @@ def random(*shape, dtype=np.float32):
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
 
 
+@pytest.mark.every_triton(3)
 @pytest.mark.parametrize("stages", SCHEDULES)
 @pytest.mark.parametrize("size", [(1, 1, 1), (33, 47, 100), (64, 32, 31)])
 def test_products_on_the_cpu(size, stages):
@@ -267,6 +273,7 @@ def test_products_on_the_cpu(size, stages):
     np.testing.assert_allclose(o, a.astype("d") @ b.astype("d"), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.every_triton(1)
 @pytest.mark.parametrize("stages", [2, (0, 1, 2), (0, 2, 4)])
 def test_chains_on_the_cpu(stages):
     pytest.importorskip("torch_mlir")
