@@ -161,3 +161,62 @@ def by_descriptor(x, o, n, B: tl.constexpr, STAGES: tl.constexpr):
         with tle.pipeline_group(1):
             acc = tl.dot(block, tl.trans(block), acc)
     tl.store(o + r[:, None] * B + r[None, :], acc)
+
+
+@triton.jit
+def known_count(x, o, n, B: tl.constexpr, COUNT: tl.constexpr, STAGES: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = tl.zeros((B,), tl.float32)
+    for row in tle.range(COUNT, pipe_stages=STAGES):
+        with tle.pipeline_group(0):
+            value = tl.load(x + row * B + i)
+        with tle.pipeline_group(1):
+            acc += value
+    tl.store(o + i, acc)
+
+
+@triton.jit
+def downwards(x, o, n, B: tl.constexpr, STAGES: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = tl.zeros((B,), tl.float32)
+    for row in tle.range(n - 1, -1, -2, pipe_stages=STAGES):
+        with tle.pipeline_group(0):
+            value = tl.load(x + row * B + i)
+        with tle.pipeline_group(1):
+            acc += value * row
+    tl.store(o + i, acc)
+
+
+@triton.jit
+def unrolled_around(x, o, n, B: tl.constexpr):
+    """A loop of 64-bit numbers in an unrolled one, with other stages in each copy, in a branch of a constant."""
+    i = tl.arange(0, B)
+    acc = tl.zeros((B,), tl.float32)
+    for copy in tl.static_range(2):
+        for row in tle.range(0, n.to(tl.int64), pipe_stages=[0, 1 + 2 * copy]):
+            with tle.pipeline_group(0):
+                value = tl.load(x + row * B + i)
+            if copy == 0:
+                with tle.pipeline_group(1):
+                    acc += value
+            else:
+                with tle.pipeline_group(1):
+                    acc += value * 2
+    tl.store(o + i, acc)
+
+
+@triton.jit
+def handed_on(x, o, n, B: tl.constexpr, STAGES: tl.constexpr):
+    """What stands outside of groups: a load for the next iteration, a counter."""
+    i = tl.arange(0, B)
+    acc = tl.zeros((B,), tl.float32)
+    following = tl.load(x + i)
+    count = 0
+    for row in tle.range(n - 1, pipe_stages=STAGES):
+        with tle.pipeline_group(0):
+            value = following + 1
+        with tle.pipeline_group(1):
+            acc += value
+        following = tl.load(x + (row + 1) * B + i)
+        count += 1
+    tl.store(o + i, acc + count)

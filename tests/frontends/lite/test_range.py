@@ -293,6 +293,17 @@ def check_loops(run):
     np.testing.assert_allclose(o, 2 * wide.sum(0), rtol=1e-5, atol=1e-5)
     o = run("unrolled", x, np.zeros(64, np.float32), 9, STAGES=(0, 2))
     np.testing.assert_allclose(o, (wide * np.arange(9)[:, None]).sum(0), rtol=1e-5, atol=1e-5)
+    for count in (0, 1, 2, 9):
+        o = run("known_count", x, np.zeros(64, np.float32), 9, COUNT=count, STAGES=(0, 3))
+        np.testing.assert_allclose(o, wide[:count].sum(0), rtol=1e-5, atol=1e-5)
+    o = run("downwards", x, np.zeros(64, np.float32), 9, STAGES=(0, 2))
+    rows = np.arange(8, -1, -2)
+    np.testing.assert_allclose(o, (wide[rows] * rows[:, None]).sum(0), rtol=1e-5, atol=1e-5)
+    o = run("unrolled_around", x, np.zeros(64, np.float32), 9)
+    np.testing.assert_allclose(o, 3 * wide.sum(0), rtol=1e-5, atol=1e-5)
+    for stages in ((0, 0), (0, 2)):
+        o = run("handed_on", x, np.zeros(64, np.float32), 9, STAGES=stages)
+        np.testing.assert_allclose(o, wide[:8].sum(0) + 16, rtol=1e-5, atol=1e-5)
     o = run("reordered", x, np.zeros((9, 64), np.float32), 9, REORDER=True)
     np.testing.assert_array_equal(o, x * 2)
     o = run("outer", x, np.zeros((9, 64), np.float32), 9, STAGES=(0, 1))
