@@ -61,8 +61,9 @@ def _range(
 
     A group may use values of groups of its stage and of earlier ones, and of the iteration before also those of the
     next later stage. What stands outside of groups runs with the group that needs it first. Only loads, stores, atomic
-    additions and their like, and what has no effects, may stand in other stages than the last. What groups do to memory
-    is not followed: a load in an early stage comes before the stores of later stages of the iterations before.
+    additions and their like, linked regions, and what has no effects may stand in other stages than the last. What
+    groups do to memory is not followed: a load in an early stage comes before the stores of later stages of the
+    iterations before.
 
     Parameters
     ----------

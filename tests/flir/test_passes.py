@@ -41,7 +41,7 @@ HELPERS = {
         "place_operations",
         "run_ahead",
         "nvidia.loop_attributes",
-        "nvidia.mask_products",
+        "nvidia.mask_operations",
     },
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
     "how modules of Triton are read": {"parse_module"},

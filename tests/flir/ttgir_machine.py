@@ -55,6 +55,13 @@ class Product:
 
 
 @dataclass
+class Address:
+    """Where a buffer lies, for a region."""
+
+    buffer: np.ndarray
+
+
+@dataclass
 class Machine:
     """One program.
 
@@ -71,6 +78,7 @@ class Machine:
     groups: list[list[tuple]] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
     values: dict[str, object] = field(default_factory=dict)
+    functions: dict[str, object] = field(default_factory=dict)  # of regions, by a part of their symbols: array -> array
     loads_ahead: int = 0  # the most groups that a wait found under way and left there
 
     def run(self, ttgir: str, arguments: list[object]) -> None:
@@ -148,6 +156,8 @@ class Machine:
         if name in ("arith.cmpi", "arith.cmpf"):
             table = _COMPARE if name == "arith.cmpi" else _COMPARE_FLOATS
             return getattr(operator, table[int(op.property("predicate").split()[0])])(*operands)
+        if name == "arith.trunci" and isinstance(operands[0], Address):
+            return operands[0]
         if re.match(r"arith\.(ext|trunc|sitofp|fptosi|index_cast)", name):
             return np.asarray(operands[0]).astype(dtype)
         if name in ("math.exp2", "math.exp"):
@@ -245,6 +255,18 @@ class Machine:
         self.loads_ahead = max(self.loads_ahead, len(self.groups))
         for copy in (copy for group in done for copy in group):
             _arrive(copy)
+
+    # --- regions --------------------------------------------------------------------------------------------------
+
+    def _tti_experimental_memdesc_to_i64(self, op, shape, dtype, buffer):
+        return Address(buffer)
+
+    _tti_experimental_memdesc_to_i32 = _tti_experimental_memdesc_to_i64
+
+    def _tt_extern_elementwise(self, op, shape, dtype, address):
+        [function] = [function for name, function in self.functions.items() if name in op.property("symbol")]
+        address.buffer[...] = function(address.buffer.copy())
+        return 0
 
     # --- products -------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from tle_raw.errors import Row, ScheduleError, SourceLocation, TLEError
 from tle_raw.flir.grouped_loops import GroupedLoop, group_places, grouped_loops, marker
 from tle_raw.flir.loop_body import Need
 from tle_raw.flir.place_operations import Place, broken_need, place_operations
-from tle_raw.flir.run_ahead import BRANCH, has_effects, may_run_ahead
+from tle_raw.flir.run_ahead import BRANCH, has_effects, is_region, may_run_ahead
 from tle_raw.linker.mlir.locations import Locations
 
 _SHOWN = 60
@@ -35,7 +35,7 @@ def _check(loop: GroupedLoop, lines: Sequence[str], locations: Locations) -> Non
     def where(number: int) -> SourceLocation:
         return _location(lines[loop.body.operations[number].end], locations)
 
-    latest = 0  # cluster of what keeps its order
+    latest = Place(0, 0)  # of what keeps its order
     for number, operation in enumerate(loop.body.operations):
         if operation.begin in loop.markers or not has_effects(operation, lines):
             continue
@@ -45,15 +45,16 @@ def _check(loop: GroupedLoop, lines: Sequence[str], locations: Locations) -> Non
                 hint="put it into a `with tle.pipeline_group(i):` of the loop",
             ).at(call_site=where(number))
         if not may_run_ahead(operation, lines):
-            _check_last(loop, number, where(number))
-            cluster = loop.fixed[number].cluster
-            if cluster < latest:
+            if not is_region(operation, lines):
+                _check_last(loop, number, where(number))
+            place = loop.fixed[number]
+            if place < latest:
                 raise ScheduleError(
                     f"pipe_orders puts {operation.name} before an operation that it follows in the kernel: shared "
                     "buffers, barriers and regions keep their order",
                     hint="give both groups one order, or the orders in which they stand",
                 ).at(call_site=where(number))
-            latest = cluster
+            latest = place
     if loop.schedule.last_stage and loop.body.strays:
         raise ScheduleError(
             "a variable of this loop is older than one iteration where it is used, or gets a value that the loop does "

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from tle_raw.flir.loop_body import BodyOperation
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.text import OPERATION
+from tle_raw.regions.ports import CALL, ELEMENT, IN, NEW, OUT
 
 LOADS = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather")
 _MASKED = (*LOADS, "tt.store", "tt.atomic_rmw")
@@ -58,6 +59,7 @@ _PURE = frozenset(
 )
 # Whose text says whether they are pure.
 _SAY = (OPERATION, "tt.elementwise_inline_asm", "tt.map_elementwise")
+_PORTS = (IN, NEW, CALL, OUT, ELEMENT)
 _IMPURE = re.compile(r"\bpure = false\b")
 
 
@@ -74,6 +76,12 @@ def may_run_ahead(operation: BodyOperation, lines: Sequence[str]) -> bool:
     then, other = _branches(operation, lines)
     names = {generic_name(line) for line in then if not _is_pure(line)}
     return names <= {*_MASKED, BRANCH} and all(map(_is_pure, other))
+
+
+def is_region(operation: BodyOperation, lines: Sequence[str]) -> bool:
+    """Whether it is of a region that is linked: it runs ahead in a branch, with all that belongs to it."""
+    line = lines[operation.begin]
+    return operation.name == OPERATION and any(f'symbol = "{port}' in line for port in _PORTS)
 
 
 def _operations(operation: BodyOperation, lines: Sequence[str]) -> list[str]:

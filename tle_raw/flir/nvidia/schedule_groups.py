@@ -17,13 +17,16 @@ from tle_raw.flir.grouped_loops import group_places, last_place
 from tle_raw.flir.loop_body import BodyOperation, LoopBody, loops, read_body
 from tle_raw.flir.nvidia.label_groups import label_in, labels_of, read_attributes, without_labels
 from tle_raw.flir.nvidia.loop_attributes import with_attributes
-from tle_raw.flir.nvidia.mask_products import PRODUCT, in_a_branch
+from tle_raw.flir.nvidia.mask_operations import handed_over, mask_run
 from tle_raw.flir.place_operations import Place, broken_need, place_operations
 from tle_raw.flir.run_ahead import has_effects
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.structure import read_structure
+from tle_raw.linker.mlir.text import OPERATION
 
-_ALLOC = "ttg.local_alloc"
+_ALLOC, _PRODUCT = "ttg.local_alloc", "ttng.warp_group_dot"
+# What stands around the call of a linked function; the software pipeliner has not made any of its own yet.
+_OF_REGIONS = ("ttg.local_store", "ttg.local_load", "ttg.local_dealloc", "tti.", "ttg.barrier", "gpu.barrier")
 _DESCRIPTOR_LOADS = ("tt.descriptor_load", "tt.descriptor_gather")
 # What Triton's passes put between a value and its use: it belongs to the use, whatever it was made from.
 _ON_THE_WAY = ("ttg.convert_layout", "ttg.fp4_to_fp", "tt.trans")
@@ -45,7 +48,7 @@ def schedule_groups(lines: Sequence[str], masks_products: bool) -> tuple[list[st
     scheduled = list(lines)
     labels = labels_of(lines)
     count = 0
-    for loop in loops(read_structure(list(lines))):
+    for loop in reversed(list(loops(read_structure(list(lines))))):  # inner ones first: outer ones hold their lines
         schedule = read_attributes(lines[loop.end])
         if schedule is None:
             continue
@@ -108,6 +111,8 @@ def _check_buffers(body: LoopBody, places: Mapping[int, Place], schedule: LoopSc
         users = [need.user for need in body.needs if need.maker == number and not need.is_carried]
         if operation.name == _ALLOC:
             stages = {places[user].stage for user in _past_views(body, users)}
+            if len(stages) > 1 and not operation.uses:
+                raise handed_over().at(call_site=_location(operation, lines))
             if len(stages) > 1:
                 raise ScheduleError(
                     "a product's operand that stays in shared memory is used in several stages",
@@ -141,16 +146,47 @@ def _write(
     for number, operation in enumerate(body.operations):
         stage, cluster = places[number]
         at = {"loop.stage": f"{stage} : i32", "loop.cluster": f"{cluster} : i32"}
-        if operation.name == PRODUCT and stage < schedule.last_stage and not masks_products:
-            written = ", ".join(f"{name} = {value}" for name, value in at.items())
-            lines[operation.end] = in_a_branch(lines[operation.end], operation.end, written)
-        else:
-            lines[operation.end] = with_attributes(lines[operation.end], at)
+        lines[operation.end] = with_attributes(lines[operation.end], at)
+    _mask(body, places, schedule, lines, masks_products)
     last = f"{schedule.last_stage} : i32"
     stages = f"{schedule.last_stage + 1} : i32"
     lines[body.end] = with_attributes(
         lines[body.end], {STAGES: None, ORDERS: None, "tt.num_stages": stages, "tt.scheduled_max_stage": last}
     )
+
+
+def _mask(
+    body: LoopBody, places: Mapping[int, Place], schedule: LoopSchedule, lines: list[str], masks_products: bool
+) -> None:
+    """Branches around what runs ahead and cannot be masked by itself."""
+    ahead = [n for n, _ in enumerate(body.operations) if places[n].stage < schedule.last_stage]
+    products = [] if masks_products else [n for n in ahead if body.operations[n].name == _PRODUCT]
+    calls = [n for n in ahead if _is_of_a_region(body.operations[n], lines)]
+    runs = [[n] for n in products]
+    for place in sorted({places[n] for n in calls}):
+        first, *_, last = [n for n in calls if places[n] == place] * 2
+        runs.append([n for n in range(first, last + 1) if places[n] == place])
+    if not runs:
+        return
+    final = body.end - 1  # the loop's scf.yield
+    texts = ["\n".join(lines[each.begin : each.end + 1]) for each in body.operations] + [lines[final]]
+    order = list(range(len(texts)))
+    for run in runs:
+        stage, cluster = places[run[0]]
+        try:
+            mask_run(body, run, texts, order, f"loop.stage = {stage} : i32, loop.cluster = {cluster} : i32")
+        except ScheduleError as error:
+            raise error.at(call_site=_location(body.operations[run[0]], lines)) from None
+    begin = body.operations[0].begin
+    lines[begin : final + 1] = ["\n".join(texts[number] for number in order if texts[number])] + [""] * (final - begin)
+
+
+def _is_of_a_region(operation: BodyOperation, lines: Sequence[str]) -> bool:
+    """A call of a linked function, or what it does with its tile's buffer."""
+    line = lines[operation.begin]
+    if operation.name == OPERATION:
+        return "pure = false" in line
+    return operation.name.startswith(_OF_REGIONS) or (operation.name == _ALLOC and not operation.uses)
 
 
 def _location(operation: BodyOperation, lines: Sequence[str]) -> SourceLocation:
