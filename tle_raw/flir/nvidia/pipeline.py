@@ -43,6 +43,7 @@ from tle_raw.flir.nvidia.lower_async_load import EARLY, early_loads, lower_async
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.multiply_in_place import multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
+from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
@@ -51,6 +52,7 @@ from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
+from tle_raw.flir.nvidia.take_addresses import asks_addresses, take_addresses
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.flir.pass_value import Pass
 from tle_raw.flir.record_regions import record_regions
@@ -60,6 +62,7 @@ from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
+from tle_raw.linker.llvm.shared_accesses import shared_accesses
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.mlir.generic_form import generic_text
@@ -115,6 +118,8 @@ class Compilation:
         self.disabled = frozenset(knobs.disable_passes.split(","))
         self.pipeline: tuple[Pass, ...] = ()
         self.has_buffers = False
+        self.has_pointers = False  # into buffers
+        self.accesses = 0  # by them
         self.is_explicit = False  # it waits for products itself
         self.buffers: list[SharedBuffer] = []
         self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
@@ -151,6 +156,7 @@ class Compilation:
     def choose_pipeline(self, text: str) -> None:
         """By what the kernel's Triton IR holds. A kernel that holds nothing of ours has none."""
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
+        self.has_pointers = asks_addresses(text)
         if holds_ports(text):
             self.pipeline = NVIDIA
         elif self.has_buffers:
@@ -171,6 +177,13 @@ class Compilation:
             self.module = parse_module("\n".join(lines), self.context)
         traced_regions.describe(self.metadata)
         return 1 if borders else None
+
+    def take_addresses(self) -> int | None:
+        if not self.has_pointers:
+            return None
+        text, found = take_addresses(generic_text(self.module, ir), SPELLING)
+        self.module = parse_module(text, self.context)
+        return found
 
     def open_crossings(self) -> int | None:
         if not self.has_buffers:
@@ -345,6 +358,13 @@ class Compilation:
         self.module = parse_module(self.module, self.context)
         return int(changed) if promised else None
 
+    def order_pointers(self) -> int | None:
+        if not self.has_pointers:
+            return None
+        text, self.accesses = order_pointers(generic_text(self._parsed(), ir), SPELLING, self.capability)
+        self.module = parse_module(text, self.context)
+        return self.accesses
+
     # --- llir -------------------------------------------------------------------------------------------------
 
     def triton_llir(self) -> int:
@@ -368,6 +388,12 @@ class Compilation:
             without_libdevice=self.without_libdevice,
         )
         return 1
+
+    def shared_accesses(self) -> int | None:
+        if not self.accesses:
+            return None
+        self.module, found = shared_accesses(self.module)
+        return found
 
     def keep_scalars(self) -> int | None:
         """A kernel that always runs its regions takes the attribute over from theirs."""
