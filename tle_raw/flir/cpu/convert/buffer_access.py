@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle_raw.flir.cpu.convert import buffer_checks, build, mbarriers, types
+from tle_raw.flir.cpu.convert import buffer_checks, buffer_pointers, build, mbarriers, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.memory import Load
 from tle_raw.flir.cpu.convert.shared_buffers import NAME, SharedBuffer, allocate, buffer_of
 from tle_raw.flir.cpu.convert.tiles import Index, ScalarBody, TileValue
+from tle_raw.flir.cpu.convert.told import is_told
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 
@@ -45,6 +46,9 @@ def local_dealloc(kernel: Kernel, op: Operation) -> None:
 
 @converts("ttg.local_load", "ttng.tmem_load")
 def local_load(kernel: Kernel, op: Operation) -> None:
+    if is_told(op):
+        buffer_pointers.tell(kernel, op)
+        return
     buffer = buffer_of(kernel, op.operands[0])
     if buffer.stamps is None:
         kernel.set(op.results[0], LocalLoad(kernel, op, buffer))
