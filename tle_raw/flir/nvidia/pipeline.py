@@ -32,6 +32,7 @@ from tle_raw.flir.nvidia.close_crossings import close_crossings
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir
+from tle_raw.flir.nvidia.hide_accesses import RepeatedAccessError
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
@@ -103,7 +104,11 @@ def _joined(name: str, own: Stage, compilation: Compilation) -> Stage:
             compilation.choose_pipeline(source.str_nodebug())
         if not any(each.stage == name for each in compilation.pipeline):
             return own(compilation.module, metadata)
-        run_stage(compilation.pipeline, name, compilation, compilation.disabled)
+        try:
+            run_stage(compilation.pipeline, name, compilation, compilation.disabled)
+        except RepeatedAccessError:
+            compilation.begin_again()
+            run_stage(compilation.pipeline, name, compilation, compilation.disabled)
         return compilation.module
 
     joined.__name__ = name
@@ -120,6 +125,8 @@ class Compilation:
         self.has_buffers = False
         self.has_pointers = False  # into buffers
         self.accesses = 0  # by them
+        self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
+        self.given = ""  # the stage's text, where it may have to begin again
         self.is_explicit = False  # it waits for products itself
         self.buffers: list[SharedBuffer] = []
         self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
@@ -138,6 +145,10 @@ class Compilation:
         self.own, self.module, self.metadata = own, source, metadata
         self.context = getattr(source, "context", None)
         self.lines = []
+
+    def begin_again(self) -> None:
+        """The same stage, with all atomic operations whose results are used in Triton's sight."""
+        self.module, self.lines, self.hide_used = parse_module(self.given, self.context), [], False
 
     def text(self) -> str:
         if self.lines:
@@ -181,7 +192,8 @@ class Compilation:
     def take_addresses(self) -> int | None:
         if not self.has_pointers:
             return None
-        text, found = take_addresses(generic_text(self.module, ir), SPELLING)
+        self.given = generic_text(self.module, ir)
+        text, found = take_addresses(self.given, SPELLING, hide_used=self.hide_used)
         self.module = parse_module(text, self.context)
         return found
 

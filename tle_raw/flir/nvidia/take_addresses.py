@@ -37,8 +37,12 @@ def asks_addresses(text: str) -> bool:
     return TOLD in text
 
 
-def take_addresses(text: str, spelling: Spelling) -> tuple[str, int]:
+def take_addresses(text: str, spelling: Spelling, *, hide_used: bool) -> tuple[str, int]:
     """Triton IR in generic form with the addresses; how many there are.
+
+    Parameters
+    ----------
+    hide_used : see ``hide_accesses``.
 
     Raises
     ------
@@ -68,7 +72,7 @@ def take_addresses(text: str, spelling: Spelling) -> tuple[str, int]:
         lines.append(line)
     pointers = read_pointers(lines)
     _keep_in_order(lines, pointers)
-    return "\n".join(hide_accesses(lines, pointers)), found
+    return "\n".join(hide_accesses(lines, pointers, used_too=hide_used)), found
 
 
 def _address(taken: GenericOperation, view: GenericOperation, number: int, spelling: Spelling) -> list[str]:
