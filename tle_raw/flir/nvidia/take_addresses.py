@@ -59,7 +59,7 @@ def take_addresses(text: str, spelling: Spelling, *, hide_used: bool) -> tuple[s
             views[view.results] = view
         elif name == _LOAD and TOLD in line:
             load = read_generic(line)
-            words[load.results] = views[load.operands[0]]
+            words[load.results] = views.get(load.operands[0], load)  # a buffer of one word is no view
             continue
         elif name == OPERATION and _NUMBER in line:
             number = read_generic(line)
