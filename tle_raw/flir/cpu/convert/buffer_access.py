@@ -33,6 +33,7 @@ class LocalLoad(Load):
 def local_alloc(kernel: Kernel, op: Operation) -> None:
     buffer = allocate(kernel, op.results[0].type, str(op.attributes[NAME].value) if NAME in op.attributes else "")
     kernel.values[op.results[0]] = buffer
+    buffer_pointers.allocated(kernel, buffer)
     buffer_checks.forget(kernel, buffer)
     if len(op.operands):
         write(kernel, op, buffer, kernel.tile(op.operands[0]))

@@ -28,6 +28,7 @@ class ConversionPlan:
     def __init__(self) -> None:
         self.stored: set[Any] = set()  # values of tiles that are stored where they are defined
         self.sinks: dict[Any, set[Any]] = {}  # value -> (operation) of every sink that it reaches
+        self.has_pointers = False  # into buffers
         self.reduced: set[Any] = set()  # stored values that may be stored by the reduction that comes next
 
     def add(self, other: ConversionPlan) -> None:
@@ -35,6 +36,7 @@ class ConversionPlan:
         self.stored |= other.stored
         self.sinks.update(other.sinks)
         self.reduced |= other.reduced
+        self.has_pointers |= other.has_pointers
 
 
 def analyse(function: Any) -> ConversionPlan:
@@ -47,6 +49,7 @@ def analyse(function: Any) -> ConversionPlan:
     writes = buffer_writes if joined else writes
     cost = _costs(operations)
     plan = ConversionPlan()
+    plan.has_pointers = joined
     for op in reversed(operations):
         for result in op.results:
             if types.is_tile(result.type):
