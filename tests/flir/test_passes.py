@@ -36,6 +36,11 @@ HELPERS = {
     "what a check shares between targets": {"check_block"},
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
     "how modules of Triton are read": {"parse_module"},
+    "NVIDIA: what pointers into buffers are, and where barriers order accesses by them": {
+        "nvidia.shared_pointers",
+        "nvidia.pointer_order",
+        "nvidia.hide_accesses",
+    },
     "NVIDIA: types and layouts as texts": {"nvidia.blocked_layout", "nvidia.buffer_types"},
     "CPU: the calls of its passes": {"cpu.lower_to_llvm"},
     "CPU: MLIR's bindings": {"cpu.bindings", "cpu.mlir_values"},

@@ -93,7 +93,7 @@ class Checks:
         o = self._empty(size, like=x)
         n = size * 2 // 3 + 1
         kernels.masked[(1,)](x, index, o, n, N=size, **self.options)
-        buffer, other = (_bytes(torch.full((size,), number).to(x.dtype)).copy() for number in (3, 9))
+        buffer, other = (_bytes(torch.full((size,), number).to(x.dtype)).copy() for number in (3, 10))
         wanted = np.arange(size) % 3 != 0
         buffer[index.cpu().numpy()[wanted]] = _bytes(x)[wanted]
         expected = np.where(np.arange(size)[:, None] < n, buffer[::-1], other)

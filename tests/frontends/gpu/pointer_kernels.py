@@ -1,4 +1,7 @@
-"""Kernels with pointers into shared buffers, for the tests of what they compile to and of what they give."""
+"""Kernels with pointers into shared buffers, for the tests of what they compile to and of what they give.
+
+How often a loop runs is a constant: Triton 3.6's interpreter runs no other with a recent NumPy.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import tle_raw.language as tle
 
 
 @triton.jit
-def histogram(x, o, n, B: tl.constexpr, N: tl.constexpr):
+def histogram(x, o, n: tl.constexpr, B: tl.constexpr, N: tl.constexpr):
     counts = tle.gpu.alloc([N], tl.int32, init_value=0)
     for start in range(0, n, B):
         at = start + tl.arange(0, B)
@@ -75,7 +78,7 @@ def masked(x, index, o, n, N: tl.constexpr):
     buffer.store(tl.full([N], 3, tl.float32).to(x.dtype.element_ty))
     to = tl.load(index + i)
     tl.store(tle.gpu.local_ptr(buffer, (to,)), tl.load(x + i), mask=i % 3 != 0)
-    other = tl.full([N], 9, tl.float32).to(x.dtype.element_ty)
+    other = tl.full([N], 10, tl.float32).to(x.dtype.element_ty)
     found = tl.load(tle.gpu.local_ptr(buffer, (N - 1 - i,)), mask=i < n, other=other)
     tl.store(o + i, found)
 
@@ -91,7 +94,7 @@ def reversed_rows(x, o, R: tl.constexpr, C: tl.constexpr):
 
 
 @triton.jit
-def scalars(x, o, n, N: tl.constexpr):
+def scalars(x, o, n: tl.constexpr, N: tl.constexpr):
     """One element after the other: the sums of all beginnings, each from the one before."""
     sums = tle.gpu.alloc([N], x.dtype.element_ty)
     tl.store(tle.gpu.local_ptr(sums, (0,)), tl.load(x))
@@ -118,7 +121,7 @@ def doubling_sums(x, o, N: tl.constexpr):
 
 
 @triton.jit
-def in_two_buffers(x, o, n, N: tl.constexpr):
+def in_two_buffers(x, o, n: tl.constexpr, N: tl.constexpr):
     """The same from one slot into the other: one barrier a step."""
     i = tl.arange(0, N)
     slots = tle.gpu.alloc([2, N], x.dtype.element_ty, nv_mma_shared_layout=False)
@@ -158,7 +161,7 @@ def bump(buffer, index, by):
 
 
 @triton.jit
-def through_functions(x, o, n, N: tl.constexpr):
+def through_functions(x, o, n: tl.constexpr, N: tl.constexpr):
     """Pointers are passed, returned, chosen and carried like any other."""
     i = tl.arange(0, N)
     a = tle.gpu.alloc([N], tl.int32, init_value=1)
@@ -233,7 +236,7 @@ def ranked(keys, o, N: tl.constexpr, M: tl.constexpr):
 
 
 @triton.jit
-def counted_scalar(x, o, n, N: tl.constexpr):
+def counted_scalar(x, o, n: tl.constexpr, N: tl.constexpr):
     """One counter for the block: scalar atomics are done once, by all its threads together."""
     counter = tle.gpu.alloc([1], tl.int32, init_value=0)
     largest = tle.gpu.alloc([1], tl.int32, init_value=-1)
@@ -259,7 +262,7 @@ def freed(x, o, N: tl.constexpr):
 
 
 @triton.jit
-def with_reductions(x, o, n, N: tl.constexpr):
+def with_reductions(x, o, n: tl.constexpr, N: tl.constexpr):
     """Reductions and scans, which need shared memory of their own, between accesses by pointers."""
     i = tl.arange(0, N)
     buffer = tle.gpu.alloc([N], tl.float32)
