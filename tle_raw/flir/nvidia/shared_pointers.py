@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tle_raw.errors import Row, SharedBufferError
+from tle_raw.errors import Row, SharedBufferError, SourceLocation
 from tle_raw.linker.mlir.generic_tree import Block, Operation, Value, read_tree
 from tle_raw.linker.mlir.locations import Locations
 
@@ -23,6 +23,7 @@ ACCESSES = (*LOADS, *STORES, *ATOMICS)
 _BUFFER, _POINTER = "!ttg.memdesc<", "!tt.ptr<"
 # What a pointer is made of is no pointer any more.
 _ENDS = (*ACCESSES, "arith.cmp", "tt.extern_elementwise", "tt.call", "tt.print", "tt.assert", "ttg.local_load")
+_GLOBAL_ONLY = ("ttg.async_copy_global_to_local", "tt.extern_elementwise", "tt.make_tensor_descriptor")
 Buffers = frozenset[Value]
 
 
@@ -52,7 +53,8 @@ def read_pointers(lines: Sequence[str]) -> SharedPointers:
 
     Raises
     ------
-    SharedBufferError : a pointer may be one into shared memory and one into global memory.
+    SharedBufferError : a pointer may be one into shared memory and one into global memory, or is given to what takes
+        pointers into global memory alone.
     """
     found = SharedPointers(read_tree(lines))
     flow = list(_flow(found))
@@ -65,6 +67,7 @@ def read_pointers(lines: Sequence[str]) -> SharedPointers:
                 found.buffers[target] = joined
                 changed = True
     _check_pointers(found, flow, lines)
+    _check_uses(found, lines)
     return found
 
 
@@ -167,16 +170,30 @@ def _check_pointers(found: SharedPointers, flow: Sequence[tuple[Value, Value]], 
             continue
         if _POINTER not in source.type or (source.definition is not None and source.definition.name == "ub.poison"):
             continue
-        where = source.definition or target.definition
-        site = Locations(list(lines)).source_location(_location(lines[where.end])) if where is not None else None
         raise SharedBufferError(
             "a pointer may be one of tle.gpu.local_ptr and one into global memory: they are accessed by different "
             "instructions",
             table=[Row("pointer", "of one kind on all ways through the kernel", "one of two kinds")],
             hint="load from both, and choose between what was loaded",
-        ).at(call_site=site)
+        ).at(call_site=_site(source.definition or target.definition, lines))
 
 
-def _location(line: str) -> str:
+def _check_uses(found: SharedPointers, lines: Sequence[str]) -> None:
+    """Copies, descriptors and linked functions take pointers into global memory."""
+    for operation in found.walk():
+        if operation.name not in _GLOBAL_ONLY:
+            continue
+        if any(_POINTER in operand.type and operand in found.buffers for operand in operation.operands):
+            raise SharedBufferError(
+                "a pointer of tle.gpu.local_ptr is for tl.load, tl.store and atomics",
+                table=[Row("pointer", "into global memory", "into a shared buffer")],
+                hint="copy from a buffer to a buffer by tl.load and tl.store; pass a fragment the buffer itself",
+            ).at(call_site=_site(operation, lines))
+
+
+def _site(operation: Operation | None, lines: Sequence[str]) -> SourceLocation | None:
+    if operation is None:
+        return None
+    line = lines[operation.end]
     start = line.rfind(" loc(")
-    return "" if start < 0 else line[start + 1 :]
+    return None if start < 0 else Locations(list(lines)).source_location(line[start + 1 :])
