@@ -7,7 +7,7 @@ The calls of fragments, TLE-Lite and, as ``tle.gpu``, TLE-Struct, under FlagTree
 from typing import Any
 
 from tle_raw.frontends.gpu import language as gpu
-from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_store
+from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_ptr, local_store
 from tle_raw.frontends.lite.cumsum import cumsum
 from tle_raw.frontends.lite.extract_tile import extract_tile
 from tle_raw.frontends.lite.insert_tile import insert_tile
@@ -29,6 +29,7 @@ __all__ = [
     "insert_tile",
     "load",
     "local_load",
+    "local_ptr",
     "local_store",
     "pipeline_group",
     "range",

@@ -11,6 +11,7 @@ from tle_raw.frontends.gpu.layouts.padded import padded_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.local_access import local_load, local_store
+from tle_raw.frontends.gpu.local_ptr import local_ptr
 from tle_raw.frontends.gpu.memory_space import memory_space
 from tle_raw.frontends.gpu.methods import add_methods
 from tle_raw.frontends.gpu.storage_kind import smem, storage_kind, tmem
@@ -31,6 +32,7 @@ __all__ = [
     "buffered_tensor",
     "copy",
     "local_load",
+    "local_ptr",
     "local_store",
     "memory_space",
     "nv_mma_shared_layout",

@@ -77,6 +77,14 @@ _PIPELINE_GROUPS = (
 # Operations on shared buffers that touch tensors are markers while Triton gives the tensors their layouts.
 _LAYOUTS = (
     Pass(
+        "take-addresses",
+        "ttgir",
+        "flir/nvidia/take_addresses.py",
+        "take_addresses",
+        "the addresses of buffers that the kernel points into; absent where there are none",
+        expects=PROMISED,
+    ),
+    Pass(
         "open-crossings",
         "ttgir",
         "flir/nvidia/open_crossings.py",
@@ -154,6 +162,21 @@ _READ_BUFFERS = Pass(
     "which buffers take the shared memory; absent where there are none",
     kind=DECIDES,
 )
+_ORDER_POINTERS = Pass(
+    "order-pointers",
+    "ttgir",
+    "flir/nvidia/order_pointers.py",
+    "order_pointers",
+    "block barriers between accesses by pointers into buffers, and their marks; absent where there are none",
+)
+_SHARED_ACCESSES = Pass(
+    "shared-accesses",
+    "llir",
+    "linker/llvm/shared_accesses.py",
+    "shared_accesses",
+    "LLVM IR: instructions for shared memory in place of the marked ones; absent where there are none",
+    expects=PROMISED,
+)
 _CHECK_SHARED = Pass(
     "check-shared-memory",
     "llir",
@@ -173,6 +196,7 @@ NVIDIA_BUFFERS = (
     _TRITON_TTGIR,
     _KEEP_WAITS,
     _READ_BUFFERS,
+    _ORDER_POINTERS,
     Pass(
         "triton-llir",
         "llir",
@@ -181,6 +205,7 @@ NVIDIA_BUFFERS = (
         "Triton's own stage: LLVM IR",
         kind=OUTSIDE,
     ),
+    _SHARED_ACCESSES,
     _CHECK_SHARED,
 )
 
@@ -367,6 +392,7 @@ NVIDIA = (
         "block barriers around the calls in pipelined loops; absent where there are none",
         expects=PROMISED,
     ),
+    _ORDER_POINTERS,
     Pass(
         "leave-out-libdevice",
         "llir",
@@ -383,6 +409,7 @@ NVIDIA = (
         "link_fragments",
         "LLVM IR by Triton's own stage: the fragments linked and inlined",
     ),
+    _SHARED_ACCESSES,
     Pass(
         "keep-scalars",
         "llir",

@@ -35,6 +35,7 @@ from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir
 from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
+from tle_raw.flir.nvidia.hide_accesses import RepeatedAccessError
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
@@ -47,6 +48,7 @@ from tle_raw.flir.nvidia.lower_async_load import EARLY, early_loads, lower_async
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.multiply_in_place import multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
+from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
@@ -57,6 +59,7 @@ from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.schedule_groups import schedule_groups
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
+from tle_raw.flir.nvidia.take_addresses import asks_addresses, take_addresses
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.flir.pass_value import Pass
 from tle_raw.flir.record_regions import record_regions
@@ -66,6 +69,7 @@ from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
+from tle_raw.linker.llvm.shared_accesses import shared_accesses
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.mlir.generic_form import generic_text
@@ -106,7 +110,11 @@ def _joined(name: str, own: Stage, compilation: Compilation) -> Stage:
             compilation.choose_pipeline(source.str_nodebug())
         if not any(each.stage == name for each in compilation.pipeline):
             return own(compilation.module, metadata)
-        run_stage(compilation.pipeline, name, compilation, compilation.disabled)
+        try:
+            run_stage(compilation.pipeline, name, compilation, compilation.disabled)
+        except RepeatedAccessError:
+            compilation.begin_again()
+            run_stage(compilation.pipeline, name, compilation, compilation.disabled)
         return compilation.module
 
     joined.__name__ = name
@@ -121,6 +129,10 @@ class Compilation:
         self.disabled = frozenset(knobs.disable_passes.split(","))
         self.pipeline: tuple[Pass, ...] = ()
         self.has_buffers = False
+        self.has_pointers = False  # into buffers
+        self.accesses = 0  # by them
+        self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
+        self.given = ""  # the stage's text, where it may have to begin again
         self.is_explicit = False  # it waits for products itself
         self.has_groups = False  # its loops are marked by `tle.range`
         self.has_stages = False  # groups of them run in stages
@@ -142,6 +154,10 @@ class Compilation:
         self.context = getattr(source, "context", None)
         self.lines = []
 
+    def begin_again(self) -> None:
+        """The same stage, with all atomic operations whose results are used in Triton's sight."""
+        self.module, self.lines, self.hide_used = parse_module(self.given, self.context), [], False
+
     def text(self) -> str:
         if self.lines:
             return "\n".join(self.lines)
@@ -160,6 +176,7 @@ class Compilation:
         """By what the kernel's Triton IR holds. A kernel that holds nothing of ours has none."""
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
         self.has_groups = holds_groups(text)
+        self.has_pointers = asks_addresses(text)
         if holds_ports(text):
             self.pipeline = NVIDIA
         elif self.has_buffers or self.has_groups:
@@ -202,6 +219,14 @@ class Compilation:
             self.module = parse_module("\n".join(lines), self.context)
         traced_regions.describe(self.metadata)
         return 1 if borders else None
+
+    def take_addresses(self) -> int | None:
+        if not self.has_pointers:
+            return None
+        self.given = generic_text(self.module, ir)
+        text, found = take_addresses(self.given, SPELLING, hide_used=self.hide_used)
+        self.module = parse_module(text, self.context)
+        return found
 
     def open_crossings(self) -> int | None:
         if not self.has_buffers:
@@ -409,6 +434,13 @@ class Compilation:
         self.module = parse_module(self.module, self.context)
         return int(changed) if promised else None
 
+    def order_pointers(self) -> int | None:
+        if not self.has_pointers:
+            return None
+        text, self.accesses = order_pointers(generic_text(self._parsed(), ir), SPELLING, self.capability)
+        self.module = parse_module(text, self.context)
+        return self.accesses
+
     # --- llir -------------------------------------------------------------------------------------------------
 
     def triton_llir(self) -> int:
@@ -432,6 +464,12 @@ class Compilation:
             without_libdevice=self.without_libdevice,
         )
         return 1
+
+    def shared_accesses(self) -> int | None:
+        if not self.accesses:
+            return None
+        self.module, found = shared_accesses(self.module)
+        return found
 
     def keep_scalars(self) -> int | None:
         """A kernel that always runs its regions takes the attribute over from theirs."""
