@@ -90,7 +90,7 @@ def _issue(descriptor: Any, buffer: Any, places: list[Any], one: barrier, semant
     content.store(buffer, value, _semantic=semantic, _generator=generator)
     # Triton takes an arrival away whose predicate is a constant false.
     never = semantic.less_than(semantic.program_id(0), semantic.to_tensor(0))
-    perform(operations.TMA_BARRIER, semantic, generator, one.handle, never.handle)
+    perform(operations.TMA_BARRIER, semantic, generator, one.handle, never.handle, buffer.type.bytes)
 
 
 def _begin(one: barrier, size: int) -> bool:

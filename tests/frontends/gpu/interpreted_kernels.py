@@ -9,6 +9,7 @@ import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw.language as tle
+from tests.frontends.gpu import barrier_kernels as barriers
 from tests.frontends.gpu import buffer_kernels as kernels
 from tests.frontends.gpu import product_kernels as products
 from tle_raw.errors import SharedBufferError
@@ -100,6 +101,43 @@ def test_products():
     x, o = torch.randn(4, 32), torch.zeros(4, 32)
     products.handed_over[(1,)](x, o, 4, 32)
     assert torch.equal(o, x + 1)
+
+
+def test_regions_and_barriers():
+    if triton.__version__.startswith("3.6"):
+        return  # its interpreter cannot count to a run-time number with NumPy 2.4
+    x = torch.randn(5, 16, 8)
+    for fetch, arrivals in ((barriers.fetch, 1), (barriers.fetch_async, 128)):
+        for slots in (1, 3):
+            o = torch.zeros_like(x)
+            barriers.fetched[(1,)](x, o, 5, fetch, arrivals, 16, 8, slots, num_warps=4)
+            assert torch.equal(o, 2 * x), (fetch.name, slots)
+    x, o = torch.randn(80, 32), torch.zeros(5)
+    barriers.waited_for[(1,)](TensorDescriptor.from_tensor(x, [16, 32]), o, 5, 16, 32, 3)
+    torch.testing.assert_close(o, x.reshape(5, -1).sum(1), rtol=1e-4, atol=1e-4)
+    o = torch.zeros(4, 16, 8)
+    barriers.numbered[(1,)](o, 4, 2, 16, 8, num_warps=2)
+    assert torch.equal(o, torch.arange(4)[:, None, None] + torch.arange(128.0).reshape(16, 8))
+
+
+@triton.jit
+def waits_for_nobody(x):
+    full = tle.gpu.alloc_barrier(2)
+    tle.gpu.barrier_arrive(full)
+    tle.gpu.barrier_wait(full, 0)
+
+
+def test_a_wait_for_nobody_is_an_error():
+    try:
+        waits_for_nobody[(1,)](torch.zeros(1))
+    except Exception as error:
+        cause = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        assert isinstance(cause, SharedBufferError) and "nobody completes" in str(cause), repr(cause)
+        assert "barrier_wait(full, 0)" in cause.context.call_site.text, cause
+    else:
+        raise AssertionError("no error")
 
 
 @triton.jit
