@@ -55,6 +55,14 @@ def wait(barrier: Any, parity: int) -> None:
         )
 
 
+def meet(barrier: Any, threads: int, waits: bool) -> None:
+    """So many threads come to a named barrier; they wait for the others, or go on."""
+    before = int(barrier[0]) % (1 << 64) >> _PHASE
+    arrive(barrier, threads)
+    if waits:
+        wait(barrier, before)
+
+
 def word(barrier: Any, note: str) -> Any:
     """The eight bytes, as a region takes them."""
     from triton.runtime.interpreter import TensorHandle

@@ -9,7 +9,7 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
 from tle_raw.frontends.gpu import content, operations
-from tle_raw.frontends.gpu.barrier_value import Account, barrier, barrier_type
+from tle_raw.frontends.gpu.barrier_value import COUNTING, Account, barrier, barrier_type, check_kind
 from tle_raw.frontends.gpu.barriers import check_barrier
 from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
@@ -45,6 +45,7 @@ def load_tile(
             content.store(buffer, value, _semantic=semantic, _generator=generator)
         return
     one = check_barrier("copy", bar)
+    check_kind("copy", one, COUNTING)
     if not _is_tma_layout(buffer):
         raise SharedBufferError(
             "tle.gpu.copy: the copy engine writes buffers of its own layout",

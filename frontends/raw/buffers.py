@@ -20,7 +20,7 @@ from tle_raw.fragments.bound import TILE, BoundSignature
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.signature import ANY_LAYOUT, BARRIER, READY_BARRIER, ROW_MAJOR, Signature, layout_of
 from tle_raw.frontends.gpu import content, operations
-from tle_raw.frontends.gpu.barrier_value import barrier
+from tle_raw.frontends.gpu.barrier_value import COUNTING, barrier, check_kind
 from tle_raw.frontends.gpu.barriers import check_barrier
 from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor, is_buffer
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
@@ -56,6 +56,7 @@ def describe_argument(value: Any, parameter: str, layout: str) -> Argument:
 def _describe_barrier(value: barrier, layout: str) -> Argument:
     """For a parameter of any other type it is a buffer of one word."""
     one = check_barrier("call", value)
+    check_kind("call", one, COUNTING)
     if layout == BARRIER:
         return Argument(BARRIER_KIND, DTYPES["i64"], (1,), layout=READY_BARRIER if one.type.ready else BARRIER)
     return Argument(BUFFER, DTYPES["i64"], (1,), layout=f"tle::{ROW_MAJOR}" if layout == ANY_LAYOUT else ROW_MAJOR)

@@ -52,6 +52,14 @@ def test_a_region_waits_for_copies_of_the_kernel(count, slots, warps):
         torch.testing.assert_close(y.double(), x.double().reshape(count, -1).sum(1), rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("warps", [1, 4, 16])
+def test_named_barriers(warps):
+    x = torch.randn(60, 256, device=DEVICE)
+    y = torch.empty_like(x)
+    kernels.named[(1,)](x, y, 60, 32 * warps, 256, num_warps=warps)
+    same(y, x + 1)
+
+
 @pytest.mark.parametrize("warps", [1, 2, 4, 8])
 def test_all_threads_of_a_region_arrive(warps):
     y = torch.empty(30, 32, 64, device=DEVICE)

@@ -114,6 +114,23 @@ def waited_for(x_desc, y, n, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
 
 
 @triton.jit
+def named(x, y, n, T: tl.constexpr, N: tl.constexpr):
+    """Rows of x plus one; the block meets at two barriers without phases, and at one with."""
+    i = tl.arange(0, N)
+    row = tle.gpu.alloc([N], tl.float32)
+    all_here, twice = tle.gpu.alloc_barriers(3, T), tle.gpu.alloc_barriers(2, 2 * T)
+    counted = tle.gpu.alloc_barrier()
+    for k in range(n):
+        row.store(tl.load(x + k * N + i))
+        tle.gpu.barrier_wait(all_here[2])
+        tle.gpu.barrier_arrive(twice[1])
+        tle.gpu.barrier_arrive(counted, 1, k)
+        tle.gpu.barrier_wait(counted, k)
+        tle.gpu.barrier_wait(twice[1])
+        tl.store(y + k * N + i, row.load() + 1)
+
+
+@triton.jit
 def numbered(y, n, WARPS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
     """Tiles of numbers: all threads of a region arrive, the kernel waits."""
     at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]

@@ -115,6 +115,9 @@ def test_regions_and_barriers():
     x, o = torch.randn(80, 32), torch.zeros(5)
     barriers.waited_for[(1,)](TensorDescriptor.from_tensor(x, [16, 32]), o, 5, 16, 32, 3)
     torch.testing.assert_close(o, x.reshape(5, -1).sum(1), rtol=1e-4, atol=1e-4)
+    x, o = torch.randn(6, 32), torch.zeros(6, 32)
+    barriers.named[(1,)](x, o, 6, 64, 32, num_warps=2)
+    assert torch.equal(o, x + 1)
     o = torch.zeros(4, 16, 8)
     barriers.numbered[(1,)](o, 4, 2, 16, 8, num_warps=2)
     assert torch.equal(o, torch.arange(4)[:, None, None] + torch.arange(128.0).reshape(16, 8))
@@ -123,7 +126,7 @@ def test_regions_and_barriers():
 @triton.jit
 def waits_for_nobody(x):
     full = tle.gpu.alloc_barrier(2)
-    tle.gpu.barrier_arrive(full)
+    tle.gpu.barrier_arrive(full, 1, 0)
     tle.gpu.barrier_wait(full, 0)
 
 

@@ -87,6 +87,14 @@ _EXPLICIT_TTGIR = Pass(
     "the passes of kernels that wait for products themselves, in place of Triton's stage; else absent",
     expects=PROMISED,
 )
+_NAMED_BARRIERS = Pass(
+    "place-named-barriers",
+    "ttgir",
+    "flir/nvidia/place_named_barriers.py",
+    "place_named_barriers",
+    "bar.sync and bar.arrive for waits and arrivals at named barriers; absent where there are none",
+    expects=PROMISED,
+)
 _KEEP_WAITS = Pass(
     "keep-waits",
     "ttgir",
@@ -116,6 +124,7 @@ _CHECK_SHARED = Pass(
 NVIDIA_BUFFERS = (
     _ORDER_TRACED,
     *_LAYOUTS,
+    _NAMED_BARRIERS,
     _EXPLICIT_TTGIR,
     _TRITON_TTGIR,
     _KEEP_WAITS,
@@ -292,6 +301,7 @@ NVIDIA = (
         "the registers of a thread at the start, where a region's warps hand registers to each other; else absent",
         expects=PROMISED,
     ),
+    _NAMED_BARRIERS,
     _EXPLICIT_TTGIR,
     _TRITON_TTGIR,
     _KEEP_WAITS,

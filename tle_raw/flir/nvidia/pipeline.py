@@ -47,6 +47,7 @@ from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, 
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
+from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
@@ -300,6 +301,16 @@ class Compilation:
         if not any(fragment.register_limit for fragment in self.compiled):
             return None
         return self._edit(limit_registers(self.module, self.compiled, self.options))
+
+    def place_named_barriers(self) -> int | None:
+        text = self.text() if self.has_buffers else ""
+        if not holds_named(text):
+            return None
+        if isinstance(self.module, str):  # in generic form, or as passes left it
+            text = self._parsed().str()
+        threads = self.threads or WARP * self.options.num_warps
+        self.module, found = place_named_barriers(text.splitlines(), self.compiled, threads)
+        return found
 
     def triton_ttgir(self) -> int | None:
         if self.is_explicit:

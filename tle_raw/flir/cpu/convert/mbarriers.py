@@ -68,17 +68,35 @@ def arrive_after_copies(kernel: Kernel, op: Operation) -> None:
 @converts("ttng.wait_barrier")
 def wait(kernel: Kernel, op: Operation) -> None:
     (barrier,), (phase,), predicates, _ = build.segment_lists(op)
-    buffer = buffer_of(kernel, barrier)
-    kernel.helpers.add(FUNCTIONS)
-    code = kernel.check(
-        "standstill",
-        "a wait for a phase of a barrier that nobody completes",
-        op.location,
-        details=("arrivals missing", "bytes missing"),
-    )
     asked = kernel.scalar(predicates[0]) if predicates else build.constant(True, "i1")
+    _wait(kernel, op, buffer_of(kernel, barrier), kernel.scalar(phase), asked, _NOBODY)
+
+
+def meet(kernel: Kernel, op: Operation, barrier: SharedBuffer, threads: int, waits: bool) -> None:
+    """So many threads come to a named barrier; they wait for the others, or go on."""
+    word = build.load(barrier.pointer, "i64")
+    before = build.cast_integer(build.binary("shrui", word, build.constant(63, "i64")), "i32")
+    arrive(kernel, op, barrier, threads, 0, None)
+    if waits:
+        _wait(kernel, op, barrier, before, build.constant(True, "i1"), _NO_THREADS)
+
+
+_NOBODY = ("a wait for a phase of a barrier that nobody completes", ("arrivals missing", "bytes missing"))
+_NO_THREADS = ("a wait for threads that never come to a barrier", ("threads missing",))
+
+
+def _wait(
+    kernel: Kernel,
+    op: Operation,
+    buffer: SharedBuffer,
+    phase: Value,
+    asked: Value,
+    failure: tuple[str, tuple[str, ...]],
+) -> None:
+    kernel.helpers.add(FUNCTIONS)
+    code = kernel.check("standstill", failure[0], op.location, details=failure[1])
     stamps = buffer_checks.barrier_stamps(kernel, op, buffer)
-    operands = [buffer.pointer, stamps, kernel.scalar(phase), asked, build.constant(code, "i64")]
+    operands = [buffer.pointer, stamps, phase, asked, build.constant(code, "i64")]
     build.call("tle.barrier_wait", [*operands, *kernel.program, kernel.context])
 
 

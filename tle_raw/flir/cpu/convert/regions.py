@@ -7,7 +7,7 @@ from typing import Any
 
 from tle_raw.errors import RegionError
 from tle_raw.flir.check_block import WARP, check_block
-from tle_raw.flir.cpu.convert import build, types, waits
+from tle_raw.flir.cpu.convert import build, mbarriers, types, waits
 from tle_raw.flir.cpu.convert.buffer_access import BarrierTile
 from tle_raw.flir.cpu.convert.control import own_buffer
 from tle_raw.flir.cpu.convert.kernel import Kernel, location_of
@@ -73,6 +73,8 @@ def convert_marker(kernel: Kernel, op: Operation, symbol: str) -> None:
     """One marker of a region; together they are the call."""
     if symbol == ports.ELEMENT:
         _element(kernel, op)
+    elif symbol.startswith(ports.NAMED):
+        _meet(kernel, op, waits=symbol.endswith(".wait"))
     elif symbol == ports.CALL:
         _call(kernel, op)
     elif symbol.startswith(ports.OUT):
@@ -81,6 +83,15 @@ def convert_marker(kernel: Kernel, op: Operation, symbol: str) -> None:
         buffer = _opened(kernel, op, symbol)
         kernel.values[op.results[0]] = buffer
         kernel.regions.opened.setdefault(op.block, []).append(buffer)
+
+
+def _meet(kernel: Kernel, op: Operation, waits: bool) -> None:
+    """The block comes to a named barrier, whose threads its word counts."""
+    tile = kernel.values[op.operands[0]]
+    assert isinstance(tile, BarrierTile)
+    threads = kernel.regions.threads or WARP * kernel.num_warps
+    mbarriers.meet(kernel, op, tile.barrier, threads, waits)
+    kernel.values[op.results[0]] = tile
 
 
 def _opened(kernel: Kernel, op: Operation, symbol: str) -> BufferTile | BarrierTile:
