@@ -9,7 +9,7 @@ from triton._C.libtriton import gluon_ir
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row
-from tle_raw.frontends.gpu.gluon_builder import new_builder
+from tle_raw.frontends.gpu.gluon_builder import identity, new_builder
 
 PENDING, READY = "PENDING", "READY"
 # What a barrier is used as: a counter of phases in memory, or a number of the GPU's.
@@ -39,7 +39,8 @@ class barrier_type(core.base_type):  # type: ignore[misc]
     ready : whether the phase before the first counts as complete.
     expect_bytes : what the copies of a phase bring; 0 for a barrier that no copy completes.
     slot : which of the allocation it is: a constant, or a value's identity.
-    is_known : whether that is so: a barrier that comes out of a loop or a function may be another one.
+    origin : the value that has this type; another value that has it may be another barrier.
+    is_known : whether it is that value: a barrier that comes out of a loop or a function may not be.
     """
 
     slots: int
@@ -49,6 +50,7 @@ class barrier_type(core.base_type):  # type: ignore[misc]
     slot: Any = field(default=None, compare=False)
     account: Account = field(default_factory=Account, compare=False, repr=False)
     context: Any = field(default=None, compare=False, repr=False)
+    origin: int = field(default=0, compare=False, repr=False)
     is_known: bool = field(default=True, compare=False)
 
     def changed_slots(self, slots: int, slot: Any = None) -> barrier_type:
@@ -69,7 +71,12 @@ class barrier_type(core.base_type):  # type: ignore[misc]
         out.append(self.to_ir(builder))
 
     def _unflatten_ir(self, handles: Any, cursor: int) -> tuple[Any, int]:
-        return barrier(handles[cursor], replace(self, is_known=False)), cursor + 1
+        is_same = self.is_known and identity(handles[cursor]) == self.origin
+        return barrier(handles[cursor], replace(self, is_known=is_same)), cursor + 1
+
+    def of(self, handle: Any) -> barrier:
+        """The barrier that a new value is."""
+        return barrier(handle, replace(self, origin=identity(handle)))
 
     def __str__(self) -> str:
         return f"{self.slots} barriers" if self.slots else "a barrier"

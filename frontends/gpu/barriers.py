@@ -106,7 +106,7 @@ def _allocate(
         )
     account = Account(allocated_name(generator, semantic))
     type_ = barrier_type(slots, arrivals, state == READY, bytes_, None, account, getattr(generator, "context", None))
-    return barrier(perform(operations.BARRIER_ALLOC, semantic, generator, type_, account.name), type_)
+    return type_.of(perform(operations.BARRIER_ALLOC, semantic, generator, type_, account.name))
 
 
 def slot(barriers: Any, stage: Any, _semantic: Any = None, _generator: Any = None) -> barrier:
@@ -134,7 +134,9 @@ def slot(barriers: Any, stage: Any, _semantic: Any = None, _generator: Any = Non
     which = index if is_integer(index) else _identity(index, _generator)
     one = type_.changed_slots(0, which)
     number = _semantic.cast(_semantic.to_tensor(index), core.int32)
-    return barrier(perform(operations.BARRIER_INDEX, _semantic, _generator, one, barriers.handle, number.handle), one)
+    made = perform(operations.BARRIER_INDEX, _semantic, _generator, one, barriers.handle, number.handle)
+    result: barrier = one.of(made)
+    return result
 
 
 def _identity(index: core.tensor, generator: Any) -> int:

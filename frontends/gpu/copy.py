@@ -8,7 +8,14 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError
 from tle_raw.frontends.gpu import content, operations
-from tle_raw.frontends.gpu.checks import check_buffer, check_flag, check_shape, check_whole_tensor, is_buffer
+from tle_raw.frontends.gpu.checks import (
+    check_buffer,
+    check_flag,
+    check_in_shared_memory,
+    check_shape,
+    check_whole_tensor,
+    is_buffer,
+)
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.tma_copy import is_descriptor, load_tile, store_tile
@@ -77,6 +84,7 @@ def copy(
     if plain(offsets) is not None or plain(barrier) is not None:
         raise ArgumentTypeError("tle.gpu.copy: offsets and barrier belong to copies by tensor descriptors")
     buffer = check_buffer("copy", "dst" if into else "src", dst if into else src)
+    check_in_shared_memory("copy", "dst" if into else "src", buffer)
     pointers = _check_pointers("src" if into else "dst", src if into else dst, buffer)
     _check_shapes(dims, buffer, pointers)
     mask = None if mask is None else _mask(mask, dims, _semantic)

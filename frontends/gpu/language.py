@@ -10,6 +10,7 @@ from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.padded import padded_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
+from tle_raw.frontends.gpu.layouts.tensor_memory import tensor_memory_layout
 from tle_raw.frontends.gpu.local_access import local_load, local_store
 from tle_raw.frontends.gpu.memory_space import memory_space
 from tle_raw.frontends.gpu.methods import add_methods
@@ -39,6 +40,7 @@ __all__ = [
     "smem",
     "storage_kind",
     "swizzled_shared_layout",
+    "tensor_memory_layout",
     "tmem",
     "wgmma",
     "wgmma_wait",

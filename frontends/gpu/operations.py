@@ -172,6 +172,43 @@ WGMMA_WAIT = Operation(
     touches_tensors=True,
 )
 
+# --- tensor memory ------------------------------------------------------------------------------------------------
+
+TMEM_ALLOC = Operation("ttng.tmem_alloc", lambda g, type_: g.create_tmem_alloc(type_.to_ir(g), None), _unwritten)
+TMEM_LOAD = Operation(
+    "ttng.tmem_load",
+    lambda g, type_, buffer: g.create_tmem_load(tensor_type(type_).to_ir(g), buffer),
+    _loaded,
+    touches_tensors=True,
+)
+TMEM_STORE = Operation(
+    "ttng.tmem_store",
+    lambda g, buffer, value: g.create_tmem_store(buffer, value, g.get_int1(True)),
+    _stored,
+    touches_tensors=True,
+)
+
+
+def _make_columns(g: Any, type_: BufferType, buffer: Any, offsets: Sequence[int]) -> Any:
+    more = (1,) if VERSION >= (3, 9) else ()  # the axis
+    return g.create_tmem_subslice(type_.to_ir(g), buffer, offsets[1], *more)
+
+
+def _make_mma(g: Any, a: Any, b: Any, accumulator: Any) -> None:
+    yes = g.get_int1(True)
+    g.create_tcgen05_mma(a, b, accumulator, yes, yes, [], [], False, *((False,) if VERSION >= (3, 7) else ()))
+
+
+def _make_commit(g: Any, barrier: Any) -> None:
+    g.create_tcgen05_commit(barrier, *((g.get_int1(True), []) if VERSION >= (3, 7) else ()))
+
+
+TMEM_SUBSLICE = Operation("ttng.tmem_subslice", _make_columns, _cut)
+# Products of GPUs alone: elsewhere they are `tl.dot`.
+TMEM_MMA = Operation("ttng.tc_gen5_mma", _make_mma, lambda *arguments: None)
+TMEM_COMMIT = Operation("ttng.tc_gen5_commit", _make_commit, lambda barrier: None)
+FENCE = Operation("ttng.fence_async_shared", lambda g: g.create_fence_async_shared(False), lambda: None)
+
 # --- barriers -----------------------------------------------------------------------------------------------------
 
 
@@ -220,6 +257,11 @@ BARRIER_EXPECT = Operation(
 BARRIER_WORD = Operation("ttg.local_load", _make_word, interpreted_barriers.word, touches_tensors=True)
 BARRIER_UPDATE = Operation(
     "ttg.local_store", lambda g, barrier, word: g.create_local_store(barrier, word), _stored, touches_tensors=True
+)
+# One that is made again for each wait, in memory that stays its own.
+BARRIER_MEMORY = Operation("ttg.local_alloc", lambda g, type_: g.create_local_alloc(type_.to_ir(g)), lambda type_: None)
+BARRIER_INIT = Operation(
+    "ttng.init_barrier", lambda g, barrier: g.create_mbarrier_init(barrier, 1), lambda barrier: None
 )
 BARRIER_INVALIDATE = Operation(
     "ttng.inval_barrier", lambda g, barrier: g.create_mbarrier_inval(barrier), lambda barrier: None

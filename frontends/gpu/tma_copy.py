@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from triton.language import core
@@ -11,7 +10,8 @@ from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
 from tle_raw.frontends.gpu import content, operations
 from tle_raw.frontends.gpu.barrier_value import COUNTING, Account, barrier, barrier_type, check_kind
 from tle_raw.frontends.gpu.barriers import check_barrier
-from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor
+from tle_raw.frontends.gpu.capability import capability_of
+from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, check_whole_tensor
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
@@ -115,6 +115,7 @@ def _begin(one: barrier, size: int) -> bool:
 
 def _checked(name: str, given: Any, descriptor: Any, dims: tuple[int, ...]) -> Any:
     buffer = check_buffer("copy", name, given)
+    check_in_shared_memory("copy", name, buffer)
     check_whole_tensor("copy", buffer.type)
     block = tuple(int(plain(dim)) for dim in descriptor.block_shape)
     if descriptor.dtype != buffer.type.dtype:
@@ -159,7 +160,4 @@ def _is_tma_layout(buffer: Any) -> bool:
 
 def _has_tma(semantic: Semantic) -> bool:
     """On other targets than NVIDIA's the operations mean what they mean there."""
-    if compiled_target() != "cuda":
-        return True
-    found = re.search(r"\d+", str(semantic.builder.options.arch))
-    return found is not None and int(found[0]) >= _HOPPER
+    return compiled_target() != "cuda" or capability_of(semantic) >= _HOPPER

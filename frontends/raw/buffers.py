@@ -22,7 +22,7 @@ from tle_raw.fragments.signature import ANY_LAYOUT, BARRIER, READY_BARRIER, ROW_
 from tle_raw.frontends.gpu import content, operations
 from tle_raw.frontends.gpu.barrier_value import COUNTING, barrier, check_kind
 from tle_raw.frontends.gpu.barriers import check_barrier
-from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor, is_buffer
+from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, check_whole_tensor, is_buffer
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
@@ -41,6 +41,7 @@ def describe_argument(value: Any, parameter: str, layout: str) -> Argument:
     if not is_buffer(value):
         return describe(value)
     buffer = check_buffer("call", parameter, value)
+    check_in_shared_memory("call", parameter, buffer)
     check_whole_tensor("call", buffer.type)
     if buffer.dtype.is_bool():
         raise SharedBufferError(

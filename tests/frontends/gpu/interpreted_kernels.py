@@ -12,6 +12,7 @@ import tle_raw.language as tle
 from tests.frontends.gpu import barrier_kernels as barriers
 from tests.frontends.gpu import buffer_kernels as kernels
 from tests.frontends.gpu import product_kernels as products
+from tests.frontends.gpu import tensor_memory_kernels as tensors
 from tle_raw.errors import SharedBufferError
 
 B = 16
@@ -121,6 +122,13 @@ def test_regions_and_barriers():
     o = torch.zeros(4, 16, 8)
     barriers.numbered[(1,)](o, 4, 2, 16, 8, num_warps=2)
     assert torch.equal(o, torch.arange(4)[:, None, None] + torch.arange(128.0).reshape(16, 8))
+
+
+def test_tensor_memory():
+    x = torch.randn(64, 32).to(torch.float16)
+    c = torch.zeros(64, 64)
+    tensors.once[(1,)](x, c, 64, 32)
+    torch.testing.assert_close(c, x.float() @ x.float().T + 1, rtol=1e-3, atol=1e-3)
 
 
 @triton.jit

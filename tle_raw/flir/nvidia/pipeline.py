@@ -31,7 +31,7 @@ from tle_raw.flir.nvidia.check_regions import (
 from tle_raw.flir.nvidia.close_crossings import close_crossings
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
-from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir
+from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
@@ -201,7 +201,7 @@ class Compilation:
         self.module, found, background = multiply_in_place(
             self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
         )
-        self.is_explicit = background > 0
+        self.is_explicit = background > 0 or uses_tensor_memory(self.module)
         return found or None
 
     def lower_async_load(self) -> int | None:
