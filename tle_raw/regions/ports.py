@@ -26,6 +26,8 @@ IN, NEW, CALL, OUT, ELEMENT = "tle.in", "tle.new", "tle.call", "tle.out", "tle.e
 BOUNDARY = "tle.border"
 # A wait or an arrival at a named barrier: `tle.named.wait`. It is no region; libname holds the number of threads.
 NAMED = "tle.named"
+# A tensor whose layout the kernel says: libname holds the layout's text.
+LAYOUT = "tle.layout"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from tle_raw.flir.nvidia.buffer_types import layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.open_crossings import BUFFER, CROSSING, SCALAR, TENSOR, is_tensor
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
 from tle_raw.linker.mlir.text import unescape
+from tle_raw.regions.ports import LAYOUT
 
 _FOLLOWED = (
     "arith.constant",
@@ -20,6 +21,7 @@ _FOLLOWED = (
     "tti.experimental_memdesc_to_i32",
     "tti.experimental_memdesc_to_i64",
 )
+_LAID_OUT = f'symbol = "{LAYOUT}"'
 _MARKED = f'symbol = "{CROSSING}"'
 _ALIAS = re.compile(r"#[\w$.]+")
 CONVERT, _CONSTANT = "ttg.convert_layout", "arith.constant"
@@ -83,6 +85,8 @@ class _Closing:
         name = generic_name(line)
         if name in _FOLLOWED:
             self.known[line.split("=", 1)[0].strip()] = line
+        if _LAID_OUT in line:
+            return self._laid_out(read_generic(line))
         if _MARKED not in line:
             return [line]
         marker = read_generic(line)
@@ -161,6 +165,22 @@ class _Closing:
         if alias in self.free and self.redefined.setdefault(alias, layout) == layout:
             return [str(operation)]
         return self._converted(operation, layout)
+
+    def _laid_out(self, marker: GenericOperation) -> list[str]:
+        """A tensor in the layout that the kernel says.
+
+        A reshape that may order elements as it likes is what Triton's passes take a layout from and leave alone; with
+        one type on both sides it moves nothing.
+        """
+        given, name = marker.result_types[0], f"%tle_laid_{marker.results[1:]}"
+        wide = with_layout(given, unescape(marker.property("libname")))
+        loc = {"indent": marker.indent, "location": marker.location}
+        first = GenericOperation(CONVERT, marker.operands, (given,), (wide,), f"{name}_a", **loc)
+        held = GenericOperation(
+            "tt.reshape", (f"{name}_a",), (wide,), (wide,), f"{name}_b", "allow_reorder, efficient_layout", **loc
+        )
+        last = GenericOperation(CONVERT, (f"{name}_b",), (wide,), (given,), marker.results, **loc)
+        return [str(first), str(held), str(last)]
 
     def _stored(self, operation: GenericOperation) -> list[str]:
         """The tile of tensors is the operand that has a layout."""
