@@ -32,6 +32,7 @@ def copy(
     barrier: Any = None,
     mask: Any = None,
     is_async: Any = False,
+    reduce: Any = None,
     _semantic: Any = None,
     _generator: Any = None,
 ) -> None:
@@ -54,6 +55,9 @@ def copy(
     is_async : return at once. The elements are there when ``async_wait_group`` has waited for the group that
         ``async_commit_group`` made after the copy. For copies into buffers.
 
+    reduce : of a copy from a buffer by a descriptor: what is written is ``"add"``, ``"min"``, ``"max"``, ``"and"``,
+        ``"or"`` or ``"xor"`` of the element and what global memory holds, atomically.
+
     Raises
     ------
     ArgumentTypeError : the two do not go together, or their dtypes differ.
@@ -68,11 +72,18 @@ def copy(
                 "tle.gpu.copy: a descriptor's own bounds are its mask, and a barrier makes a copy into a buffer "
                 "asynchronous"
             )
+        if into and plain(reduce) is not None:
+            raise ArgumentTypeError("tle.gpu.copy: reduce= combines what a buffer holds with global memory")
         if into:
             load_tile(src, dst, dims, offsets, barrier, _semantic, _generator)
         else:
-            store_tile(src, dst, dims, offsets, _semantic, _generator)
+            store_tile(src, dst, dims, offsets, plain(reduce), _semantic, _generator)
         return
+    if plain(reduce) is not None:
+        raise ArgumentTypeError(
+            "tle.gpu.copy: reduce= belongs to copies from a buffer by a tensor descriptor",
+            hint="with pointers: tl.atomic_add(pointers, buffer.load())",
+        )
     if into == is_buffer(src):
         raise ArgumentTypeError(
             "tle.gpu.copy: one of the two is a buffer, the other in global memory",

@@ -15,6 +15,7 @@ from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, c
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.reductions import check_reduction, reduce_into
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.stages import compiled_target
 from tle_raw.triton_types import Semantic
@@ -59,12 +60,17 @@ def load_tile(
 
 
 def store_tile(
-    given: Any, descriptor: Any, dims: tuple[int, ...], offsets: Any, semantic: Semantic, generator: Any
+    given: Any, descriptor: Any, dims: tuple[int, ...], offsets: Any, reduce: Any, semantic: Semantic, generator: Any
 ) -> None:
-    """Copy a buffer to global memory."""
+    """Copy a buffer to global memory, or combine it with what is there."""
     buffer = _checked("src", given, descriptor, dims)
+    kind = None if reduce is None else check_reduction(reduce, buffer.type.dtype, semantic, generator)
     value = content.load(buffer, _semantic=semantic, _generator=generator)
-    descriptor.store(_places(offsets, dims, semantic), value, _semantic=semantic)
+    places = _places(offsets, dims, semantic)
+    if kind is None:
+        descriptor.store(places, value, _semantic=semantic)
+    else:
+        reduce_into(descriptor, places, value, kind, semantic, generator)
 
 
 def _load_and_wait(descriptor: Any, buffer: Any, places: list[Any], semantic: Semantic, generator: Any) -> None:

@@ -1,12 +1,14 @@
-"""Barriers of the kernel in regions: copies that they count, waits and arrivals, against torch."""
+"""Barriers of the kernel in regions, named barriers, and copies that add to global memory, against torch."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.frontends.gpu import barrier_kernels as kernels
+from tests.frontends.gpu import reduce_kernels
 from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU
 
 pytestmark = pytest.mark.gpu
@@ -65,3 +67,27 @@ def test_all_threads_of_a_region_arrive(warps):
     y = torch.empty(30, 32, 64, device=DEVICE)
     kernels.numbered[(1,)](y, 30, warps, 32, 64, num_warps=warps)
     same(y, torch.arange(30, device=DEVICE)[:, None, None] + torch.arange(2048.0, device=DEVICE).reshape(32, 64))
+
+
+@needs_hopper
+@pytest.mark.parametrize("kind", ["add", "min", "max", "and", "or", "xor"])
+def test_tiles_combined_with_global_memory(kind):
+    x = torch.randint(-1000, 1000, (300, 16, 32), device=DEVICE, dtype=torch.int32)
+    o = torch.randint(-1000, 1000, (14, 32), device=DEVICE, dtype=torch.int32)
+    before = o.cpu().numpy().copy()
+    reduce_kernels.combined[(300,)](x, TensorDescriptor.from_tensor(o, [16, 32]), KIND=kind, M=16, N=32)
+    if COMPILE_ONLY:
+        return
+    combine = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or}
+    for tile in x.cpu().numpy():
+        before[2:] = combine.get(kind, np.bitwise_xor)(before[2:], tile[:12])
+    assert (o.cpu().numpy() == before).all()
+
+
+@needs_hopper
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_sums_of_floats(dtype):
+    x = torch.randint(-4, 4, (60, 16, 32), device=DEVICE).to(dtype)  # whose sums are exact
+    o = torch.zeros(18, 32, device=DEVICE, dtype=dtype)
+    reduce_kernels.combined[(60,)](x, TensorDescriptor.from_tensor(o, [16, 32]), KIND="add", M=16, N=32)
+    same(o[2:].double(), x.double().sum(0))

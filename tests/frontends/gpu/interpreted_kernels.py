@@ -12,6 +12,7 @@ import tle_raw.language as tle
 from tests.frontends.gpu import barrier_kernels as barriers
 from tests.frontends.gpu import buffer_kernels as kernels
 from tests.frontends.gpu import product_kernels as products
+from tests.frontends.gpu import reduce_kernels
 from tests.frontends.gpu import tensor_memory_kernels as tensors
 from tle_raw.errors import SharedBufferError
 
@@ -122,6 +123,17 @@ def test_regions_and_barriers():
     o = torch.zeros(4, 16, 8)
     barriers.numbered[(1,)](o, 4, 2, 16, 8, num_warps=2)
     assert torch.equal(o, torch.arange(4)[:, None, None] + torch.arange(128.0).reshape(16, 8))
+
+
+def test_tiles_combined_with_global_memory():
+    for kind, combine in (("add", torch.add), ("max", torch.maximum), ("xor", torch.bitwise_xor)):
+        x = torch.randint(-99, 99, (3, 16, 32), dtype=torch.int32)
+        o = torch.randint(-99, 99, (11, 32), dtype=torch.int32)
+        expected = o.clone()
+        for tile in x:
+            expected[2:] = combine(expected[2:], tile[:9])
+        reduce_kernels.combined[(3,)](x, TensorDescriptor.from_tensor(o, [16, 32]), KIND=kind, M=16, N=32)
+        assert torch.equal(o, expected), kind
 
 
 def test_tensor_memory():
