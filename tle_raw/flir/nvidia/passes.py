@@ -87,6 +87,14 @@ _EXPLICIT_TTGIR = Pass(
     "the passes of kernels that wait for products themselves, in place of Triton's stage; else absent",
     expects=PROMISED,
 )
+_CHECK_PHASES = Pass(
+    "check-phases",
+    "ttgir",
+    "flir/nvidia/check_phases.py",
+    "check_phases",
+    "no wait for a phase of a barrier that cannot be, as far as phases are constants; absent where there are none",
+    kind=CHECKS,
+)
 _NAMED_BARRIERS = Pass(
     "place-named-barriers",
     "ttgir",
@@ -124,6 +132,7 @@ _CHECK_SHARED = Pass(
 NVIDIA_BUFFERS = (
     _ORDER_TRACED,
     *_LAYOUTS,
+    _CHECK_PHASES,
     _NAMED_BARRIERS,
     _EXPLICIT_TTGIR,
     _TRITON_TTGIR,
@@ -143,6 +152,7 @@ NVIDIA_BUFFERS = (
 # Kernels with linked regions, for NVIDIA GPUs.
 NVIDIA = (
     *_LAYOUTS,
+    _CHECK_PHASES,
     Pass(
         "read-ports",
         "ttgir",

@@ -21,6 +21,7 @@ from tle_raw.flir.exact_block import exact_block, with_block
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, find_buffers
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
+from tle_raw.flir.nvidia.check_phases import WAITS, check_phases
 from tle_raw.flir.nvidia.check_regions import (
     WARP,
     check_compiled,
@@ -301,6 +302,13 @@ class Compilation:
         if not any(fragment.register_limit for fragment in self.compiled):
             return None
         return self._edit(limit_registers(self.module, self.compiled, self.options))
+
+    def check_phases(self) -> int | None:
+        text = self.module.str() if self.has_buffers else ""
+        if WAITS not in text:
+            return None
+        check_phases(text.splitlines())
+        return 1
 
     def place_named_barriers(self) -> int | None:
         text = self.text() if self.has_buffers else ""

@@ -15,26 +15,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tle_raw.errors import ArgumentTypeError, RegionError, Row, TLEError
+from tle_raw.errors import RegionError, Row
+from tle_raw.flir.nvidia.barrier_slots import CONVERT, INDEX, INIT, LOAD, BarrierText, Slot, users
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.llvm.barrier_numbers import UNKNOWN, barrier_numbers
 from tle_raw.linker.llvm.text import read_module
-from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.text import operation_name, read_operation, value_names
 from tle_raw.regions.ports import NAMED
 
 NUMBERS = 16
 _WARP = 32
-_LOAD, _CONVERT, _INDEX = "ttg.local_load", "ttg.convert_layout", "ttg.memdesc_index"
-_ALLOC, _INIT, _CONSTANT = "ttg.local_alloc", "ttng.init_barrier", "arith.constant"
 _COUNTED = ("ttng.wait_barrier", "ttng.arrive_barrier", "ttng.barrier_expect", "ttng.async_tma_copy_global_to_local")
 _ADDRESS = ("tti.experimental_memdesc_to_i32", "tti.experimental_memdesc_to_i64")
 _SPLAT = "tt.splat"
 _MARKED = f'symbol = "{NAMED}.'
-_INTEGER = re.compile(r"arith\.constant (-?\d+) : i32")
 _PARTITION = re.compile(r"^\s*partition(\d+)\(", re.MULTILINE)
-
-Slot = tuple[int, int]  # the line of the allocation, and which of it
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ def place_named_barriers(lines: Sequence[str], compiled: Sequence[CompiledFragme
     ArgumentTypeError : a barrier is used two ways, it is not known which it is, the block has too few barriers, or a
         count is none of the block's.
     """
-    text = _Text(lines)
+    text = BarrierText(lines)
     uses = list(_uses(text))
     _check_kinds(text, {use.slot for use in uses})
     if not _PARTITION.search(text.joined):
@@ -78,52 +73,15 @@ def place_named_barriers(lines: Sequence[str], compiled: Sequence[CompiledFragme
     return "\n".join(line for line in made if line), len(uses)
 
 
-class _Text:
-    """Lines, by the values that they define. Branches beside each other have values of the same names."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines, self.joined = lines, "\n".join(lines)
-        self.definitions: dict[str, list[int]] = {}
-        for number, line in enumerate(lines):
-            if " = " in line and line.lstrip().startswith("%"):
-                self.definitions.setdefault(value_names(line)[0], []).append(number)
-
-    def definition(self, name: str, before: int) -> int:
-        """The line that defines a value which is used in line ``before``; -1 where there is none, as for arguments."""
-        return max((number for number in self.definitions.get(name, ()) if number < before), default=-1)
-
-    def slot(self, name: str, used: int) -> Slot | None:
-        """The barrier that a value is; None where that is not known at compile time."""
-        line = self.definition(name, used)
-        kind = operation_name(self.lines[line]) if line >= 0 else ""
-        if kind == _ALLOC:
-            return line, 0
-        if kind != _INDEX:
-            return None
-        _, barriers, index = value_names(self.lines[line])[:3]
-        alloc, constant = self.definition(barriers, line), self.definition(index, line)
-        number = _INTEGER.search(self.lines[constant]) if constant >= 0 else None
-        if alloc < 0 or number is None or operation_name(self.lines[alloc]) != _ALLOC:
-            return None
-        return alloc, int(number[1])
-
-    def failed(self, line: int, message: str, *rows: Row, hint: str = "") -> TLEError:
-        """An error at the kernel's line."""
-        text = self.lines[line]
-        place = text[text.rfind(" loc(") :] if " loc(" in text else ""
-        site = Locations(list(self.lines)).source_location(place)
-        return ArgumentTypeError(message, table=list(rows), hint=hint).at(call_site=site)
-
-
-def _uses(text: _Text) -> Iterator[_Use]:
+def _uses(text: BarrierText) -> Iterator[_Use]:
     for number, line in enumerate(text.lines):
         if _MARKED not in line:
             continue
         operation = read_operation(line)
         word = text.definition(operation.operands[0], number)
-        while word >= 0 and operation_name(text.lines[word]) == _CONVERT:
+        while word >= 0 and operation_name(text.lines[word]) == CONVERT:
             word = text.definition(value_names(text.lines[word])[1], word)
-        if word < 0 or operation_name(text.lines[word]) != _LOAD:
+        if word < 0 or operation_name(text.lines[word]) != LOAD:
             raise RegionError("a named barrier was lost in one of Triton's passes", hint="report this with the kernel")
         slot = text.slot(value_names(text.lines[word])[1], word)
         if slot is None:
@@ -137,7 +95,7 @@ def _uses(text: _Text) -> Iterator[_Use]:
         yield _Use(number, slot, what == "wait", int(operation.attribute("libname")))
 
 
-def _check_kinds(text: _Text, named: set[Slot]) -> None:
+def _check_kinds(text: BarrierText, named: set[Slot]) -> None:
     """None of them is an mbarrier elsewhere."""
     for number, line in enumerate(text.lines):
         kind = operation_name(line)
@@ -155,21 +113,10 @@ def _check_kinds(text: _Text, named: set[Slot]) -> None:
 
 def _leads_into_region(lines: Sequence[str], number: int) -> bool:
     """Whether an address goes to a call. Those that rode along with markers end in a splat."""
-    return any(operation_name(lines[user]) != _SPLAT for user in _users(lines, number))
+    return any(operation_name(lines[user]) != _SPLAT for user in users(lines, number))
 
 
-def _users(lines: Sequence[str], number: int) -> Iterator[int]:
-    """The lines that use the value which a line defines, as far as the name is its own."""
-    name = value_names(lines[number])[0]
-    for user in range(number + 1, len(lines)):
-        line = lines[user]
-        if name in line and name in (names := value_names(line)):
-            if names[0] == name and line.lstrip().startswith("%"):
-                return
-            yield user
-
-
-def _check_counts(text: _Text, uses: Sequence[_Use], threads: int) -> None:
+def _check_counts(text: BarrierText, uses: Sequence[_Use], threads: int) -> None:
     for use in uses:
         if use.threads % threads:
             raise text.failed(
@@ -179,7 +126,7 @@ def _check_counts(text: _Text, uses: Sequence[_Use], threads: int) -> None:
             )
 
 
-def _allot(text: _Text, slots: Sequence[Slot], compiled: Sequence[CompiledFragment]) -> dict[Slot, int]:
+def _allot(text: BarrierText, slots: Sequence[Slot], compiled: Sequence[CompiledFragment]) -> dict[Slot, int]:
     taken = {0}
     partitions = [int(number) for number in _PARTITION.findall(text.joined)]
     if partitions:
@@ -216,24 +163,24 @@ def _instruction(line: str, use: _Use, number: int) -> str:
     )
 
 
-def _unused(text: _Text, named: set[Slot]) -> Iterator[int]:
+def _unused(text: BarrierText, named: set[Slot]) -> Iterator[int]:
     """The lines that make mbarriers of named ones, and of allocations that hold nothing else."""
     whole = {alloc for alloc in {alloc for alloc, _ in named} if not _is_counted(text, alloc)}
     for number, line in enumerate(text.lines):
-        if operation_name(line) == _INIT:
+        if operation_name(line) == INIT:
             slot = text.slot(value_names(line)[0], number)
             if slot is not None and (slot in named or slot[0] in whole):
                 yield number
 
 
-def _is_counted(text: _Text, alloc: int) -> bool:
+def _is_counted(text: BarrierText, alloc: int) -> bool:
     """Whether any barrier of an allocation may be used with phases."""
     waiting = [alloc]
     while waiting:
-        for number in _users(text.lines, waiting.pop()):
+        for number in users(text.lines, waiting.pop()):
             kind = operation_name(text.lines[number])
-            if kind == _INDEX:
+            if kind == INDEX:
                 waiting.append(number)
-            elif kind not in (_INIT, _LOAD) and not (kind in _ADDRESS and not _leads_into_region(text.lines, number)):
+            elif kind not in (INIT, LOAD) and not (kind in _ADDRESS and not _leads_into_region(text.lines, number)):
                 return True
     return False
