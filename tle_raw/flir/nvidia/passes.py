@@ -45,6 +45,7 @@ _LAYOUTS = (
         "flir/nvidia/close_crossings.py",
         "close_crossings",
         "those operations again, on the layouts; absent where there are none",
+        also=("early-assign-memory-space",),
     ),
     Pass(
         "lower-tma-copy",
@@ -302,6 +303,7 @@ NVIDIA = (
         "replace_ports",
         "shared memory and the linked functions' calls in place of the markers",
         expects=PROMISED,
+        also=("convert-arg-to-memdesc",),
     ),
     Pass(
         "limit-registers",
@@ -347,6 +349,7 @@ NVIDIA = (
         "flir/nvidia/link_fragments.py",
         "link_fragments",
         "LLVM IR by Triton's own stage: the fragments linked and inlined",
+        also=("dsl-region-inline",),
     ),
     Pass(
         "keep-scalars",
