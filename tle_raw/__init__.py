@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tle_raw.fragments.module_variables import ModuleVariable, variable
     from tle_raw.fragments.signature import (
         AnyLayout,
+        Barrier,
         Buffer,
         Const,
         Element,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AnyLayout",
+    "Barrier",
     "Buffer",
     "Const",
     "Element",
@@ -68,6 +70,7 @@ _LATER = {
     **dict.fromkeys(
         (
             "AnyLayout",
+            "Barrier",
             "Buffer",
             "Const",
             "Element",

@@ -46,6 +46,8 @@ def expected_type(parameter: BoundParameter) -> str:
     """The C++ type that the user's function is best written with."""
     assert parameter.dtype is not None
     cxx = parameter.dtype.cxx
+    if parameter.is_barrier:
+        return "tle::barrier"
     if parameter.cxx_layout:
         return f"tle::buffer<{', '.join([cxx, parameter.cxx_layout, *map(str, parameter.dims)])}>"
     if parameter.kind == TILE:
@@ -70,6 +72,10 @@ def fits(parameter: BoundParameter, written: str) -> bool | None:
     text = re.sub(r"__attribute__\(\(.*?\)\)\)|\b(const|volatile|__restrict__|__restrict)\b", " ", written)
     stars = text.count("*") + text.count("[]")
     base = " ".join(re.sub(r"\*|\[\]|&", " ", text).split())
+    if parameter.is_barrier:
+        if base in ("tle::barrier", "barrier"):
+            return stars == 0
+        return False if base in _KNOWN and base not in _SPELLINGS["u64"] | _SPELLINGS["i64"] else None
     if parameter.cxx_layout:
         return None if re.fullmatch(r"(?:tle::)?buffer<.*>", base) or base not in _KNOWN else False
     tile = re.fullmatch(r"(?:tle::)?tile<(.*)>", base)

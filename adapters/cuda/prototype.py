@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 from tle_raw.adapters.cpp.spelling import tile_type
 from tle_raw.fragments.dtypes import DType
-from tle_raw.fragments.signature import ANY_LAYOUT, Const, Element, Parameter, Pointer, Signature, Tile, layout_of
+from tle_raw.fragments.signature import (
+    ANY_LAYOUT,
+    Barrier,
+    Const,
+    Element,
+    Parameter,
+    Pointer,
+    Signature,
+    Tile,
+    layout_of,
+)
 
 
 def prototype_text(name: str, signature: Signature) -> str:
@@ -21,6 +31,8 @@ def _lines(name: str, signature: Signature) -> Iterator[str]:
         yield f"#include <{header}>"
     any_layout = any(_takes_any_layout(p) for p in signature.parameters)
     yield f"#include <tle_raw/{'buffer' if any_layout else 'tile'}.h>"
+    if any(isinstance(p.type, Barrier) for p in signature.parameters):
+        yield "#include <tle_raw/barrier.h>"
     yield ""
     for parameter in signature.parameters:
         note = _note(parameter)
@@ -81,6 +93,8 @@ def _parameter(parameter: Parameter, name: str, tiles: bool) -> Iterator[str]:
 
 def _type(parameter: Parameter, name: str, tiles: bool) -> str:
     type_ = parameter.type
+    if isinstance(type_, Barrier):
+        return "tle::barrier"
     cxx = _cxx(type_.dtype, name)  # type: ignore[attr-defined]
     if isinstance(type_, Tile):
         dims = [dim if isinstance(dim, int) else name.format(dim) for dim in type_.dims]
@@ -100,6 +114,9 @@ def _takes_any_layout(parameter: Parameter) -> bool:
 
 def _note(parameter: Parameter) -> str:
     type_ = parameter.type
+    if isinstance(type_, Barrier):
+        does = "waited for" if parameter.effect == "In" else "waited for and arrived at"
+        return f"{parameter.name}: a barrier of the kernel, {does} by the threads that say so"
     if isinstance(type_, Tile):
         what = {"In": "read", "Out": "written", "InOut": "read and written"}[parameter.effect]
         shape = " x ".join(map(str, type_.dims))

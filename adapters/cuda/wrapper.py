@@ -16,6 +16,7 @@ from tle_raw.adapters.cuda.ports import CallArgument, local, ports
 from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.signature import READY_BARRIER
 from tle_raw.identity import entry_name
 
 
@@ -137,6 +138,8 @@ def _prologue(bound: BoundSignature) -> Iterator[str]:
     yield "#include <tle_raw/arguments.h>"
     if any(p.cxx_layout for p in bound.parameters):
         yield "#include <tle_raw/buffer_argument.h>"
+    if any(p.is_barrier for p in bound.parameters):
+        yield "#include <tle_raw/barrier_argument.h>"
     for name, value in bound.names:
         yield f"#define TLE_{name} {name_text(value)}"
 
@@ -227,6 +230,8 @@ def _parameter_type(parameter: BoundParameter) -> str:
 
 def _tile_argument(parameter: BoundParameter) -> str:
     assert parameter.dtype is not None
+    if parameter.is_barrier:
+        return f"tle::detail::barrier_argument<{int(parameter.buffer == READY_BARRIER)}>"
     types = [parameter.dtype.cxx, *filter(None, [parameter.cxx_layout])]
     kind = "buffer" if parameter.cxx_layout else "tile"
     return f"tle::detail::{kind}_argument<{', '.join([*types, *map(str, parameter.dims)])}>"

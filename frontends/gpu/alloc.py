@@ -10,13 +10,16 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, LayoutError, Row, SharedBufferError
 from tle_raw.frontends.call_site import call_site
 from tle_raw.frontends.gpu import content, operations, views
-from tle_raw.frontends.gpu.buffered_tensor import SMEM, BufferType, Storage, buffered_tensor
+from tle_raw.frontends.gpu.buffered_tensor import TMEM, BufferType, Storage, buffered_tensor
+from tle_raw.frontends.gpu.capability import check_has_tensor_memory
 from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_dtype, check_flag, check_shape
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.layouts.default import default_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits, shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
+from tle_raw.frontends.gpu.layouts.tensor_memory import tensor_memory_layout
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.products_barrier import barrier_of_products
 from tle_raw.frontends.gpu.storage_kind import check_scope, smem
 from tle_raw.frontends.gpu.view_rules import memory_shape
 from tle_raw.frontends.lite.arguments import describe_value, plain
@@ -41,7 +44,7 @@ def alloc(
     _semantic: Any = None,
     _generator: Any = None,
 ) -> Any:
-    """A buffer in the shared memory of the block. Its content is undefined until it is written.
+    """A buffer in the shared memory of the block, or in its tensor memory. Its content is undefined until written.
 
     On NVIDIA GPUs it is ``ttg.local_alloc``; Triton places it, counts it and puts barriers between accesses. Buffers
     whose uses do not overlap share memory. On CPUs it is memory of the thread that runs the program.
@@ -53,7 +56,8 @@ def alloc(
     dtype : of the elements; no pointers.
     layout : how elements lie in memory, of the shape's rank, or of a slot's. By default of a tile of two dims that
         which TMA and tensor cores take, where they take it, else rows behind each other.
-    scope : ``tle.gpu.smem``.
+    scope : ``tle.gpu.smem``, or ``tle.gpu.tmem``, the tensor memory of sm_100: a tile of 64 or 128 rows, of 32 bits an
+        element, which products are added to (``wgmma``). Elsewhere than on GPUs it is memory like any other.
     init_value : a number for every element.
     alias, alias_offset_bytes : make it a view of another buffer's memory, from this byte on, a multiple of the view's
         size. Both are used as the kernel says: nothing keeps them apart.
@@ -69,31 +73,42 @@ def alloc(
         check_stages(_semantic.builder.options, BUFFERS)
     dims, dtype = check_shape("alloc", "shape", shape), check_dtype("alloc", "dtype", dtype)
     space = check_scope("alloc", scope)
-    if space.name != SMEM:
-        raise ArgumentTypeError(
-            "tle.gpu.alloc: buffers in tensor memory are not there yet",
-            table=[Row("scope", "tle.gpu.smem", repr(space))],
-        )
-    chosen = _layout(plain(layout), dims, dtype, check_flag("alloc", "nv_mma_shared_layout", nv_mma_shared_layout))
+    if space.name == TMEM:
+        check_has_tensor_memory("alloc", _semantic, _generator)
+    nv_mma = check_flag("alloc", "nv_mma_shared_layout", nv_mma_shared_layout)
+    chosen = _layout(plain(layout), dims, dtype, nv_mma, space.name)
     memory = memory_shape(dims, chosen.rank)
-    type_ = BufferType(dtype, dims, memory, memory, chosen, SMEM, getattr(_generator, "context", None))
+    type_ = BufferType(dtype, dims, memory, memory, chosen, space.name, getattr(_generator, "context", None))
     chosen.check(type_.slot_memory, memory_bits(dtype))
     offset = check_constant("alloc", "alias_offset_bytes", alias_offset_bytes)
     if plain(alias) is not None:
+        if space.name == TMEM:
+            raise ArgumentTypeError("tle.gpu.alloc: alias= is a view of a buffer in shared memory")
         return _alias(check_buffer("alloc", "alias", alias), type_, offset, init_value, _semantic, _generator)
     if offset:
         raise ArgumentTypeError("tle.gpu.alloc: an offset is one into another buffer: alias= says which")
-    handle = perform(operations.LOCAL_ALLOC, _semantic, _generator, type_)
+    operation = operations.TMEM_ALLOC if space.name == TMEM else operations.LOCAL_ALLOC
+    handle = perform(operation, _semantic, _generator, type_)
     storage = Storage(allocated_name(_generator, _semantic), type_)
     if _generator is not None and storage.name:
         handle.set_attr(NAME, _semantic.builder.get_string_attr(storage.name))
+    if space.name == TMEM:
+        storage.barrier = barrier_of_products(_semantic, _generator)
     buffer = buffered_tensor(handle, type_, storage)
     if plain(init_value) is not None:
         _fill(buffer, plain(init_value), _semantic, _generator)
     return buffer
 
 
-def _layout(given: Any, shape: tuple[int, ...], dtype: Any, nv_mma: bool) -> shared_layout:
+def _layout(given: Any, shape: tuple[int, ...], dtype: Any, nv_mma: bool, space: str) -> shared_layout:
+    in_tensor_memory = isinstance(given, tensor_memory_layout)
+    if given is None and space == TMEM:
+        return tensor_memory_layout.make_default(list(shape))
+    if isinstance(given, shared_layout) and in_tensor_memory != (space == TMEM):
+        raise LayoutError(
+            "tle.gpu.alloc: the layout is one of another memory",
+            table=[Row("layout", f"one for tle.gpu.{space}", given.text)],
+        )
     if given is None:
         rank = len(shape) if len(shape) < 3 else len(shape) - 1
         return default_layout(memory_shape(shape, rank)[-rank:], dtype, nv_mma)

@@ -8,16 +8,19 @@ from typing import Any
 from triton._C.libtriton import gluon_ir
 from triton.language import core
 
-from tle_raw.frontends.gpu.gluon_builder import new_builder
+from tle_raw.errors import ArgumentTypeError, Row
+from tle_raw.frontends.gpu.gluon_builder import identity, new_builder
 
 PENDING, READY = "PENDING", "READY"
+# What a barrier is used as: a counter of phases in memory, or a number of the GPU's.
+COUNTING, NAMED = "with phases", "without"
 
 
 @dataclass
 class Account:
     """What is traced of one allocation of barriers, shared by its slots.
 
-    ``begun`` is the slot that copies are on the way to, and of how many bytes.
+    ``begun`` is the slot that copies are on the way to, and of how many bytes; ``kinds`` what a slot is used as.
     """
 
     name: str = ""
@@ -36,6 +39,8 @@ class barrier_type(core.base_type):  # type: ignore[misc]
     ready : whether the phase before the first counts as complete.
     expect_bytes : what the copies of a phase bring; 0 for a barrier that no copy completes.
     slot : which of the allocation it is: a constant, or a value's identity.
+    origin : the value that has this type; another value that has it may be another barrier.
+    is_known : whether it is that value: a barrier that comes out of a loop or a function may not be.
     """
 
     slots: int
@@ -45,6 +50,8 @@ class barrier_type(core.base_type):  # type: ignore[misc]
     slot: Any = field(default=None, compare=False)
     account: Account = field(default_factory=Account, compare=False, repr=False)
     context: Any = field(default=None, compare=False, repr=False)
+    origin: int = field(default=0, compare=False, repr=False)
+    is_known: bool = field(default=True, compare=False)
 
     def changed_slots(self, slots: int, slot: Any = None) -> barrier_type:
         """The type of another number of them."""
@@ -64,7 +71,12 @@ class barrier_type(core.base_type):  # type: ignore[misc]
         out.append(self.to_ir(builder))
 
     def _unflatten_ir(self, handles: Any, cursor: int) -> tuple[Any, int]:
-        return barrier(handles[cursor], self), cursor + 1
+        is_same = self.is_known and identity(handles[cursor]) == self.origin
+        return barrier(handles[cursor], replace(self, is_known=is_same)), cursor + 1
+
+    def of(self, handle: Any) -> barrier:
+        """The barrier that a new value is."""
+        return barrier(handle, replace(self, origin=identity(handle)))
 
     def __str__(self) -> str:
         return f"{self.slots} barriers" if self.slots else "a barrier"
@@ -85,3 +97,21 @@ class barrier(core.base_value):  # type: ignore[misc]
 
     def _set_name(self, builder: Any, name: str) -> None:
         self.handle.set_loc(builder.create_name_loc(name, self.handle.get_loc()))
+
+
+def check_kind(function: str, one: barrier, kind: str) -> None:
+    """A barrier has phases at each use of it, or at none.
+
+    Raises
+    ------
+    ArgumentTypeError : it was used the other way before.
+    """
+    if not one.type.is_known:
+        return
+    before = one.type.account.kinds.setdefault(one.type.slot, kind)
+    if before != kind:
+        raise ArgumentTypeError(
+            f"tle.gpu.{function}: a barrier is used two ways: {before} before, and {kind} here",
+            table=[Row("phaseIdx", "at each use of a barrier, or at none", f"{before} before, {kind} here")],
+            hint="allocate one barrier for each",
+        )

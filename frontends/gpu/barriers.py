@@ -9,9 +9,18 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, Row, SharedBufferError, TileIndexError
 from tle_raw.frontends.gpu import operations
 from tle_raw.frontends.gpu.alloc import BUFFERS, allocated_name
-from tle_raw.frontends.gpu.barrier_value import PENDING, READY, Account, barrier, barrier_type
+from tle_raw.frontends.gpu.barrier_value import (
+    COUNTING,
+    PENDING,
+    READY,
+    Account,
+    barrier,
+    barrier_type,
+    check_kind,
+)
 from tle_raw.frontends.gpu.checks import check_constant
 from tle_raw.frontends.gpu.gpu_function import gpu_function
+from tle_raw.frontends.gpu.named_barriers import arrive_named, wait_named
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
 from tle_raw.regions.stages import check_stages
@@ -32,13 +41,14 @@ def alloc_barriers(
     """Barriers in shared memory, one a slot: ``barriers[i]``.
 
     A barrier counts phases. ``barrier_arrive`` and copies that carry it complete a phase; ``barrier_wait`` waits for
-    one. On NVIDIA GPUs from sm_80 on it is an mbarrier, on CPUs a counter, and in Triton's interpreter nothing, since
-    a program's steps come one after the other there.
+    one. On NVIDIA GPUs from sm_80 on it is an mbarrier, on CPUs and in Triton's interpreter a counter: a program's
+    steps come one after the other there, and a wait for a phase that is not complete is an error.
 
     Parameters
     ----------
     num_barriers : how many; a constant.
-    arrive_count : arrivals that complete a phase; a constant.
+    arrive_count : arrivals that complete a phase; a constant. Of a barrier whose uses have no ``phaseIdx`` the number
+        of threads that take part.
     init : ``tle.gpu.PENDING``, or ``tle.gpu.READY``: the wait of use 0 passes at once, use 1 waits for the first phase.
     expect_bytes : what the copies of a phase bring together: ``tle.gpu.copy(..., barrier=...)`` from a tensor
         descriptor. The first copy of a phase is one of its arrivals.
@@ -96,7 +106,7 @@ def _allocate(
         )
     account = Account(allocated_name(generator, semantic))
     type_ = barrier_type(slots, arrivals, state == READY, bytes_, None, account, getattr(generator, "context", None))
-    return barrier(perform(operations.BARRIER_ALLOC, semantic, generator, type_, account.name), type_)
+    return type_.of(perform(operations.BARRIER_ALLOC, semantic, generator, type_, account.name))
 
 
 def slot(barriers: Any, stage: Any, _semantic: Any = None, _generator: Any = None) -> barrier:
@@ -124,7 +134,9 @@ def slot(barriers: Any, stage: Any, _semantic: Any = None, _generator: Any = Non
     which = index if is_integer(index) else _identity(index, _generator)
     one = type_.changed_slots(0, which)
     number = _semantic.cast(_semantic.to_tensor(index), core.int32)
-    return barrier(perform(operations.BARRIER_INDEX, _semantic, _generator, one, barriers.handle, number.handle), one)
+    made = perform(operations.BARRIER_INDEX, _semantic, _generator, one, barriers.handle, number.handle)
+    result: barrier = one.of(made)
+    return result
 
 
 def _identity(index: core.tensor, generator: Any) -> int:
@@ -134,19 +146,24 @@ def _identity(index: core.tensor, generator: Any) -> int:
 
 @gpu_function
 def barrier_wait(bar: Any, phaseIdx: Any = None, _semantic: Any = None, _generator: Any = None) -> None:
-    """Wait until a phase of a barrier is complete.
+    """Wait until a phase of a barrier is complete, or for the other threads of a named barrier.
 
     Parameters
     ----------
     bar : one barrier.
     phaseIdx : which use of the barrier this is: 0 waits for its first phase, 1 for its second, and so on; a constant or
-        a scalar. With ``init=READY`` use 0 passes at once.
+        a scalar. With ``init=READY`` use 0 passes at once. Without it the barrier is a named one of the GPU
+        (``bar.sync``): the threads that come here arrive, and wait until ``arrive_count`` threads have arrived.
 
     Raises
     ------
-    ArgumentTypeError : no barrier, or no use.
+    ArgumentTypeError : no barrier, no use, or a barrier that has phases elsewhere and none here.
     """
     one = check_barrier("barrier_wait", bar)
+    if plain(phaseIdx) is None:
+        wait_named(one, _semantic, _generator)
+        return
+    check_kind("barrier_wait", one, COUNTING)
     phase = _phase("barrier_wait", phaseIdx, _semantic)
     if one.type.ready:
         phase = _semantic.add(phase, _semantic.to_tensor(1), False)
@@ -158,17 +175,19 @@ def barrier_wait(bar: Any, phaseIdx: Any = None, _semantic: Any = None, _generat
 def barrier_arrive(
     bar: Any, arrive_count: Any = 1, phaseIdx: Any = None, _semantic: Any = None, _generator: Any = None
 ) -> None:
-    """Arrive at a barrier: what the block did before is done for whoever waits for the phase.
+    """Arrive at a barrier: what was done before is done for whoever waits for it.
 
     Parameters
     ----------
     bar : one barrier.
     arrive_count : as how many arrivals it counts; a constant.
-    phaseIdx : which use this is, for the reader; the barrier counts by itself.
+    phaseIdx : which use this is; the barrier counts by itself. Without it the barrier is a named one of the GPU
+        (``bar.arrive``), at which each of the threads that come here arrives once.
 
     Raises
     ------
-    ArgumentTypeError : no barrier, or a count that the barrier does not have.
+    ArgumentTypeError : no barrier, a count that the barrier does not have, or one that has phases elsewhere and none
+        here.
     """
     one = check_barrier("barrier_arrive", bar)
     count = check_constant("barrier_arrive", "arrive_count", arrive_count)
@@ -177,6 +196,11 @@ def barrier_arrive(
             "tle.gpu.barrier_arrive: more arrivals than a phase has",
             table=[Row("arrive_count", f"1 to {one.type.arrive_count}", str(count))],
         )
+    if plain(phaseIdx) is None:
+        arrive_named(one, count, _semantic, _generator)
+        return
+    _phase("barrier_arrive", phaseIdx, _semantic)
+    check_kind("barrier_arrive", one, COUNTING)
     perform(operations.BARRIER_ARRIVE, _semantic, _generator, one.handle, count)
 
 
@@ -193,12 +217,6 @@ def check_barrier(function: str, value: Any) -> barrier:
 
 def _phase(function: str, value: Any, semantic: Any) -> core.tensor:
     phase = plain(value)
-    if phase is None:
-        raise ArgumentTypeError(
-            f"tle.gpu.{function}: which use of the barrier this is",
-            table=[Row("phaseIdx", "a number of uses", "None")],
-            hint="named barriers, which have no phases, come with specialised warps",
-        )
     if not (is_integer(phase) and phase >= 0) and not (
         isinstance(phase, core.tensor) and not phase.type.is_block() and phase.dtype.is_int()
     ):

@@ -9,7 +9,7 @@ from triton._C.libtriton import gluon_ir
 from triton.language import core
 
 from tle_raw.errors import Row, SharedBufferError, SourceLocation
-from tle_raw.frontends.gpu.gluon_builder import new_builder
+from tle_raw.frontends.gpu.gluon_builder import identity, new_builder
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 
 SMEM, TMEM = "smem", "tmem"
@@ -27,6 +27,7 @@ class BufferType(core.base_type):  # type: ignore[misc]
     layout : of the last ``layout.rank`` axes; an axis before them counts slots.
     space : ``smem`` or ``tmem``.
     context : MLIR's, in which the kernel is traced; None in Triton's interpreter.
+    origin, storage : the value that has this type, and whose memory it is; another value that has it may be another's.
     """
 
     dtype: Any
@@ -36,6 +37,8 @@ class BufferType(core.base_type):  # type: ignore[misc]
     layout: Any
     space: str = SMEM
     context: Any = field(default=None, compare=False, repr=False)
+    origin: int = field(default=0, compare=False, repr=False)
+    storage: Any = field(default=None, compare=False, repr=False)
 
     @property
     def is_part(self) -> bool:
@@ -84,7 +87,8 @@ class BufferType(core.base_type):  # type: ignore[misc]
         out.append(self.to_ir(builder))
 
     def _unflatten_ir(self, handles: Any, cursor: int) -> tuple[Any, int]:
-        return buffered_tensor(handles[cursor], self), cursor + 1
+        is_same = self.origin != 0 and identity(handles[cursor]) == self.origin
+        return buffered_tensor(handles[cursor], self, self.storage if is_same else None), cursor + 1
 
     def __str__(self) -> str:
         return f"buffer {list(self.shape)} of {self.dtype}"
@@ -92,11 +96,15 @@ class BufferType(core.base_type):  # type: ignore[misc]
 
 @dataclass
 class Storage:
-    """One allocation. A buffer that comes out of a loop or a function is not known to be one's."""
+    """One allocation. A buffer that comes out of a loop or a function is not known to be one's.
+
+    ``barrier`` is the handle of the barrier at which products into tensor memory arrive when they are done.
+    """
 
     name: str = ""
     type: BufferType | None = None
     freed: SourceLocation | None = None
+    barrier: Any = None
 
     def check_alive(self, function: str) -> None:
         """Raise a SharedBufferError where it was freed."""
@@ -121,8 +129,8 @@ class buffered_tensor(core.base_value):  # type: ignore[misc]
 
     def __init__(self, handle: Any, type: BufferType, storage: Storage | None = None) -> None:
         self.handle = handle
-        self.type = type
         self.storage = storage or Storage()
+        self.type = type.changed(origin=identity(handle), storage=storage) if storage else type
 
     @property
     def shape(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
-from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
+from tle_raw.frontends.gpu.buffered_tensor import TMEM, buffered_tensor
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 
 
@@ -72,6 +72,21 @@ def check_buffer(function: str, name: str, value: Any) -> Any:
         )
     value.storage.check_alive(function)
     return value
+
+
+def check_in_shared_memory(function: str, name: str, buffer: Any) -> None:
+    """The buffer does not lie in tensor memory.
+
+    Raises
+    ------
+    SharedBufferError : it does.
+    """
+    if buffer.type.space == TMEM:
+        raise SharedBufferError(
+            f"tle.gpu.{function}: tensor memory is read and written as a tile, and by products",
+            table=[Row(name, "a buffer in shared memory", "one in tensor memory")],
+            hint="take what it holds: buffer.load()",
+        )
 
 
 def is_buffer(value: Any) -> bool:

@@ -9,7 +9,7 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
 from tle_raw.frontends.call_site import call_site
 from tle_raw.frontends.gpu import operations
-from tle_raw.frontends.gpu.buffered_tensor import BufferType, tensor_type
+from tle_raw.frontends.gpu.buffered_tensor import TMEM, BufferType, tensor_type
 from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.lite.arguments import describe_value, plain
@@ -27,7 +27,8 @@ def load(buffer: Any, _semantic: Any = None, _generator: Any = None) -> core.ten
     buffer = check_buffer("load", "buffer", buffer)
     type_ = buffer.type
     check_whole_tensor("load", type_)
-    handle = perform(operations.LOCAL_LOAD, _semantic, _generator, type_, buffer.handle)
+    load = operations.TMEM_LOAD if type_.space == TMEM else operations.LOCAL_LOAD
+    handle = perform(load, _semantic, _generator, type_, buffer.handle)
     value = core.tensor(handle, tensor_type(type_))
     return _semantic.cast(value, core.int1) if type_.dtype.is_bool() else value
 
@@ -45,7 +46,8 @@ def store(buffer: Any, value: Any, _semantic: Any = None, _generator: Any = None
     tensor = _stored_value(buffer.type, plain(value), _semantic)
     if buffer.type.dtype.is_bool():
         tensor = _semantic.cast(tensor, core.int8)
-    perform(operations.LOCAL_STORE, _semantic, _generator, buffer.handle, tensor.handle)
+    operation = operations.TMEM_STORE if buffer.type.space == TMEM else operations.LOCAL_STORE
+    perform(operation, _semantic, _generator, buffer.handle, tensor.handle)
 
 
 def _stored_value(type_: BufferType, value: Any, semantic: Any) -> core.tensor:
@@ -79,6 +81,7 @@ def free(buffer: Any, _semantic: Any = None, _generator: Any = None) -> None:
             "tle.gpu.free takes the buffer that tle.gpu.alloc made, not a view of it",
             table=[Row("buffer", str(buffer.storage.type), str(buffer.type))],
         )
-    perform(operations.LOCAL_DEALLOC, _semantic, _generator, buffer.handle)
+    if buffer.type.space != TMEM:  # whose last use Triton finds by itself
+        perform(operations.LOCAL_DEALLOC, _semantic, _generator, buffer.handle)
     site = call_site(_generator, _semantic) if _generator is not None else interpreted_call_site()
     buffer.storage.freed = site

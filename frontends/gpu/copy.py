@@ -8,7 +8,14 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError
 from tle_raw.frontends.gpu import content, operations
-from tle_raw.frontends.gpu.checks import check_buffer, check_flag, check_shape, check_whole_tensor, is_buffer
+from tle_raw.frontends.gpu.checks import (
+    check_buffer,
+    check_flag,
+    check_in_shared_memory,
+    check_shape,
+    check_whole_tensor,
+    is_buffer,
+)
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.tma_copy import is_descriptor, load_tile, store_tile
@@ -25,6 +32,7 @@ def copy(
     barrier: Any = None,
     mask: Any = None,
     is_async: Any = False,
+    reduce: Any = None,
     _semantic: Any = None,
     _generator: Any = None,
 ) -> None:
@@ -47,6 +55,9 @@ def copy(
     is_async : return at once. The elements are there when ``async_wait_group`` has waited for the group that
         ``async_commit_group`` made after the copy. For copies into buffers.
 
+    reduce : of a copy from a buffer by a descriptor: what is written is ``"add"``, ``"min"``, ``"max"``, ``"and"``,
+        ``"or"`` or ``"xor"`` of the element and what global memory holds, atomically.
+
     Raises
     ------
     ArgumentTypeError : the two do not go together, or their dtypes differ.
@@ -61,11 +72,18 @@ def copy(
                 "tle.gpu.copy: a descriptor's own bounds are its mask, and a barrier makes a copy into a buffer "
                 "asynchronous"
             )
+        if into and plain(reduce) is not None:
+            raise ArgumentTypeError("tle.gpu.copy: reduce= combines what a buffer holds with global memory")
         if into:
             load_tile(src, dst, dims, offsets, barrier, _semantic, _generator)
         else:
-            store_tile(src, dst, dims, offsets, _semantic, _generator)
+            store_tile(src, dst, dims, offsets, plain(reduce), _semantic, _generator)
         return
+    if plain(reduce) is not None:
+        raise ArgumentTypeError(
+            "tle.gpu.copy: reduce= belongs to copies from a buffer by a tensor descriptor",
+            hint="with pointers: tl.atomic_add(pointers, buffer.load())",
+        )
     if into == is_buffer(src):
         raise ArgumentTypeError(
             "tle.gpu.copy: one of the two is a buffer, the other in global memory",
@@ -77,6 +95,7 @@ def copy(
     if plain(offsets) is not None or plain(barrier) is not None:
         raise ArgumentTypeError("tle.gpu.copy: offsets and barrier belong to copies by tensor descriptors")
     buffer = check_buffer("copy", "dst" if into else "src", dst if into else src)
+    check_in_shared_memory("copy", "dst" if into else "src", buffer)
     pointers = _check_pointers("src" if into else "dst", src if into else dst, buffer)
     _check_shapes(dims, buffer, pointers)
     mask = None if mask is None else _mask(mask, dims, _semantic)

@@ -19,6 +19,11 @@ def new_builder(context: Any) -> Any:
     return gluon_ir.GluonOpBuilder(context)
 
 
+def identity(handle: Any) -> int:
+    """Of an SSA value: Triton makes other objects of the same one. 0 in Triton's interpreter."""
+    return int(handle.id()) if hasattr(handle, "id") else 0
+
+
 @contextmanager
 def builder_here(semantic: Semantic, context: Any) -> Iterator[Any]:
     """A builder that writes where ``semantic`` does; afterwards that one goes on behind what was written."""

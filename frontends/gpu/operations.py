@@ -17,6 +17,7 @@ from typing import Any
 from triton._C.libtriton import ir
 from triton.language import core
 
+from tle_raw.frontends.gpu import interpreted_barriers
 from tle_raw.frontends.gpu.buffered_tensor import BufferType, tensor_type
 from tle_raw.frontends.gpu.gluon_builder import VERSION, builder_here
 from tle_raw.frontends.gpu.layouts.padded import padded_shared_layout
@@ -207,7 +208,44 @@ WGMMA_WAIT = Operation(
     touches_tensors=True,
 )
 
-# --- barriers: in Triton's interpreter, where a program's steps come one after the other, there is none ------------
+# --- tensor memory ------------------------------------------------------------------------------------------------
+
+TMEM_ALLOC = Operation("ttng.tmem_alloc", lambda g, type_: g.create_tmem_alloc(type_.to_ir(g), None), _unwritten)
+TMEM_LOAD = Operation(
+    "ttng.tmem_load",
+    lambda g, type_, buffer: g.create_tmem_load(tensor_type(type_).to_ir(g), buffer),
+    _loaded,
+    touches_tensors=True,
+)
+TMEM_STORE = Operation(
+    "ttng.tmem_store",
+    lambda g, buffer, value: g.create_tmem_store(buffer, value, g.get_int1(True)),
+    _stored,
+    touches_tensors=True,
+)
+
+
+def _make_columns(g: Any, type_: BufferType, buffer: Any, offsets: Sequence[int]) -> Any:
+    more = (1,) if VERSION >= (3, 9) else ()  # the axis
+    return g.create_tmem_subslice(type_.to_ir(g), buffer, offsets[1], *more)
+
+
+def _make_mma(g: Any, a: Any, b: Any, accumulator: Any) -> None:
+    yes = g.get_int1(True)
+    g.create_tcgen05_mma(a, b, accumulator, yes, yes, [], [], False, *((False,) if VERSION >= (3, 7) else ()))
+
+
+def _make_commit(g: Any, barrier: Any) -> None:
+    g.create_tcgen05_commit(barrier, *((g.get_int1(True), []) if VERSION >= (3, 7) else ()))
+
+
+TMEM_SUBSLICE = Operation("ttng.tmem_subslice", _make_columns, _cut)
+# Products of GPUs alone: elsewhere they are `tl.dot`.
+TMEM_MMA = Operation("ttng.tc_gen5_mma", _make_mma, lambda *arguments: None)
+TMEM_COMMIT = Operation("ttng.tc_gen5_commit", _make_commit, lambda barrier: None)
+FENCE = Operation("ttng.fence_async_shared", lambda g: g.create_fence_async_shared(False), lambda: None)
+
+# --- barriers -----------------------------------------------------------------------------------------------------
 
 
 def _make_barriers(g: Any, type_: Any, name: str) -> Any:
@@ -230,19 +268,37 @@ def _make_expect(g: Any, barrier: Any, bytes_: int) -> None:
     g.create_mbarrier_expect(barrier, bytes_, g.get_int1(True))
 
 
-BARRIER_ALLOC = Operation("ttng.init_barrier", _make_barriers, lambda type_, name: None)
+def _make_word(g: Any, barrier: Any, note: str) -> Any:
+    word = g.create_local_load(core.block_type(core.int64, [1]).to_ir(g), barrier)
+    word.set_attr("tle.note", g.get_string_attr(note))
+    return word
+
+
+BARRIER_ALLOC = Operation("ttng.init_barrier", _make_barriers, interpreted_barriers.allocate)
 BARRIER_INDEX = Operation(
     "ttg.memdesc_index",
     lambda g, type_, barriers, index: g.create_memdesc_index(type_.to_ir(g), barriers, index),
-    lambda type_, barriers, index: None,
+    lambda type_, barriers, index: barriers[int(index.data.item())],
 )
 BARRIER_WAIT = Operation(
     "ttng.wait_barrier",
     lambda g, barrier, parity: g.create_mbarrier_wait(barrier, parity, g.get_int1(True), []),
-    lambda barrier, parity: None,
+    lambda barrier, parity: interpreted_barriers.wait(barrier, int(parity.data.item())),
 )
-BARRIER_ARRIVE = Operation("ttng.arrive_barrier", _make_arrive, lambda barrier, count: None)
-BARRIER_EXPECT = Operation("ttng.barrier_expect", _make_expect, lambda barrier, bytes_: None)
+BARRIER_ARRIVE = Operation("ttng.arrive_barrier", _make_arrive, interpreted_barriers.arrive)
+BARRIER_EXPECT = Operation(
+    "ttng.barrier_expect", _make_expect, lambda barrier, bytes_: interpreted_barriers.arrive(barrier, 1, bytes_)
+)
+# The eight bytes themselves, for a region, and as it leaves them.
+BARRIER_WORD = Operation("ttg.local_load", _make_word, interpreted_barriers.word, touches_tensors=True)
+BARRIER_UPDATE = Operation(
+    "ttg.local_store", lambda g, barrier, word: g.create_local_store(barrier, word), _stored, touches_tensors=True
+)
+# One that is made again for each wait, in memory that stays its own.
+BARRIER_MEMORY = Operation("ttg.local_alloc", lambda g, type_: g.create_local_alloc(type_.to_ir(g)), lambda type_: None)
+BARRIER_INIT = Operation(
+    "ttng.init_barrier", lambda g, barrier: g.create_mbarrier_init(barrier, 1), lambda barrier: None
+)
 BARRIER_INVALIDATE = Operation(
     "ttng.inval_barrier", lambda g, barrier: g.create_mbarrier_inval(barrier), lambda barrier: None
 )
@@ -257,10 +313,14 @@ def _make_tma_load(g: Any, descriptor: Any, coordinates: Sequence[Any], barrier:
     g.create_async_tma_copy_global_to_local(descriptor, list(coordinates), barrier, buffer, g.get_int1(True))
 
 
-def _make_named_barrier(g: Any, barrier: Any, never: Any) -> None:
+def _make_named_barrier(g: Any, barrier: Any, never: Any, bytes_: int) -> None:
     """An arrival that never is one: it tells ``join_tma_copies`` of the barrier."""
     _make_arrive(g, barrier, 1, never)
 
 
 TMA_LOAD = Operation("ttng.async_tma_copy_global_to_local", _make_tma_load, lambda *arguments: None)
-TMA_BARRIER = Operation("ttng.arrive_barrier", _make_named_barrier, lambda barrier, never: None)
+TMA_BARRIER = Operation(
+    "ttng.arrive_barrier",
+    _make_named_barrier,
+    lambda barrier, never, bytes_: interpreted_barriers.arrive(barrier, 0, -bytes_),
+)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
 from tle_raw.frontends.gpu import content, operations
-from tle_raw.frontends.gpu.barrier_value import Account, barrier, barrier_type
+from tle_raw.frontends.gpu.barrier_value import COUNTING, Account, barrier, barrier_type, check_kind
 from tle_raw.frontends.gpu.barriers import check_barrier
-from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor
+from tle_raw.frontends.gpu.capability import capability_of
+from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, check_whole_tensor
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.reductions import check_reduction, reduce_into
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.stages import compiled_target
 from tle_raw.triton_types import Semantic
@@ -45,6 +46,7 @@ def load_tile(
             content.store(buffer, value, _semantic=semantic, _generator=generator)
         return
     one = check_barrier("copy", bar)
+    check_kind("copy", one, COUNTING)
     if not _is_tma_layout(buffer):
         raise SharedBufferError(
             "tle.gpu.copy: the copy engine writes buffers of its own layout",
@@ -58,12 +60,17 @@ def load_tile(
 
 
 def store_tile(
-    given: Any, descriptor: Any, dims: tuple[int, ...], offsets: Any, semantic: Semantic, generator: Any
+    given: Any, descriptor: Any, dims: tuple[int, ...], offsets: Any, reduce: Any, semantic: Semantic, generator: Any
 ) -> None:
-    """Copy a buffer to global memory."""
+    """Copy a buffer to global memory, or combine it with what is there."""
     buffer = _checked("src", given, descriptor, dims)
+    kind = None if reduce is None else check_reduction(reduce, buffer.type.dtype, semantic, generator)
     value = content.load(buffer, _semantic=semantic, _generator=generator)
-    descriptor.store(_places(offsets, dims, semantic), value, _semantic=semantic)
+    places = _places(offsets, dims, semantic)
+    if kind is None:
+        descriptor.store(places, value, _semantic=semantic)
+    else:
+        reduce_into(descriptor, places, value, kind, semantic, generator)
 
 
 def _load_and_wait(descriptor: Any, buffer: Any, places: list[Any], semantic: Semantic, generator: Any) -> None:
@@ -90,7 +97,7 @@ def _issue(descriptor: Any, buffer: Any, places: list[Any], one: barrier, semant
     content.store(buffer, value, _semantic=semantic, _generator=generator)
     # Triton takes an arrival away whose predicate is a constant false.
     never = semantic.less_than(semantic.program_id(0), semantic.to_tensor(0))
-    perform(operations.TMA_BARRIER, semantic, generator, one.handle, never.handle)
+    perform(operations.TMA_BARRIER, semantic, generator, one.handle, never.handle, buffer.type.bytes)
 
 
 def _begin(one: barrier, size: int) -> bool:
@@ -114,6 +121,7 @@ def _begin(one: barrier, size: int) -> bool:
 
 def _checked(name: str, given: Any, descriptor: Any, dims: tuple[int, ...]) -> Any:
     buffer = check_buffer("copy", name, given)
+    check_in_shared_memory("copy", name, buffer)
     check_whole_tensor("copy", buffer.type)
     block = tuple(int(plain(dim)) for dim in descriptor.block_shape)
     if descriptor.dtype != buffer.type.dtype:
@@ -158,7 +166,4 @@ def _is_tma_layout(buffer: Any) -> bool:
 
 def _has_tma(semantic: Semantic) -> bool:
     """On other targets than NVIDIA's the operations mean what they mean there."""
-    if compiled_target() != "cuda":
-        return True
-    found = re.search(r"\d+", str(semantic.builder.options.arch))
-    return found is not None and int(found[0]) >= _HOPPER
+    return compiled_target() != "cuda" or capability_of(semantic) >= _HOPPER

@@ -11,6 +11,7 @@ from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.padded import padded_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
+from tle_raw.frontends.gpu.layouts.tensor_memory import tensor_memory_layout
 
 
 def memory_shape(shape: Sequence[int], rank: int) -> tuple[int, ...]:
@@ -69,6 +70,8 @@ def _smallest_parts(type_: BufferType) -> list[int]:
     elif isinstance(layout, swizzled_shared_layout) and layout.maxPhase > 1:
         sizes[layout.order[0]] = layout.vectorSize * layout.maxPhase
         sizes[layout.order[1]] = layout.perPhase * layout.maxPhase
+    elif isinstance(layout, tensor_memory_layout):
+        sizes = [layout.blockM, 8]
     elif isinstance(layout, padded_shared_layout):
         raise SharedBufferError("tle.gpu.subslice: a padded layout is not cut into parts")
     return sizes

@@ -8,7 +8,7 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError, TileIndexError
 from tle_raw.frontends.gpu import operations
-from tle_raw.frontends.gpu.buffered_tensor import BufferType
+from tle_raw.frontends.gpu.buffered_tensor import TMEM, BufferType
 from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_shape
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.operations import perform
@@ -100,7 +100,8 @@ def subslice(buffer: Any, start: Any, length: Any, dim: Any = -1, _semantic: Any
     shape[axis] = memory[axis] = length
     part = type_.changed(shape=tuple(shape), memory=tuple(memory))
     offsets = [start if other == axis else 0 for other in range(rank)]
-    made = perform(operations.MEMDESC_SUBSLICE, _semantic, _generator, part, buffer.handle, offsets)
+    cut = operations.TMEM_SUBSLICE if type_.space == TMEM else operations.MEMDESC_SUBSLICE
+    made = perform(cut, _semantic, _generator, part, buffer.handle, offsets)
     return type(buffer)(made, part, buffer.storage)
 
 

@@ -12,6 +12,7 @@ from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_fla
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.tensor_memory import multiply_into, wait_for_products
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.regions.shapes import shape_of
 
@@ -39,11 +40,14 @@ def wgmma(
     interpreter it is ``tl.dot``, which is done at once. A kernel that calls it goes through a list of passes of this
     package, without Triton's software pipeliner, which would take the waits for its own.
 
+    With a buffer in tensor memory as ``acc``, on sm_100, it is ``tcgen05.mma``: the product is added to what the buffer
+    holds, and the buffer is returned.
+
     Parameters
     ----------
     a : a buffer, or a block tensor, of rank 2; M is a multiple of 64.
     b : a buffer of rank 2 and of the same dtype; N is a multiple of 8.
-    acc : what to add, of ``out_dtype``; nothing by default.
+    acc : what to add, of ``out_dtype``; nothing by default. Or a buffer in tensor memory, of M rows and N columns.
     input_precision, max_num_imprecise_acc : as for ``tl.dot``.
     out_dtype : of the result: f32, f16 for operands of f16, i32 for i8.
     trans_a, trans_b : take the buffer's transpose.
@@ -60,6 +64,8 @@ def wgmma(
         left = views.trans(left, **traced) if check_flag("wgmma", "trans_a", trans_a) else left
     right = views.trans(right, **traced) if check_flag("wgmma", "trans_b", trans_b) else right
     _check_operands(left, right)
+    if is_buffer(plain(acc)):
+        return multiply_into(left, right, check_buffer("wgmma", "acc", acc), _semantic, _generator)
     x = content.load(left, **traced) if is_buffer(left) else left
     y = content.load(right, **traced)
     options = {"input_precision": input_precision, "max_num_imprecise_acc": max_num_imprecise_acc}
@@ -73,20 +79,24 @@ def wgmma(
 def wgmma_wait(pendings: Any = 0, acc: Any = None, _semantic: Any = None, _generator: Any = None) -> Any:
     """Wait until at most so many of the latest ``wgmma`` are under way.
 
-    On sm_90 it is ``wgmma.wait_group``; elsewhere nothing is under way.
+    On sm_90 it is ``wgmma.wait_group``. On sm_100, for a buffer in tensor memory, it waits for all. Elsewhere nothing
+    is under way.
 
     Parameters
     ----------
     pendings : how many may be left; a constant. ``wgmma_wait(acc)`` is ``wgmma_wait(0, acc)``.
-    acc : the result that is waited for, and returned: what uses it stands behind the wait.
+    acc : the result that is waited for, and returned: what uses it stands behind the wait. A buffer in tensor memory is
+        read behind it.
 
     Raises
     ------
     ArgumentTypeError : ``pendings`` is no constant, or ``acc`` no block tensor.
     """
-    if isinstance(plain(pendings), core.tensor) and plain(acc) is None:
+    if (isinstance(plain(pendings), core.tensor) or is_buffer(plain(pendings))) and plain(acc) is None:
         pendings, acc = 0, pendings
     count, value = check_constant("wgmma_wait", "pendings", pendings), plain(acc)
+    if is_buffer(value) and count >= 0:
+        return wait_for_products(check_buffer("wgmma_wait", "acc", value), _semantic, _generator)
     if count < 0 or not isinstance(value, core.tensor) or not value.type.is_block():
         raise ArgumentTypeError(
             "tle.gpu.wgmma_wait waits for the result of a product",

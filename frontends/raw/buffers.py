@@ -1,8 +1,9 @@
-"""Shared buffers as arguments of fragments: ``Buffer[...]`` parameters.
+"""Shared buffers and barriers as arguments of fragments: ``Buffer[...]`` and ``Barrier`` parameters.
 
 A region takes what a buffer holds as a tile, and gives the tile back to it: in Triton's IR a load stands before the
 region and a store behind it, which is what it means on every target. On a GPU a linked region then works in the buffer
-itself (``tle_raw/flir/nvidia/buffers_in_place.py``).
+itself (``tle_raw/flir/nvidia/buffers_in_place.py``). A barrier crosses in the same way, as a buffer of one word; in it
+the region counts on every target.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import Row, SharedBufferError
-from tle_raw.fragments.binding import BUFFER, Argument
+from tle_raw.fragments.binding import BARRIER_KIND, BUFFER, Argument
 from tle_raw.fragments.bound import TILE, BoundSignature
-from tle_raw.fragments.signature import ANY_LAYOUT, ROW_MAJOR, Signature, layout_of
-from tle_raw.frontends.gpu import content
-from tle_raw.frontends.gpu.checks import check_buffer, check_whole_tensor, is_buffer
+from tle_raw.fragments.dtypes import DTYPES
+from tle_raw.fragments.signature import ANY_LAYOUT, BARRIER, READY_BARRIER, ROW_MAJOR, Signature, layout_of
+from tle_raw.frontends.gpu import content, operations
+from tle_raw.frontends.gpu.barrier_value import COUNTING, barrier, check_kind
+from tle_raw.frontends.gpu.barriers import check_barrier
+from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, check_whole_tensor, is_buffer
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
+from tle_raw.frontends.gpu.operations import perform
 from tle_raw.regions.stages import compiled_target
 from tle_raw.regions.values import describe, describe_dtype
 
@@ -29,11 +34,14 @@ GPU = "cuda"  # the target where a layout means something
 
 
 def describe_argument(value: Any, parameter: str, layout: str) -> Argument:
-    """``describe``, for buffers too. ``layout`` is what the parameter takes, "" where it is a tile's."""
+    """``describe``, for buffers and barriers too. ``layout`` is what the parameter takes, "" where it is a tile's."""
     value = core._unwrap_if_constexpr(value)
+    if isinstance(value, barrier):
+        return _describe_barrier(value, layout)
     if not is_buffer(value):
         return describe(value)
     buffer = check_buffer("call", parameter, value)
+    check_in_shared_memory("call", parameter, buffer)
     check_whole_tensor("call", buffer.type)
     if buffer.dtype.is_bool():
         raise SharedBufferError(
@@ -44,6 +52,20 @@ def describe_argument(value: Any, parameter: str, layout: str) -> Argument:
     return Argument(
         BUFFER, describe_dtype(buffer.dtype), tuple(buffer.type.shape), layout=_layout(buffer, parameter, layout)
     )
+
+
+def _describe_barrier(value: barrier, layout: str) -> Argument:
+    """For a parameter of any other type it is a buffer of one word."""
+    one = check_barrier("call", value)
+    check_kind("call", one, COUNTING)
+    if layout == BARRIER:
+        return Argument(BARRIER_KIND, DTYPES["i64"], (1,), layout=READY_BARRIER if one.type.ready else BARRIER)
+    return Argument(BUFFER, DTYPES["i64"], (1,), layout=f"tle::{ROW_MAJOR}" if layout == ANY_LAYOUT else ROW_MAJOR)
+
+
+def is_shared(value: Any) -> bool:
+    """Whether it is a buffer or a barrier: memory that a region works on where it is."""
+    return is_buffer(value) or isinstance(value, barrier)
 
 
 def layouts_of(signature: Signature | None) -> dict[str, str]:
@@ -61,13 +83,21 @@ def with_contents(args: Sequence[Any], semantic: Any) -> list[Any]:
 
 
 def load_buffers(bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> dict[str, Any]:
-    """The arguments, with a buffer's content in its place where the region reads it."""
+    """The arguments, with a buffer's content in its place where the region reads it.
+
+    Barriers come first: where copies are followed, the region is taken to wait for those that the barrier counts.
+    """
     loaded = dict(values)
-    for p in bound.parameters:
-        if p.buffer and p.effect != "Out":
-            buffer = _buffer(values, p.name)
-            loaded[p.name] = content.load(buffer, **_tracing(buffer, semantic))
+    read = {p.name: _buffer(values, p.name) for p in bound.parameters if p.buffer and p.effect != "Out"}
+    for name, value in sorted(read.items(), key=lambda item: not isinstance(item[1], barrier)):
+        load = _load_word if isinstance(value, barrier) else content.load
+        loaded[name] = load(value, **_tracing(value, semantic))
     return loaded
+
+
+def _load_word(value: barrier, _semantic: Any = None, _generator: Any = None) -> core.tensor:
+    handle = perform(operations.BARRIER_WORD, _semantic, _generator, value.handle, BARRIER)
+    return core.tensor(handle, core.block_type(core.int64, [1]))
 
 
 def store_buffers(bound: BoundSignature, values: Mapping[str, Any], results: Sequence[Any], semantic: Any) -> list[Any]:
@@ -77,6 +107,11 @@ def store_buffers(bound: BoundSignature, values: Mapping[str, Any], results: Seq
     for p, result in zip(tiles, results):
         if p.buffer:
             buffer = _buffer(values, p.name)
+            if isinstance(buffer, barrier):
+                tracing = _tracing(buffer, semantic)
+                generator = tracing.get("_generator")
+                perform(operations.BARRIER_UPDATE, tracing["_semantic"], generator, buffer.handle, result.handle)
+                continue
             content.store(buffer, result, **_tracing(buffer, semantic))
         else:
             kept.append(result)

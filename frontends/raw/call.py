@@ -25,8 +25,14 @@ from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.signature import ROW_MAJOR, Signature, Tile
 from tle_raw.frontends.call_site import call_site
-from tle_raw.frontends.gpu.checks import is_buffer
-from tle_raw.frontends.raw.buffers import describe_argument, layouts_of, load_buffers, store_buffers, with_contents
+from tle_raw.frontends.raw.buffers import (
+    describe_argument,
+    is_shared,
+    layouts_of,
+    load_buffers,
+    store_buffers,
+    with_contents,
+)
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
 from tle_raw.regions.interpret import (
@@ -241,7 +247,7 @@ def _flagtree_call(
         if func.signature is not None:
             return _call_typed(func, values, indices, semantic, generator)
         results = _region(func, lambda: _bind_untyped(func, values, indices), semantic, generator)
-        buffers = {i: value for i, value in enumerate(map(core._unwrap_if_constexpr, values)) if is_buffer(value)}
+        buffers = {i: value for i, value in enumerate(map(core._unwrap_if_constexpr, values)) if is_shared(value)}
         ordered = buffers | dict(zip(sorted(set(indices or ()) - buffers.keys()), results))
         return _packed([ordered[i] for i in indices or ()])
     except TLEError as e:
@@ -297,7 +303,7 @@ def _call_typed(fragment: Fragment, values: list[Any], indices: list[int] | None
     result = call_fragment(fragment, values, {}, semantic, generator)
     if indices is None:
         return result
-    buffers = {p.name: v for p, v in zip(passed, map(core._unwrap_if_constexpr, values)) if is_buffer(v)}
+    buffers = {p.name: v for p, v in zip(passed, map(core._unwrap_if_constexpr, values)) if is_shared(v)}
     returned = {p.name: i for i, p in enumerate(p for p in fragment.signature.returned if p.name not in buffers)}
     results = list(result.values) if isinstance(result, core.tuple) else [result]
     chosen = []

@@ -59,7 +59,7 @@ def plain(x, o, n, B: tl.constexpr):
 ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "prefetch"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
-ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits"}
+ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers"}
 # Passes of kernels whose loops have groups.
 ABSENT |= {"reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
 # And of kernels that point into them.
@@ -180,6 +180,36 @@ def test_showing_changes_no_code(shown, target):
 def test_several_names_and_spaces_are_taken(shown):
     texts, _ = shown("cpu", " vectorise , place-buffers,vectorise")
     assert list(texts) == ["vectorise", "place-buffers"]
+
+
+@triton.jit
+def staged(x, o, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    tl.store(o + at, tle.gpu.memory_space(tl.load(x + at), "shared_memory"))
+
+
+SAME = {
+    "early-assign-memory-space": {"cuda": "close-crossings", "cpu": "convert-to-linalg"},
+    "convert-arg-to-memdesc": {"cuda": "replace-ports", "cpu": "convert-to-linalg"},
+    "dsl-region-inline": {"cuda": "link-fragments", "cpu": "link-host-code"},
+}
+
+
+@pytest.mark.parametrize("target", ["cuda", "cpu"])
+@pytest.mark.parametrize("name", SAME)
+def test_names_that_passes_have_elsewhere_are_taken(shown, target, name):
+    kernel = staged if name == "early-assign-memory-space" else everything
+    texts, _ = shown(target, name, kernel)
+    assert list(texts) == [SAME[name][target]]
+    if kernel is staged and target == "cuda":
+        assert "ttg.local_alloc" in texts["close-crossings"] and "ttg.local_load" in texts["close-crossings"]
+
+
+def test_those_that_do_not_exist_for_speed_cannot_be_disabled():
+    for name in [*SAME, "lower-async-load", "lower-tma-copy"]:
+        with pytest.raises(KnobError):
+            tle_raw.knobs.disable_passes = name
+    assert passes.disabled_names("pair-words") == "pair-words"
 
 
 def test_plain_kernels_show_nothing_on_a_gpu_and_the_cpus_passes_on_the_cpu(shown):

@@ -66,7 +66,8 @@ def _passes() -> Iterator[str]:
 
 def _row(each: Pass) -> tuple[str, ...]:
     marks = ("p" if each.can_be_shown else "-") + ("d" if each.for_speed else "-")
-    return each.name, each.stage, marks, f"tle_raw/{each.file}", each.does
+    does = each.does + (f"; also called {', '.join(each.also)}" if each.also else "")
+    return each.name, each.stage, marks, f"tle_raw/{each.file}", does
 
 
 def _dialect() -> Iterator[str]:

@@ -258,6 +258,21 @@ def _cluster_barrier(body: FunctionBody, match: re.Match[str], types: Sequence[s
         barrier(body)
 
 
+@_intrinsic(r"mbarrier\.(init|inval|arrive|arrive\.noComplete|test\.wait)(?:\.shared)?|cp\.async\.mbarrier\.arrive(.*)")
+def _counting_barrier(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> str | None:
+    """A word of the block's own in 64 bits, as in inline PTX (``ptx/mbarrier.py``)."""
+    if match[1] == "init":
+        body.do("call void @tle_team_mbarrier_init(ptr %a0, i32 %a1)")
+    elif match[1] == "test.wait":
+        phase = body.value("lshr i64 %a1, 63")
+        return truth(body, body.call("i32", "tle_team_mbarrier_test", "ptr %a0", f"i64 {phase}", "i32 %site"))
+    elif match[1] != "inval" and (match[1] or "noinc" in match[2]):  # without noinc the arrival is counted on top
+        count = "%a1" if len(types) > 1 else "1"
+        state = body.call("i64", "tle_team_mbarrier_arrive", "ptr %a0", f"i32 {count}", "i64 0")
+        return state if result == "i64" else None
+    return None
+
+
 @_intrinsic(r"nanosleep")
 def _sleep(body: FunctionBody, match: re.Match[str], types: Sequence[str], result: str) -> None:
     body.do("call void @tle_team_spin(ptr null, i32 %site)")

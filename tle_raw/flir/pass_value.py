@@ -38,6 +38,7 @@ class Pass:
     kind : ``REWRITES``, ``DECIDES``, ``CHECKS`` or ``OUTSIDE``.
     expects : how often it must find its pattern where the kernel asks for the pass: ``ANY`` or ``PROMISED``.
     for_speed : the code is as right without it, and slower: ``knobs.disable_passes`` turns it off.
+    also : names by which the passes of TLE are known elsewhere, of what this one does: the settings take them too.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Pass:
     kind: str = REWRITES
     expects: int = ANY
     for_speed: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:

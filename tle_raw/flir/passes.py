@@ -69,18 +69,36 @@ def for_speed() -> tuple[str, ...]:
 
 
 def shown_names(value: object) -> str:
-    words = _words(value)
+    words = _own_names(_words(value))
     if any(word != ALL and word not in shown() for word in words):
         raise ValueError
     return ",".join(words)
 
 
 def disabled_names(value: object) -> str:
-    words = _words(value)
+    words = _own_names(_words(value))
     if any(word not in for_speed() for word in words):
         raise ValueError
     # equal sets are equal texts, and equal keys
     return ",".join(name for name in for_speed() if name in words) if words else ""
+
+
+@cache
+def other_names() -> Mapping[str, tuple[str, ...]]:
+    """By the names that passes also have: those that they are listed by, one or more for each target."""
+    found: dict[str, dict[str, None]] = {}
+    for each in every_pass():
+        for other in each.also:
+            found.setdefault(other, {})[each.name] = None
+    return {other: tuple(names) for other, names in found.items()}
+
+
+def _own_names(words: list[str]) -> list[str]:
+    """Each pass by the name that it is listed by."""
+    if not words or words == [ALL]:
+        return words
+    names = [name for word in words for name in other_names().get(word, (word,))]
+    return list(dict.fromkeys(names))
 
 
 def _words(value: object) -> list[str]:
@@ -91,7 +109,8 @@ def _words(value: object) -> list[str]:
 
 def expected_shown() -> str:
     """What an error of the knob says was expected."""
-    return f"`{ALL}`, or names with commas between them: {', '.join(shown())}"
+    others = ", ".join(other_names())
+    return f"`{ALL}`, or names with commas between them: {', '.join(shown())}; also {others}"
 
 
 def expected_disabled() -> str:

@@ -9,6 +9,8 @@ from typing import Any
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.mlir_types import parameter_type
 from tle_raw.fragments.signature import (
+    INOUT,
+    Barrier,
     Effect,
     Element,
     Parameter,
@@ -56,6 +58,8 @@ def _parameter(name: str, annotation: object) -> Parameter:
     if isinstance(annotation, Effect):
         type_ = annotation.type
         return Parameter(name, parameter_type(type_, name) if isinstance(type_, str) else type_, annotation.effect)
+    if annotation is Barrier or isinstance(annotation, Barrier):
+        return Parameter(name, Barrier(), INOUT)
     if isinstance(annotation, ParameterType):
         return Parameter(name, annotation)
     if isinstance(annotation, type) and issubclass(annotation, ParameterType):
@@ -65,7 +69,7 @@ def _parameter(name: str, annotation: object) -> Parameter:
         )
     raise SignatureError(
         f"parameter `{name}` has the annotation {annotation!r}",
-        hint="use Scalar, Pointer, Tile, Element or Const, inside In, Out or InOut",
+        hint="use Scalar, Pointer, Tile, Buffer, Barrier, Element or Const, inside In, Out or InOut",
     )
 
 

@@ -11,8 +11,10 @@ from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, SCALAR, TILE, Bound
 from tle_raw.fragments.dtypes import DTYPES, DType, parse_dtype
 from tle_raw.fragments.mlir_types import memref_type
 from tle_raw.fragments.signature import (
+    BARRIER,
     COPIED,
     ROW_MAJOR,
+    Barrier,
     Buffer,
     Const,
     Element,
@@ -24,7 +26,7 @@ from tle_raw.fragments.signature import (
 )
 
 # kinds of an argument that no parameter has
-CONSTANT, POINTER_TILE, BUFFER, OTHER = "constant", "block of pointers", "buffer", "other"
+CONSTANT, POINTER_TILE, BUFFER, BARRIER_KIND, OTHER = "constant", "block of pointers", "buffer", "barrier", "other"
 
 Passed = TypeVar("Passed")  # what a call passes: Argument, or Triton's own value
 
@@ -33,7 +35,8 @@ Passed = TypeVar("Passed")  # what a call passes: Argument, or Triton's own valu
 class Argument:
     """What the call passes, described without Triton: kind, dtype, block shape, and the value when constant.
 
-    ``layout`` is set for shared buffers: ``row_major``, or a layout of ``tle_raw/buffer.h``.
+    ``layout`` is set for shared buffers: ``row_major``, or a layout of ``tle_raw/buffer.h``; and for barriers:
+    ``barrier`` or ``ready_barrier``.
     """
 
     kind: str
@@ -50,6 +53,8 @@ class Argument:
             return f"{self.kind.capitalize()}[{self.dtype}]"
         if self.kind == TILE:
             return f"Tile[{', '.join(map(str, (self.dtype, *self.dims)))}]"
+        if self.kind == BARRIER_KIND:
+            return "Barrier"
         if self.kind == BUFFER:
             layout = [] if self.layout == ROW_MAJOR else [self.layout]
             return f"Buffer[{', '.join(map(str, (self.dtype, *self.dims, *layout)))}]"
@@ -229,6 +234,7 @@ def _expected_kinds(parameter: Parameter) -> tuple[str, ...]:
         Pointer: (POINTER,),
         Tile: (TILE, BUFFER),
         Buffer: (BUFFER,),
+        Barrier: (BARRIER_KIND,),
         Element: (TILE, SCALAR, CONSTANT),
         Const: (CONSTANT,),
     }[type(parameter.type)]
@@ -247,6 +253,8 @@ def _check_kind(signature: Signature, parameter: Parameter, arguments: Mapping[s
         (POINTER_TILE, "tile"): "load the tile first: tl.load(pointers)",
         (BUFFER, "element"): "pass what it holds: buffer.load()",
         (TILE, "buffer"): "put the tile into a buffer of tle.gpu.alloc first, or declare a Tile",
+        (BUFFER, "barrier"): "tle.gpu.alloc_barrier makes barriers",
+        (BARRIER_KIND, "buffer"): "declare the parameter as Barrier",
         (SCALAR, "const"): "the value must be known at compile time: make it a tl.constexpr",
     }
     raise ArgumentTypeError(
@@ -401,7 +409,8 @@ def _bound(parameter: Parameter, names: _Names, layout: str = "") -> BoundParame
         _check_dims(f"`{parameter.name}`", dims)
     spelling: str = type_.spelling if isinstance(type_, (Scalar, Pointer, Tile)) else ""
     if isinstance(type_, Buffer):
-        return BoundParameter(parameter.name, TILE, parameter.effect, dtype, dims, buffer=layout or ROW_MAJOR)
+        layout = layout or (BARRIER if isinstance(type_, Barrier) else ROW_MAJOR)
+        return BoundParameter(parameter.name, TILE, parameter.effect, dtype, dims, buffer=layout)
     buffer = COPIED if layout not in ("", ROW_MAJOR) else layout
     return BoundParameter(parameter.name, type_.kind, parameter.effect, dtype, dims, spelling=spelling, buffer=buffer)
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 
 from tle_raw.fragments.dtypes import DType, parse_dtype
+from tle_raw.fragments.signature import BARRIER, READY_BARRIER
 
 # kinds of a bound parameter
 SCALAR, POINTER, TILE, ELEMENT, CONST = "scalar", "pointer", "tile", "element", "const"
@@ -17,7 +18,7 @@ class BoundParameter:
 
     ``spelling`` is the author's own text of a type that was written as MLIR. ``buffer`` is set for a tile that is a
     shared buffer of the kernel: ``row_major`` or a layout of ``tle_raw/buffer.h`` for one in place, ``copied`` for a
-    row-major copy of it.
+    row-major copy of it, ``barrier`` or ``ready_barrier`` for the word of a barrier.
     """
 
     name: str
@@ -33,6 +34,11 @@ class BoundParameter:
     def is_in_place(self) -> bool:
         """Whether the function gets the buffer itself."""
         return self.buffer not in ("", "copied")
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether it is a barrier of the kernel."""
+        return self.buffer in (BARRIER, READY_BARRIER)
 
     @property
     def cxx_layout(self) -> str:
@@ -71,6 +77,8 @@ class BoundParameter:
     def __str__(self) -> str:
         if self.kind == CONST:
             return f"{self.name} = {self.value}"
+        if self.is_barrier:
+            return f"{self.name}: Barrier"
         dims = "".join(f", {d}" for d in self.dims)
         layout = f", {self.cxx_layout}" if self.cxx_layout else ""
         kind = "Buffer" if self.is_in_place else self.kind.capitalize()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args, get_origin
 
 from tle_raw.errors import SignatureError
-from tle_raw.fragments.dtypes import DType, is_dtype_name, parse_dtype
+from tle_raw.fragments.dtypes import DTYPES, DType, is_dtype_name, parse_dtype
 
 MAX_RANK = 4
 IN, OUT, INOUT = "In", "Out", "InOut"
@@ -134,6 +134,9 @@ class Const(ParameterType):
 ROW_MAJOR = "row_major"
 ANY_LAYOUT = "any"
 COPIED = "copied"
+# A word that is no buffer of elements: a barrier of the kernel, of which use 0 waits for the first phase, or for none.
+BARRIER = "barrier"
+READY_BARRIER = "ready_barrier"
 
 
 class AnyLayout:
@@ -161,8 +164,28 @@ class Buffer(Tile):
         return f"Buffer[{', '.join(map(str, items))}]"
 
 
+@dataclass(frozen=True)
+class Barrier(Buffer):
+    """``Barrier``: a barrier of the kernel (``tle.gpu.alloc_barrier``), or one of several, in place.
+
+    The function waits for it and arrives at it, and copies that it begins may complete a phase: ``tle::barrier`` of
+    ``tle_raw/barrier.h``. Where no such type exists it is the address of the barrier's eight bytes, PTX's mbarrier. It
+    is ``InOut`` unless ``In[Barrier]`` says that the function only waits.
+    """
+
+    dtype: DTypeOrName = DTYPES["i64"]
+    dims: tuple[DimOrName, ...] = (1,)
+    layout: str = BARRIER
+
+    def __class_getitem__(cls, items: object) -> Barrier:
+        raise SignatureError("a barrier has neither dtype nor dims", hint="write `Barrier`, or `In[Barrier]`")
+
+    def __str__(self) -> str:
+        return "Barrier"
+
+
 def layout_of(type_: ParameterType) -> str:
-    """The layout that a parameter takes: ``row_major`` or ``any``; "" where it is no buffer."""
+    """The layout that a parameter takes: ``row_major``, ``any`` or ``barrier``; "" where it is no buffer."""
     return type_.layout if isinstance(type_, Buffer) else ""
 
 
@@ -186,6 +209,7 @@ class _EffectMaker:
             (type_,) = get_args(type_)
         if isinstance(type_, str):
             return Effect(self._effect, type_)
+        type_ = Barrier() if type_ is Barrier else type_
         if not isinstance(type_, ParameterType):
             raise SignatureError(
                 f"{self._effect}[...] takes a parameter type, got {type_!r}",
@@ -294,6 +318,11 @@ def _check(signature: Signature) -> None:
             raise SignatureError(
                 f"parameter `{p.name}`: a {p.type.kind} can only be In, got {p.effect}",
                 hint='return a scalar with `-> Scalar["f32"]`',
+            )
+        if isinstance(p.type, Barrier) and p.effect == OUT:
+            raise SignatureError(
+                f"parameter `{p.name}`: a barrier cannot be Out, its state counts",
+                hint="write `Barrier`, or `In[Barrier]` where the function only waits",
             )
         if isinstance(p.type, Pointer) and p.effect == OUT:
             raise SignatureError(

@@ -80,6 +80,12 @@ def interpret_region(
     return [_tensor(result, dtype) for result, dtype in zip(results, _result_dtypes(bound))]
 
 
+def interpreted_warps() -> int:
+    """``num_warps`` of the launch that is being interpreted."""
+    launch = _launch.get()
+    return launch.num_warps if launch is not None else DEFAULT_WARPS
+
+
 def record_region(
     bound: BoundSignature, site: SourceLocation | None, compiled: CompiledFragment | None = None
 ) -> InterpretedLaunch:

@@ -24,6 +24,10 @@ from tle_raw.fragments.bound import BoundSignature, bound_from_json
 
 IN, NEW, CALL, OUT, ELEMENT = "tle.in", "tle.new", "tle.call", "tle.out", "tle.element"
 BOUNDARY = "tle.border"
+# A wait or an arrival at a named barrier: `tle.named.wait`. It is no region; libname holds the number of threads.
+NAMED = "tle.named"
+# A tensor whose layout the kernel says: libname holds the layout's text.
+LAYOUT = "tle.layout"
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,14 @@ def called_in_kernels(function: F) -> F:
     return function
 
 
-class _MadeInKernels(ABCMeta):
+class MadeInKernels(ABCMeta):
     """Of classes whose objects kernels make: Triton tells what goes wrong there by the error itself."""
 
 
-setattr(_MadeInKernels, core.TRITON_BUILTIN, True)
+setattr(MadeInKernels, core.TRITON_BUILTIN, True)
 
 
-class shared_layout(metaclass=_MadeInKernels):
+class shared_layout(metaclass=MadeInKernels):
     """A layout of shared memory. One of rank r holds a buffer of rank r, or slots of rank r in one of rank r + 1."""
 
     @property

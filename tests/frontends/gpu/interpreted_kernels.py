@@ -10,8 +10,11 @@ import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw.language as tle
+from tests.frontends.gpu import barrier_kernels as barriers
 from tests.frontends.gpu import buffer_kernels as kernels
 from tests.frontends.gpu import product_kernels as products
+from tests.frontends.gpu import reduce_kernels
+from tests.frontends.gpu import tensor_memory_kernels as tensors
 from tle_raw.errors import SharedBufferError
 
 B = 16
@@ -101,6 +104,64 @@ def test_products():
     x, o = torch.randn(4, 32), torch.zeros(4, 32)
     products.handed_over[(1,)](x, o, 4, 32)
     assert torch.equal(o, x + 1)
+
+
+def test_regions_and_barriers():
+    if triton.__version__.startswith("3.6"):
+        return  # its interpreter cannot count to a run-time number with NumPy 2.4
+    x = torch.randn(5, 16, 8)
+    for fetch, arrivals in ((barriers.fetch, 1), (barriers.fetch_async, 128)):
+        for slots in (1, 3):
+            o = torch.zeros_like(x)
+            barriers.fetched[(1,)](x, o, 5, fetch, arrivals, 16, 8, slots, num_warps=4)
+            assert torch.equal(o, 2 * x), (fetch.name, slots)
+    x, o = torch.randn(80, 32), torch.zeros(5)
+    barriers.waited_for[(1,)](TensorDescriptor.from_tensor(x, [16, 32]), o, 5, 16, 32, 3)
+    torch.testing.assert_close(o, x.reshape(5, -1).sum(1), rtol=1e-4, atol=1e-4)
+    x, o = torch.randn(6, 32), torch.zeros(6, 32)
+    barriers.named[(1,)](x, o, 6, 64, 32, num_warps=2)
+    assert torch.equal(o, x + 1)
+    o = torch.zeros(4, 16, 8)
+    barriers.numbered[(1,)](o, 4, 2, 16, 8, num_warps=2)
+    assert torch.equal(o, torch.arange(4)[:, None, None] + torch.arange(128.0).reshape(16, 8))
+
+
+def test_tiles_combined_with_global_memory():
+    for kind, combine in (("add", torch.add), ("max", torch.maximum), ("xor", torch.bitwise_xor)):
+        x = torch.randint(-99, 99, (3, 16, 32), dtype=torch.int32)
+        o = torch.randint(-99, 99, (11, 32), dtype=torch.int32)
+        expected = o.clone()
+        for tile in x:
+            expected[2:] = combine(expected[2:], tile[:9])
+        reduce_kernels.combined[(3,)](x, TensorDescriptor.from_tensor(o, [16, 32]), KIND=kind, M=16, N=32)
+        assert torch.equal(o, expected), kind
+
+
+def test_tensor_memory():
+    x = torch.randn(64, 32).to(torch.float16)
+    c = torch.zeros(64, 64)
+    tensors.once[(1,)](x, c, 64, 32)
+    torch.testing.assert_close(c, x.float() @ x.float().T + 1, rtol=1e-3, atol=1e-3)
+
+
+@triton.jit
+def waits_for_nobody(x):
+    full = tle.gpu.alloc_barrier(2)
+    tle.gpu.barrier_arrive(full, 1, 0)
+    tle.gpu.barrier_wait(full, 0)
+
+
+def test_a_wait_for_nobody_is_an_error():
+    try:
+        waits_for_nobody[(1,)](torch.zeros(1))
+    except Exception as error:
+        cause = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        assert isinstance(cause, SharedBufferError) and "nobody completes" in str(cause), repr(cause)
+        assert "barrier_wait(full, 0)" in cause.context.call_site.text, cause
+    else:
+        raise AssertionError("no error")
 
 
 @triton.jit

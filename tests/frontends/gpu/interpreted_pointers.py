@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 
 from tests.frontends.gpu.pointer_checks import ATOMICS, LOADED, Checks
 from tests.frontends.gpu.pointer_kernels import LAYOUTS
@@ -57,5 +58,9 @@ def test_freed_memory_and_reductions():
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
-    print(f"passed {sys.argv[1]}")
+    for name in sys.argv[1:]:
+        try:
+            globals()[name]()
+            print(f"passed {name}", flush=True)
+        except Exception:
+            traceback.print_exc()

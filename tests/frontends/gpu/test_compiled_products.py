@@ -112,7 +112,7 @@ def wrong(x, d, n, WHAT: tl.constexpr):
     if WHAT == "all barriers":
         tle.gpu.barrier_wait(bars, 0)
     if WHAT == "no use":
-        tle.gpu.barrier_wait(silent)
+        tle.gpu.barrier_wait(silent, -1)
     if WHAT == "too many arrivals":
         tle.gpu.barrier_arrive(silent, 2)
     if WHAT == "a barrier that expects nothing":

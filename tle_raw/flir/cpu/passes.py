@@ -71,6 +71,7 @@ CPU = (
         "flir/cpu/convert/convert.py",
         "convert_to_linalg",
         "the Linalg form",
+        also=("early-assign-memory-space", "convert-arg-to-memdesc"),
     ),
     Pass(
         "clean",
@@ -172,6 +173,7 @@ CPU = (
         "host/code.py",
         "link_host_code",
         'assembly text, the fragments linked: kernel.asm["asm"]',
+        also=("dsl-region-inline",),
     ),
     Pass("assemble", "obj", "host/code.py", "assemble", "the object file", kind=OUTSIDE),
 )

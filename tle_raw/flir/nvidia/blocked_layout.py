@@ -57,6 +57,15 @@ def coalesced(tensor: str, order: tuple[int, ...], num_warps: int) -> Blocked:
     return Blocked(tuple(size), tuple(threads), tuple(warps), order)
 
 
+def in_tensor_memory(tensor: str, num_warps: int) -> Blocked:
+    """The layout in which warps read and write a tile of tensor memory: four of them its rows, others columns."""
+    (rows, columns), _ = read_tensor(tensor)
+    over_columns = max(1, num_warps // 4)
+    if rows < 128:  # half of a warp's lanes hold rows, the others the other half of the columns
+        return Blocked((1, columns // (2 * over_columns)), (16, 2), (4, over_columns), (0, 1))
+    return Blocked((1, columns // over_columns), (WARP, 1), (4, over_columns), (0, 1))
+
+
 def read_tensor(tensor: str) -> tuple[tuple[int, ...], str]:
     """The dims and the element of a tensor type's text."""
     match = _TENSOR.match(tensor)

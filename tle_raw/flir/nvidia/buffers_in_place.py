@@ -34,38 +34,58 @@ def find_buffers(lines: Sequence[str], regions: Sequence[Region]) -> list[dict[i
     """
     if not any(p.is_in_place for region in regions for p in region.record.bound.parameters):
         return [{} for _ in regions]
-    definitions = {value_names(line)[0]: line for line in lines if " = " in line and value_names(line)}
-    stores = {value_names(line)[0]: number for number, line in enumerate(lines) if line.lstrip().startswith(_STORE)}
-    return [_of_region(lines, region, definitions, stores) for region in regions]
+    text = _Text(lines)
+    return [_of_region(text, region) for region in regions]
 
 
-def _of_region(
-    lines: Sequence[str], region: Region, definitions: dict[str, str], stores: dict[str, int]
-) -> dict[int, KernelBuffer]:
+class _Text:
+    """Lines by the values that they define and store. Branches beside each other have values of the same names."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self._definitions: dict[str, list[int]] = {}
+        self._stores: dict[str, list[int]] = {}
+        for number, line in enumerate(lines):
+            stores = line.lstrip().startswith(_STORE)
+            names = value_names(line) if stores or " = " in line else []
+            if names:
+                (self._stores if stores else self._definitions).setdefault(names[0], []).append(number)
+
+    def definition(self, name: str, before: int) -> int:
+        """The line that defines a value which is used in line ``before``; -1 where there is none."""
+        return max((number for number in self._definitions.get(name, ()) if number < before), default=-1)
+
+    def store(self, name: str, after: int) -> int:
+        """The line that stores a value which is defined in line ``after``; -1 where there is none."""
+        return min((number for number in self._stores.get(name, ()) if number > after), default=-1)
+
+
+def _of_region(text: _Text, region: Region) -> dict[int, KernelBuffer]:
     found: dict[int, KernelBuffer] = {}
     parameters = region.record.bound.parameters
     for port in region.opened:
         if parameters[port.parameter].is_in_place and not region.opens_new(port):
-            found[port.parameter] = _loaded(port.operation.operands[0], definitions, region)
+            found[port.parameter] = _loaded(port.operation.operands[0], port.line, text, region)
     for port in region.closed:
         if not parameters[port.parameter].is_in_place:
             continue
-        store = stores.get(port.operation.result, -1)
+        store = text.store(port.operation.result, port.line)
         if store < 0:
             raise _lost(region, "the store of its result")
-        text = lines[store]
-        buffer = KernelBuffer(value_names(text)[1], _types(text)[1], store)
+        line = text.lines[store]
+        buffer = KernelBuffer(value_names(line)[1], _types(line)[1], store)
         if port.parameter in found and found[port.parameter].name != buffer.name:
             raise _lost(region, "the one buffer that it reads and writes")
         found[port.parameter] = buffer
     return found
 
 
-def _loaded(value: str, definitions: dict[str, str], region: Region) -> KernelBuffer:
-    line = definitions.get(value, "")
-    while _CONVERT in line:
-        line = definitions.get(value_names(line)[1], "")
-    if _LOAD not in line:
+def _loaded(value: str, used: int, text: _Text, region: Region) -> KernelBuffer:
+    number = text.definition(value, used)
+    while number >= 0 and _CONVERT in text.lines[number]:
+        number = text.definition(value_names(text.lines[number])[1], number)
+    line = text.lines[number]
+    if number < 0 or _LOAD not in line:
         raise _lost(region, "the load of its argument")
     return KernelBuffer(value_names(line)[1], _types(line)[0])
 

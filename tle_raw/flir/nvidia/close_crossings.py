@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tle_raw.errors import RegionError
-from tle_raw.flir.nvidia.blocked_layout import Blocked, coalesced, layout_of, with_layout
+from tle_raw.flir.nvidia.blocked_layout import Blocked, coalesced, in_tensor_memory, layout_of, read_tensor, with_layout
 from tle_raw.flir.nvidia.buffer_types import layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.open_crossings import BUFFER, CROSSING, SCALAR, TENSOR, is_tensor
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
 from tle_raw.linker.mlir.text import unescape
+from tle_raw.regions.ports import LAYOUT
 
-_FOLLOWED = ("tt.splat", "ttg.convert_layout", "tti.experimental_memdesc_to_i32", "tti.experimental_memdesc_to_i64")
+_FOLLOWED = (
+    "arith.constant",
+    "tt.splat",
+    "ttg.convert_layout",
+    "tti.experimental_memdesc_to_i32",
+    "tti.experimental_memdesc_to_i64",
+)
+_LAID_OUT = f'symbol = "{LAYOUT}"'
 _MARKED = f'symbol = "{CROSSING}"'
 _ALIAS = re.compile(r"#[\w$.]+")
-CONVERT = "ttg.convert_layout"
+CONVERT, _CONSTANT = "ttg.convert_layout", "arith.constant"
+_DENSE = re.compile(r"value = dense<([^<>]*)>")
 # Operations whose operands and results have one layout, a part of one, or one that is named beside it.
 _SAME_LAYOUT = (
     *("arith.", "math.", "scf.", "cf.", CONVERT, "ttg.local", "tt.load", "tt.store", "tt.splat", "tt.broadcast"),
@@ -24,6 +33,8 @@ _SAME_LAYOUT = (
 )
 # What reads a tensor out of a buffer: its layout is ours to choose.
 _LOADS = ("ttg.local_load",)
+# What reads or writes a tile of tensor memory: the threads of a warp have a row each.
+_TENSOR_LOAD, _TENSOR_STORE = "ttng.tmem_load", "ttng.tmem_store"
 
 
 def close_crossings(text: str, num_warps: int) -> str:
@@ -67,18 +78,23 @@ class _Closing:
     redefined: dict[str, Blocked] = field(default_factory=dict)
     # The latest line that defines a name: the riders of a marker stand before it, in its block.
     known: dict[str, str] = field(default_factory=dict)
+    stored: int = 0
+    constants: int = 0
 
     def close(self, line: str) -> list[str]:
         name = generic_name(line)
         if name in _FOLLOWED:
             self.known[line.split("=", 1)[0].strip()] = line
+        if _LAID_OUT in line:
+            return self._laid_out(read_generic(line))
         if _MARKED not in line:
             return [line]
         marker = read_generic(line)
         name, kinds, properties, attributes, gives = json.loads(unescape(marker.property("libname")))
         operands, types = [], []
+        before: list[str] = []
         for kind, operand, type_ in zip(kinds, marker.operands, marker.types):
-            rider = (operand, type_) if kind == TENSOR else self._rider(operand, kind, line)
+            rider = (operand, type_) if kind == TENSOR else self._rider(operand, kind, line, before)
             operands.append(rider[0])
             types.append(rider[1])
         result = marker.result_types[0] if is_tensor(gives) else gives
@@ -93,17 +109,44 @@ class _Closing:
             marker.indent,
             marker.location,
         )
-        return self._load(operation) if name in _LOADS else [str(operation)]
+        return [*before, *self._on_layouts(operation)]
 
-    def _rider(self, name: str, kind: str, line: str) -> tuple[str, str]:
-        """The value that a splat carries, and its type."""
+    def _on_layouts(self, operation: GenericOperation) -> list[str]:
+        """The operation, where it has a layout of its own with the conversion."""
+        if operation.name == _TENSOR_LOAD:
+            return self._converted(operation, in_tensor_memory(operation.result_types[0], self.num_warps))
+        if operation.name == _TENSOR_STORE:
+            return self._stored(operation)
+        return self._load(operation) if operation.name in _LOADS else [str(operation)]
+
+    def _rider(self, name: str, kind: str, line: str, before: list[str]) -> tuple[str, str]:
+        """The value that a splat carries, and its type. One that became a constant is made again in front."""
         operation = self._definition(name, line)
+        if kind == SCALAR and operation.name == _CONSTANT:
+            return self._constant(operation, before)
         while operation.name == CONVERT:
             operation = self._definition(operation.operands[0], line)
         if kind == BUFFER:
             operation = self._definition(operation.operands[0], line)
         assert kind in (BUFFER, SCALAR)
         return operation.operands[0], operation.types[0]
+
+    def _constant(self, splat: GenericOperation, before: list[str]) -> tuple[str, str]:
+        """``dense<true> : tensor<64xi1, ...>`` as one value."""
+        self.constants += 1
+        type_, value = read_tensor(splat.result_types[0])[1], _DENSE.search(splat.properties)
+        if value is None:
+            raise RegionError(
+                "a constant is printed in a form that this release of tle_raw does not know", log=str(splat)
+            )
+        text = value[1] if type_ == "i1" else f"{value[1]} : {type_}"
+        name = f"%tle_constant_{self.constants}"
+        before.append(
+            str(
+                GenericOperation(_CONSTANT, (), (), (type_,), name, f"value = {text}", "", splat.indent, splat.location)
+            )
+        )
+        return name, type_
 
     def _definition(self, name: str, line: str) -> GenericOperation:
         if name not in self.known:
@@ -121,6 +164,48 @@ class _Closing:
         alias = layout_of(given)
         if alias in self.free and self.redefined.setdefault(alias, layout) == layout:
             return [str(operation)]
+        return self._converted(operation, layout)
+
+    def _laid_out(self, marker: GenericOperation) -> list[str]:
+        """A tensor in the layout that the kernel says.
+
+        A reshape that may order elements as it likes is what Triton's passes take a layout from and leave alone; with
+        one type on both sides it moves nothing.
+        """
+        given, name = marker.result_types[0], f"%tle_laid_{marker.results[1:]}"
+        wide = with_layout(given, unescape(marker.property("libname")))
+        loc = {"indent": marker.indent, "location": marker.location}
+        first = GenericOperation(CONVERT, marker.operands, (given,), (wide,), f"{name}_a", **loc)
+        held = GenericOperation(
+            "tt.reshape", (f"{name}_a",), (wide,), (wide,), f"{name}_b", "allow_reorder, efficient_layout", **loc
+        )
+        last = GenericOperation(CONVERT, (f"{name}_b",), (wide,), (given,), marker.results, **loc)
+        return [str(first), str(held), str(last)]
+
+    def _stored(self, operation: GenericOperation) -> list[str]:
+        """The tile of tensors is the operand that has a layout."""
+        at = next(index for index, type_ in enumerate(operation.types) if is_tensor(type_))
+        given = operation.types[at]
+        layout = in_tensor_memory(given, self.num_warps)
+        self.layouts[layout] = None
+        self.stored += 1
+        wide, name = with_layout(given, layout.name), f"%tle_stored_{self.stored}"
+        convert = GenericOperation(
+            CONVERT,
+            (operation.operands[at],),
+            (given,),
+            (wide,),
+            name,
+            indent=operation.indent,
+            location=operation.location,
+        )
+        operands = tuple(name if index == at else operand for index, operand in enumerate(operation.operands))
+        types = tuple(wide if index == at else type_ for index, type_ in enumerate(operation.types))
+        return [str(convert), str(replace(operation, operands=operands, types=types))]
+
+    def _converted(self, operation: GenericOperation, layout: Blocked) -> list[str]:
+        """The load with a layout of its own, and a conversion to the one that it was given."""
+        given = operation.result_types[0]
         self.layouts[layout] = None
         wide, name = with_layout(given, layout.name), f"%tle_wide_{operation.results[1:]}"
         load = GenericOperation(

@@ -14,6 +14,11 @@ from triton._C.libtriton import ir, nvidia, passes
 BLACKWELL = 100
 
 
+def uses_tensor_memory(text: str) -> bool:
+    """Whether TritonGPU text holds operations on tensor memory that the kernel wrote."""
+    return "ttng.tmem_" in text or "ttng.tc_gen5" in text
+
+
 def explicit_ttgir(module: Any, metadata: dict[str, Any], options: Any, capability: int) -> Any:
     """Run the passes in place of Triton's ``ttgir`` stage."""
     if options.maxnreg is not None:

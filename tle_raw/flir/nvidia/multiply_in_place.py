@@ -8,6 +8,8 @@ itself. It is asynchronous:
 * behind that of a plain ``tl.dot`` a wait stands at once. (Without one Triton's software pipeliner would leave one
   product under way while the kernel writes into its buffers.)
 
+On sm_100 a product into tensor memory runs in the background too: without a word to that effect Triton waits behind it.
+
 Triton 3.6 puts a fence between stores into a buffer and ``wgmma``, but none behind ``cp.async``, whose writes the
 tensor core may then miss: it stands before the product.
 """
@@ -24,6 +26,7 @@ from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name
 
 COPY = "ttg.async_copy_global_to_local"
 DOT, LOAD, CONVERT, WAIT = "tt.dot", "ttg.local_load", "ttg.convert_layout", "ttng.warp_group_dot_wait"
+TENSOR, _IN_BACKGROUND = "ttng.tc_gen5_mma", "is_async"
 NOTE = "tle.note"
 HOPPER = 90
 _NOTED = '"wgmma"'
@@ -85,6 +88,10 @@ class _Rewriter:
             self.known[line.split("=", 1)[0].strip()] = number
         if name == DOT:
             return self._dot(number, read_generic(line))
+        if name == TENSOR and _IN_BACKGROUND not in line:
+            self.changed = True
+            self.in_background += 1
+            return [line.replace("<{", f"<{{{_IN_BACKGROUND}, ", 1)]
         if name == WAIT:
             return self._wait(read_generic(line))
         return [line]

@@ -22,6 +22,7 @@ import re
 from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
 from tle_raw.linker.mlir.text import OPERATION
+from tle_raw.regions.ports import LAYOUT
 
 CROSSING = "tle.crossing"
 DIALECTS = ("ttg.", "ttng.")
@@ -32,7 +33,9 @@ TENSOR, BUFFER, SCALAR = "t", "b", "s"
 
 
 def holds_buffers(text: str) -> bool:
-    """Whether Triton IR holds operations of TritonGPU's: none that Triton's own language writes does."""
+    """Whether Triton IR holds operations of TritonGPU's, or layouts: none that Triton's own language writes does."""
+    if f'symbol = "{LAYOUT}"' in text:
+        return True
     return ("ttg." in text or "ttng." in text) and _HELD.search(text) is not None
 
 

@@ -104,6 +104,7 @@ _LAYOUTS = (
         "flir/nvidia/close_crossings.py",
         "close_crossings",
         "those operations again, on the layouts; absent where there are none",
+        also=("early-assign-memory-space",),
     ),
     Pass(
         "lower-tma-copy",
@@ -144,6 +145,22 @@ _EXPLICIT_TTGIR = Pass(
     "flir/nvidia/explicit_ttgir.py",
     "explicit_ttgir",
     "the passes of kernels that wait for products themselves, in place of Triton's stage; else absent",
+    expects=PROMISED,
+)
+_CHECK_PHASES = Pass(
+    "check-phases",
+    "ttgir",
+    "flir/nvidia/check_phases.py",
+    "check_phases",
+    "no wait for a phase of a barrier that cannot be, as far as phases are constants; absent where there are none",
+    kind=CHECKS,
+)
+_NAMED_BARRIERS = Pass(
+    "place-named-barriers",
+    "ttgir",
+    "flir/nvidia/place_named_barriers.py",
+    "place_named_barriers",
+    "bar.sync and bar.arrive for waits and arrivals at named barriers; absent where there are none",
     expects=PROMISED,
 )
 _KEEP_WAITS = Pass(
@@ -191,6 +208,8 @@ NVIDIA_BUFFERS = (
     *_GROUPS,
     _ORDER_TRACED,
     *_LAYOUTS,
+    _CHECK_PHASES,
+    _NAMED_BARRIERS,
     _EXPLICIT_TTGIR,
     *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
@@ -213,6 +232,7 @@ NVIDIA_BUFFERS = (
 NVIDIA = (
     *_GROUPS,
     *_LAYOUTS,
+    _CHECK_PHASES,
     Pass(
         "read-ports",
         "ttgir",
@@ -362,6 +382,7 @@ NVIDIA = (
         "replace_ports",
         "shared memory and the linked functions' calls in place of the markers",
         expects=PROMISED,
+        also=("convert-arg-to-memdesc",),
     ),
     Pass(
         "limit-registers",
@@ -371,6 +392,7 @@ NVIDIA = (
         "the registers of a thread at the start, where a region's warps hand registers to each other; else absent",
         expects=PROMISED,
     ),
+    _NAMED_BARRIERS,
     _EXPLICIT_TTGIR,
     *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
@@ -408,6 +430,7 @@ NVIDIA = (
         "flir/nvidia/link_fragments.py",
         "link_fragments",
         "LLVM IR by Triton's own stage: the fragments linked and inlined",
+        also=("dsl-region-inline",),
     ),
     _SHARED_ACCESSES,
     Pass(

@@ -23,6 +23,7 @@ from tle_raw.flir.group_markers import holds_groups
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, find_buffers
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
+from tle_raw.flir.nvidia.check_phases import WAITS, check_phases
 from tle_raw.flir.nvidia.check_regions import (
     WARP,
     check_compiled,
@@ -33,7 +34,7 @@ from tle_raw.flir.nvidia.check_regions import (
 from tle_raw.flir.nvidia.close_crossings import close_crossings
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
-from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir
+from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
 from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
 from tle_raw.flir.nvidia.hide_accesses import RepeatedAccessError
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
@@ -53,6 +54,7 @@ from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, 
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
+from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
 from tle_raw.flir.nvidia.reorder_loads import reorder_loads
@@ -256,7 +258,7 @@ class Compilation:
         self.module, found, background = multiply_in_place(
             self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
         )
-        self.is_explicit = background > 0
+        self.is_explicit = background > 0 or uses_tensor_memory(self.module)
         return found or None
 
     def lower_async_load(self) -> int | None:
@@ -384,6 +386,23 @@ class Compilation:
                 hint="put the operation that it names into a group of the last stage",
             ).at(call_site=first_loop(before)) from error
         return 1
+
+    def check_phases(self) -> int | None:
+        text = self.module.str() if self.has_buffers else ""
+        if WAITS not in text:
+            return None
+        check_phases(text.splitlines())
+        return 1
+
+    def place_named_barriers(self) -> int | None:
+        text = self.text() if self.has_buffers else ""
+        if not holds_named(text):
+            return None
+        if isinstance(self.module, str):  # in generic form, or as passes left it
+            text = self._parsed().str()
+        threads = self.threads or WARP * self.options.num_warps
+        self.module, found = place_named_barriers(text.splitlines(), self.compiled, threads)
+        return found
 
     def triton_ttgir(self) -> int | None:
         if self.is_explicit or self.has_stages:

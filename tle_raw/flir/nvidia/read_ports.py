@@ -55,6 +55,11 @@ def is_border(line: str, side: str = "") -> bool:
     return f'symbol = "{ports.BOUNDARY}.{side}' in line
 
 
+def is_other(line: str) -> bool:
+    """Whether a line is a marker of no region: a named barrier, or a layout."""
+    return f'symbol = "{ports.NAMED}.' in line or f'symbol = "{ports.LAYOUT}"' in line
+
+
 def read_regions(lines: list[str]) -> list[Region]:
     """The regions of a module in the order of their calls.
 
@@ -67,7 +72,7 @@ def read_regions(lines: list[str]) -> list[Region]:
     waiting: dict[int, list[Port]] = {}  # by block: ports whose call has not come yet
     current: dict[int, Region] = {}  # by block: the region whose outputs are being read
     for number, line in enumerate(lines):
-        if OPERATION not in line or 'symbol = "tle.' not in line or is_border(line):
+        if OPERATION not in line or 'symbol = "tle.' not in line or is_border(line) or is_other(line):
             continue
         operation, block = read_operation(line), blocks[number]
         symbol = operation.attribute("symbol")

@@ -153,12 +153,24 @@ class _Writer:
         barrier = self.spelling.barrier if self.placement.for_tiles else self.spelling.memory_barrier
         barrier += operation.location
         before, after = ([barrier] if side in sides else [] for side in ("before", "after"))
-        return self._indented([*before, self._extern(operands), *self._fence(), *after])
+        return self._indented([*self._fence_before(), *before, self._extern(operands), *self._fence(), *after])
+
+    def _fence_before(self) -> list[str]:
+        """What the kernel wrote into its buffers is over for copies that a region begins, which a barrier counts."""
+        begins = any(parameter.is_barrier for parameter in self.region.record.bound.parameters)
+        return self._fence() if begins and self._writes_buffers else []
 
     def _fence(self) -> list[str]:
         """What a region writes into the kernel's own buffers may be read by TMA and tensor cores of sm_90 and later."""
-        writes = any(self.region.writes(p) and self.placement.buffers[p.parameter].type for p in self.region.opened)
-        return [f"ttng.fence_async_shared {{bCluster = false}}{self._location}"] if writes and self.has_fence else []
+        fence = f"ttng.fence_async_shared {{bCluster = false}}{self._location}"
+        return [fence] if self._writes_buffers and self.has_fence else []
+
+    @property
+    def _writes_buffers(self) -> bool:
+        """Whether the region writes buffers of the kernel's own; barriers are none."""
+        parameters = self.region.record.bound.parameters
+        opened = [port for port in self.region.opened if not parameters[port.parameter].is_barrier]
+        return any(self.region.writes(p) and self.placement.buffers[p.parameter].type for p in opened)
 
     def close(self, port: Port) -> list[str]:
         operation, buffer = port.operation, self.placement.buffers[port.parameter]

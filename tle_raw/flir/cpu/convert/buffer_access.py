@@ -45,12 +45,28 @@ def local_dealloc(kernel: Kernel, op: Operation) -> None:
     buffer_checks.forget(kernel, buffer_of(kernel, op.operands[0]))
 
 
+class BarrierTile(TileValue):
+    """The word of a barrier, as a region gets it: where it is."""
+
+    def __init__(self, barrier: SharedBuffer) -> None:
+        super().__init__(barrier.shape, barrier.element)
+        self.barrier = barrier
+
+    def pointer(self) -> Value:
+        """The address of the word."""
+        return self.barrier.pointer
+
+
 @converts("ttg.local_load", "ttng.tmem_load")
 def local_load(kernel: Kernel, op: Operation) -> None:
     if is_told(op):
         buffer_pointers.tell(kernel, op)
         return
     buffer = buffer_of(kernel, op.operands[0])
+    if mbarriers.NOTE in op.attributes and op.attributes[mbarriers.NOTE].value == mbarriers.BARRIER:
+        buffer_checks.waited_in_region(kernel, buffer)
+        kernel.values[op.results[0]] = BarrierTile(buffer)
+        return
     if buffer.stamps is None:
         kernel.set(op.results[0], LocalLoad(kernel, op, buffer))
         return
@@ -63,6 +79,8 @@ def local_load(kernel: Kernel, op: Operation) -> None:
 @converts("ttg.local_store")
 def local_store(kernel: Kernel, op: Operation) -> None:
     value, target = list(op.operands)[:2]
+    if isinstance(kernel.values.get(value), BarrierTile):
+        return  # the region has worked on it
     buffer, stamp = buffer_of(kernel, target), None
     completing = mbarriers.completing_barrier(op) if kernel.debug else None
     if completing is not None:

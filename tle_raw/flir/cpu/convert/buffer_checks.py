@@ -50,6 +50,16 @@ def barrier_stamps(kernel: Kernel, op: Operation, barrier: SharedBuffer) -> Valu
     return barrier.stamps
 
 
+def waited_in_region(kernel: Kernel, barrier: SharedBuffer) -> None:
+    """A region gets the barrier. What it does there is not known: it is taken to wait for all copies so far."""
+    if barrier.stamps is None:
+        return
+    completed, seen = (build.address(barrier.stamps, byte, "i64") for byte in (_PHASES, _PHASES + 1))
+    more = build.binary("addi", build.load(completed, "i64"), build.constant(1, "i64"))
+    build.store(more, completed)
+    build.store(more, seen)
+
+
 def read(kernel: Kernel, op: Operation, buffer: SharedBuffer, index: Index) -> None:
     """An element is read: it was written, and no copy into it is under way."""
     if buffer.stamps is not None:

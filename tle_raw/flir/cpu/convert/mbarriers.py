@@ -3,8 +3,9 @@
 One thread runs a program from its first operation to its last. So what completes a phase has happened before the wait
 for it, or never will: a wait for a phase that is not complete would last for ever, and is an error.
 
-The eight bytes of a barrier: i32 bytes that are expected and have not come, i16 arrivals that are missing in this
-phase, i16 in which bits 0 to 14 are the arrivals of a phase and bit 15 says which phase runs.
+The eight bytes of a barrier are those that a fragment's thread block counts in (``tle_raw/team/mbarrier.h``), so that
+a region works on the kernel's own: from the lowest bit on 23 bits of bytes that are expected and have not come, 20 of
+arrivals that are missing in this phase, 20 of the arrivals of a phase, and one that says which phase runs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 NOTE, BYTES = "tle.note", "tle.bytes"
 TMA = "tma"  # how the note of an arrival begins that stands for the bytes of a copy by TMA
-MOST_ARRIVALS = (1 << 15) - 1
+BARRIER = "barrier"  # the note of a load that hands the barrier itself to a region
+MOST_ARRIVALS = (1 << 20) - 1
+_PENDING, _COUNT = 23, 43  # where the arrivals begin: the missing ones, and all
 _WARP = 32
 
 
@@ -28,7 +31,7 @@ def init(kernel: Kernel, op: Operation) -> None:
     barrier, count = buffer_of(kernel, op.operands[0]), int(op.attributes["count"].value)
     if not 0 < count <= MOST_ARRIVALS:
         raise LoweringError(f"on CPUs a barrier counts 1 to {MOST_ARRIVALS} arrivals, not {count}")
-    build.store(build.constant(count << 32 | count << 48, "i64"), barrier.pointer)
+    build.store(build.constant(count << _PENDING | count << _COUNT, "i64"), barrier.pointer)
     buffer_checks.made_barrier(kernel, barrier)
 
 
@@ -65,17 +68,35 @@ def arrive_after_copies(kernel: Kernel, op: Operation) -> None:
 @converts("ttng.wait_barrier")
 def wait(kernel: Kernel, op: Operation) -> None:
     (barrier,), (phase,), predicates, _ = build.segment_lists(op)
-    buffer = buffer_of(kernel, barrier)
-    kernel.helpers.add(FUNCTIONS)
-    code = kernel.check(
-        "standstill",
-        "a wait for a phase of a barrier that nobody completes",
-        op.location,
-        details=("arrivals missing", "bytes missing"),
-    )
     asked = kernel.scalar(predicates[0]) if predicates else build.constant(True, "i1")
+    _wait(kernel, op, buffer_of(kernel, barrier), kernel.scalar(phase), asked, _NOBODY)
+
+
+def meet(kernel: Kernel, op: Operation, barrier: SharedBuffer, threads: int, waits: bool) -> None:
+    """So many threads come to a named barrier; they wait for the others, or go on."""
+    word = build.load(barrier.pointer, "i64")
+    before = build.cast_integer(build.binary("shrui", word, build.constant(63, "i64")), "i32")
+    arrive(kernel, op, barrier, threads, 0, None)
+    if waits:
+        _wait(kernel, op, barrier, before, build.constant(True, "i1"), _NO_THREADS)
+
+
+_NOBODY = ("a wait for a phase of a barrier that nobody completes", ("arrivals missing", "bytes missing"))
+_NO_THREADS = ("a wait for threads that never come to a barrier", ("threads missing",))
+
+
+def _wait(
+    kernel: Kernel,
+    op: Operation,
+    buffer: SharedBuffer,
+    phase: Value,
+    asked: Value,
+    failure: tuple[str, tuple[str, ...]],
+) -> None:
+    kernel.helpers.add(FUNCTIONS)
+    code = kernel.check("standstill", failure[0], op.location, details=failure[1])
     stamps = buffer_checks.barrier_stamps(kernel, op, buffer)
-    operands = [buffer.pointer, stamps, kernel.scalar(phase), asked, build.constant(code, "i64")]
+    operands = [buffer.pointer, stamps, phase, asked, build.constant(code, "i64")]
     build.call("tle.barrier_wait", [*operands, *kernel.program, kernel.context])
 
 
@@ -124,31 +145,31 @@ FUNCTIONS = """
 func.func private @tle.barrier_arrive(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %arrivals: i32, %bytes: i32,
                                       %condition: i1) attributes {llvm.no_inline} {
   scf.if %condition {
-    %zero = arith.constant 0 : i32
-    %pending_at = llvm.getelementptr %barrier[2] : (!llvm.ptr) -> !llvm.ptr, i16
-    %phase_at = llvm.getelementptr %barrier[3] : (!llvm.ptr) -> !llvm.ptr, i16
-    %expected = llvm.load %barrier : !llvm.ptr -> i32
-    %pending16 = llvm.load %pending_at : !llvm.ptr -> i16
-    %pending = arith.extsi %pending16 : i16 to i32
-    %missing = arith.addi %expected, %bytes : i32
-    %left = arith.subi %pending, %arrivals : i32
-    %all_bytes = arith.cmpi eq, %missing, %zero : i32
-    %all_arrivals = arith.cmpi sle, %left, %zero : i32
-    %complete = arith.andi %all_bytes, %all_arrivals : i1
-    llvm.store %missing, %barrier : i32, !llvm.ptr
-    %left16 = arith.trunci %left : i32 to i16
-    llvm.store %left16, %pending_at : i16, !llvm.ptr
-    scf.if %complete {
-      %phase = llvm.load %phase_at : !llvm.ptr -> i16
-      %top = arith.constant 0x8000 : i16
-      %rest = arith.constant 0x7fff : i16
-      %next = arith.xori %phase, %top : i16
-      llvm.store %next, %phase_at : i16, !llvm.ptr
-      %count = arith.andi %phase, %rest : i16
-      llvm.store %count, %pending_at : i16, !llvm.ptr
+    %zero = arith.constant 0 : i64
+    %all_bytes_bits = arith.constant 0x7fffff : i64
+    %all_count_bits = arith.constant 0xfffff : i64
+    %pending_at = arith.constant 23 : i64
+    %count_at = arith.constant 43 : i64
+    %word = llvm.load %barrier : !llvm.ptr -> i64
+    %more_bytes = arith.extsi %bytes : i32 to i64
+    %all_bytes = arith.addi %word, %more_bytes : i64
+    %missing = arith.andi %all_bytes, %all_bytes_bits : i64
+    %high = arith.shrui %word, %pending_at : i64
+    %fewer = arith.extsi %arrivals : i32 to i64
+    %all_left = arith.subi %high, %fewer : i64
+    %left = arith.andi %all_left, %all_count_bits : i64
+    %both = arith.ori %missing, %left : i64
+    %complete = arith.cmpi eq, %both, %zero : i64
+    %shifted = arith.shrui %word, %count_at : i64
+    %kept = arith.shli %shifted, %count_at : i64
+    %next = scf.if %complete -> i64 {
+      %top = arith.constant 0x8000000000000000 : i64
+      %flipped = arith.xori %kept, %top : i64
+      %count = arith.andi %shifted, %all_count_bits : i64
+      %again = arith.shli %count, %pending_at : i64
+      %made = arith.ori %flipped, %again : i64
       %number = llvm.ptrtoint %stamps : !llvm.ptr to i64
-      %none = arith.constant 0 : i64
-      %stamped = arith.cmpi ne, %number, %none : i64
+      %stamped = arith.cmpi ne, %number, %zero : i64
       scf.if %stamped {
         %completed_at = llvm.getelementptr %stamps[6] : (!llvm.ptr) -> !llvm.ptr, i64
         %completed = llvm.load %completed_at : !llvm.ptr -> i64
@@ -156,7 +177,14 @@ func.func private @tle.barrier_arrive(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %
         %more = arith.addi %completed, %one : i64
         llvm.store %more, %completed_at : i64, !llvm.ptr
       }
+      scf.yield %made : i64
+    } else {
+      %pending = arith.shli %left, %pending_at : i64
+      %counts = arith.ori %kept, %pending : i64
+      %made = arith.ori %counts, %missing : i64
+      scf.yield %made : i64
     }
+    llvm.store %next, %barrier : i64, !llvm.ptr
   }
   return
 }
@@ -165,19 +193,20 @@ func.func private @tle.barrier_wait(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %ph
   scf.if %asked {
     %zero = arith.constant 0 : i64
     %one = arith.constant 1 : i32
-    %pending_at = llvm.getelementptr %barrier[2] : (!llvm.ptr) -> !llvm.ptr, i16
-    %phase_at = llvm.getelementptr %barrier[3] : (!llvm.ptr) -> !llvm.ptr, i16
-    %word = llvm.load %phase_at : !llvm.ptr -> i16
-    %fifteen = arith.constant 15 : i16
-    %runs16 = arith.shrui %word, %fifteen : i16
-    %runs = arith.extui %runs16 : i16 to i32
+    %word = llvm.load %barrier : !llvm.ptr -> i64
+    %sixty_three = arith.constant 63 : i64
+    %runs64 = arith.shrui %word, %sixty_three : i64
+    %runs = arith.trunci %runs64 : i64 to i32
     %wanted = arith.andi %phase, %one : i32
     %waits = arith.cmpi eq, %runs, %wanted : i32
     scf.if %waits {
-      %bytes32 = llvm.load %barrier : !llvm.ptr -> i32
-      %bytes = arith.extsi %bytes32 : i32 to i64
-      %pending16 = llvm.load %pending_at : !llvm.ptr -> i16
-      %pending = arith.extsi %pending16 : i16 to i64
+      %above_bytes = arith.constant 41 : i64
+      %high_bytes = arith.shli %word, %above_bytes : i64
+      %bytes = arith.shrsi %high_bytes, %above_bytes : i64
+      %above_pending = arith.constant 21 : i64
+      %below_pending = arith.constant 44 : i64
+      %high_pending = arith.shli %word, %above_pending : i64
+      %pending = arith.shrsi %high_pending, %below_pending : i64
       func.call @tle.fail(%code, %x, %y, %z, %pending, %bytes, %zero, %zero, %context)
         : (i64, i32, i32, i32, i64, i64, i64, i64, !llvm.ptr) -> ()
     }

@@ -7,7 +7,8 @@ from typing import Any
 
 from tle_raw.errors import RegionError
 from tle_raw.flir.check_block import WARP, check_block
-from tle_raw.flir.cpu.convert import build, types, waits
+from tle_raw.flir.cpu.convert import build, mbarriers, types, waits
+from tle_raw.flir.cpu.convert.buffer_access import BarrierTile
 from tle_raw.flir.cpu.convert.control import own_buffer
 from tle_raw.flir.cpu.convert.kernel import Kernel, location_of
 from tle_raw.flir.cpu.convert.tiles import BufferTile, Elementwise
@@ -33,7 +34,7 @@ class Regions:
         ]
         self.compiled: Sequence[CompiledFragment] = []
         self._of: dict[Any, tuple[RegionRecord, CompiledFragment]] = {}
-        self.opened: dict[Any, list[BufferTile]] = {}  # block -> buffers that wait for their call
+        self.opened: dict[Any, list[BufferTile | BarrierTile]] = {}  # block -> buffers that wait for their call
         self.threads = 0  # of a thread block, whatever num_warps says; 0 where that counts
 
     @property
@@ -72,6 +73,8 @@ def convert_marker(kernel: Kernel, op: Operation, symbol: str) -> None:
     """One marker of a region; together they are the call."""
     if symbol == ports.ELEMENT:
         _element(kernel, op)
+    elif symbol.startswith(ports.NAMED):
+        _meet(kernel, op, waits=symbol.endswith(".wait"))
     elif symbol == ports.CALL:
         _call(kernel, op)
     elif symbol.startswith(ports.OUT):
@@ -82,9 +85,20 @@ def convert_marker(kernel: Kernel, op: Operation, symbol: str) -> None:
         kernel.regions.opened.setdefault(op.block, []).append(buffer)
 
 
-def _opened(kernel: Kernel, op: Operation, symbol: str) -> BufferTile:
-    """A buffer that the fragment may write: also an ``In`` tile is its own."""
-    type_ = op.results[0].type
+def _meet(kernel: Kernel, op: Operation, waits: bool) -> None:
+    """The block comes to a named barrier, whose threads its word counts."""
+    tile = kernel.values[op.operands[0]]
+    assert isinstance(tile, BarrierTile)
+    threads = kernel.regions.threads or WARP * kernel.num_warps
+    mbarriers.meet(kernel, op, tile.barrier, threads, waits)
+    kernel.values[op.results[0]] = tile
+
+
+def _opened(kernel: Kernel, op: Operation, symbol: str) -> BufferTile | BarrierTile:
+    """A buffer that the fragment may write: also an ``In`` tile is its own. A barrier is the kernel's."""
+    type_, tile = op.results[0].type, kernel.values.get(op.operands[0])
+    if isinstance(tile, BarrierTile):
+        return tile
     if symbol.startswith(ports.NEW):
         return kernel.allocate(types.shape_of(type_), types.element_of(type_))
     return own_buffer(kernel, op.operands[0], op)
@@ -126,7 +140,9 @@ def _check_block(record: RegionRecord, num_warps: int) -> None:
         raise e.at(fragment=record.bound.name, source=fragment.location, call_site=record.call_site) from None
 
 
-def _argument(kernel: Kernel, parameter: BoundParameter, buffers: list[BufferTile], plain: list[Value]) -> Value:
+def _argument(
+    kernel: Kernel, parameter: BoundParameter, buffers: list[BufferTile | BarrierTile], plain: list[Value]
+) -> Value:
     """The pointer that stands for an argument."""
     if parameter.kind == TILE:
         return buffers.pop(0).pointer()

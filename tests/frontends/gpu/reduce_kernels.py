@@ -1,0 +1,17 @@
+"""Tiles that are combined with what global memory holds."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+import tle_raw.language as tle
+
+
+@triton.jit
+def combined(x_ptr, o_desc, KIND: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """Every program combines its tile of x with the same tile behind the descriptor, which begins at row 2."""
+    rows, columns = tl.arange(0, M), tl.arange(0, N)
+    tile = tle.gpu.alloc([M, N], o_desc.dtype)
+    tile.store(tl.load(x_ptr + tl.program_id(0) * M * N + rows[:, None] * N + columns[None, :]))
+    tle.gpu.copy(tile, o_desc, [M, N], offsets=[2, 0], reduce=KIND)

@@ -1,0 +1,76 @@
+"""Copies out of buffers that add to what global memory holds, or combine it otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import triton
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import tle_raw
+from tests.contracts.running import our_error
+from tests.frontends.gpu import reduce_kernels as kernels
+from tests.support import compile_kernel
+from tle_raw.errors import ArgumentTypeError
+
+torch = pytest.importorskip("torch")
+
+KINDS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or}
+KINDS["xor"] = np.bitwise_xor
+SHAPE = {"M": 16, "N": 32}
+
+
+@pytest.mark.parametrize(
+    ("kind", "element"),
+    [*((kind, "i32") for kind in KINDS), ("add", "fp16"), ("min", "fp16"), ("max", "fp16"), ("add", "fp32")],
+)
+def test_the_copy_engine_combines(kind, element):
+    types = {"x_ptr": f"*{element}", "o_desc": f"tensordesc<{element}[16, 32]>"}
+    kernel = compile_kernel(kernels.combined, types, {"KIND": kind, **SHAPE})
+    assert f"cp.reduce.async.bulk.tensor.2d.global.shared::cta.{kind}" in kernel.asm["ptx"]
+
+
+def on_cpu(x, o, kind):
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        descriptor = TensorDescriptor.from_tensor(o, [16, 32])
+        kernels.combined[(x.shape[0],)](x, descriptor, KIND=kind, **SHAPE)
+
+
+@pytest.mark.parametrize("rows", [18, 11])
+@pytest.mark.parametrize("kind", KINDS)
+def test_integers_on_the_cpu(kind, rows):
+    """Of an array that ends within the tile only what it has is combined."""
+    generator = np.random.default_rng(rows)
+    x = generator.integers(-1000, 1000, (5, 16, 32), dtype=np.int32)
+    before = generator.integers(-1000, 1000, (rows, 32), dtype=np.int32)
+    o = torch.from_numpy(before.copy())
+    on_cpu(torch.from_numpy(x), o, kind)
+    expected = before.copy()
+    for tile in x:
+        expected[2:18] = KINDS[kind](expected[2:18], tile[: rows - 2])
+    assert np.array_equal(o.numpy(), expected)
+
+
+def test_sums_of_floats_on_the_cpu():
+    generator = np.random.default_rng(3)
+    x, o = generator.standard_normal((7, 16, 32)).astype(np.float32), torch.zeros(18, 32)
+    on_cpu(torch.from_numpy(x), o, "add")
+    np.testing.assert_allclose(o.numpy()[2:], x.astype(np.float64).sum(0), rtol=1e-4, atol=1e-5)
+    assert not o[:2].any()
+
+
+def refused(kind, element, capability=90):
+    types = {"x_ptr": f"*{element}", "o_desc": f"tensordesc<{element}[16, 32]>"}
+    with pytest.raises(triton.CompilationError) as caught:
+        compile_kernel(kernels.combined, types, {"KIND": kind, **SHAPE}, capability)
+    error = our_error(caught.value)
+    assert type(error) is ArgumentTypeError and "reduce=KIND" in error.context.call_site.text
+    return str(error)
+
+
+def test_what_cannot_be_combined_is_refused():
+    assert '"xor"' in refused("mul", "fp32")
+    assert "fp32" in refused("min", "fp32")
+    assert "int8" in refused("add", "i8")
+    assert "sm_90" in refused("max", "fp16", 80)

@@ -1,0 +1,73 @@
+"""Which barrier a value of TritonGPU text is: the allocation that it comes from, and its slot there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tle_raw.errors import ArgumentTypeError, Row, TLEError
+from tle_raw.linker.mlir.locations import Locations
+from tle_raw.linker.mlir.text import operation_name, value_names
+
+LOAD, CONVERT, INDEX = "ttg.local_load", "ttg.convert_layout", "ttg.memdesc_index"
+ALLOC, INIT = "ttg.local_alloc", "ttng.init_barrier"
+_INTEGER = re.compile(r"arith\.constant (-?\d+) : i32")
+
+Slot = tuple[int, int]  # the line of the allocation, and which of it
+
+
+class BarrierText:
+    """Lines, by the values that they define. Branches beside each other have values of the same names."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines, self.joined = lines, "\n".join(lines)
+        self.definitions: dict[str, list[int]] = {}
+        for number, line in enumerate(lines):
+            if " = " in line and line.lstrip().startswith("%"):
+                self.definitions.setdefault(value_names(line)[0], []).append(number)
+
+    def definition(self, name: str, before: int) -> int:
+        """The line that defines a value which is used in line ``before``; -1 where there is none, as for arguments."""
+        return max((number for number in self.definitions.get(name, ()) if number < before), default=-1)
+
+    def slot(self, name: str, used: int) -> Slot | None:
+        """The barrier that a value is; None where that is not known at compile time."""
+        alloc, number = self.parts(name, used)
+        return (alloc, number) if alloc >= 0 and number is not None else None
+
+    def parts(self, name: str, used: int) -> tuple[int, int | None]:
+        """The line of the allocation that a value comes from, or -1, and its slot; None of one that runs."""
+        line = self.definition(name, used)
+        kind = operation_name(self.lines[line]) if line >= 0 else ""
+        if kind == ALLOC:
+            return line, 0
+        if kind != INDEX:
+            return -1, None
+        _, barriers, index = value_names(self.lines[line])[:3]
+        alloc = self.definition(barriers, line)
+        is_known = alloc >= 0 and operation_name(self.lines[alloc]) == ALLOC
+        return (alloc if is_known else -1), self.constant(index, line)
+
+    def constant(self, name: str, used: int) -> int | None:
+        """The number that a value is; None where that is not known at compile time."""
+        line = self.definition(name, used)
+        found = _INTEGER.search(self.lines[line]) if line >= 0 else None
+        return int(found[1]) if found else None
+
+    def failed(self, line: int, message: str, *rows: Row, hint: str = "") -> TLEError:
+        """An error at the kernel's line."""
+        text = self.lines[line]
+        place = text[text.rfind(" loc(") :] if " loc(" in text else ""
+        site = Locations(list(self.lines)).source_location(place)
+        return ArgumentTypeError(message, table=list(rows), hint=hint).at(call_site=site)
+
+
+def users(lines: Sequence[str], number: int) -> Iterator[int]:
+    """The lines that use the value which a line defines, as far as the name is its own."""
+    name = value_names(lines[number])[0]
+    for user in range(number + 1, len(lines)):
+        line = lines[user]
+        if name in line and name in (names := value_names(line)):
+            if names[0] == name and line.lstrip().startswith("%"):
+                return
+            yield user
