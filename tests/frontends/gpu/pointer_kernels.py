@@ -32,9 +32,9 @@ def laid_out_buffer(dtype: tl.constexpr, R: tl.constexpr, C: tl.constexpr, LAYOU
     elif LAYOUT == "columns":
         buffer = tle.gpu.alloc([R, C], dtype, tle.gpu.swizzled_shared_layout(1, 1, 1, [0, 1]))
     elif LAYOUT == "padded":
-        buffer = tle.gpu.alloc([R, C], dtype, tle.gpu.padded_shared_layout([[C, 4]], [R, C]))
+        buffer = tle.gpu.alloc([R, C], dtype, tle.gpu.padded_shared_layout([[C, 16]], [R, C]))
     elif LAYOUT == "padded twice":
-        buffer = tle.gpu.alloc([R, C], dtype, tle.gpu.padded_shared_layout([[16, 2], [C, 4]], [R, C], [0, 1]))
+        buffer = tle.gpu.alloc([R, C], dtype, tle.gpu.padded_shared_layout([[16, 16], [C, 32]], [R, C], [0, 1]))
     elif LAYOUT == "mma columns":
         buffer = tle.gpu.alloc([R, C], dtype, tle.gpu.nv_mma_shared_layout([R, C], [0, 1], dtype))
     elif LAYOUT == "mma unswizzled":
