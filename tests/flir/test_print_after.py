@@ -59,7 +59,7 @@ def plain(x, o, n, B: tl.constexpr):
 ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "prefetch"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
-ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers"}
+ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}
 if host_cpu().vector_bytes < 64 or not host_cpu().fma:
     ABSENT.add("multiply-by-reciprocals")
 if host_cpu().vector_bytes < 32:

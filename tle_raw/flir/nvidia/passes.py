@@ -64,6 +64,13 @@ _LAYOUTS = (
         expects=PROMISED,
     ),
     Pass(
+        "keep-operands",
+        "ttgir",
+        "flir/nvidia/keep_operands.py",
+        "keep_operands",
+        "operands of products in the background keep their memory until the wait; absent where there are none",
+    ),
+    Pass(
         "lower-async-load",
         "ttgir",
         "flir/nvidia/lower_async_load.py",

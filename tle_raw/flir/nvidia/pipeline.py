@@ -35,6 +35,7 @@ from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
+from tle_raw.flir.nvidia.keep_operands import keep_operands
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
 from tle_raw.flir.nvidia.leave_loops import leave_loops
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
@@ -203,6 +204,12 @@ class Compilation:
             self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
+        return found or None
+
+    def keep_operands(self) -> int | None:
+        if not self.is_explicit:
+            return None
+        self.module, found = keep_operands(self.text())
         return found or None
 
     def lower_async_load(self) -> int | None:
