@@ -1,6 +1,8 @@
 # The targets that people use are explained by `make help`.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
+# Modules are compiled once: a fresh process that imports Triton and torch else takes twice its time.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help test test-fast test-between demo lint format clean
 
 # Both ends of the supported range of Triton.
@@ -27,10 +29,11 @@ help:
 
 test: .venv-$(OLDEST)/.ready
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint .venv-$(NEWEST)/.ready # pip takes one core
-	@echo '== tests, Triton $(OLDEST)'
-	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST)
-	@echo '== tests, Triton $(NEWEST), without those that do not touch Triton'
-	@.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not one_triton' $(PYTEST)
+	@export TLE_RAW_TEST_FRAGMENTS=$$(mktemp -d); trap 'rm -rf "$$TLE_RAW_TEST_FRAGMENTS"' EXIT; \
+	echo '== tests, Triton $(OLDEST)'; \
+	.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST) && \
+	echo '== tests, Triton $(NEWEST), without those that do not touch Triton' && \
+	.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not one_triton' $(PYTEST)
 
 test-fast: .venv-$(OLDEST)/.ready
 	@.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST) $$(grep -v '^#' tests/smoke.txt)

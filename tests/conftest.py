@@ -9,6 +9,8 @@ import tempfile
 import pytest
 
 SESSION_FOLDER = "TLE_RAW_TEST_FOLDER"
+# Where compiled fragments go; with none, into the session's folder. `make test` names one for both Tritons.
+FRAGMENTS = "TLE_RAW_TEST_FRAGMENTS"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -17,8 +19,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[SESSION_FOLDER] = tempfile.mkdtemp(prefix="tle_raw-tests-")
         _forget_settings()
     folder = os.environ[SESSION_FOLDER]
-    # Compiled fragments are named by their content: all processes of a session share them.
-    os.environ["TLE_RAW_CACHE_DIR"] = os.path.join(folder, "fragments")
+    # Compiled fragments are named by their content and their compiler: all processes of a session share them.
+    os.environ["TLE_RAW_CACHE_DIR"] = os.environ.get(FRAGMENTS) or os.path.join(folder, "fragments")
     # Kernels are not shared, so that what one test compiles never depends on what runs beside it.
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, f"kernels-{worker}")
@@ -34,7 +36,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def _forget_settings() -> None:
     """Settings of the person who runs the tests are no part of them; where the toolchain lies is."""
     for name in list(os.environ):
-        if name.startswith("TLE_RAW_") and not name.startswith("TLE_RAW_CUDA_") and name != SESSION_FOLDER:
+        if (
+            name.startswith("TLE_RAW_")
+            and not name.startswith("TLE_RAW_CUDA_")
+            and name not in (SESSION_FOLDER, FRAGMENTS)
+        ):
             del os.environ[name]
     for name in ("TRITON_INTERPRET", "TRITON_KERNEL_OVERRIDE", "TRITON_KERNEL_DUMP", "TRITON_ALWAYS_COMPILE"):
         os.environ.pop(name, None)

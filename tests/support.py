@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+import pytest
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -42,3 +43,9 @@ def cause_of(error: BaseException) -> BaseException:
     while error.__cause__ is not None:
         error = error.__cause__
     return error
+
+
+def chosen_names(request: pytest.FixtureRequest) -> list[str]:
+    """The parameters ``name`` of the tests of this module that are to run, in their order."""
+    own = [item for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
+    return list(dict.fromkeys(item.callspec.params["name"] for item in own if "name" in item.callspec.params))

@@ -185,6 +185,10 @@ class SharedBufferError(CallError):
     """A shared buffer is used as it cannot be: after it was freed, through a view that its layout does not have."""
 
 
+class ScheduleError(CallError):
+    """The groups of a pipelined loop cannot run in the stages, or in the order, that they are given."""
+
+
 class BindingError(CallError):
     """One dim or dtype name received two different values in one call, or none."""
 

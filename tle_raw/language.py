@@ -4,12 +4,16 @@ The calls of fragments, TLE-Lite and, as ``tle.gpu``, TLE-Struct, under FlagTree
 ``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Triton has some of its own.
 """
 
+from typing import Any
+
 from tle_raw.frontends.gpu import language as gpu
-from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_store
+from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_ptr, local_store
 from tle_raw.frontends.lite.cumsum import cumsum
 from tle_raw.frontends.lite.extract_tile import extract_tile
 from tle_raw.frontends.lite.insert_tile import insert_tile
 from tle_raw.frontends.lite.load import load
+from tle_raw.frontends.lite.pipeline_group import pipeline_group
+from tle_raw.frontends.lite.range import look_up_range
 from tle_raw.frontends.lite.tensor_methods import add_tensor_methods
 from tle_raw.frontends.raw.call import call, call_smem
 from tle_raw.regions.stages import install
@@ -25,8 +29,18 @@ __all__ = [
     "insert_tile",
     "load",
     "local_load",
+    "local_ptr",
     "local_store",
+    "pipeline_group",
+    "range",
 ]
 
 install()
 add_tensor_methods(extract_tile, insert_tile)
+
+
+def __getattr__(name: str) -> Any:
+    """``tle.range``: Triton's own where the head of a loop is traced, which it tells by identity."""
+    if name == "range":
+        return look_up_range()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

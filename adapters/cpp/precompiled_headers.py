@@ -9,6 +9,7 @@ count the bytes of all files before.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_com
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.store import HEADERS, Entry, Store
 
+_ERROR = re.compile(r"^(.+?):\d+:\d+: (fatal )?error: ", re.MULTILINE)
 # A header's name as an #include may spell it: so many last parts of its path.
 _PARTS = 3
 # Those that cannot be made here, or that failed where plain headers did not: not tried again in this process.
@@ -47,8 +49,8 @@ def compile_unit(
     """Compile a unit of CUDA C++ as ``run_compiler`` does, with what comes before it read already.
 
     ``more`` are flags that do not change what the headers mean. ``beginning`` is how the unit begins, as far as it is
-    precompiled: headers that can be read twice. Whatever the compiler refuses is compiled again without precompiled
-    headers, so that errors are those of the code.
+    precompiled: headers that can be read twice. What the compiler refuses elsewhere than in the code itself is
+    compiled again without precompiled headers, so that errors are those of the code.
     """
     command = (*command_line(toolchain, options, arch, folder, line_info), *more)
     header = _header(toolchain, headers_line(toolchain, options, arch), beginning, timeout)
@@ -56,13 +58,20 @@ def compile_unit(
         return run_compiler(command, unit, timeout, output)
     added = ("-Xclang", "-include-pch", "-Xclang", str(header.path))
     run = run_compiler((*command, *added), unit, timeout, output)
-    if run.returncode not in (0, None):
+    if run.returncode not in (0, None) and not _is_of_the_code(run.log, header.meta["spelled"]):
         run = run_compiler(command, unit, timeout, output)
         if run.returncode == 0:
             _give_up(header.key)
         return run
     # What is shown repeats the compilation anywhere.
     return replace(run, command=(*command, *run.command[len(command) + len(added) :]))
+
+
+def _is_of_the_code(log: str, spelled: Sequence[str]) -> bool:
+    """Whether all errors stand in the unit or in files of the user's, where precompiled headers change none."""
+    errors = _ERROR.findall(log)
+    headers = tuple(name for name in spelled if "/" in name)
+    return bool(errors) and all(not fatal and not file.endswith(headers) for file, fatal in errors)
 
 
 def _header(toolchain: Toolchain, command: tuple[str, ...], text: str, timeout: float) -> Entry | None:

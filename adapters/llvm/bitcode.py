@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,9 +14,9 @@ from tle_raw.linker.processes.child_process import (
     Finished,
     Limits,
     default_memory,
-    python_child,
     run_child,
 )
+from tle_raw.linker.processes.run_python import run_python
 from tle_raw.linker.tools.clang import find_clang
 
 CHILD = Path(__file__).with_name("bitcode_child.py")
@@ -39,8 +39,8 @@ def disassemble(data: bytes) -> str:
     ToolchainError : there is no tool.
     """
     refused = []
-    for name, command in _tools():
-        done = run_child(command, data=data, limits=_limits())
+    for name, run in _tools():
+        done = run(data)
         if not done.how and done.output.strip():
             return done.output.decode("utf-8", "surrogateescape")
         refused.append(f"{name}: {_last_line(done)}")
@@ -53,15 +53,15 @@ def disassemble(data: bytes) -> str:
     )
 
 
-def _tools() -> Iterator[tuple[str, list[str]]]:
+def _tools() -> Iterator[tuple[str, Callable[[bytes], Finished]]]:
     if find_spec("llvmlite"):
-        yield "llvmlite", python_child(CHILD, limits=_limits())
+        yield "llvmlite", lambda data: run_python(CHILD, data=data, limits=_limits(), modules=["llvmlite.binding"])
     try:
         clang = find_clang()
     except ToolchainError:
         return
     flags = ["--target=nvptx64-nvidia-cuda", "-x", "ir", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes"]
-    yield "clang", [*clang.command, *flags, "-o", "-", "-"]
+    yield "clang", lambda data: run_child([*clang.command, *flags, "-o", "-", "-"], data=data, limits=_limits())
 
 
 def _last_line(done: Finished) -> str:

@@ -7,13 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import tle_raw.errors as errors
+from tle_raw.adapters.mlir.bindings import CANDIDATES
 from tle_raw.adapters.mlir.diagnostics import explain
 from tle_raw.errors import CompilationFailed, Context, Row, SourceLocation, TLEError
 from tle_raw.knobs import knobs
-from tle_raw.linker.processes.child_process import CHILD_STACK, Limits, default_memory, python_child, run_child
+from tle_raw.linker.processes.child_process import CHILD_STACK, Limits, default_memory
+from tle_raw.linker.processes.run_python import run_python
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 
 WORKER = Path(__file__).with_name("worker.py")
+# Whoever lowers a module, and the bindings where they are installed.
+_MODULES = (
+    "tle_raw.adapters.mlir.routes",
+    "triton._C.libtriton",
+    *(f"{root}.{part}" for root, _ in CANDIDATES for part in ("ir", "passmanager", "dialects.llvm")),
+)
 
 
 def lower_in_child(text: str, arch: str, route: str | None, location: SourceLocation | None = None) -> tuple[str, str]:
@@ -35,8 +43,8 @@ def ask(request: dict[str, Any], text: str = "") -> dict[str, Any]:
     limits = Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)
     with temporary_folder() as folder:
         answer = Path(folder) / "answer.json"
-        command = python_child(WORKER, str(answer), limits=limits)
-        done = run_child(command, data=json.dumps(request).encode(), folder=Path(folder), limits=limits)
+        data = json.dumps(request).encode()
+        done = run_python(WORKER, str(answer), data=data, folder=Path(folder), limits=limits, modules=_MODULES)
         if done.returncode is None:
             raise CompilationFailed(f"MLIR did not finish within {knobs.compile_timeout:g} seconds")
         if done.how or not answer.is_file():

@@ -19,6 +19,7 @@ from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.layouts.tensor_memory import tensor_memory_layout
 from tle_raw.frontends.gpu.local_access import local_load, local_store
+from tle_raw.frontends.gpu.local_ptr import local_ptr
 from tle_raw.frontends.gpu.memory_space import memory_space
 from tle_raw.frontends.gpu.methods import add_methods
 from tle_raw.frontends.gpu.set_layout import set_layout
@@ -45,6 +46,7 @@ __all__ = [
     "copy",
     "distributed_encoding",
     "local_load",
+    "local_ptr",
     "local_store",
     "memory_space",
     "nv_mma_shared_layout",

@@ -20,6 +20,9 @@ from triton.language import core
 from tle_raw.frontends.gpu import interpreted_barriers
 from tle_raw.frontends.gpu.buffered_tensor import BufferType, tensor_type
 from tle_raw.frontends.gpu.gluon_builder import VERSION, builder_here
+from tle_raw.frontends.gpu.layouts.padded import padded_shared_layout
+from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
+from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.triton_types import Semantic
 
 _UNWRITTEN = 0xFF  # of a buffer's bytes in the interpreter: NaN, and -1
@@ -135,6 +138,39 @@ LOCAL_STORE = Operation(
     _stored,
     touches_tensors=True,
 )
+
+# --- where they lie -----------------------------------------------------------------------------------------------
+
+# The note on a load that stands for a number: no operation of Triton's own tells a buffer's address in Triton IR.
+TOLD, ADDRESS, NUMBER = "tle.told", "address", "tle_told"
+
+
+def _make_told(g: Any, type_: BufferType, buffer: Any, what: str) -> Any:
+    layout: Any = swizzled_shared_layout.make_default(1)
+    if isinstance(type_.layout, padded_shared_layout):  # Triton sees one with gaps as another with these gaps alone
+        layout = padded_shared_layout([list(pair) for pair in type_.layout.intervals], [1])
+    word = core.dtype(f"int{memory_bits(type_.dtype)}")
+    view = type_.changed(dtype=word, shape=(1,), memory=(1,), whole=(1,), layout=layout)
+    seen = g.create_memdesc_reinterpret(view.to_ir(g), buffer)
+    load = g.create_local_load(core.block_type(word, [1]).to_ir(g), seen)
+    load.set_attr(TOLD, g.get_string_attr(what))
+    numbers = core.block_type(core.int64, [1]).to_ir(g)
+    return g.create_unsplat(g.create_extern_elementwise("", "", NUMBER, [load], numbers, True))
+
+
+def _told(type_: BufferType, buffer: Any, what: str) -> Any:
+    from triton.runtime.interpreter import TensorHandle
+
+    if what == ADDRESS:
+        number = buffer.__array_interface__["data"][0]
+    else:
+        number = buffer.strides[int(what)] // buffer.itemsize
+    return TensorHandle(numpy().array([number], "int64"), core.int64)
+
+
+# A number of the program's: the address of a buffer's first element; where layouts mean nothing, how many elements lie
+# between two along the axis of this number.
+LOCAL_TOLD = Operation("ttg.local_load", _make_told, _told, touches_tensors=True)
 
 # --- asynchronous copies ------------------------------------------------------------------------------------------
 

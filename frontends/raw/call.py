@@ -198,7 +198,8 @@ def call(
     ----------
     func : a fragment. ``args``: a list of its arguments, ``Out`` parameters included for untyped stubs only.
     output_indices : which arguments come back. For a typed signature the default is what the signature returns.
-    hint : accepted; no hint has a meaning here.
+    hint : accepted; no hint has a meaning here. A region in an early group of ``tle.range`` runs iterations ahead of
+        what uses its tiles, with ``hint="pipeline"`` or without.
 
     Returns
     -------

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from tle_raw.linker.processes.temporary_folder import temporary_folder
@@ -54,13 +55,26 @@ class CubinFacts:
 
 def read_cubin(cubin: bytes) -> CubinFacts:
     """The facts of a cubin; never raises for what a tool does or lacks."""
+    try:
+        return _read(cubin)
+    except _NoTool as error:
+        return CubinFacts(reason=str(error))
+
+
+class _NoTool(Exception):
+    """Not kept: the tool may be there next time."""
+
+
+@lru_cache(maxsize=8)  # a report and a check of the same kernel: both tools together take 0.4 s
+def _read(cubin: bytes) -> CubinFacts:
     with temporary_folder() as folder:
         file = Path(folder, "kernel.cubin")
         file.write_bytes(cubin)
         usage = run_tool("cuobjdump", "-res-usage", str(file))
         listing = _listing(str(file))
-    reason = usage.reason or listing.reason
-    return CubinFacts(reason=reason) if reason else facts_of(usage.text, listing.text)
+    if reason := usage.reason or listing.reason:
+        raise _NoTool(reason)
+    return facts_of(usage.text, listing.text)
 
 
 def _listing(file: str) -> ToolOutput:

@@ -114,10 +114,13 @@ def run_child(
                 stdin=given, stdout=output, stderr=output if merged else messages,
                 env=dict(clean_environment() if environment is None else environment),
             )  # fmt: skip
-        returncode = _wait(process, limits)
-        return Finished(
-            returncode, _content(output), _content(messages, _LONGEST_MESSAGES).decode("utf-8", "surrogateescape")
-        )
+        return finished(_wait(process, limits), output, messages)
+
+
+def finished(returncode: int | None, output: IO[bytes], messages: IO[bytes]) -> Finished:
+    """What a child that ended has left in its files."""
+    said = _content(messages, _LONGEST_MESSAGES)
+    return Finished(returncode, _content(output), said.decode("utf-8", "surrogateescape"))
 
 
 def python_child(program: Path, *arguments: str, limits: Limits) -> list[str]:
@@ -129,7 +132,7 @@ def python_child(program: Path, *arguments: str, limits: Limits) -> list[str]:
         raise ToolchainError("a Python program is needed, and this process knows of none", hint="set sys.executable")
     given = {
         "path": child_path(), "parent": os.getpid(), "program": str(program), "arguments": arguments,
-        "limits": [[number, amount] for number, amount in _resources(limits)],
+        "limits": [[number, amount] for number, amount in resources(limits)],
     }  # fmt: skip
     # -E: no variable adds code; -P: neither the current folder nor the file's own is searched.
     flags = ["-E", "-P", *(["-s"] if sys.flags.no_user_site else [])]
@@ -179,7 +182,7 @@ def _restrict(pid: int, limits: Limits) -> None:
 
     It has had a moment without them; a program of Python's waits for them itself.
     """
-    for number, amount in _resources(limits):
+    for number, amount in resources(limits):
         with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
             hard = resource.prlimit(pid, number)[1]
             amount = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
@@ -188,7 +191,8 @@ def _restrict(pid: int, limits: Limits) -> None:
         Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
 
 
-def _resources(limits: Limits) -> list[tuple[int, int]]:
+def resources(limits: Limits) -> list[tuple[int, int]]:
+    """The limits as the system knows them: a resource's number, and its amount."""
     # The time of all cores: a child that lost its parent ends by this one.
     seconds = int(min(limits.seconds, 1e6) + 10) * (os.cpu_count() or 1)
     asked = [

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -15,10 +16,10 @@ def names_of(file: Path) -> list[str]:
     return re.findall(r"^def (test_\w+)", file.read_text(), re.M)
 
 
-def interpret(module: str) -> str:
+def interpret(module: str, names: Sequence[str]) -> str:
     """What it says; "ok" and a name for each test that passes."""
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-m", module], capture_output=True, text=True, timeout=300, env=environment, cwd=ROOT
+        [sys.executable, "-m", module, *names], capture_output=True, text=True, timeout=300, env=environment, cwd=ROOT
     )
     return done.stdout + done.stderr

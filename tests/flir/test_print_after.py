@@ -60,6 +60,10 @@ ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "prefetch"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
 ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}
+# Passes of kernels whose loops have groups.
+ABSENT |= {"reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
+# And of kernels that point into them.
+ABSENT |= {"take-addresses", "order-pointers", "shared-accesses"}
 if host_cpu().vector_bytes < 64 or not host_cpu().fma:
     ABSENT.add("multiply-by-reciprocals")
 if host_cpu().vector_bytes < 32:

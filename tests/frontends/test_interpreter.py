@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import chosen_names
 from tests.test_readme import examples
 
 pytestmark = pytest.mark.every_triton(3)
@@ -22,12 +23,16 @@ TESTS = re.findall(r"^def (test_\w+)", KERNELS.read_text(), re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def output():
+def output(request):
     """What all tests of the file say: one process, because most of its time is imports."""
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     found = {}
     run = subprocess.run(
-        [sys.executable, str(KERNELS), *TESTS], env=environment, capture_output=True, text=True, timeout=600
+        [sys.executable, str(KERNELS), *chosen_names(request)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     found = dict.fromkeys(re.findall(r"^passed (\w+)", run.stdout, re.MULTILINE), True)
     return found, run.stderr

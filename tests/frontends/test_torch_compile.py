@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import chosen_names
+
 pytestmark = pytest.mark.every_triton(2)
 
 pytest.importorskip("torch")
@@ -30,9 +32,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def output(folder):
+def output(request, folder):
     """What all tests say: one process, because most of its time is imports."""
-    return run(folder, *TESTS)
+    return run(folder, *chosen_names(request))
 
 
 @pytest.mark.parametrize("name", TESTS)

@@ -8,7 +8,6 @@ GPU is linked here by Triton's LLVM, as a kernel would.
 from __future__ import annotations
 
 import collections
-import gc
 import json
 import os
 import sys
@@ -18,22 +17,19 @@ from random import Random
 from typing import NoReturn
 
 import tle_raw
-from tests.fuzz.forked_children import run_child
 from tests.fuzz.mutations import mutate_bytes, mutate_text
 from tests.fuzz.text_samples import SUFFIXES, Sample, samples
 from tle_raw.adapters.common.device_llvm import check
 from tle_raw.adapters.common.device_llvm.llvm_child import generated
 from tle_raw.adapters.llvm import bitcode
-from tle_raw.adapters.mlir import child
 from tle_raw.errors import ToolchainError
 from tle_raw.fragments.compilation import older_llvm
 from tle_raw.knobs import knobs
-from tle_raw.linker.tools.llvmlite_binding import load_llvmlite_for_gpus
 
 LONGEST_SECONDS = 60.0
 
 
-# Texts of CUDA take a compiler each, the others a forked child.
+# Texts of CUDA take a compiler each, the others a fork.
 SHARES = {"llvm": 39, "bitcode": 34, "mlir": 15, "mlir_bytecode": 11, "cuda": 1}
 
 
@@ -78,23 +74,8 @@ def no_clang() -> NoReturn:
     raise ToolchainError("not asked")
 
 
-def warm_up() -> None:
-    """What children import and set up, they have when they are forked."""
-    import torch_mlir.ir  # noqa: F401
-    from triton._C.libtriton import llvm
-
-    load_llvmlite_for_gpus()
-    llvm.init_targets()
-    for kind in SHARES:
-        samples(kind)
-    gc.freeze()  # a collection in a child would copy every page
-
-
 def main(first: int, count: int, folder: Path) -> None:
-    for module in (bitcode, check, child):
-        module.run_child = run_child  # type: ignore[attr-defined]
     bitcode.find_clang = no_clang  # it would be started for each bitcode that LLVM has refused already
-    warm_up()
     knobs.cache.dir, knobs.compile_timeout = str(folder / "cache"), LONGEST_SECONDS
     outcomes: collections.Counter[str] = collections.Counter()
     failures = {}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import tle_raw.linker.processes.run_python as forked
 from tle_raw.linker.processes.child_path import child_path
 from tle_raw.linker.processes.child_process import (
     MIB,
@@ -25,20 +26,28 @@ pytestmark = pytest.mark.one_triton
 SOON = Limits(20.0, default_memory())
 
 
-def run_python(tmp_path: Path, code: str, limits: Limits = SOON, data: bytes = b"") -> Finished:
-    program = tmp_path / "program.py"
-    program.write_text(code)
-    return run_child(python_child(program, "a b", limits=limits), limits=limits, data=data)
+@pytest.fixture(params=["anew", "forked"])
+def run_python(request, tmp_path):
+    """Runs code in a Python that is started for it, or in a fork of one that has been started before."""
+
+    def run(code: str, limits: Limits = SOON, data: bytes = b"") -> Finished:
+        program = tmp_path / "program.py"
+        program.write_text(code)
+        if request.param == "anew":
+            return run_child(python_child(program, "a b", limits=limits), limits=limits, data=data)
+        return forked.run_python(program, "a b", limits=limits, data=data, modules=["ctypes"])
+
+    return run
 
 
-def test_input_output_and_messages(tmp_path):
+def test_input_output_and_messages(run_python, tmp_path):
     code = "import sys\nprint(sys.argv[1:], sys.stdin.read())\nprint('said', file=sys.stderr)\nsys.exit(3)"
-    done = run_python(tmp_path, code, data=b"given")
+    done = run_python(code, data=b"given")
     assert done == Finished(3, b"['a b'] given\n", "said\n") and done.how == "failed (return code 3)"
 
 
 @pytest.mark.parametrize("name", ["json", "tle_raw", "llvmlite", "sitecustomize", "usercustomize", "ctypes"])
-def test_a_module_planted_in_the_current_folder_is_not_executed(tmp_path, monkeypatch, name):
+def test_a_module_planted_in_the_current_folder_is_not_executed(run_python, tmp_path, monkeypatch, name):
     planted = tmp_path / "here"
     planted.mkdir()
     (planted / f"{name}.py").write_text(f"open({str(tmp_path / 'was_executed')!r}, 'w')")
@@ -46,51 +55,51 @@ def test_a_module_planted_in_the_current_folder_is_not_executed(tmp_path, monkey
     for entry in ("", ".", str(planted)):
         monkeypatch.syspath_prepend(entry)
     monkeypatch.setenv("PYTHONPATH", str(planted))
-    done = run_python(tmp_path, "import json, ctypes, llvmlite, tle_raw.linker.llvm.text\nprint(tle_raw.__file__)")
+    done = run_python("import json, ctypes, llvmlite, tle_raw.linker.llvm.text\nprint(tle_raw.__file__)")
     import tle_raw
 
     assert done.output.decode().strip() == tle_raw.__file__, done.messages
     assert not (tmp_path / "was_executed").exists()
 
 
-def test_the_packages_that_a_user_added_are_found(tmp_path, monkeypatch):
+def test_the_packages_that_a_user_added_are_found(run_python, tmp_path, monkeypatch):
     added = tmp_path / "added"
     added.mkdir()
     (added / "only_here.py").write_text("FOUND = 7")
     monkeypatch.syspath_prepend(str(added))
-    assert run_python(tmp_path, "import only_here; print(only_here.FOUND)").output == b"7\n"
+    assert run_python("import only_here; print(only_here.FOUND)").output == b"7\n"
     assert child_path()[0] == str(added)
 
 
-def test_a_deleted_current_folder_harms_nobody(tmp_path, monkeypatch):
+def test_a_deleted_current_folder_harms_nobody(run_python, tmp_path, monkeypatch):
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert run_python(tmp_path, "print(1)").output == b"1\n"
+    assert run_python("print(1)").output == b"1\n"
 
 
-def test_only_known_variables_reach_a_child(tmp_path, monkeypatch):
+def test_only_known_variables_reach_a_child(run_python, tmp_path, monkeypatch):
     for name in ("CPATH", "CCC_OVERRIDE_OPTIONS", "PYTHONSTARTUP", "MY_SECRET"):
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("TRITON_CACHE_DIR", "/there")
     assert not {"CPATH", "CCC_OVERRIDE_OPTIONS", "PYTHONSTARTUP", "MY_SECRET"} & set(clean_environment())
-    seen = run_python(tmp_path, "import os; print(sorted(os.environ))").output.decode()
+    seen = run_python("import os; print(sorted(os.environ))").output.decode()
     assert "TRITON_CACHE_DIR" in seen and "MY_SECRET" not in seen
 
 
-def test_time_ends_the_child_and_what_it_started(tmp_path):
+def test_time_ends_the_child_and_what_it_started(run_python, tmp_path):
     file = tmp_path / "number"
     code = "import subprocess\np = subprocess.Popen(['sleep', '60'])\n"
     code += f"open({str(file)!r}, 'w').write(str(p.pid))\np.wait()"
     start = time.monotonic()
-    done = run_python(tmp_path, code, Limits(3.0))
+    done = run_python(code, Limits(3.0))
     assert done.returncode is None and "in time" in done.how and time.monotonic() - start < 10
     assert _is_over(int(file.read_text()))
 
 
-def test_what_a_finished_child_left_behind_is_ended(tmp_path):
-    done = run_python(tmp_path, "import subprocess\nprint(subprocess.Popen(['sleep', '60']).pid)")
+def test_what_a_finished_child_left_behind_is_ended(run_python, tmp_path):
+    done = run_python("import subprocess\nprint(subprocess.Popen(['sleep', '60']).pid)")
     assert _is_over(int(done.output))
 
 
@@ -107,10 +116,10 @@ def test_a_signal_without_a_name(tmp_path):
     assert "signal 40" in run_child(["sh", "-c", "kill -40 $$"], limits=SOON).how
 
 
-def test_memory_has_a_bound(tmp_path):
-    done = run_python(tmp_path, "x = bytearray(1 << 30)", Limits(20.0, memory=400 * MIB))
+def test_memory_has_a_bound(run_python, tmp_path):
+    done = run_python("x = bytearray(1 << 30)", Limits(20.0, memory=400 * MIB))
     assert "MemoryError" in done.messages
-    assert "wrote more" in run_python(tmp_path, "open('f', 'wb').write(bytes(1 << 22))", Limits(20.0, file=MIB)).how
+    assert "wrote more" in run_python("open('f', 'wb').write(bytes(1 << 22))", Limits(20.0, file=MIB)).how
 
 
 def test_a_program_that_is_not_there_is_an_error_of_the_system(tmp_path):

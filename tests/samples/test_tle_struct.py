@@ -21,6 +21,9 @@ INSTRUCTIONS = {
     "02_tma_gemm": {"cp.async.bulk.tensor": None, "wgmma.wait_group.sync.aligned 1;": 1, "mbarrier.try_wait": None},
     "03_add_rms_norm": {"st.shared": None},
     "04_int4_gemm": {"wgmma.wait_group.sync.aligned 1;": 1, "fence.proxy.async": None, "mbarrier.try_wait": None},
+    "05_histogram": {".shared.cta.relaxed.add.u32": None, "bar.sync": 2, "ld.global.v4": None},
+    "07_moe_align": {".shared.cta.relaxed.add.u32": None, "ld.shared": None},
+    "08_topk_selector": {".shared.cta.relaxed.add.u32": None, "ld.shared": None, "st.shared": None},
 }
 
 
@@ -48,7 +51,7 @@ def test_a_program_is_one_kernel_of_its_instructions(program: ModuleType):
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:100"])
 def test_programs_without_wgmma_are_for_other_gpus_too(target: str):
     for file in FILES:
-        if file.stem in ("01_async_gemm", "03_add_rms_norm"):
+        if file.stem not in ("02_tma_gemm", "04_int4_gemm"):
             with loaded(file) as module:
                 (kernel,) = module.compile_for(target)
                 assert module.common.is_one_kernel(kernel) and "cubin" in kernel.asm

@@ -20,15 +20,22 @@ from tle_raw.linker.processes.child_process import (
     Finished,
     Limits,
     default_memory,
-    python_child,
     run_child,
 )
+from tle_raw.linker.processes.run_python import run_python
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.linker.tools.clang import find_clang
 
 # What is no intrinsic for the running LLVM becomes a call of a function.
 _INTRINSIC_CALL = re.compile(r"^\s*call[^;\n]*?\b(llvm\.[\w.$]+)", re.MULTILINE)
 CHILD = Path(__file__).with_name("llvm_child.py")
+_MODULES = (
+    "tle_raw.errors",
+    "tle_raw.linker.device_code",
+    "tle_raw.linker.llvm.normalise",
+    "llvmlite.binding",
+    "triton",
+)
 INSTALL = "pip install 'tle_raw[llvm]'"
 STRIPPED = "warning: the debug info is not valid, and was left out"
 # As Triton's own types cross in the llvm dialect.
@@ -133,8 +140,8 @@ def _ask(
     limits = Limits(knobs.compile_timeout, default_memory(), stack=CHILD_STACK)
     with temporary_folder() as folder:
         file = Path(folder, "answer.json")
-        command = python_child(CHILD, str(file), limits=limits)
-        done = run_child(command, data=json.dumps(asked).encode(), folder=Path(folder), limits=limits)
+        data = json.dumps(asked).encode()
+        done = run_python(CHILD, str(file), data=data, folder=Path(folder), limits=limits, modules=_MODULES)
         if done.how or not file.is_file():
             raise _failure(done, arch, text, start, location)
         answer = json.loads(file.read_text())

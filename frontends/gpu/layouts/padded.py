@@ -7,15 +7,21 @@ from dataclasses import dataclass
 from math import log2, prod
 from typing import Any
 
+from triton.language import core
+
 from tle_raw.errors import LayoutError, Row
 from tle_raw.frontends.gpu.layouts.shared_layout import (
     called_in_kernels,
     check_permutation,
     check_power,
     check_rank,
+    memory_bits,
     shared_layout,
 )
 from tle_raw.frontends.lite.arguments import items, plain
+
+# Bits that a thread loads or stores at once: Triton aligns no vector to the gaps.
+_VECTOR = 128
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,8 @@ class padded_shared_layout(shared_layout):
 
     Parameters
     ----------
-    intervals : pairs ``[interval, padding]`` of powers of two.
+    intervals : pairs ``[interval, padding]`` of powers of two. Threads move up to 16 bytes at once, so that a gap is
+        a multiple of 16 bytes, or of the interval where that is shorter.
     shape : the slot's shape, of powers of two.
     order : the axes, the one along which elements lie side by side first; rows by default.
     """
@@ -55,9 +62,14 @@ class padded_shared_layout(shared_layout):
 
     @classmethod
     @called_in_kernels
-    def make_default(cls, shape: Any) -> padded_shared_layout:
-        """Four elements of padding after each row."""
-        return cls([[(items(shape) or [1])[-1], 4]], shape)
+    def make_default(cls, shape: Any, dtype: Any) -> padded_shared_layout:
+        """16 bytes of padding after each row."""
+        if not isinstance(dtype := plain(dtype), core.dtype):
+            raise LayoutError(
+                "padded_shared_layout.make_default is made for a shape and a dtype",
+                table=[Row("dtype", "e.g. tl.float16", str(dtype))],
+            )
+        return cls([[(items(shape) or [1])[-1], max(1, _VECTOR // memory_bits(dtype))]], shape)
 
     @property
     def rank(self) -> int:
@@ -85,6 +97,14 @@ class padded_shared_layout(shared_layout):
             raise LayoutError(
                 "the layout was made for another shape", table=[Row("shape", str(list(self.dims)), str(list(shape)))]
             )
+
+        for interval, padding in self.intervals:
+            aligned = min(interval, max(1, _VECTOR // bits))
+            if padding < aligned:
+                raise LayoutError(
+                    "a gap leaves what follows it where vectors of 16 bytes cannot be loaded",
+                    table=[Row("padding", f"{aligned} elements or more", str(padding))],
+                )
 
     def bytes(self, shape: Sequence[int], bits: int) -> int:
         elements = prod(shape)

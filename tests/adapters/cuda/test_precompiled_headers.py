@@ -156,9 +156,21 @@ def test_errors_are_those_of_the_code(cache, runs):
     of = fragment("\n\n__device__ float f(float x) { return y; }")
     with pytest.raises(CompilationFailed) as refusal:
         of.compile("cuda:90")
-    assert runs == [True, False]
+    assert runs == [True]
     assert "-include-pch" not in str(refusal.value) and "undeclared identifier 'y'" in str(refusal.value)
     assert len(cache.entries()) == 1, "the headers are not to blame"
+
+
+@pytest.mark.parametrize("log, is_of_the_code", [
+    ("k.cu:3:40: error: use of undeclared identifier 'y'\n", True),
+    ("/usr/include/cuda_fp16.h:9:1: note: here\n/own/mine.h:1:1: error: no\nk.cu:3:40: error: no\n", True),
+    ("k.cu:3:40: error: no\n/usr/local/cuda/include/crt/math_functions.h:7:1: error: static assertion failed\n", False),
+    ("k.cu:1:1: fatal error: file 'a.h' has been modified since the precompiled header was built\n", False),
+    ("error: malformed or corrupted precompiled file\n", False),
+])  # fmt: skip
+def test_errors_elsewhere_than_in_the_code_are_told_without_precompiled_headers(log, is_of_the_code):
+    spelled = ["cuda_fp16.h", "include/cuda_fp16.h", "math_functions.h", "crt/math_functions.h"]
+    assert precompiled_headers._is_of_the_code(log, spelled) is is_of_the_code
 
 
 def test_old_headers_go_when_there_is_no_room(cache, runs, monkeypatch):

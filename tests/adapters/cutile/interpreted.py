@@ -93,7 +93,7 @@ def test_a_whole_kernel():
 
 if __name__ == "__main__":
     for name, test in list(globals().items()):
-        if name.startswith("test_") and callable(test):
+        if name in sys.argv[1:]:
             try:
                 test()
             except Exception:

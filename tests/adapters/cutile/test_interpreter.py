@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.interpreting import interpret, names_of
+from tests.support import chosen_names
 
 pytestmark = pytest.mark.every_triton(2)
 
 
 @pytest.fixture(scope="module")
-def output():
-    return interpret("tests.adapters.cutile.interpreted")
+def output(request):
+    return interpret("tests.adapters.cutile.interpreted", chosen_names(request))
 
 
 @pytest.mark.parametrize("name", names_of(Path(__file__).with_name("interpreted.py")))

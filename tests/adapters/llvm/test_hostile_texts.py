@@ -53,10 +53,10 @@ def test_a_target_without_its_value(refusal, line):
 
 
 def test_a_crash_of_llvm_is_an_error(refusal, monkeypatch):
-    monkeypatch.setattr(check, "run_child", lambda *_, **__: Finished(-11, b"", "Stack dump:\n"))
+    monkeypatch.setattr(check, "run_python", lambda *_, **__: Finished(-11, b"", "Stack dump:\n"))
     error = refusal(f"; crash\n{IDENTITY}", g)
     assert isinstance(error, CompilationFailed) and error.message == "LLVM crashed (SIGSEGV)"
-    monkeypatch.setattr(check, "run_child", lambda *_, **__: Finished(None, b"", ""))
+    monkeypatch.setattr(check, "run_python", lambda *_, **__: Finished(None, b"", ""))
     assert "did not finish" in refusal(f"; hang\n{IDENTITY}", g).message
 
 

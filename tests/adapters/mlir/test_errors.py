@@ -203,7 +203,7 @@ def test_a_crash_is_an_error(monkeypatch):
     from tle_raw.adapters.mlir import child
 
     said = "python: Casting.h:566: Assertion `isa<To>(Val)' failed.\nStack dump:\n#0 0x1"
-    monkeypatch.setattr(child, "run_child", lambda *_, **__: Finished(-6, b"", said))
+    monkeypatch.setattr(child, "run_python", lambda *_, **__: Finished(-6, b"", said))
     with pytest.raises(CompilationFailed) as caught:
         child.ask({"task": "lower"}, "")
     assert "MLIR crashed (SIGABRT)" in caught.value.message

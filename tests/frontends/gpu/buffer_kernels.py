@@ -156,7 +156,8 @@ def laid_out(x, o, n, B: tl.constexpr, LAYOUT: tl.constexpr):
     elif LAYOUT == "columns":
         tile = tle.gpu.alloc([B, B], x.dtype.element_ty, tle.gpu.swizzled_shared_layout(1, 1, 1, [0, 1]))
     elif LAYOUT == "padded":
-        tile = tle.gpu.alloc([B, B], x.dtype.element_ty, tle.gpu.padded_shared_layout([[B, 4]], [B, B]))
+        padded: tl.constexpr = tle.gpu.padded_shared_layout.make_default([B, B], x.dtype.element_ty)
+        tile = tle.gpu.alloc([B, B], x.dtype.element_ty, padded)
     elif LAYOUT == "mma columns":
         layout: tl.constexpr = tle.gpu.nv_mma_shared_layout([B, B], [0, 1], x.dtype.element_ty)
         tile = tle.gpu.alloc([B, B], x.dtype.element_ty, layout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 
 import torch
 import triton
@@ -190,5 +191,8 @@ def test_errors_name_the_kernels_line():
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        globals()[name]()
-        print(f"passed {name}", flush=True)
+        try:
+            globals()[name]()
+            print(f"passed {name}", flush=True)
+        except Exception:
+            traceback.print_exc()

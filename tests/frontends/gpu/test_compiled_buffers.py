@@ -84,8 +84,8 @@ def test_every_layout_compiles(layout, dtype, capability):
     signature = {"x": f"*{dtype}", "o": f"*{dtype}", "n": "i32"}
     kernel = compiled("laid_out", capability, signature, LAYOUT=layout)
     assert "cubin" in kernel.asm
-    padding = 63 * 4 if layout == "padded" else 0
-    assert kernel.metadata.shared == (64 * 64 + padding) * (2 if dtype == "fp16" else 4)
+    padding = 63 * 16 if layout == "padded" else 0
+    assert kernel.metadata.shared == 64 * 64 * (2 if dtype == "fp16" else 4) + padding
 
 
 def test_uneven_dims_take_the_memory_of_the_next_power():

@@ -46,6 +46,8 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
         tle.gpu.swizzled_shared_layout(1, 1, 1, [1, 1])
     if WHAT == "a padding of 3":
         tle.gpu.padded_shared_layout([[16, 3]], [16, 16])
+    if WHAT == "a padding of 8 bytes":
+        tle.gpu.alloc([16, 16], tl.float16, tle.gpu.padded_shared_layout([[16, 4]], [16, 16]))
     if WHAT == "clusters":
         tle.gpu.swizzled_shared_layout(1, 1, 1, [1, 0], [2, 1])
     if WHAT == "an alias beyond":
@@ -119,9 +121,40 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
         tle.gpu.async_wait_group(n)
     if WHAT == "another memory":
         tle.gpu.memory_space(block, "texture")
+    if WHAT == "a pointer into no buffer":
+        tle.gpu.local_ptr(block, (1, 2))
+    if WHAT == "too few indices":
+        tle.gpu.local_ptr(tile, (1,))
+    if WHAT == "one index too many":
+        tle.gpu.local_ptr(row, (1, n))
+    if WHAT == "a float index":
+        tle.gpu.local_ptr(row, (block,))
+    if WHAT == "a bool index":
+        tle.gpu.local_ptr(row, (n > 0,))
+    if WHAT == "an index beyond":
+        tle.gpu.local_ptr(tile, (3, 16))
+    if WHAT == "a negative index":
+        tle.gpu.local_ptr(tile, (-1, n))
+    if WHAT == "indices without a common shape":
+        tle.gpu.local_ptr(tile, (tl.arange(0, 8), tl.arange(0, 16)))
+    if WHAT == "all of three slots":
+        tle.gpu.local_ptr(slots)
+    if WHAT == "pointers of a freed buffer":
+        row.free()
+        tle.gpu.local_ptr(row, (0,))
 
 
 CASES = [
+    ("a pointer into no buffer", "ArgumentTypeError", "takes a buffer"),
+    ("too few indices", "ArgumentCountError", "one index for each axis"),
+    ("one index too many", "ArgumentCountError", "one index for each axis"),
+    ("a float index", "ArgumentTypeError", "an index is an integer"),
+    ("a bool index", "ArgumentTypeError", "an index is an integer"),
+    ("an index beyond", "TileIndexError", "0 to 15"),
+    ("a negative index", "TileIndexError", "0 to 15"),
+    ("indices without a common shape", "ShapeError", "[8], [16]"),
+    ("all of three slots", "SharedBufferError", "powers of two"),
+    ("pointers of a freed buffer", "SharedBufferError", "freed at"),
     ("a run-time shape", "ShapeError", "positive compile-time integers"),
     ("an empty shape", "ShapeError", "positive compile-time integers"),
     ("a buffer of pointers", "ArgumentTypeError", "holds numbers"),
@@ -135,6 +168,7 @@ CASES = [
     ("a vector of 3", "LayoutError", "powers of two"),
     ("an axis twice", "LayoutError", "the axes in some order"),
     ("a padding of 3", "LayoutError", "powers of two"),
+    ("a padding of 8 bytes", "LayoutError", "vectors of 16 bytes"),
     ("clusters", "LayoutError", "one block"),
     ("an alias beyond", "SharedBufferError", "at most 256"),
     ("an alias between", "SharedBufferError", "a multiple of 128"),

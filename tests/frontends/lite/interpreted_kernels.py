@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import sys
+import traceback
 
 import torch
 import triton
 import triton.language as tl
 
 import tle_raw.language as tle
-from tle_raw.errors import ShapeError, TileIndexError
+from tests.frontends.lite import pipeline_kernels as loops
+from tle_raw.errors import (
+    ArgumentTypeError,
+    RegionError,
+    ScheduleError,
+    ShapeError,
+    TileIndexError,
+    TLEError,
+    UnsupportedFeatureError,
+)
 
 
 @triton.jit
@@ -86,7 +96,82 @@ def test_errors_name_the_kernels_line():
             raise AssertionError("no error")
 
 
+def test_loops():
+    x = torch.randn(9, 64)
+
+    def run(name, o, **constants):
+        getattr(loops, name)[(1,)](x, o, 9, B=64, **constants)
+        return o
+
+    wide = x.double()
+    assert torch.allclose(run("automatic", torch.zeros(64), STAGES=3), x.sum(0), atol=1e-5)
+    assert torch.allclose(run("automatic", torch.zeros(64), STAGES=(0, 2)), x.sum(0), atol=1e-5)
+    assert torch.allclose(run("twice", torch.zeros(64)), 2 * x.sum(0), atol=1e-5)
+    weighted = (wide * torch.arange(9)[:, None]).sum(0).float()
+    assert torch.allclose(run("unrolled", torch.zeros(64), STAGES=(0, 2)), weighted, atol=1e-4)
+    assert torch.equal(run("reordered", torch.zeros(9, 64), REORDER=True), x * 2)
+    assert torch.allclose(run("outer", torch.zeros(9, 64), STAGES=(0, 1)), wide.cumsum(0).float(), atol=1e-5)
+
+
+def test_products_and_chains():
+    a, b, o = torch.randn(33, 47).half(), torch.randn(47, 20).half(), torch.zeros(33, 20)
+    loops.product[(2, 1)](a, b, o, 33, 20, 47, B=32, STAGES=(0, 0, 2), ORDERS=(1, 0, 2))
+    assert torch.allclose(o.double(), a.double() @ b.double(), atol=1e-4)
+    x, index, o = torch.randn(100), torch.randint(0, 100, (5, 40), dtype=torch.int32), torch.zeros(5, 40)
+    loops.gathered[(2,)](x, index, o, 5, 40, B=32, STAGES=(0, 1, 2), ASYNC=True)
+    assert torch.allclose(o, x[index.long()].cumsum(0), atol=1e-5)
+
+
+@triton.jit
+def wrong_loop(x, n, WHAT: tl.constexpr):
+    if WHAT == 0:
+        for _ in tle.range(n, pipe_stages=[0, 1], executors=[0, 1]):
+            pass
+    if WHAT == 1:
+        for _ in tle.range(n, pipe_stages=[0, 1]):
+            with tle.pipeline_group(0):
+                tl.store(x, 1)
+    if WHAT == 2:
+        for _ in tle.range(n, pipe_stages=[0, 1]):
+            with tle.pipeline_group(2):
+                tl.store(x, 1)
+    if WHAT == 3:
+        with tle.pipeline_group(0):
+            tl.store(x, 1)
+    if WHAT == 4:
+        for _ in tle.range(n, pipe_stages="two"):
+            pass
+    if WHAT == 5:
+        for _ in tle.range(n, pipe_stages=[0, 1]):
+            with tle.pipeline_group(0), tle.pipeline_group(1):
+                tl.store(x, 1)
+
+
+def test_errors_of_loops():
+    kinds = [
+        UnsupportedFeatureError,
+        ScheduleError,
+        ArgumentTypeError,
+        RegionError,
+        ArgumentTypeError,
+        RegionError,
+    ]
+    for what, kind in enumerate(kinds):
+        cause = None
+        try:
+            wrong_loop[(1,)](torch.zeros(16), 3, what)
+        except Exception as error:
+            cause = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+        assert isinstance(cause, kind) and isinstance(cause, TLEError), (what, cause)
+        assert "tle." in cause.context.call_site.text, (what, cause)
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        globals()[name]()
-        print(f"passed {name}", flush=True)
+        try:
+            globals()[name]()
+            print(f"passed {name}", flush=True)
+        except Exception:
+            traceback.print_exc()

@@ -21,6 +21,13 @@ CPU = (
         "Triton IR: inlined, plain pointers, canonical",
     ),
     Pass(
+        "leave-out-groups",
+        "ttir",
+        "flir/cpu/leave_out_groups.py",
+        "leave_out_groups",
+        "ordinary loops for those with groups, which are checked; absent where there are none",
+    ),
+    Pass(
         "read-ttir",
         "linalg",
         "flir/cpu/read_ttir.py",

@@ -24,7 +24,7 @@ def leave_loops(text: str) -> tuple[str, int]:
         return text, 0
     found = [loop for loop in _loops(read_structure(lines)) if _holds(loop, lines)]
     for loop in found:
-        lines[loop.end] = _with_one_stage(lines[loop.end])
+        lines[loop.end] = with_one_stage(lines[loop.end])
     return "\n".join(lines), len(found)
 
 
@@ -41,7 +41,7 @@ def _holds(loop: Nest, lines: Sequence[str]) -> bool:
     return any(generic_name(line).startswith(_OURS) for line in lines[loop.begin : loop.end])
 
 
-def _with_one_stage(line: str) -> str:
+def with_one_stage(line: str) -> str:
     """The line that ends a loop: ``}) {attributes} : (types) -> types``."""
     if STAGES in line:
         return _SET.sub(f"{STAGES} = 1 : i32", line)

@@ -70,7 +70,7 @@ def _plain(line: str) -> Event | None:
         return Event(Kind.JUMP, text=line)
     if name in _BARRIERS:
         return Event(Kind.BARRIER)
-    if name in _IMPURE and "pure = true" not in line and 'symbol = "tle.' not in line:
+    if name in _IMPURE and "pure = true" not in line and 'symbol = "tle' not in line:
         return Event(Kind.ACCESS, True, True)
     both = name in _BOTH or name.startswith(("ttng.async_tma", "ttg.async_copy"))
     reads, writes = both or name in _READS, both or name in _WRITES

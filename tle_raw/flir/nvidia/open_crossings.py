@@ -90,7 +90,7 @@ def _marked(operation: GenericOperation, number: int, spelling: Spelling) -> lis
         tuple(types),
         (gives if is_tensor(gives) else with_element(tensor, "i32"),),
         operation.results or f"%tle_{number}",
-        f'libname = {_quoted(record)}, libpath = "", pure = false, symbol = "{CROSSING}"',
+        f'libname = {quoted(record)}, libpath = "", pure = false, symbol = "{CROSSING}"',
         indent=operation.indent,
         location=operation.location,
     )
@@ -102,6 +102,6 @@ def _line(near: GenericOperation, result: str, name: str, operand: str, type_: s
     return str(made)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """As MLIR writes a string attribute. JSON is ASCII without control characters."""
     return '"' + text.replace("\\", "\\\\").replace('"', "\\22") + '"'

@@ -23,8 +23,67 @@ _TRITON_TTGIR = Pass(
 # Kernels for NVIDIA GPUs all of whose regions are traced. All else there is Triton's.
 NVIDIA_TRACED = (_ORDER_TRACED, _TRITON_TTGIR)
 
+# Loops whose groups run in stages.
+_GROUPS = (
+    Pass(
+        "check-groups",
+        "ttgir",
+        "flir/check_groups.py",
+        "check_groups",
+        "the groups of pipelined loops can run in their stages; absent where there are none",
+        kind=CHECKS,
+    ),
+    Pass(
+        "reorder-loads",
+        "ttgir",
+        "flir/nvidia/reorder_loads.py",
+        "reorder_loads",
+        "the loads first in the loops that ask for it; else absent",
+    ),
+    Pass(
+        "label-groups",
+        "ttgir",
+        "flir/nvidia/label_groups.py",
+        "label_groups",
+        "locations that name the groups, in place of their markers; absent where there are none",
+    ),
+)
+_PIPELINE_GROUPS = (
+    Pass(
+        "settle-layouts",
+        "ttgir",
+        "flir/nvidia/grouped_ttgir.py",
+        "settle_layouts",
+        "Triton's own passes up to its software pipeliner, of kernels with groups in stages; else absent",
+        kind=OUTSIDE,
+    ),
+    Pass(
+        "schedule-groups",
+        "ttgir",
+        "flir/nvidia/schedule_groups.py",
+        "schedule_groups",
+        "the stage and the place of every operation of loops with groups, for the pipeliner; else absent",
+    ),
+    Pass(
+        "pipeline-groups",
+        "ttgir",
+        "flir/nvidia/grouped_ttgir.py",
+        "pipeline_groups",
+        "Triton's software pipeliner and its passes behind it, of such kernels; else absent",
+        kind=OUTSIDE,
+    ),
+)
+
 # Operations on shared buffers that touch tensors are markers while Triton gives the tensors their layouts.
 _LAYOUTS = (
+    Pass(
+        "take-addresses",
+        "ttgir",
+        "flir/nvidia/take_addresses.py",
+        "take_addresses",
+        "the addresses of buffers that the kernel points into; absent where there are none",
+        expects=PROMISED,
+    ),
     Pass(
         "open-crossings",
         "ttgir",
@@ -127,6 +186,21 @@ _READ_BUFFERS = Pass(
     "which buffers take the shared memory; absent where there are none",
     kind=DECIDES,
 )
+_ORDER_POINTERS = Pass(
+    "order-pointers",
+    "ttgir",
+    "flir/nvidia/order_pointers.py",
+    "order_pointers",
+    "block barriers between accesses by pointers into buffers, and their marks; absent where there are none",
+)
+_SHARED_ACCESSES = Pass(
+    "shared-accesses",
+    "llir",
+    "linker/llvm/shared_accesses.py",
+    "shared_accesses",
+    "LLVM IR: instructions for shared memory in place of the marked ones; absent where there are none",
+    expects=PROMISED,
+)
 _CHECK_SHARED = Pass(
     "check-shared-memory",
     "llir",
@@ -136,16 +210,19 @@ _CHECK_SHARED = Pass(
     kind=CHECKS,
 )
 
-# Kernels with shared buffers and no linked region, for NVIDIA GPUs. All else there is Triton's.
+# Kernels with shared buffers or groups and no linked region, for NVIDIA GPUs. All else there is Triton's.
 NVIDIA_BUFFERS = (
+    *_GROUPS,
     _ORDER_TRACED,
     *_LAYOUTS,
     _CHECK_PHASES,
     _NAMED_BARRIERS,
     _EXPLICIT_TTGIR,
+    *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
     _READ_BUFFERS,
+    _ORDER_POINTERS,
     Pass(
         "triton-llir",
         "llir",
@@ -154,11 +231,13 @@ NVIDIA_BUFFERS = (
         "Triton's own stage: LLVM IR",
         kind=OUTSIDE,
     ),
+    _SHARED_ACCESSES,
     _CHECK_SHARED,
 )
 
 # Kernels with linked regions, for NVIDIA GPUs.
 NVIDIA = (
+    *_GROUPS,
     *_LAYOUTS,
     _CHECK_PHASES,
     Pass(
@@ -322,6 +401,7 @@ NVIDIA = (
     ),
     _NAMED_BARRIERS,
     _EXPLICIT_TTGIR,
+    *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
     _READ_BUFFERS,
@@ -341,6 +421,7 @@ NVIDIA = (
         "block barriers around the calls in pipelined loops; absent where there are none",
         expects=PROMISED,
     ),
+    _ORDER_POINTERS,
     Pass(
         "leave-out-libdevice",
         "llir",
@@ -358,6 +439,7 @@ NVIDIA = (
         "LLVM IR by Triton's own stage: the fragments linked and inlined",
         also=("dsl-region-inline",),
     ),
+    _SHARED_ACCESSES,
     Pass(
         "keep-scalars",
         "llir",

@@ -14,10 +14,12 @@ from typing import Any
 import triton
 from triton._C.libtriton import ir, passes
 
-from tle_raw.errors import TLEError
+from tle_raw.errors import ScheduleError, TLEError
+from tle_raw.flir.check_groups import check_groups
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
+from tle_raw.flir.group_markers import holds_groups
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, find_buffers
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
@@ -33,10 +35,13 @@ from tle_raw.flir.nvidia.close_crossings import close_crossings
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
+from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
+from tle_raw.flir.nvidia.hide_accesses import RepeatedAccessError
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
 from tle_raw.flir.nvidia.keep_operands import keep_operands
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
+from tle_raw.flir.nvidia.label_groups import first_loop, label_groups
 from tle_raw.flir.nvidia.leave_loops import leave_loops
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
@@ -45,6 +50,7 @@ from tle_raw.flir.nvidia.lower_async_load import EARLY, early_loads, lower_async
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.multiply_in_place import multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
+from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
@@ -52,8 +58,11 @@ from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
+from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
+from tle_raw.flir.nvidia.schedule_groups import schedule_groups
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
+from tle_raw.flir.nvidia.take_addresses import asks_addresses, take_addresses
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.flir.pass_value import Pass
 from tle_raw.flir.record_regions import record_regions
@@ -63,6 +72,7 @@ from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
+from tle_raw.linker.llvm.shared_accesses import shared_accesses
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.mlir.generic_form import generic_text
@@ -103,7 +113,11 @@ def _joined(name: str, own: Stage, compilation: Compilation) -> Stage:
             compilation.choose_pipeline(source.str_nodebug())
         if not any(each.stage == name for each in compilation.pipeline):
             return own(compilation.module, metadata)
-        run_stage(compilation.pipeline, name, compilation, compilation.disabled)
+        try:
+            run_stage(compilation.pipeline, name, compilation, compilation.disabled)
+        except RepeatedAccessError:
+            compilation.begin_again()
+            run_stage(compilation.pipeline, name, compilation, compilation.disabled)
         return compilation.module
 
     joined.__name__ = name
@@ -118,7 +132,13 @@ class Compilation:
         self.disabled = frozenset(knobs.disable_passes.split(","))
         self.pipeline: tuple[Pass, ...] = ()
         self.has_buffers = False
+        self.has_pointers = False  # into buffers
+        self.accesses = 0  # by them
+        self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
+        self.given = ""  # the stage's text, where it may have to begin again
         self.is_explicit = False  # it waits for products itself
+        self.has_groups = False  # its loops are marked by `tle.range`
+        self.has_stages = False  # groups of them run in stages
         self.buffers: list[SharedBuffer] = []
         self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
         self.regions: list[Region] = []
@@ -137,6 +157,10 @@ class Compilation:
         self.context = getattr(source, "context", None)
         self.lines = []
 
+    def begin_again(self) -> None:
+        """The same stage, with all atomic operations whose results are used in Triton's sight."""
+        self.module, self.lines, self.hide_used = parse_module(self.given, self.context), [], False
+
     def text(self) -> str:
         if self.lines:
             return "\n".join(self.lines)
@@ -154,9 +178,11 @@ class Compilation:
     def choose_pipeline(self, text: str) -> None:
         """By what the kernel's Triton IR holds. A kernel that holds nothing of ours has none."""
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
+        self.has_groups = holds_groups(text)
+        self.has_pointers = asks_addresses(text)
         if holds_ports(text):
             self.pipeline = NVIDIA
-        elif self.has_buffers:
+        elif self.has_buffers or self.has_groups:
             self.pipeline = NVIDIA_BUFFERS
         elif is_border(text):
             self.pipeline = NVIDIA_TRACED
@@ -164,6 +190,28 @@ class Compilation:
             traced_regions.describe(self.metadata)
 
     # --- ttgir ------------------------------------------------------------------------------------------------
+
+    def check_groups(self) -> int | None:
+        if not self.has_groups:
+            return None
+        self.lines = generic_text(self.module, ir).splitlines()
+        check_groups(self.lines)
+        return 1
+
+    def reorder_loads(self) -> int | None:
+        if not self.has_groups:
+            return None
+        self.lines, found = reorder_loads(self.lines)
+        return found or None
+
+    def label_groups(self) -> int | None:
+        if not self.has_groups:
+            return None
+        lines, found = label_groups(self.lines)
+        self.has_stages = found > 0
+        self._take("\n".join(lines))
+        self.module = self._parsed()
+        return found or None
 
     def order_traced_regions(self) -> int | None:
         text = self.module.str()
@@ -174,6 +222,14 @@ class Compilation:
             self.module = parse_module("\n".join(lines), self.context)
         traced_regions.describe(self.metadata)
         return 1 if borders else None
+
+    def take_addresses(self) -> int | None:
+        if not self.has_pointers:
+            return None
+        self.given = generic_text(self.module, ir)
+        text, found = take_addresses(self.given, SPELLING, hide_used=self.hide_used)
+        self.module = parse_module(text, self.context)
+        return found
 
     def open_crossings(self) -> int | None:
         if not self.has_buffers:
@@ -310,6 +366,34 @@ class Compilation:
             return None
         return self._edit(limit_registers(self.module, self.compiled, self.options))
 
+    def settle_layouts(self) -> int | None:
+        if not self.has_stages:
+            return None
+        self.module = self._parsed()
+        settle_layouts(self.module, self.options, self.capability)
+        return 1
+
+    def schedule_groups(self) -> int | None:
+        if not self.has_stages:
+            return None
+        masks_products = (MAJOR, MINOR) >= (3, 9)
+        lines, found = schedule_groups(generic_text(self.module, ir).splitlines(), masks_products)
+        self.module = parse_module("\n".join(lines), self.context)
+        return found or None
+
+    def pipeline_groups(self) -> int | None:
+        if not self.has_stages:
+            return None
+        before = self.module.str()
+        try:
+            pipeline_groups(self.module, self.metadata, self.options, self.capability)
+        except RuntimeError as error:
+            raise ScheduleError(
+                "Triton's pipeliner does not take this loop: what it says stands above, on standard error",
+                hint="put the operation that it names into a group of the last stage",
+            ).at(call_site=first_loop(before)) from error
+        return 1
+
     def check_phases(self) -> int | None:
         text = self.module.str() if self.has_buffers else ""
         if WAITS not in text:
@@ -328,7 +412,7 @@ class Compilation:
         return found
 
     def triton_ttgir(self) -> int | None:
-        if self.is_explicit:
+        if self.is_explicit or self.has_stages:
             return None
         self.module = self.own(self._parsed(), self.metadata)
         return 1
@@ -336,6 +420,11 @@ class Compilation:
     def explicit_ttgir(self) -> int | None:
         if not self.is_explicit:
             return None
+        if self.has_stages:
+            raise ScheduleError(
+                "a kernel that waits for wgmma itself has no software pipeliner, and groups in stages need it",
+                hint="tl.dot takes the place of tle.gpu.wgmma in such a loop, or leave pipe_stages out",
+            ).at(call_site=first_loop(self._parsed().str()))
         self.module = explicit_ttgir(self._parsed(), self.metadata, self.options, self.capability)
         return 1
 
@@ -371,6 +460,13 @@ class Compilation:
         self.module = parse_module(self.module, self.context)
         return int(changed) if promised else None
 
+    def order_pointers(self) -> int | None:
+        if not self.has_pointers:
+            return None
+        text, self.accesses = order_pointers(generic_text(self._parsed(), ir), SPELLING, self.capability)
+        self.module = parse_module(text, self.context)
+        return self.accesses
+
     # --- llir -------------------------------------------------------------------------------------------------
 
     def triton_llir(self) -> int:
@@ -394,6 +490,12 @@ class Compilation:
             without_libdevice=self.without_libdevice,
         )
         return 1
+
+    def shared_accesses(self) -> int | None:
+        if not self.accesses:
+            return None
+        self.module, found = shared_accesses(self.module)
+        return found
 
     def keep_scalars(self) -> int | None:
         """A kernel that always runs its regions takes the attribute over from theirs."""

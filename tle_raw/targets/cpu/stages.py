@@ -13,6 +13,7 @@ from triton import knobs as triton_knobs
 from triton.backends.compiler import Language
 
 from tle_raw.errors import LaunchError, Row, ToolchainError
+from tle_raw.flir.cpu.leave_out_groups import leave_out_groups
 from tle_raw.flir.cpu.lower_tma_copy import has_tma_copies, lower_tma_copy
 from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.cpu.simplify_ttir import simplify_ttir
@@ -73,6 +74,13 @@ class _Kernel:
 
     def simplify_ttir(self) -> int:
         simplify_ttir(self.module)
+        return 1
+
+    def leave_out_groups(self) -> int | None:
+        left = leave_out_groups(self.module)
+        if left is None:
+            return None
+        self.module = left
         return 1
 
     def link_host_code(self) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle_raw.flir.cpu.convert import buffer_checks, build, mbarriers, types
+from tle_raw.flir.cpu.convert import buffer_checks, buffer_pointers, build, mbarriers, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.memory import Load
 from tle_raw.flir.cpu.convert.shared_buffers import NAME, SharedBuffer, allocate, buffer_of
 from tle_raw.flir.cpu.convert.tiles import Index, ScalarBody, TileValue
+from tle_raw.flir.cpu.convert.told import is_told
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 
@@ -32,6 +33,7 @@ class LocalLoad(Load):
 def local_alloc(kernel: Kernel, op: Operation) -> None:
     buffer = allocate(kernel, op.results[0].type, str(op.attributes[NAME].value) if NAME in op.attributes else "")
     kernel.values[op.results[0]] = buffer
+    buffer_pointers.allocated(kernel, buffer)
     buffer_checks.forget(kernel, buffer)
     if len(op.operands):
         write(kernel, op, buffer, kernel.tile(op.operands[0]))
@@ -57,6 +59,9 @@ class BarrierTile(TileValue):
 
 @converts("ttg.local_load", "ttng.tmem_load")
 def local_load(kernel: Kernel, op: Operation) -> None:
+    if is_told(op):
+        buffer_pointers.tell(kernel, op)
+        return
     buffer = buffer_of(kernel, op.operands[0])
     if mbarriers.NOTE in op.attributes and op.attributes[mbarriers.NOTE].value == mbarriers.BARRIER:
         buffer_checks.waited_in_region(kernel, buffer)

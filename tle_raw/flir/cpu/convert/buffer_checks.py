@@ -62,26 +62,34 @@ def waited_in_region(kernel: Kernel, barrier: SharedBuffer) -> None:
 
 def read(kernel: Kernel, op: Operation, buffer: SharedBuffer, index: Index) -> None:
     """An element is read: it was written, and no copy into it is under way."""
-    if buffer.stamps is None:
-        return
+    if buffer.stamps is not None:
+        read_at(kernel, op, buffer, *_element(buffer, index))
+
+
+def read_at(kernel: Kernel, op: Operation, buffer: SharedBuffer, at: Value, place: Value) -> None:
+    """The same by its stamps and its number in the buffer."""
     details = {"details": ("element",)}
     unwritten = kernel.check("buffer", f"{buffer.title} is read before it was written", op.location, **details)
     copied = kernel.check("buffer", f"{buffer.title} is read while a copy into it is under way", op.location, **details)
     kernel.helpers.add(FUNCTIONS)
-    at, place = _element(buffer, index)
     numbers = [build.constant(buffer.item_bytes, "i64"), place, *_codes(unwritten, copied)]
     build.call("tle.stamps_read", [at, *numbers, *_places(kernel)])
 
 
 def write(kernel: Kernel, op: Operation, buffer: SharedBuffer, index: Index, stamp: Value | None = None) -> None:
     """An element is written: no copy of it is under way. ``stamp`` is of a copy that this begins."""
-    if buffer.stamps is None:
-        return
+    if buffer.stamps is not None:
+        write_at(kernel, op, buffer, *_element(buffer, index), stamp)
+
+
+def write_at(
+    kernel: Kernel, op: Operation, buffer: SharedBuffer, at: Value, place: Value, stamp: Value | None = None
+) -> None:
+    """The same by its stamps and its number in the buffer."""
     code = kernel.check(
         "buffer", f"{buffer.title} is written while a copy is under way", op.location, details=("element",)
     )
     kernel.helpers.add(FUNCTIONS)
-    at, place = _element(buffer, index)
     stamp = build.constant(WRITTEN, "i64") if stamp is None else stamp
     numbers = [build.constant(buffer.item_bytes, "i64"), place, stamp, *_codes(code)]
     build.call("tle.stamps_write", [at, *numbers, *_places(kernel)])

@@ -6,6 +6,7 @@ from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.shared_buffers import SharedBuffer, buffer_of, element_of, row_major, shape_of
+from tle_raw.flir.cpu.convert.told import is_asked
 from tle_raw.flir.cpu.mlir_values import Operation
 
 
@@ -72,6 +73,9 @@ def _reshaped(source: SharedBuffer, shape: tuple[int, ...]) -> tuple[int, ...] |
 def reinterpret(kernel: Kernel, op: Operation) -> None:
     """The same bytes as elements of another type or shape: of rows that lie behind each other."""
     source, type_ = buffer_of(kernel, op.operands[0]), op.results[0].type
+    if is_asked(op):
+        kernel.values[op.results[0]] = source
+        return
     shape, element = shape_of(type_), element_of(type_)
     target = SharedBuffer(shape, row_major(shape), element, source.pointer, source.stamps, source.name)
     if not source.is_whole or target.bytes > source.bytes:

@@ -11,6 +11,14 @@ def guarded(kernel: Kernel, op: Operation, address: types.Address, mask: Value |
     """The mask of an access; under ``knobs.debug`` without the elements outside of every argument's memory."""
     if not kernel.debug:
         return mask
+    if kernel.guard is not None:
+        inside: Value = kernel.guard.mask(op, address, mask, access)
+        return inside
+    return in_arguments(kernel, op, address, mask, access)
+
+
+def in_arguments(kernel: Kernel, op: Operation, address: types.Address, mask: Value | None, access: str) -> Value:
+    """The mask without the elements outside of every argument's memory."""
     size = build.bits(address.element) // 8
     code = kernel.check("memory", f"{access} outside of the memory of every argument", op.location, bytes=size)
     mask = mask if mask is not None else build.constant(True, "i1")

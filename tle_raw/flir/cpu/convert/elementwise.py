@@ -8,6 +8,7 @@ from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, casts, scalars, shared_buffers, tiles, types
 from tle_raw.flir.cpu.convert.kernel import ELEMENTWISE, Kernel, converts
 from tle_raw.flir.cpu.convert.tiles import BufferTile, Constant, Elementwise, Shared
+from tle_raw.flir.cpu.convert.told import is_number
 from tle_raw.flir.cpu.mlir_values import Operation, Type
 
 
@@ -75,6 +76,9 @@ def _scalar_form(op: Operation) -> Any:
 
 @converts("tt.extern_elementwise")
 def extern_elementwise(kernel: Kernel, op: Operation) -> None:
+    if is_number(op):
+        kernel.values[op.results[0]] = kernel.values[op.operands[0]]
+        return
     from tle_raw.flir.cpu.convert import regions
 
     symbol = op.attributes["symbol"].value

@@ -61,6 +61,7 @@ class Kernel:
         self.may_wait = False  # whether any of the kernel's loops does
         self.helpers: set[str] = set()  # texts of functions that it calls
         self.copy_counts: Any = None  # of asynchronous copies, see buffer_checks
+        self.guard: Any = None  # of a kernel that points into buffers: checks accesses by pointers, see buffer_pointers
         self._declared: set[str] = set()
         self._strings: dict[str, str] = {}
         self._domains: dict[tuple[int, ...], Value] = {}

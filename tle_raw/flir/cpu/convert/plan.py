@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.flir.cpu.convert import lazy, types
+from tle_raw.flir.cpu.convert.told import has_pointers
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 # Costs in units of a simple instruction. Integer arithmetic never reaches the thresholds by itself: addresses and
@@ -27,6 +28,7 @@ class ConversionPlan:
     def __init__(self) -> None:
         self.stored: set[Any] = set()  # values of tiles that are stored where they are defined
         self.sinks: dict[Any, set[Any]] = {}  # value -> (operation) of every sink that it reaches
+        self.has_pointers = False  # into buffers
         self.reduced: set[Any] = set()  # stored values that may be stored by the reduction that comes next
 
     def add(self, other: ConversionPlan) -> None:
@@ -34,6 +36,7 @@ class ConversionPlan:
         self.stored |= other.stored
         self.sinks.update(other.sinks)
         self.reduced |= other.reduced
+        self.has_pointers |= other.has_pointers
 
 
 def analyse(function: Any) -> ConversionPlan:
@@ -42,14 +45,17 @@ def analyse(function: Any) -> ConversionPlan:
     order = {op: number for number, op in enumerate(operations)}
     writes = [number for number, op in enumerate(operations) if _writes_memory(op)]
     buffer_writes = [number for number, op in enumerate(operations) if _writes_buffers(op)]
+    joined = has_pointers(operations)  # what is the user's memory elsewhere may be a buffer's here
+    writes = buffer_writes if joined else writes
     cost = _costs(operations)
     plan = ConversionPlan()
+    plan.has_pointers = joined
     for op in reversed(operations):
         for result in op.results:
             if types.is_tile(result.type):
                 plan.sinks[result] = _sinks(result, plan)
                 changes = buffer_writes if op.name in _BUFFER_LOADS else writes
-                if lazy.is_lazy(op) and _is_stored(op, result, plan, cost, order, changes):
+                if lazy.is_lazy(op) and _is_stored(op, result, plan, cost, order, changes, joined):
                     plan.stored.add(result)
         for region in op.regions:
             for block in region.blocks:
@@ -108,12 +114,18 @@ def _own_cost(name: str) -> int:
 
 
 def _is_stored(
-    op: Operation, result: Value, plan: ConversionPlan, cost: dict[Any, int], order: dict[Any, int], writes: list[int]
+    op: Operation,
+    result: Value,
+    plan: ConversionPlan,
+    cost: dict[Any, int],
+    order: dict[Any, int],
+    writes: list[int],
+    joined: bool,
 ) -> bool:
     sinks = plan.sinks[result]
     if not sinks:
         return False
-    if (op.name == "tt.load" or op.name in _BUFFER_LOADS) and _must_load_now(op, sinks, order, writes):
+    if (op.name == "tt.load" or op.name in _BUFFER_LOADS) and _must_load_now(op, sinks, order, writes, joined):
         return True
     again = len(sinks) > 1 or any(_is_repeated(op, sink) for sink in sinks)
     if again and cost[result] >= STORE_WHEN_SHARED:
@@ -167,8 +179,11 @@ def _is_repeated(op: Operation, sink: Any) -> bool:
     return bool(op.block != sink.block)
 
 
-def _must_load_now(op: Operation, sinks: set[Any], order: dict[Any, int], writes: list[int]) -> bool:
-    """A load may wait for its sink as long as nothing can change the memory in between."""
+def _must_load_now(op: Operation, sinks: set[Any], order: dict[Any, int], writes: list[int], joined: bool) -> bool:
+    """A load may wait for its sink as long as nothing can change the memory in between.
+
+    ``joined`` says that the kernel points into buffers: then loads and stores may be of them.
+    """
     start = order[op]
     for sink in sinks:
         if sink.block != op.block:
@@ -176,13 +191,13 @@ def _must_load_now(op: Operation, sinks: set[Any], order: dict[Any, int], writes
         if any(start < write < order[sink] for write in writes):
             return True
         if op.name in _BUFFER_LOADS:
-            if _writes_buffers(sink) and sink.name != "tt.store":
+            if _writes_buffers(sink) and (joined or sink.name != "tt.store"):
                 return True
         elif sink.name == "tt.store":
             target, source = sink.operands[0], op.operands[0]
             if not (lazy.is_affine(target) and lazy.is_affine(source)):
                 return True
-        elif _writes_memory(sink):
+        elif _writes_buffers(sink) if joined else _writes_memory(sink):
             return True
     return False
 

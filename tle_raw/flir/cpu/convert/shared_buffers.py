@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tle_raw.errors import LoweringError
+from tle_raw.flir.cpu.bindings import mlir
 from tle_raw.flir.cpu.convert import build, tiles, types
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.tiles import Computed, Index, ScalarBody, TileValue
@@ -121,11 +122,19 @@ class SharedBuffer(NamedTuple):
 def allocate(kernel: Kernel, type_: Type, name: str = "") -> SharedBuffer:
     """New memory for a buffer."""
     shape, element = shape_of(type_), element_of(type_)
-    memory = kernel.allocate((math.prod(shape),), element).pointer()
+    memory = _known_everywhere(kernel, kernel.allocate((math.prod(shape),), element))
     buffer = SharedBuffer(shape, row_major(shape), element, memory, None, name)
     if not kernel.debug:
         return buffer
-    return buffer._replace(stamps=kernel.allocate((buffer.bytes,), build.type_of("i64")).pointer())
+    return buffer._replace(stamps=_known_everywhere(kernel, kernel.allocate((buffer.bytes,), build.type_of("i64"))))
+
+
+def _known_everywhere(kernel: Kernel, memory: tiles.BufferTile) -> Value:
+    """The address of memory; under ``knobs.debug`` all of the function may ask whose an address is."""
+    if not kernel.debug:
+        return memory.pointer()
+    with mlir().InsertionPoint.after(memory.memref.owner):
+        return memory.pointer()
 
 
 def buffer_of(kernel: Kernel, value: Value) -> SharedBuffer:

@@ -1,0 +1,44 @@
+"""Loads, stores and atomics of Triton's whose marks say that they are of shared memory.
+
+Triton writes each as inline assembly for global memory. ``flir/nvidia/order_pointers.py`` marks what
+``tle.gpu.local_ptr`` points to; here the marked become instructions for shared memory::
+
+    ld.volatile.global.cg.v4.b32 {...}, [ $4 + 0 ];                              ld.shared.v4.b32 {...}, [ $4 + 0 ];
+    @$3 st.global.cs.L1::evict_last.L2::cache_hint.b32 [ $1 + 0 ], { $0 }, $2;   @$3 st.shared.b32 [ $1 + 0 ], { $0 };
+    atom.global.cta.relaxed.add.u32 $0, [ $1 + 0 ], $2;                          atom.shared.cta.relaxed.add.u32 ...
+
+An address in shared memory is a number below 2^32 whose upper half the instructions ignore.
+"""
+
+from __future__ import annotations
+
+import re
+
+# A line of assembly may begin behind an escape with digits: ``\\09ld.volatile``.
+_LOAD = re.compile(r"(?<![a-z.])ld\.volatile\.global\.cg\.")
+_STORE = re.compile(
+    r"(?<![a-z.])st\.global\.cs\.L1::evict_last(?P<hint>\.L2::cache_hint)?(?P<rest>\.[^;]*?)(?P<policy>, \$\d+)?;"
+)
+_ATOMIC = re.compile(r"(?<![a-z.])(atom|red)\.global\.(cta\.relaxed|relaxed\.cta)\.")
+_ASSEMBLY = re.compile(r'^.*\basm (?:sideeffect )?(?:alignstack )?"[^"]*".*$', re.MULTILINE)
+
+
+def shared_accesses(text: str) -> tuple[str, int]:
+    """LLVM IR as Triton prints it, with the accesses to shared memory; how many instructions there are."""
+    found = 0
+
+    def edited(line: re.Match[str]) -> str:
+        nonlocal found
+        given = line[0]
+        given, loads = _LOAD.subn("ld.shared.", given)
+        given, stores = _STORE.subn(_stored, given)
+        given, atomics = _ATOMIC.subn(r"\1.shared.\2.", given)
+        found += loads + stores + atomics
+        return given
+
+    return _ASSEMBLY.sub(edited, text), found
+
+
+def _stored(match: re.Match[str]) -> str:
+    policy = "" if match["hint"] else match["policy"] or ""
+    return f"st.shared{match['rest']}{policy};"

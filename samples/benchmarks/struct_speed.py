@@ -1,0 +1,194 @@
+"""Kernels of TLE-Struct against the best of plain Triton, and against cuBLAS: products of bf16, loads in loops."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import compile_only
+import measure
+import struct_kernels as plain
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import tle_raw.language as tle
+
+PRODUCT_GOAL, LOADS_GOAL = 0.98, 1.7
+BUFFERS = 2
+# BLOCK_M, BLOCK_N, warps, slots; and for plain Triton stages.
+OURS = ((128, 256, 8, 4), (128, 256, 8, 3), (256, 128, 8, 4), (128, 128, 4, 3))
+PLAIN = ((128, 256, 8, 3), (128, 256, 8, 4), (256, 128, 8, 3), (128, 128, 4, 3))
+PROGRAMS, ROWS, BLOCK = 264, 300, 1024
+
+
+@triton.jit
+def asynchronous_sum(x_ptr, o_ptr, count, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    """``sum_of_exponentials`` with loads that the loop starts iterations before."""
+    i = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for row in tl.range(count, num_stages=STAGES):
+        total += tl.exp(tle.load(x_ptr + (tl.program_id(0) * count + row) * BLOCK + i, is_async=True))
+    tl.store(o_ptr + tl.program_id(0) * BLOCK + i, total)
+
+
+def sample(name: str) -> Any:
+    file = Path(__file__).parents[1] / "tle_struct" / f"{name}.py"
+    found = importlib.util.spec_from_file_location(name[3:], file)
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def descriptor(x: Any, rows: int, columns: int) -> TensorDescriptor:
+    return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
+
+
+class Products:
+    """``c = a @ b.T`` of n × n in bf16, by every way."""
+
+    def __init__(self, n: int, device: str = "cuda") -> None:
+        self.n, self.name = n, f"bf16 product of {n}³"
+        self.a, self.b = (
+            [torch.randn(n, n, device=device).to(torch.bfloat16) for _ in range(BUFFERS)] for _ in range(2)
+        )
+        self.c = [torch.empty(n, n, device=device, dtype=torch.bfloat16) for _ in range(BUFFERS)]
+        self.matmul = sample("02_tma_gemm").matmul
+        self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
+
+    def ours(self, config: tuple[int, ...]) -> measure.Launch:
+        rows, columns, warps, slots = config
+
+        def launch(i: int) -> object:
+            a, b, c = self.a[i], self.b[i], self.c[i]
+            taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, columns)
+            grid = (triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns),)
+            sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "SLOTS": slots, "GROUP_M": 8}
+            return self.matmul[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps)
+
+        return launch
+
+    def triton(self, kernel: Any, config: tuple[int, ...]) -> measure.Launch:
+        rows, columns, warps, stages = config
+        halves = columns == 256
+
+        def launch(i: int) -> object:
+            a, b, c = self.a[i], self.b[i], self.c[i]
+            out = columns // 2 if halves else columns
+            taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, out)
+            tiles = triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns)
+            grid = (min(self.processors, tiles) if kernel is plain.persistent else tiles,)
+            sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "GROUP_M": 8, "HALVES": halves}
+            return kernel[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps, num_stages=stages)
+
+        return launch
+
+    def cublas(self, i: int) -> object:
+        return torch.mm(self.a[i], self.b[i].T, out=self.c[i])
+
+    def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
+        ours = {"{}x{}, {} warps, {} slots".format(*config): self.ours(config) for config in OURS}
+        others = {
+            f"{kernel.fn.__name__} " + "{}x{}, {} warps, {} stages".format(*config): self.triton(kernel, config)
+            for kernel in (plain.persistent, plain.one_tile)
+            for config in PLAIN
+        }
+        return ours, others
+
+    def check(self, name: str, launch: measure.Launch, expected: Any) -> None:
+        self.c[0].fill_(float("nan"))
+        launch(0)
+        measure.check(name, self.c[0], expected, 4e-3)
+
+
+def fastest(candidates: dict[str, measure.Launch], check: Callable[[str, measure.Launch], None]) -> tuple[str, Any]:
+    """Of those that run here: a block may take more shared memory than there is."""
+    found: dict[str, float] = {}
+    for name, launch in candidates.items():
+        try:
+            check(name, launch)
+        except SystemExit:
+            raise
+        except Exception as error:
+            print(f"  {name}: {type(error).__name__}: {str(error)[:150]}", flush=True)
+            continue
+        found[name] = measure.compare({name: launch}, BUFFERS, quick=True)[0][name]
+    best = min(found, key=lambda name: found[name])
+    return best, candidates[best]
+
+
+def product_rows(case: Products, quick: bool) -> list[measure.Row]:
+    expected = case.a[0].double() @ case.b[0].double().T
+    check = functools.partial(case.check, expected=expected)
+    check("cuBLAS", case.cublas)
+    ours, others = (fastest(candidates, check) for candidates in case.candidates())
+    del expected
+    sides = {"ours": ours[1], "Triton": others[1], "cuBLAS": case.cublas}
+    rows = []
+    for reference in ("Triton", "cuBLAS"):
+        times, noise = measure.compare({"ours": sides["ours"], reference: sides[reference]}, BUFFERS, quick)
+        speed = {name: 2 * case.n**3 / ms / 1e9 for name, ms in times.items()}
+        note = f"ours {ours[0]}" + (f"; {others[0]}" if reference == "Triton" else "")
+        name = f"{case.name}: TMA and wgmma over {'the best plain Triton' if reference == 'Triton' else reference}"
+        tflops = {f"{side} TFLOP/s": value for side, value in speed.items()}
+        rows.append(measure.Row(name, speed["ours"] / speed[reference], "x", PRODUCT_GOAL, True, tflops, noise, note))
+    return rows
+
+
+class Loads:
+    """Sums over rows, each loaded in a loop of its own."""
+
+    name = "loads in a loop"
+
+    def __init__(self, device: str = "cuda") -> None:
+        self.x = [torch.randn(PROGRAMS, ROWS, BLOCK, device=device) for _ in range(BUFFERS)]
+        self.o = torch.empty(PROGRAMS, BLOCK, device=device)
+
+    def plain(self, i: int) -> object:
+        return plain.sum_of_exponentials[(PROGRAMS,)](self.x[i], self.o, ROWS, BLOCK, num_warps=4)
+
+    def asynchronous(self, stages: int) -> measure.Launch:
+        return lambda i: asynchronous_sum[(PROGRAMS,)](self.x[i], self.o, ROWS, BLOCK, stages, num_warps=4)
+
+
+def load_rows(case: Loads, quick: bool) -> list[measure.Row]:
+    expected = case.x[0].double().exp().sum(1)
+
+    def check(name: str, launch: measure.Launch) -> None:
+        case.o.fill_(float("nan"))
+        launch(0)
+        measure.check(name, case.o, expected, 1e-5)
+
+    check("plain", case.plain)
+    name, best = fastest({f"{stages} stages": case.asynchronous(stages) for stages in (3, 4, 5, 6)}, check)
+    times, noise = measure.compare({"asynchronous": best, "plain": case.plain}, BUFFERS, quick)
+    sides = {f"{side} ms": ms for side, ms in times.items()}
+    what = "loads in a loop: is_async over plain"
+    return [measure.Row(what, times["plain"] / times["asynchronous"], "x", LOADS_GOAL, True, sides, noise, name)]
+
+
+def main() -> None:
+    options = measure.arguments(__doc__.splitlines()[0])
+    torch.manual_seed(0)
+    if options.compile_only:
+        compile_only.install()
+        for candidates in Products(512, "cpu").candidates():
+            for launch in candidates.values():
+                launch(0)
+        loads = Loads("cpu")
+        loads.plain(0), loads.asynchronous(4)(0)
+        return
+    makers = [functools.partial(Products, n) for n in (4096, 8192)]
+    rows, failed = measure.rows_of_all(makers, product_rows, options.quick)
+    more, also_failed = measure.rows_of_all([Loads], load_rows, options.quick)
+    measure.report("kernels of TLE-Struct", rows + more, options)
+    if failed + also_failed:
+        raise SystemExit("\n".join(failed + also_failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""What kernels with pointers into buffers compile to: instructions for shared memory, and barriers where needed."""
+
+import re
+
+import pytest
+import triton
+import triton.language as tl
+
+import tle_raw.language as tle
+from tests.frontends.gpu import pointer_kernels as kernels
+from tests.support import compile_kernel, ptx_calls
+
+SUMS = {"x": "*i32", "o": "*i32"}
+
+
+def count(kernel, pattern):
+    return len(re.findall(pattern, kernel.asm["ptx"]))
+
+
+def barriers(kernel):
+    return count(kernel, r"bar\.sync")
+
+
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_a_histogram_is_loads_atomics_and_two_barriers(capability):
+    """A thread counts what it has loaded: nothing moves between threads, and nothing is in order among atomics."""
+    kernel = compile_kernel(kernels.histogram, SUMS, {"n": 1 << 16, "B": 1024, "N": 256}, capability)
+    assert not ptx_calls(kernel) and "cubin" in kernel.asm
+    assert count(kernel, r"\b(?:atom|red)\.shared\.cta\.relaxed\.add\.u32") == 8
+    assert not count(kernel, r"\b(?:atom|red)\.global")
+    assert barriers(kernel) == 2
+    assert kernel.metadata.shared == 256 * 4
+    assert count(kernel, r"st\.shared|stmatrix") <= 2 and not count(kernel, r"shfl")
+
+
+@pytest.mark.parametrize("capability", [80, 90, 100])
+@pytest.mark.parametrize("name", ["gathered", "scattered"])
+@pytest.mark.parametrize("layout", kernels.LAYOUTS)
+def test_every_layout_is_accessed_in_shared_memory(layout, name, capability):
+    signature = {"x": "*fp16", "rows": "*i32", "columns": "*i32", "o": "*fp16"}
+    constants = {"R": 32, "C": 64, "N": 512, "LAYOUT": layout}
+    kernel = compile_kernel(getattr(kernels, name), signature, constants, capability)
+    assert "cubin" in kernel.asm and not ptx_calls(kernel)
+    assert not count(kernel, r"ld\.volatile|\.cs\.L1::evict_last")
+    # what is read at given places comes with one load for each element that a thread has
+    assert count(kernel, r"(?:ld|st)\.shared(?:::cta)?\.b16") >= 4
+
+
+def test_rows_are_read_in_wide_accesses():
+    kernel = compile_kernel(kernels.reversed_rows, {"x": "*fp16", "o": "*fp16"}, {"R": 32, "C": 64})
+    assert count(kernel, r"ld\.shared\.v4\.b32") == 2  # 16 elements of a thread
+    assert barriers(kernel) == 1
+
+
+@pytest.mark.parametrize("capability", [90, 100])
+def test_additions_of_floats_are_not_joined(capability):
+    """No instruction adds several numbers in shared memory, as there are some for global memory."""
+
+    @triton.jit
+    def added(x, o, N: tl.constexpr):
+        i = tl.arange(0, N)
+        sums = tle.gpu.alloc([N], tl.float32, init_value=0)
+        tl.atomic_add(tle.gpu.local_ptr(sums), tl.load(x + i))
+        tl.atomic_add(o + i, sums.load())
+
+    kernel = compile_kernel(added, {"x": "*fp32", "o": "*fp32"}, {"N": 1024}, capability)
+    assert count(kernel, r"(?:atom|red)\.shared\.cta\.relaxed\.add\.f32") == 8
+    assert count(kernel, r"(?:atom|red)\.global\S*\.v4\.f32") == 2
+
+
+def test_the_kernels_own_atomics_stay_in_global_memory():
+    @triton.jit
+    def both(x, o, N: tl.constexpr):
+        i = tl.arange(0, N)
+        counts = tle.gpu.alloc([N], tl.int32, init_value=0)
+        tl.atomic_add(tle.gpu.local_ptr(counts, (tl.load(x + i),)), 1)
+        tl.atomic_add(o + i, 1, sem="relaxed", scope="cta")
+        tl.atomic_max(o + i, 5, sem="relaxed", scope="gpu")
+        tl.store(o + N + i, counts.load())
+
+    kernel = compile_kernel(both, SUMS, {"N": 128})
+    assert count(kernel, r"(?:atom|red)\.shared") == 1
+    assert count(kernel, r"(?:atom|red)\.global\.gpu\.relaxed") == 2
+
+
+# --- barriers -----------------------------------------------------------------------------------------------------
+
+
+def test_each_step_of_a_sum_in_place_has_two_barriers():
+    """One between its loads and its stores, one before the next step's; none behind the loop but the latter."""
+    kernel = compile_kernel(kernels.doubling_sums, SUMS, {"N": 1024})
+    assert barriers(kernel) == 3
+
+
+def test_each_step_from_one_slot_to_the_other_has_two_barriers():
+    """Slots of one allocation are not told apart."""
+    kernel = compile_kernel(kernels.in_two_buffers, SUMS, {"n": 10, "N": 1024})
+    assert barriers(kernel) == 3
+
+
+@triton.jit
+def two_buffers(x, o, n, N: tl.constexpr):
+    """Only the second access to each of them needs a barrier, and one does for both."""
+    i = tl.arange(0, N)
+    a, b = tle.gpu.alloc([N], tl.int32), tle.gpu.alloc([N], tl.int32)
+    tl.store(tle.gpu.local_ptr(a, (N - 1 - i,)), tl.load(x + i))
+    tl.store(tle.gpu.local_ptr(b, (i ^ 1,)), tl.load(x + N + i))
+    tl.store(o + i, tl.load(tle.gpu.local_ptr(a)) + b.load())
+
+
+@triton.jit
+def only_reads(x, o, n, N: tl.constexpr):
+    """What nobody writes in a loop is read in it without a barrier."""
+    i = tl.arange(0, N)
+    a = tle.gpu.alloc([N], tl.int32)
+    tl.store(tle.gpu.local_ptr(a, (N - 1 - i,)), tl.load(x + i))
+    total = tl.zeros([N], tl.int32)
+    for k in range(n):
+        total += tl.load(tle.gpu.local_ptr(a, ((i + k) % N,))) + tl.load(tle.gpu.local_ptr(a, ((i * 3 + k) % N,)))
+    tl.store(o + i, total)
+
+
+@triton.jit
+def counts_of_two_kinds(x, o, n, N: tl.constexpr):
+    """Additions come in any order; the largest of the sums does not."""
+    i = tl.arange(0, N)
+    a = tle.gpu.alloc([N], tl.int32, init_value=0)
+    for k in range(n):
+        tl.atomic_add(tle.gpu.local_ptr(a, (tl.load(x + k * N + i),)), 1)
+    tl.atomic_max(tle.gpu.local_ptr(a), 3)
+    tl.store(o + i, a.load())
+
+
+@triton.jit
+def a_branch(x, o, n, N: tl.constexpr):
+    """The barrier stands in the branch that writes, and behind the branch."""
+    i = tl.arange(0, N)
+    a = tle.gpu.alloc([N], tl.int32)
+    a.store(tl.load(x + i))
+    before = tl.load(tle.gpu.local_ptr(a, (i ^ 3,)))
+    if n > 3:
+        tl.store(tle.gpu.local_ptr(a, (i ^ 1,)), before)
+    tl.store(o + i, tl.load(tle.gpu.local_ptr(a)))
+
+
+@triton.jit
+def own_barriers(x, o, n, N: tl.constexpr):
+    """Where the kernel has one, none is added."""
+    i = tl.arange(0, N)
+    a = tle.gpu.alloc([N], tl.int32)
+    tl.store(tle.gpu.local_ptr(a, (N - 1 - i,)), tl.load(x + i))
+    tl.debug_barrier()
+    tl.store(o + i, tl.load(tle.gpu.local_ptr(a)))
+
+
+@triton.jit
+def after_a_copy(x, o, n, N: tl.constexpr):
+    """What came by an asynchronous copy is there behind its wait and a barrier."""
+    i = tl.arange(0, N)
+    a = tle.gpu.alloc([N], tl.int32)
+    tle.gpu.copy(x + i, a, [N])
+    tl.store(o + i, tl.load(tle.gpu.local_ptr(a, (N - 1 - i,))))
+
+
+@pytest.mark.parametrize(
+    "kernel, wanted",
+    [(two_buffers, 1), (only_reads, 1), (counts_of_two_kinds, 3), (a_branch, 3), (own_barriers, 1), (after_a_copy, 1)],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_barriers_stand_where_they_are_needed(kernel, wanted):
+    assert barriers(compile_kernel(kernel, SUMS | {"n": "i32"}, {"N": 256})) == wanted
+
+
+def test_what_copies_read_is_fenced():
+    """The copy engine reads behind a fence what threads wrote by pointers."""
+
+    @triton.jit
+    def stored(x, descriptor, N: tl.constexpr):
+        i = tl.arange(0, N)
+        tile = tle.gpu.alloc([N, N], tl.float32)
+        tl.store(tle.gpu.local_ptr(tile), tl.load(x + i[:, None] * N + i[None, :]))
+        tle.gpu.copy(tile, descriptor, [N, N], [0, 0])
+
+    signature = {"x": "*fp32", "descriptor": "tensordesc<fp32[32, 32]>"}
+    ptx = compile_kernel(stored, signature, {"N": 32}).asm["ptx"]
+    store, fence = ptx.index("st.shared"), ptx.index("fence.proxy.async")
+    barrier, copy = ptx.index("bar.sync", fence), ptx.index("cp.async.bulk.tensor")
+    assert store < fence < barrier < copy
+
+
+# --- layouts of values --------------------------------------------------------------------------------------------
+
+
+@triton.jit
+def scattered_twice(x, o, N: tl.constexpr, M: tl.constexpr):
+    """The results of one atomic operation, in two layouts."""
+    i = tl.arange(0, N)
+    counts = tle.gpu.alloc([M], tl.int32, init_value=0)
+    place = tl.atomic_add(tle.gpu.local_ptr(counts, (i % M,)), 1)
+    tl.store(o + i, place + tl.load(x + i))
+    tl.store(o + N + i * 3, place)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_an_atomic_operation_is_done_once(monkeypatch, hidden):
+    """Also where Triton would repeat it for another layout."""
+    from tle_raw.flir.nvidia import pipeline
+
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    enter = pipeline.Compilation.__init__
+
+    def begun(self, *arguments):
+        enter(self, *arguments)
+        self.hide_used = hidden
+
+    monkeypatch.setattr(pipeline.Compilation, "__init__", begun)
+    kernel = compile_kernel(scattered_twice, SUMS, {"N": 2048, "M": 64})
+    assert count(kernel, r"(?:atom|red)\.shared") == 2048 // 128
+
+
+def test_pointers_do_not_move_between_threads():
+    """Keys, counts and places stay with the thread that loaded them."""
+    kernel = compile_kernel(kernels.ranked, {"keys": "*i32", "o": "*i32"}, {"N": 1024, "M": 64})
+    assert not re.search(r"convert_layout.*!tt\.ptr", kernel.asm["ttgir"])
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+def test_a_pipelined_loop_reads_in_order(stages):
+    """Loads by pointers are never run ahead of what the turn before writes."""
+
+    @triton.jit
+    def chained(x, o, n, N: tl.constexpr, S: tl.constexpr):
+        i = tl.arange(0, N)
+        a = tle.gpu.alloc([N], tl.int32, init_value=0)
+        for k in tl.range(0, n, num_stages=S):
+            at = tl.load(tle.gpu.local_ptr(a, (i ^ 1,)))
+            tl.store(tle.gpu.local_ptr(a), tl.load(x + at) + k)
+        tl.store(o + i, a.load())
+
+    kernel = compile_kernel(chained, SUMS | {"n": "i32"}, {"N": 128, "S": stages})
+    assert not count(kernel, r"cp\.async") and barriers(kernel) == 3
+    assert count(kernel, r"ld\.shared|ldmatrix") == 2 and count(kernel, r"st\.shared|stmatrix") == 2

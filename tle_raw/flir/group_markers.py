@@ -1,0 +1,67 @@
+"""How a pipelined loop's groups are written in Triton IR: the front end writes markers, FLIR reads them.
+
+A marker is an impure ``tt.extern_elementwise`` on a number. Impure operations keep their order, so that what a kernel
+wrote in a group stays between the group's markers through Triton's own passes::
+
+    pipeline.loop          once in the loop's body: the schedule, as JSON
+    pipeline.group.begin   the group's number
+    pipeline.group.end     the same
+
+On NVIDIA GPUs the markers become, before the tensors get their layouts, attributes of the loop and locations of its
+operations, ``loc("tle.group.1"(...))``: every pass that rewrites an operation keeps its location.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+LOOP, BEGIN, END = "pipeline.loop", "pipeline.group.begin", "pipeline.group.end"
+GROUP = "tle.group."  # and the number: the name of a location
+STAGES, ORDERS = "tle.pipe_stages", "tle.pipe_orders"  # attributes of a loop
+
+
+@dataclass(frozen=True)
+class LoopSchedule:
+    """What ``tle.range`` asks of the software pipeliner.
+
+    Attributes
+    ----------
+    stages : the stage of each group, from 0 on; empty where Triton decides.
+    orders : the place of each group among those of its stage.
+    reorder : whether the loads of the body come first.
+    """
+
+    stages: tuple[int, ...] = ()
+    orders: tuple[int, ...] = ()
+    reorder: bool = False
+
+    def to_text(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+    @property
+    def last_stage(self) -> int:
+        """The largest stage."""
+        return max(self.stages, default=0)
+
+    def clusters(self) -> tuple[int, ...]:
+        """The place of each group's operations in the body of the pipelined loop.
+
+        Later stages come first, as in Triton's own schedules: what an iteration loaded ahead is used before the next
+        load may take its buffer. Groups of one stage stand in their order, and those of one order together.
+        """
+        keys = [(-stage, order) for stage, order in zip(self.stages, self.orders)]
+        ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
+        return tuple(ranks[key] for key in keys)
+
+
+def read_schedule(text: str) -> LoopSchedule:
+    """The inverse of ``LoopSchedule.to_text``."""
+    data = json.loads(text)
+    return LoopSchedule(tuple(data["stages"]), tuple(data["orders"]), data["reorder"])
+
+
+def holds_groups(text: str) -> bool:
+    """Whether a module's text holds a loop that ``tle.range`` has marked."""
+    return f'symbol = "{LOOP}"' in text

@@ -1,0 +1,118 @@
+"""Stores and atomics by pointers into buffers keep the layout of what they are given.
+
+Triton gives each access to global memory a layout in which neighbours in memory lie side by side, and moves values and
+pointers into it through shared memory. Where the addresses are scattered that gains nothing, and shared memory does not
+ask for it. So such a store, and an atomic operation whose result nobody uses, is a ``tt.extern_elementwise`` while
+Triton's passes run, which takes the layout that comes; ``show_accesses`` makes the operation again of it::
+
+    "tt.atomic_rmw"(%p, %x, %m) <{atomic_rmw_op = 4 : i32, ...}> : (tensor<64x!tt.ptr<i32>>, ...) -> tensor<64xi32>
+
+    %u = "tt.extern_elementwise"(%p, %x, %m) <{libname = record, symbol = "tle_access", ...}> : (...) -> tensor<64xi32>
+
+Triton may repeat such a function where it wants a result in another layout, and an atomic operation must not be
+repeated. ``show_accesses`` finds that, and the stage runs once more with those whose results are used as they are. They
+are told instead that their addresses are neighbours, which they are not: Triton 3.6 then gives them the layout of what
+they are computed from; later ones know that no instruction joins such operations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tle_raw.flir.nvidia.open_crossings import is_tensor, quoted, with_element
+from tle_raw.flir.nvidia.shared_pointers import LOADS, STORES, SharedPointers
+from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
+from tle_raw.linker.mlir.generic_tree import Operation
+from tle_raw.linker.mlir.text import OPERATION, block_ids, unescape
+
+ACCESS = "tle_access"  # without a point: it is no port of a region
+_MARKED = f'symbol = "{ACCESS}"'
+_LIE = "tle.neighbours"
+_FAR = 16  # more elements than a thread gets in a row
+_COPIED = ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.int_to_ptr", "tt.bitcast")
+
+
+class RepeatedAccessError(Exception):
+    """An atomic operation whose result is used stands in a block twice."""
+
+
+def hide_accesses(lines: list[str], pointers: SharedPointers, *, used_too: bool) -> list[str]:
+    """Lines of Triton IR in generic form; the accesses are read from these lines.
+
+    Parameters
+    ----------
+    used_too : hide atomic operations whose results are used.
+    """
+    used = {operand for each in pointers.walk() for operand in each.operands}
+    hidden: dict[int, list[str]] = {}
+    for number, access in enumerate(pointers.accesses()):
+        operation = read_generic(lines[access.line])
+        if access.name in LOADS or not is_tensor(operation.types[0]):
+            continue
+        is_used = any(result in used for result in access.results)
+        if is_used and not used_too:
+            hidden[access.line] = _as_neighbours(operation, access, number, lines)
+        else:
+            hidden[access.line] = _hidden(operation, number, once=is_used)
+    return [made for number, line in enumerate(lines) for made in hidden.get(number, [line])]
+
+
+def _hidden(operation: GenericOperation, number: int, *, once: bool) -> list[str]:
+    record = json.dumps([operation.name, operation.properties, operation.attributes, number if once else -1])
+    made = replace(
+        operation,
+        name=OPERATION,
+        properties=f'libname = {quoted(record)}, libpath = "", pure = false, symbol = "{ACCESS}"',
+        attributes="",
+        results=operation.results or f"%tle_access_{number}",
+        result_types=operation.result_types or (with_element(operation.types[0], "i32"),),
+    )
+    return [str(made)]
+
+
+def _as_neighbours(operation: GenericOperation, access: Operation, number: int, lines: Sequence[str]) -> list[str]:
+    """The pointers' own definition once more, with what is not true of them."""
+    made = access.operands[0].definition
+    if made is None or made.name not in _COPIED:
+        return [lines[access.line]]
+    name, rank = f"%tle_near_{number}", with_element(operation.types[0], "i32").count("x")
+    hint = f"dense<{_FAR}> : tensor<{rank}xi32>"
+    near = replace(
+        read_generic(lines[made.line]),
+        results=name,
+        attributes=f"{_LIE}, tt.contiguity = {hint}, tt.divisibility = {hint}",
+    )
+    return [str(near), str(replace(operation, operands=(name, *operation.operands[1:])))]
+
+
+def show_accesses(text: str) -> str:
+    """TritonGPU text in generic form with the accesses themselves.
+
+    Raises
+    ------
+    RepeatedAccessError : one was hidden that should not have been.
+    """
+    return "\n".join(_shown(text.splitlines()))
+
+
+def _shown(lines: Sequence[str]) -> Iterator[str]:
+    blocks, seen = block_ids(list(lines)), set[tuple[int, int]]()
+    for line, block in zip(lines, blocks):
+        if _LIE in line:
+            near = read_generic(line)
+            for note in (_LIE, "tt.contiguity", "tt.divisibility"):
+                near = near.without_attribute(note)
+            yield str(near)
+        elif _MARKED in line:
+            operation = read_generic(line)
+            name, properties, attributes, number = json.loads(unescape(operation.property("libname")))
+            if (number, block) in seen:
+                raise RepeatedAccessError
+            if number >= 0:
+                seen.add((number, block))
+            shown = replace(operation, name=name, properties=properties, attributes=attributes)
+            yield str(replace(shown, results="", result_types=()) if name in STORES else shown)
+        else:
+            yield line

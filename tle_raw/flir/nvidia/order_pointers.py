@@ -1,0 +1,185 @@
+"""Accesses by pointers into shared buffers, once Triton's passes are done with layouts and loops.
+
+* Block barriers stand where ``pointer_order`` wants them.
+* A buffer that such a pointer points into has its memory from the kernel's beginning to its end, because Triton's
+  allocator sees no use of it in the pointer; of one that the kernel frees, up to there, with barriers on both sides.
+* The operations are marked, in a way that Triton's lowering carries into the text of its instructions and that no
+  kernel can ask for: the instructions are ``ld.global``, ``st.global`` and ``atom.global`` until
+  ``linker/llvm/shared_accesses.py`` reads the marks.
+
+A load is marked as volatile and cached, which no instruction is at once; a store as streamed and kept. An atomic
+operation is one of the block without order, which is all that its memory can mean; to tell it from the kernel's own of
+this kind, those become the GPU's, which asks for more. Triton must not join additions of neighbours in memory, for
+which there is no instruction: their addresses go through a move that it does not look into.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tle_raw.flir.nvidia.hide_accesses import show_accesses
+from tle_raw.flir.nvidia.pointer_order import AFTER, BEFORE, decide_order, used_in_background
+from tle_raw.flir.nvidia.replace_ports import Spelling
+from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, Buffers, SharedPointers, read_pointers
+from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
+from tle_raw.linker.mlir.generic_tree import Operation
+
+DEALLOC = "ttg.local_dealloc"
+_FADD = "5"
+_BLOCK, _RELAXED = ("scope", "2"), ("sem", "1")
+_GPU = ("scope", "1")
+_FENCE = "ttng.fence_async_shared {bCluster = false}"
+_HOPPER = 90
+
+
+def order_pointers(text: str, spelling: Spelling, capability: int) -> tuple[str, int]:
+    """TritonGPU text in generic form, ready for Triton's lowering; how many accesses there are."""
+    lines = show_accesses(text).splitlines()
+    pointers = read_pointers(lines)
+    accesses = list(pointers.accesses())
+    if not accesses:
+        return text, 0
+    edits = _Edits(lines)
+    for line, side in decide_order(pointers):
+        edits.insert(line, side, spelling.barrier)
+    _fence(pointers, accesses, edits, capability)
+    _keep_alive(pointers, accesses, edits, spelling)
+    for operation in pointers.walk():
+        if operation.name in ACCESSES:
+            edits.replace(operation.line, _marked(lines[operation.line], operation, pointers))
+    return edits.text(), len(accesses)
+
+
+class _Edits:
+    """Of lines; what is inserted takes over the place of its neighbour in the user's text."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self.before: dict[int, list[str]] = {}
+        self.after: dict[int, list[str]] = {}
+        self.instead: dict[int, list[str]] = {}
+
+    def insert(self, number: int, side: str, operation: str) -> None:
+        line = self.lines[number]
+        location = line.rfind(" loc(")
+        made = operation + (line[location:] if location >= 0 else "")
+        (self.before if side == BEFORE else self.after).setdefault(number, []).append(made)
+
+    def replace(self, number: int, lines: list[str]) -> None:
+        self.instead[number] = lines
+
+    def text(self) -> str:
+        return "\n".join(
+            made
+            for number, line in enumerate(self.lines)
+            for made in (*self.before.get(number, ()), *self.instead.get(number, [line]), *self.after.get(number, ()))
+        )
+
+
+def _fence(pointers: SharedPointers, accesses: Sequence[Operation], edits: _Edits, capability: int) -> None:
+    """Copies and products in the background see what threads wrote behind a fence."""
+    background = used_in_background(pointers) if capability >= _HOPPER else frozenset()
+    for access in accesses:
+        if access.name not in LOADS and background & pointers.of(access.operands[0]):
+            edits.insert(access.line, AFTER, _FENCE)
+
+
+# --- memory -------------------------------------------------------------------------------------------------------
+
+
+def _keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: _Edits, spelling: Spelling) -> None:
+    buffers: Buffers = frozenset().union(*(pointers.of(access.operands[0]) for access in accesses))
+    ends = {
+        buffer: [each for each in pointers.walk() if _frees(each, pointers, buffers={buffer})] for buffer in buffers
+    }
+    for buffer in sorted(buffers, key=lambda buffer: buffer.definition.line if buffer.definition else -1):
+        alloc = buffer.definition
+        assert alloc is not None
+        if ends[buffer]:
+            edits.insert(alloc.line, BEFORE, spelling.barrier)
+            for end in ends[buffer]:
+                edits.insert(end.line, BEFORE, spelling.barrier)
+            continue
+        _for_the_whole_kernel(alloc, edits)
+
+
+def _frees(operation: Operation, pointers: SharedPointers, buffers: set[object]) -> bool:
+    return operation.name == DEALLOC and bool(pointers.of(operation.operands[0]) & buffers)
+
+
+def _for_the_whole_kernel(alloc: Operation, edits: _Edits) -> None:
+    """It is allocated first of all, and given back last."""
+    function = next((each for each in alloc.ancestors() if each.name == "tt.func"), None)
+    if function is None:
+        return
+    entry = function.regions[0][0]
+    line = edits.lines[alloc.line]
+    if not alloc.operands and entry.operations[0] is not alloc:
+        edits.replace(alloc.line, [])
+        edits.before.setdefault(entry.operations[0].line, []).insert(0, line)
+    type_, name = alloc.results[0].type, alloc.results[0].name
+    for block in function.regions[0]:
+        if block.operations[-1].name == "tt.return":
+            edits.insert(block.operations[-1].line, BEFORE, f'"{DEALLOC}"({name}) : ({type_}) -> ()')
+
+
+# --- marks --------------------------------------------------------------------------------------------------------
+
+
+def _marked(line: str, access: Operation, pointers: SharedPointers) -> list[str]:
+    operation = read_generic(line)
+    if access.operands[0] not in pointers.buffers:
+        return [str(_of_the_gpu(operation))]
+    if access.name in LOADS:
+        return [str(_with(_cached(operation, "cg", "3"), {"isVolatile": "true"}))]
+    if access.name in STORES:
+        return [str(_cached(operation, "cs", "5", "evict_last", "3"))]
+    marked = _with(operation, dict((_BLOCK, _RELAXED)), " : i32")
+    is_joined = _number(operation, "atomic_rmw_op") == _FADD and operation.types[0].startswith("tensor<")
+    return _hidden_address(marked) if is_joined else [str(marked)]
+
+
+def _of_the_gpu(operation: GenericOperation) -> GenericOperation:
+    of_block = (_number(operation, _BLOCK[0]), _number(operation, _RELAXED[0])) == (_BLOCK[1], _RELAXED[1])
+    return _with(operation, dict((_GPU,)), " : i32") if of_block else operation
+
+
+def _number(operation: GenericOperation, name: str) -> str:
+    return operation.property(name).partition(":")[0].strip()
+
+
+def _cached(
+    operation: GenericOperation, modifier: str, number: str, policy: str = "evict_normal", policy_number: str = "1"
+) -> GenericOperation:
+    """With a cache modifier and an eviction policy: from Triton 3.9 on they are one attribute."""
+    if operation.property("cache"):
+        return _with(operation, {"cache": number, "evict": policy_number}, " : i32")
+    given = f"#tt.cache_policy<cache_modifier = {modifier}, eviction_policy = {policy}>"
+    return _with(operation, {"cachePolicy": given})
+
+
+def _with(operation: GenericOperation, values: dict[str, str], type_: str = "") -> GenericOperation:
+    """With other values of properties, or with more of them."""
+    properties = operation.properties
+    for name, value in values.items():
+        entry = re.compile(rf"(^|, ){name} = [^,<>]*(?:<[^<>]*>)?[^,<>]*")
+        if entry.search(properties):
+            properties = entry.sub(rf"\g<1>{name} = {value}{type_}", properties, count=1)
+        else:
+            properties = ", ".join(filter(None, (properties, f"{name} = {value}{type_}")))
+    return replace(operation, properties=properties)
+
+
+def _hidden_address(operation: GenericOperation) -> list[str]:
+    pointer, pointers, loc = operation.operands[0], operation.types[0], operation.location
+    numbers = re.sub(r"!tt\.ptr<[^<>]*>", "i64", pointers)
+    name = f"%tle_address_{operation.results.strip('%') or pointer.strip('%')}".replace("#", "_")
+    move = '<{asm_string = "mov.b64 $0, $1;", constraints = "=l,l", packed_element = 1 : i32, pure = true}>'
+    return [
+        f'{name}_n = "tt.ptr_to_int"({pointer}) : ({pointers}) -> {numbers}{loc}',
+        f'{name}_m = "tt.elementwise_inline_asm"({name}_n) {move} : ({numbers}) -> {numbers}{loc}',
+        f'{name}_p = "tt.int_to_ptr"({name}_m) : ({numbers}) -> {pointers}{loc}',
+        str(replace(operation, operands=(f"{name}_p", *operation.operands[1:]))),
+    ]

@@ -1,0 +1,252 @@
+"""Decide where block barriers order accesses by pointers into shared buffers.
+
+Triton puts barriers between its own accesses to buffers, which it sees; a pointer's access it takes for one to global
+memory. So a barrier stands between an access by a pointer and any other access to the same buffer, where one of the two
+writes. Atomic operations of one kind whose results nobody uses come in any order. What a copy or a product in the
+background does is ordered when it is waited for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, SharedPointers
+from tle_raw.linker.mlir.generic_tree import Block, Operation, Value
+
+BEFORE, AFTER = "before", "after"
+BARRIERS = ("gpu.barrier", "ttg.barrier", "nvvm.barrier0")
+WAITS = ("ttg.async_wait", "ttng.async_tma_store_wait")
+# What reads or writes buffers by the GPU's asynchronous proxy.
+BACKGROUND = ("ttng.async_tma", "ttng.warp_group_dot", "ttng.tc_gen5", "ttng.tmem_copy")
+_READ, _WRITTEN, _BOTH = "read", "written", "both"
+# Atomic operations that give the same whatever comes first: and, or, xor, add, fadd, max, min, umax, umin.
+_COMMUTE = {"1", "2", "3", "4", "5", "6", "7", "8", "9"}
+_KIND = re.compile(r"atomic_rmw_op = (\d+)")
+_BARRIER_OPERATIONS = ("init_barrier", "inval_barrier", "arrive_barrier", "barrier_expect", "wait_barrier")
+_UNTOUCHED = (
+    *(f"ttng.{name}" for name in _BARRIER_OPERATIONS),
+    *("ttg.memdesc", "ttg.local_dealloc", "tti.", "ttg.warp_specialize", "ttng.tensormap"),
+)
+_OWN = {"ttg.local_load": _READ, "ttg.local_store": _WRITTEN, "ttg.local_alloc": _WRITTEN, "ttg.async_copy": _WRITTEN}
+Barrier = tuple[int, str]
+
+
+class Access(NamedTuple):
+    """What an operation does to buffers. ``kind`` is read, written, both, or the number of an atomic operation.
+
+    ``lasts`` is False of what somebody else waits for: it must not begin too early, and orders nothing afterwards.
+    """
+
+    kind: str
+    buffer: Value | None  # None is any
+    by_pointer: bool
+    lasts: bool = True
+
+
+State = frozenset[Access]
+_NOTHING: State = frozenset()
+_ANYTHING: State = frozenset({Access(_BOTH, None, True)})
+
+
+def decide_order(pointers: SharedPointers) -> set[Barrier]:
+    """The barriers that are missing, by line: before an operation, or after one.
+
+    They stand outside of as many loops as will do.
+    """
+    events = dict(_events(pointers))
+    after_waits = {(wait.end, AFTER) for wait in events if wait.name in WAITS and not _is_followed(wait)}
+    chosen = after_waits | {(op.line, BEFORE) for op in _missing(pointers, events, after_waits)}
+    for barrier in sorted(chosen - after_waits):
+        for outside in _outside(pointers, barrier):
+            moved = chosen - {barrier} | {(outside.line, BEFORE)}
+            if not _missing(pointers, events, moved):
+                chosen = moved
+                break
+    for barrier in sorted(chosen - after_waits):
+        if not _missing(pointers, events, chosen - {barrier}):
+            chosen.remove(barrier)
+    return chosen
+
+
+def used_in_background(pointers: SharedPointers) -> frozenset[Value]:
+    """The buffers that the asynchronous proxy reads or writes."""
+    found: set[Value] = set()
+    for operation in pointers.walk():
+        if operation.name.startswith(BACKGROUND):
+            found.update(*(pointers.of(operand) for operand in operation.operands))
+    return frozenset(found)
+
+
+# --- what operations do -------------------------------------------------------------------------------------------
+
+
+def _events(pointers: SharedPointers) -> Iterator[tuple[Operation, list[Access]]]:
+    used = {operand for each in pointers.walk() for operand in each.operands}
+    touching = _functions_that_touch(pointers)
+    for operation in pointers.walk():
+        if operation.name in BARRIERS or operation.name in WAITS:
+            yield operation, []
+        elif operation.name in ACCESSES:
+            if buffers := pointers.of(operation.operands[0]):
+                kind = _kind(operation, used)
+                yield operation, [Access(kind, buffer, True) for buffer in buffers]
+        elif operation.name == "tt.call":
+            if _called(operation) in touching:
+                yield operation, list(_ANYTHING)
+        elif accesses := list(_own_accesses(operation, pointers)):
+            yield operation, accesses
+
+
+def _kind(access: Operation, used: set[Value]) -> str:
+    if access.name in LOADS:
+        return _READ
+    if access.name in STORES:
+        return _WRITTEN
+    kind = _KIND.search(access.details)
+    is_used = any(result in used for result in access.results)
+    return kind[1] if kind and kind[1] in _COMMUTE and not is_used else _BOTH
+
+
+def _own_accesses(operation: Operation, pointers: SharedPointers) -> Iterator[Access]:
+    """Of Triton's operations on buffers, and of linked functions that got an address."""
+    name = operation.name
+    if name == "ttng.warp_group_dot_wait":
+        yield Access(_READ, None, False)
+        return
+    is_function = name == "tt.extern_elementwise"
+    if not is_function and (not name.startswith(("ttg.", "ttng.")) or name.startswith(_UNTOUCHED)):
+        return
+    if name == "ttg.local_alloc" and not operation.operands:
+        return
+    kind = next((kind for own, kind in _OWN.items() if name.startswith(own)), _BOTH)
+    values = [*operation.operands, *(operation.results if name == "ttg.local_alloc" else ())]
+    lasts = not name.startswith(BACKGROUND)
+    for value in values:
+        if is_function or value.type.startswith("!ttg.memdesc<"):
+            yield from (Access(kind, buffer, False, lasts) for buffer in pointers.of(value))
+
+
+def _functions_that_touch(pointers: SharedPointers) -> set[str]:
+    """The names of functions that access buffers, by themselves or by others that they call."""
+    found: set[str] = set()
+    functions = {_symbol(each): list(each.walk()) for each in pointers.walk() if each.name == "tt.func"}
+    changed = True
+    while changed:
+        before = len(found)
+        for name, inside in functions.items():
+            if any(each.name in ACCESSES and each.operands[0] in pointers.buffers for each in inside) or any(
+                each.name.startswith(("ttg.local_", "ttg.async", "ttng.")) for each in inside
+            ):
+                found.add(name)
+            if any(each.name == "tt.call" and _called(each) in found for each in inside):
+                found.add(name)
+        changed = len(found) != before
+    return found
+
+
+def _symbol(function: Operation) -> str:
+    return function.details.partition('sym_name = "')[2].split('"')[0]
+
+
+def _called(call: Operation) -> str:
+    return call.details.partition("callee = @")[2].split(">")[0].split(",")[0].strip()
+
+
+def _is_followed(wait: Operation) -> bool:
+    operations = wait.parent.operations
+    following = operations[operations.index(wait) + 1 :]
+    return bool(following) and following[0].name in BARRIERS
+
+
+def _outside(pointers: SharedPointers, barrier: Barrier) -> list[Operation]:
+    """The loops around the operation that a barrier stands before, the outermost first."""
+    line, side = barrier
+    operation = next((each for each in pointers.walk() if each.line == line), None)
+    if operation is None or side != BEFORE:
+        return []
+    return [each for each in operation.ancestors() if each.name in ("scf.for", "scf.while")][::-1]
+
+
+# --- the ways through the kernel ----------------------------------------------------------------------------------
+
+
+def _missing(
+    pointers: SharedPointers, events: Mapping[Operation, Sequence[Access]], barriers: set[Barrier]
+) -> list[Operation]:
+    """Operations before which a barrier must stand, in the text's order, if each of them gets one."""
+    walk = _Walk(events, barriers)
+    for function in (each for each in pointers.walk() if each.name == "tt.func" and each.regions):
+        is_called = 'sym_visibility = "private"' in function.details
+        walk.region(function.regions[0], _ANYTHING if is_called else _NOTHING)
+    return sorted(walk.found, key=lambda operation: operation.line)
+
+
+class _Walk:
+    """Follows control flow with the accesses since the last barrier, on any path."""
+
+    def __init__(self, events: Mapping[Operation, Sequence[Access]], barriers: set[Barrier]) -> None:
+        self.events, self.barriers = events, barriers
+        self.found: set[Operation] = set()
+
+    def region(self, blocks: Sequence[Block], state: State) -> State:
+        """Of blocks that jump to each other the state is that of the last; each is left by what comes in."""
+        entering: dict[str, State] = {}
+        while True:
+            before = dict(entering)
+            for number, block in enumerate(blocks):
+                come_in = (state if number == 0 else _NOTHING) | entering.get(block.label, _NOTHING)
+                left = self._block(block, come_in, entering)
+            if before == entering:
+                return left
+
+    def _block(self, block: Block, state: State, entering: dict[str, State]) -> State:
+        for operation in block.operations:
+            state = self._operation(operation, state)
+            for label in operation.successors:
+                entering[label] = entering.get(label, _NOTHING) | state
+        return state
+
+    def _operation(self, operation: Operation, state: State) -> State:
+        if (operation.line, BEFORE) in self.barriers:
+            state = _NOTHING
+        if operation.name in BARRIERS:
+            return _NOTHING
+        accesses = self.events.get(operation, ())
+        if any(_conflict(old, new) for old in state for new in accesses):
+            self.found.add(operation)
+            state = _NOTHING
+        state |= {access for access in accesses if access.lasts}
+        if operation.regions:
+            state = self._regions(operation, state)
+        return _NOTHING if (operation.end, AFTER) in self.barriers else state
+
+    def _regions(self, operation: Operation, state: State) -> State:
+        if operation.name in ("scf.for", "scf.while"):
+            while (joined := state | self._one_after_the_other(operation, state)) != state:
+                state = joined
+            return state
+        if operation.name.startswith("ttg.warp_specialize"):
+            # A partition's barriers are its own; all threads meet when the partitions begin and end.
+            for region in operation.regions:
+                self.region(region, _NOTHING)
+            return _NOTHING
+        left = [self.region(region, state) for region in operation.regions if region and region[0].operations]
+        complete = operation.name != "scf.if" or len(left) > 1
+        return _NOTHING.union(*left) if complete and left else state.union(*left)
+
+    def _one_after_the_other(self, operation: Operation, state: State) -> State:
+        for region in operation.regions:
+            state = self.region(region, state)
+        return state
+
+
+def _conflict(old: Access, new: Access) -> bool:
+    if not (old.by_pointer or new.by_pointer):
+        return False
+    if old.buffer is not None and new.buffer is not None and old.buffer is not new.buffer:
+        return False
+    if old.kind == new.kind:
+        return old.kind in (_WRITTEN, _BOTH)
+    return True

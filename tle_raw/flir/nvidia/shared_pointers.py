@@ -1,0 +1,199 @@
+"""Which values of a module point into shared buffers, and into which: read from Triton's IR in generic form.
+
+``tle.gpu.local_ptr`` makes pointers that look like any other to Triton: they come from a buffer's address. Here they
+are followed through arithmetic, branches, loops and calls of functions. A pointer is into shared memory or it is not,
+whatever way the kernel takes: one that may be either is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tle_raw.errors import Row, SharedBufferError, SourceLocation
+from tle_raw.linker.mlir.generic_tree import Block, Operation, Value, read_tree
+from tle_raw.linker.mlir.locations import Locations
+
+ADDRESS = "tti.experimental_memdesc_to_i"  # and its width, which differs between versions
+ALLOC = "ttg.local_alloc"
+LOADS = ("tt.load",)
+STORES = ("tt.store",)
+ATOMICS = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store")
+ACCESSES = (*LOADS, *STORES, *ATOMICS)
+_BUFFER, _POINTER = "!ttg.memdesc<", "!tt.ptr<"
+# What a pointer is made of is no pointer any more.
+_ENDS = (*ACCESSES, "arith.cmp", "tt.extern_elementwise", "tt.call", "tt.print", "tt.assert", "ttg.local_load")
+_GLOBAL_ONLY = ("ttg.async_copy_global_to_local", "tt.extern_elementwise", "tt.make_tensor_descriptor")
+Buffers = frozenset[Value]
+
+
+@dataclass
+class SharedPointers:
+    """A module, and of each of its values the buffers into which it points or of which it is a view."""
+
+    operations: list[Operation]
+    buffers: dict[Value, Buffers] = field(default_factory=dict)
+
+    def walk(self) -> Iterator[Operation]:
+        """All operations."""
+        for operation in self.operations:
+            yield from operation.walk()
+
+    def accesses(self) -> Iterator[Operation]:
+        """Loads, stores and atomics by pointers into buffers."""
+        return (each for each in self.walk() if each.name in ACCESSES and each.operands[0] in self.buffers)
+
+    def of(self, value: Value) -> Buffers:
+        """The allocations that a value points into; none where it does not point into shared memory."""
+        return self.buffers.get(value, frozenset())
+
+
+def read_pointers(lines: Sequence[str]) -> SharedPointers:
+    """Read a module in generic form.
+
+    Raises
+    ------
+    SharedBufferError : a pointer may be one into shared memory and one into global memory, or is given to what takes
+        pointers into global memory alone.
+    """
+    found = SharedPointers(read_tree(lines))
+    flow = list(_flow(found))
+    changed = True
+    while changed:
+        changed = False
+        for source, target in flow:
+            joined = found.of(source) | found.of(target)
+            if joined != found.of(target):
+                found.buffers[target] = joined
+                changed = True
+    _check_pointers(found, flow, lines)
+    _check_uses(found, lines)
+    return found
+
+
+def _flow(found: SharedPointers) -> Iterator[tuple[Value, Value]]:
+    """Pairs of values: the second may be, or be made of, the first."""
+    functions = {_symbol(each): each for each in found.walk() if each.name == "tt.func"}
+    for operation in found.walk():
+        if operation.name == ALLOC and operation.results:
+            found.buffers[operation.results[0]] = frozenset(operation.results)
+        elif operation.name == "tt.call":
+            yield from _through_call(operation, functions)
+        elif operation.regions:
+            yield from _through_regions(operation)
+        elif operation.successors:
+            yield from _through_jumps(operation)
+        elif not operation.name.startswith(_ENDS):
+            yield from _through_operation(operation)
+
+
+def _through_operation(operation: Operation) -> Iterator[tuple[Value, Value]]:
+    operands = operation.operands
+    if operation.name == "tt.addptr":
+        operands = operands[:1]
+    elif operation.name == "arith.select":
+        operands = operands[1:]
+    for result in operation.results:
+        if "f" in _element(result.type)[:2]:  # a float is no address
+            continue
+        yield from ((operand, result) for operand in operands)
+
+
+def _element(type_: str) -> str:
+    """The type of a tensor's elements, or of a scalar."""
+    inside = type_.removeprefix("tensor<").rstrip(">") if type_.startswith("tensor<") else type_
+    return inside.lstrip("0123456789x")
+
+
+def _through_call(call: Operation, functions: dict[str, Operation]) -> Iterator[tuple[Value, Value]]:
+    name = call.details.partition("callee = @")[2].split(">")[0].split(",")[0].strip()
+    function = functions.get(name)
+    if function is None or not function.regions:
+        return
+    yield from zip(call.operands, function.regions[0][0].arguments)
+    for block in function.regions[0]:
+        yield from zip(_ending(block, "tt.return"), call.results)
+
+
+def _symbol(function: Operation) -> str:
+    return function.details.partition('sym_name = "')[2].split('"')[0]
+
+
+def _through_regions(operation: Operation) -> Iterator[tuple[Value, Value]]:
+    """Loops carry values, branches give them, partitions capture them."""
+    regions, results = operation.regions, operation.results
+    if operation.name == "scf.for":
+        body = regions[0][0]
+        yielded, inits, carried = _ending(body, "scf.yield"), operation.operands[3:], body.arguments[1:]
+        for sources in (inits, yielded):
+            yield from zip(sources, carried)
+            yield from zip(sources, results)
+    elif operation.name == "scf.while":
+        before, after = regions[0][0], regions[1][0]
+        passed = _ending(before, "scf.condition")[1:]
+        for sources in (operation.operands, _ending(after, "scf.yield")):
+            yield from zip(sources, before.arguments)
+        yield from zip(passed, after.arguments)
+        yield from zip(passed, results)
+    elif operation.name.startswith("ttg.warp_specialize"):
+        for region in regions:
+            yield from zip(operation.operands, region[0].arguments)
+            yield from zip(_ending(region[0], "ttg.warp_yield"), results)
+    elif operation.name in ("scf.if", "scf.execute_region"):
+        for region in regions:
+            for block in region:
+                yield from zip(_ending(block, "scf.yield"), results)
+
+
+def _ending(block: Block, name: str) -> list[Value]:
+    """What the operation of this name at the end of a block is given."""
+    last = block.operations[-1] if block.operations else None
+    return last.operands if last is not None and last.name == name else []
+
+
+def _through_jumps(jump: Operation) -> Iterator[tuple[Value, Value]]:
+    """Each label gets its share of the operands, in order: behind the condition, where there is one."""
+    above = jump.above
+    assert above is not None
+    blocks = {block.label: block for region in above.regions for block in region}
+    given = jump.operands[1:] if jump.name == "cf.cond_br" else jump.operands
+    for label in jump.successors:
+        arguments = blocks[label].arguments
+        yield from zip(given, arguments)
+        given = given[len(arguments) :]
+
+
+def _check_pointers(found: SharedPointers, flow: Sequence[tuple[Value, Value]], lines: Sequence[str]) -> None:
+    """A pointer into a buffer comes from such pointers alone."""
+    for source, target in flow:
+        if target not in found.buffers or source in found.buffers or _POINTER not in target.type:
+            continue
+        if _POINTER not in source.type or (source.definition is not None and source.definition.name == "ub.poison"):
+            continue
+        raise SharedBufferError(
+            "a pointer may be one of tle.gpu.local_ptr and one into global memory: they are accessed by different "
+            "instructions",
+            table=[Row("pointer", "of one kind on all ways through the kernel", "one of two kinds")],
+            hint="load from both, and choose between what was loaded",
+        ).at(call_site=_site(source.definition or target.definition, lines))
+
+
+def _check_uses(found: SharedPointers, lines: Sequence[str]) -> None:
+    """Copies, descriptors and linked functions take pointers into global memory."""
+    for operation in found.walk():
+        if operation.name not in _GLOBAL_ONLY:
+            continue
+        if any(_POINTER in operand.type and operand in found.buffers for operand in operation.operands):
+            raise SharedBufferError(
+                "a pointer of tle.gpu.local_ptr is for tl.load, tl.store and atomics",
+                table=[Row("pointer", "into global memory", "into a shared buffer")],
+                hint="copy from a buffer to a buffer by tl.load and tl.store; pass a fragment the buffer itself",
+            ).at(call_site=_site(operation, lines))
+
+
+def _site(operation: Operation | None, lines: Sequence[str]) -> SourceLocation | None:
+    if operation is None:
+        return None
+    line = lines[operation.end]
+    start = line.rfind(" loc(")
+    return None if start < 0 else Locations(list(lines)).source_location(line[start + 1 :])

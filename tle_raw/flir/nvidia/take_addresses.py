@@ -1,0 +1,110 @@
+"""The numbers that ``tle.gpu.local_ptr`` asks of a buffer: its address, where a noted load stands for it.
+
+In Triton IR no operation of Triton's tells where a buffer lies, that its builder could make. So the kernel loads a
+noted word from the buffer, and here that becomes the address::
+
+    %w = "ttg.memdesc_reinterpret"(%buffer) : (!ttg.memdesc<64xf32, ...>) -> !ttg.memdesc<1xi32, ...>
+    %l = "ttg.local_load"(%w) {tle.told = "address"} : (!ttg.memdesc<1xi32, ...>) -> tensor<1xi32>
+    %n = "tt.extern_elementwise"(%l) <{symbol = "tle_told", ...}> : (tensor<1xi32>) -> tensor<1xi64>
+    %a = "tt.unsplat"(%n) : (tensor<1xi64>) -> i64
+
+    %a = "tti.experimental_memdesc_to_i64"(%buffer) : (!ttg.memdesc<64xf32, ...>) -> i64
+
+The buffer itself is asked, not the word: the view would have lost at which row or column a part of one begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tle_raw.flir.nvidia.hide_accesses import hide_accesses
+from tle_raw.flir.nvidia.leave_loops import with_one_stage
+from tle_raw.flir.nvidia.lower_async_load import EARLY
+from tle_raw.flir.nvidia.replace_ports import Spelling
+from tle_raw.flir.nvidia.shared_pointers import ATOMICS, LOADS, STORES, SharedPointers, read_pointers
+from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
+from tle_raw.linker.mlir.generic_tree import Operation
+from tle_raw.linker.mlir.text import OPERATION
+
+TOLD = "tle.told"
+_NUMBER = 'symbol = "tle_told"'
+_LOAD, _VIEW, _TAKE = "ttg.local_load", "ttg.memdesc_reinterpret", "tt.unsplat"
+_WRITES = (*STORES, *ATOMICS, "ttg.local_store", "ttg.async_copy", "ttng.async_tma")
+
+
+def asks_addresses(text: str) -> bool:
+    """Whether a kernel holds pointers to elements of buffers."""
+    return TOLD in text
+
+
+def take_addresses(text: str, spelling: Spelling, *, hide_used: bool) -> tuple[str, int]:
+    """Triton IR in generic form with the addresses; how many there are.
+
+    Parameters
+    ----------
+    hide_used : see ``hide_accesses``.
+
+    Raises
+    ------
+    SharedBufferError : a pointer may be one into shared memory and one into global memory.
+    """
+    views: dict[str, GenericOperation] = {}
+    words: dict[str, GenericOperation] = {}
+    lines: list[str] = []
+    found = 0
+    for line in text.splitlines():
+        name = generic_name(line)
+        if name == _VIEW:
+            view = read_generic(line)
+            views[view.results] = view
+        elif name == _LOAD and TOLD in line:
+            load = read_generic(line)
+            words[load.results] = views.get(load.operands[0], load)  # a buffer of one word is no view
+            continue
+        elif name == OPERATION and _NUMBER in line:
+            number = read_generic(line)
+            words[number.results] = words[number.operands[0]]
+            continue
+        elif name == _TAKE and (taken := read_generic(line)).operands[0] in words:
+            found += 1
+            lines += _address(taken, words[taken.operands[0]], found, spelling)
+            continue
+        lines.append(line)
+    pointers = read_pointers(lines)
+    _keep_in_order(lines, pointers)
+    return "\n".join(hide_accesses(lines, pointers, used_too=hide_used)), found
+
+
+def _address(taken: GenericOperation, view: GenericOperation, number: int, spelling: Spelling) -> list[str]:
+    if spelling.address_type == "i64":
+        return [str(replace(taken, name=spelling.address, operands=view.operands, types=view.types))]
+    narrow = f"%tle_told_{number}"
+    address = replace(
+        taken,
+        name=spelling.address,
+        operands=view.operands,
+        types=view.types,
+        results=narrow,
+        result_types=(spelling.address_type,),
+    )
+    wide = replace(taken, name="arith.extui", operands=(narrow,), types=(spelling.address_type,))
+    return [str(address), str(wide)]
+
+
+def _keep_in_order(lines: list[str], pointers: SharedPointers) -> None:
+    """Triton's software pipeliner runs loads ahead, and takes these for loads from global memory.
+
+    A loop that loads by such pointers and writes too has one stage. A load is never an asynchronous copy.
+    """
+    for access in list(pointers.accesses()):
+        if access.name not in LOADS:
+            continue
+        load = read_generic(lines[access.line]).without_attribute(EARLY)
+        lines[access.line] = str(load)
+        for above in access.ancestors():
+            if above.name == "scf.for" and _writes(above):
+                lines[above.end] = with_one_stage(lines[above.end])
+
+
+def _writes(loop: Operation) -> bool:
+    return any(each.name.startswith(_WRITES) for each in loop.walk())
