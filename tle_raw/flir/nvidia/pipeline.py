@@ -58,6 +58,7 @@ from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
+from tle_raw.flir.nvidia.release_layouts import release_layouts
 from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.schedule_groups import schedule_groups
@@ -82,6 +83,7 @@ from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 from tle_raw.linker.verify import verify_kernel
 from tle_raw.regions import traced_regions
+from tle_raw.regions.ports import KEPT, LAYOUT
 from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
@@ -136,6 +138,7 @@ class Compilation:
         self.accesses = 0  # by them
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
+        self.has_layouts = False  # of tensors, that it says
         self.is_explicit = False  # it waits for products itself
         self.has_groups = False  # its loops are marked by `tle.range`
         self.has_stages = False  # groups of them run in stages
@@ -177,6 +180,7 @@ class Compilation:
 
     def choose_pipeline(self, text: str) -> None:
         """By what the kernel's Triton IR holds. A kernel that holds nothing of ours has none."""
+        self.has_layouts = LAYOUT in text
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
         self.has_groups = holds_groups(text)
         self.has_pointers = asks_addresses(text)
@@ -437,6 +441,14 @@ class Compilation:
             return None
         self.module = parse_module(keep_waits(text), self.context)
         return 1
+
+    def release_layouts(self) -> int | None:
+        text = self.module.str() if self.has_layouts else ""
+        if KEPT not in text:
+            return None
+        text, found = release_layouts(text)
+        self.module = parse_module(text, self.context)
+        return found
 
     def read_buffers(self) -> int | None:
         if not self.has_buffers:
