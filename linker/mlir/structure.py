@@ -64,16 +64,32 @@ def lines_in_loops(lines: list[str]) -> set[int]:
     """The numbers of the lines inside of loops, a loop's last line among them."""
     if not any(map(is_loop, lines)):
         return set()
-    loops = (nest for nest in _nests(read_structure(lines)) if nest.is_loop)
+    loops = (nest for nest in nests(read_structure(lines)) if nest.is_loop)
     return {number for loop in loops for number in range(loop.begin + 1, loop.end + 1)}
 
 
-def _nests(found: list[int | Nest]) -> Iterator[Nest]:
+def nests(found: list[int | Nest]) -> Iterator[Nest]:
+    """All of them, the outer ones first."""
     for item in found:
         if isinstance(item, Nest):
             yield item
             for body in item.bodies:
-                yield from _nests(body)
+                yield from nests(body)
+
+
+# Where a line stands: the nests around it, by their first lines, and which of their bodies, the outermost first.
+Path = tuple[tuple[int, int], ...]
+
+
+def paths(found: list[int | Nest], around: Path = ()) -> Iterator[tuple[int, Path]]:
+    """Of each line that is one of a body, or begins a nest in it."""
+    for item in found:
+        if isinstance(item, Nest):
+            yield item.begin, around
+            for which, body in enumerate(item.bodies):
+                yield from paths(body, (*around, (item.begin, which)))
+        else:
+            yield item, around
 
 
 def is_loop(line: str) -> bool:

@@ -59,7 +59,8 @@ def plain(x, o, n, B: tl.constexpr):
 ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "prefetch"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
-ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers"}
+ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}
+ABSENT |= {"release-layouts"}
 # Passes of kernels whose loops have groups.
 ABSENT |= {"reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
 # And of kernels that point into them.

@@ -31,3 +31,13 @@ def test_a_slice(size):
     if not COMPILE_ONLY:
         expected = (x.double() ** 2).sum(1) * torch.arange(size, device=DEVICE)
         torch.testing.assert_close(y.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_sums_at_once(name, axis):
+    x = torch.randn(64, 64, device=DEVICE)
+    y = torch.empty(64, device=DEVICE)
+    kernels.summed_at_once[(1,)](x, y, LAYOUTS[name], axis, 64)
+    if not COMPILE_ONLY:
+        torch.testing.assert_close(y.double(), x.double().sum(axis), rtol=1e-5, atol=1e-4)

@@ -84,3 +84,12 @@ def test_a_barrier_that_the_block_arrives_at(warps):
     o = torch.zeros_like(x)
     kernels.handed_over[(1,)](x, o, 100, 256, num_warps=warps)
     assert COMPILE_ONLY or torch.equal(o, x + 1)
+
+
+@pytest.mark.parametrize("warps", [4, 8])
+def test_a_tile_that_is_stored_beside_a_product_under_way(warps):
+    for _ in range(20):
+        x = torch.randn(3, 128, 128, device=DEVICE).to(torch.float16)
+        o = torch.zeros(128, 128, device=DEVICE)
+        kernels.stored_beside[(1,)](x, o, 128, False, num_warps=warps)
+        close(o, x[0].double() @ x[1].double() + x[2].double())

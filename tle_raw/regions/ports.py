@@ -28,6 +28,7 @@ BOUNDARY = "tle.border"
 NAMED = "tle.named"
 # A tensor whose layout the kernel says: libname holds the layout's text.
 LAYOUT = "tle.layout"
+KEPT = "tle.layout.kept"  # behind the conversion, as long as Triton chooses layouts
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,17 @@ def fetched(x, y, n, FETCH: tl.constexpr, ARRIVALS: tl.constexpr, M: tl.constexp
 
 
 @triton.jit
+def fetched_once(x, y, FETCH: tl.constexpr, ARRIVALS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """Twice a tile, without a loop: a region brings it, another waits for it and arrives, the kernel waits for that."""
+    tile = tle.gpu.alloc([M, N], tl.float32, nv_mma_shared_layout=False)
+    full, done = tle.gpu.alloc_barrier(ARRIVALS), tle.gpu.alloc_barrier()
+    FETCH(tile, x, full)
+    double_it(tile, full, done, 0)
+    tle.gpu.barrier_wait(done, 0)
+    tl.store(y + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], tile.load())
+
+
+@triton.jit
 def waited_for(x_desc, y, n, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
     """The sums of tiles that the copy engine brings: the kernel begins the copies, a region waits for them."""
     slots = tle.gpu.alloc([S, M, N], tl.float32)

@@ -107,6 +107,11 @@ def test_products():
 
 
 def test_regions_and_barriers():
+    x = torch.randn(16, 8)
+    for fetch, arrivals in ((barriers.fetch, 1), (barriers.fetch_async, 64)):
+        o = torch.zeros_like(x)
+        barriers.fetched_once[(1,)](x, o, fetch, arrivals, 16, 8, num_warps=2)
+        assert torch.equal(o, 2 * x), fetch.name
     if triton.__version__.startswith("3.6"):
         return  # its interpreter cannot count to a run-time number with NumPy 2.4
     x = torch.randn(5, 16, 8)

@@ -17,6 +17,13 @@ def laid_out(x, y, L: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
+def summed_at_once(x, y, L: tl.constexpr, AXIS: tl.constexpr, N: tl.constexpr):
+    """The sums along an axis of x, which is in a layout."""
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(y + tl.arange(0, N), tl.sum(tle.gpu.set_layout(tl.load(x + at), L), AXIS))
+
+
+@triton.jit
 def summed(x, y, L: tl.constexpr, R: tl.constexpr, N: tl.constexpr):
     """The rows' sums of x * x, with x in a layout, times the columns' numbers, in another."""
     at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]

@@ -100,3 +100,28 @@ def handed_over(x, o, n, B: tl.constexpr):
         tle.gpu.barrier_wait(full, use)
         tl.store(o + use * B + i, tile.load() + 1)
         tle.gpu.barrier_arrive(empty, 1, use)
+
+
+@triton.jit
+def stored_beside(x_ptr, o_ptr, M: tl.constexpr, TENSOR: tl.constexpr):
+    """A @ B + C of three tiles; C goes through a buffer while the product reads A and B from theirs."""
+    i = tl.arange(0, M)
+    at = i[:, None] * M + i[None, :]
+    a = tle.gpu.alloc([M, M], tl.float16)
+    b = tle.gpu.alloc([M, M], tl.float16)
+    a.store(tl.load(x_ptr + at))
+    b.store(tl.load(x_ptr + M * M + at))
+    if TENSOR:
+        acc = tle.gpu.alloc([M, M], tl.float32, scope=tle.gpu.tmem, init_value=0)
+        tle.gpu.wgmma(a, b, acc)
+    else:
+        acc = tle.gpu.wgmma(a, b)
+    c = tle.gpu.alloc([M, M], tl.float16)
+    c.store(tl.load(x_ptr + 2 * M * M + at))
+    added = c.load()
+    if TENSOR:
+        tle.gpu.wgmma_wait(0, acc)
+        product = acc.load()
+    else:
+        product = tle.gpu.wgmma_wait(0, acc)
+    tl.store(o_ptr + at, product + added)

@@ -175,3 +175,12 @@ def test_a_wrong_use_is_a_named_error(what, error, words):
 def test_copies_that_complete_a_barrier_need_sm_90():
     with pytest.raises(triton.compiler.errors.CompilationError, match="need sm_90"):
         compile_kernel(kernels.tma_gemm, DESCRIPTORS, {**SHAPE, "S": 3}, 80)
+
+
+@pytest.mark.parametrize("tensor, capability", [(False, 90), (True, 100)])
+def test_the_operands_of_a_product_keep_their_memory_until_the_wait(tensor, capability):
+    types = {"x_ptr": "*fp16", "o_ptr": "*fp32"}
+    kernel = compile_kernel(kernels.stored_beside, types, {"M": 64, "TENSOR": tensor}, capability)
+    assert kernel.metadata.shared >= 3 * 64 * 64 * 2  # the third tile lies beside the two that are read
+    again = compile_kernel(kernels.from_buffers, POINTERS, {"M": 64, "N": 64, "K": 64}, capability)
+    assert "local_dealloc" not in again.asm["ttgir"]  # a product that is waited for at once

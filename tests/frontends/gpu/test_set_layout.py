@@ -48,6 +48,25 @@ def test_what_is_computed_from_a_tensor_has_its_layout(name, capability):
     assert layout_of_products(kernel).replace(" ", "") == LAYOUTS[name].text.replace(" ", "")
 
 
+def test_no_element_changes_places():
+    """Triton may give a reshape with free order two layouts; what is left of ours are conversions."""
+    for name, layout in LAYOUTS.items():
+        constants = {"L": layout, "N": 64}
+        kernel = compile_kernel(kernels.laid_out, {"x": "*fp32", "y": "*fp32"}, constants)
+        assert "tt.reshape" not in kernel.asm["ttgir"] and "tle.layout" not in kernel.asm["ttgir"], name
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_reduction_takes_the_tensor_in_its_layout(axis):
+    constants = {"L": ROWS, "AXIS": axis, "N": 64}
+    kernel = compile_kernel(kernels.summed_at_once, {"x": "*fp32", "y": "*fp32"}, constants)
+    text = kernel.asm["ttgir"]
+    assert "tt.reshape" not in text and "ttg.convert_layout" in text
+    aliases = dict(re.findall(r"^(#\w+) = (.*)$", text, re.MULTILINE))
+    (reduced,) = re.findall(r"\}\) : \(tensor<64x64xf32, (#\w+)>\) ->", text)
+    assert aliases[reduced].replace(" ", "") == ROWS.text.replace(" ", "")
+
+
 def test_a_slice_of_a_layout():
     sliced = G.SlicedEncoding(1, ROWS)
     types = {"x": "*fp32", "y": "*fp32"}

@@ -318,6 +318,16 @@ def test_a_pointer_is_no_barrier():
     assert "a pointer where a barrier belongs" in str(refused(arrive, pointer))
 
 
+def test_dialects_of_tiles_take_no_barrier():
+    pytest.importorskip("cuda.tile")
+
+    @tle_raw.dialect("cutile")
+    def twice(x):
+        return x * 2.0
+
+    assert "barrier" in str(refused(twice))
+
+
 def test_pointer_parameters_keep_refusing_barriers():
     @tle_raw.dialect("cuda", source=POINTERS["cuda"])
     def arrive(b: InOut[Pointer["i64"]]): ...

@@ -8,12 +8,12 @@ there yet. Phases and barriers that the kernel counts are not known here; on CPU
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tle_raw.errors import Row
 from tle_raw.flir.nvidia.barrier_slots import ALLOC, INDEX, INIT, LOAD, BarrierText, Slot
-from tle_raw.linker.mlir.structure import Nest, read_structure
+from tle_raw.linker.mlir.structure import Nest, Path, nests, paths, read_structure
 from tle_raw.linker.mlir.text import operation_name, value_names
 
 WAITS = "ttng.wait_barrier"
@@ -25,8 +25,6 @@ _ADDRESS = "tti.experimental_memdesc_to_i"
 _BARRIER = re.compile(r"memdesc<(?:\d+x)?1xi64,")
 _COUNT = re.compile(r"ttng\.\w+ %[\w$.\-#]+, (\d+)")
 _TRUE = re.compile(r"arith\.constant true\b")
-
-Path = tuple[tuple[int, int], ...]  # the nests around a line, by their first lines, and which of their bodies
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,8 @@ def check_phases(lines: Sequence[str]) -> None:
     """
     text = BarrierText(lines)
     structure = read_structure(list(lines))
-    nests = {nest.begin: nest for nest in _nests(structure)}
-    paths = dict(_paths(structure, ()))
-    events = _events(text, paths)
+    around = {nest.begin: nest for nest in nests(structure)}
+    events = _events(text, dict(paths(structure)))
     if events is None:
         return
     counts = _counts(text)
@@ -68,18 +65,18 @@ def check_phases(lines: Sequence[str]) -> None:
         if event.waits and event.slot is not None and (event.alloc, event.slot) in counts and event.parity is not None:
             completing = [other for other in events if not other.waits and event.may_be(other)]
             same = [other for other in events if other.waits and event.may_be(other)]
-            _check_begun(text, event, completing, nests)
+            _check_begun(text, event, completing, around)
             _check_next(text, event, completing, same, counts[event.alloc, event.slot])
-            _check_loop(text, event, completing, same, counts[event.alloc, event.slot], nests)
+            _check_loop(text, event, completing, same, counts[event.alloc, event.slot], around)
 
 
-def _check_begun(text: BarrierText, wait: _Event, completing: Sequence[_Event], nests: dict[int, Nest]) -> None:
+def _check_begun(text: BarrierText, wait: _Event, completing: Sequence[_Event], around: Mapping[int, Nest]) -> None:
     """Something in front of a wait for the first phase may complete it."""
     if wait.parity != 0 or any(other.line < wait.line for other in completing):
         return
     for other in completing:  # behind it in the text; in a loop it may have come in the iteration before
-        loops = [at for at in wait.path if at in other.path and nests[at[0]].is_loop]
-        if loops and any(not nests[begin].is_loop for begin, _ in wait.path[wait.path.index(loops[0]) :]):
+        loops = [at for at in wait.path if at in other.path and around[at[0]].is_loop]
+        if loops and any(not around[begin].is_loop for begin, _ in wait.path[wait.path.index(loops[0]) :]):
             return
     raise text.failed(
         wait.line,
@@ -107,10 +104,10 @@ def _check_loop(
     completing: Sequence[_Event],
     same: Sequence[_Event],
     count: int,
-    nests: dict[int, Nest],
+    around: Mapping[int, Nest],
 ) -> None:
     """A wait in a loop that completes a phase each time cannot name one and the same phase."""
-    loop = nests[wait.path[-1][0]]
+    loop = around[wait.path[-1][0]]
     if not loop.is_loop or loop.begin < wait.alloc < loop.end:
         return
     inside = [other for other in same if loop.begin < other.line < loop.end]
@@ -156,14 +153,14 @@ def _counts(text: BarrierText) -> dict[Slot, int]:
     return {slot: count for slot, count in found.items() if slot not in gone}
 
 
-def _events(text: BarrierText, paths: dict[int, Path]) -> list[_Event] | None:
+def _events(text: BarrierText, places: Mapping[int, Path]) -> list[_Event] | None:
     """In the order of the text; None where barriers go ways that are not followed: by loops, calls, partitions."""
     found = []
     for number, line in enumerate(text.lines):
         kind = operation_name(line)
         if not _BARRIER.search(line) or kind in _ELSE or kind.startswith(_ADDRESS) or line.startswith("#"):
             continue
-        event = _event(text, number, line, kind, paths.get(number, ()))
+        event = _event(text, number, line, kind, places.get(number, ()))
         if event is None:
             return None
         if kind != _INVALIDATE:
@@ -190,21 +187,3 @@ def _event(text: BarrierText, number: int, line: str, kind: str, path: Path) -> 
             if alloc >= 0 and _BARRIER.search(text.lines[alloc]):
                 return _Event(number, path, alloc, slot, False, arrivals=0 if kind in _COPIES else None)
     return None
-
-
-def _nests(found: Sequence[int | Nest]) -> Iterator[Nest]:
-    for item in found:
-        if isinstance(item, Nest):
-            yield item
-            for body in item.bodies:
-                yield from _nests(body)
-
-
-def _paths(found: Sequence[int | Nest], around: Path) -> Iterator[tuple[int, Path]]:
-    for item in found:
-        if isinstance(item, Nest):
-            yield item.begin, around
-            for which, body in enumerate(item.bodies):
-                yield from _paths(body, (*around, (item.begin, which)))
-        else:
-            yield item, around

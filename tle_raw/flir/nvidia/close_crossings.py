@@ -11,8 +11,8 @@ from tle_raw.flir.nvidia.blocked_layout import Blocked, coalesced, in_tensor_mem
 from tle_raw.flir.nvidia.buffer_types import layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.open_crossings import BUFFER, CROSSING, SCALAR, TENSOR, is_tensor
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
-from tle_raw.linker.mlir.text import unescape
-from tle_raw.regions.ports import LAYOUT
+from tle_raw.linker.mlir.text import OPERATION, unescape
+from tle_raw.regions.ports import KEPT, LAYOUT
 
 _FOLLOWED = (
     "arith.constant",
@@ -169,8 +169,8 @@ class _Closing:
     def _laid_out(self, marker: GenericOperation) -> list[str]:
         """A tensor in the layout that the kernel says.
 
-        A reshape that may order elements as it likes is what Triton's passes take a layout from and leave alone; with
-        one type on both sides it moves nothing.
+        A reshape that may order elements as it likes is what Triton's passes take a layout from; ``release_layouts``
+        sees to it that it moves nothing.
         """
         given, name = marker.result_types[0], f"%tle_laid_{marker.results[1:]}"
         wide = with_layout(given, unescape(marker.property("libname")))
@@ -179,8 +179,10 @@ class _Closing:
         held = GenericOperation(
             "tt.reshape", (f"{name}_a",), (wide,), (wide,), f"{name}_b", "allow_reorder, efficient_layout", **loc
         )
-        last = GenericOperation(CONVERT, (f"{name}_b",), (wide,), (given,), marker.results, **loc)
-        return [str(first), str(held), str(last)]
+        record = f'libname = "", libpath = "", pure = true, symbol = "{KEPT}"'
+        kept = GenericOperation(OPERATION, (f"{name}_b",), (wide,), (wide,), f"{name}_c", record, **loc)
+        last = GenericOperation(CONVERT, (f"{name}_c",), (wide,), (given,), marker.results, **loc)
+        return [str(first), str(held), str(kept), str(last)]
 
     def _stored(self, operation: GenericOperation) -> list[str]:
         """The tile of tensors is the operand that has a layout."""

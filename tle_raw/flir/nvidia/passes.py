@@ -123,6 +123,13 @@ _LAYOUTS = (
         expects=PROMISED,
     ),
     Pass(
+        "keep-operands",
+        "ttgir",
+        "flir/nvidia/keep_operands.py",
+        "keep_operands",
+        "operands of products in the background keep their memory until the wait; absent where there are none",
+    ),
+    Pass(
         "lower-async-load",
         "ttgir",
         "flir/nvidia/lower_async_load.py",
@@ -171,6 +178,13 @@ _KEEP_WAITS = Pass(
     "the kernel's own numbers in waits for groups of copies; absent where all are waited for",
 )
 
+_RELEASE_LAYOUTS = Pass(
+    "release-layouts",
+    "ttgir",
+    "flir/nvidia/release_layouts.py",
+    "release_layouts",
+    "conversions for what held tensors in the kernel's own layouts; absent where there are none",
+)
 _READ_BUFFERS = Pass(
     "read-buffers",
     "ttgir",
@@ -214,6 +228,7 @@ NVIDIA_BUFFERS = (
     *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
+    _RELEASE_LAYOUTS,
     _READ_BUFFERS,
     _ORDER_POINTERS,
     Pass(
@@ -397,6 +412,7 @@ NVIDIA = (
     *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
+    _RELEASE_LAYOUTS,
     _READ_BUFFERS,
     Pass(
         "check-order",

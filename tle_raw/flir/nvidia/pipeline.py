@@ -39,6 +39,7 @@ from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
 from tle_raw.flir.nvidia.hide_accesses import RepeatedAccessError
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
 from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
+from tle_raw.flir.nvidia.keep_operands import keep_operands
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
 from tle_raw.flir.nvidia.label_groups import first_loop, label_groups
 from tle_raw.flir.nvidia.leave_loops import leave_loops
@@ -57,6 +58,7 @@ from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
+from tle_raw.flir.nvidia.release_layouts import release_layouts
 from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.schedule_groups import schedule_groups
@@ -81,6 +83,7 @@ from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 from tle_raw.linker.verify import verify_kernel
 from tle_raw.regions import traced_regions
+from tle_raw.regions.ports import KEPT, LAYOUT
 from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
@@ -135,6 +138,7 @@ class Compilation:
         self.accesses = 0  # by them
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
+        self.has_layouts = False  # of tensors, that it says
         self.is_explicit = False  # it waits for products itself
         self.has_groups = False  # its loops are marked by `tle.range`
         self.has_stages = False  # groups of them run in stages
@@ -176,6 +180,7 @@ class Compilation:
 
     def choose_pipeline(self, text: str) -> None:
         """By what the kernel's Triton IR holds. A kernel that holds nothing of ours has none."""
+        self.has_layouts = LAYOUT in text
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
         self.has_groups = holds_groups(text)
         self.has_pointers = asks_addresses(text)
@@ -259,6 +264,12 @@ class Compilation:
             self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
+        return found or None
+
+    def keep_operands(self) -> int | None:
+        if not self.is_explicit:
+            return None
+        self.module, found = keep_operands(self.text())
         return found or None
 
     def lower_async_load(self) -> int | None:
@@ -430,6 +441,14 @@ class Compilation:
             return None
         self.module = parse_module(keep_waits(text), self.context)
         return 1
+
+    def release_layouts(self) -> int | None:
+        text = self.module.str() if self.has_layouts else ""
+        if KEPT not in text:
+            return None
+        text, found = release_layouts(text)
+        self.module = parse_module(text, self.context)
+        return found
 
     def read_buffers(self) -> int | None:
         if not self.has_buffers:

@@ -57,7 +57,7 @@ def is_border(line: str, side: str = "") -> bool:
 
 def is_other(line: str) -> bool:
     """Whether a line is a marker of no region: a named barrier, or a layout."""
-    return f'symbol = "{ports.NAMED}.' in line or f'symbol = "{ports.LAYOUT}"' in line
+    return f'symbol = "{ports.NAMED}.' in line or f'symbol = "{ports.LAYOUT}' in line
 
 
 def read_regions(lines: list[str]) -> list[Region]:
