@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, SharedPointers
+from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, SharedPointers, called_function, function_name
 from tle_raw.linker.mlir.generic_tree import Block, Operation, Value
 
 BEFORE, AFTER = "before", "after"
@@ -93,7 +93,7 @@ def _events(pointers: SharedPointers) -> Iterator[tuple[Operation, list[Access]]
                 kind = _kind(operation, used)
                 yield operation, [Access(kind, buffer, True) for buffer in buffers]
         elif operation.name == "tt.call":
-            if _called(operation) in touching:
+            if called_function(operation) in touching:
                 yield operation, list(_ANYTHING)
         elif accesses := list(_own_accesses(operation, pointers)):
             yield operation, accesses
@@ -131,7 +131,7 @@ def _own_accesses(operation: Operation, pointers: SharedPointers) -> Iterator[Ac
 def _functions_that_touch(pointers: SharedPointers) -> set[str]:
     """The names of functions that access buffers, by themselves or by others that they call."""
     found: set[str] = set()
-    functions = {_symbol(each): list(each.walk()) for each in pointers.walk() if each.name == "tt.func"}
+    functions = {function_name(each): list(each.walk()) for each in pointers.walk() if each.name == "tt.func"}
     changed = True
     while changed:
         before = len(found)
@@ -140,18 +140,10 @@ def _functions_that_touch(pointers: SharedPointers) -> set[str]:
                 each.name.startswith(("ttg.local_", "ttg.async", "ttng.")) for each in inside
             ):
                 found.add(name)
-            if any(each.name == "tt.call" and _called(each) in found for each in inside):
+            if any(each.name == "tt.call" and called_function(each) in found for each in inside):
                 found.add(name)
         changed = len(found) != before
     return found
-
-
-def _symbol(function: Operation) -> str:
-    return function.details.partition('sym_name = "')[2].split('"')[0]
-
-
-def _called(call: Operation) -> str:
-    return call.details.partition("callee = @")[2].split(">")[0].split(",")[0].strip()
 
 
 def _is_followed(wait: Operation) -> bool:
