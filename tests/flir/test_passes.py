@@ -39,6 +39,7 @@ HELPERS = {
     "NVIDIA: what pointers into buffers are, and where barriers order accesses by them": {
         "nvidia.shared_pointers",
         "nvidia.pointer_order",
+        "nvidia.constant_places",
         "nvidia.hide_accesses",
     },
     "NVIDIA: types and layouts as texts": {"nvidia.blocked_layout", "nvidia.buffer_types"},

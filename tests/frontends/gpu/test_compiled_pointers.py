@@ -162,9 +162,40 @@ def after_a_copy(x, o, n, N: tl.constexpr):
     tl.store(o + i, tl.load(tle.gpu.local_ptr(a, (N - 1 - i,))))
 
 
+@triton.jit
+def own_parts(x, o, n, N: tl.constexpr):
+    """Each store has elements of its own, which constants tell; loads of others wait for none of them."""
+    i = tl.arange(0, N)
+    a = tle.gpu.alloc([4 * N], tl.int32)
+    for k in tl.static_range(4):
+        tl.store(tle.gpu.local_ptr(a, (4 * (i ^ 1) + k,)), tl.load(x + k * N + i))
+    total = tl.load(tle.gpu.local_ptr(a, (i,)))
+    tl.store(tle.gpu.local_ptr(a, (3 * N + i,)), total)
+    tl.store(o + i, total + tl.load(tle.gpu.local_ptr(a, (N + (i ^ 5),))))
+
+
+@triton.jit
+def one_element(x, o, n, N: tl.constexpr):
+    """Two stores that share an element are in order."""
+    i = tl.arange(0, N)
+    a = tle.gpu.alloc([2 * N], tl.int32)
+    tl.store(tle.gpu.local_ptr(a, (2 * i + 1,)), 1)
+    tl.store(tle.gpu.local_ptr(a, (i + N - 1,)), 2)
+    tl.store(o + i, tl.load(tle.gpu.local_ptr(a, (N + i,))))
+
+
 @pytest.mark.parametrize(
     "kernel, wanted",
-    [(two_buffers, 1), (only_reads, 1), (counts_of_two_kinds, 3), (a_branch, 3), (own_barriers, 1), (after_a_copy, 1)],
+    [
+        (own_parts, 1),
+        (one_element, 2),
+        (two_buffers, 1),
+        (only_reads, 1),
+        (counts_of_two_kinds, 3),
+        (a_branch, 3),
+        (own_barriers, 1),
+        (after_a_copy, 1),
+    ],
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_barriers_stand_where_they_are_needed(kernel, wanted):
