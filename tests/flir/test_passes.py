@@ -36,6 +36,7 @@ HELPERS = {
     "what a check shares between targets": {"check_block"},
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
     "how modules of Triton are read": {"parse_module"},
+    "what Triton's first stage is kept from": {"keep_loads"},
     "NVIDIA: what pointers into buffers are, and where barriers order accesses by them": {
         "nvidia.shared_pointers",
         "nvidia.pointer_order",

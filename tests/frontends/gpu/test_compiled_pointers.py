@@ -202,21 +202,28 @@ def test_barriers_stand_where_they_are_needed(kernel, wanted):
     assert barriers(compile_kernel(kernel, SUMS | {"n": "i32"}, {"N": 256})) == wanted
 
 
-def test_what_copies_read_is_fenced():
-    """The copy engine reads behind a fence what threads wrote by pointers."""
+def test_what_products_read_is_fenced():
+    """Tensor cores read behind a fence and a barrier what threads wrote by pointers."""
 
     @triton.jit
-    def stored(x, descriptor, N: tl.constexpr):
+    def multiplied(x, o, N: tl.constexpr):
         i = tl.arange(0, N)
-        tile = tle.gpu.alloc([N, N], tl.float32)
-        tl.store(tle.gpu.local_ptr(tile), tl.load(x + i[:, None] * N + i[None, :]))
-        tle.gpu.copy(tile, descriptor, [N, N], [0, 0])
+        at = i[:, None] * N + i[None, :]
+        a, b = tle.gpu.alloc([N, N], tl.float16), tle.gpu.alloc([N, N], tl.float16)
+        values = tl.load(x + at)
+        tl.store(tle.gpu.local_ptr(a), values)
+        tl.store(tle.gpu.local_ptr(b, (i[None, :], i[:, None])), values)
+        tl.store(o + at, tl.dot(a.load(), b.load()))
 
-    signature = {"x": "*fp32", "descriptor": "tensordesc<fp32[32, 32]>"}
-    ptx = compile_kernel(stored, signature, {"N": 32}).asm["ptx"]
-    store, fence = ptx.index("st.shared"), ptx.index("fence.proxy.async")
-    barrier, copy = ptx.index("bar.sync", fence), ptx.index("cp.async.bulk.tensor")
-    assert store < fence < barrier < copy
+    ptx = compile_kernel(multiplied, {"x": "*fp16", "o": "*fp32"}, {"N": 64}).asm["ptx"]
+    store, fence = ptx.rindex("st.shared", 0, ptx.index("wgmma.mma_async")), ptx.rindex("fence.proxy.async")
+    assert store < fence < ptx.index("bar.sync", fence) < ptx.index("wgmma.mma_async")
+
+
+@pytest.mark.parametrize("what", ["the buffer", "a pointer", "both"])
+def test_equal_loads_are_not_joined_over_a_store(what):
+    kernel = compile_kernel(kernels.written_between, SUMS, {"N": 256, "WHAT": what})
+    assert count(kernel, r"ld\.shared|ldmatrix") >= 2 and barriers(kernel) == 3
 
 
 # --- layouts of values --------------------------------------------------------------------------------------------
