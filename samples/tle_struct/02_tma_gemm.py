@@ -41,6 +41,7 @@ def matmul(
             tle.gpu.copy(a_desc, a[step], [BLOCK_M, BLOCK_K], offsets=[m, step * BLOCK_K], barrier=full[step])
             tle.gpu.copy(b_desc, b[step], [BLOCK_N, BLOCK_K], offsets=[n, step * BLOCK_K], barrier=full[step])
     c = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    tl.assume(steps > 0)  # a way around the loop would meet it where products are under way: ptxas then waits for each
     for step in range(steps):
         slot = step % SLOTS
         tle.gpu.barrier_wait(full[slot], step // SLOTS)
