@@ -45,9 +45,11 @@ HELPERS = {
     },
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
     "how modules of Triton are read": {"parse_module"},
+    "what Triton's first stage is kept from": {"keep_loads"},
     "NVIDIA: what pointers into buffers are, and where barriers order accesses by them": {
         "nvidia.shared_pointers",
         "nvidia.pointer_order",
+        "nvidia.constant_places",
         "nvidia.hide_accesses",
     },
     "NVIDIA: types and layouts as texts": {"nvidia.blocked_layout", "nvidia.buffer_types"},

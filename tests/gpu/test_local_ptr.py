@@ -85,6 +85,11 @@ def test_results_of_atomics_are_places(size, groups, warps):
     checks(warps).places(size, groups)
 
 
+@pytest.mark.parametrize("what", ["the buffer", "a pointer", "both"])
+def test_equal_loads_with_a_store_between(what):
+    checks().written_between(what)
+
+
 @pytest.mark.parametrize("warps", [1, 8])
 def test_scalar_atomics_are_done_once(warps):
     checks(warps).scalar_atomics()

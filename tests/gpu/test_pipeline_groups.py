@@ -7,6 +7,7 @@ import torch
 import triton
 
 from tests.frontends.lite import pipeline_kernels as kernels
+from tests.frontends.lite import test_range_with_others as others
 from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES, check_close, check_norm, numbers, poisoned, random
 
 pytestmark = pytest.mark.gpu
@@ -91,6 +92,25 @@ def test_loops_of_every_kind(name, stages):
         sums = [values[4:].sum(0) - wide[turn:4].sum(0) for turn in range(3)]
         expected = numbers(torch.tensor([*map(list, sums), *map(list, values)], dtype=torch.float64))
     check_close(o, expected, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 30])
+@pytest.mark.parametrize("stages", [(0, 0, 0), (0, 0, 1), (0, 1, 1), (0, 1, 2), (0, 2, 3)])
+def test_a_region_that_produces(stages, rows):
+    x = random("f32", (rows, 1024))
+    o = poisoned(x)
+    others.producer[(1,)](x, o, rows, B=1024, STAGES=stages)
+    doubled = 2 * numbers(x)
+    turned = doubled[:, ::-1]
+    check_close(o, ((turned + doubled) * turned).cumsum(0), 1e-3, 1e-3)
+
+
+def test_regions_in_the_last_stage():
+    x = random("f32", (30, 1024))
+    o = poisoned(x)
+    others.regions[(1,)](x, o, 30, B=1024)
+    turned = numbers(x)[:, ::-1]
+    check_close(o, (turned * numbers(torch.arange(30))[:, None] + turned * turned).cumsum(0), 1e-3, 1e-2)
 
 
 def test_every_run_gives_the_same_bits():

@@ -22,6 +22,7 @@ INSTRUCTIONS = {
     "03_add_rms_norm": {"st.shared": None},
     "04_int4_gemm": {"wgmma.wait_group.sync.aligned 1;": 1, "fence.proxy.async": None, "mbarrier.try_wait": None},
     "05_histogram": {".shared.cta.relaxed.add.u32": None, "bar.sync": 2, "ld.global.v4": None},
+    "06_fft": {"bar.sync": 3, "ld.shared": 64, "st.shared": 64},
     "07_moe_align": {".shared.cta.relaxed.add.u32": None, "ld.shared": None},
     "08_topk_selector": {".shared.cta.relaxed.add.u32": None, "ld.shared": None, "st.shared": None},
 }

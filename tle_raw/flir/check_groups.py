@@ -50,9 +50,9 @@ def _check(loop: GroupedLoop, lines: Sequence[str], locations: Locations) -> Non
             place = loop.fixed[number]
             if place < latest:
                 raise ScheduleError(
-                    f"pipe_orders puts {operation.name} before an operation that it follows in the kernel: shared "
+                    f"the schedule puts {operation.name} before an operation that it follows in the kernel: shared "
                     "buffers, barriers and regions keep their order",
-                    hint="give both groups one order, or the orders in which they stand",
+                    hint="give the groups stages and orders that do not fall from one to the next",
                 ).at(call_site=where(number))
             latest = place
     if loop.schedule.last_stage and loop.body.strays:

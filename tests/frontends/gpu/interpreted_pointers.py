@@ -52,6 +52,11 @@ def test_atomics():
     CHECKS.scalar_atomics()
 
 
+def test_equal_loads_with_a_store_between():
+    for what in ("the buffer", "a pointer", "both"):
+        CHECKS.written_between(what)
+
+
 def test_freed_memory_and_reductions():
     CHECKS.freed(64)
     CHECKS.reductions(64)

@@ -188,6 +188,14 @@ class Checks:
             self._same(o.sort().values, torch.arange(size, dtype=torch.int32))
             self._same(keys[o.long()], keys.sort().values)
 
+    def written_between(self, what, size=128):
+        x = self._integers(0, 1000, 2 * size).reshape(2, size)
+        o = torch.zeros_like(x)
+        kernels.written_between[(1,)](x, o, N=size, WHAT=what, **self.options)
+        i = torch.arange(size, device=self.device)
+        crossed = {"the buffer": (i ^ 1, i ^ 1), "a pointer": (i, i ^ 1), "both": (i ^ 1, i ^ 2)}[what]
+        self._same(o, torch.stack([x[0][crossed[0]], x[1][crossed[1]]]))
+
     def scalar_atomics(self):
         x = self._integers(0, 1000, 40)
         o = torch.zeros(42, dtype=torch.int32, device=self.device)

@@ -274,3 +274,26 @@ def with_reductions(x, o, n: tl.constexpr, N: tl.constexpr):
         values = tl.cumsum(values, 0) / N + total
         tl.store(p, values)
     tl.store(o + i, tl.load(p))
+
+
+@triton.jit
+def written_between(x, o, N: tl.constexpr, WHAT: tl.constexpr):
+    """Two equal loads, and between them a store by another way: the second gives what was stored."""
+    i = tl.arange(0, N)
+    buffer = tle.gpu.alloc([N], x.dtype.element_ty)
+    p = tle.gpu.local_ptr(buffer, (i ^ 1,))
+    buffer.store(tl.load(x + i))
+    if WHAT == "the buffer":
+        before = tl.load(p)
+        buffer.store(tl.load(x + N + i))
+        after = tl.load(p)
+    elif WHAT == "a pointer":
+        before = buffer.load()
+        tl.store(p, tl.load(x + N + i))
+        after = buffer.load()
+    else:
+        before = tl.load(p)
+        tl.store(tle.gpu.local_ptr(buffer, (i ^ 3,)), tl.load(x + N + i))
+        after = tl.load(p)
+    tl.store(o + i, before)
+    tl.store(o + N + i, after)

@@ -162,30 +162,68 @@ def after_a_copy(x, o, n, N: tl.constexpr):
     tl.store(o + i, tl.load(tle.gpu.local_ptr(a, (N - 1 - i,))))
 
 
+@triton.jit
+def own_parts(x, o, n, N: tl.constexpr):
+    """Each store has elements of its own, which constants tell; loads of others wait for none of them."""
+    i = tl.arange(0, N)
+    a = tle.gpu.alloc([4 * N], tl.int32)
+    for k in tl.static_range(4):
+        tl.store(tle.gpu.local_ptr(a, (4 * (i ^ 1) + k,)), tl.load(x + k * N + i))
+    total = tl.load(tle.gpu.local_ptr(a, (i,)))
+    tl.store(tle.gpu.local_ptr(a, (3 * N + i,)), total)
+    tl.store(o + i, total + tl.load(tle.gpu.local_ptr(a, (N + (i ^ 5),))))
+
+
+@triton.jit
+def one_element(x, o, n, N: tl.constexpr):
+    """Two stores that share an element are in order."""
+    i = tl.arange(0, N)
+    a = tle.gpu.alloc([2 * N], tl.int32)
+    tl.store(tle.gpu.local_ptr(a, (2 * i + 1,)), 1)
+    tl.store(tle.gpu.local_ptr(a, (i + N - 1,)), 2)
+    tl.store(o + i, tl.load(tle.gpu.local_ptr(a, (N + i,))))
+
+
 @pytest.mark.parametrize(
     "kernel, wanted",
-    [(two_buffers, 1), (only_reads, 1), (counts_of_two_kinds, 3), (a_branch, 3), (own_barriers, 1), (after_a_copy, 1)],
+    [
+        (own_parts, 1),
+        (one_element, 2),
+        (two_buffers, 1),
+        (only_reads, 1),
+        (counts_of_two_kinds, 3),
+        (a_branch, 3),
+        (own_barriers, 1),
+        (after_a_copy, 1),
+    ],
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_barriers_stand_where_they_are_needed(kernel, wanted):
     assert barriers(compile_kernel(kernel, SUMS | {"n": "i32"}, {"N": 256})) == wanted
 
 
-def test_what_copies_read_is_fenced():
-    """The copy engine reads behind a fence what threads wrote by pointers."""
+def test_what_products_read_is_fenced():
+    """Tensor cores read behind a fence and a barrier what threads wrote by pointers."""
 
     @triton.jit
-    def stored(x, descriptor, N: tl.constexpr):
+    def multiplied(x, o, N: tl.constexpr):
         i = tl.arange(0, N)
-        tile = tle.gpu.alloc([N, N], tl.float32)
-        tl.store(tle.gpu.local_ptr(tile), tl.load(x + i[:, None] * N + i[None, :]))
-        tle.gpu.copy(tile, descriptor, [N, N], [0, 0])
+        at = i[:, None] * N + i[None, :]
+        a, b = tle.gpu.alloc([N, N], tl.float16), tle.gpu.alloc([N, N], tl.float16)
+        values = tl.load(x + at)
+        tl.store(tle.gpu.local_ptr(a), values)
+        tl.store(tle.gpu.local_ptr(b, (i[None, :], i[:, None])), values)
+        tl.store(o + at, tl.dot(a.load(), b.load()))
 
-    signature = {"x": "*fp32", "descriptor": "tensordesc<fp32[32, 32]>"}
-    ptx = compile_kernel(stored, signature, {"N": 32}).asm["ptx"]
-    store, fence = ptx.index("st.shared"), ptx.index("fence.proxy.async")
-    barrier, copy = ptx.index("bar.sync", fence), ptx.index("cp.async.bulk.tensor")
-    assert store < fence < barrier < copy
+    ptx = compile_kernel(multiplied, {"x": "*fp16", "o": "*fp32"}, {"N": 64}).asm["ptx"]
+    store, fence = ptx.rindex("st.shared", 0, ptx.index("wgmma.mma_async")), ptx.rindex("fence.proxy.async")
+    assert store < fence < ptx.index("bar.sync", fence) < ptx.index("wgmma.mma_async")
+
+
+@pytest.mark.parametrize("what", ["the buffer", "a pointer", "both"])
+def test_equal_loads_are_not_joined_over_a_store(what):
+    kernel = compile_kernel(kernels.written_between, SUMS, {"N": 256, "WHAT": what})
+    assert count(kernel, r"ld\.shared|ldmatrix") >= 2 and barriers(kernel) == 3
 
 
 # --- layouts of values --------------------------------------------------------------------------------------------

@@ -75,6 +75,11 @@ def test_results_of_atomics_are_places(checks):
     checks.places(128, 16)
 
 
+@pytest.mark.parametrize("what", ["the buffer", "a pointer", "both"])
+def test_equal_loads_with_a_store_between(checks, what):
+    checks.written_between(what)
+
+
 def test_scalar_atomics(checks):
     checks.scalar_atomics()
 

@@ -66,6 +66,26 @@ def producer(x, o, n, B: tl.constexpr, STAGES: tl.constexpr):
 
 
 @triton.jit
+def between(x, o, n, B: tl.constexpr):
+    """Values of every kind, made between two regions that run ahead, and used later."""
+    i = tl.arange(0, B)
+    acc = tl.zeros((B,), tl.float32)
+    for row in tle.range(n, pipe_stages=[0, 1, 2]):
+        with tle.pipeline_group(0):
+            value = tl.load(x + row * B + i)
+        with tle.pipeline_group(1):
+            turned = reversed_row(value)
+            positive, at = turned > 0, o + row * B + i
+            total = tl.sum(turned, 0)
+            is_large, count = total > 0, positive.to(tl.int8)
+            again = reversed_row(turned * 2)
+            low, high = tl.split(tl.reshape(again, (B // 2, 2)))
+        with tle.pipeline_group(2):
+            acc += tl.where(positive & is_large, again, total) + tl.reshape(tl.join(high, low), (B,)) + count
+            tl.store(at, acc)
+
+
+@triton.jit
 def handed_over(x, o, n, B: tl.constexpr, STAGES: tl.constexpr):
     i = tl.arange(0, B)
     for row in tle.range(n, pipe_stages=STAGES):
@@ -127,6 +147,13 @@ def test_a_region_that_produces_runs_ahead(stages, is_late):
         assert not o[rows:].any()
 
 
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_what_stands_between_regions_runs_ahead_with_them(capability):
+    kernel = compile_kernel(between, SIGNATURE, {"B": 64}, capability)
+    loop = kernel.asm["ttgir"][kernel.asm["ttgir"].index("scf.for") :]
+    assert loop.count("scf.if") == 1 and loop.count("tle_raw_reversed_row") == 2 and not ptx_calls(kernel)
+
+
 @pytest.mark.parametrize("stages", [(0, 1, 2, 2), (0, 1, 1, 2)])
 def test_tiles_are_not_handed_from_group_to_group_where_they_lie(stages):
     with pytest.raises(ScheduleError, match="hands its tile to a region of another group") as caught:
@@ -154,6 +181,13 @@ def test_their_numbers_on_the_cpu():
     producer[(1,)](x, o, 7, B=64, STAGES=(0, 1, 2))
     turned = 2 * wide[:, ::-1]
     np.testing.assert_allclose(o, ((turned + 2 * wide) * turned).cumsum(0), rtol=1e-4, atol=1e-4)
+    o = np.zeros_like(x)
+    between[(1,)](x, o, 7, B=64)
+    turned, again = wide[:, ::-1], 2 * wide
+    total = turned.sum(1, keepdims=True)
+    swapped = again.reshape(7, 32, 2)[:, :, ::-1].reshape(7, 64)
+    each = np.where((turned > 0) & (total > 0), again, total) + swapped + (turned > 0)
+    np.testing.assert_allclose(o, each.cumsum(0), rtol=1e-4, atol=1e-4)
     total = np.zeros(64, np.float32)
     buffers[(1,)](x, total, 7, B=64)
     np.testing.assert_allclose(total, 3 * wide.sum(0), rtol=1e-5, atol=1e-5)

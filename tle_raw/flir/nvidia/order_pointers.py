@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from tle_raw.flir.nvidia.hide_accesses import show_accesses
 from tle_raw.flir.nvidia.pointer_order import AFTER, BEFORE, decide_order, used_in_background
-from tle_raw.flir.nvidia.replace_ports import Spelling
+from tle_raw.flir.nvidia.replace_ports import LIVES, Spelling
 from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, Buffers, SharedPointers, read_pointers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
 from tle_raw.linker.mlir.generic_tree import Operation
@@ -32,6 +32,8 @@ _BLOCK, _RELAXED = ("scope", "2"), ("sem", "1")
 _GPU = ("scope", "1")
 _FENCE = "ttng.fence_async_shared {bCluster = false}"
 _HOPPER = 90
+_SCOPES = ("tt.func", "ttg.warp_specialize")
+_ENDS = ("tt.return", "ttg.warp_return", "ttg.warp_yield")
 
 
 def order_pointers(text: str, spelling: Spelling, capability: int) -> tuple[str, int]:
@@ -106,23 +108,30 @@ def _keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: 
 
 
 def _frees(operation: Operation, pointers: SharedPointers, buffers: set[object]) -> bool:
-    return operation.name == DEALLOC and bool(pointers.of(operation.operands[0]) & buffers)
+    return (
+        operation.name == DEALLOC
+        and LIVES not in operation.details
+        and bool(pointers.of(operation.operands[0]) & buffers)
+    )
 
 
 def _for_the_whole_kernel(alloc: Operation, edits: _Edits) -> None:
-    """It is allocated first of all, and given back last."""
-    function = next((each for each in alloc.ancestors() if each.name == "tt.func"), None)
-    if function is None:
+    """It is allocated first of all, and given back last; within a partition of warps, of all that this does."""
+    inside = alloc
+    while inside.above is not None and not inside.above.name.startswith(_SCOPES):
+        inside = inside.above
+    if inside.above is None:
         return
-    entry = function.regions[0][0]
-    line = edits.lines[alloc.line]
-    if not alloc.operands and entry.operations[0] is not alloc:
+    region = next(region for region in inside.above.regions if inside.parent in region)
+    first = region[0].operations[0]
+    line, result = edits.lines[alloc.line], alloc.results[0]
+    if not alloc.operands and first is not alloc:
         edits.replace(alloc.line, [])
-        edits.before.setdefault(entry.operations[0].line, []).insert(0, line)
-    type_, name = alloc.results[0].type, alloc.results[0].name
-    for block in function.regions[0]:
-        if block.operations[-1].name == "tt.return":
-            edits.insert(block.operations[-1].line, BEFORE, f'"{DEALLOC}"({name}) : ({type_}) -> ()')
+        edits.before.setdefault(first.line, []).insert(0, line)
+    for block in region:
+        if block.operations[-1].name in _ENDS:
+            dealloc = f'"{DEALLOC}"({result.name}) : ({result.type}) -> ()'
+            edits.insert(block.operations[-1].line, BEFORE, dealloc)
 
 
 # --- marks --------------------------------------------------------------------------------------------------------

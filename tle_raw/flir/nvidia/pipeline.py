@@ -20,6 +20,7 @@ from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
 from tle_raw.flir.group_markers import holds_groups
+from tle_raw.flir.keep_loads import keep_loads
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, find_buffers
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
@@ -98,11 +99,22 @@ def wrap_stages(stages: dict[str, Stage], options: Any, capability: int) -> None
     """Wrap the stages of one compilation."""
     traced_regions.begin()
     compilation = Compilation(options, capability)
+    if "ttir" in stages:
+        stages["ttir"] = _with_loads_apart(stages["ttir"])
     for name in ("ttgir", "llir", "ptx", "cubin"):
         if name in stages:
             stages[name] = _joined(name, stages[name], compilation)
     guard_stages(stages)
     begin_compilation("cuda", stages, options, add_dump)
+
+
+def _with_loads_apart(own: Stage) -> Stage:
+    """Triton's own first stage, on a module from which it leaves out no load of a buffer."""
+
+    def ttir(source: Any, metadata: dict[str, Any]) -> Any:
+        return own(keep_loads(source), metadata)
+
+    return ttir
 
 
 def _joined(name: str, own: Stage, compilation: Compilation) -> Stage:

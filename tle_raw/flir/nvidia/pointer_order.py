@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, SharedPointers
+from tle_raw.flir.nvidia.constant_places import ConstantPlaces, Place
+from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, SharedPointers, called_function, function_name
 from tle_raw.linker.mlir.generic_tree import Block, Operation, Value
 
 BEFORE, AFTER = "before", "after"
@@ -37,12 +38,14 @@ class Access(NamedTuple):
     """What an operation does to buffers. ``kind`` is read, written, both, or the number of an atomic operation.
 
     ``lasts`` is False of what somebody else waits for: it must not begin too early, and orders nothing afterwards.
+    ``place`` says which elements it touches, where that is known.
     """
 
     kind: str
     buffer: Value | None  # None is any
     by_pointer: bool
     lasts: bool = True
+    place: Place | None = None
 
 
 State = frozenset[Access]
@@ -84,16 +87,16 @@ def used_in_background(pointers: SharedPointers) -> frozenset[Value]:
 
 def _events(pointers: SharedPointers) -> Iterator[tuple[Operation, list[Access]]]:
     used = {operand for each in pointers.walk() for operand in each.operands}
-    touching = _functions_that_touch(pointers)
+    touching, places = _functions_that_touch(pointers), ConstantPlaces()
     for operation in pointers.walk():
         if operation.name in BARRIERS or operation.name in WAITS:
             yield operation, []
         elif operation.name in ACCESSES:
             if buffers := pointers.of(operation.operands[0]):
-                kind = _kind(operation, used)
-                yield operation, [Access(kind, buffer, True) for buffer in buffers]
+                kind, place = _kind(operation, used), places.of(operation.operands[0])
+                yield operation, [Access(kind, buffer, True, place=place) for buffer in buffers]
         elif operation.name == "tt.call":
-            if _called(operation) in touching:
+            if called_function(operation) in touching:
                 yield operation, list(_ANYTHING)
         elif accesses := list(_own_accesses(operation, pointers)):
             yield operation, accesses
@@ -131,7 +134,7 @@ def _own_accesses(operation: Operation, pointers: SharedPointers) -> Iterator[Ac
 def _functions_that_touch(pointers: SharedPointers) -> set[str]:
     """The names of functions that access buffers, by themselves or by others that they call."""
     found: set[str] = set()
-    functions = {_symbol(each): list(each.walk()) for each in pointers.walk() if each.name == "tt.func"}
+    functions = {function_name(each): list(each.walk()) for each in pointers.walk() if each.name == "tt.func"}
     changed = True
     while changed:
         before = len(found)
@@ -140,18 +143,10 @@ def _functions_that_touch(pointers: SharedPointers) -> set[str]:
                 each.name.startswith(("ttg.local_", "ttg.async", "ttng.")) for each in inside
             ):
                 found.add(name)
-            if any(each.name == "tt.call" and _called(each) in found for each in inside):
+            if any(each.name == "tt.call" and called_function(each) in found for each in inside):
                 found.add(name)
         changed = len(found) != before
     return found
-
-
-def _symbol(function: Operation) -> str:
-    return function.details.partition('sym_name = "')[2].split('"')[0]
-
-
-def _called(call: Operation) -> str:
-    return call.details.partition("callee = @")[2].split(">")[0].split(",")[0].strip()
 
 
 def _is_followed(wait: Operation) -> bool:
@@ -247,6 +242,23 @@ def _conflict(old: Access, new: Access) -> bool:
         return False
     if old.buffer is not None and new.buffer is not None and old.buffer is not new.buffer:
         return False
-    if old.kind == new.kind:
-        return old.kind in (_WRITTEN, _BOTH)
+    if old.kind == new.kind and old.kind not in (_WRITTEN, _BOTH):
+        return False
+    return not (old.place and new.place and _are_apart(old.place, new.place))
+
+
+def _are_apart(a: Place, b: Place) -> bool:
+    """Whether no element is in both places: of one address, or of one buffer's."""
+    return _same_address(a[0], b[0]) and a[1].isdisjoint(b[1])
+
+
+def _same_address(a: Value, b: Value) -> bool:
+    """An address is asked for wherever the kernel points into a buffer."""
+    while a is not b:
+        first, second = a.definition, b.definition
+        if first is None or second is None or first.name != second.name:
+            return False
+        if not first.name.startswith(("tti.", "arith.extui")):
+            return False
+        a, b = first.operands[0], second.operands[0]
     return True

@@ -15,6 +15,8 @@ ROW = 1024
 
 # A note on a call, in its libname, for the pass that inserts the barriers: what they order, and where they stand.
 NOTE = "tle.barrier"
+# Of a buffer of the kernel's own: it is used here, and not given back.
+LIVES = "tle.lives"
 TILES, MEMORY = "tiles", "memory"
 
 
@@ -188,7 +190,10 @@ class _Writer:
         own = {b.name: b for b in self.placement.buffers.values() if b.type}
         types |= {b.name: b.type for b in own.values()}
         dies, loc = [b for b in self.placement.dies if not b.type], self._location
-        return self._indented([f"ttg.local_dealloc {b.name} : {types[b.name]}{loc}" for b in [*dies, *own.values()]])
+        return self._indented(
+            [f"ttg.local_dealloc {b.name} : {types[b.name]}{loc}" for b in dies]
+            + [f"ttg.local_dealloc {b.name} {{{LIVES}}} : {types[b.name]}{loc}" for b in own.values()]
+        )
 
     def element(self) -> list[str]:
         operation = self.region.call.operation

@@ -7,6 +7,7 @@ whatever way the kernel takes: one that may be either is refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +25,8 @@ _BUFFER, _POINTER = "!ttg.memdesc<", "!tt.ptr<"
 # What a pointer is made of is no pointer any more.
 _ENDS = (*ACCESSES, "arith.cmp", "tt.extern_elementwise", "tt.call", "tt.print", "tt.assert", "ttg.local_load")
 _GLOBAL_ONLY = ("ttg.async_copy_global_to_local", "tt.extern_elementwise", "tt.make_tensor_descriptor")
+_SYMBOL = re.compile(r'sym_name = "([^"]*)"')
+_CALLEE = re.compile(r'callee = @(?:"([^"]*)"|([\w$.\-]+))')
 Buffers = frozenset[Value]
 
 
@@ -73,7 +76,7 @@ def read_pointers(lines: Sequence[str]) -> SharedPointers:
 
 def _flow(found: SharedPointers) -> Iterator[tuple[Value, Value]]:
     """Pairs of values: the second may be, or be made of, the first."""
-    functions = {_symbol(each): each for each in found.walk() if each.name == "tt.func"}
+    functions = {function_name(each): each for each in found.walk() if each.name == "tt.func"}
     for operation in found.walk():
         if operation.name == ALLOC and operation.results:
             found.buffers[operation.results[0]] = frozenset(operation.results)
@@ -106,8 +109,7 @@ def _element(type_: str) -> str:
 
 
 def _through_call(call: Operation, functions: dict[str, Operation]) -> Iterator[tuple[Value, Value]]:
-    name = call.details.partition("callee = @")[2].split(">")[0].split(",")[0].strip()
-    function = functions.get(name)
+    function = functions.get(called_function(call))
     if function is None or not function.regions:
         return
     yield from zip(call.operands, function.regions[0][0].arguments)
@@ -115,8 +117,16 @@ def _through_call(call: Operation, functions: dict[str, Operation]) -> Iterator[
         yield from zip(_ending(block, "tt.return"), call.results)
 
 
-def _symbol(function: Operation) -> str:
-    return function.details.partition('sym_name = "')[2].split('"')[0]
+def function_name(function: Operation) -> str:
+    """The symbol of a ``tt.func``."""
+    found = _SYMBOL.search(function.details)
+    return found[1] if found else ""
+
+
+def called_function(call: Operation) -> str:
+    """The symbol that a ``tt.call`` names."""
+    found = _CALLEE.search(call.details)
+    return (found[1] or found[2]) if found else ""
 
 
 def _through_regions(operation: Operation) -> Iterator[tuple[Value, Value]]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tle_raw.flir.keep_loads import TOLD, number_loads
 from tle_raw.flir.nvidia.hide_accesses import hide_accesses
 from tle_raw.flir.nvidia.leave_loops import with_one_stage
 from tle_raw.flir.nvidia.lower_async_load import EARLY
@@ -26,7 +27,6 @@ from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name
 from tle_raw.linker.mlir.generic_tree import Operation
 from tle_raw.linker.mlir.text import OPERATION
 
-TOLD = "tle.told"
 _NUMBER = 'symbol = "tle_told"'
 _LOAD, _VIEW, _TAKE = "ttg.local_load", "ttg.memdesc_reinterpret", "tt.unsplat"
 _WRITES = (*STORES, *ATOMICS, "ttg.local_store", "ttg.async_copy", "ttng.async_tma")
@@ -70,6 +70,7 @@ def take_addresses(text: str, spelling: Spelling, *, hide_used: bool) -> tuple[s
             lines += _address(taken, words[taken.operands[0]], found, spelling)
             continue
         lines.append(line)
+    lines = number_loads("\n".join(lines)).splitlines()
     pointers = read_pointers(lines)
     _keep_in_order(lines, pointers)
     return "\n".join(hide_accesses(lines, pointers, used_too=hide_used)), found
@@ -94,13 +95,14 @@ def _address(taken: GenericOperation, view: GenericOperation, number: int, spell
 def _keep_in_order(lines: list[str], pointers: SharedPointers) -> None:
     """Triton's software pipeliner runs loads ahead, and takes these for loads from global memory.
 
-    A loop that loads by such pointers and writes too has one stage. A load is never an asynchronous copy.
+    A loop that loads by such pointers and writes too has one stage. A load is never an asynchronous copy, and is
+    volatile: nothing moves it over what writes.
     """
     for access in list(pointers.accesses()):
         if access.name not in LOADS:
             continue
         load = read_generic(lines[access.line]).without_attribute(EARLY)
-        lines[access.line] = str(load)
+        lines[access.line] = str(load).replace("isVolatile = false", "isVolatile = true", 1)
         for above in access.ancestors():
             if above.name == "scf.for" and _writes(above):
                 lines[above.end] = with_one_stage(lines[above.end])

@@ -18,6 +18,7 @@ from tle_raw.flir.cpu.lower_tma_copy import has_tma_copies, lower_tma_copy
 from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.cpu.simplify_ttir import simplify_ttir
 from tle_raw.flir.dump import add_dump
+from tle_raw.flir.keep_loads import keep_loads
 from tle_raw.flir.print_after import located
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages
@@ -73,6 +74,7 @@ class _Kernel:
         return 1
 
     def simplify_ttir(self) -> int:
+        self.module = keep_loads(self.module)
         simplify_ttir(self.module)
         return 1
 

@@ -1,0 +1,46 @@
+"""In a kernel that points into shared buffers each load is one of its own.
+
+From Triton 3.9 on, of two equal loads one is left where nothing between them writes to memory of the same kind. But
+what Triton takes for global memory may be a buffer here, and the other way round: a store by a pointer changes what a
+load of the buffer reads. So each load gets a number, and no two are equal. Functions are inlined first, for what is
+inlined twice would have one number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from triton._C.libtriton import ir, passes
+
+from tle_raw.flir.parse_module import parse_module
+from tle_raw.linker.mlir.generic_form import generic_text
+from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
+
+TOLD = "tle.told"  # on what asks a buffer for its address
+NUMBER = "tle.load"
+_LOADS = ("tt.load", "ttg.local_load")
+
+
+def keep_loads(module: Any) -> Any:
+    """A module of Triton IR as it was traced, whose loads are numbered; as it is, where it points into no buffer."""
+    if TOLD not in module.str_nodebug():
+        return module
+    manager = ir.pass_manager(module.context)
+    passes.common.add_inliner(manager)
+    manager.run(module, "tle_raw_inline")
+    return parse_module(number_loads(generic_text(module, ir)), module.context)
+
+
+def number_loads(text: str) -> str:
+    """A module in generic form, whose loads have numbers, other ones than before."""
+    return "\n".join(
+        _numbered(line, number) if generic_name(line) in _LOADS and TOLD not in line else line
+        for number, line in enumerate(text.splitlines())
+    )
+
+
+def _numbered(line: str, number: int) -> str:
+    load = read_generic(line).without_attribute(NUMBER)
+    attributes = ", ".join(filter(None, (load.attributes, f"{NUMBER} = {number} : i32")))
+    return str(replace(load, attributes=attributes))
