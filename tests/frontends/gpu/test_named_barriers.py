@@ -169,6 +169,28 @@ def test_what_cannot_be_is_refused_at_the_kernels_line(what, words):
     assert error.context.call_site.file == __file__ and error.context.call_site.line
 
 
+def test_loads_stay_behind_a_named_barrier_of_their_loop():
+    """The pipeliner, which does not know it, would begin them in the iteration before."""
+
+    @triton.jit
+    def product(a, b, c, n, MEETS: tl.constexpr):
+        i = tl.arange(0, 64)
+        at = i[:, None] * 64 + i[None, :]
+        here = tle.gpu.alloc_barrier(128)
+        acc = tl.zeros([64, 64], tl.float32)
+        for k in range(n):
+            if MEETS:
+                tle.gpu.barrier_wait(here)
+            acc = tl.dot(tl.load(a + k * 4096 + at), tl.load(b + k * 4096 + at), acc)
+        tle.gpu.barrier_wait(here)
+        tl.store(c + at, acc)
+
+    types = {"a": "*fp16", "b": "*fp16", "c": "*fp32", "n": "i32"}
+    for capability in (80, 90):
+        pipelined, stays = (compile_kernel(product, types, {"MEETS": meets}, capability) for meets in (False, True))
+        assert "cp.async" in pipelined.asm["ptx"] and "cp.async" not in stays.asm["ptx"]
+
+
 def test_errors_of_tracing_are_ours():
     with pytest.raises(triton.CompilationError) as caught:
         compile_kernel(wrong, {"x": "*fp32", "n": "i32"}, {"WHAT": "two ways"})

@@ -1,7 +1,10 @@
-"""On sm_100 and later Triton's software pipeliner leaves alone the loops that hold a kernel's own buffers.
+"""Loops that Triton's software pipeliner leaves alone: on sm_100 and later those that hold a kernel's own buffers.
 
 It schedules loops around products in tensor memory there, and knows no place for loads from buffers that it did not
 make: Triton 3.9 says so on standard error, 3.6 spreads the copies of a loop over its stages.
+
+On every GPU it leaves alone the loops with waits and arrivals at named barriers. The pipeliner stops at Triton's own
+barriers; these it does not know, and it would move loads in front of them.
 """
 
 from __future__ import annotations
@@ -11,18 +14,28 @@ from collections.abc import Iterator, Sequence
 
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.structure import Nest, read_structure
+from tle_raw.regions.ports import NAMED
 
 STAGES = "tt.num_stages"
+_NAMED = f'symbol = "{NAMED}.'
 _OURS = ("ttg.local_load", "ttg.local_store", "ttg.async_copy", "ttng.async_tma", "ttng.wait_barrier", "ttng.tc_gen5")
 _SET = re.compile(rf"{re.escape(STAGES)} = \d+ : i32")
 
 
-def leave_loops(text: str) -> tuple[str, int]:
-    """TritonGPU text in generic form, whose loops with such operations have one stage; how many there are."""
+def leave_loops(text: str, with_buffers: bool) -> tuple[str, int]:
+    """TritonGPU text in generic form, whose loops with such operations have one stage; how many there are.
+
+    Parameters
+    ----------
+    with_buffers : leave alone those that hold the kernel's own buffers, too.
+    """
     lines = text.splitlines()
-    if not any(generic_name(line).startswith(_OURS) for line in lines):
+    held = {
+        n for n, line in enumerate(lines) if _NAMED in line or (with_buffers and generic_name(line).startswith(_OURS))
+    }
+    if not held:
         return text, 0
-    found = [loop for loop in _loops(read_structure(lines)) if _holds(loop, lines)]
+    found = [loop for loop in _loops(read_structure(lines)) if not held.isdisjoint(range(loop.begin, loop.end))]
     for loop in found:
         lines[loop.end] = with_one_stage(lines[loop.end])
     return "\n".join(lines), len(found)
@@ -35,10 +48,6 @@ def _loops(found: Sequence[int | Nest]) -> Iterator[Nest]:
                 yield item
             for body in item.bodies:
                 yield from _loops(body)
-
-
-def _holds(loop: Nest, lines: Sequence[str]) -> bool:
-    return any(generic_name(line).startswith(_OURS) for line in lines[loop.begin : loop.end])
 
 
 def with_one_stage(line: str) -> str:

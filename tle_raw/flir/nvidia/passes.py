@@ -142,7 +142,7 @@ _LAYOUTS = (
         "ttgir",
         "flir/nvidia/leave_loops.py",
         "leave_loops",
-        "loops around the kernel's own buffers that the software pipeliner leaves alone; absent before sm_100",
+        "loops that the software pipeliner leaves alone: with named barriers, from sm_100 on with buffers; else absent",
     ),
 )
 

@@ -293,11 +293,10 @@ class Compilation:
     def leave_loops(self) -> int | None:
         if not self.has_buffers:
             return None
-        found = None
-        if self.capability >= BLACKWELL:
-            self.module, found = leave_loops(self.text())
+        is_new = self.capability >= BLACKWELL
+        self.module, found = leave_loops(self.text(), with_buffers=is_new)
         self.module = self._parsed()
-        return found
+        return found if is_new else found or None
 
     def _coalesced(self, text: str) -> str:
         module = parse_module(text, self.context)
