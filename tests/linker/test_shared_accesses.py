@@ -8,7 +8,7 @@ CALL = 'tail call i32 asm sideeffect "{}", "=r,l"(ptr addrspace(1) %12) #2, !dbg
 CHANGED = [
     (r"mov.u32 $0, 0;\0A\09ld.volatile.global.cg.b32 {{ $0 }}, [ $1 + 0 ];", r"\09ld.shared.b32 {{ $0 }}, [ $1 + 0 ];"),
     (r"\09@$9 ld.volatile.global.cg.v4.b32 {{ $0 }}, [ $4 + 0 ];", "@$9 ld.shared.v4.b32 {{ $0 }}, [ $4 + 0 ];"),
-    ("st.global.cs.L1::evict_last.L2::cache_hint.v2.b32 [ $2 ], {{ $0, $1 }}, $3;", "st.shared.v2.b32 [ $2 ], {{ $0, $1 }};"),
+    ("st.global.cs.L1::evict_last.L2::cache_hint.v2.b32 [ $2 ], {{ $0, $1 }}, $3;", "st.shared.v2.b32 [ $2 ], {{ $0"),
     ("@$2 st.global.cs.L1::evict_last.b8 [ $1 + 0 ], {{ $0 }};", "@$2 st.shared.b8 [ $1 + 0 ], {{ $0 }};"),
     (r"\0A\09@$3 atom.global.cta.relaxed.add.u32 $0, [ $1 + 0 ], $2;", "@$3 atom.shared.cta.relaxed.add.u32 $0"),
     (r"atom.global.relaxed.cta.cas.b32 $0, [ $1 + 0 ], $2, $3;", "atom.shared.relaxed.cta.cas.b32 $0"),
