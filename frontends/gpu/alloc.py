@@ -15,6 +15,7 @@ from tle_raw.frontends.gpu.capability import check_has_tensor_memory
 from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_dtype, check_flag, check_shape
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.layouts.default import default_layout
+from tle_raw.frontends.gpu.layouts.padded import padded_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits, shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.layouts.tensor_memory import tensor_memory_layout
@@ -121,6 +122,13 @@ def _layout(given: Any, shape: tuple[int, ...], dtype: Any, nv_mma: bool, space:
         raise LayoutError(
             "tle.gpu.alloc: the layout is of another rank",
             table=[Row("rank of the layout", f"{len(shape)}, or {len(shape) - 1} of a slot", str(given.rank))],
+        )
+    if isinstance(given, padded_shared_layout) and given.rank < len(shape):
+        # Triton lets each slot begin where the one before would end without its gaps.
+        raise LayoutError(
+            "tle.gpu.alloc: slots with gaps would lie in each other",
+            table=[Row("layout", "one without gaps, or of one buffer", given.text)],
+            hint="allocate a buffer for each slot",
         )
     return given
 

@@ -278,3 +278,61 @@ def test_a_pipelined_loop_reads_in_order(stages):
     kernel = compile_kernel(chained, SUMS | {"n": "i32"}, {"N": 128, "S": stages})
     assert not count(kernel, r"cp\.async") and barriers(kernel) == 3
     assert count(kernel, r"ld\.shared|ldmatrix") == 2 and count(kernel, r"st\.shared|stmatrix") == 2
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+def test_operands_that_pointers_name_are_no_copies(capability):
+    """Triton's software pipeliner would make asynchronous copies of what it takes for loads from global memory."""
+
+    @triton.jit
+    def looked_up(x, o, K, N: tl.constexpr):
+        i = tl.arange(0, N)
+        table, rows = tle.gpu.alloc([256], tl.float16), tle.gpu.alloc([N, N], tl.float16)
+        table.store(tl.load(x + tl.arange(0, 256)))
+        rows.store(tl.load(x + i[:, None] * N + i[None, :]))
+        acc = tl.zeros([N, N], tl.float32)
+        for k in tl.range(0, K, N, num_stages=3):
+            at = tl.load(x + (k + i[:, None]) * N + i[None, :]).to(tl.int32) & 255
+            b = tl.load(tle.gpu.local_ptr(table, (at,)))
+            acc += tl.dot(tl.load(tle.gpu.local_ptr(rows, (i[:, None], i[None, :] ^ 1))), b)
+        tl.store(o + i[:, None] * N + i[None, :], acc)
+
+    kernel = compile_kernel(looked_up, {"x": "*fp16", "o": "*fp32", "K": "i32"}, {"N": 64}, capability)
+    assert not count(kernel, r"cp\.async") and "cubin" in kernel.asm
+
+
+def test_places_that_loads_need_stay_in_order():
+    """An atomic operation on whose result a load depends is not run ahead with it."""
+
+    @triton.jit
+    def drawn(x, o, n, N: tl.constexpr):
+        i = tl.arange(0, N)
+        counts = tle.gpu.alloc([N], tl.int32, init_value=0)
+        total = tl.zeros([N], tl.float32)
+        for _ in tl.range(0, n, num_stages=3):
+            place = tl.atomic_add(tle.gpu.local_ptr(counts, ((i * 5) % N,)), 1)
+            total += tl.load(x + place * N + i)
+        tl.store(o + i, total)
+
+    kernel = compile_kernel(drawn, {"x": "*fp32", "o": "*fp32", "n": "i32"}, {"N": 128})
+    assert not count(kernel, r"cp\.async") and count(kernel, r"(?:atom|red)\.shared") == 1
+
+
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_loads_of_a_loop_that_counts_are_run_ahead(capability):
+    """Atomics whose results nobody uses, and stores, leave the loop to Triton's software pipeliner."""
+
+    @triton.jit
+    def counted(x, o, n, B: tl.constexpr, N: tl.constexpr):
+        i = tl.arange(0, B)
+        counts = tle.gpu.alloc([N], tl.int32, init_value=0)
+        last = tle.gpu.alloc([B], tl.int32)
+        for start in tl.range(0, n, B, num_stages=3):
+            values = tl.load(x + start + i)
+            tl.atomic_add(tle.gpu.local_ptr(counts, (values,)), 1)
+            tl.store(tle.gpu.local_ptr(last, (i ^ 1,)), values)
+        tl.store(o + tl.arange(0, N), counts.load())
+        tl.store(o + N + i, last.load())
+
+    kernel = compile_kernel(counted, SUMS | {"n": "i32"}, {"B": 1024, "N": 256}, capability, multiples=("n",))
+    assert count(kernel, r"cp\.async\.c[ag]") and count(kernel, r"(?:atom|red)\.shared") == 8

@@ -48,6 +48,8 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
         tle.gpu.padded_shared_layout([[16, 3]], [16, 16])
     if WHAT == "a padding of 8 bytes":
         tle.gpu.alloc([16, 16], tl.float16, tle.gpu.padded_shared_layout([[16, 4]], [16, 16]))
+    if WHAT == "slots with gaps":
+        tle.gpu.alloc([3, 16, 16], tl.float32, tle.gpu.padded_shared_layout([[16, 4]], [16, 16]))
     if WHAT == "clusters":
         tle.gpu.swizzled_shared_layout(1, 1, 1, [1, 0], [2, 1])
     if WHAT == "an alias beyond":
@@ -169,6 +171,7 @@ CASES = [
     ("an axis twice", "LayoutError", "the axes in some order"),
     ("a padding of 3", "LayoutError", "powers of two"),
     ("a padding of 8 bytes", "LayoutError", "vectors of 16 bytes"),
+    ("slots with gaps", "LayoutError", "lie in each other"),
     ("clusters", "LayoutError", "one block"),
     ("an alias beyond", "SharedBufferError", "at most 256"),
     ("an alias between", "SharedBufferError", "a multiple of 128"),

@@ -22,14 +22,12 @@ from tle_raw.flir.nvidia.hide_accesses import hide_accesses
 from tle_raw.flir.nvidia.leave_loops import with_one_stage
 from tle_raw.flir.nvidia.lower_async_load import EARLY
 from tle_raw.flir.nvidia.replace_ports import Spelling
-from tle_raw.flir.nvidia.shared_pointers import ATOMICS, LOADS, STORES, SharedPointers, read_pointers
+from tle_raw.flir.nvidia.shared_pointers import LOADS, SharedPointers, read_pointers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
-from tle_raw.linker.mlir.generic_tree import Operation
 from tle_raw.linker.mlir.text import OPERATION
 
 _NUMBER = 'symbol = "tle_told"'
 _LOAD, _VIEW, _TAKE = "ttg.local_load", "ttg.memdesc_reinterpret", "tt.unsplat"
-_WRITES = (*STORES, *ATOMICS, "ttg.local_store", "ttg.async_copy", "ttng.async_tma")
 
 
 def asks_addresses(text: str) -> bool:
@@ -93,20 +91,18 @@ def _address(taken: GenericOperation, view: GenericOperation, number: int, spell
 
 
 def _keep_in_order(lines: list[str], pointers: SharedPointers) -> None:
-    """Triton's software pipeliner runs loads ahead, and takes these for loads from global memory.
+    """Triton's software pipeliner runs loads ahead, with all that they need, and takes these for loads like others.
 
-    A loop that loads by such pointers and writes too has one stage. A load is never an asynchronous copy, and is
-    volatile: nothing moves it over what writes.
+    It would make asynchronous copies of them. So a loop that holds one, or an atomic operation whose result is used,
+    has one stage. A load is volatile, and nothing moves it over what writes.
     """
+    used = {operand for each in pointers.walk() for operand in each.operands}
     for access in list(pointers.accesses()):
-        if access.name not in LOADS:
+        if access.name in LOADS:
+            load = read_generic(lines[access.line]).without_attribute(EARLY)
+            lines[access.line] = str(load).replace("isVolatile = false", "isVolatile = true", 1)
+        if used.isdisjoint(access.results):
             continue
-        load = read_generic(lines[access.line]).without_attribute(EARLY)
-        lines[access.line] = str(load).replace("isVolatile = false", "isVolatile = true", 1)
         for above in access.ancestors():
-            if above.name == "scf.for" and _writes(above):
+            if above.name == "scf.for":
                 lines[above.end] = with_one_stage(lines[above.end])
-
-
-def _writes(loop: Operation) -> bool:
-    return any(each.name.startswith(_WRITES) for each in loop.walk())
