@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -31,6 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         shutil.rmtree(os.environ.pop(SESSION_FOLDER), ignore_errors=True)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What was imported stays: no collection need look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _forget_settings() -> None:

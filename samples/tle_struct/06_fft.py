@@ -89,13 +89,13 @@ def step(x_ptr, y_ptr, w_ptr, re_row, im_row, N: tl.constexpr, PLAN: tl.constexp
 def fft(x_ptr, y_ptr, w_ptr, N: tl.constexpr, PLAN: tl.constexpr, STEPS: tl.constexpr):
     """Row ``program_id(0)`` of ``y`` is the transform of that of ``x``: N complex numbers, f32, as pairs.
 
-    ``w[k]`` is exp(-2 pi i k / N). After each 32 elements of a row one is left out: elements that are 16 apart, as
-    those of one step's stores, then lie in different banks.
+    ``w[k]`` is exp(-2 pi i k / N). After each 32 elements of a row four are left out: elements that are 16 apart, as
+    those of one step's stores, then lie in 16 banks instead of two.
     """
     x_ptr += tl.program_id(0).to(tl.int64) * 2 * N
     y_ptr += tl.program_id(0).to(tl.int64) * 2 * N
-    re_row = tle.gpu.alloc([N], tl.float32, tle.gpu.padded_shared_layout([[32, 1]], [N]))
-    im_row = tle.gpu.alloc([N], tl.float32, tle.gpu.padded_shared_layout([[32, 1]], [N]))
+    re_row = tle.gpu.alloc([N], tl.float32, tle.gpu.padded_shared_layout([[32, 4]], [N]))
+    im_row = tle.gpu.alloc([N], tl.float32, tle.gpu.padded_shared_layout([[32, 4]], [N]))
     for s in tl.static_range(STEPS):
         step(x_ptr, y_ptr, w_ptr, re_row, im_row, N, PLAN, s)
 

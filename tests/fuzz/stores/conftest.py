@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.stores.caches import Caches
 
-CI = 40
+CI = 20
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
