@@ -1,4 +1,4 @@
-"""Products and sums of rows in plain Triton: what the kernels of TLE-Struct are compared with."""
+"""Products, sums of rows and histograms in plain Triton: what the kernels of TLE-Struct are compared with."""
 
 from __future__ import annotations
 
@@ -63,3 +63,12 @@ def sum_of_exponentials(x_ptr, o_ptr, count, BLOCK: tl.constexpr):
     for row in range(count):
         total += tl.exp(tl.load(x_ptr + (tl.program_id(0) * count + row) * BLOCK + i))
     tl.store(o_ptr + tl.program_id(0) * BLOCK + i, total)
+
+
+@triton.jit
+def histogram(x_ptr, counts_ptr, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    """``counts[v] += `` how often ``v`` stands in ``x[:n]``; n is a multiple of BLOCK. The programs take turns."""
+    counts = tl.zeros((BINS,), tl.int32)
+    for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        counts += tl.histogram(tl.load(x_ptr + start + tl.arange(0, BLOCK)), BINS)
+    tl.atomic_add(counts_ptr + tl.arange(0, BINS), counts, sem="relaxed")

@@ -1,4 +1,4 @@
-"""Kernels of TLE-Struct against the best of plain Triton, and against cuBLAS: products of bf16, loads in loops."""
+"""Kernels of TLE-Struct against the best of plain Triton, and cuBLAS: products of bf16, loads in loops, histograms."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ import tle_raw.language as tle
 
 PRODUCT_GOAL, LOADS_GOAL = 0.98, 1.7
 BUFFERS = 2
-# BLOCK_M, BLOCK_N, warps, slots; and for plain Triton stages.
-OURS = ((128, 256, 8, 4), (128, 256, 8, 3), (256, 128, 8, 4), (128, 128, 4, 3))
-PLAIN = ((128, 256, 8, 3), (128, 256, 8, 4), (256, 128, 8, 3), (128, 128, 4, 3))
+# BLOCK_M, BLOCK_N, warps, slots, GROUP_M; and for plain Triton stages.
+OURS = ((128, 256, 8, 4, 4), (128, 256, 8, 4, 8), (128, 256, 8, 4, 16), (128, 256, 8, 3, 8), (128, 128, 4, 3, 8))
+PLAIN = ((128, 256, 8, 3, 8), (128, 256, 8, 4, 8), (128, 256, 8, 4, 16), (256, 128, 8, 3, 8), (128, 128, 4, 3, 8))
 PROGRAMS, ROWS, BLOCK = 264, 300, 1024
+VALUES = 69 * 2**20
+# BLOCK, warps, programs for each processor.
+COUNTING = ((1024, 4, 8), (2048, 4, 8), (4096, 8, 8), (4096, 8, 4), (8192, 8, 4))
 
 
 @triton.jit
@@ -61,19 +64,19 @@ class Products:
         self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
 
     def ours(self, config: tuple[int, ...]) -> measure.Launch:
-        rows, columns, warps, slots = config
+        rows, columns, warps, slots, group = config
 
         def launch(i: int) -> object:
             a, b, c = self.a[i], self.b[i], self.c[i]
             taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, columns)
             grid = (triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns),)
-            sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "SLOTS": slots, "GROUP_M": 8}
+            sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "SLOTS": slots, "GROUP_M": group}
             return self.matmul[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps)
 
         return launch
 
     def triton(self, kernel: Any, config: tuple[int, ...]) -> measure.Launch:
-        rows, columns, warps, stages = config
+        rows, columns, warps, stages, group = config
         halves = columns == 256
 
         def launch(i: int) -> object:
@@ -82,7 +85,7 @@ class Products:
             taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, out)
             tiles = triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns)
             grid = (min(self.processors, tiles) if kernel is plain.persistent else tiles,)
-            sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "GROUP_M": 8, "HALVES": halves}
+            sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "GROUP_M": group, "HALVES": halves}
             return kernel[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps, num_stages=stages)
 
         return launch
@@ -91,9 +94,11 @@ class Products:
         return torch.mm(self.a[i], self.b[i].T, out=self.c[i])
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
-        ours = {"{}x{}, {} warps, {} slots".format(*config): self.ours(config) for config in OURS}
+        ours = {"{}x{}, {} warps, {} slots, groups of {}".format(*config): self.ours(config) for config in OURS}
         others = {
-            f"{kernel.fn.__name__} " + "{}x{}, {} warps, {} stages".format(*config): self.triton(kernel, config)
+            f"{kernel.fn.__name__} " + "{}x{}, {} warps, {} stages, groups of {}".format(*config): self.triton(
+                kernel, config
+            )
             for kernel in (plain.persistent, plain.one_tile)
             for config in PLAIN
         }
@@ -171,6 +176,49 @@ def load_rows(case: Loads, quick: bool) -> list[measure.Row]:
     return [measure.Row(what, times["plain"] / times["asynchronous"], "x", LOADS_GOAL, True, sides, noise, name)]
 
 
+class Histogram:
+    """How often each of ``bins`` numbers stands among 69 × 2²⁰, all of them equally likely."""
+
+    def __init__(self, bins: int, values: int = VALUES, device: str = "cuda") -> None:
+        self.bins, self.name = bins, f"histogram of {bins} bins"
+        self.x = [torch.randint(bins, (values,), dtype=torch.int32, device=device) for _ in range(BUFFERS)]
+        self.counts = torch.empty(bins, dtype=torch.int32, device=device)
+        self.shared = sample("05_histogram").histogram
+        self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
+
+    def launch(self, kernel: Any, block: int, warps: int, programs: int) -> measure.Launch:
+        def run(i: int) -> object:
+            self.counts.zero_()
+            x = self.x[i]
+            grid = (self.processors * programs,)
+            return kernel[grid](x, self.counts, x.numel(), BINS=self.bins, BLOCK=block, num_warps=warps)
+
+        return run
+
+    def candidates(self) -> list[dict[str, measure.Launch]]:
+        names = "blocks of {}, {} warps, {} programs a processor"
+        return [
+            {names.format(*config): self.launch(kernel, *config) for config in COUNTING}
+            for kernel in (self.shared, plain.histogram)
+        ]
+
+
+def histogram_rows(case: Histogram, quick: bool) -> list[measure.Row]:
+    expected = torch.bincount(case.x[0], minlength=case.bins)
+
+    def check(name: str, launch: measure.Launch) -> None:
+        case.counts.fill_(-1)
+        launch(0)
+        measure.check(name, case.counts, expected, 0.0)
+
+    ours, others = (fastest(candidates, check) for candidates in case.candidates())
+    times, noise = measure.compare({"ours": ours[1], "Triton": others[1]}, BUFFERS, quick)
+    goal = 2.8 if triton.__version__.startswith("3.6") else 1.0
+    sides = {f"{side} ms": ms for side, ms in times.items()}
+    what, note = f"{case.name}: local_ptr over tl.histogram", f"ours {ours[0]}; tl.histogram {others[0]}"
+    return [measure.Row(what, times["Triton"] / times["ours"], "x", goal, True, sides, noise, note)]
+
+
 def main() -> None:
     options = measure.arguments(__doc__.splitlines()[0])
     torch.manual_seed(0)
@@ -181,13 +229,18 @@ def main() -> None:
                 launch(0)
         loads = Loads("cpu")
         loads.plain(0), loads.asynchronous(4)(0)
+        for candidates in Histogram(256, 2**14, "cpu").candidates():
+            for launch in candidates.values():
+                launch(0)
         return
     makers = [functools.partial(Products, n) for n in (4096, 8192)]
     rows, failed = measure.rows_of_all(makers, product_rows, options.quick)
     more, also_failed = measure.rows_of_all([Loads], load_rows, options.quick)
-    measure.report("kernels of TLE-Struct", rows + more, options)
-    if failed + also_failed:
-        raise SystemExit("\n".join(failed + also_failed))
+    makers = [functools.partial(Histogram, bins) for bins in (256, 1024)]
+    counted, not_counted = measure.rows_of_all(makers, histogram_rows, options.quick)
+    measure.report("kernels of TLE-Struct", rows + more + counted, options)
+    if failed := failed + also_failed + not_counted:
+        raise SystemExit("\n".join(failed))
 
 
 if __name__ == "__main__":
