@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
+import sys
 import tempfile
 
 import pytest
@@ -35,9 +35,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What was imported stays: no collection need look at it again."""
-    gc.collect()
-    gc.freeze()
+    """Tests write a module twice in a second: compiled, the first one would be taken for the second one."""
+    sys.dont_write_bytecode = True
 
 
 def _forget_settings() -> None:
