@@ -128,15 +128,20 @@ def python_child(program: Path, *arguments: str, limits: Limits) -> list[str]:
 
     The file's own process sets its limits before it runs a line of it, and ends when this process does.
     """
-    if not sys.executable:
-        raise ToolchainError("a Python program is needed, and this process knows of none", hint="set sys.executable")
     given = {
         "path": child_path(), "parent": os.getpid(), "program": str(program), "arguments": arguments,
         "limits": [[number, amount] for number, amount in resources(limits)],
     }  # fmt: skip
+    return python_command(LAUNCHER, given)
+
+
+def python_command(program: Path, given: Mapping[str, object]) -> list[str]:
+    """The command that runs a file of this folder, whose only argument is JSON."""
+    if not sys.executable:
+        raise ToolchainError("a Python program is needed, and this process knows of none", hint="set sys.executable")
     # -E: no variable adds code; -P: neither the current folder nor the file's own is searched.
     flags = ["-E", "-P", *(["-s"] if sys.flags.no_user_site else [])]
-    return [sys.executable, *flags, str(LAUNCHER), json.dumps(given)]
+    return [sys.executable, *flags, str(program), json.dumps(given)]
 
 
 def clean_environment() -> dict[str, str]:

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tle_raw.linker.processes.child_process import python_command
 from tle_raw.linker.processes.no_fork import no_fork
 
 SERVER = Path(__file__).with_name("serve_forks.py")
@@ -49,18 +50,17 @@ class _Server:
     def __init__(self, path: Sequence[str], modules: Sequence[str], environment: dict[str, str]) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         given = {"control": theirs.fileno(), "path": path, "modules": modules, "idle": IDLE}
-        # As `python_child` starts Python.
-        flags = ["-E", "-P", *(["-s"] if sys.flags.no_user_site else [])]
+        command = python_command(SERVER, given)
         with theirs, no_fork():
             self.process = subprocess.Popen(
-                [sys.executable, *flags, str(SERVER), json.dumps(given)], cwd="/", env=environment,
+                command, cwd="/", env=environment,
                 pass_fds=[theirs.fileno()], start_new_session=True,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
 
     def begin(self, descriptors: Sequence[int]) -> None:
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
-        self.control.sendmsg([b"r"], [rights], socket.MSG_NOSIGNAL)
+        self.control.sendmsg([b"r"], [rights], socket.MSG_NOSIGNAL)  # socket.send_fds drops its flags
 
     def end(self) -> None:
         """Its runs go on until those who asked for them are gone."""

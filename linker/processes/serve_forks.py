@@ -77,7 +77,7 @@ def _run(asked: dict[str, Any], files: list[int], watcher: int) -> NoReturn:
     """In its own process: take the limits, then run the program as if Python had been started with it."""
     code = 1
     try:
-        from tle_raw.linker.processes.start_child import end_with, limit
+        from tle_raw.linker.processes.start_child import end_with, run
 
         os.setsid()
         end_with(watcher)
@@ -88,13 +88,12 @@ def _run(asked: dict[str, Any], files: list[int], watcher: int) -> NoReturn:
         os.environ.clear()
         os.environ.update(asked["environment"])
         tempfile.tempdir = None
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
             score.write("1000")
-        for number, amount in asked["limits"]:
-            limit(number, amount)
-        sys.argv[:] = [asked["program"], *asked["arguments"]]
-        code = _exit_code(asked["program"])
+        run(asked["program"], asked["arguments"], asked["limits"])
+        code = 0
+    except SystemExit as ending:
+        code = _exit_code(ending)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -106,17 +105,11 @@ def _run(asked: dict[str, Any], files: list[int], watcher: int) -> NoReturn:
         os._exit(code)
 
 
-def _exit_code(program: str) -> int:
-    with open(program, "rb") as file:
-        code = compile(file.read(), program, "exec", dont_inherit=True)
-    try:
-        exec(code, {"__name__": "__main__", "__file__": program, "__builtins__": __builtins__})
-    except SystemExit as ending:
-        if ending.code is None or isinstance(ending.code, int):
-            return (ending.code or 0) & 0xFF
-        print(ending.code, file=sys.stderr)
-        return 1
-    return 0
+def _exit_code(ending: SystemExit) -> int:
+    if ending.code is None or isinstance(ending.code, int):
+        return (ending.code or 0) & 0xFF
+    print(ending.code, file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

@@ -16,15 +16,20 @@ PR_SET_PDEATHSIG = 1
 def main() -> None:
     given = json.loads(sys.argv[1])
     end_with(given["parent"])
-    for number, amount in given["limits"]:
+    sys.path[:] = given["path"]
+    run(given["program"], given["arguments"], given["limits"])
+
+
+def run(program: str, arguments: list[str], limits: list[list[int]]) -> None:
+    """Take the limits, then run the file as if Python had been started with it."""
+    for number, amount in limits:
         limit(number, amount)
     # A file that grows too long ends the program, as it ends one that is not Python.
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-    sys.path[:] = given["path"]
-    sys.argv[:] = [given["program"], *given["arguments"]]
-    with open(given["program"], "rb") as file:
-        code = compile(file.read(), given["program"], "exec", dont_inherit=True)
-    exec(code, {"__name__": "__main__", "__file__": given["program"], "__builtins__": __builtins__})
+    sys.argv[:] = [program, *arguments]
+    with open(program, "rb") as file:
+        code = compile(file.read(), program, "exec", dont_inherit=True)
+    exec(code, {"__name__": "__main__", "__file__": program, "__builtins__": __builtins__})
 
 
 def end_with(parent: int) -> None:

@@ -1,16 +1,15 @@
 """Every program that the library starts is isolated, bounded, and ended with all that it started."""
 
-import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 import tle_raw.linker.processes.run_python as forked
+from tests.linker.ended import is_over
 from tle_raw.linker.processes.child_path import child_path
 from tle_raw.linker.processes.child_process import (
     MIB,
@@ -95,12 +94,12 @@ def test_time_ends_the_child_and_what_it_started(run_python, tmp_path):
     start = time.monotonic()
     done = run_python(code, Limits(3.0))
     assert done.returncode is None and "in time" in done.how and time.monotonic() - start < 10
-    assert _is_over(int(file.read_text()))
+    assert is_over(int(file.read_text()))
 
 
 def test_what_a_finished_child_left_behind_is_ended(run_python, tmp_path):
     done = run_python("import subprocess\nprint(subprocess.Popen(['sleep', '60']).pid)")
-    assert _is_over(int(done.output))
+    assert is_over(int(done.output))
 
 
 @pytest.mark.parametrize(("command", "how"), [
@@ -156,17 +155,4 @@ def test_a_child_ends_with_the_process_that_asked(tmp_path):
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert _is_over(int(number.read_text()))
-
-
-def _is_over(pid: int) -> bool:
-    """Gone, or dead and not yet waited for by whoever took it over."""
-    for _ in range(200):
-        try:
-            os.kill(pid, 0)
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except (ProcessLookupError, FileNotFoundError):
-            return True
-        time.sleep(0.02)
-    return False
+    assert is_over(int(number.read_text()))

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import tle_raw.linker.processes.fork_server as fork_server
+from tests.linker.ended import is_over
 from tle_raw.linker.processes.child_process import Limits, default_memory
 from tle_raw.linker.processes.run_python import run_python
 
@@ -143,7 +144,7 @@ def test_runs_and_servers_end_with_the_process_that_asked(tmp_path, number):
     process.send_signal(number)
     process.wait()
     for pid in map(int, numbers.read_text().split()):
-        assert _is_over(pid)
+        assert is_over(pid)
 
 
 def test_an_interpreter_ends_at_once_and_leaves_nobody(tmp_path):
@@ -155,16 +156,4 @@ def test_an_interpreter_ends_at_once_and_leaves_nobody(tmp_path):
         "print(*(s.process.pid for s in fork_server._SERVERS.values()))"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", asker], capture_output=True, text=True, timeout=20)
-    assert done.returncode == 0 and not done.stderr and _is_over(int(done.stdout))
-
-
-def _is_over(pid: int) -> bool:
-    for _ in range(200):
-        try:
-            with open(f"/proc/{pid}/stat") as file:
-                if file.read().rpartition(")")[2].split()[0] == "Z":
-                    return True
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        time.sleep(0.02)
-    return False
+    assert done.returncode == 0 and not done.stderr and is_over(int(done.stdout))
