@@ -1,8 +1,5 @@
 """cuTile regions under TRITON_INTERPRET=1, in a process of its own: Triton decides at import."""
 
-import sys
-import traceback
-
 import torch
 
 import tle_raw
@@ -17,6 +14,7 @@ from tests.adapters.cutile import (
     test_signatures,
     test_whole_kernels,
 )
+from tests.interpreting import run_chosen
 
 
 def test_floats():
@@ -92,12 +90,4 @@ def test_a_whole_kernel():
 
 
 if __name__ == "__main__":
-    for name, test in list(globals().items()):
-        if name in sys.argv[1:]:
-            try:
-                test()
-            except Exception:
-                traceback.print_exc()
-                print(f"failed {name}", file=sys.stderr)
-            else:
-                print(f"ok {name}")
+    run_chosen(globals())

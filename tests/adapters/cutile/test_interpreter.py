@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.interpreting import interpret, names_of
+from tests.interpreting import interpret, names_of
 from tests.support import chosen_names
 
 pytestmark = pytest.mark.every_triton(2)

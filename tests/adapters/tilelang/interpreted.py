@@ -1,13 +1,12 @@
 """TileLang regions under TRITON_INTERPRET=1, in a process of its own: Triton decides at import."""
 
-import sys
-
 import torch
 import triton
 import triton.language as tl
 
 import tle_raw
 from tests.adapters.tilelang import kernels
+from tests.interpreting import run_chosen
 from tle_raw.errors import TLEError
 
 
@@ -89,6 +88,4 @@ def test_errors_tell_both_lines():
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        globals()[name]()
-        print("ok", name)
+    run_chosen(globals())

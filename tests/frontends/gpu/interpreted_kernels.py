@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
-
 import torch
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -15,6 +12,7 @@ from tests.frontends.gpu import buffer_kernels as kernels
 from tests.frontends.gpu import product_kernels as products
 from tests.frontends.gpu import reduce_kernels
 from tests.frontends.gpu import tensor_memory_kernels as tensors
+from tests.interpreting import run_chosen
 from tle_raw.errors import SharedBufferError
 
 B = 16
@@ -190,9 +188,4 @@ def test_errors_name_the_kernels_line():
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        try:
-            globals()[name]()
-            print(f"passed {name}", flush=True)
-        except Exception:
-            traceback.print_exc()
+    run_chosen(globals())

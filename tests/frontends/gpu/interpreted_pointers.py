@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
-
 from tests.frontends.gpu.pointer_checks import ATOMICS, LOADED, Checks
 from tests.frontends.gpu.pointer_kernels import LAYOUTS
+from tests.interpreting import run_chosen
 
 CHECKS = Checks()
 
@@ -63,9 +61,4 @@ def test_freed_memory_and_reductions():
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        try:
-            globals()[name]()
-            print(f"passed {name}", flush=True)
-        except Exception:
-            traceback.print_exc()
+    run_chosen(globals())

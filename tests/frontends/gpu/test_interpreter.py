@@ -1,34 +1,29 @@
 """TLE-Struct in Triton's interpreter: buffers are arrays."""
 
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.interpreting import interpret, names_of
 from tests.support import chosen_names
 
 pytest.importorskip("torch")
 
-FILES = [Path(__file__).with_name(f"interpreted_{what}.py") for what in ("kernels", "pointers")]
-TESTS = [(file, name) for file in FILES for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)]
+MODULES = ("interpreted_kernels", "interpreted_pointers")
+TESTS = [(module, name) for module in MODULES for name in names_of(Path(__file__).with_name(f"{module}.py"))]
 
 
 @pytest.fixture(scope="module")
 def said(request):
-    """What all of them say: a process for each file, because most of its time is imports."""
-    root, chosen = str(Path(__file__).parents[3]), chosen_names(request)
-    environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": root}
+    """By module: a process for each."""
+    chosen = chosen_names(request)
     found = {}
-    for file in FILES:
-        names = [name for of_file, name in TESTS if of_file == file and name in chosen]
-        command = [sys.executable, str(file), *names]
-        found[file] = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    for module in MODULES:
+        names = [name for of_module, name in TESTS if of_module == module and name in chosen]
+        found[module] = interpret(f"tests.frontends.gpu.{module}", names)
     return found
 
 
-@pytest.mark.parametrize("file, name", TESTS, ids=lambda part: part if isinstance(part, str) else part.stem)
-def test_interpreted(said, file, name):
-    assert f"passed {name}\n" in said[file].stdout, said[file].stderr[-3000:]
+@pytest.mark.parametrize("module, name", TESTS)
+def test_interpreted(said, module, name):
+    assert f"ok {name}\n" in said[module], said[module][-3000:]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
-
 import torch
 import triton
 import triton.language as tl
 
 import tle_raw.language as tle
 from tests.frontends.lite import pipeline_kernels as loops
+from tests.interpreting import run_chosen
 from tle_raw.errors import (
     ArgumentTypeError,
     RegionError,
@@ -169,9 +167,4 @@ def test_errors_of_loops():
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        try:
-            globals()[name]()
-            print(f"passed {name}", flush=True)
-        except Exception:
-            traceback.print_exc()
+    run_chosen(globals())
