@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tle_raw.errors import RegionError
 from tle_raw.linker.mlir.text import matching_bracket, split_top_level
 
-_HEAD = re.compile(r'^(?P<indent>\s*)(?:(?P<results>%[^=]*?) = )?"(?P<name>[\w.]+)"\(')
+HEAD = re.compile(r'^(?P<indent>\s*)(?:(?P<results>%[^=]*?) = )?"(?P<name>[\w.]+)"\(')
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class GenericOperation:
 
 def generic_name(line: str) -> str:
     """The name of the operation that a line of generic form begins with; "" where it begins with none."""
-    match = _HEAD.match(line)
+    match = HEAD.match(line)
     return match["name"] if match else ""
 
 
@@ -79,7 +79,7 @@ def read_generic(line: str) -> GenericOperation:
 
 
 def _read(line: str) -> GenericOperation:
-    match = _HEAD.match(line)
+    match = HEAD.match(line)
     if not match:
         raise ValueError(line)
     operands, rest = _within(line[match.end() - 1 :])

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tle_raw.errors import RegionError
+from tle_raw.linker.mlir.generic_operation import HEAD
 from tle_raw.linker.mlir.text import brace_depth, matching_bracket, split_top_level
 
-_HEAD = re.compile(r'^\s*(?:(?P<results>%[^=]*?) = )?"(?P<name>[\w.]+)"\(')
 _LABEL = re.compile(r"^\s*(?P<label>\^[\w$.\-]+)(?P<arguments>\(.*\))?:")
 _SUCCESSORS = re.compile(r"^\[(?P<labels>\^[^\]]*)\]")
 _LABELS = re.compile(r"\^[\w$.\-]+")
@@ -103,7 +103,7 @@ class _Reader:
             return
         if label := _LABEL.match(line):
             self._begin_block(label["label"], label["arguments"] or "")
-        elif head := _HEAD.match(line):
+        elif head := HEAD.match(line):
             self._operation(number, line, head)
         elif text.startswith("}, {"):
             self.scopes[-1] = {}

@@ -9,17 +9,14 @@ barriers; these it does not know, and it would move loads in front of them.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-
+from tle_raw.flir.nvidia.loop_attributes import with_attributes
 from tle_raw.linker.mlir.generic_operation import generic_name
-from tle_raw.linker.mlir.structure import Nest, read_structure
+from tle_raw.linker.mlir.structure import nests, read_structure
 from tle_raw.regions.ports import NAMED
 
 STAGES = "tt.num_stages"
 _NAMED = f'symbol = "{NAMED}.'
 _OURS = ("ttg.local_load", "ttg.local_store", "ttg.async_copy", "ttng.async_tma", "ttng.wait_barrier", "ttng.tc_gen5")
-_SET = re.compile(rf"{re.escape(STAGES)} = \d+ : i32")
 
 
 def leave_loops(text: str, with_buffers: bool) -> tuple[str, int]:
@@ -35,25 +32,13 @@ def leave_loops(text: str, with_buffers: bool) -> tuple[str, int]:
     }
     if not held:
         return text, 0
-    found = [loop for loop in _loops(read_structure(lines)) if not held.isdisjoint(range(loop.begin, loop.end))]
+    loops = (nest for nest in nests(read_structure(lines)) if '"scf.for"' in nest.text)
+    found = [loop for loop in loops if not held.isdisjoint(range(loop.begin, loop.end))]
     for loop in found:
         lines[loop.end] = with_one_stage(lines[loop.end])
     return "\n".join(lines), len(found)
 
 
-def _loops(found: Sequence[int | Nest]) -> Iterator[Nest]:
-    for item in found:
-        if isinstance(item, Nest):
-            if '"scf.for"' in item.text:
-                yield item
-            for body in item.bodies:
-                yield from _loops(body)
-
-
 def with_one_stage(line: str) -> str:
     """The line that ends a loop: ``}) {attributes} : (types) -> types``."""
-    if STAGES in line:
-        return _SET.sub(f"{STAGES} = 1 : i32", line)
-    if "}) {" in line:
-        return line.replace("}) {", f"}}) {{{STAGES} = 1 : i32, ", 1)
-    return line.replace("})", f"}}) {{{STAGES} = 1 : i32}}", 1)
+    return with_attributes(line, {STAGES: "1 : i32"})
