@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tle_raw
+from tle_raw.emulation.machine_code import assembly_module, drop_unused, suffix_of, without_large
 from tle_raw.errors import LinkError, ToolchainError
 from tle_raw.linker.llvm.normalise import normalise, removal
 from tle_raw.linker.llvm.symbols import is_settable_name
@@ -81,17 +82,27 @@ def _without_target(text: str) -> str:
 def link_with_runtime(text: str, runtime: str, visible: tuple[str, ...]) -> str:
     """One module: the fragment with those functions of the runtime that it reaches, only ``visible`` exported.
 
+    Small functions come as LLVM IR, to be inlined; large ones as assembly: see ``machine_code``.
+
     Raises
     ------
     LinkError : the fragment's text is no valid LLVM IR.
     """
+    small, large = without_large(runtime)
     llvm = load_llvmlite()
     context = llvm.create_context()
     module = _parse(llvm, text, context)
-    module.link_in(_parse(llvm, runtime, context))
+    module.link_in(_parse(llvm, small, context))
     _internalise(module, visible)
-    _drop_unused(llvm, module)
-    return str(module)
+    drop_unused(module)
+    called = [function for function in module.functions if function.is_declaration and function.name in large]
+    if not called:
+        return str(module)
+    names = frozenset(function.name for function in called)
+    for function in called:
+        function.name += suffix_of(runtime, names)
+        function.visibility = "hidden"
+    return str(module) + assembly_module(runtime, names)
 
 
 def _parse(llvm: Any, text: str, context: Any) -> Any:
@@ -112,12 +123,3 @@ def _internalise(module: Any, visible: tuple[str, ...]) -> None:
 
 def _is_kept(name: str) -> bool:
     return name.startswith("llvm.") or is_settable_name(name)
-
-
-def _drop_unused(llvm: Any, module: Any) -> None:
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.add_strip_dead_prototype_pass()
-    passes.run(module, builder)

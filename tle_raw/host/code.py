@@ -10,6 +10,7 @@ from typing import Any
 
 from tle_raw.errors import AbiError, LinkError, Row, UnresolvedSymbolError
 from tle_raw.host.cpu import HostCpu, host_cpu
+from tle_raw.linker.llvm.module_asm import module_asm
 from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.older_literals import older_literals
 from tle_raw.linker.llvm.symbols import is_settable_name
@@ -79,7 +80,7 @@ def assemble(assembly: str, cpu: HostCpu | None = None) -> bytes:
     machine = target_machine(cpu or host_cpu())
     with _Modules(machine) as modules:
         # LLVM's own assembler, reached through a module that holds nothing else: the code is not generated twice.
-        module = modules.read(f'module asm "{_escaped(assembly)}"', "the assembly")
+        module = modules.read(module_asm(assembly), "the assembly")
         image = bytes(machine.emit_object(module))
     _check_resolved(image)
     return image
@@ -203,11 +204,6 @@ def _optimise(module: Any, machine: Any) -> None:
     tuning.slp_vectorization = False
     with llvm.create_pass_builder(machine, tuning) as builder, builder.getModulePassManager() as passes:
         passes.run(module, builder)
-
-
-def _escaped(text: str) -> str:
-    r"""What a string of LLVM IR can hold: printable characters as they are, all others as ``\0A``."""
-    return re.sub(rb"[^ !#-\[\]-~]", lambda match: b"\\%02X" % match[0][0], text.encode()).decode()
 
 
 def _check_resolved(image: bytes) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from tle_raw.linker.abi import check_entry
+from tle_raw.linker.llvm.module_asm import defined_by_asm
 from tle_raw.linker.llvm.references import reachable, references
 from tle_raw.linker.llvm.shared_memory import SharedVariable
 from tle_raw.linker.llvm.text import Module, read_module
@@ -40,7 +41,8 @@ def prepare_for_host(
     graph = references(module)
     reached = reachable(graph, [entry])
     llvm = load_llvmlite()
-    declared = [e.name for e in module.of_kind("declare") if e.name in reached and not e.name.startswith("llvm.")]
+    own = defined_by_asm(module)
+    declared = [e.name for e in module.of_kind("declare") if e.name in reached and not _is_given(e.name, own)]
     missing = [name for name in declared if not llvm.address_of_symbol(name)]
     if missing:
         raise unresolved_symbols(missing, graph)
@@ -52,3 +54,7 @@ def prepare_for_host(
         instructions=count_instructions(module, reached),
         kept_calls=tuple(sorted(declared)),
     )
+
+
+def _is_given(name: str, own: Collection[str]) -> bool:
+    return name in own or name.startswith("llvm.")

@@ -19,6 +19,8 @@ static_assert(sizeof(void*) == 8, "the team runs on 64-bit machines");
 // Called from the fragment; whatever is not, is dropped when the two are linked. No parameter is narrower than 32 bits:
 // who extends it is said by attributes that the fragment's side does not have.
 #define TLE_EXPORTED
+// The same for what is large: it reaches the kernel as machine code, compiled once and not with each kernel.
+#define TLE_COMPILED __attribute__((noinline))
 
 extern "C" {
 

@@ -56,12 +56,12 @@ TLE_INLINE u32 wait_at_barrier(u32 number, u32 expected, bool predicate, u32 sit
 }
 
 extern "C" {
-TLE_EXPORTED u32 tle_team_barrier(u32 number, u32 expected, u32 predicate, u32 site) {
+TLE_COMPILED u32 tle_team_barrier(u32 number, u32 expected, u32 predicate, u32 site) {
   return wait_at_barrier(number, expected, predicate != 0, site);
 }
 
 // bar.arrive: counted, and not waited for
-TLE_EXPORTED void tle_team_arrive(u32 number, u32 expected, u32 site) {
+TLE_COMPILED void tle_team_arrive(u32 number, u32 expected, u32 site) {
   Slot* me = self();
   Barrier& barrier = me->team->barriers[number % BARRIERS];
   arrive(me, barrier, expected, false, site);

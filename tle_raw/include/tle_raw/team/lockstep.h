@@ -47,7 +47,7 @@ static void go_on_together(Team* team, u32 number) {
 }
 
 // `place`: what is accessed, null for a loop's way back.
-extern "C" TLE_EXPORTED void tle_team_meet(u32 order, const void* place, u32 is_store, u32 site) {
+extern "C" TLE_COMPILED void tle_team_meet(u32 order, const void* place, u32 is_store, u32 site) {
   Slot* me = self();
   Team* team = me->team;
   Warp* warp = me->warp;

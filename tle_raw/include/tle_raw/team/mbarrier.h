@@ -36,7 +36,7 @@ TLE_EXPORTED u64 tle_team_mbarrier_arrive(tle::team::Mbarrier* barrier, u32 coun
 }
 
 // Whether the phase of this parity is over; if not, others run first.
-TLE_EXPORTED u32 tle_team_mbarrier_test(tle::team::Mbarrier* barrier, u64 phase, u32 site) {
+TLE_COMPILED u32 tle_team_mbarrier_test(tle::team::Mbarrier* barrier, u64 phase, u32 site) {
   if (barrier->phase != (phase & 1)) return 1;
   tle::team::Slot* me = tle::team::self();
   me->site = site;

@@ -53,7 +53,7 @@ extern "C" {
 void fflush_stdout_of_libc(void*) __asm__("fflush");
 
 // Runs all threads of the block; 0, or 1 when the region failed.
-i32 tle_team_run(const tle_region_call* call, void* const* args, const tle_region* region) {
+TLE_COMPILED i32 tle_team_run(const tle_region_call* call, void* const* args, const tle_region* region) {
   Team* team = workspace(&call->context[WORKSPACE]);
   if (!team) return fail_early(region, call);
   begin(team, region, call, args);

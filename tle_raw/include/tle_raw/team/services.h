@@ -75,12 +75,12 @@ TLE_INLINE u32 add_halves(u32 a, u32 b, u32 format) {
 
 extern "C" {
 
-TLE_EXPORTED int tle_team_print(const char* format, const void* arguments) {
+TLE_COMPILED int tle_team_print(const char* format, const void* arguments) {
   tle::team::self()->team->has_printed = 1;
   return tle::team::print(format, arguments);
 }
 
-TLE_EXPORTED void tle_team_assert_failed(const char* condition, const char* file, u32 line, const char* function) {
+TLE_COMPILED void tle_team_assert_failed(const char* condition, const char* file, u32 line, const char* function) {
   using namespace tle::team;
   Slot* me = self();
   const tle_site place{file, line, 0};
@@ -94,14 +94,14 @@ TLE_EXPORTED void tle_team_assert_failed(const char* condition, const char* file
   tle_team_switch(&me->stack_pointer, me->team->host);
 }
 
-TLE_EXPORTED void tle_team_trap(u32 site) {
+TLE_COMPILED void tle_team_trap(u32 site) {
   using namespace tle::team;
   Message(self()->team).text("thread ").number(self()->index).text(" executed __trap()");
   give_up(self()->team, TRAP, site);
 }
 
 // A thread that exits in the middle of a function, as PTX's `exit` lets it.
-TLE_EXPORTED void tle_team_exit() { tle::team::leave(tle::team::self()); }
+TLE_COMPILED void tle_team_exit() { tle::team::leave(tle::team::self()); }
 
 // atom.add of two 16-bit floats: 0 half, 1 bfloat16. The single ones work on the 4 bytes around them.
 TLE_EXPORTED u32 tle_team_atomic_add_pair(u32* place, u32 value, u32 format) {

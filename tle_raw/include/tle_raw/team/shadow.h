@@ -53,7 +53,7 @@ TLE_INLINE u8* shadow_of(Team* team, const u8* pointer, u64& left, i32& tile_of)
 }
 
 extern "C" {
-TLE_EXPORTED void tle_team_check_read(const u8* pointer, u64 bytes, u32 site) {
+TLE_COMPILED void tle_team_check_read(const u8* pointer, u64 bytes, u32 site) {
   Slot* me = self();
   check_bounds(me, {pointer, bytes, false, site});
   u64 left = 0;
@@ -64,7 +64,7 @@ TLE_EXPORTED void tle_team_check_read(const u8* pointer, u64 bytes, u32 site) {
     if (!shadow[i]) report_unwritten(me, tile, me->team->region->tiles[tile < 0 ? 0 : tile].bytes - left + i, site);
 }
 
-TLE_EXPORTED void tle_team_check_write(const u8* pointer, u64 bytes, u32 site) {
+TLE_COMPILED void tle_team_check_write(const u8* pointer, u64 bytes, u32 site) {
   Slot* me = self();
   check_bounds(me, {pointer, bytes, true, site});
   u64 left = 0;

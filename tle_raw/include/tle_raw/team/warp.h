@@ -217,12 +217,12 @@ static void converge(Team* team, u32 number) {
 }
 
 extern "C" {
-TLE_EXPORTED u64 tle_team_warp(u32 mask, u32 operation, u64 value, u32 argument, u32 site) {
+TLE_COMPILED u64 tle_team_warp(u32 mask, u32 operation, u64 value, u32 argument, u32 site) {
   return warp_operation(mask, operation, value, argument, site);
 }
 
 // __activemask: the lanes that stand at this place when no other lane of the warp can run
-TLE_EXPORTED u32 tle_team_active(u32 site) {
+TLE_COMPILED u32 tle_team_active(u32 site) {
   Slot* me = self();
   const u32 number = u32(me->warp - me->team->warps);
   me->warp->converging |= 1u << me->lane;
