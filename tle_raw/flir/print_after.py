@@ -17,27 +17,6 @@ def print_after(name: str, text: str | Callable[[], str]) -> None:
         print(f"// ----- tle_raw after {name} -----\n{text if isinstance(text, str) else text()}", file=sys.stderr)
 
 
-class Located(str):
-    """A module's text as it is stored, which also remembers the text with locations."""
-
-    with_locations: str
-
-
-def text_of(module: Any) -> str:
-    """A module's text without locations; when passes are printed, the next stage gets them all the same."""
-    text = str(module)
-    if not knobs.print_after:
-        return text
-    located = Located(text)
-    located.with_locations = with_locations(module)
-    return located
-
-
-def located(text: str) -> str:
-    """The text with locations where they are remembered."""
-    return text.with_locations if isinstance(text, Located) else text
-
-
 def with_locations(module: Any) -> str:
     """A module's text, its locations as aliases at the end."""
     return str(module.operation.get_asm(enable_debug_info=True, pretty_debug_info=False, assume_verified=True))

@@ -15,11 +15,11 @@ from triton.backends.compiler import Language
 from tle_raw.errors import LaunchError, Row, ToolchainError
 from tle_raw.flir.cpu.leave_out_groups import leave_out_groups
 from tle_raw.flir.cpu.lower_tma_copy import has_tma_copies, lower_tma_copy
+from tle_raw.flir.cpu.module_text import module_or_text
 from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.cpu.simplify_ttir import simplify_ttir
 from tle_raw.flir.dump import add_dump
 from tle_raw.flir.keep_loads import keep_loads
-from tle_raw.flir.print_after import located
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages
 from tle_raw.host.code import Library, assemble, link_host_code
@@ -124,7 +124,7 @@ def llvmir(text: str, metadata: dict[str, Any], options: Any) -> str:
 
     cpu, disabled = host_cpu(), options.disabled_passes.split(",")
     return lower_to_llvm(
-        located(text), vector_bytes=cpu.vector_bytes, fma=cpu.fma, metadata=metadata, disabled=disabled
+        module_or_text(text), vector_bytes=cpu.vector_bytes, fma=cpu.fma, metadata=metadata, disabled=disabled
     )
 
 

@@ -35,11 +35,12 @@ from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.launch import add_launch
 from tle_raw.flir.cpu.convert.plan import analyse
 from tle_raw.flir.cpu.convert.regions import Regions
+from tle_raw.flir.cpu.module_text import text_of
 from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.cpu.read_ttir import read_ttir
 from tle_raw.flir.cpu.structure_control_flow import structure_control_flow
 from tle_raw.flir.exact_block import exact_block
-from tle_raw.flir.print_after import text_of, with_locations
+from tle_raw.flir.print_after import with_locations
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.target import Target
 
