@@ -51,6 +51,7 @@ from tle_raw.flir.nvidia.lower_async_load import EARLY, early_loads, lower_async
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.multiply_in_place import multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
+from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
 from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
@@ -77,6 +78,7 @@ from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
 from tle_raw.linker.llvm.shared_accesses import shared_accesses
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.llvm.text import read_module
+from tle_raw.linker.llvm.unwanted_barriers import without_unwanted
 from tle_raw.linker.mlir.generic_form import generic_text
 from tle_raw.linker.mlir.text import value_uses
 from tle_raw.linker.ptx.pair_words import pair_words
@@ -148,6 +150,7 @@ class Compilation:
         self.has_buffers = False
         self.has_pointers = False  # into buffers
         self.accesses = 0  # by them
+        self.marked = 0  # operations that Triton's barriers are not wanted at
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_layouts = False  # of tensors, that it says
@@ -490,6 +493,13 @@ class Compilation:
         self.module = parse_module(text, self.context)
         return self.accesses
 
+    def order_copies(self) -> int | None:
+        if not (self.has_buffers and holds_mbarriers(self.text())):
+            return None
+        text, self.marked = order_copies(generic_text(self._parsed(), ir), SPELLING)
+        self.module = parse_module(text, self.context)
+        return self.marked
+
     # --- llir -------------------------------------------------------------------------------------------------
 
     def triton_llir(self) -> int:
@@ -513,6 +523,12 @@ class Compilation:
             without_libdevice=self.without_libdevice,
         )
         return 1
+
+    def unwanted_barriers(self) -> int | None:
+        if not self.marked:
+            return None
+        self.module, found = without_unwanted(self.module)
+        return found
 
     def shared_accesses(self) -> int | None:
         if not self.accesses:
