@@ -8,30 +8,30 @@ barrier stands between the first mark and the operation's own instructions::
     tail call void asm sideeffect "@$0 mbarrier.arrive.expect_tx...", "b,r"(i1 %4, i32 %7)
     %10 = tail call i32 asm sideeffect "// tle.close", "=r"()
 
-The marks are removed, and so is the barrier; one anywhere else stays.
+The marks are removed, and so is the barrier; one anywhere else stays. Where the first mark says so, one behind the
+operation's instructions goes too: Triton 3.9 puts one behind the wait for the products of several warpgroups.
 """
 
 from __future__ import annotations
 
 import re
 
-OPEN, CLOSE = "// tle.open", "// tle.close"
+OPEN, OPEN_WIDE, CLOSE = "// tle.open", "// tle.open wide", "// tle.close"
 _BARRIER = re.compile(r"^\s*(?:tail )?call void @llvm\.nvvm\.barrier(?:0|\.cta\.sync\.aligned\.all)\((?:i32 0)?\)")
-# What an instruction between a mark and its barrier may not be: the operation itself, or the end of the block.
-_ENDS = re.compile(r"^\s*(?:[\w$.\-]+:|br |ret |switch |store |fence )|\b(?:call|invoke|load|atomicrmw|cmpxchg)\b")
+_MARK = re.compile(rf'asm sideeffect "({OPEN_WIDE}|{OPEN}|{CLOSE})"')
+# The end of a block, and what only an operation's own instructions can be.
+_LEAVES = re.compile(r"^\s*(?:[\w$.\-]+:|br |ret |switch |unreachable)")
+_BEGINS = re.compile(r"^\s*(?:store|fence) |\b(?:call|invoke|load|atomicrmw|cmpxchg)\b")
 
 
 def without_unwanted(text: str) -> tuple[str, int]:
-    """LLVM IR without the marks and their barriers; how many barriers there were."""
-    kept, found, is_open = [], 0, False
+    """LLVM IR without the marks and their barriers; how many marks there were."""
+    kept, found, opened = [], 0, ""
     for line in text.splitlines(keepends=True):
-        if f'"{OPEN}"' in line:
-            is_open = True
-        elif f'"{CLOSE}"' in line:
-            is_open = False
-        elif is_open and _BARRIER.match(line):
-            is_open, found = False, found + 1
-        else:
-            is_open = is_open and not _ENDS.search(line)
+        if mark := _MARK.search(line):
+            opened, found = "" if mark[1] == CLOSE else mark[1], found + 1
+        elif not (opened and _BARRIER.match(line)):
+            if _LEAVES.match(line) or (opened == OPEN and _BEGINS.search(line)):
+                opened = ""
             kept.append(line)
     return "".join(kept), found

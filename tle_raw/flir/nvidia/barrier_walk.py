@@ -46,9 +46,7 @@ class Rules(Generic[A]):
             yield from operation.walk()
 
 
-def choose_barriers(
-    rules: Rules[A], standing: Collection[Barrier], proposed: Collection[Barrier] = ()
-) -> set[Barrier]:
+def choose_barriers(rules: Rules[A], standing: Collection[Barrier], proposed: Collection[Barrier] = ()) -> set[Barrier]:
     """The barriers that are needed beside those that stand, by line: before an operation, or after one.
 
     They stand outside of as many loops as will do. Those proposed are preferred.

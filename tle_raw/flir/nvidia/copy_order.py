@@ -1,4 +1,4 @@
-"""Decide where block barriers order copies, products and mbarriers of a kernel, and which of Triton's it can do without.
+"""Decide where block barriers order copies, products and mbarriers, and which of Triton's a kernel can do without.
 
 Triton's own pass for barriers knows memory, not mbarriers: it takes the slots of one allocation for one piece, and puts
 a barrier between a copy into a slot and whatever touches the next one, between two steps of one mbarrier, and before
@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tle_raw.flir.nvidia.barrier_walk import AFTER, BARRIERS, LOOPS, Barrier, Rules, choose_barriers, unordered
+from tle_raw.flir.nvidia.barrier_walk import AFTER, BARRIERS, BEFORE, LOOPS, Barrier, Rules, choose_barriers, unordered
 from tle_raw.flir.nvidia.pointer_order import WAITS, is_followed
 from tle_raw.flir.nvidia.shared_pointers import ACCESSES, SharedPointers
 from tle_raw.linker.mlir.generic_tree import Operation, Value
@@ -33,6 +33,7 @@ READ, WRITE, COPY = "read", "write", "copy"
 ARRIVE, WAIT, COUNT = "arrive", "wait", "count"
 RELEASE = "release"
 SCRATCH = "scratch"  # memory that Triton takes where no buffer lives
+POINTER = "pointer"  # an access by a pointer: to global memory, or one that `pointer_order` looks after
 _MEMDESC = "!ttg.memdesc<"
 _MBARRIERS = {
     "ttng.init_barrier": WRITE,
@@ -49,16 +50,30 @@ _OTHERS = {
     "ttng.async_tma_reduce": READ,
     "ttng.async_tma_scatter": READ,
 }
-_PRODUCTS_DONE = "ttng.warp_group_dot_wait"
+PRODUCTS_DONE = "ttng.warp_group_dot_wait"
 _ARRIVE = "ttng.arrive_barrier"
 _FAMILIES = ("arith.", "math.", "scf.", "cf.", "ub.", "llvm.intr.", "tti.", "ttg.memdesc_", "builtin.")
 # Operations that need no shared memory for themselves.
 _ELSEWHERE = {
-    *("tt.func", "tt.return", "tt.load", "tt.store", "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims"),
+    *("tt.func", "tt.return", "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims"),
     *("tt.unsplat", "tt.make_range", "tt.get_program_id", "tt.get_num_programs", "tt.int_to_ptr", "tt.ptr_to_int"),
     *("tt.bitcast", "tt.fp_to_fp", "tt.clampf", "tt.mulhiui", "tt.precise_sqrt", "tt.precise_divf", "tt.join"),
-    *("tt.split", "tt.elementwise_inline_asm", "tt.extern_elementwise", "tt.assert", "tt.print"),
-    *("ttg.local_dealloc", "ttg.async_commit_group", "ttng.fence_async_shared", "ttng.fence_mbarrier_init_release_cluster"),
+    *(
+        "tt.reshape",
+        "tt.trans",
+        "tt.split",
+        "tt.elementwise_inline_asm",
+        "tt.extern_elementwise",
+        "tt.assert",
+        "tt.print",
+    ),
+    *WAITS,
+    *(
+        "ttg.local_dealloc",
+        "ttg.async_commit_group",
+        "ttng.fence_async_shared",
+        "ttng.fence_mbarrier_init_release_cluster",
+    ),
 }
 _ABSENT = ("tt.call", "ttg.warp_specialize")  # kernels with these are left to Triton
 _INDEX = "ttg.memdesc_index"
@@ -83,9 +98,13 @@ class Access(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Barriers that are missing, and the operations before which Triton's are not wanted."""
+    """Barriers that are missing, those of them that want a fence before, and where Triton's are not wanted.
+
+    Behind a fence, copies see that threads are done with a buffer. Triton would put one right before the copy.
+    """
 
     barriers: set[Barrier]
+    fenced: set[Barrier]
     left_out: list[Operation]
 
 
@@ -93,7 +112,7 @@ def decide_copies(pointers: SharedPointers) -> Decision:
     """The barriers of a kernel's copies, products and mbarriers. Nothing, where it has partitions or functions."""
     operations = list(pointers.walk())
     if any(each.name.startswith(_ABSENT) for each in operations):
-        return Decision(set(), [])
+        return Decision(set(), set(), [])
     reader = _Reader(pointers, operations)
     events = {each: found for each in operations if (found := list(reader.accesses(each)))}
     waits = {(each.end, AFTER) for each in operations if each.name in WAITS and not is_followed(each)}
@@ -101,8 +120,29 @@ def decide_copies(pointers: SharedPointers) -> Decision:
     barriers = choose_barriers(rules, waits, _after_creation(operations))
     asked = {each: [_pending(found)] for each, found in events.items()}
     stay = set(unordered(Rules(pointers.operations, asked, _is_before, frozenset()), barriers, ordered_by_itself=False))
-    known = [each for each in events if reader.is_known(each) and each not in stay]
-    return Decision(barriers, known)
+    known = [each for each in events if each not in stay and (reader.is_known(each) or each.name == PRODUCTS_DONE)]
+    return Decision(barriers, _fenced(barriers - waits, events), known)
+
+
+def _fenced(barriers: set[Barrier], events: Mapping[Operation, Sequence[Access]]) -> set[Barrier]:
+    """Those in whose block a copy follows into what threads read or write themselves."""
+    by_threads = {
+        access.buffer
+        for operation, accesses in events.items()
+        for access in accesses
+        if not operation.name.startswith("ttng.") and access.kind in (READ, WRITE)
+    }
+    copies = [
+        operation
+        for operation, accesses in events.items()
+        if any(access.kind == COPY and access.buffer in by_threads for access in accesses)
+    ]
+    found = set()
+    for line, side in barriers:
+        blocks = {id(each.parent) for each in events if each.line == line and side == BEFORE}
+        if any(id(copy.parent) in blocks and copy.line >= line for copy in copies):
+            found.add((line, side))
+    return found
 
 
 def _after_creation(operations: Sequence[Operation]) -> set[Barrier]:
@@ -132,14 +172,14 @@ class _Reader:
 
     def is_known(self, operation: Operation) -> bool:
         name = operation.name
-        is_known = name in _MBARRIERS or name in _KNOWN or name.startswith(_COPIES)
+        is_known = name in _MBARRIERS or name in _KNOWN or name == _ARRIVE or name.startswith(_COPIES)
         return is_known and all(self.pointers.of(each) for each in operation.operands if _is_buffer(each))
 
     def accesses(self, operation: Operation) -> Iterator[Access]:
         name, is_known = operation.name, self.is_known(operation)
-        if name in ACCESSES and operation.operands and self.pointers.of(operation.operands[0]):
-            return  # `pointer_order` looks after it
-        if name == _PRODUCTS_DONE:
+        if name in ACCESSES:
+            yield Access(POINTER, None, None, operation.line, True)
+        elif name == PRODUCTS_DONE:
             yield from (Access(READ, buffer, None, operation.line, True) for buffer in self.multiplied)
         elif name in _MBARRIERS:
             yield from self._of(operation, _MBARRIERS[name], is_known, operation.operands[:1])
@@ -148,7 +188,8 @@ class _Reader:
         elif name in _KNOWN:
             yield from self._of(operation, _KNOWN[name], is_known)
         elif name == _ARRIVE:
-            yield Access(RELEASE, None, None, operation.line, False)
+            yield Access(RELEASE, None, None, operation.line, True)
+            yield from self._of(operation, ARRIVE, True, operation.operands[:1])
         elif name == "ttg.local_alloc":
             yield from self._of(operation, WRITE, False, operation.results if operation.operands else [])
         elif not (name.startswith(_FAMILIES) or name in _ELSEWHERE or name in BARRIERS or not operation.above):
@@ -229,10 +270,12 @@ class Lifetimes:
 
     def conflict(self, old: Access, new: Access) -> bool:
         """Whether a block barrier must stand between two accesses; those of Triton's care are not asked for."""
-        if not (old.known or new.known) or COPY == old.kind:
+        if not (old.known or new.known) or old.kind == COPY:
             return False
         if RELEASE in (old.kind, new.kind):
-            return new.kind == RELEASE and old.kind not in (ARRIVE, COUNT)
+            return new.kind == RELEASE and old.kind not in (ARRIVE, COUNT, RELEASE)
+        if POINTER in (old.kind, new.kind):
+            return False
         if not self._share(old, new):
             return False
         kinds = (old.kind, new.kind)

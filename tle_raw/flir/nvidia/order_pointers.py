@@ -32,7 +32,7 @@ DEALLOC = "ttg.local_dealloc"
 _FADD = "5"
 _BLOCK, _RELAXED = ("scope", "2"), ("sem", "1")
 _GPU = ("scope", "1")
-_FENCE = "ttng.fence_async_shared {bCluster = false}"
+FENCE = "ttng.fence_async_shared {bCluster = false}"
 _HOPPER = 90
 _SCOPES = ("tt.func", "ttg.warp_specialize")
 _ENDS = ("tt.return", "ttg.warp_return", "ttg.warp_yield")
@@ -61,7 +61,7 @@ def _fence(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineE
     background = used_in_background(pointers) if capability >= _HOPPER else frozenset()
     for access in accesses:
         if access.name not in LOADS and background & pointers.of(access.operands[0]):
-            edits.insert(access.line, AFTER, _FENCE)
+            edits.insert(access.line, AFTER, FENCE)
 
 
 # --- memory -------------------------------------------------------------------------------------------------------

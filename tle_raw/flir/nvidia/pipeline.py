@@ -494,7 +494,7 @@ class Compilation:
         return self.accesses
 
     def order_copies(self) -> int | None:
-        if not (self.has_buffers and holds_mbarriers(self.text())):
+        if not self.has_buffers or self.options.num_ctas > 1 or not holds_mbarriers(self.text()):
             return None
         text, self.marked = order_copies(generic_text(self._parsed(), ir), SPELLING)
         self.module = parse_module(text, self.context)

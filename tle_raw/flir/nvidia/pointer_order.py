@@ -142,7 +142,7 @@ def is_followed(wait: Operation) -> bool:
     return bool(following) and following[0].name in BARRIERS
 
 
-# --- what meets what ---------------------------------------------------------------------------------------------------
+# --- what meets what --------------------------------------------------------------------------------------------------
 
 
 def _conflict(old: Access, new: Access) -> bool:
