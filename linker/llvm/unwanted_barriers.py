@@ -26,12 +26,16 @@ _BEGINS = re.compile(r"^\s*(?:store|fence) |\b(?:call|invoke|load|atomicrmw|cmpx
 
 def without_unwanted(text: str) -> tuple[str, int]:
     """LLVM IR without the marks and their barriers; how many marks there were."""
-    kept, found, opened = [], 0, ""
-    for line in text.splitlines(keepends=True):
+    first, last = text.find(f'"{OPEN}'), text.rfind(f'"{CLOSE}"')
+    if first < 0 or last < 0:
+        return text, 0
+    begin, end = text.rfind("\n", 0, first) + 1, text.find("\n", last) + 1 or len(text)
+    kept, found, opened = [text[:begin]], 0, ""
+    for line in text[begin:end].splitlines(keepends=True):
         if mark := _MARK.search(line):
             opened, found = "" if mark[1] == CLOSE else mark[1], found + 1
         elif not (opened and _BARRIER.match(line)):
-            if _LEAVES.match(line) or (opened == OPEN and _BEGINS.search(line)):
+            if opened and (_LEAVES.match(line) or (opened == OPEN and _BEGINS.search(line))):
                 opened = ""
             kept.append(line)
-    return "".join(kept), found
+    return "".join((*kept, text[end:])), found

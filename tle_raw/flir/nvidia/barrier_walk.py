@@ -5,8 +5,9 @@ What an access is, and which two must not meet without a barrier, the caller say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from tle_raw.linker.mlir.generic_tree import Block, Operation
@@ -32,18 +33,35 @@ A = TypeVar("A", bound=Access)
 class Rules(Generic[A]):
     """A module, what its operations access, and which of two accesses, one after the other, want a barrier.
 
-    ``anything`` is what callers of a function may have done.
+    ``anything`` is what callers of a function may have done; ``lines`` are those where barriers stand or are proposed.
     """
 
     operations: Sequence[Operation]
     events: Mapping[Operation, Sequence[A]]
     conflict: Callable[[A, A], bool]
     anything: frozenset[A]
+    lines: frozenset[int] = frozenset()
 
-    def walk(self) -> Iterator[Operation]:
-        """All operations."""
-        for operation in self.operations:
-            yield from operation.walk()
+    @cached_property
+    def functions(self) -> list[Operation]:
+        """Those that have a body."""
+        every = (each for operation in self.operations for each in operation.walk())
+        return [each for each in every if each.name == "tt.func" and each.regions]
+
+    def steps(self, block: Block) -> list[Operation]:
+        """The operations of a block at which anything happens, or may."""
+        found = self._steps.get(id(block))
+        if found is None:
+            found = self._steps[id(block)] = [each for each in block.operations if self._counts(each)]
+        return found
+
+    @cached_property
+    def _steps(self) -> dict[int, list[Operation]]:
+        return {}
+
+    def _counts(self, operation: Operation) -> bool:
+        is_step = operation.regions or operation.successors or operation.name in BARRIERS or operation in self.events
+        return bool(is_step) or operation.end in self.lines
 
 
 def choose_barriers(rules: Rules[A], standing: Collection[Barrier], proposed: Collection[Barrier] = ()) -> set[Barrier]:
@@ -72,7 +90,7 @@ def unordered(rules: Rules[A], barriers: Collection[Barrier], ordered_by_itself:
     With ``ordered_by_itself`` each of them is taken to get one, and what stands behind it may need none.
     """
     walk = _Walk(rules, barriers, ordered_by_itself)
-    for function in (each for each in rules.walk() if each.name == "tt.func" and each.regions):
+    for function in rules.functions:
         is_called = 'sym_visibility = "private"' in function.details
         walk.region(function.regions[0], rules.anything if is_called else frozenset())
     return sorted(walk.found, key=lambda operation: operation.line)
@@ -81,7 +99,7 @@ def unordered(rules: Rules[A], barriers: Collection[Barrier], ordered_by_itself:
 def _outside(rules: Rules[A], barrier: Barrier) -> list[Operation]:
     """The loops around the operation that a barrier stands before, the outermost first."""
     line, side = barrier
-    operation = next((each for each in rules.walk() if each.line == line), None)
+    operation = next((each for each in rules.events if each.line == line), None)
     if operation is None or side != BEFORE:
         return []
     return [each for each in operation.ancestors() if each.name in LOOPS][::-1]
@@ -107,7 +125,7 @@ class _Walk(Generic[A]):
                 return left
 
     def _block(self, block: Block, state: frozenset[A], entering: dict[str, frozenset[A]]) -> frozenset[A]:
-        for operation in block.operations:
+        for operation in self.rules.steps(block):
             state = self._operation(operation, state)
             for label in operation.successors:
                 entering[label] = entering.get(label, self.nothing) | state

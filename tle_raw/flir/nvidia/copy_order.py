@@ -110,16 +110,19 @@ class Decision(NamedTuple):
 
 def decide_copies(pointers: SharedPointers) -> Decision:
     """The barriers of a kernel's copies, products and mbarriers. Nothing, where it has partitions or functions."""
-    operations = list(pointers.walk())
+    operations = pointers.walk()
     if any(each.name.startswith(_ABSENT) for each in operations):
         return Decision(set(), set(), [])
     reader = _Reader(pointers, operations)
     events = {each: found for each in operations if (found := list(reader.accesses(each)))}
     waits = {(each.end, AFTER) for each in operations if each.name in WAITS and not is_followed(each)}
-    rules = Rules(pointers.operations, events, reader.lifetimes.conflict, frozenset())
-    barriers = choose_barriers(rules, waits, _after_creation(operations))
+    proposed = _after_creation(operations)
+    lines = frozenset(line for line, _ in waits | proposed)
+    rules = Rules(pointers.operations, events, reader.lifetimes.conflict, frozenset(), lines)
+    barriers = choose_barriers(rules, waits, proposed)
     asked = {each: [_pending(found)] for each, found in events.items()}
-    stay = set(unordered(Rules(pointers.operations, asked, _is_before, frozenset()), barriers, ordered_by_itself=False))
+    pending = Rules(pointers.operations, asked, _is_before, frozenset(), lines)
+    stay = set(unordered(pending, barriers, ordered_by_itself=False))
     known = [each for each in events if each not in stay and (reader.is_known(each) or each.name == PRODUCTS_DONE)]
     return Decision(barriers, _fenced(barriers - waits, events), known)
 

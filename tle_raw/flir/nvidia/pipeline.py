@@ -159,6 +159,7 @@ class Compilation:
         self.has_stages = False  # groups of them run in stages
         self.buffers: list[SharedBuffer] = []
         self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
+        self.printed: tuple[Any, str] | None = None  # a module that no pass has changed since, and its text
         self.regions: list[Region] = []
         self.compiled: list[CompiledFragment] = []
         self.declared = 0  # threads of the block, where the regions' declarations alone decide it
@@ -182,7 +183,11 @@ class Compilation:
     def text(self) -> str:
         if self.lines:
             return "\n".join(self.lines)
-        return self.module if isinstance(self.module, str) else self.module.str()
+        if isinstance(self.module, str):
+            return self.module
+        if self.printed is None or self.printed[0] is not self.module:
+            self.printed = self.module, self.module.str()
+        return self.printed[1]
 
     @property
     def fragments(self) -> list[Fragment]:
@@ -233,7 +238,7 @@ class Compilation:
         return found or None
 
     def order_traced_regions(self) -> int | None:
-        text = self.module.str()
+        text = self.text()
         borders = is_border(text)
         if borders:
             lines = text.splitlines()
@@ -258,6 +263,7 @@ class Compilation:
 
     def convert_to_ttgpuir(self) -> int:
         convert_to_ttgpuir(self.module, self.options, self.capability)
+        self.printed = None
         return 1
 
     def close_crossings(self) -> int | None:
@@ -389,6 +395,7 @@ class Compilation:
             return None
         self.module = self._parsed()
         settle_layouts(self.module, self.options, self.capability)
+        self.printed = None
         return 1
 
     def schedule_groups(self) -> int | None:
@@ -405,6 +412,7 @@ class Compilation:
         before = self.module.str()
         try:
             pipeline_groups(self.module, self.metadata, self.options, self.capability)
+            self.printed = None
         except RuntimeError as error:
             raise ScheduleError(
                 "Triton's pipeliner does not take this loop: what it says stands above, on standard error",
@@ -413,7 +421,7 @@ class Compilation:
         return 1
 
     def check_phases(self) -> int | None:
-        text = self.module.str() if self.has_buffers else ""
+        text = self.text() if self.has_buffers else ""
         if WAITS not in text:
             return None
         check_phases(text.splitlines())
@@ -433,6 +441,7 @@ class Compilation:
         if self.is_explicit or self.has_stages:
             return None
         self.module = self.own(self._parsed(), self.metadata)
+        self.printed = None
         return 1
 
     def explicit_ttgir(self) -> int | None:
@@ -444,20 +453,21 @@ class Compilation:
                 hint="tl.dot takes the place of tle.gpu.wgmma in such a loop, or leave pipe_stages out",
             ).at(call_site=first_loop(self._parsed().str()))
         self.module = explicit_ttgir(self._parsed(), self.metadata, self.options, self.capability)
+        self.printed = None
         return 1
 
     def _parsed(self) -> Any:
         return parse_module(self.module, self.context) if isinstance(self.module, str) else self.module
 
     def keep_waits(self) -> int | None:
-        text = self.module.str() if self.has_buffers else ""
+        text = self.text() if self.has_buffers else ""
         if NOTE not in text:
             return None
         self.module = parse_module(keep_waits(text), self.context)
         return 1
 
     def release_layouts(self) -> int | None:
-        text = self.module.str() if self.has_layouts else ""
+        text = self.text() if self.has_layouts else ""
         if KEPT not in text:
             return None
         text, found = release_layouts(text)
@@ -467,7 +477,7 @@ class Compilation:
     def read_buffers(self) -> int | None:
         if not self.has_buffers:
             return None
-        self.buffers = read_buffers(self.module.str().splitlines())
+        self.buffers = read_buffers(self.text().splitlines())
         return 1
 
     def check_order(self) -> int | None:
