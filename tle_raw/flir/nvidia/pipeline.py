@@ -150,6 +150,7 @@ class Compilation:
         self.has_buffers = False
         self.has_pointers = False  # into buffers
         self.accesses = 0  # by them
+        self.has_mbarriers = False
         self.marked = 0  # operations that Triton's barriers are not wanted at
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
@@ -477,7 +478,8 @@ class Compilation:
     def read_buffers(self) -> int | None:
         if not self.has_buffers:
             return None
-        self.buffers = read_buffers(self.text().splitlines())
+        text = self.text()
+        self.buffers, self.has_mbarriers = read_buffers(text.splitlines()), holds_mbarriers(text)
         return 1
 
     def check_order(self) -> int | None:
@@ -504,7 +506,7 @@ class Compilation:
         return self.accesses
 
     def order_copies(self) -> int | None:
-        if not self.has_buffers or self.options.num_ctas > 1 or not holds_mbarriers(self.text()):
+        if not self.has_mbarriers or self.options.num_ctas > 1:
             return None
         text, self.marked = order_copies(generic_text(self._parsed(), ir), SPELLING)
         self.module = parse_module(text, self.context)
