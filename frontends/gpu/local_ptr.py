@@ -18,7 +18,7 @@ from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.shapes import shape_of
-from tle_raw.regions.stages import compiled_target
+from tle_raw.regions.stages import compiled_target, note_pointers
 from tle_raw.triton_types import Semantic
 
 GPU = "cuda"  # the target where a layout means something
@@ -63,6 +63,7 @@ def local_ptr(buffer: Any, indices: Any = None, _semantic: Any = None, _generato
     given = _every_index(type_, _semantic) if plain(indices) is None else _checked(type_, indices)
     shape = _common_shape(given)
     told = _Told(buffer, _semantic, _generator)
+    note_pointers()
     if _generator is not None and compiled_target() == GPU:
         place = place_in_layout(type_, given, _semantic)
     else:

@@ -21,5 +21,14 @@ def generic_text(module: Any, triton_ir: ModuleType) -> str:
     return _without_switch(module.str())
 
 
+_SWITCHED = re.compile(rf",\s*{SWITCH}\b|\b{SWITCH}\s*,\s*|\s*\{{\s*{SWITCH}\s*\}}")
+
+
 def _without_switch(text: str) -> str:
-    return re.sub(rf",\s*{SWITCH}\b|\b{SWITCH}\s*,\s*|\s*\{{\s*{SWITCH}\s*\}}", "", text)
+    """It stands once, in the module's attributes: the other lines need not be looked at."""
+    place = text.find(SWITCH)
+    if place < 0:
+        return text
+    begin, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+    end = len(text) if end < 0 else end
+    return text[:begin] + _SWITCHED.sub("", text[begin:end]) + text[end:]

@@ -131,11 +131,11 @@ class _Reader:
             self.block.arguments.append(value)
 
     def _operation(self, number: int, line: str, head: re.Match[str]) -> None:
-        end = matching_bracket(line, head.end() - 1)
+        end = line.index(")", head.end())  # operands are names
         details = line[end + 1 :].strip()
         above = self.open[-1][0] if self.open else None
         made = Operation(head["name"], number, number, self.block, above, details=details)
-        made.operands = [self._value(name.strip()) for name in split_top_level(line[head.end() : end])]
+        made.operands = [self._value(name.strip()) for name in line[head.end() : end].split(",") if name]
         if jumps := _SUCCESSORS.match(details):
             made.successors = _LABELS.findall(jumps["labels"])
         made.results = self._results(head["results"] or "", made)
@@ -186,6 +186,8 @@ class _Reader:
 
 def _last_arrow(line: str) -> int:
     """Where the result types of an operation's line begin: behind the list of its operands' types."""
+    if line.count("->") == 1:
+        return line.index("->")
     depth, quoted, start = 0, False, -1
     for i, char in enumerate(line):
         if char == '"' and (i == 0 or line[i - 1] != "\\"):

@@ -22,11 +22,23 @@ PRODUCT_GOAL, LOADS_GOAL = 0.98, 1.7
 BUFFERS = 2
 # BLOCK_M, BLOCK_N, warps, slots, GROUP_M; and for plain Triton stages.
 OURS = ((128, 256, 8, 4, 4), (128, 256, 8, 4, 8), (128, 256, 8, 4, 16), (128, 256, 8, 3, 8), (128, 128, 4, 3, 8))
+# And in how many parts a tile is written, by programs that stay.
+STAYING = (
+    *((128, 256, 8, slots, group, 2) for slots in (3, 4) for group in (4, 8, 16)),
+    *((256, 128, 8, slots, group, 2) for slots in (3, 4) for group in (8, 16)),
+    (128, 256, 8, 3, 8, 1),
+)
 PLAIN = ((128, 256, 8, 3, 8), (128, 256, 8, 4, 8), (128, 256, 8, 4, 16), (256, 128, 8, 3, 8), (128, 128, 4, 3, 8))
 PROGRAMS, ROWS, BLOCK = 264, 300, 1024
 VALUES = 69 * 2**20
 # BLOCK, warps, programs for each processor.
 COUNTING = ((1024, 4, 8), (2048, 4, 8), (4096, 8, 8), (4096, 8, 4), (8192, 8, 4))
+# And of ours: how many histograms lie side by side, and whether values are loaded a turn ahead.
+OUR_COUNTING = (
+    *((*config, 1, ahead) for config in (*COUNTING, (1024, 8, 8), (2048, 4, 16)) for ahead in (False, True)),
+    *((block, 8, 4, copies, True) for block in (2048, 4096) for copies in (4, 8, 32)),
+    *((2048, 8, 8, copies, True) for copies in (1, 4, 8)),
+)
 
 
 @triton.jit
@@ -60,7 +72,7 @@ class Products:
             [torch.randn(n, n, device=device).to(torch.bfloat16) for _ in range(BUFFERS)] for _ in range(2)
         )
         self.c = [torch.empty(n, n, device=device, dtype=torch.bfloat16) for _ in range(BUFFERS)]
-        self.matmul = sample("02_tma_gemm").matmul
+        self.sample = sample("02_tma_gemm")
         self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
 
     def ours(self, config: tuple[int, ...]) -> measure.Launch:
@@ -71,7 +83,21 @@ class Products:
             taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, columns)
             grid = (triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns),)
             sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "SLOTS": slots, "GROUP_M": group}
-            return self.matmul[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps)
+            return self.sample.matmul[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps)
+
+        return launch
+
+    def staying(self, config: tuple[int, ...]) -> measure.Launch:
+        rows, columns, warps, slots, group, parts = config
+
+        def launch(i: int) -> object:
+            a, b, c = self.a[i], self.b[i], self.c[i]
+            taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, columns // parts)
+            tiles = triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns)
+            grid = (min(self.processors, tiles),)
+            sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "SLOTS": slots, "GROUP_M": group}
+            persistent = self.sample.persistent_matmul
+            return persistent[grid](*taken, self.n, self.n, self.n, **sizes, PARTS=parts, num_warps=warps)
 
         return launch
 
@@ -95,6 +121,10 @@ class Products:
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
         ours = {"{}x{}, {} warps, {} slots, groups of {}".format(*config): self.ours(config) for config in OURS}
+        ours |= {
+            "persistent {}x{}, {} warps, {} slots, groups of {}, {} parts".format(*config): self.staying(config)
+            for config in STAYING
+        }
         others = {
             f"{kernel.fn.__name__} " + "{}x{}, {} warps, {} stages, groups of {}".format(*config): self.triton(
                 kernel, config
@@ -186,20 +216,23 @@ class Histogram:
         self.shared = sample("05_histogram").histogram
         self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
 
-    def launch(self, kernel: Any, block: int, warps: int, programs: int) -> measure.Launch:
+    def launch(self, kernel: Any, block: int, warps: int, programs: int, *more: int) -> measure.Launch:
+        options = dict(zip(("COPIES", "AHEAD"), more))
+
         def run(i: int) -> object:
             self.counts.zero_()
             x = self.x[i]
             grid = (self.processors * programs,)
-            return kernel[grid](x, self.counts, x.numel(), BINS=self.bins, BLOCK=block, num_warps=warps)
+            return kernel[grid](x, self.counts, x.numel(), BINS=self.bins, BLOCK=block, **options, num_warps=warps)
 
         return run
 
     def candidates(self) -> list[dict[str, measure.Launch]]:
         names = "blocks of {}, {} warps, {} programs a processor"
+        more = names + ", {} copies, ahead: {}"
         return [
-            {names.format(*config): self.launch(kernel, *config) for config in COUNTING}
-            for kernel in (self.shared, plain.histogram)
+            {more.format(*config): self.launch(self.shared, *config) for config in OUR_COUNTING},
+            {names.format(*config): self.launch(plain.histogram, *config) for config in COUNTING},
         ]
 
 

@@ -44,7 +44,7 @@ HELPERS = {
         "nvidia.mask_operations",
     },
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
-    "how modules of Triton are read": {"parse_module"},
+    "how modules of Triton are read and edited": {"parse_module", "nvidia.line_edits"},
     "what Triton's first stage is kept from": {"keep_loads"},
     "NVIDIA: what pointers into buffers are, and where barriers order accesses by them": {
         "nvidia.shared_pointers",
@@ -52,6 +52,7 @@ HELPERS = {
         "nvidia.constant_places",
         "nvidia.hide_accesses",
     },
+    "NVIDIA: where barriers stand, whatever they order": {"nvidia.barrier_walk", "nvidia.copy_order"},
     "NVIDIA: types and layouts as texts": {"nvidia.blocked_layout", "nvidia.buffer_types"},
     "NVIDIA: which barrier a value is": {"nvidia.barrier_slots"},
     "CPU: the calls of its passes": {"cpu.lower_to_llvm"},

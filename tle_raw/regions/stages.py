@@ -105,6 +105,17 @@ def begin_compilation(target: str, stages: dict[str, Any], options: Any, show: S
     show : called with the stages when the first region is traced: it adds the one that shows regions.
     """
     _STATE.target, _STATE.stages, _STATE.options, _STATE.show = target, stages, options, show
+    _STATE.points = False
+
+
+def note_pointers() -> None:
+    """The kernel that is traced points into a shared buffer."""
+    _STATE.points = True
+
+
+def has_pointers() -> bool:
+    """Whether the kernel of this thread's compilation points into shared buffers, once it is traced."""
+    return bool(getattr(_STATE, "points", False))
 
 
 def compiled_target() -> str:

@@ -19,8 +19,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE
 from tle_raw.flir.nvidia.hide_accesses import show_accesses
-from tle_raw.flir.nvidia.pointer_order import AFTER, BEFORE, decide_order, used_in_background
+from tle_raw.flir.nvidia.line_edits import LineEdits
+from tle_raw.flir.nvidia.pointer_order import decide_order, used_in_background
 from tle_raw.flir.nvidia.replace_ports import LIVES, Spelling
 from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, Buffers, SharedPointers, read_pointers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
@@ -30,7 +32,7 @@ DEALLOC = "ttg.local_dealloc"
 _FADD = "5"
 _BLOCK, _RELAXED = ("scope", "2"), ("sem", "1")
 _GPU = ("scope", "1")
-_FENCE = "ttng.fence_async_shared {bCluster = false}"
+FENCE = "ttng.fence_async_shared {bCluster = false}"
 _HOPPER = 90
 _SCOPES = ("tt.func", "ttg.warp_specialize")
 _ENDS = ("tt.return", "ttg.warp_return", "ttg.warp_yield")
@@ -43,7 +45,7 @@ def order_pointers(text: str, spelling: Spelling, capability: int) -> tuple[str,
     accesses = list(pointers.accesses())
     if not accesses:
         return text, 0
-    edits = _Edits(lines)
+    edits = LineEdits(lines)
     for line, side in decide_order(pointers):
         edits.insert(line, side, spelling.barrier)
     _fence(pointers, accesses, edits, capability)
@@ -54,44 +56,18 @@ def order_pointers(text: str, spelling: Spelling, capability: int) -> tuple[str,
     return edits.text(), len(accesses)
 
 
-class _Edits:
-    """Of lines; what is inserted takes over the place of its neighbour in the user's text."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = lines
-        self.before: dict[int, list[str]] = {}
-        self.after: dict[int, list[str]] = {}
-        self.instead: dict[int, list[str]] = {}
-
-    def insert(self, number: int, side: str, operation: str) -> None:
-        line = self.lines[number]
-        location = line.rfind(" loc(")
-        made = operation + (line[location:] if location >= 0 else "")
-        (self.before if side == BEFORE else self.after).setdefault(number, []).append(made)
-
-    def replace(self, number: int, lines: list[str]) -> None:
-        self.instead[number] = lines
-
-    def text(self) -> str:
-        return "\n".join(
-            made
-            for number, line in enumerate(self.lines)
-            for made in (*self.before.get(number, ()), *self.instead.get(number, [line]), *self.after.get(number, ()))
-        )
-
-
-def _fence(pointers: SharedPointers, accesses: Sequence[Operation], edits: _Edits, capability: int) -> None:
+def _fence(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineEdits, capability: int) -> None:
     """Copies and products in the background see what threads wrote behind a fence."""
     background = used_in_background(pointers) if capability >= _HOPPER else frozenset()
     for access in accesses:
         if access.name not in LOADS and background & pointers.of(access.operands[0]):
-            edits.insert(access.line, AFTER, _FENCE)
+            edits.insert(access.line, AFTER, FENCE)
 
 
 # --- memory -------------------------------------------------------------------------------------------------------
 
 
-def _keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: _Edits, spelling: Spelling) -> None:
+def _keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineEdits, spelling: Spelling) -> None:
     buffers: Buffers = frozenset().union(*(pointers.of(access.operands[0]) for access in accesses))
     ends = {
         buffer: [each for each in pointers.walk() if _frees(each, pointers, buffers={buffer})] for buffer in buffers
@@ -115,7 +91,7 @@ def _frees(operation: Operation, pointers: SharedPointers, buffers: set[object])
     )
 
 
-def _for_the_whole_kernel(alloc: Operation, edits: _Edits) -> None:
+def _for_the_whole_kernel(alloc: Operation, edits: LineEdits) -> None:
     """It is allocated first of all, and given back last; within a partition of warps, of all that this does."""
     inside = alloc
     while inside.above is not None and not inside.above.name.startswith(_SCOPES):

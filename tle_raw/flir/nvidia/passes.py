@@ -200,6 +200,22 @@ _ORDER_POINTERS = Pass(
     "order_pointers",
     "block barriers between accesses by pointers into buffers, and their marks; absent where there are none",
 )
+_ORDER_COPIES = Pass(
+    "order-copies",
+    "ttgir",
+    "flir/nvidia/order_copies.py",
+    "order_copies",
+    "block barriers where mbarriers, copies and products in the background want them; absent where there are none",
+    for_speed=True,
+)
+_UNWANTED_BARRIERS = Pass(
+    "unwanted-barriers",
+    "llir",
+    "linker/llvm/unwanted_barriers.py",
+    "without_unwanted",
+    "LLVM IR without the barriers that Triton put before what is ordered otherwise; absent where nothing is marked",
+    expects=PROMISED,
+)
 _SHARED_ACCESSES = Pass(
     "shared-accesses",
     "llir",
@@ -231,6 +247,7 @@ NVIDIA_BUFFERS = (
     _RELEASE_LAYOUTS,
     _READ_BUFFERS,
     _ORDER_POINTERS,
+    _ORDER_COPIES,
     Pass(
         "triton-llir",
         "llir",
@@ -239,6 +256,7 @@ NVIDIA_BUFFERS = (
         "Triton's own stage: LLVM IR",
         kind=OUTSIDE,
     ),
+    _UNWANTED_BARRIERS,
     _SHARED_ACCESSES,
     _CHECK_SHARED,
 )
@@ -431,6 +449,7 @@ NVIDIA = (
         expects=PROMISED,
     ),
     _ORDER_POINTERS,
+    _ORDER_COPIES,
     Pass(
         "leave-out-libdevice",
         "llir",
@@ -448,6 +467,7 @@ NVIDIA = (
         "LLVM IR by Triton's own stage: the fragments linked and inlined",
         also=("dsl-region-inline",),
     ),
+    _UNWANTED_BARRIERS,
     _SHARED_ACCESSES,
     Pass(
         "keep-scalars",

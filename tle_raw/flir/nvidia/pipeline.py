@@ -51,6 +51,7 @@ from tle_raw.flir.nvidia.lower_async_load import EARLY, early_loads, lower_async
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.multiply_in_place import multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
+from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
 from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
@@ -77,6 +78,7 @@ from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
 from tle_raw.linker.llvm.shared_accesses import shared_accesses
 from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
 from tle_raw.linker.llvm.text import read_module
+from tle_raw.linker.llvm.unwanted_barriers import without_unwanted
 from tle_raw.linker.mlir.generic_form import generic_text
 from tle_raw.linker.mlir.text import value_uses
 from tle_raw.linker.ptx.pair_words import pair_words
@@ -148,6 +150,8 @@ class Compilation:
         self.has_buffers = False
         self.has_pointers = False  # into buffers
         self.accesses = 0  # by them
+        self.has_mbarriers = False
+        self.marked = 0  # operations that Triton's barriers are not wanted at
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_layouts = False  # of tensors, that it says
@@ -156,6 +160,7 @@ class Compilation:
         self.has_stages = False  # groups of them run in stages
         self.buffers: list[SharedBuffer] = []
         self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
+        self.printed: tuple[Any, str] | None = None  # a module that no pass has changed since, and its text
         self.regions: list[Region] = []
         self.compiled: list[CompiledFragment] = []
         self.declared = 0  # threads of the block, where the regions' declarations alone decide it
@@ -179,7 +184,11 @@ class Compilation:
     def text(self) -> str:
         if self.lines:
             return "\n".join(self.lines)
-        return self.module if isinstance(self.module, str) else self.module.str()
+        if isinstance(self.module, str):
+            return self.module
+        if self.printed is None or self.printed[0] is not self.module:
+            self.printed = self.module, self.module.str()
+        return self.printed[1]
 
     @property
     def fragments(self) -> list[Fragment]:
@@ -230,7 +239,7 @@ class Compilation:
         return found or None
 
     def order_traced_regions(self) -> int | None:
-        text = self.module.str()
+        text = self.text()
         borders = is_border(text)
         if borders:
             lines = text.splitlines()
@@ -255,6 +264,7 @@ class Compilation:
 
     def convert_to_ttgpuir(self) -> int:
         convert_to_ttgpuir(self.module, self.options, self.capability)
+        self.printed = None
         return 1
 
     def close_crossings(self) -> int | None:
@@ -386,6 +396,7 @@ class Compilation:
             return None
         self.module = self._parsed()
         settle_layouts(self.module, self.options, self.capability)
+        self.printed = None
         return 1
 
     def schedule_groups(self) -> int | None:
@@ -402,6 +413,7 @@ class Compilation:
         before = self.module.str()
         try:
             pipeline_groups(self.module, self.metadata, self.options, self.capability)
+            self.printed = None
         except RuntimeError as error:
             raise ScheduleError(
                 "Triton's pipeliner does not take this loop: what it says stands above, on standard error",
@@ -410,7 +422,7 @@ class Compilation:
         return 1
 
     def check_phases(self) -> int | None:
-        text = self.module.str() if self.has_buffers else ""
+        text = self.text() if self.has_buffers else ""
         if WAITS not in text:
             return None
         check_phases(text.splitlines())
@@ -430,6 +442,7 @@ class Compilation:
         if self.is_explicit or self.has_stages:
             return None
         self.module = self.own(self._parsed(), self.metadata)
+        self.printed = None
         return 1
 
     def explicit_ttgir(self) -> int | None:
@@ -441,20 +454,21 @@ class Compilation:
                 hint="tl.dot takes the place of tle.gpu.wgmma in such a loop, or leave pipe_stages out",
             ).at(call_site=first_loop(self._parsed().str()))
         self.module = explicit_ttgir(self._parsed(), self.metadata, self.options, self.capability)
+        self.printed = None
         return 1
 
     def _parsed(self) -> Any:
         return parse_module(self.module, self.context) if isinstance(self.module, str) else self.module
 
     def keep_waits(self) -> int | None:
-        text = self.module.str() if self.has_buffers else ""
+        text = self.text() if self.has_buffers else ""
         if NOTE not in text:
             return None
         self.module = parse_module(keep_waits(text), self.context)
         return 1
 
     def release_layouts(self) -> int | None:
-        text = self.module.str() if self.has_layouts else ""
+        text = self.text() if self.has_layouts else ""
         if KEPT not in text:
             return None
         text, found = release_layouts(text)
@@ -464,7 +478,8 @@ class Compilation:
     def read_buffers(self) -> int | None:
         if not self.has_buffers:
             return None
-        self.buffers = read_buffers(self.module.str().splitlines())
+        text = self.text()
+        self.buffers, self.has_mbarriers = read_buffers(text.splitlines()), holds_mbarriers(text)
         return 1
 
     def check_order(self) -> int | None:
@@ -490,6 +505,13 @@ class Compilation:
         self.module = parse_module(text, self.context)
         return self.accesses
 
+    def order_copies(self) -> int | None:
+        if not self.has_mbarriers or self.options.num_ctas > 1:
+            return None
+        text, self.marked = order_copies(generic_text(self._parsed(), ir), SPELLING)
+        self.module = parse_module(text, self.context)
+        return self.marked
+
     # --- llir -------------------------------------------------------------------------------------------------
 
     def triton_llir(self) -> int:
@@ -513,6 +535,12 @@ class Compilation:
             without_libdevice=self.without_libdevice,
         )
         return 1
+
+    def unwanted_barriers(self) -> int | None:
+        if not self.marked:
+            return None
+        self.module, found = without_unwanted(self.module)
+        return found
 
     def shared_accesses(self) -> int | None:
         if not self.accesses:

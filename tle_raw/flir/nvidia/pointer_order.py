@@ -9,15 +9,14 @@ background does is ordered when it is waited for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from tle_raw.flir.nvidia.barrier_walk import AFTER, BARRIERS, Barrier, Rules, choose_barriers
 from tle_raw.flir.nvidia.constant_places import ConstantPlaces, Place
 from tle_raw.flir.nvidia.shared_pointers import ACCESSES, LOADS, STORES, SharedPointers, called_function, function_name
-from tle_raw.linker.mlir.generic_tree import Block, Operation, Value
+from tle_raw.linker.mlir.generic_tree import Operation, Value
 
-BEFORE, AFTER = "before", "after"
-BARRIERS = ("gpu.barrier", "ttg.barrier", "nvvm.barrier0")
 WAITS = ("ttg.async_wait", "ttng.async_tma_store_wait")
 # What reads or writes buffers by the GPU's asynchronous proxy.
 BACKGROUND = ("ttng.async_tma", "ttng.warp_group_dot", "ttng.tc_gen5", "ttng.tmem_copy")
@@ -31,7 +30,6 @@ _UNTOUCHED = (
     *("ttg.memdesc", "ttg.local_dealloc", "tti.", "ttg.warp_specialize", "ttng.tensormap"),
 )
 _OWN = {"ttg.local_load": _READ, "ttg.local_store": _WRITTEN, "ttg.local_alloc": _WRITTEN, "ttg.async_copy": _WRITTEN}
-Barrier = tuple[int, str]
 
 
 class Access(NamedTuple):
@@ -48,9 +46,7 @@ class Access(NamedTuple):
     place: Place | None = None
 
 
-State = frozenset[Access]
-_NOTHING: State = frozenset()
-_ANYTHING: State = frozenset({Access(_BOTH, None, True)})
+_ANYTHING: frozenset[Access] = frozenset({Access(_BOTH, None, True)})
 
 
 def decide_order(pointers: SharedPointers) -> set[Barrier]:
@@ -59,18 +55,8 @@ def decide_order(pointers: SharedPointers) -> set[Barrier]:
     They stand outside of as many loops as will do.
     """
     events = dict(_events(pointers))
-    after_waits = {(wait.end, AFTER) for wait in events if wait.name in WAITS and not _is_followed(wait)}
-    chosen = after_waits | {(op.line, BEFORE) for op in _missing(pointers, events, after_waits)}
-    for barrier in sorted(chosen - after_waits):
-        for outside in _outside(pointers, barrier):
-            moved = chosen - {barrier} | {(outside.line, BEFORE)}
-            if not _missing(pointers, events, moved):
-                chosen = moved
-                break
-    for barrier in sorted(chosen - after_waits):
-        if not _missing(pointers, events, chosen - {barrier}):
-            chosen.remove(barrier)
-    return chosen
+    after_waits = {(wait.end, AFTER) for wait in events if wait.name in WAITS and not is_followed(wait)}
+    return choose_barriers(Rules(pointers.operations, events, _conflict, _ANYTHING), after_waits)
 
 
 def used_in_background(pointers: SharedPointers) -> frozenset[Value]:
@@ -149,92 +135,14 @@ def _functions_that_touch(pointers: SharedPointers) -> set[str]:
     return found
 
 
-def _is_followed(wait: Operation) -> bool:
+def is_followed(wait: Operation) -> bool:
+    """Whether a barrier stands right behind an operation."""
     operations = wait.parent.operations
     following = operations[operations.index(wait) + 1 :]
     return bool(following) and following[0].name in BARRIERS
 
 
-def _outside(pointers: SharedPointers, barrier: Barrier) -> list[Operation]:
-    """The loops around the operation that a barrier stands before, the outermost first."""
-    line, side = barrier
-    operation = next((each for each in pointers.walk() if each.line == line), None)
-    if operation is None or side != BEFORE:
-        return []
-    return [each for each in operation.ancestors() if each.name in ("scf.for", "scf.while")][::-1]
-
-
-# --- the ways through the kernel ----------------------------------------------------------------------------------
-
-
-def _missing(
-    pointers: SharedPointers, events: Mapping[Operation, Sequence[Access]], barriers: set[Barrier]
-) -> list[Operation]:
-    """Operations before which a barrier must stand, in the text's order, if each of them gets one."""
-    walk = _Walk(events, barriers)
-    for function in (each for each in pointers.walk() if each.name == "tt.func" and each.regions):
-        is_called = 'sym_visibility = "private"' in function.details
-        walk.region(function.regions[0], _ANYTHING if is_called else _NOTHING)
-    return sorted(walk.found, key=lambda operation: operation.line)
-
-
-class _Walk:
-    """Follows control flow with the accesses since the last barrier, on any path."""
-
-    def __init__(self, events: Mapping[Operation, Sequence[Access]], barriers: set[Barrier]) -> None:
-        self.events, self.barriers = events, barriers
-        self.found: set[Operation] = set()
-
-    def region(self, blocks: Sequence[Block], state: State) -> State:
-        """Of blocks that jump to each other the state is that of the last; each is left by what comes in."""
-        entering: dict[str, State] = {}
-        while True:
-            before = dict(entering)
-            for number, block in enumerate(blocks):
-                come_in = (state if number == 0 else _NOTHING) | entering.get(block.label, _NOTHING)
-                left = self._block(block, come_in, entering)
-            if before == entering:
-                return left
-
-    def _block(self, block: Block, state: State, entering: dict[str, State]) -> State:
-        for operation in block.operations:
-            state = self._operation(operation, state)
-            for label in operation.successors:
-                entering[label] = entering.get(label, _NOTHING) | state
-        return state
-
-    def _operation(self, operation: Operation, state: State) -> State:
-        if (operation.line, BEFORE) in self.barriers:
-            state = _NOTHING
-        if operation.name in BARRIERS:
-            return _NOTHING
-        accesses = self.events.get(operation, ())
-        if any(_conflict(old, new) for old in state for new in accesses):
-            self.found.add(operation)
-            state = _NOTHING
-        state |= {access for access in accesses if access.lasts}
-        if operation.regions:
-            state = self._regions(operation, state)
-        return _NOTHING if (operation.end, AFTER) in self.barriers else state
-
-    def _regions(self, operation: Operation, state: State) -> State:
-        if operation.name in ("scf.for", "scf.while"):
-            while (joined := state | self._one_after_the_other(operation, state)) != state:
-                state = joined
-            return state
-        if operation.name.startswith("ttg.warp_specialize"):
-            # A partition's barriers are its own; all threads meet when the partitions begin and end.
-            for region in operation.regions:
-                self.region(region, _NOTHING)
-            return _NOTHING
-        left = [self.region(region, state) for region in operation.regions if region and region[0].operations]
-        complete = operation.name != "scf.if" or len(left) > 1
-        return _NOTHING.union(*left) if complete and left else state.union(*left)
-
-    def _one_after_the_other(self, operation: Operation, state: State) -> State:
-        for region in operation.regions:
-            state = self.region(region, state)
-        return state
+# --- what meets what --------------------------------------------------------------------------------------------------
 
 
 def _conflict(old: Access, new: Access) -> bool:

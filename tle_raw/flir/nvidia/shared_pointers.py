@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tle_raw.errors import Row, SharedBufferError, SourceLocation
 from tle_raw.linker.mlir.generic_tree import Block, Operation, Value, read_tree
@@ -37,10 +38,13 @@ class SharedPointers:
     operations: list[Operation]
     buffers: dict[Value, Buffers] = field(default_factory=dict)
 
-    def walk(self) -> Iterator[Operation]:
+    def walk(self) -> Sequence[Operation]:
         """All operations."""
-        for operation in self.operations:
-            yield from operation.walk()
+        return self._all
+
+    @cached_property
+    def _all(self) -> list[Operation]:
+        return [each for operation in self.operations for each in operation.walk()]
 
     def accesses(self) -> Iterator[Operation]:
         """Loads, stores and atomics by pointers into buffers."""

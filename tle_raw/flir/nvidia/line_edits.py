@@ -1,0 +1,33 @@
+"""Edits of a module's lines that wait until all of them are known, so that the lines keep their numbers meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tle_raw.flir.nvidia.barrier_walk import BEFORE
+
+
+class LineEdits:
+    """Of lines; what is inserted takes over the place of its neighbour in the user's text."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self.before: dict[int, list[str]] = {}
+        self.after: dict[int, list[str]] = {}
+        self.instead: dict[int, list[str]] = {}
+
+    def insert(self, number: int, side: str, operation: str) -> None:
+        line = self.lines[number]
+        location = line.rfind(" loc(")
+        made = operation + (line[location:] if location >= 0 else "")
+        (self.before if side == BEFORE else self.after).setdefault(number, []).append(made)
+
+    def replace(self, number: int, lines: list[str]) -> None:
+        self.instead[number] = lines
+
+    def text(self) -> str:
+        return "\n".join(
+            made
+            for number, line in enumerate(self.lines)
+            for made in (*self.before.get(number, ()), *self.instead.get(number, [line]), *self.after.get(number, ()))
+        )
