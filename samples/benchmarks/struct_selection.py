@@ -1,4 +1,4 @@
-"""Sorting by experts and selecting the largest: TLE-Struct's kernels, which count in shared memory, over plain Triton's."""
+"""Pairs by experts, and the largest numbers: kernels of TLE-Struct, which count in shared memory, over plain Triton."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import common
 def fill_expert(
     sorted_ptr, block_experts_ptr, expert, count, begin, n, SIZE: tl.constexpr, GROUPS: tl.constexpr
 ):  # fmt: skip
-    """What ``count`` pairs of an expert, from block ``begin`` on, leave to write: whose the blocks are, and their rest."""
+    """For an expert's ``count`` pairs, from block ``begin`` on: whose the blocks are, and what is behind the last pair."""
     blocks = tl.cdiv(count, SIZE)
     for first in range(0, blocks, GROUPS):
         number = first + tl.arange(0, GROUPS)
@@ -80,8 +80,8 @@ def place_pairs(
     experts_ptr, counts_ptr, places_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
     EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, GROUPS: tl.constexpr,
 ):  # fmt: skip
-    """The results of ``moe_align`` from those of ``count_pairs``. The program that comes last leaves ``counts``, and the
-    number of programs behind it, at 0 for the next launch.
+    """The results of ``moe_align`` from those of ``count_pairs``. The program that comes last leaves ``counts``, and
+    the number of programs behind it, at 0 for the next launch.
     """
     expert = tl.arange(0, EXPERTS)
     count = tl.load(counts_ptr + expert)
