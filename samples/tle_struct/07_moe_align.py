@@ -18,7 +18,7 @@ import common
 def fill_expert(
     sorted_ptr, block_experts_ptr, expert, count, begin, n, SIZE: tl.constexpr, GROUPS: tl.constexpr
 ):  # fmt: skip
-    """For an expert's ``count`` pairs, from block ``begin`` on: whose the blocks are, and what is behind the last pair."""
+    """For an expert's ``count`` pairs, from block ``begin`` on: whose the blocks are, and what is behind the last."""
     blocks = tl.cdiv(count, SIZE)
     for first in range(0, blocks, GROUPS):
         number = first + tl.arange(0, GROUPS)
