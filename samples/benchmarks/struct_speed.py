@@ -1,4 +1,4 @@
-"""Kernels of TLE-Struct against the best of plain Triton, and cuBLAS: products of bf16, loads in loops, histograms."""
+"""Kernels of TLE-Struct against the best of plain Triton, and cuBLAS: products, loads in loops, counts, selections."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import compile_only
 import measure
 import struct_kernels as plain
+import struct_selection
 import torch
 import triton
 import triton.language as tl
@@ -265,14 +266,23 @@ def main() -> None:
         for candidates in Histogram(256, 2**14, "cpu").candidates():
             for launch in candidates.values():
                 launch(0)
+        align, select = sample("07_moe_align"), sample("08_topk_selector")
+        for case in (struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 2, 2**15, "cpu")):
+            for candidates in case.candidates():
+                for launch in candidates.values():
+                    launch(0)
         return
     makers = [functools.partial(Products, n) for n in (4096, 8192)]
     rows, failed = measure.rows_of_all(makers, product_rows, options.quick)
     more, also_failed = measure.rows_of_all([Loads], load_rows, options.quick)
     makers = [functools.partial(Histogram, bins) for bins in (256, 1024)]
     counted, not_counted = measure.rows_of_all(makers, histogram_rows, options.quick)
-    measure.report("kernels of TLE-Struct", rows + more + counted, options)
-    if failed := failed + also_failed + not_counted:
+    rows_of = functools.partial(struct_selection.rows_of, fastest=fastest)
+    selected, not_selected = measure.rows_of_all(
+        struct_selection.makers(sample), lambda case, quick: rows_of(case, quick=quick), options.quick
+    )
+    measure.report("kernels of TLE-Struct", rows + more + counted + selected, options)
+    if failed := failed + also_failed + not_counted + not_selected:
         raise SystemExit("\n".join(failed))
 
 

@@ -1,0 +1,98 @@
+"""Tokens in the order of their experts in plain Triton: what the kernels of sample 07 are compared with."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def fill_expert(
+    sorted_ptr, block_experts_ptr, expert, count, begin, n, SIZE: tl.constexpr, GROUPS: tl.constexpr
+):  # fmt: skip
+    blocks = tl.cdiv(count, SIZE)
+    for first in range(0, blocks, GROUPS):
+        number = first + tl.arange(0, GROUPS)
+        tl.store(block_experts_ptr + begin + number, expert, mask=number < blocks)
+    behind = count + tl.arange(0, SIZE)
+    tl.store(sorted_ptr + begin * SIZE + behind, n, mask=behind < blocks * SIZE)
+
+
+@triton.jit
+def rank_pairs(
+    experts_ptr, counts_ptr, places_ptr, n,
+    EXPERTS: tl.constexpr, CHUNK: tl.constexpr, STRIDE: tl.constexpr, SORT: tl.constexpr,
+):  # fmt: skip
+    """``places``: of each pair the place among those of its expert. ``counts[expert * STRIDE]``: how many there are.
+
+    By an atomic operation for each pair; with SORT by a sort of the program's pairs, and one for each expert.
+    """
+    lane = tl.arange(0, CHUNK)
+    i = tl.program_id(0) * CHUNK + lane
+    chosen = tl.load(experts_ptr + i, mask=i < n, other=EXPERTS - 1)
+    if SORT:
+        expert = tl.arange(0, EXPERTS)
+        count = tl.histogram(chosen, EXPERTS, mask=i < n)
+        taken = tl.atomic_add(counts_ptr + expert * STRIDE, count, mask=count > 0, sem="relaxed")
+        base = tl.where(count > 0, taken, 0) - (tl.cumsum(count, 0) - count)
+        key = tl.sort(tl.where(i < n, chosen, EXPERTS) * CHUNK + lane)
+        pair = tl.program_id(0) * CHUNK + key % CHUNK
+        place = tl.gather(base, tl.minimum(key // CHUNK, EXPERTS - 1), 0) + lane
+        tl.store(places_ptr + pair, place, mask=key // CHUNK < EXPERTS)
+    else:
+        place = tl.atomic_add(counts_ptr + chosen * STRIDE, 1, mask=i < n, sem="relaxed")
+        tl.store(places_ptr + i, place, mask=i < n)
+
+
+@triton.jit
+def place_ranked(
+    experts_ptr, counts_ptr, places_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, GROUPS: tl.constexpr, STRIDE: tl.constexpr,
+):  # fmt: skip
+    """Behind ``rank_pairs``. The program that comes last leaves ``counts`` at 0 for the next launch."""
+    expert = tl.arange(0, EXPERTS)
+    count = tl.load(counts_ptr + expert * STRIDE)
+    tl.debug_barrier()
+    if tl.atomic_add(counts_ptr + EXPERTS * STRIDE, 1, sem="acq_rel") == tl.num_programs(0) - 1:
+        tl.store(counts_ptr + expert * STRIDE, 0)
+        tl.store(counts_ptr + EXPERTS * STRIDE, 0)
+    blocks = (count + SIZE - 1) // SIZE
+    begin = tl.cumsum(blocks, 0) - blocks
+    i = tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
+    chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
+    place = tl.load(places_ptr + i, mask=i < n, other=0)
+    tl.store(sorted_ptr + tl.gather(begin, chosen, 0) * SIZE + place, i, mask=i < n)
+    for own in range(tl.program_id(0), EXPERTS, tl.num_programs(0)):
+        own_count = tl.sum(tl.where(expert == own, count, 0), 0)
+        own_begin = tl.sum(tl.where(expert == own, begin, 0), 0)
+        fill_expert(sorted_ptr, block_experts_ptr, own, own_count, own_begin, n, SIZE, GROUPS)
+    if tl.program_id(0) == 0:
+        tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
+
+
+@triton.jit
+def align_alone(
+    experts_ptr, counts_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, GROUPS: tl.constexpr, STRIDE: tl.constexpr,
+):  # fmt: skip
+    """All of it in one program, which has the pairs in its registers: n is at most CHUNK. ``counts`` are left at 0."""
+    i, expert, group = tl.arange(0, CHUNK), tl.arange(0, EXPERTS), tl.arange(0, GROUPS)
+    chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
+    place = tl.atomic_add(counts_ptr + chosen * STRIDE, 1, mask=i < n, sem="relaxed")
+    tl.debug_barrier()
+    count = tl.load(counts_ptr + expert * STRIDE, cache_modifier=".cg")
+    tl.debug_barrier()
+    tl.store(counts_ptr + expert * STRIDE, 0)
+    blocks = (count + SIZE - 1) // SIZE
+    begin = tl.cumsum(blocks, 0) - blocks
+    tl.store(sorted_ptr + tl.gather(begin, chosen, 0) * SIZE + place, i, mask=i < n)
+    tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
+    for first in range(0, tl.max(blocks, 0), GROUPS):
+        number = first + group[None, :]
+        tl.store(
+            block_experts_ptr + begin[:, None] + number,
+            tl.broadcast_to(expert[:, None], (EXPERTS, GROUPS)),
+            mask=number < blocks[:, None],
+        )
+    filled = tl.arange(0, SIZE)[None, :]
+    tl.store(sorted_ptr + (begin * SIZE + count)[:, None] + filled, n, mask=filled < (blocks * SIZE - count)[:, None])

@@ -1,0 +1,170 @@
+"""Pairs by experts, and the largest numbers: kernels of TLE-Struct, which count in shared memory, over plain Triton."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import measure
+import struct_plain_moe
+import struct_plain_topk
+import torch
+import triton
+
+BUFFERS, GOAL = 2, 1.25
+EXPERTS, CHOICES, K = 256, 8, 2048
+TOKENS = ((1024, 64), (4096, 64), (16_384, 128), (65_536, 128))  # with the size of a block
+ROWS = ((1, 131_072), (8, 65_536), (64, 32_768), (64, 131_072))
+# CHUNK, warps of a program.
+ALIGNED = ((512, 4), (1024, 8), (1024, 16), (2048, 16), (4096, 32))
+ALONE = ((8192, 32), (32_768, 32))
+# programs for a row, CHUNK, warps; and for ours stages.
+SELECTED = ((1, 8192, 32), (1, 16_384, 32), (4, 8192, 32), (8, 4096, 16), (16, 8192, 32), (32, 4096, 16))
+
+
+class Align:
+    """Pairs of tokens and choices in the order of their experts, filled up to whole blocks."""
+
+    def __init__(self, sample: Any, tokens: int, size: int, device: str = "cuda") -> None:
+        self.sample, self.size, self.name = sample, size, f"MoE align, {tokens} tokens × {CHOICES}, blocks of {size}"
+        self.experts = [
+            torch.rand(tokens, EXPERTS, device=device).topk(CHOICES).indices.to(torch.int32).reshape(-1)
+            for _ in range(BUFFERS)
+        ]
+        self.out = sample.results(self.experts[0], EXPERTS, size)
+        self.n = self.experts[0].numel()
+        self.space = sample.workspace(self.experts[0], EXPERTS)
+        self.counts = torch.zeros(EXPERTS * 8 + 1, dtype=torch.int32, device=device)
+
+    def ours(self, chunk: int, warps: int) -> measure.Launch:
+        return lambda i: self.sample.launch(
+            self.experts[i], EXPERTS, self.size, chunk, warps, out=self.out, space=self.space
+        )
+
+    def plain(self, chunk: int, warps: int, stride: int, sort: bool) -> measure.Launch:
+        grid = (triton.cdiv(self.n, chunk),)
+        sizes = {"EXPERTS": EXPERTS, "CHUNK": chunk, "STRIDE": stride, "num_warps": warps}
+        counts, places = self.counts, self.space[1]
+        kernels = struct_plain_moe
+
+        def launch(i: int) -> object:
+            experts = self.experts[i]
+            kernels.rank_pairs[grid](experts, counts, places, self.n, SORT=sort, **sizes)
+            return kernels.place_ranked[grid](
+                experts, counts, places, *self.out, self.n, SIZE=self.size, GROUPS=128, **sizes
+            )
+
+        return launch
+
+    def alone(self, chunk: int, warps: int, stride: int) -> measure.Launch:
+        sizes = {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "GROUPS": 8, "STRIDE": stride}
+        kernel = struct_plain_moe.align_alone
+        return lambda i: kernel[(1,)](self.experts[i], self.counts, *self.out, self.n, **sizes, num_warps=warps)
+
+    def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
+        ours = {f"{chunk} pairs, {warps} warps": self.ours(chunk, warps) for chunk, warps in ALIGNED}
+        plain = {
+            f"{chunk} pairs, {warps} warps, {'sorted' if sort else f'counters {4 * stride} bytes apart'}": self.plain(
+                chunk, warps, stride, sort
+            )
+            for chunk, warps in ALIGNED
+            for stride, sort in ((1, False), (8, False), (1, True))
+        }
+        for chunk, warps in ALONE:
+            if chunk // 4 < self.n <= chunk:
+                ours[f"alone, {warps} warps"] = self.ours(chunk, warps)
+                for stride in (1, 8):
+                    plain[f"alone, {warps} warps, counters {4 * stride} bytes apart"] = self.alone(chunk, warps, stride)
+        return ours, plain
+
+    def check(self, name: str, launch: measure.Launch) -> None:
+        """Twice: a launch leaves its counters as it found them."""
+        self.counts.zero_(), self.space[0].zero_()
+        for _ in range(2):
+            for out in self.out:
+                out.fill_(-1)
+            launch(0)
+            for comparison in self.sample.wrong(name, self.experts[0], EXPERTS, self.size, *self.out):
+                if not comparison.is_right:
+                    raise SystemExit(str(comparison))
+
+
+class Select:
+    """Columns of the 2,048 largest of each row of f32."""
+
+    def __init__(self, sample: Any, rows: int, columns: int, device: str = "cuda") -> None:
+        self.sample, self.rows, self.columns = sample, rows, columns
+        self.name = f"top {K} of {rows} × {columns}"
+        self.x = [torch.randn(rows, columns, device=device) for _ in range(BUFFERS)]
+        self.o = torch.empty(rows, K, dtype=torch.int32, device=device)
+        self.space = sample.workspace(self.x[0])
+
+    def ours(self, programs: int, chunk: int, warps: int, stages: int) -> measure.Launch:
+        return lambda i: self.sample.launch(self.x[i], K, programs, chunk, stages, warps, space=self.space, o=self.o)
+
+    def plain(self, programs: int, chunk: int, warps: int, bits: int, atomic: bool) -> measure.Launch:
+        listed, counts, ends = self.space
+        kernels, columns = struct_plain_topk, self.columns
+        part = triton.cdiv(triton.cdiv(columns, programs), chunk) * chunk
+        grid = (self.rows, triton.cdiv(columns, part))
+        sizes = {"BITS": bits, "CHUNK": chunk, "num_warps": warps}
+
+        def launch(i: int) -> object:
+            x = self.x[i]
+            kernels.count_parts[grid](x, counts, columns, part, ATOMIC=atomic, **sizes)
+            return kernels.select_parts[grid](
+                x, self.o, listed, counts, ends, columns, K, part, WIDTH=bits, LISTED=1024, **sizes
+            )
+
+        return launch
+
+    def row(self, chunk: int, warps: int, bits: int) -> measure.Launch:
+        sizes = {"BITS": bits, "CHUNK": chunk, "WIDTH": bits, "LISTED": 1024, "num_warps": warps}
+        kernel = struct_plain_topk.select_row
+        return lambda i: kernel[(self.rows,)](self.x[i], self.o, self.space[0], self.columns, K, **sizes)
+
+    def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
+        fitting = [config for config in SELECTED if self.rows * config[0] <= 1056 and config[1] <= self.columns]
+        ours = {
+            f"{programs} × {chunk}, {warps} warps, {stages} stages": self.ours(programs, chunk, warps, stages)
+            for programs, chunk, warps in fitting
+            for stages in ((1, 3) if chunk <= 8192 else (1,))
+        }
+        plain = {}
+        for programs, chunk, warps in fitting:
+            for bits in (8, 11):
+                name = f"{programs} × {chunk}, {warps} warps, {bits} bits"
+                if programs == 1:
+                    plain[name] = self.row(chunk, warps, bits)
+                    continue
+                plain[name] = self.plain(programs, chunk, warps, bits, False)
+                if bits == 11:
+                    plain[f"{name}, atomics"] = self.plain(programs, chunk, warps, bits, True)
+        return ours, plain
+
+    def check(self, name: str, launch: measure.Launch) -> None:
+        """Twice: a launch leaves its counters as it found them."""
+        self.space[1].zero_(), self.space[2].zero_()
+        want = self.x[0].topk(K).values
+        for _ in range(2):
+            self.o.fill_(-1)
+            launch(0)
+            if not (self.o.sort(1).values.diff(dim=1) > 0).all():
+                raise SystemExit(f"{name}: a column stands twice, or none")
+            found = self.x[0].gather(1, self.o.long().clamp(0, self.columns - 1))
+            measure.check(name, found.sort(1, descending=True).values, want, 0.0)
+
+
+def makers(sample: Any) -> list[Any]:
+    """What makes each case; ``sample`` loads a program of samples/tle_struct by its name."""
+    align, select = sample("07_moe_align"), sample("08_topk_selector")
+    cases = [lambda taken=taken: Align(align, *taken) for taken in TOKENS]
+    return cases + [lambda taken=taken: Select(select, *taken) for taken in ROWS]
+
+
+def rows_of(case: Any, fastest: Any, quick: bool) -> list[measure.Row]:
+    """One row: the fastest of ours over the fastest of plain Triton's."""
+    ours, others = (fastest(candidates, case.check) for candidates in case.candidates())
+    times, noise = measure.compare({"ours": ours[1], "Triton": others[1]}, BUFFERS, quick)
+    sides = {f"{side} µs": ms * 1e3 for side, ms in times.items()}
+    what, note = f"{case.name}: local_ptr over plain Triton", f"ours {ours[0]}; Triton {others[0]}"
+    return [measure.Row(what, times["Triton"] / times["ours"], "x", GOAL, True, sides, noise, note)]
