@@ -27,6 +27,7 @@ from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.raw.shared_values import shared_value
 from tle_raw.regions.stages import compiled_target
 from tle_raw.regions.values import describe, describe_dtype
 
@@ -59,7 +60,8 @@ def _describe_barrier(value: barrier, layout: str) -> Argument:
     one = check_barrier("call", value)
     check_kind("call", one, COUNTING)
     if layout == BARRIER:
-        return Argument(BARRIER_KIND, DTYPES["i64"], (1,), layout=READY_BARRIER if one.type.ready else BARRIER)
+        state = READY_BARRIER if one.type.ready else BARRIER
+        return Argument(BARRIER_KIND, DTYPES["i64"], (1,), layout=state, arrivals=one.type.arrive_count)
     return Argument(BUFFER, DTYPES["i64"], (1,), layout=f"tle::{ROW_MAJOR}" if layout == ANY_LAYOUT else ROW_MAJOR)
 
 
@@ -93,6 +95,15 @@ def load_buffers(bound: BoundSignature, values: Mapping[str, Any], semantic: Any
         load = _load_word if isinstance(value, barrier) else content.load
         loaded[name] = load(value, **_tracing(value, semantic))
     return loaded
+
+
+def in_place(values: Mapping[str, Any], semantic: Any) -> dict[str, Any]:
+    """The arguments, with buffers and barriers as a traced region takes them that has a barrier."""
+    plain = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}
+    return {
+        name: shared_value(value, _tracing(value, semantic)) if is_shared(value) else values[name]
+        for name, value in plain.items()
+    }
 
 
 def _load_word(value: barrier, _semantic: Any = None, _generator: Any = None) -> core.tensor:

@@ -27,6 +27,7 @@ from tle_raw.fragments.signature import ROW_MAJOR, Signature, Tile
 from tle_raw.frontends.call_site import call_site
 from tle_raw.frontends.raw.buffers import (
     describe_argument,
+    in_place,
     is_shared,
     layouts_of,
     load_buffers,
@@ -88,12 +89,11 @@ def _region(fragment: Fragment, bind_call: Callable[..., Any], semantic: Any, ge
     try:
         if semantic is None:
             bound, given = bind_call()
-            return store_buffers(bound, given, _interpreted(fragment, bound, given, site), None)
+            return _interpreted(fragment, bound, given, site)
         compiled = check_stages(semantic.builder.options)
         _check_language(semantic)
         bound, given = bind_call()
-        results = _emitted(fragment, bound, given, compiled, site, semantic)
-        return store_buffers(bound, given, results, semantic)
+        return _emitted(fragment, bound, given, compiled, site, semantic)
     except TLEError as e:
         e.at(fragment=fragment.name, source=fragment.location, call_site=site)
         raise
@@ -103,11 +103,13 @@ def _interpreted(
     fragment: Fragment, bound: BoundSignature, given: dict[str, Any], site: SourceLocation | None
 ) -> list[core.tensor]:
     """The results of a region that runs at once, in Triton's interpreter."""
-    values = load_buffers(bound, given, None)
-    if "traced" in fragment.routes("cpu"):
-        record_region(bound, site)
-        return interpret_traced(fragment, bound, values)
-    return interpret_region(fragment, bound, values, site)
+    if "traced" not in fragment.routes("cpu"):
+        results = interpret_region(fragment, bound, load_buffers(bound, given, None), site)
+        return store_buffers(bound, given, results, None)
+    record_region(bound, site)
+    if bound.has_barriers:
+        return interpret_traced(fragment, bound, in_place(given, None))
+    return store_buffers(bound, given, interpret_traced(fragment, bound, load_buffers(bound, given, None)), None)
 
 
 def _emitted(
@@ -119,16 +121,22 @@ def _emitted(
     semantic: Any,
 ) -> list[core.tensor]:
     """The results of a region that is written into the kernel."""
-    values = load_buffers(bound, given, semantic)
-    traced = trace_region(fragment, bound, values, semantic, site)
-    if traced is not None:
-        return traced
+    if bound.has_barriers:
+        traced = trace_region(fragment, bound, in_place(given, semantic), semantic, site)
+        if traced is not None:
+            return traced
+        values = load_buffers(bound, given, semantic)
+    else:
+        values = load_buffers(bound, given, semantic)
+        traced = trace_region(fragment, bound, values, semantic, site)
+        if traced is not None:
+            return store_buffers(bound, given, traced, semantic)
     record = RegionRecord(fragment.identity, bound)
     if not compiled:
         record = emit_effects(fragment, record, values, semantic)
     if bound.is_elementwise:
         return [emit_element(record, values, semantic)]
-    return emit_region(record, values, semantic)
+    return store_buffers(bound, given, emit_region(record, values, semantic), semantic)
 
 
 def _check_language(semantic: Any) -> None:

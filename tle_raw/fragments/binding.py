@@ -45,6 +45,7 @@ class Argument:
     value: int | float | bool | None = None
     text: str = ""
     layout: str = ""
+    arrivals: int = 0  # of a barrier: those that complete a phase
 
     def __str__(self) -> str:
         if self.kind == CONSTANT:
@@ -292,6 +293,12 @@ def _bind_passed(
                 table=_table(signature, arguments),
                 hint=_cast_hint(parameter, type_.dtype, argument),
             )
+    if isinstance(type_, Barrier) and type_.arrivals not in (0, argument.arrivals):
+        raise ArgumentTypeError(
+            f"the barrier `{parameter.name}` counts other arrivals than the function makes",
+            table=[Row(f"arrivals of `{parameter.name}`", str(type_.arrivals), str(argument.arrivals))],
+            hint=f"allocate it with tle.gpu.alloc_barrier({type_.arrivals})",
+        )
     if isinstance(type_, Tile):
         _bind_dims(parameter, argument.dims, names, _table(signature, arguments))
     if isinstance(type_, Buffer) and type_.layout == ROW_MAJOR != argument.layout:

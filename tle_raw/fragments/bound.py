@@ -109,6 +109,11 @@ class BoundSignature:
         return tuple(p for p in self.parameters if p.kind == TILE)
 
     @property
+    def has_barriers(self) -> bool:
+        """Whether it takes barriers of the kernel."""
+        return any(p.is_barrier for p in self.parameters)
+
+    @property
     def is_elementwise(self) -> bool:
         """Whether the function is applied to each element, in registers."""
         return any(p.kind == ELEMENT for p in self.parameters)

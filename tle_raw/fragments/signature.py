@@ -176,6 +176,7 @@ class Barrier(Buffer):
     dtype: DTypeOrName = DTYPES["i64"]
     dims: tuple[DimOrName, ...] = (1,)
     layout: str = BARRIER
+    arrivals: int = 0  # that complete a phase, where the function says so
 
     def __class_getitem__(cls, items: object) -> Barrier:
         raise SignatureError("a barrier has neither dtype nor dims", hint="write `Barrier`, or `In[Barrier]`")

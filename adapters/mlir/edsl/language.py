@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.adapters.mlir.edsl import mathematics, memory
+from tle_raw.adapters.mlir.edsl.barriers import (
+    barrier_arrive,
+    barrier_arrive_after_copies,
+    barrier_copy,
+    barrier_expect,
+    barrier_wait,
+    fence_async,
+)
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.intrinsics import Function, Intrinsic, function
 from tle_raw.adapters.mlir.edsl.merging import Phi, as_type, merge

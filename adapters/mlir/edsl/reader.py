@@ -12,11 +12,12 @@ from tle_raw.adapters.mlir.edsl.calls import Calls
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.frames import Frame
 from tle_raw.adapters.mlir.edsl.source import Code
-from tle_raw.adapters.mlir.edsl.types import Number, PointerType, TileType, Type, number
+from tle_raw.adapters.mlir.edsl.types import BarrierType, Number, PointerType, TileType, Type, number
 from tle_raw.adapters.mlir.edsl.values import EdslValue, Undefined, is_literal
 from tle_raw.errors import Row
 from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.signature import READY_BARRIER
 from tle_raw.target import Target
 
 
@@ -147,6 +148,8 @@ def _type(parameter: BoundParameter) -> Type:
     assert parameter.dtype is not None
     element = number(parameter.dtype)
     writable = parameter.effect != "In"
+    if parameter.is_barrier:
+        return BarrierType(element, parameter.dims, writable, int(parameter.buffer == READY_BARRIER))
     if parameter.kind == TILE:
         return TileType(element, parameter.dims, writable)
     if parameter.kind == POINTER:

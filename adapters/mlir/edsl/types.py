@@ -139,6 +139,16 @@ class TileType(Type):
 
 
 @dataclass(frozen=True)
+class BarrierType(TileType):
+    """A barrier of the kernel: the address of its word. ``first`` is the use that waits for the first phase."""
+
+    first: int = 0
+
+    def __str__(self) -> str:
+        return "Barrier"
+
+
+@dataclass(frozen=True)
 class Vector(Type):
     """A few elements in registers."""
 
