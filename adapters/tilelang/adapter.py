@@ -88,7 +88,8 @@ class TileLangAdapter:
         barriers = find_named_barriers(program, options.barriers)
         places = block_indices(program, options)
         configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
-        linkable = Linkable(program.prim_func, places, configs, tiles, bool(options.tma), options.exclusive, tuple(barriers))
+        promises = (bool(options.tma), options.exclusive, tuple(barriers))
+        linkable = Linkable(program.prim_func, places, configs, tiles, *promises)
         text = program.prim_func.script(show_meta=True)
         settings = (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items()))))
         descriptors = LaunchDescriptors(program, linkable, digest(text, settings), declaration.location)

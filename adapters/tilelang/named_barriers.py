@@ -1,4 +1,4 @@
-"""The buffers of ``barriers=[…]``: a barrier of the Triton kernel takes the place of one that ``T.alloc_barrier`` makes.
+"""The buffers of ``barriers=[…]``: a barrier of the Triton kernel takes the place of one of ``T.alloc_barrier``.
 
 The region then neither makes it nor ends it: it waits for phases that others complete, and arrives for others.
 """
@@ -51,7 +51,8 @@ def _find(program: Program, name: str) -> NamedBarrier:
             hint=f"`{name} = T.alloc_barrier(1)` in the kernel allocates one",
         )
     (buffer,) = found
-    counts = next((v for k, v in program.annotations.get(_COUNTS, {}).items() if k.same_as(buffer.data)), ())
+    begun: dict[Any, Any] = dict(program.annotations.get(_COUNTS, {}))
+    counts: Sequence[Any] = next((v for k, v in begun.items() if k.same_as(buffer.data)), ())
     if [constant(extent) for extent in buffer.shape] != [1] or len(counts) != 1:
         raise SignatureError(
             f"`{name}` of barriers= is several barriers in one buffer",

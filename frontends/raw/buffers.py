@@ -14,7 +14,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.errors import Row, SharedBufferError
+from tle_raw.errors import ArgumentTypeError, Row, SharedBufferError
 from tle_raw.fragments.binding import BARRIER_KIND, BUFFER, Argument
 from tle_raw.fragments.bound import TILE, BoundSignature
 from tle_raw.fragments.dtypes import DTYPES
@@ -82,6 +82,23 @@ def with_contents(args: Sequence[Any], semantic: Any) -> list[Any]:
         content.load(value, **_tracing(value, semantic)) if is_buffer(value) else given
         for value, given in zip(plain, args)
     ]
+
+
+def check_no_barriers(dialect: str, args: Sequence[Any]) -> None:
+    """Languages whose functions are typed by the call know tiles, arrays and numbers.
+
+    Raises
+    ------
+    ArgumentTypeError : one of the arguments is a barrier.
+    """
+    for number, value in enumerate(map(core._unwrap_if_constexpr, args)):
+        if isinstance(value, barrier):
+            raise ArgumentTypeError(
+                f"the dialect '{dialect}' has no barriers: its functions take tiles, arrays and numbers",
+                table=[Row(f"argument {number}", "a tile, a buffer, an array or a number", str(value))],
+                hint="wait in the kernel before the call, tle.gpu.barrier_wait(bar, use), and arrive behind it, "
+                "tle.gpu.barrier_arrive(bar, 1, use)",
+            )
 
 
 def load_buffers(bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> dict[str, Any]:

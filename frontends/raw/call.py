@@ -26,6 +26,7 @@ from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.signature import ROW_MAJOR, Signature, Tile
 from tle_raw.frontends.call_site import call_site
 from tle_raw.frontends.raw.buffers import (
+    check_no_barriers,
     describe_argument,
     in_place,
     is_shared,
@@ -66,6 +67,7 @@ def call_fragment(
 
     def bind_call() -> tuple[BoundSignature, dict[str, Any]]:
         if fragment.is_call_typed:
+            check_no_barriers(fragment.dialect, [*args, *keywords.values()])
             return fragment.bind_call(with_contents(args, semantic), keywords)
         if fragment.signature is None:
             raise CallError(

@@ -6,12 +6,12 @@ from typing import Any
 
 from tle_raw.adapters.mlir.edsl import mathematics, memory
 from tle_raw.adapters.mlir.edsl.barriers import (
-    barrier_arrive,
-    barrier_arrive_after_copies,
-    barrier_copy,
-    barrier_expect,
-    barrier_wait,
-    fence_async,
+    barrier_arrive as barrier_arrive,
+    barrier_arrive_after_copies as barrier_arrive_after_copies,
+    barrier_copy as barrier_copy,
+    barrier_expect as barrier_expect,
+    barrier_wait as barrier_wait,
+    fence_async as fence_async,
 )
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.intrinsics import Function, Intrinsic, function

@@ -92,7 +92,8 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
     """The C++ text for one call and one architecture."""
     lowered, route = _lower(linkable, arch)
     launched = lowered.threads if linkable.exclusive else launched_threads(lowered.threads)
-    function = device_function(lowered.text, lowered.kernel, lowered.threads, launched, linkable.exclusive, linkable.barriers)
+    blocks = (lowered.threads, launched)
+    function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, linkable.barriers)
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
     needed = needed_by_products(lowered.text) if function.budgets else 0
     if function.budgets and needed > function.budgets.launch:
