@@ -27,6 +27,8 @@ from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.tma_copy import is_descriptor
+from tle_raw.frontends.raw.descriptors import describe_descriptor, pass_descriptor
 from tle_raw.frontends.raw.shared_values import shared_value
 from tle_raw.regions.stages import compiled_target
 from tle_raw.regions.values import describe, describe_dtype
@@ -39,6 +41,8 @@ def describe_argument(value: Any, parameter: str, layout: str) -> Argument:
     value = core._unwrap_if_constexpr(value)
     if isinstance(value, barrier):
         return _describe_barrier(value, layout)
+    if is_descriptor(value):
+        return describe_descriptor(value)
     if not is_buffer(value):
         return describe(value)
     buffer = check_buffer("call", parameter, value)
@@ -107,7 +111,11 @@ def load_buffers(bound: BoundSignature, values: Mapping[str, Any], semantic: Any
     Barriers come first: where copies are followed, the region is taken to wait for those that the barrier counts.
     """
     loaded = dict(values)
-    read = {p.name: _buffer(values, p.name) for p in bound.parameters if p.buffer and p.effect != "Out"}
+    for p in bound.parameters:
+        if p.is_descriptor:
+            loaded[p.name] = pass_descriptor(_buffer(values, p.name), p.name, semantic)
+    taken = [p for p in bound.parameters if p.buffer and not p.is_descriptor and p.effect != "Out"]
+    read = {p.name: _buffer(values, p.name) for p in taken}
     for name, value in sorted(read.items(), key=lambda item: not isinstance(item[1], barrier)):
         load = _load_word if isinstance(value, barrier) else content.load
         loaded[name] = load(value, **_tracing(value, semantic))

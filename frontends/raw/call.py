@@ -35,6 +35,7 @@ from tle_raw.frontends.raw.buffers import (
     store_buffers,
     with_contents,
 )
+from tle_raw.frontends.raw.descriptors import check_blocks
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
 from tle_raw.regions.interpret import (
@@ -80,6 +81,7 @@ def call_fragment(
         layouts = layouts_of(fragment.signature)
         described = {name: describe_argument(value, name, layouts.get(name, "")) for name, value in given.items()}
         bound = bind(fragment.signature, described, shapes, _name_values(fragment.signature, given_names))
+        check_blocks(fragment.signature, given)
         return bound, given
 
     results = _region(fragment, bind_call, semantic, generator)

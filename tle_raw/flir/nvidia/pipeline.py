@@ -21,7 +21,7 @@ from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
 from tle_raw.flir.group_markers import holds_groups
 from tle_raw.flir.keep_loads import keep_loads
-from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, find_buffers
+from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor, find_buffers, find_descriptors
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_phases import WAITS, check_phases
@@ -162,6 +162,7 @@ class Compilation:
         self.threads = 0  # the same with what their compilers decided
         self.missing: set[Barrier] = set()
         self.in_place: list[dict[int, KernelBuffer]] = []
+        self.descriptors: list[dict[int, KernelDescriptor]] = []
         self.placements: list[Placement] = []
         self.has_branches = False
         self.without_libdevice = False
@@ -356,10 +357,11 @@ class Compilation:
 
     def find_buffers(self) -> int | None:
         self.in_place = find_buffers(self.lines, self.regions)
-        return sum(map(len, self.in_place)) or None
+        self.descriptors = find_descriptors(self.lines, self.regions)
+        return sum(map(len, [*self.in_place, *self.descriptors])) or None
 
     def place_buffers(self) -> int:
-        self.placements = place_buffers(self.regions, partial(value_uses, self.lines), self.in_place)
+        self.placements = place_buffers(self.regions, partial(value_uses, self.lines), self.in_place, self.descriptors)
         return 1
 
     def place_barriers(self) -> int:
