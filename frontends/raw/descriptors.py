@@ -16,6 +16,7 @@ from tle_raw.errors import ArgumentTypeError, Row, SharedBufferError
 from tle_raw.fragments.binding import DESCRIPTOR_KIND, Argument
 from tle_raw.fragments.signature import DESCRIPTOR, Descriptor, Signature, is_block_of
 from tle_raw.frontends.gpu.checks import is_buffer
+from tle_raw.frontends.gpu.gluon_builder import VERSION
 from tle_raw.frontends.gpu.tma_copy import NOTE, has_tma, is_tma_layout
 from tle_raw.regions.ports import DESCRIPTOR_NOTE
 from tle_raw.regions.stages import compiled_target
@@ -23,6 +24,7 @@ from tle_raw.regions.values import describe_dtype
 from tle_raw.triton_types import Semantic
 
 GPU = "cuda"  # the target where a descriptor is a tensor map
+MOST_AXES = 5  # of a tensor map
 
 
 def describe_descriptor(descriptor: Any) -> Argument:
@@ -50,14 +52,14 @@ def check_blocks(signature: Signature, given: Mapping[str, Any]) -> None:
 
 
 def pass_descriptor(descriptor: Any, name: str, semantic: Semantic | None) -> Any:
-    """What stands for it in the kernel's IR: tensors for the marker; in Triton's interpreter itself.
+    """What stands for it in the kernel's IR: tensors for the marker; in Triton's interpreter its tensor map.
 
     Raises
     ------
     ArgumentTypeError : the GPU has no copy engine.
     """
     if semantic is None:
-        return descriptor
+        return interpreted_map(descriptor)
     if not has_tma(semantic):
         raise ArgumentTypeError(
             f"the descriptor `{name}` is for the copy engine (TMA) of sm_90 and later",
@@ -72,3 +74,26 @@ def pass_descriptor(descriptor: Any, name: str, semantic: Semantic | None) -> An
     numbers = [*descriptor.shape, *descriptor.strides]
     wide = [semantic.cast(semantic.to_tensor(number), core.int64) for number in numbers]
     return [loaded, *(semantic.splat(number, list(loaded.shape)) for number in wide)]
+
+
+def interpreted_map(descriptor: Any) -> list[int]:
+    """A descriptor of Triton's interpreter as the words of a tensor map (``tle_raw/team/tensor_map.h``)."""
+    handle = descriptor.handle
+    dims = [int(dim) for dim in handle.block_shape]
+    size = descriptor.dtype.primitive_bitwidth // 8
+    unused = [0] * (MOST_AXES - len(dims))
+    words = [int(handle.base.data.item()), _fill(handle, size), len(dims), size]
+    for numbers in (handle.shape, handle.strides):
+        words += [*(int(number.data.item()) for number in numbers), *unused]
+    return [*words, *dims, *unused]
+
+
+def _fill(handle: Any, size: int) -> int:
+    """The bits of an element beyond the array."""
+    import numpy
+    from triton.runtime.interpreter import TensorHandle, interpreter_builder
+
+    beyond = [TensorHandle(number.data.reshape(-1)[:1].astype(numpy.int32), core.int32) for number in handle.shape]
+    hints = (None,) if VERSION >= (3, 9) else (None, None)
+    block = interpreter_builder.create_descriptor_load(handle, beyond, *hints).data
+    return int(numpy.ascontiguousarray(block).reshape(-1)[:1].view(f"u{size}")[0])
