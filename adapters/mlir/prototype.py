@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 from tle_raw.fragments.dtypes import DTYPES, DType
 from tle_raw.fragments.mlir_types import element_type
-from tle_raw.fragments.signature import IN, Barrier, Const, Descriptor, Element, Parameter, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.signature import (
+    IN,
+    Barrier,
+    Const,
+    Descriptor,
+    Element,
+    Parameter,
+    Pointer,
+    Scalar,
+    Signature,
+    Tile,
+)
 
 _WORDS = {"In": "read", "Out": "written", "InOut": "read and written"}
 

@@ -337,7 +337,7 @@ def _check_descriptor(signature: Signature, parameter: Parameter) -> None:
             raise SignatureError(
                 f"parameter `{other.name}`: a buffer with the block of the descriptor `{parameter.name}` has the copy "
                 "engine's layout, whose rows do not lie behind each other",
-                hint=f'write {str(other.type)[:-1]}, AnyLayout]; other names of its dims say that it is another buffer',
+                hint=f"write {str(other.type)[:-1]}, AnyLayout]; other names of its dims say that it is another buffer",
             )
 
 

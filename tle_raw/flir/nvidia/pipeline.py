@@ -7,6 +7,7 @@ untouched.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import triton
 from triton._C.libtriton import ir, passes
 
-from tle_raw.errors import ScheduleError, TLEError
+from tle_raw.errors import PipelineHintWarning, ScheduleError, TLEError
 from tle_raw.flir.check_groups import check_groups
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.dump import add_dump
@@ -55,6 +56,7 @@ from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
+from tle_raw.flir.nvidia.pipeline_hints import group_hinted_loops, holds_hints
 from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
@@ -152,6 +154,7 @@ class Compilation:
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_layouts = False  # of tensors, that it says
         self.is_explicit = False  # it waits for products itself
+        self.has_hints = False  # regions of it are called with hint="pipeline"
         self.has_groups = False  # its loops are marked by `tle.range`
         self.has_stages = False  # groups of them run in stages
         self.buffers: list[SharedBuffer] = []
@@ -195,7 +198,7 @@ class Compilation:
         """By what the kernel's Triton IR holds. A kernel that holds nothing of ours has none."""
         self.has_layouts = LAYOUT in text
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
-        self.has_groups = holds_groups(text)
+        self.has_groups, self.has_hints = holds_groups(text), holds_hints(text)
         self.has_pointers = asks_addresses(text)
         if holds_ports(text):
             self.pipeline = NVIDIA
@@ -207,6 +210,17 @@ class Compilation:
             traced_regions.describe(self.metadata)
 
     # --- ttgir ------------------------------------------------------------------------------------------------
+
+    def pipeline_hints(self) -> int | None:
+        if not self.has_hints:
+            return None
+        given = generic_text(self.module, ir).splitlines()
+        lines, found, unheard = group_hinted_loops(given, self.options.num_stages)
+        for each in unheard:
+            warnings.warn(PipelineHintWarning(str(each)), stacklevel=2)
+        self._take("\n".join(lines))
+        self.module, self.has_groups = self._parsed(), self.has_groups or found > 0
+        return found or None
 
     def check_groups(self) -> int | None:
         if not self.has_groups:
@@ -374,7 +388,15 @@ class Compilation:
 
     def replace_ports(self) -> int:
         self._take(
-            replace_ports(self.lines, self.regions, self.placements, self.compiled, SPELLING, self.capability >= 90)
+            replace_ports(
+                self.lines,
+                self.regions,
+                self.placements,
+                self.compiled,
+                SPELLING,
+                self.capability >= 90,
+                self.has_stages,
+            )
         )
         return len(self.regions)
 

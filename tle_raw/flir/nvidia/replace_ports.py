@@ -44,14 +44,16 @@ def replace_ports(
     compiled: list[CompiledFragment],
     spelling: Spelling,
     has_fence: bool,
+    has_stages: bool,
 ) -> str:
     """The module's text with every region in its final form.
 
-    ``has_fence`` says that the GPU accesses shared memory by asynchronous proxies too: from sm_90 on.
+    ``has_fence`` says that the GPU accesses shared memory by asynchronous proxies too: from sm_90 on. ``has_stages``
+    says that loops run groups in stages: regions among them too, in branches.
     """
     replaced: dict[int, list[str]] = {}
     for number, (region, placement, fragment) in enumerate(zip(regions, placements, compiled)):
-        writer = _Writer(number, region, placement, fragment, spelling, has_fence)
+        writer = _Writer(number, region, placement, fragment, spelling, has_fence, has_stages)
         if region.is_element:
             replaced[region.call.line] = writer.element()
             continue
@@ -74,6 +76,7 @@ class _Writer:
     fragment: CompiledFragment
     spelling: Spelling
     has_fence: bool
+    has_stages: bool
 
     def open(self, port: Port) -> list[str]:
         """Allocate, fill, take the address. The marker's own result is not used any more."""
@@ -91,8 +94,9 @@ class _Writer:
         value, loc = operation.operands[0], operation.location
         if self.region.opens_new(port):
             lines = [f"{buffer.name} = ttg.local_alloc : () -> {memdesc}{loc}"]
-        elif self.region.writes(port):
-            # Not an initialised allocation: the software pipeliner would let the region write into its own buffer.
+        elif self.region.writes(port) or self.has_stages:
+            # Not an initialised allocation: the software pipeliner would let the region write into its own buffer, and
+            # older ones take it for an operand of a product.
             lines = [
                 f"{buffer.name} = ttg.local_alloc : () -> {memdesc}{loc}",
                 f"ttg.local_store {value}, {buffer.name} : {tensor} -> {memdesc}{loc}",

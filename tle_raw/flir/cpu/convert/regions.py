@@ -35,7 +35,9 @@ class Regions:
         ]
         self.compiled: Sequence[CompiledFragment] = []
         self._of: dict[Any, tuple[RegionRecord, CompiledFragment]] = {}
-        self.opened: dict[Any, list[BufferTile | BarrierTile | DescriptorTile]] = {}  # block -> buffers that wait for their call
+        self.opened: dict[
+            Any, list[BufferTile | BarrierTile | DescriptorTile]
+        ] = {}  # block -> buffers that wait for their call
         self.threads = 0  # of a thread block, whatever num_warps says; 0 where that counts
 
     @property
@@ -144,7 +146,10 @@ def _check_block(record: RegionRecord, num_warps: int) -> None:
 
 
 def _argument(
-    kernel: Kernel, parameter: BoundParameter, buffers: list[BufferTile | BarrierTile | DescriptorTile], plain: list[Value]
+    kernel: Kernel,
+    parameter: BoundParameter,
+    buffers: list[BufferTile | BarrierTile | DescriptorTile],
+    plain: list[Value],
 ) -> Value:
     """The pointer that stands for an argument."""
     if parameter.kind == TILE:
