@@ -23,8 +23,8 @@ from tle_raw.errors import RegionError, SourceLocation
 from tle_raw.fragments.bound import BoundSignature, bound_from_json
 
 IN, NEW, CALL, OUT, ELEMENT = "tle.in", "tle.new", "tle.call", "tle.out", "tle.element"
-# A tensor descriptor: a load by it that is noted so, of which nothing but the descriptor is used. Where no descriptor is
-# left at the end, behind it the array's sizes and strides, each in all elements of a tile.
+# A tensor descriptor: a load by it that is noted so, of which nothing but the descriptor is used. Where no descriptor
+# is left at the end, behind it the array's sizes and strides, each in all elements of a tile.
 DESCRIPTOR = "tle.descriptor"
 DESCRIPTOR_NOTE = "descriptor"  # the value of its `tle.note`
 BOUNDARY = "tle.border"

@@ -77,8 +77,9 @@ def run_fragment(
     ----------
     compiled : what ``fragment.compile(target="cpu", …)`` gave.
     values : by parameter name. Tiles and elements are NumPy arrays (bf16 as uint16, fp8 as uint8, bool as bool or
-        uint8), descriptors the words of ``team/tensor_map.h``, scalars are numbers or NumPy scalars, pointers are addresses, or arrays with memory of their own.
-        ``Out`` tiles need none. No array is changed but those that pointers point to.
+        uint8), descriptors the words of ``team/tensor_map.h``, scalars are numbers or NumPy scalars, pointers are
+        addresses, or arrays with memory of their own. ``Out`` tiles need none. No array is changed but those that
+        pointers point to.
     program, grid : ``blockIdx`` and ``gridDim``.
 
     Returns

@@ -372,7 +372,7 @@ class Compilation:
     def find_buffers(self) -> int | None:
         self.in_place = find_buffers(self.lines, self.regions)
         self.descriptors = find_descriptors(self.lines, self.regions)
-        return sum(map(len, [*self.in_place, *self.descriptors])) or None
+        return sum(len(placed) for placed in self.in_place) + sum(len(placed) for placed in self.descriptors) or None
 
     def place_buffers(self) -> int:
         self.placements = place_buffers(self.regions, partial(value_uses, self.lines), self.in_place, self.descriptors)

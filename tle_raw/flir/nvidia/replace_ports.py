@@ -108,9 +108,10 @@ class _Writer:
     def _descriptor_lines(self, parameter: int, loc: str) -> list[str]:
         """The address of the tensor map. Triton's types have no pointer that is one, LLVM's have."""
         descriptor, address = self.placement.descriptors[parameter], self._address_of(parameter)
+        map_ = f"{address}_map"
         return [
-            f"{address}_map = builtin.unrealized_conversion_cast {descriptor.name} : {descriptor.type} to !llvm.ptr{loc}",
-            f"{address} = llvm.ptrtoint {address}_map : !llvm.ptr to i64{loc}",
+            f"{map_} = builtin.unrealized_conversion_cast {descriptor.name} : {descriptor.type} to !llvm.ptr{loc}",
+            f"{address} = llvm.ptrtoint {map_} : !llvm.ptr to i64{loc}",
         ]
 
     def scratch(self) -> list[str]:
@@ -175,7 +176,7 @@ class _Writer:
         return self._indented([*self._fence_before(), *before, self._extern(operands), *self._fence(), *after])
 
     def _fence_before(self) -> list[str]:
-        """What the kernel wrote into its buffers is over for copies that a region begins by its barriers and descriptors."""
+        """What the kernel wrote into its buffers is over for copies that a region begins in the background."""
         if self.placement.descriptors and self.has_fence:  # it may copy out of a buffer that it only reads
             return [self._fence_line]
         begins = any(parameter.is_barrier for parameter in self.region.record.bound.parameters)

@@ -24,6 +24,8 @@ from tle_raw.regions.ports import RegionRecord, record_from_text
 # tle_region_call: threads, three ids, three counts, a hole, the context.
 _CALL_TYPE = "!llvm.array<5 x i64>"
 
+Opened = BufferTile | BarrierTile | DescriptorTile  # what a port gives to the region
+
 
 class Regions:
     """The regions of a module and their compiled fragments, by the operation that calls them."""
@@ -35,9 +37,7 @@ class Regions:
         ]
         self.compiled: Sequence[CompiledFragment] = []
         self._of: dict[Any, tuple[RegionRecord, CompiledFragment]] = {}
-        self.opened: dict[
-            Any, list[BufferTile | BarrierTile | DescriptorTile]
-        ] = {}  # block -> buffers that wait for their call
+        self.opened: dict[Any, list[Opened]] = {}  # block -> buffers that wait for their call
         self.threads = 0  # of a thread block, whatever num_warps says; 0 where that counts
 
     @property
@@ -97,7 +97,7 @@ def _meet(kernel: Kernel, op: Operation, waits: bool) -> None:
     kernel.values[op.results[0]] = tile
 
 
-def _opened(kernel: Kernel, op: Operation, symbol: str) -> BufferTile | BarrierTile | DescriptorTile:
+def _opened(kernel: Kernel, op: Operation, symbol: str) -> Opened:
     """A buffer that the fragment may write: also an ``In`` tile is its own. A barrier is the kernel's."""
     if is_descriptor(op):
         return tensor_map(kernel, op)
@@ -148,7 +148,7 @@ def _check_block(record: RegionRecord, num_warps: int) -> None:
 def _argument(
     kernel: Kernel,
     parameter: BoundParameter,
-    buffers: list[BufferTile | BarrierTile | DescriptorTile],
+    buffers: list[Opened],
     plain: list[Value],
 ) -> Value:
     """The pointer that stands for an argument."""
