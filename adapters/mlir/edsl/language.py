@@ -23,6 +23,15 @@ from tle_raw.adapters.mlir.edsl.barriers import (
 from tle_raw.adapters.mlir.edsl.barriers import (
     fence_async as fence_async,
 )
+from tle_raw.adapters.mlir.edsl.descriptors import (
+    descriptor_load as descriptor_load,
+)
+from tle_raw.adapters.mlir.edsl.descriptors import (
+    descriptor_store as descriptor_store,
+)
+from tle_raw.adapters.mlir.edsl.descriptors import (
+    wait_for_stores as wait_for_stores,
+)
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.intrinsics import Function, Intrinsic, function
 from tle_raw.adapters.mlir.edsl.merging import Phi, as_type, merge

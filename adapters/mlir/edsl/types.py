@@ -116,11 +116,15 @@ class PointerType(Type):
 
 @dataclass(frozen=True)
 class TileType(Type):
-    """Shared memory of a static shape, row-major and contiguous; its value is the address of its first element."""
+    """Shared memory of a static shape; its value is the address of its first element.
+
+    It is row-major and contiguous, unless ``layout`` names how the elements of a buffer of the kernel lie, as in C++.
+    """
 
     element: Number
     dims: tuple[int, ...]
     writable: bool = True
+    layout: str = ""
 
     @property
     def mlir(self) -> str:
@@ -146,6 +150,22 @@ class BarrierType(TileType):
 
     def __str__(self) -> str:
         return "Barrier"
+
+
+@dataclass(frozen=True)
+class DescriptorType(Type):
+    """A tensor descriptor of the kernel: the address of its tensor map. ``dims`` are those of a block."""
+
+    element: Number
+    dims: tuple[int, ...]
+    writable: bool = True
+
+    @property
+    def mlir(self) -> str:
+        return "!llvm.ptr"
+
+    def __str__(self) -> str:
+        return f"Descriptor[{', '.join(map(str, (self.element, *self.dims)))}]"
 
 
 @dataclass(frozen=True)

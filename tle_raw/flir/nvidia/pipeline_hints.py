@@ -1,8 +1,8 @@
 """Loops with regions that are called with ``hint="pipeline"``: groups in stages, where the kernel gives none.
 
 Such a region is a producer: it runs ahead of what uses its tiles. A loop whose stages Triton would choose by itself
-gets them here, by the markers that ``tle.range`` writes: loads in the first stage, the region in the last but one, and all
-else in the last. What a later iteration's region makes is then under way while this iteration's tiles are used.
+gets them here, by the markers that ``tle.range`` writes: loads in the first stage, the region in the last but one, and
+all else in the last. What a later iteration's region makes is then under way while this iteration's tiles are used.
 """
 
 from __future__ import annotations
