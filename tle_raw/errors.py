@@ -189,6 +189,10 @@ class ScheduleError(CallError):
     """The groups of a pipelined loop cannot run in the stages, or in the order, that they are given."""
 
 
+class PipelineHintWarning(UserWarning):
+    """A region that is called with ``hint="pipeline"`` does not run ahead: the message says where, and why."""
+
+
 class BindingError(CallError):
     """One dim or dtype name received two different values in one call, or none."""
 

@@ -25,6 +25,12 @@ the memory behind a pointer, ``p + i`` a pointer further on. ``shared("f32", 32)
 ``load_vector(p, i, 4)`` one access of 16 bytes. ``min``, ``max``, ``abs``, ``divmod``, ``round``, ``sum`` and the
 functions of ``math`` work on values.
 
+A parameter that is a ``Barrier`` is one of the kernel's: ``barrier_wait(full, use)``, ``barrier_arrive(empty)``,
+``barrier_expect(full, bytes)``, ``barrier_copy(full, tile, pointer, bytes)``, ``barrier_arrive_after_copies(full)`` do
+for the calling thread what the members of ``tle::barrier`` do in C++. Of a ``Descriptor`` it begins copies of blocks:
+``descriptor_load(descriptor, buffer, full, row, column)``, ``descriptor_store(descriptor, buffer, row, column)`` and
+``wait_for_stores()``.
+
 Builders of an installed MLIR binding (``from torch_mlir.dialects import arith, memref, linalg``) can be called on
 values; a tile is a memref to them. Such a function is built in that binding; all others as text, which needs nothing
 but Triton. ``dialect("mlir", route=…)`` says which.

@@ -48,6 +48,8 @@ def expected_type(parameter: BoundParameter) -> str:
     cxx = parameter.dtype.cxx
     if parameter.is_barrier:
         return "tle::barrier"
+    if parameter.is_descriptor:
+        return f"tle::descriptor<{', '.join([cxx, *map(str, parameter.dims)])}>"
     if parameter.cxx_layout:
         return f"tle::buffer<{', '.join([cxx, parameter.cxx_layout, *map(str, parameter.dims)])}>"
     if parameter.kind == TILE:
@@ -76,6 +78,8 @@ def fits(parameter: BoundParameter, written: str) -> bool | None:
         if base in ("tle::barrier", "barrier"):
             return stars == 0
         return False if base in _KNOWN and base not in _SPELLINGS["u64"] | _SPELLINGS["i64"] else None
+    if parameter.is_descriptor:
+        return None if re.fullmatch(r"(?:tle::)?descriptor<.*>", base) or base not in _KNOWN else False
     if parameter.cxx_layout:
         return None if re.fullmatch(r"(?:tle::)?buffer<.*>", base) or base not in _KNOWN else False
     tile = re.fullmatch(r"(?:tle::)?tile<(.*)>", base)

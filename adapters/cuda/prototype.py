@@ -10,6 +10,7 @@ from tle_raw.fragments.signature import (
     ANY_LAYOUT,
     Barrier,
     Const,
+    Descriptor,
     Element,
     Parameter,
     Pointer,
@@ -33,6 +34,8 @@ def _lines(name: str, signature: Signature) -> Iterator[str]:
     yield f"#include <tle_raw/{'buffer' if any_layout else 'tile'}.h>"
     if any(isinstance(p.type, Barrier) for p in signature.parameters):
         yield "#include <tle_raw/barrier.h>"
+    if any(isinstance(p.type, Descriptor) for p in signature.parameters):
+        yield "#include <tle_raw/descriptor.h>"
     yield ""
     for parameter in signature.parameters:
         note = _note(parameter)
@@ -98,6 +101,8 @@ def _type(parameter: Parameter, name: str, tiles: bool) -> str:
     cxx = _cxx(type_.dtype, name)  # type: ignore[attr-defined]
     if isinstance(type_, Tile):
         dims = [dim if isinstance(dim, int) else name.format(dim) for dim in type_.dims]
+        if isinstance(type_, Descriptor):
+            return f"tle::descriptor<{', '.join([cxx, *map(str, dims)])}>"
         if _takes_any_layout(parameter):
             return f"tle::buffer<{', '.join([cxx, 'Layout', *map(str, dims)])}>"
         return tile_type(cxx, dims) if tiles else f"{cxx}*"
@@ -117,6 +122,9 @@ def _note(parameter: Parameter) -> str:
     if isinstance(type_, Barrier):
         does = "waited for" if parameter.effect == "In" else "waited for and arrived at"
         return f"{parameter.name}: a barrier of the kernel, {does} by the threads that say so"
+    if isinstance(type_, Descriptor):
+        shape = " x ".join(map(str, type_.dims))
+        return f"{parameter.name}: a tensor descriptor of the kernel, which copies blocks of {shape} elements"
     if isinstance(type_, Tile):
         what = {"In": "read", "Out": "written", "InOut": "read and written"}[parameter.effect]
         shape = " x ".join(map(str, type_.dims))

@@ -140,6 +140,8 @@ def _prologue(bound: BoundSignature) -> Iterator[str]:
         yield "#include <tle_raw/buffer_argument.h>"
     if any(p.is_barrier for p in bound.parameters):
         yield "#include <tle_raw/barrier_argument.h>"
+    if any(p.is_descriptor for p in bound.parameters):
+        yield "#include <tle_raw/descriptor_argument.h>"
     for name, value in bound.names:
         yield f"#define TLE_{name} {name_text(value)}"
 
@@ -221,6 +223,8 @@ def _result_check(result: DType, call: str) -> str:
 
 def _parameter_type(parameter: BoundParameter) -> str:
     assert parameter.dtype is not None
+    if parameter.is_descriptor:
+        return "unsigned long long"
     if parameter.kind == TILE:
         return "unsigned"
     if parameter.kind == POINTER:
@@ -232,6 +236,8 @@ def _tile_argument(parameter: BoundParameter) -> str:
     assert parameter.dtype is not None
     if parameter.is_barrier:
         return f"tle::detail::barrier_argument<{int(parameter.buffer == READY_BARRIER)}>"
+    if parameter.is_descriptor:
+        return f"tle::detail::descriptor_argument<{', '.join([parameter.dtype.cxx, *map(str, parameter.dims)])}>"
     types = [parameter.dtype.cxx, *filter(None, [parameter.cxx_layout])]
     kind = "buffer" if parameter.cxx_layout else "tile"
     return f"tle::detail::{kind}_argument<{', '.join([*types, *map(str, parameter.dims)])}>"

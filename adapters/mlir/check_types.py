@@ -14,6 +14,7 @@ from tle_raw.fragments.mlir_types import element_type
 
 NOTHING = "(nothing)"
 _POINTERS = ("!llvm.ptr<1>", "!llvm.ptr")
+_MAPS = ("!llvm.ptr", "i64")  # the address of a tensor map
 _TILES = ("!llvm.ptr<3>", "!llvm.ptr", "i32")
 _MEMREF = re.compile(r"memref<((?:(?:\?|\d+)\s*x\s*)*)([\w!.]+)\s*(?:,\s*(.*))?>$", re.DOTALL)
 
@@ -80,6 +81,8 @@ def _result_row(function: MlirFunction, bound: BoundSignature) -> Row:
 
 
 def _fits(parameter: BoundParameter, written: str) -> bool:
+    if parameter.is_descriptor:
+        return written in _MAPS
     if parameter.kind == TILE:
         return written in _TILES or _fits_memref(parameter, written)
     return written in _accepted(parameter)
@@ -110,6 +113,8 @@ def _fits_layout(parameter: BoundParameter, rest: str) -> bool:
 
 
 def _expected(parameter: BoundParameter) -> str:
+    if parameter.is_descriptor:
+        return " or ".join(_MAPS)
     if parameter.kind == TILE and parameter.dtype is not None:
         shape = "".join(f"{dim}x" for dim in parameter.dims)
         return f"memref<{shape}{element_type(parameter.dtype)}, 3>, or !llvm.ptr<3>"

@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 from tle_raw.fragments.dtypes import DTYPES, DType
 from tle_raw.fragments.mlir_types import element_type
-from tle_raw.fragments.signature import IN, Const, Element, Parameter, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.signature import (
+    IN,
+    Barrier,
+    Const,
+    Descriptor,
+    Element,
+    Parameter,
+    Pointer,
+    Scalar,
+    Signature,
+    Tile,
+)
 
 _WORDS = {"In": "read", "Out": "written", "InOut": "read and written"}
 
@@ -42,6 +53,10 @@ def _type(parameter: Parameter) -> str:
     spelling = getattr(type_, "spelling", "")
     if spelling:
         return spelling
+    if isinstance(type_, Barrier):
+        return "!llvm.ptr<3>"
+    if isinstance(type_, Descriptor):
+        return "!llvm.ptr"
     if isinstance(type_, Tile):
         dims = "".join(f"{dim if isinstance(dim, int) else '?'}x" for dim in type_.dims)
         return f"memref<{dims}{element_type(_dtype(type_.dtype))}, 3>"
@@ -66,6 +81,10 @@ def _dtype(dtype: DType | str) -> DType:
 
 def _note(parameter: Parameter) -> str:
     type_ = parameter.type
+    if isinstance(type_, Barrier):
+        return "a barrier of the kernel: the address of its eight bytes"
+    if isinstance(type_, Descriptor):
+        return "a tensor descriptor of the kernel: the address of its tensor map"
     if isinstance(type_, Tile):
         shape = " x ".join(map(str, type_.dims))
         return f"{shape} elements in shared memory, row-major, {_WORDS[parameter.effect]} by the whole block"

@@ -13,6 +13,7 @@ from tle_raw.adapters.tilelang.installed import installed_version, load_tilelang
 from tle_raw.adapters.tilelang.launch_descriptors import LaunchDescriptors
 from tle_raw.adapters.tilelang.linked import Linkable, compile_linked, compiler_identity
 from tle_raw.adapters.tilelang.linked.pass_configs import pass_configs_of
+from tle_raw.adapters.tilelang.named_barriers import NamedBarrier, find_named_barriers
 from tle_raw.adapters.tilelang.named_tiles import NamedTile, find_named_tiles
 from tle_raw.adapters.tilelang.options import Options, block_indices, read_options
 from tle_raw.adapters.tilelang.program import Program, read_program
@@ -34,6 +35,7 @@ class Reading:
 
     program: Program
     tiles: dict[str, NamedTile]
+    barriers: dict[str, NamedBarrier]
     places: dict[str, int | str]
     options: Options
     linkable: Linkable
@@ -83,9 +85,11 @@ class TileLangAdapter:
         load_tilelang()
         program = read_program(objects.build_prim_func(declaration.wrapped, options.arguments))
         tiles = find_named_tiles(program, options.tiles)
+        barriers = find_named_barriers(program, options.barriers)
         places = block_indices(program, options)
         configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
-        linkable = Linkable(program.prim_func, places, configs, tiles, bool(options.tma), options.exclusive)
+        promises = (bool(options.tma), options.exclusive, tuple(barriers))
+        linkable = Linkable(program.prim_func, places, configs, tiles, *promises)
         text = program.prim_func.script(show_meta=True)
         settings = (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items()))))
         descriptors = LaunchDescriptors(program, linkable, digest(text, settings), declaration.location)
@@ -96,8 +100,8 @@ class TileLangAdapter:
             text,
             declaration.location,
             settings,
-            data=Reading(program, tiles, places, options, linkable, descriptors),
-            signature=read_signature(program, tiles, places, bool(options.tma)),
+            data=Reading(program, tiles, barriers, places, options, linkable, descriptors),
+            signature=read_signature(program, tiles, places, bool(options.tma), barriers),
         )
 
     def files(self, source: Source) -> tuple[Path, ...]:
@@ -122,7 +126,14 @@ class TileLangAdapter:
 
         reading = source.data
         return trace_region(
-            reading.program, reading.tiles, reading.places, reading.options.in_grid, bound, values, semantic
+            reading.program,
+            reading.tiles,
+            reading.barriers,
+            reading.places,
+            reading.options.in_grid,
+            bound,
+            values,
+            semantic,
         )
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:

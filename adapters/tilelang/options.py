@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, Row
 
 ROUTES = ("traced", "linked")
-_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "alone")
+_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "alone", "barriers")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Options:
     ``exclusive`` (``alone=``) is the promise that the region is all that its kernel does, as in ``as_kernel()``; it is
     held against the kernel. The linked route then has just the threads that TileLang has, where Triton's own code knows
     blocks of 32, 64, 128, … only and the others would stand idle, and it puts nothing in order for code before or
-    behind it.
+    behind it. ``barriers`` names buffers of ``T.alloc_barrier`` that are barriers of the Triton kernel.
     """
 
     tiles: tuple[str, ...] = ()
@@ -36,6 +36,7 @@ class Options:
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
     tma: bool | None = None
     exclusive: bool = False
+    barriers: tuple[str, ...] = ()
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
@@ -43,6 +44,7 @@ class Options:
         grid = ",".join(f"{k}={v}" for k, v in sorted(self.grid.items()))
         return (
             ("alone", str(self.exclusive)),
+            ("barriers", ",".join(self.barriers)),
             ("grid", grid),
             ("in_grid", str(self.in_grid)),
             ("route", self.route or ""),
@@ -65,9 +67,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 f"dialect 'tilelang' has no option `{name}`",
                 hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(_NAMES)}",
             )
-    tiles = given.get("tiles", ())
-    if isinstance(tiles, str) or not all(isinstance(t, str) for t in tiles):
-        raise _wrong("tiles", "a list of buffers' names", tiles)
+    tiles, barriers = _names("tiles", given), _names("barriers", given)
     route = given.get("route")
     if route not in (None, *ROUTES):
         raise _wrong("route", "'traced', 'linked' or None", route)
@@ -77,8 +77,6 @@ def read_options(given: Mapping[str, Any]) -> Options:
     arguments = given.get("arguments") or {}
     if not isinstance(arguments, Mapping):
         raise _wrong("arguments", "a dictionary", arguments)
-    if len(set(tiles)) != len(tuple(tiles)):
-        raise _wrong("tiles", "each name once", tiles)
     configs = given.get("pass_configs") or {}
     if not isinstance(configs, Mapping):
         raise _wrong("pass_configs", "a dictionary", configs)
@@ -89,7 +87,16 @@ def read_options(given: Mapping[str, Any]) -> Options:
     in_grid, exclusive, tma = given.get("in_grid", False), given.get("alone", False), given.get("tma")
     if tma not in (None, True, False):
         raise _wrong("tma", "True, False or None", tma)
-    return Options(tuple(tiles), dict(grid), route, dict(arguments), in_grid, configs, tma, exclusive)
+    return Options(tiles, dict(grid), route, dict(arguments), in_grid, configs, tma, exclusive, barriers)
+
+
+def _names(option: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+    names = given.get(option, ())
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise _wrong(option, "a list of buffers' names", names)
+    if len(set(names)) != len(tuple(names)):
+        raise _wrong(option, "each name once", names)
+    return tuple(names)
 
 
 def _is_place(value: Any) -> bool:

@@ -39,7 +39,7 @@ def load_tile(
     buffer = _checked("dst", given, descriptor, dims)
     places = _places(offsets, dims, semantic)
     if plain(bar) is None:
-        if generator is not None and _has_tma(semantic) and _is_tma_layout(buffer):
+        if generator is not None and has_tma(semantic) and is_tma_layout(buffer):
             _load_and_wait(descriptor, buffer, places, semantic, generator)
         else:
             value = descriptor.load(places, _semantic=semantic)
@@ -47,12 +47,12 @@ def load_tile(
         return
     one = check_barrier("copy", bar)
     check_kind("copy", one, COUNTING)
-    if not _is_tma_layout(buffer):
+    if not is_tma_layout(buffer):
         raise SharedBufferError(
             "tle.gpu.copy: the copy engine writes buffers of its own layout",
             table=[Row("dst", "nv_mma_shared_layout", buffer.layout.text)],
         )
-    if generator is not None and not _has_tma(semantic):
+    if generator is not None and not has_tma(semantic):
         raise ArgumentTypeError("tle.gpu.copy: copies that complete a barrier need sm_90 or later")
     if _begin(one, buffer.type.bytes):
         perform(operations.BARRIER_EXPECT, semantic, generator, one.handle, one.type.expect_bytes)
@@ -155,7 +155,8 @@ def _places(offsets: Any, dims: tuple[int, ...], semantic: Semantic) -> list[cor
     return [semantic.cast(semantic.to_tensor(place), core.int32) for place in given]
 
 
-def _is_tma_layout(buffer: Any) -> bool:
+def is_tma_layout(buffer: Any) -> bool:
+    """Whether the copy engine writes and reads a buffer of this layout."""
     layout = buffer.layout
     if not isinstance(layout, nv_mma_shared_layout) or layout.transposed or buffer.type.is_part:
         return False
@@ -164,6 +165,6 @@ def _is_tma_layout(buffer: Any) -> bool:
     )
 
 
-def _has_tma(semantic: Semantic) -> bool:
+def has_tma(semantic: Semantic) -> bool:
     """On other targets than NVIDIA's the operations mean what they mean there."""
     return compiled_target() != "cuda" or capability_of(semantic) >= _HOPPER

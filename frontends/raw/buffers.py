@@ -14,7 +14,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.errors import Row, SharedBufferError
+from tle_raw.errors import ArgumentTypeError, Row, SharedBufferError
 from tle_raw.fragments.binding import BARRIER_KIND, BUFFER, Argument
 from tle_raw.fragments.bound import TILE, BoundSignature
 from tle_raw.fragments.dtypes import DTYPES
@@ -27,6 +27,9 @@ from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.tma_copy import is_descriptor
+from tle_raw.frontends.raw.descriptors import describe_descriptor, pass_descriptor
+from tle_raw.frontends.raw.shared_values import shared_value
 from tle_raw.regions.stages import compiled_target
 from tle_raw.regions.values import describe, describe_dtype
 
@@ -38,6 +41,8 @@ def describe_argument(value: Any, parameter: str, layout: str) -> Argument:
     value = core._unwrap_if_constexpr(value)
     if isinstance(value, barrier):
         return _describe_barrier(value, layout)
+    if is_descriptor(value):
+        return describe_descriptor(value)
     if not is_buffer(value):
         return describe(value)
     buffer = check_buffer("call", parameter, value)
@@ -59,7 +64,8 @@ def _describe_barrier(value: barrier, layout: str) -> Argument:
     one = check_barrier("call", value)
     check_kind("call", one, COUNTING)
     if layout == BARRIER:
-        return Argument(BARRIER_KIND, DTYPES["i64"], (1,), layout=READY_BARRIER if one.type.ready else BARRIER)
+        state = READY_BARRIER if one.type.ready else BARRIER
+        return Argument(BARRIER_KIND, DTYPES["i64"], (1,), layout=state, arrivals=one.type.arrive_count)
     return Argument(BUFFER, DTYPES["i64"], (1,), layout=f"tle::{ROW_MAJOR}" if layout == ANY_LAYOUT else ROW_MAJOR)
 
 
@@ -82,17 +88,47 @@ def with_contents(args: Sequence[Any], semantic: Any) -> list[Any]:
     ]
 
 
+def check_no_barriers(dialect: str, args: Sequence[Any]) -> None:
+    """Languages whose functions are typed by the call know tiles, arrays and numbers.
+
+    Raises
+    ------
+    ArgumentTypeError : one of the arguments is a barrier.
+    """
+    for number, value in enumerate(map(core._unwrap_if_constexpr, args)):
+        if isinstance(value, barrier):
+            raise ArgumentTypeError(
+                f"the dialect '{dialect}' has no barriers: its functions take tiles, arrays and numbers",
+                table=[Row(f"argument {number}", "a tile, a buffer, an array or a number", str(value))],
+                hint="wait in the kernel before the call, tle.gpu.barrier_wait(bar, use), and arrive behind it, "
+                "tle.gpu.barrier_arrive(bar, 1, use)",
+            )
+
+
 def load_buffers(bound: BoundSignature, values: Mapping[str, Any], semantic: Any) -> dict[str, Any]:
     """The arguments, with a buffer's content in its place where the region reads it.
 
     Barriers come first: where copies are followed, the region is taken to wait for those that the barrier counts.
     """
     loaded = dict(values)
-    read = {p.name: _buffer(values, p.name) for p in bound.parameters if p.buffer and p.effect != "Out"}
+    for p in bound.parameters:
+        if p.is_descriptor:
+            loaded[p.name] = pass_descriptor(_buffer(values, p.name), p.name, semantic)
+    taken = [p for p in bound.parameters if p.buffer and not p.is_descriptor and p.effect != "Out"]
+    read = {p.name: _buffer(values, p.name) for p in taken}
     for name, value in sorted(read.items(), key=lambda item: not isinstance(item[1], barrier)):
         load = _load_word if isinstance(value, barrier) else content.load
         loaded[name] = load(value, **_tracing(value, semantic))
     return loaded
+
+
+def in_place(values: Mapping[str, Any], semantic: Any) -> dict[str, Any]:
+    """The arguments, with buffers and barriers as a traced region takes them that has a barrier."""
+    plain = {name: core._unwrap_if_constexpr(value) for name, value in values.items()}
+    return {
+        name: shared_value(value, _tracing(value, semantic)) if is_shared(value) else values[name]
+        for name, value in plain.items()
+    }
 
 
 def _load_word(value: barrier, _semantic: Any = None, _generator: Any = None) -> core.tensor:

@@ -26,13 +26,16 @@ from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.signature import ROW_MAJOR, Signature, Tile
 from tle_raw.frontends.call_site import call_site
 from tle_raw.frontends.raw.buffers import (
+    check_no_barriers,
     describe_argument,
+    in_place,
     is_shared,
     layouts_of,
     load_buffers,
     store_buffers,
     with_contents,
 )
+from tle_raw.frontends.raw.descriptors import check_blocks
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
 from tle_raw.regions.interpret import (
@@ -47,11 +50,11 @@ from tle_raw.regions.trace import interpret_traced, trace_region
 
 
 def call_fragment(
-    fragment: Fragment, args: Sequence[Any], keywords: dict[str, Any], semantic: Any, generator: Any
+    fragment: Fragment, args: Sequence[Any], keywords: dict[str, Any], semantic: Any, generator: Any, hint: str = ""
 ) -> Any:
     """``fragment(*args, shape=…, M=…)`` inside a kernel: bind, emit, give back the results.
 
-    ``semantic`` is None in Triton's interpreter: there the region runs at once.
+    ``semantic`` is None in Triton's interpreter: there the region runs at once. ``hint`` is that of ``call``.
 
     Raises
     ------
@@ -65,6 +68,7 @@ def call_fragment(
 
     def bind_call() -> tuple[BoundSignature, dict[str, Any]]:
         if fragment.is_call_typed:
+            check_no_barriers(fragment.dialect, [*args, *keywords.values()])
             return fragment.bind_call(with_contents(args, semantic), keywords)
         if fragment.signature is None:
             raise CallError(
@@ -77,23 +81,25 @@ def call_fragment(
         layouts = layouts_of(fragment.signature)
         described = {name: describe_argument(value, name, layouts.get(name, "")) for name, value in given.items()}
         bound = bind(fragment.signature, described, shapes, _name_values(fragment.signature, given_names))
+        check_blocks(fragment.signature, given)
         return bound, given
 
-    results = _region(fragment, bind_call, semantic, generator)
+    results = _region(fragment, bind_call, semantic, generator, hint)
     return _packed(results)
 
 
-def _region(fragment: Fragment, bind_call: Callable[..., Any], semantic: Any, generator: Any) -> list[core.tensor]:
+def _region(
+    fragment: Fragment, bind_call: Callable[..., Any], semantic: Any, generator: Any, hint: str
+) -> list[core.tensor]:
     site = call_site(generator, semantic) if semantic is not None else interpreted_call_site()
     try:
         if semantic is None:
             bound, given = bind_call()
-            return store_buffers(bound, given, _interpreted(fragment, bound, given, site), None)
+            return _interpreted(fragment, bound, given, site)
         compiled = check_stages(semantic.builder.options)
         _check_language(semantic)
         bound, given = bind_call()
-        results = _emitted(fragment, bound, given, compiled, site, semantic)
-        return store_buffers(bound, given, results, semantic)
+        return _emitted(fragment, bound, given, compiled, site, semantic, hint)
     except TLEError as e:
         e.at(fragment=fragment.name, source=fragment.location, call_site=site)
         raise
@@ -103,11 +109,13 @@ def _interpreted(
     fragment: Fragment, bound: BoundSignature, given: dict[str, Any], site: SourceLocation | None
 ) -> list[core.tensor]:
     """The results of a region that runs at once, in Triton's interpreter."""
-    values = load_buffers(bound, given, None)
-    if "traced" in fragment.routes("cpu"):
-        record_region(bound, site)
-        return interpret_traced(fragment, bound, values)
-    return interpret_region(fragment, bound, values, site)
+    if "traced" not in fragment.routes("cpu"):
+        results = interpret_region(fragment, bound, load_buffers(bound, given, None), site)
+        return store_buffers(bound, given, results, None)
+    record_region(bound, site)
+    if bound.has_barriers:
+        return interpret_traced(fragment, bound, in_place(given, None))
+    return store_buffers(bound, given, interpret_traced(fragment, bound, load_buffers(bound, given, None)), None)
 
 
 def _emitted(
@@ -117,18 +125,25 @@ def _emitted(
     compiled: bool,
     site: SourceLocation | None,
     semantic: Any,
+    hint: str,
 ) -> list[core.tensor]:
     """The results of a region that is written into the kernel."""
-    values = load_buffers(bound, given, semantic)
-    traced = trace_region(fragment, bound, values, semantic, site)
-    if traced is not None:
-        return traced
-    record = RegionRecord(fragment.identity, bound)
+    if bound.has_barriers:
+        traced = trace_region(fragment, bound, in_place(given, semantic), semantic, site)
+        if traced is not None:
+            return traced
+        values = load_buffers(bound, given, semantic)
+    else:
+        values = load_buffers(bound, given, semantic)
+        traced = trace_region(fragment, bound, values, semantic, site)
+        if traced is not None:
+            return store_buffers(bound, given, traced, semantic)
+    record = RegionRecord(fragment.identity, bound, hint=hint)
     if not compiled:
         record = emit_effects(fragment, record, values, semantic)
     if bound.is_elementwise:
         return [emit_element(record, values, semantic)]
-    return emit_region(record, values, semantic)
+    return store_buffers(bound, given, emit_region(record, values, semantic), semantic)
 
 
 def _check_language(semantic: Any) -> None:
@@ -198,14 +213,15 @@ def call(
     ----------
     func : a fragment. ``args``: a list of its arguments, ``Out`` parameters included for untyped stubs only.
     output_indices : which arguments come back. For a typed signature the default is what the signature returns.
-    hint : accepted; no hint has a meaning here. A region in an early group of ``tle.range`` runs iterations ahead of
-        what uses its tiles, with ``hint="pipeline"`` or without.
+    hint : ``"pipeline"`` says that the region makes tiles for its loop: where the loop has automatic stages, it runs an
+        iteration ahead of what uses them, on NVIDIA GPUs. Where it cannot, a ``PipelineHintWarning`` says why. Other
+        texts are accepted, and mean nothing.
 
     Returns
     -------
     None, one value, or a tuple, in the order of ``output_indices``.
     """
-    return _flagtree_call(func, args, output_indices, outputs, inputs, _semantic, _generator)
+    return _flagtree_call(func, args, output_indices, hint, outputs, inputs, _semantic, _generator)
 
 
 def _also_interpreted(builtin: Any) -> Any:
@@ -234,9 +250,9 @@ call_smem = call
 
 
 def _flagtree_call(
-    func: Any, args: Any, output_indices: Any, outputs: Any, inputs: Any, semantic: Any, generator: Any
+    func: Any, args: Any, output_indices: Any, hint: Any, outputs: Any, inputs: Any, semantic: Any, generator: Any
 ) -> Any:
-    func = core._unwrap_if_constexpr(func)
+    func, hint = core._unwrap_if_constexpr(func), str(core._unwrap_if_constexpr(hint) or "")
     site = call_site(generator, semantic)
     if not isinstance(func, Fragment):
         raise ArgumentTypeError(
@@ -245,8 +261,8 @@ def _flagtree_call(
     try:
         values, indices = _arguments_and_outputs(args, output_indices, outputs, inputs)
         if func.signature is not None:
-            return _call_typed(func, values, indices, semantic, generator)
-        results = _region(func, lambda: _bind_untyped(func, values, indices), semantic, generator)
+            return _call_typed(func, values, indices, semantic, generator, hint)
+        results = _region(func, lambda: _bind_untyped(func, values, indices), semantic, generator, hint)
         buffers = {i: value for i, value in enumerate(map(core._unwrap_if_constexpr, values)) if is_shared(value)}
         ordered = buffers | dict(zip(sorted(set(indices or ()) - buffers.keys()), results))
         return _packed([ordered[i] for i in indices or ()])
@@ -297,10 +313,12 @@ def _bind_untyped(
     return bound, {f"arg{i}": v for i, v in enumerate(values)}
 
 
-def _call_typed(fragment: Fragment, values: list[Any], indices: list[int] | None, semantic: Any, generator: Any) -> Any:
+def _call_typed(
+    fragment: Fragment, values: list[Any], indices: list[int] | None, semantic: Any, generator: Any, hint: str
+) -> Any:
     assert fragment.signature is not None
     passed = fragment.signature.passed
-    result = call_fragment(fragment, values, {}, semantic, generator)
+    result = call_fragment(fragment, values, {}, semantic, generator, hint)
     if indices is None:
         return result
     buffers = {p.name: v for p, v in zip(passed, map(core._unwrap_if_constexpr, values)) if is_shared(v)}

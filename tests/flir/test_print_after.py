@@ -63,7 +63,7 @@ ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers"
 ABSENT |= {"order-copies", "unwanted-barriers"}
 ABSENT |= {"release-layouts"}
 # Passes of kernels whose loops have groups.
-ABSENT |= {"reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
+ABSENT |= {"pipeline-hints", "reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
 # And of kernels that point into them.
 ABSENT |= {"take-addresses", "order-pointers", "shared-accesses"}
 if host_cpu().vector_bytes < 64 or not host_cpu().fma:

@@ -27,11 +27,14 @@ def check_groups(lines: Sequence[str]) -> int:
     """
     checked = [loop for loop in grouped_loops(lines) if loop.schedule.stages]
     for loop in checked:
-        _check(loop, lines, Locations(list(lines)))
+        check_loop(loop, lines)
     return len(checked)
 
 
-def _check(loop: GroupedLoop, lines: Sequence[str], locations: Locations) -> None:
+def check_loop(loop: GroupedLoop, lines: Sequence[str]) -> None:
+    """Check one loop, as ``check_groups`` does."""
+    locations = Locations(list(lines))
+
     def where(number: int) -> SourceLocation:
         return _location(lines[loop.body.operations[number].end], locations)
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from tle_raw.flir.loop_body import BodyOperation
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.text import OPERATION
-from tle_raw.regions.ports import CALL, ELEMENT, IN, NEW, OUT
+from tle_raw.regions.ports import CALL, DESCRIPTOR, ELEMENT, IN, NEW, OUT
 
 LOADS = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather")
 _MASKED = (*LOADS, "tt.store", "tt.atomic_rmw")
@@ -59,7 +59,7 @@ _PURE = frozenset(
 )
 # Whose text says whether they are pure.
 _SAY = (OPERATION, "tt.elementwise_inline_asm", "tt.map_elementwise")
-_PORTS = (IN, NEW, CALL, OUT, ELEMENT)
+_PORTS = (IN, NEW, CALL, OUT, ELEMENT, DESCRIPTOR)
 _IMPURE = re.compile(r"\bpure = false\b")
 
 

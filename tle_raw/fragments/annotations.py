@@ -69,7 +69,7 @@ def _parameter(name: str, annotation: object) -> Parameter:
         )
     raise SignatureError(
         f"parameter `{name}` has the annotation {annotation!r}",
-        hint="use Scalar, Pointer, Tile, Buffer, Barrier, Element or Const, inside In, Out or InOut",
+        hint="use Scalar, Pointer, Tile, Buffer, Barrier, Descriptor, Element or Const, inside In, Out or InOut",
     )
 
 

@@ -17,6 +17,7 @@ from tle_raw.fragments.signature import (
     Barrier,
     Buffer,
     Const,
+    Descriptor,
     Element,
     Parameter,
     Pointer,
@@ -27,6 +28,7 @@ from tle_raw.fragments.signature import (
 
 # kinds of an argument that no parameter has
 CONSTANT, POINTER_TILE, BUFFER, BARRIER_KIND, OTHER = "constant", "block of pointers", "buffer", "barrier", "other"
+DESCRIPTOR_KIND = "descriptor"
 
 Passed = TypeVar("Passed")  # what a call passes: Argument, or Triton's own value
 
@@ -45,6 +47,7 @@ class Argument:
     value: int | float | bool | None = None
     text: str = ""
     layout: str = ""
+    arrivals: int = 0  # of a barrier: those that complete a phase
 
     def __str__(self) -> str:
         if self.kind == CONSTANT:
@@ -55,6 +58,8 @@ class Argument:
             return f"Tile[{', '.join(map(str, (self.dtype, *self.dims)))}]"
         if self.kind == BARRIER_KIND:
             return "Barrier"
+        if self.kind == DESCRIPTOR_KIND:
+            return f"Descriptor[{', '.join(map(str, (self.dtype, *self.dims)))}]"
         if self.kind == BUFFER:
             layout = [] if self.layout == ROW_MAJOR else [self.layout]
             return f"Buffer[{', '.join(map(str, (self.dtype, *self.dims, *layout)))}]"
@@ -235,6 +240,7 @@ def _expected_kinds(parameter: Parameter) -> tuple[str, ...]:
         Tile: (TILE, BUFFER),
         Buffer: (BUFFER,),
         Barrier: (BARRIER_KIND,),
+        Descriptor: (DESCRIPTOR_KIND,),
         Element: (TILE, SCALAR, CONSTANT),
         Const: (CONSTANT,),
     }[type(parameter.type)]
@@ -255,6 +261,10 @@ def _check_kind(signature: Signature, parameter: Parameter, arguments: Mapping[s
         (TILE, "buffer"): "put the tile into a buffer of tle.gpu.alloc first, or declare a Tile",
         (BUFFER, "barrier"): "tle.gpu.alloc_barrier makes barriers",
         (BARRIER_KIND, "buffer"): "declare the parameter as Barrier",
+        (DESCRIPTOR_KIND, "pointer"): "declare the parameter as Descriptor",
+        (DESCRIPTOR_KIND, "tile"): "load the tile first: descriptor.load(offsets); or declare a Descriptor",
+        (DESCRIPTOR_KIND, "buffer"): "declare the parameter as Descriptor, and pass the buffer beside it",
+        (POINTER, "descriptor"): "tl.make_tensor_descriptor makes descriptors, TensorDescriptor on the host",
         (SCALAR, "const"): "the value must be known at compile time: make it a tl.constexpr",
     }
     raise ArgumentTypeError(
@@ -292,6 +302,12 @@ def _bind_passed(
                 table=_table(signature, arguments),
                 hint=_cast_hint(parameter, type_.dtype, argument),
             )
+    if isinstance(type_, Barrier) and type_.arrivals not in (0, argument.arrivals):
+        raise ArgumentTypeError(
+            f"the barrier `{parameter.name}` counts other arrivals than the function makes",
+            table=[Row(f"arrivals of `{parameter.name}`", str(type_.arrivals), str(argument.arrivals))],
+            hint=f"allocate it with tle.gpu.alloc_barrier({type_.arrivals})",
+        )
     if isinstance(type_, Tile):
         _bind_dims(parameter, argument.dims, names, _table(signature, arguments))
     if isinstance(type_, Buffer) and type_.layout == ROW_MAJOR != argument.layout:
@@ -408,6 +424,8 @@ def _bound(parameter: Parameter, names: _Names, layout: str = "") -> BoundParame
         dims = tuple(d if isinstance(d, int) else names.values[d] for d in type_.dims)  # type: ignore[misc]
         _check_dims(f"`{parameter.name}`", dims)
     spelling: str = type_.spelling if isinstance(type_, (Scalar, Pointer, Tile)) else ""
+    if isinstance(type_, Descriptor):  # the kernel's values do not change by it, whatever its effect is
+        return BoundParameter(parameter.name, TILE, "In", dtype, dims, buffer=type_.layout)
     if isinstance(type_, Buffer):
         layout = layout or (BARRIER if isinstance(type_, Barrier) else ROW_MAJOR)
         return BoundParameter(parameter.name, TILE, parameter.effect, dtype, dims, buffer=layout)

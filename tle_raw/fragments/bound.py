@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from tle_raw.fragments.dtypes import DType, parse_dtype
-from tle_raw.fragments.signature import BARRIER, READY_BARRIER
+from tle_raw.fragments.signature import BARRIER, DESCRIPTOR, READY_BARRIER
 
 # kinds of a bound parameter
 SCALAR, POINTER, TILE, ELEMENT, CONST = "scalar", "pointer", "tile", "element", "const"
@@ -18,7 +18,8 @@ class BoundParameter:
 
     ``spelling`` is the author's own text of a type that was written as MLIR. ``buffer`` is set for a tile that is a
     shared buffer of the kernel: ``row_major`` or a layout of ``tle_raw/buffer.h`` for one in place, ``copied`` for a
-    row-major copy of it, ``barrier`` or ``ready_barrier`` for the word of a barrier.
+    row-major copy of it, ``barrier`` or ``ready_barrier`` for the word of a barrier, ``descriptor`` for a tensor
+    descriptor, of which ``dims`` are the block's.
     """
 
     name: str
@@ -33,12 +34,17 @@ class BoundParameter:
     @property
     def is_in_place(self) -> bool:
         """Whether the function gets the buffer itself."""
-        return self.buffer not in ("", "copied")
+        return self.buffer not in ("", "copied", DESCRIPTOR)
 
     @property
     def is_barrier(self) -> bool:
         """Whether it is a barrier of the kernel."""
         return self.buffer in (BARRIER, READY_BARRIER)
+
+    @property
+    def is_descriptor(self) -> bool:
+        """Whether it is a tensor descriptor of the kernel."""
+        return self.buffer == DESCRIPTOR
 
     @property
     def cxx_layout(self) -> str:
@@ -66,7 +72,9 @@ class BoundParameter:
 
     @property
     def llvm(self) -> str:
-        """LLVM type under which it crosses: a tile is its 32-bit shared address."""
+        """LLVM type under which it crosses: a tile is its 32-bit shared address, a descriptor its generic one."""
+        if self.is_descriptor:
+            return "i64"
         if self.kind == TILE:
             return "i32"
         if self.kind == POINTER:
@@ -79,6 +87,8 @@ class BoundParameter:
             return f"{self.name} = {self.value}"
         if self.is_barrier:
             return f"{self.name}: Barrier"
+        if self.is_descriptor:
+            return f"{self.name}: Descriptor[{', '.join(map(str, (self.dtype, *self.dims)))}]"
         dims = "".join(f", {d}" for d in self.dims)
         layout = f", {self.cxx_layout}" if self.cxx_layout else ""
         kind = "Buffer" if self.is_in_place else self.kind.capitalize()
@@ -107,6 +117,11 @@ class BoundSignature:
     def tiles(self) -> tuple[BoundParameter, ...]:
         """The parameters that are tiles, in order."""
         return tuple(p for p in self.parameters if p.kind == TILE)
+
+    @property
+    def has_barriers(self) -> bool:
+        """Whether it takes barriers of the kernel."""
+        return any(p.is_barrier for p in self.parameters)
 
     @property
     def is_elementwise(self) -> bool:

@@ -137,6 +137,7 @@ COPIED = "copied"
 # A word that is no buffer of elements: a barrier of the kernel, of which use 0 waits for the first phase, or for none.
 BARRIER = "barrier"
 READY_BARRIER = "ready_barrier"
+DESCRIPTOR = "descriptor"  # no buffer either: where a tensor descriptor of the kernel is
 
 
 class AnyLayout:
@@ -176,12 +177,32 @@ class Barrier(Buffer):
     dtype: DTypeOrName = DTYPES["i64"]
     dims: tuple[DimOrName, ...] = (1,)
     layout: str = BARRIER
+    arrivals: int = 0  # that complete a phase, where the function says so
 
     def __class_getitem__(cls, items: object) -> Barrier:
         raise SignatureError("a barrier has neither dtype nor dims", hint="write `Barrier`, or `In[Barrier]`")
 
     def __str__(self) -> str:
         return "Barrier"
+
+
+@dataclass(frozen=True)
+class Descriptor(Buffer):
+    """``Descriptor["f16", "M", "N"]``: a tensor descriptor of the kernel, whose block has this dtype and these dims.
+
+    ``tl.make_tensor_descriptor`` in the kernel, or ``TensorDescriptor`` on the host. The function copies blocks between
+    the array and shared buffers by it: ``tle::descriptor`` of ``tle_raw/descriptor.h``. A buffer with the same dtype
+    and dims, ``Buffer["f16", "M", "N", AnyLayout]``, has the copy engine's layout, which is alloc's own.
+    """
+
+    layout: str = DESCRIPTOR
+
+    def __class_getitem__(cls, items: object) -> Descriptor:
+        tile = Tile.__class_getitem__(items)
+        return cls(tile.dtype, tile.dims)
+
+    def __str__(self) -> str:
+        return f"Descriptor[{', '.join(map(str, (self.dtype, *self.dims)))}]"
 
 
 def layout_of(type_: ParameterType) -> str:
@@ -305,6 +326,28 @@ def _names(signature: Signature) -> list[str]:
     return list(names)
 
 
+def _check_descriptor(signature: Signature, parameter: Parameter) -> None:
+    if parameter.effect == OUT:
+        raise SignatureError(
+            f"parameter `{parameter.name}`: a descriptor cannot be Out, the call passes it",
+            hint="InOut[Descriptor[...]] says that the function writes the array by it",
+        )
+    for other in signature.parameters:
+        if is_block_of(other.type, parameter.type) and layout_of(other.type) == ROW_MAJOR:
+            raise SignatureError(
+                f"parameter `{other.name}`: a buffer with the block of the descriptor `{parameter.name}` has the copy "
+                "engine's layout, whose rows do not lie behind each other",
+                hint=f"write {str(other.type)[:-1]}, AnyLayout]; other names of its dims say that it is another buffer",
+            )
+
+
+def is_block_of(type_: ParameterType, descriptor: ParameterType) -> bool:
+    """Whether it is a buffer of the dtype and dims that a descriptor's block is declared with."""
+    if not isinstance(type_, Buffer) or isinstance(type_, Barrier | Descriptor):
+        return False
+    return isinstance(descriptor, Descriptor) and (type_.dtype, type_.dims) == (descriptor.dtype, descriptor.dims)
+
+
 def _check(signature: Signature) -> None:
     dtype_names, integer_names = set(), set()
     for p in signature.parameters:
@@ -324,6 +367,8 @@ def _check(signature: Signature) -> None:
                 f"parameter `{p.name}`: a barrier cannot be Out, its state counts",
                 hint="write `Barrier`, or `In[Barrier]` where the function only waits",
             )
+        if isinstance(p.type, Descriptor):
+            _check_descriptor(signature, p)
         if isinstance(p.type, Pointer) and p.effect == OUT:
             raise SignatureError(
                 f"parameter `{p.name}`: a pointer cannot be Out, nothing is allocated behind it",

@@ -69,6 +69,9 @@ def _open_port(index: int, parameter: BoundParameter, values: dict[str, Any], se
         tile = semantic.full(list(parameter.dims), 0, _memory_dtype(parameter.dtype))
         return _marker(f"{ports.NEW}.{index}", [tile.handle], tile.handle.get_type(), semantic)
     tile = values[parameter.name]
+    if parameter.is_descriptor:
+        handles = [each.handle for each in tile]
+        return _marker(f"{ports.DESCRIPTOR}.{index}", handles, handles[0].get_type(), semantic)
     if parameter.dtype.name == "i1":
         tile = semantic.cast(tile, core.int8)  # zero extension: a bool in memory is exactly 0 or 1
     return _marker(f"{ports.IN}.{index}", [tile.handle], tile.handle.get_type(), semantic)

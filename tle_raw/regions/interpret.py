@@ -100,7 +100,7 @@ def _array(parameter: BoundParameter, value: Any) -> Any:
     """The interpreter's array of a value; bf16 and fp8 are bits there, and so they are here."""
     value = core._unwrap_if_constexpr(value)
     if not isinstance(value, core.tensor):
-        return value
+        return value  # a number; of a descriptor the words of its tensor map
     data = value.handle.data
     if parameter.kind == POINTER:
         return int(data.reshape(-1)[0])

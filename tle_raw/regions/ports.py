@@ -23,6 +23,10 @@ from tle_raw.errors import RegionError, SourceLocation
 from tle_raw.fragments.bound import BoundSignature, bound_from_json
 
 IN, NEW, CALL, OUT, ELEMENT = "tle.in", "tle.new", "tle.call", "tle.out", "tle.element"
+# A tensor descriptor: a load by it that is noted so, of which nothing but the descriptor is used. Where no descriptor
+# is left at the end, behind it the array's sizes and strides, each in all elements of a tile.
+DESCRIPTOR = "tle.descriptor"
+DESCRIPTOR_NOTE = "descriptor"  # the value of its `tle.note`
 BOUNDARY = "tle.border"
 # A wait or an arrival at a named barrier: `tle.named.wait`. It is no region; libname holds the number of threads.
 NAMED = "tle.named"
@@ -31,21 +35,26 @@ LAYOUT = "tle.layout"
 KEPT = "tle.layout.kept"  # behind the conversion, as long as Triton chooses layouts
 
 
+PIPELINE = "pipeline"  # the hint of a call: the region is a producer, which runs ahead in its loop
+
+
 @dataclass(frozen=True)
 class RegionRecord:
     """One use of a fragment: which fragment and how it is bound. Where it is called, the operation's location says.
 
-    ``compiled`` is False in IR that somebody makes to look at it: its regions are not whole.
+    ``compiled`` is False in IR that somebody makes to look at it: its regions are not whole. ``hint`` is the call's.
     """
 
     fragment: str
     bound: BoundSignature
     call_site: SourceLocation = SourceLocation("<kernel>", 0)
     compiled: bool = True
+    hint: str = ""
 
     def to_text(self) -> str:
         """One line of JSON."""
         data = {"fragment": self.fragment, "bound": json.loads(self.bound.to_json())}
+        data |= {"hint": self.hint} if self.hint else {}
         return json.dumps(data if self.compiled else data | {"compiled": False}, separators=(",", ":"))
 
 
@@ -62,4 +71,5 @@ def record_from_text(text: str, call_site: SourceLocation) -> RegionRecord:
             "this Triton IR was made to be looked at: its regions are not whole",
             hint="take the IR of a compilation: kernel.asm['ttir'], or what triton.compile writes",
         ).at(call_site=call_site)
-    return RegionRecord(data["fragment"], bound_from_json(json.dumps(data["bound"])), call_site)
+    bound = bound_from_json(json.dumps(data["bound"]))
+    return RegionRecord(data["fragment"], bound, call_site, hint=data.get("hint", ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tle_raw.adapters.common.device_llvm.callee import Callee
-from tle_raw.adapters.common.device_llvm.forms import ADDRESS, GENERIC, SHARED, Layout, LlvmArgument
+from tle_raw.adapters.common.device_llvm.forms import ADDRESS, GENERIC, LAYOUT, SHARED, Layout, LlvmArgument
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.linker.llvm.text import Module, encode_name
 
@@ -62,7 +62,10 @@ class _Body:
 
     def cross(self, parameter: BoundParameter, crossed: str, index: int) -> None:
         """A value as it comes from the kernel."""
-        if parameter.kind == TILE:
+        if parameter.is_descriptor:
+            self.values[parameter.name, LAYOUT] = crossed
+            self.values[parameter.name, GENERIC] = self._value(f"%map.{index}", f"inttoptr i64 {crossed} to ptr")
+        elif parameter.kind == TILE:
             self.values[parameter.name, ADDRESS] = crossed
             pointer = self._value(f"%tile.{index}", f"inttoptr i32 {crossed} to {SHARED}")
             self._pointers(parameter, pointer, index)
@@ -75,7 +78,10 @@ class _Body:
         """The same from memory, for one thread's share."""
         slot = self._value(f"%slot.{index}", f"getelementptr ptr, ptr %args, i64 {index}")
         place = self._value(f"%place.{index}", f"load ptr, ptr {slot}")
-        if parameter.kind == TILE:
+        if parameter.is_descriptor:
+            self.values[parameter.name, GENERIC] = place
+            self.values[parameter.name, LAYOUT] = self._value(f"%map.{index}", f"ptrtoint ptr {place} to i64")
+        elif parameter.kind == TILE:
             pointer = self._value(f"%tile.{index}", f"addrspacecast ptr {place} to {SHARED}")
             self.values[parameter.name, ADDRESS] = f"%address.{index}"
             self.lines.append(f"  %address.{index} = ptrtoint {SHARED} {pointer} to i32")

@@ -68,6 +68,8 @@ def value_types(dtype: DType) -> tuple[str, ...]:
 
 def forms_of(parameter: BoundParameter) -> list[str]:
     """The forms that a function may take a parameter in, the likeliest first; a constant is also left out."""
+    if parameter.is_descriptor:
+        return [PLAIN]
     if parameter.kind == TILE:
         return [DESCRIPTOR, PLAIN] if parameter.is_memref else [PLAIN, DESCRIPTOR]
     if parameter.kind == ELEMENT and parameter.effect != "In":
@@ -94,6 +96,8 @@ def _arguments(parameter: BoundParameter, form: str) -> Iterator[LlvmArgument]:
         yield from _descriptor(parameter)
     elif form == POINTED:
         yield LlvmArgument(parameter, "", (GENERIC,))
+    elif parameter.is_descriptor:
+        yield LlvmArgument(parameter, "", (GENERIC, LAYOUT))
     elif parameter.kind == TILE:
         yield LlvmArgument(parameter, "", (SHARED, GENERIC, ADDRESS))
     elif parameter.kind == POINTER:

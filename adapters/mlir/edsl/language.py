@@ -5,6 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.adapters.mlir.edsl import mathematics, memory
+from tle_raw.adapters.mlir.edsl.barriers import (
+    barrier_arrive as barrier_arrive,
+)
+from tle_raw.adapters.mlir.edsl.barriers import (
+    barrier_arrive_after_copies as barrier_arrive_after_copies,
+)
+from tle_raw.adapters.mlir.edsl.barriers import (
+    barrier_copy as barrier_copy,
+)
+from tle_raw.adapters.mlir.edsl.barriers import (
+    barrier_expect as barrier_expect,
+)
+from tle_raw.adapters.mlir.edsl.barriers import (
+    barrier_wait as barrier_wait,
+)
+from tle_raw.adapters.mlir.edsl.barriers import (
+    fence_async as fence_async,
+)
+from tle_raw.adapters.mlir.edsl.descriptors import (
+    descriptor_load as descriptor_load,
+)
+from tle_raw.adapters.mlir.edsl.descriptors import (
+    descriptor_store as descriptor_store,
+)
+from tle_raw.adapters.mlir.edsl.descriptors import (
+    wait_for_stores as wait_for_stores,
+)
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.intrinsics import Function, Intrinsic, function
 from tle_raw.adapters.mlir.edsl.merging import Phi, as_type, merge

@@ -63,6 +63,14 @@ def address(emit: Emitter, memory: EdslValue, indices: Sequence[object]) -> Edsl
 
 def _tile_offset(emit: Emitter, tile: TileType, indices: Sequence[object]) -> EdslValue | None:
     """Row-major; None for the first element. What is constant is added up now."""
+    if tile.layout:
+        emit.mismatch(
+            "the elements of this buffer do not lie row by row: this language does not know where they are",
+            "a row-major buffer",
+            tile.layout,
+            "layout",
+            "copy it as a whole by a descriptor; or allocate it with nv_mma_shared_layout=False, without AnyLayout",
+        )
     if len(indices) != len(tile.dims):
         rank = len(tile.dims)
         emit.mismatch(

@@ -12,11 +12,12 @@ from tle_raw.adapters.mlir.edsl.calls import Calls
 from tle_raw.adapters.mlir.edsl.emitter import Emitter
 from tle_raw.adapters.mlir.edsl.frames import Frame
 from tle_raw.adapters.mlir.edsl.source import Code
-from tle_raw.adapters.mlir.edsl.types import Number, PointerType, TileType, Type, number
+from tle_raw.adapters.mlir.edsl.types import BarrierType, DescriptorType, Number, PointerType, TileType, Type, number
 from tle_raw.adapters.mlir.edsl.values import EdslValue, Undefined, is_literal
 from tle_raw.errors import Row
 from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.signature import READY_BARRIER, ROW_MAJOR
 from tle_raw.target import Target
 
 
@@ -147,11 +148,19 @@ def _type(parameter: BoundParameter) -> Type:
     assert parameter.dtype is not None
     element = number(parameter.dtype)
     writable = parameter.effect != "In"
+    if parameter.is_barrier:
+        return BarrierType(element, parameter.dims, writable, first=int(parameter.buffer == READY_BARRIER))
+    if parameter.is_descriptor:
+        return DescriptorType(element, parameter.dims)
     if parameter.kind == TILE:
-        return TileType(element, parameter.dims, writable)
+        layout = "" if parameter.cxx_layout == ROW_MAJOR_IN_CXX else parameter.cxx_layout
+        return TileType(element, parameter.dims, writable, layout)
     if parameter.kind == POINTER:
         return PointerType(element, 1, writable or bool(getattr(parameter, "spelling", "")))
     return element
+
+
+ROW_MAJOR_IN_CXX = f"tle::{ROW_MAJOR}"
 
 
 def read_into(

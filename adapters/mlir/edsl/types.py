@@ -116,11 +116,15 @@ class PointerType(Type):
 
 @dataclass(frozen=True)
 class TileType(Type):
-    """Shared memory of a static shape, row-major and contiguous; its value is the address of its first element."""
+    """Shared memory of a static shape; its value is the address of its first element.
+
+    It is row-major and contiguous, unless ``layout`` names how the elements of a buffer of the kernel lie, as in C++.
+    """
 
     element: Number
     dims: tuple[int, ...]
     writable: bool = True
+    layout: str = ""
 
     @property
     def mlir(self) -> str:
@@ -136,6 +140,32 @@ class TileType(Type):
 
     def __str__(self) -> str:
         return f"Tile[{', '.join(map(str, (self.element, *self.dims)))}]"
+
+
+@dataclass(frozen=True)
+class BarrierType(TileType):
+    """A barrier of the kernel: the address of its word. ``first`` is the use that waits for the first phase."""
+
+    first: int = 0
+
+    def __str__(self) -> str:
+        return "Barrier"
+
+
+@dataclass(frozen=True)
+class DescriptorType(Type):
+    """A tensor descriptor of the kernel: the address of its tensor map. ``dims`` are those of a block."""
+
+    element: Number
+    dims: tuple[int, ...]
+    writable: bool = True
+
+    @property
+    def mlir(self) -> str:
+        return "!llvm.ptr"
+
+    def __str__(self) -> str:
+        return f"Descriptor[{', '.join(map(str, (self.element, *self.dims)))}]"
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class Linkable:
     tma : the caller passes TMA descriptors, and has the warps that TileLang wants: nothing is lowered away.
     exclusive : the region is all that its kernel does. The launch then has as many threads as the kernel; otherwise the
         next power of two.
+    barriers : the buffers that are barriers of the caller.
     """
 
     prim_func: PrimFunc
@@ -63,6 +64,7 @@ class Linkable:
     tiles: Mapping[str, NamedTile] = field(default_factory=dict)
     tma: bool = False
     exclusive: bool = False
+    barriers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
     """The C++ text for one call and one architecture."""
     lowered, route = _lower(linkable, arch)
     launched = lowered.threads if linkable.exclusive else launched_threads(lowered.threads)
-    function = device_function(lowered.text, lowered.kernel, lowered.threads, launched, last=linkable.exclusive)
+    blocks = (lowered.threads, launched)
+    function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, linkable.barriers)
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
     needed = needed_by_products(lowered.text) if function.budgets else 0
     if function.budgets and needed > function.budgets.launch:

@@ -13,6 +13,7 @@ from itertools import accumulate
 
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.tokens import Token, tokenize
+from tle_raw.adapters.tilelang.linked.caller_barriers import caller_barriers, memory, parameter
 from tle_raw.adapters.tilelang.linked.loops import loop_pragmas
 from tle_raw.adapters.tilelang.linked.register_budgets import GIVE, TAKE, Budgets, fit_budgets
 from tle_raw.errors import UnsupportedFeatureError
@@ -49,6 +50,7 @@ class DeviceFunction:
 
     ``uses_grid`` : the body asks how many blocks there are. ``uses_shared`` : it has dynamic shared memory.
     ``stores_by_tma`` : it writes global memory by TMA. ``budgets`` : the registers that its warps hand to each other.
+    ``barriers`` : those of the caller, whose addresses it takes last, in this order.
     """
 
     text: str
@@ -58,6 +60,7 @@ class DeviceFunction:
     uses_shared: bool
     stores_by_tma: bool = False
     budgets: Budgets | None = None
+    barriers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,16 @@ class _Edit:
     text: str
 
 
-def device_function(text: str, kernel: str, threads: int = 0, block: int = 0, last: bool = False) -> DeviceFunction:
+def device_function(
+    text: str, kernel: str, threads: int = 0, block: int = 0, last: bool = False, barriers: Sequence[str] = ()
+) -> DeviceFunction:
     """Rewrite the one kernel of a text.
 
     Parameters
     ----------
     threads, block : how many threads it has, and how many the launch has.
     last : nothing follows it in the launch.
+    barriers : the names of those that the caller has.
 
     Raises
     ------
@@ -92,7 +98,8 @@ def device_function(text: str, kernel: str, threads: int = 0, block: int = 0, la
                 hint="leave that construct out, or launch the kernel with TileLang",
             )
     budgets = _budgets(body, threads, block) if block else None
-    header = ", ".join([*_parameter_texts(text, offsets, tokens[start:opening]), PARAMETERS])
+    own = _parameter_texts(text, offsets, tokens[start:opening])
+    header = ", ".join([*own, PARAMETERS, *(f"uint64_t* {parameter(name)}" for name in barriers)])
     edits.append(
         _Edit(
             offsets.start(tokens[start]),
@@ -101,8 +108,10 @@ def device_function(text: str, kernel: str, threads: int = 0, block: int = 0, la
             f"const uint3 blockIdx = {BLOCK}; const dim3 gridDim = {GRID}; {{",
         )
     )
-    epilogue = "" if last else _epilogue(body)
+    epilogue = "" if last else _epilogue(body, barriers)
     edits.append(_Edit(offsets.start(tokens[closing]), offsets.end(tokens[closing]), f"{epilogue}}}}}"))
+    for span in caller_barriers(body, barriers):
+        edits.append(_Edit(offsets.start(body[span.first]), offsets.end(body[span.last]), span.text))
     inside = list(_edits_of_body(body, offsets, budgets))
     ends = [offsets.end(tokens[opening]), *(offsets.end(token) for token in body)]
     lead = [text[end : offsets.start(token)] for end, token in zip(ends, body)]
@@ -116,6 +125,7 @@ def device_function(text: str, kernel: str, threads: int = 0, block: int = 0, la
         uses_shared="__shared__" in words and any(SHARED in edit.text for edit, _ in inside),
         stores_by_tma=any(word.startswith("tma_store") for word in words),
         budgets=budgets,
+        barriers=tuple(barriers),
     )
 
 
@@ -201,7 +211,7 @@ def _number(call: Sequence[Token]) -> int:
     return int(texts[angle + 1])
 
 
-def _epilogue(body: Sequence[Token]) -> str:
+def _epilogue(body: Sequence[Token], barriers: Sequence[str]) -> str:
     """Ends the life of barriers in shared memory: a region may run again, and its memory has other uses then."""
     texts = [token.text for token in body]
     if "return" in texts:
@@ -212,6 +222,7 @@ def _epilogue(body: Sequence[Token]) -> str:
             text == "uint64_t"
             and texts[index + 2 : index + 3] == ["["]
             and "__shared__" in texts[max(0, index - 8) : index]
+            and texts[index + 1] not in map(memory, barriers)
         ):
             lines.append(f"tle::tilelang::end_barriers({texts[index + 1]}, {texts[index + 3]});")
     return " ".join(["__syncthreads();", *lines]) if lines else ""

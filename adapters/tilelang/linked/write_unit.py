@@ -112,7 +112,8 @@ def _entry(
     yield f"  const dim3 grid({_grid(lowered, function)});"
     memory = "(unsigned char*)(__attribute__((address_space(3))) unsigned char*)shared" if shared else "nullptr"
     passed = [f"k{i}" for i in range(lowered.parameters)]
-    call = f"[[clang::always_inline]] {function.name}({', '.join([*passed, 'block', 'grid', memory, 'registers'])});"
+    passed += ["block", "grid", memory, "registers", *_barriers(function, bound)]
+    call = f"[[clang::always_inline]] {function.name}({', '.join(passed)});"
     yield from _run(call, lowered, function, threads, exclusive)
     yield "  return 0;"
     yield "}"
@@ -140,10 +141,17 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, ex
         yield f"  tle::tilelang::return_registers<{budgets.launch}>(registers);"
 
 
+def _barriers(function: DeviceFunction, bound: BoundSignature) -> Iterator[str]:
+    """The addresses of the kernel's barriers, in the order in which the function takes them."""
+    positions = {parameter.name: i for i, parameter in enumerate(bound.crossing)}
+    for name in function.barriers:
+        yield f"(uint64_t*)(void*){_SHARED}p{positions[name]}"
+
+
 def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int) -> Iterator[str]:
     """Zeros for the elements of a result that the kernel does not write."""
     for i, parameter in enumerate(bound.crossing):
-        if parameter.kind == TILE and tiles[parameter.name] and parameter.dtype is not None:
+        if parameter.kind == TILE and tiles.get(parameter.name) and parameter.dtype is not None:
             size = parameter.size * max(8, parameter.dtype.bits) // 8
             own = "__nvvm_read_ptx_sreg_tid_x()"
             yield f"  tle::tilelang::clear<{size}, {threads}>((void*){_SHARED}p{i}, {own});"
@@ -154,7 +162,7 @@ def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int) -> It
 def _crossing(parameter: BoundParameter, tiles: Mapping[str, bool]) -> str:
     if parameter.kind == POINTER:
         return "void __attribute__((address_space(1)))*"
-    if parameter.kind == TILE and parameter.name in tiles:
+    if parameter.is_barrier or (parameter.kind == TILE and parameter.name in tiles):
         return "unsigned"
     if parameter.kind == SCALAR_PORT and parameter.dtype is not None:
         return crossing_type(parameter.dtype)

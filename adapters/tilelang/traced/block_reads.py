@@ -34,6 +34,8 @@ def current(tracer: Tracer, buffer: Buffer) -> core.tensor:
     memory, extents = buffer.data, extents_of(tracer, buffer)
     shape, dtype = block_shape(extents), tracer.dtype(buffer.dtype)
     found = tracer.tiles.get(memory)
+    if memory in tracer.shared:
+        found = tracer.shared[memory].load()
     if found is None:
         return tracer.full(shape, 0, dtype)
     if memory in tracer.of_lanes:

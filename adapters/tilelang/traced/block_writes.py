@@ -47,7 +47,16 @@ def set_value(tracer: Tracer, buffer: Buffer, new: core.tensor, where: core.tens
     home = tracer.homes.get(buffer.data)
     if home is not None and not home.same_as(buffer):
         new = _as_home(tracer, buffer, home, new)
-    tracer.tiles[buffer.data] = new
+    _keep(tracer, buffer, new)
+
+
+def _keep(tracer: Tracer, buffer: Buffer, new: core.tensor) -> None:
+    """A tile in a buffer of the kernel is written there and then: an arrival may follow."""
+    shared = tracer.shared.get(buffer.data)
+    if shared is None:
+        tracer.tiles[buffer.data] = new
+    else:
+        shared.store(tracer.reshape(new, next(t.dims for t in tracer.named.values() if t.buffer.same_as(buffer))))
 
 
 def _as_home(tracer: Tracer, buffer: Buffer, home: Any, new: core.tensor) -> core.tensor:
@@ -82,7 +91,7 @@ def _write_one(tracer: Tracer, buffer: Buffer, value: core.tensor, guard: core.t
         value = tracer.reshape(value, ())
     if not varies:
         tracer.of_lanes.discard(buffer.data)
-    tracer.tiles[buffer.data] = value
+    _keep(tracer, buffer, value)
 
 
 def _alike(tracer: Tracer, a: core.tensor, b: core.tensor) -> tuple[core.tensor, core.tensor]:

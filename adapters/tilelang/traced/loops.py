@@ -108,7 +108,7 @@ def branch(tracer: Tracer, statement: Node, held: core.tensor) -> None:
     """``if`` on a scalar: what either side writes comes out as a value."""
     written = Walk(tracer.named).block([s for s in (statement.then_case, statement.else_case) if s is not None])
     seen = _seen_later(tracer)
-    memories = [m for m in written.effects.written if holds(seen, m)]
+    memories = [m for m in written.effects.written if holds(seen, m) and m not in tracer.shared]
     before = dict(tracer.tiles)
 
     def side(body: Any) -> list[core.tensor]:
@@ -146,7 +146,8 @@ def _visible(tracer: Tracer, body: Any, condition: Any = None) -> list[Any]:
         walk.expression(condition)
     effects = walk.block([body]).effects
     later = _seen_later(tracer)
-    return [m for m in effects.written if holds(effects.seen, m) or holds(later, m)]
+    kept = [m for m in effects.written if m not in tracer.shared]
+    return [m for m in kept if holds(effects.seen, m) or holds(later, m)]
 
 
 def _seen_later(tracer: Tracer) -> list[Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tle_raw.adapters.tilelang.traced import atomics, copies, gemm, im2col, reducers, reductions
+from tle_raw.adapters.tilelang.named_barriers import ARRIVE, WAIT
+from tle_raw.adapters.tilelang.traced import atomics, barriers, copies, gemm, im2col, reducers, reductions
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 OPERATIONS: dict[str, Callable[[Tracer, Any], Any]] = {
@@ -26,6 +27,8 @@ OPERATIONS: dict[str, Callable[[Tracer, Any], Any]] = {
     "tl.tileop.atomicadd": atomics.add_tile,
     "tl.tileop.atomicmax": atomics.max_tile,
     "tl.tileop.atomicmin": atomics.min_tile,
+    WAIT: barriers.wait,
+    ARRIVE: barriers.arrive,
     "tl.atomic_add_elem_op": atomics.add,
     "tl.atomic_addx2_elem_op": atomics.add_two,
     "tl.atomic_addx4_elem_op": atomics.add_four,

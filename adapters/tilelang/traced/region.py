@@ -9,6 +9,7 @@ from triton.language import core
 
 from tle_raw.adapters.common.control_flow import flow_of
 from tle_raw.adapters.tilelang.locations import location_of
+from tle_raw.adapters.tilelang.named_barriers import NamedBarrier
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.read_signature import is_read_again
@@ -22,6 +23,7 @@ from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import IN
+from tle_raw.regions.shared_values import SharedTile
 from tle_raw.triton_types import Semantic
 
 LARGEST = 2**31 - 1
@@ -30,6 +32,7 @@ LARGEST = 2**31 - 1
 def trace_region(
     program: Program,
     tiles: Mapping[str, NamedTile],
+    barriers: Mapping[str, NamedBarrier],
     places: Mapping[str, int | str],
     in_grid: bool,
     bound: BoundSignature,
@@ -37,6 +40,8 @@ def trace_region(
     semantic: Semantic,
 ) -> list[core.tensor]:
     """Write the region with Triton's semantic object; the tiles that it returns, in the signature's order.
+
+    A tile that a region with barriers works on where it is, is none of them.
 
     Raises
     ------
@@ -46,6 +51,7 @@ def trace_region(
     tracer.location = _first_location(program)
     try:
         _parameters(tracer, program, bound, values)
+        tracer.barriers = {barrier.buffer.data: values[name] for name, barrier in barriers.items()}
         _block_indices(tracer, program, places, in_grid, values)
         for buffer in program.locals:
             tracer.homes[buffer.data] = buffer
@@ -55,7 +61,8 @@ def trace_region(
         tracer.safe = dict(program.annotations.get("safe_value_map", {}))
         run_body(tracer, program.body)
         tracer.raise_obstacles()
-        return [_result(tracer, tiles[p.name]) for p in bound.parameters if p.name in tiles and p.effect != IN]
+        written = [tiles[p.name] for p in bound.parameters if p.name in tiles and p.effect != IN]
+        return [_result(tracer, tile) for tile in written if tile.buffer.data not in tracer.shared]
     except TLEError as e:
         e.at(source=tracer.location)
         raise
@@ -70,7 +77,9 @@ def _parameters(tracer: Tracer, program: Program, bound: BoundSignature, values:
     for name, buffer in program.buffers.items():
         if name in tracer.named:
             tracer.homes[buffer.data] = buffer
-            if name in values:
+            if isinstance(values.get(name), SharedTile):
+                tracer.shared[buffer.data] = values[name]
+            elif name in values:
                 tracer.tiles[buffer.data] = _whole_tile(tracer, tracer.named[name], values[name])
         else:
             tracer.memory[buffer.data] = values[name]

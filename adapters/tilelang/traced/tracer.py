@@ -17,6 +17,7 @@ from tle_raw.adapters.tilelang.traced.types import padded, triton_dtype
 from tle_raw.errors import SourceLocation, UntraceableError
 from tle_raw.regions import small_floats
 from tle_raw.regions.shapes import shape_of
+from tle_raw.regions.shared_values import SharedBarrier, SharedTile
 from tle_raw.triton_types import Semantic
 
 REFUSAL = "TileLang's traced route cannot express this: "
@@ -65,6 +66,8 @@ class Tracer:
         self.expressions: dict[Any, Any] = {}  # variables that stand for an expression or a constant
         self.memory: dict[Any, core.tensor] = {}  # global buffers, by their memory: the base pointer
         self.tiles: dict[Any, core.tensor] = {}  # shared buffers and fragments, by their memory
+        self.shared: dict[Any, SharedTile] = {}  # tiles that stay in the kernel's own buffers, by their memory
+        self.barriers: dict[Any, SharedBarrier] = {}  # of the kernel, by their memory
         self.homes: dict[Any, Any] = {}  # the buffer that allocated a memory: views of it have other shapes
         self.lanes = ParallelAxes()
         self.guards: list[core.tensor] = []

@@ -6,12 +6,15 @@ from tle_raw.emulation.ptx.function import PtxFunction, UnknownInstruction, inst
 from tle_raw.emulation.ptx.mbarrier import arrive_for_copies
 from tle_raw.emulation.ptx.memory import address
 from tle_raw.emulation.ptx.parse import InlineStatement
+from tle_raw.emulation.ptx.tensor_copies import copy_block
 
 
 @instruction("cp")
 def _copy(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """Asynchronous copies are done at once: waiting for them is nothing."""
-    if parts[:1] != ["async"] or "tensor" in parts or "reduce" in parts:
+    if parts[:3] == ["async", "bulk", "tensor"]:
+        return copy_block(f, s)
+    if parts[:1] != ["async"] or "reduce" in parts:
         raise UnknownInstruction(s.opcode)
     if parts[1] in ("commit_group", "wait_group", "wait_all") or parts[1:3] in (
         ["bulk", "commit_group"],

@@ -77,8 +77,9 @@ def run_fragment(
     ----------
     compiled : what ``fragment.compile(target="cpu", …)`` gave.
     values : by parameter name. Tiles and elements are NumPy arrays (bf16 as uint16, fp8 as uint8, bool as bool or
-        uint8), scalars are numbers or NumPy scalars, pointers are addresses, or arrays with memory of their own.
-        ``Out`` tiles need none. No array is changed but those that pointers point to.
+        uint8), descriptors the words of ``team/tensor_map.h``, scalars are numbers or NumPy scalars, pointers are
+        addresses, or arrays with memory of their own. ``Out`` tiles need none. No array is changed but those that
+        pointers point to.
     program, grid : ``blockIdx`` and ``gridDim``.
 
     Returns
@@ -132,6 +133,8 @@ def _argument(parameter: BoundParameter, value: Any) -> Any:
     if parameter.kind == POINTER:
         address = value if isinstance(value, int) else memory_of(value)
         return np.array(address, np.uint64)
+    if parameter.is_descriptor:
+        return np.ascontiguousarray(value, np.int64)
     if parameter.kind != TILE:
         return _bits(value, parameter.dtype).reshape(())
     tile = _aligned(parameter.dims, storage(parameter.dtype))

@@ -13,6 +13,7 @@ from tle_raw.errors import RegionError, TLEError
 from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.linker.mlir.text import split_top_level, value_names
 
+_DESCRIPTOR_LOAD = "tt.descriptor_load "
 _LOAD, _STORE, _CONVERT = "ttg.local_load ", "ttg.local_store ", "ttg.convert_layout "
 
 
@@ -78,6 +79,43 @@ def _of_region(text: _Text, region: Region) -> dict[int, KernelBuffer]:
             raise _lost(region, "the one buffer that it reads and writes")
         found[port.parameter] = buffer
     return found
+
+
+@dataclass(frozen=True)
+class KernelDescriptor:
+    """A tensor descriptor of the kernel: its SSA name and type, and the lines of the load that stands for it."""
+
+    name: str
+    type: str
+    lines: tuple[int, ...]
+
+
+def find_descriptors(lines: Sequence[str], regions: Sequence[Region]) -> list[dict[int, KernelDescriptor]]:
+    """For each region: the descriptors that it gets, by parameter. ``frontends/raw/descriptors.py`` writes them.
+
+    Raises
+    ------
+    RegionError : the load that stands for one is not to be found.
+    """
+    if not any(p.is_descriptor for region in regions for p in region.record.bound.parameters):
+        return [{} for _ in regions]
+    text = _Text(lines)
+    return [
+        {port.parameter: _descriptor(port.operation.operands[0], port.line, text, region) for port in opened}
+        for region in regions
+        for opened in [[p for p in region.opened if region.record.bound.parameters[p.parameter].is_descriptor]]
+    ]
+
+
+def _descriptor(value: str, used: int, text: _Text, region: Region) -> KernelDescriptor:
+    found, number = [], text.definition(value, used)
+    while number >= 0 and _CONVERT in text.lines[number]:
+        found.append(number)
+        number = text.definition(value_names(text.lines[number])[1], number)
+    line = text.lines[number]
+    if number < 0 or _DESCRIPTOR_LOAD not in line:
+        raise _lost(region, "the load that stands for its descriptor")
+    return KernelDescriptor(value_names(line)[1], _types(line)[0], (*found, number))
 
 
 def _loaded(value: str, used: int, text: _Text, region: Region) -> KernelBuffer:

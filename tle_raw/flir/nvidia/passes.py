@@ -26,6 +26,13 @@ NVIDIA_TRACED = (_ORDER_TRACED, _TRITON_TTGIR)
 # Loops whose groups run in stages.
 _GROUPS = (
     Pass(
+        "pipeline-hints",
+        "ttgir",
+        "flir/nvidia/pipeline_hints.py",
+        "group_hinted_loops",
+        'groups for loops with regions that are called with hint="pipeline"; absent where there are none',
+    ),
+    Pass(
         "check-groups",
         "ttgir",
         "flir/check_groups.py",

@@ -7,6 +7,7 @@ untouched.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,14 +15,14 @@ from typing import Any
 import triton
 from triton._C.libtriton import ir, passes
 
-from tle_raw.errors import ScheduleError, TLEError
+from tle_raw.errors import PipelineHintWarning, ScheduleError, TLEError
 from tle_raw.flir.check_groups import check_groups
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
 from tle_raw.flir.group_markers import holds_groups
 from tle_raw.flir.keep_loads import keep_loads
-from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, find_buffers
+from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor, find_buffers, find_descriptors
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
 from tle_raw.flir.nvidia.check_phases import WAITS, check_phases
@@ -56,6 +57,7 @@ from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
+from tle_raw.flir.nvidia.pipeline_hints import group_hinted_loops, holds_hints
 from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
@@ -156,6 +158,7 @@ class Compilation:
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_layouts = False  # of tensors, that it says
         self.is_explicit = False  # it waits for products itself
+        self.has_hints = False  # regions of it are called with hint="pipeline"
         self.has_groups = False  # its loops are marked by `tle.range`
         self.has_stages = False  # groups of them run in stages
         self.buffers: list[SharedBuffer] = []
@@ -167,6 +170,7 @@ class Compilation:
         self.threads = 0  # the same with what their compilers decided
         self.missing: set[Barrier] = set()
         self.in_place: list[dict[int, KernelBuffer]] = []
+        self.descriptors: list[dict[int, KernelDescriptor]] = []
         self.placements: list[Placement] = []
         self.has_branches = False
         self.without_libdevice = False
@@ -203,7 +207,7 @@ class Compilation:
         """By what the kernel's Triton IR holds. A kernel that holds nothing of ours has none."""
         self.has_layouts = LAYOUT in text
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
-        self.has_groups = holds_groups(text)
+        self.has_groups, self.has_hints = holds_groups(text), holds_hints(text)
         self.has_pointers = asks_addresses(text)
         if holds_ports(text):
             self.pipeline = NVIDIA
@@ -215,6 +219,17 @@ class Compilation:
             traced_regions.describe(self.metadata)
 
     # --- ttgir ------------------------------------------------------------------------------------------------
+
+    def pipeline_hints(self) -> int | None:
+        if not self.has_hints:
+            return None
+        given = generic_text(self.module, ir).splitlines()
+        lines, found, unheard = group_hinted_loops(given, self.options.num_stages)
+        for each in unheard:
+            warnings.warn(PipelineHintWarning(str(each)), stacklevel=2)
+        self._take("\n".join(lines))
+        self.module, self.has_groups = self._parsed(), self.has_groups or found > 0
+        return found or None
 
     def check_groups(self) -> int | None:
         if not self.has_groups:
@@ -366,10 +381,11 @@ class Compilation:
 
     def find_buffers(self) -> int | None:
         self.in_place = find_buffers(self.lines, self.regions)
-        return sum(map(len, self.in_place)) or None
+        self.descriptors = find_descriptors(self.lines, self.regions)
+        return sum(len(placed) for placed in self.in_place) + sum(len(placed) for placed in self.descriptors) or None
 
     def place_buffers(self) -> int:
-        self.placements = place_buffers(self.regions, partial(value_uses, self.lines), self.in_place)
+        self.placements = place_buffers(self.regions, partial(value_uses, self.lines), self.in_place, self.descriptors)
         return 1
 
     def place_barriers(self) -> int:
@@ -382,7 +398,15 @@ class Compilation:
 
     def replace_ports(self) -> int:
         self._take(
-            replace_ports(self.lines, self.regions, self.placements, self.compiled, SPELLING, self.capability >= 90)
+            replace_ports(
+                self.lines,
+                self.regions,
+                self.placements,
+                self.compiled,
+                SPELLING,
+                self.capability >= 90,
+                self.has_stages,
+            )
         )
         return len(self.regions)
 

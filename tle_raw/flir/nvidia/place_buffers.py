@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer
+from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor
 from tle_raw.flir.nvidia.read_ports import Port, Region
 
 
@@ -29,7 +29,8 @@ class Placement:
     ``fresh`` lists the in and new ports (by parameter) that get a buffer of their own; the others stand in a buffer
     that a region before left in place, or in one of the kernel's own. ``dies`` names the buffers that no later region
     uses. ``before`` and ``after`` say where barriers stand; where they are ``for_tiles``, they order shared memory,
-    else global memory. ``stores`` are the lines of stores into the kernel's own buffers that fall away.
+    else global memory. ``stores`` are the lines of stores into the kernel's own buffers that fall away, and of loads
+    that stand for ``descriptors``, which the region gets by parameter.
     """
 
     buffers: dict[int, SharedBuffer] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Placement:
     after: bool = False
     for_tiles: bool = False
     stores: list[int] = field(default_factory=list)
+    descriptors: Mapping[int, KernelDescriptor] = field(default_factory=dict)
 
     @property
     def works_in_place(self) -> bool:
@@ -49,12 +51,15 @@ class Placement:
 
 
 def place_buffers(
-    regions: list[Region], uses: Callable[[str], int], in_place: Sequence[Mapping[int, KernelBuffer]]
+    regions: list[Region],
+    uses: Callable[[str], int],
+    in_place: Sequence[Mapping[int, KernelBuffer]],
+    descriptors: Sequence[Mapping[int, KernelDescriptor]],
 ) -> list[Placement]:
     """Place every region's tiles.
 
     ``uses`` counts how often a value is written in the module; ``in_place`` are the kernel's own buffers that each
-    region works in, by parameter.
+    region works in, by parameter, and ``descriptors`` those that it gets.
 
     A tile takes over a buffer of the same block that still holds it, when the region only reads it, or when the
     region is the value's one user. A buffer is therefore never written after somebody else still wants to read it,
@@ -63,13 +68,16 @@ def place_buffers(
     live: dict[int, list[SharedBuffer]] = {}
     placements: list[Placement] = []
     for number, region in enumerate(regions):
-        placement = Placement()
+        placement = Placement(descriptors=descriptors[number])
+        placement.stores += {line for each in descriptors[number].values() for line in each.lines}
         placements.append(placement)
         if region.is_element:
             continue
         buffers = live.setdefault(region.block, [])
         taken: dict[str, bool] = {}  # buffers of this region, and whether it writes them
         for port in region.opened:
+            if port.parameter in descriptors[number]:
+                continue
             own = in_place[number].get(port.parameter)
             if own is None:
                 _place(port, number, region, placement, buffers, taken, uses)

@@ -44,14 +44,16 @@ def replace_ports(
     compiled: list[CompiledFragment],
     spelling: Spelling,
     has_fence: bool,
+    has_stages: bool,
 ) -> str:
     """The module's text with every region in its final form.
 
-    ``has_fence`` says that the GPU accesses shared memory by asynchronous proxies too: from sm_90 on.
+    ``has_fence`` says that the GPU accesses shared memory by asynchronous proxies too: from sm_90 on. ``has_stages``
+    says that loops run groups in stages: regions among them too, in branches.
     """
     replaced: dict[int, list[str]] = {}
     for number, (region, placement, fragment) in enumerate(zip(regions, placements, compiled)):
-        writer = _Writer(number, region, placement, fragment, spelling, has_fence)
+        writer = _Writer(number, region, placement, fragment, spelling, has_fence, has_stages)
         if region.is_element:
             replaced[region.call.line] = writer.element()
             continue
@@ -74,10 +76,14 @@ class _Writer:
     fragment: CompiledFragment
     spelling: Spelling
     has_fence: bool
+    has_stages: bool
 
     def open(self, port: Port) -> list[str]:
         """Allocate, fill, take the address. The marker's own result is not used any more."""
-        operation, buffer = port.operation, self.placement.buffers[port.parameter]
+        operation = port.operation
+        if port.parameter in self.placement.descriptors:
+            return self._indented(self._descriptor_lines(port.parameter, operation.location))
+        buffer = self.placement.buffers[port.parameter]
         if buffer.type:
             return self._indented(
                 self._address_lines(self._address_of(port.parameter), buffer, buffer.type, operation.location)
@@ -88,8 +94,9 @@ class _Writer:
         value, loc = operation.operands[0], operation.location
         if self.region.opens_new(port):
             lines = [f"{buffer.name} = ttg.local_alloc : () -> {memdesc}{loc}"]
-        elif self.region.writes(port):
-            # Not an initialised allocation: the software pipeliner would let the region write into its own buffer.
+        elif self.region.writes(port) or self.has_stages:
+            # Not an initialised allocation: the software pipeliner would let the region write into its own buffer, and
+            # older ones take it for an operand of a product.
             lines = [
                 f"{buffer.name} = ttg.local_alloc : () -> {memdesc}{loc}",
                 f"ttg.local_store {value}, {buffer.name} : {tensor} -> {memdesc}{loc}",
@@ -97,6 +104,15 @@ class _Writer:
         else:
             lines = [f"{buffer.name} = ttg.local_alloc {value} : ({tensor}) -> {memdesc}{loc}"]
         return self._indented([*lines, *self._address(buffer, memdesc, loc)])
+
+    def _descriptor_lines(self, parameter: int, loc: str) -> list[str]:
+        """The address of the tensor map. Triton's types have no pointer that is one, LLVM's have."""
+        descriptor, address = self.placement.descriptors[parameter], self._address_of(parameter)
+        map_ = f"{address}_map"
+        return [
+            f"{map_} = builtin.unrealized_conversion_cast {descriptor.name} : {descriptor.type} to !llvm.ptr{loc}",
+            f"{address} = llvm.ptrtoint {map_} : !llvm.ptr to i64{loc}",
+        ]
 
     def scratch(self) -> list[str]:
         """The memory that the fragment asked for; Triton's allocator finds it a place and counts it."""
@@ -124,6 +140,8 @@ class _Writer:
         return self._address_lines(_address_name(buffer), buffer, memdesc, loc)
 
     def _address_of(self, parameter: int) -> str:
+        if parameter in self.placement.descriptors:
+            return f"%tle_address_{self.number}_{parameter}"
         buffer = self.placement.buffers[parameter]
         return f"%tle_address_{self.number}_{parameter}" if buffer.type else _address_name(buffer)
 
@@ -142,7 +160,7 @@ class _Writer:
         operation = self.region.call.operation
         plain = iter(zip(operation.operands, operation.types))
         operands = [
-            (self._address_of(i), "i32") if p.kind == TILE else next(plain)
+            (self._address_of(i), "i64" if p.is_descriptor else "i32") if p.kind == TILE else next(plain)
             for i, p in enumerate(self.region.record.bound.parameters)
             if p.kind != "const"
         ] or [next(plain)]
@@ -158,20 +176,26 @@ class _Writer:
         return self._indented([*self._fence_before(), *before, self._extern(operands), *self._fence(), *after])
 
     def _fence_before(self) -> list[str]:
-        """What the kernel wrote into its buffers is over for copies that a region begins, which a barrier counts."""
+        """What the kernel wrote into its buffers is over for copies that a region begins in the background."""
+        if self.placement.descriptors and self.has_fence:  # it may copy out of a buffer that it only reads
+            return [self._fence_line]
         begins = any(parameter.is_barrier for parameter in self.region.record.bound.parameters)
         return self._fence() if begins and self._writes_buffers else []
 
+    @property
+    def _fence_line(self) -> str:
+        return f"ttng.fence_async_shared {{bCluster = false}}{self._location}"
+
     def _fence(self) -> list[str]:
         """What a region writes into the kernel's own buffers may be read by TMA and tensor cores of sm_90 and later."""
-        fence = f"ttng.fence_async_shared {{bCluster = false}}{self._location}"
-        return [fence] if self._writes_buffers and self.has_fence else []
+        return [self._fence_line] if self._writes_buffers and self.has_fence else []
 
     @property
     def _writes_buffers(self) -> bool:
         """Whether the region writes buffers of the kernel's own; barriers are none."""
         parameters = self.region.record.bound.parameters
-        opened = [port for port in self.region.opened if not parameters[port.parameter].is_barrier]
+        known = self.placement.buffers
+        opened = [p for p in self.region.opened if p.parameter in known and not parameters[p.parameter].is_barrier]
         return any(self.region.writes(p) and self.placement.buffers[p.parameter].type for p in opened)
 
     def close(self, port: Port) -> list[str]:
@@ -185,7 +209,9 @@ class _Writer:
     def release(self) -> list[str]:
         """Keep the buffers alive until here: an address in a register is no use that Triton's allocator sees."""
         types = {
-            self.placement.buffers[p.parameter].name: shared_type(p.operation.result_type) for p in self.region.opened
+            self.placement.buffers[p.parameter].name: shared_type(p.operation.result_type)
+            for p in self.region.opened
+            if p.parameter in self.placement.buffers
         }
         own = {b.name: b for b in self.placement.buffers.values() if b.type}
         types |= {b.name: b.type for b in own.values()}

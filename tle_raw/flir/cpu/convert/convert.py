@@ -31,6 +31,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     types,
     waits,
 )
+from tle_raw.flir.cpu.convert.descriptors import take_loads_away
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.launch import add_launch
 from tle_raw.flir.cpu.convert.plan import analyse
@@ -153,6 +154,8 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], region
             },
             regions=1,
         )
+    for each in functions.values():
+        take_loads_away(each)
     plan = analyse(function)
     for name, other in functions.items():
         if name != _name(function):

@@ -10,6 +10,7 @@ from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.cpu.convert import build, mbarriers, types, waits
 from tle_raw.flir.cpu.convert.buffer_access import BarrierTile
 from tle_raw.flir.cpu.convert.control import own_buffer
+from tle_raw.flir.cpu.convert.descriptors import DescriptorTile, is_descriptor, tensor_map
 from tle_raw.flir.cpu.convert.kernel import Kernel, location_of
 from tle_raw.flir.cpu.convert.tiles import BufferTile, Elementwise
 from tle_raw.flir.cpu.mlir_values import Operation, Value
@@ -23,6 +24,8 @@ from tle_raw.regions.ports import RegionRecord, record_from_text
 # tle_region_call: threads, three ids, three counts, a hole, the context.
 _CALL_TYPE = "!llvm.array<5 x i64>"
 
+Opened = BufferTile | BarrierTile | DescriptorTile  # what a port gives to the region
+
 
 class Regions:
     """The regions of a module and their compiled fragments, by the operation that calls them."""
@@ -34,7 +37,7 @@ class Regions:
         ]
         self.compiled: Sequence[CompiledFragment] = []
         self._of: dict[Any, tuple[RegionRecord, CompiledFragment]] = {}
-        self.opened: dict[Any, list[BufferTile | BarrierTile]] = {}  # block -> buffers that wait for their call
+        self.opened: dict[Any, list[Opened]] = {}  # block -> buffers that wait for their call
         self.threads = 0  # of a thread block, whatever num_warps says; 0 where that counts
 
     @property
@@ -94,8 +97,10 @@ def _meet(kernel: Kernel, op: Operation, waits: bool) -> None:
     kernel.values[op.results[0]] = tile
 
 
-def _opened(kernel: Kernel, op: Operation, symbol: str) -> BufferTile | BarrierTile:
+def _opened(kernel: Kernel, op: Operation, symbol: str) -> Opened:
     """A buffer that the fragment may write: also an ``In`` tile is its own. A barrier is the kernel's."""
+    if is_descriptor(op):
+        return tensor_map(kernel, op)
     type_, tile = op.results[0].type, kernel.values.get(op.operands[0])
     if isinstance(tile, BarrierTile):
         return tile
@@ -141,7 +146,10 @@ def _check_block(record: RegionRecord, num_warps: int) -> None:
 
 
 def _argument(
-    kernel: Kernel, parameter: BoundParameter, buffers: list[BufferTile | BarrierTile], plain: list[Value]
+    kernel: Kernel,
+    parameter: BoundParameter,
+    buffers: list[Opened],
+    plain: list[Value],
 ) -> Value:
     """The pointer that stands for an argument."""
     if parameter.kind == TILE:

@@ -6,6 +6,7 @@
 #include <tle_raw/team/mbarrier.h>
 #include <tle_raw/team/services.h>
 #include <tle_raw/team/shadow.h>
+#include <tle_raw/team/tensor_map.h>
 #include <tle_raw/team/waiting.h>
 #include <tle_raw/team/warp.h>
 

@@ -1,0 +1,64 @@
+// What stands for a tensor map (PTX's, of 128 bytes) on the CPU, and copies of blocks by it: cp.async.bulk.tensor.
+#ifndef TLE_RAW_TEAM_TENSOR_MAP_H
+#define TLE_RAW_TEAM_TENSOR_MAP_H
+
+#include <tle_raw/team/bounds.h>
+
+namespace tle::team {
+
+constexpr int MOST_AXES = 5;
+
+// Filled by tle_raw/flir/cpu/convert/descriptors.py, and by frontends for Triton's interpreter: outermost axis first.
+struct TensorMap {
+  u8* base;
+  u64 fill;  // of what lies outside of the array: the bits of one element
+  i64 rank, bytes;  // bytes of an element
+  i64 sizes[MOST_AXES], strides[MOST_AXES], box[MOST_AXES];  // strides count elements
+};
+
+// Copy the box at these places, innermost axis first, row by row. Gives its bytes.
+TLE_INLINE i64 copy_box(const TensorMap* map, u8* shared, const i32* at, bool into, u32 site) {
+  const int rank = int(map->rank);
+  const i64 element = map->bytes, columns = map->box[rank - 1];
+  i64 rows = 1;
+  for (int axis = 0; axis + 1 < rank; ++axis) rows *= map->box[axis];
+  for (i64 row = 0; row < rows; ++row, shared += columns * element) {
+    i64 rest = row, offset = 0;
+    bool inside = true;
+    for (int axis = rank - 2; axis >= 0; --axis) {
+      const i64 place = at[rank - 1 - axis] + rest % map->box[axis];
+      rest /= map->box[axis];
+      inside = inside && place >= 0 && place < map->sizes[axis];
+      offset += place * map->strides[axis];
+    }
+    for (i64 column = 0; column < columns; ++column) {
+      const i64 place = at[0] + column;
+      u8* here = shared + column * element;
+      if (!inside || place < 0 || place >= map->sizes[rank - 1]) {
+        if (into) __builtin_memcpy(here, &map->fill, u64(element));
+        continue;
+      }
+      u8* there = map->base + (offset + place * map->strides[rank - 1]) * element;
+      if (into) __builtin_memcpy(here, there, u64(element));
+      else __builtin_memcpy(there, here, u64(element));
+    }
+  }
+  return rows * columns * element;
+}
+
+}  // namespace tle::team
+
+extern "C" {
+
+TLE_EXPORTED i64 tle_team_load_box(const tle::team::TensorMap* map, u8* shared, i32 a, i32 b, i32 c, i32 d, i32 e, u32 site) {
+  const i32 at[] = {a, b, c, d, e};
+  return tle::team::copy_box(map, shared, at, true, site);
+}
+
+TLE_EXPORTED i64 tle_team_store_box(const tle::team::TensorMap* map, u8* shared, i32 a, i32 b, i32 c, i32 d, i32 e, u32 site) {
+  const i32 at[] = {a, b, c, d, e};
+  return tle::team::copy_box(map, shared, at, false, site);
+}
+}
+
+#endif  // TLE_RAW_TEAM_TENSOR_MAP_H
