@@ -56,7 +56,7 @@ HELPERS = {
     "NVIDIA: types and layouts as texts": {"nvidia.blocked_layout", "nvidia.buffer_types"},
     "NVIDIA: which barrier a value is": {"nvidia.barrier_slots"},
     "CPU: the calls of its passes": {"cpu.lower_to_llvm"},
-    "CPU: MLIR's bindings": {"cpu.bindings", "cpu.mlir_values"},
+    "CPU: MLIR's bindings": {"cpu.bindings", "cpu.mlir_values", "cpu.module_text"},
     "CPU: what runs beside a kernel": {"cpu.single_program", "cpu.region_failure", "cpu.run_fragment"},
     "CPU: what convert writes calls of": {"cpu.libdevice"},
 }
