@@ -29,7 +29,8 @@ help:
 
 test: .venv-$(OLDEST)/.ready
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint .venv-$(NEWEST)/.ready # pip takes one core
-	@export TLE_RAW_TEST_FRAGMENTS=$$(mktemp -d); trap 'rm -rf "$$TLE_RAW_TEST_FRAGMENTS"' EXIT; \
+	@export TMPDIR=$$(tools/scratch_folder.sh); trap 'rm -rf "$$TMPDIR"' EXIT; \
+	export TLE_RAW_TEST_FRAGMENTS=$$(mktemp -d); \
 	echo '== tests, Triton $(OLDEST)'; \
 	.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST) && \
 	echo '== tests, Triton $(NEWEST), without those that do not touch Triton' && \

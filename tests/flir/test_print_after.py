@@ -154,7 +154,11 @@ def test_modules_are_whole_and_have_the_users_lines(shown, target):
             )
 
 
-@pytest.mark.parametrize(("target", "name"), [(target, name) for target, names in NAMES.items() for name in names])
+# Whatever pass were shown unasked would be seen beside each of these; that each is shown is seen above.
+ALONE = [(target, names[at]) for target, names in NAMES.items() for at in (0, len(names) // 2, -1)]
+
+
+@pytest.mark.parametrize(("target", "name"), ALONE)
 def test_one_pass_is_shown_alone(shown, target, name):
     assert list(shown(target, name)[0]) == [name]
 
