@@ -12,7 +12,6 @@ from tle_raw.frontends.gpu import operations
 from tle_raw.frontends.gpu.buffered_tensor import SMEM, BufferType
 from tle_raw.frontends.gpu.checks import check_buffer
 from tle_raw.frontends.gpu.element_place import place_in_layout, place_in_rows
-from tle_raw.frontends.gpu.gluon_builder import VERSION
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
@@ -22,8 +21,6 @@ from tle_raw.regions.stages import compiled_target, note_pointers
 from tle_raw.triton_types import Semantic
 
 GPU = "cuda"  # the target where a layout means something
-# Their memdesc_reinterpret keeps the size.
-_NOT_ON = ((3, 8),)
 _ALIGNED = 16  # bytes that one access to shared memory takes at most
 
 
@@ -45,14 +42,9 @@ def local_ptr(buffer: Any, indices: Any = None, _semantic: Any = None, _generato
     ArgumentCountError : there are fewer or more indices than axes.
     ArgumentTypeError : the buffer is none, or an index is no integer.
     ShapeError : the indices have no common shape, or the buffer has more elements than a block tensor may have.
-    SharedBufferError : without indices, the buffer has a dim that is no power of two; or this is Triton 3.8.
+    SharedBufferError : without indices, the buffer has a dim that is no power of two.
     TileIndexError : a constant lies beyond the buffer.
     """
-    if VERSION in _NOT_ON:
-        raise SharedBufferError(
-            "tle.gpu.local_ptr: this Triton refuses the view of one word by which a buffer is asked for its address",
-            table=[Row("Triton", "3.6 or 3.9", ".".join(map(str, VERSION)))],
-        )
     buffer = check_buffer("local_ptr", "buffer", buffer)
     type_ = buffer.type
     if type_.space != SMEM:

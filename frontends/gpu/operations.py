@@ -146,16 +146,47 @@ TOLD, ADDRESS, NUMBER = "tle.told", "address", "tle_told"
 
 
 def _make_told(g: Any, type_: BufferType, buffer: Any, what: str) -> Any:
+    if VERSION == (3, 8) and type_.is_part:  # which that Triton sees as nothing else
+        return _number_of(g, *_element_of(g, type_, buffer, what))
     layout: Any = swizzled_shared_layout.make_default(1)
     if isinstance(type_.layout, padded_shared_layout):  # Triton sees one with gaps as another with these gaps alone
         layout = padded_shared_layout([list(pair) for pair in type_.layout.intervals], [1])
     word = core.dtype(f"int{memory_bits(type_.dtype)}")
     view = type_.changed(dtype=word, shape=(1,), memory=(1,), whole=(1,), layout=layout)
-    seen = g.create_memdesc_reinterpret(view.to_ir(g), buffer)
+    seen = _word_of(g, type_, view, buffer)
     load = g.create_local_load(core.block_type(word, [1]).to_ir(g), seen)
     load.set_attr(TOLD, g.get_string_attr(what))
-    numbers = core.block_type(core.int64, [1]).to_ir(g)
-    return g.create_unsplat(g.create_extern_elementwise("", "", NUMBER, [load], numbers, True))
+    return _number_of(g, load, [1])
+
+
+def _number_of(g: Any, loaded: Any, shape: list[int]) -> Any:
+    """As what a tensor of one element is passed on."""
+    numbers = core.block_type(core.int64, shape).to_ir(g)
+    return g.create_unsplat(g.create_extern_elementwise("", "", NUMBER, [loaded], numbers, True))
+
+
+def _element_of(g: Any, type_: BufferType, buffer: Any, what: str) -> tuple[Any, list[int]]:
+    """One element of all, as a tensor with its shape: nothing of this is left when the number is known."""
+    value, shape = g.create_local_load(tensor_type(type_).to_ir(g), buffer), list(type_.memory)
+    value.set_attr(TOLD, g.get_string_attr(what))
+    for axis in (axis for axis, dim in enumerate(type_.memory) if dim > 1):
+        shape[axis] = 1
+        first = g.create_splat(core.block_type(core.int32, shape).to_ir(g), g.get_int32(0))
+        value = g.create_gather(value, first, axis)
+        value.set_attr(TOLD, g.get_string_attr("element"))
+    return value, shape
+
+
+def _word_of(g: Any, type_: BufferType, view: BufferType, buffer: Any) -> Any:
+    """A view of one word. Triton 3.8 wants one of all words first: each is a slot, whatever their number."""
+    if VERSION != (3, 8):
+        return g.create_memdesc_reinterpret(view.to_ir(g), buffer)
+    slots = (prod(type_.memory), 1)
+    words = g.create_memdesc_reinterpret(view.changed(memory=slots, whole=slots).to_ir(g), buffer)
+    word = g.create_memdesc_index(view.to_ir(g), words, g.get_int32(0))
+    for value in (words, word):
+        value.set_attr(TOLD, g.get_string_attr("view"))
+    return word
 
 
 def _told(type_: BufferType, buffer: Any, what: str) -> Any:

@@ -20,23 +20,24 @@ _STORE = re.compile(
     r"(?<![a-z.])st\.global\.cs\.L1::evict_last(?P<hint>\.L2::cache_hint)?(?P<rest>\.[^;]*?)(?P<policy>, \$\d+)?;"
 )
 _ATOMIC = re.compile(r"(?<![a-z.])(atom|red)\.global\.(cta\.relaxed|relaxed\.cta)\.")
-_ASSEMBLY = re.compile(r'^.*\basm (?:sideeffect )?(?:alignstack )?"[^"]*".*$', re.MULTILINE)
+_ASSEMBLY = re.compile(r'\basm (?:sideeffect )?(?:alignstack )?"[^"]*"')
 
 
 def shared_accesses(text: str) -> tuple[str, int]:
     """LLVM IR as Triton prints it, with the accesses to shared memory; how many instructions there are."""
-    found = 0
+    lines, found = text.split("\n"), 0
+    for number, line in enumerate(lines):
+        if " asm " in line and ".global." in line and _ASSEMBLY.search(line):
+            lines[number], count = _edited(line)
+            found += count
+    return "\n".join(lines), found
 
-    def edited(line: re.Match[str]) -> str:
-        nonlocal found
-        given = line[0]
-        given, loads = _LOAD.subn("ld.shared.", given)
-        given, stores = _STORE.subn(_stored, given)
-        given, atomics = _ATOMIC.subn(r"\1.shared.\2.", given)
-        found += loads + stores + atomics
-        return given
 
-    return _ASSEMBLY.sub(edited, text), found
+def _edited(line: str) -> tuple[str, int]:
+    given, loads = _LOAD.subn("ld.shared.", line)
+    given, stores = _STORE.subn(_stored, given)
+    given, atomics = _ATOMIC.subn(r"\1.shared.\2.", given)
+    return given, loads + stores + atomics
 
 
 def _stored(match: re.Match[str]) -> str:

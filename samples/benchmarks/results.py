@@ -32,6 +32,7 @@ one another reach its power limit: rows with a spread of several per cent are ol
 | `mlir_edsl.py` | from a Python function of the mlir dialect to its module |
 | `tilelang_regions.py` | a TileLang kernel as a region against TileLang alone; two in one launch against two launches |
 | `cutile_regions.py` | cuTile kernels and regions through Triton against the same kernels written in Triton |
+| `struct_compile_time.py` | what own passes take of the compilation of TLE-Struct's samples |
 | `struct_speed.py` | kernels of TLE-Struct against the best of plain Triton and cuBLAS; loads; counts; selections |
 | `cpu_operators.py` | kernels on the CPU against NumPy's and torch's operators, and what their compilation takes |
 """

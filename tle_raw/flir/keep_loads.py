@@ -1,9 +1,9 @@
 """In a kernel that points into shared buffers each load is one of its own.
 
-From Triton 3.9 on, of two equal loads one is left where nothing between them writes to memory of the same kind. But
-what Triton takes for global memory may be a buffer here, and the other way round: a store by a pointer changes what a
-load of the buffer reads. So each load gets a number, and no two are equal. Functions are inlined first, for what is
-inlined twice would have one number.
+Of two equal loads newer versions of Triton, 3.8 and 3.9, leave one where nothing between them writes to memory of the
+same kind. But what Triton takes for global memory may be a buffer here, and the other way round: a store by a pointer
+changes what a load of the buffer reads. So each load gets a number, and no two are equal. Functions are inlined first,
+for what is inlined twice would have one number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tle_raw.regions.stages import has_pointers
 TOLD = "tle.told"  # on what asks a buffer for its address
 NUMBER = "tle.load"
 _LOADS = ("tt.load", "ttg.local_load")
-_LEAVES_OUT_LOADS = tuple(int(v) for v in triton.__version__.split(".")[:2]) >= (3, 9)
+_LEAVES_OUT_LOADS = tuple(int(v) for v in triton.__version__.split(".")[:2]) >= (3, 7)
 
 
 def keep_loads(module: Any) -> Any:

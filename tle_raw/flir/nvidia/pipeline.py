@@ -151,6 +151,7 @@ class Compilation:
         self.pipeline: tuple[Pass, ...] = ()
         self.has_buffers = False
         self.has_pointers = False  # into buffers
+        self.has_borders = False  # of traced regions
         self.accesses = 0  # by them
         self.has_mbarriers = False
         self.marked = 0  # operations that Triton's barriers are not wanted at
@@ -163,7 +164,9 @@ class Compilation:
         self.has_stages = False  # groups of them run in stages
         self.buffers: list[SharedBuffer] = []
         self.lines: list[str] = []  # of the TritonGPU text, as long as passes edit it
-        self.printed: tuple[Any, str] | None = None  # a module that no pass has changed since, and its text
+        # A module that no pass has changed since, with its text as it is printed, and with the one it was read from.
+        self.printed: tuple[Any, str] | None = None
+        self.read: tuple[Any, str] | None = None
         self.regions: list[Region] = []
         self.compiled: list[CompiledFragment] = []
         self.declared = 0  # threads of the block, where the regions' declarations alone decide it
@@ -194,6 +197,11 @@ class Compilation:
             self.printed = self.module, self.module.str()
         return self.printed[1]
 
+    def any_text(self) -> str:
+        """The module's text in one of MLIR's forms, whichever is there."""
+        is_there = self.read is not None and self.read[0] is self.module and not self.lines
+        return self.read[1] if is_there and self.read is not None else self.text()
+
     @property
     def fragments(self) -> list[Fragment]:
         return [fragment_by_identity(region.record.fragment) for region in self.regions]
@@ -209,11 +217,12 @@ class Compilation:
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
         self.has_groups, self.has_hints = holds_groups(text), holds_hints(text)
         self.has_pointers = asks_addresses(text)
+        self.has_borders = is_border(text)
         if holds_ports(text):
             self.pipeline = NVIDIA
         elif self.has_buffers or self.has_groups:
             self.pipeline = NVIDIA_BUFFERS
-        elif is_border(text):
+        elif self.has_borders:
             self.pipeline = NVIDIA_TRACED
         else:
             traced_regions.describe(self.metadata)
@@ -254,14 +263,12 @@ class Compilation:
         return found or None
 
     def order_traced_regions(self) -> int | None:
-        text = self.text()
-        borders = is_border(text)
-        if borders:
-            lines = text.splitlines()
+        if self.has_borders:
+            lines = self.text().splitlines()
             place_in_text(lines, missing_barriers(lines), SPELLING.memory_barrier)
             self.module = parse_module("\n".join(lines), self.context)
         traced_regions.describe(self.metadata)
-        return 1 if borders else None
+        return 1 if self.has_borders else None
 
     def take_addresses(self) -> int | None:
         if not self.has_pointers:
@@ -279,7 +286,7 @@ class Compilation:
 
     def convert_to_ttgpuir(self) -> int:
         convert_to_ttgpuir(self.module, self.options, self.capability)
-        self.printed = None
+        self._changed()
         return 1
 
     def close_crossings(self) -> int | None:
@@ -420,7 +427,7 @@ class Compilation:
             return None
         self.module = self._parsed()
         settle_layouts(self.module, self.options, self.capability)
-        self.printed = None
+        self._changed()
         return 1
 
     def schedule_groups(self) -> int | None:
@@ -437,7 +444,7 @@ class Compilation:
         before = self.module.str()
         try:
             pipeline_groups(self.module, self.metadata, self.options, self.capability)
-            self.printed = None
+            self._changed()
         except RuntimeError as error:
             raise ScheduleError(
                 "Triton's pipeliner does not take this loop: what it says stands above, on standard error",
@@ -446,16 +453,15 @@ class Compilation:
         return 1
 
     def check_phases(self) -> int | None:
-        text = self.text() if self.has_buffers else ""
-        if WAITS not in text:
+        if not self.has_buffers or WAITS not in self.any_text():
             return None
-        check_phases(text.splitlines())
+        check_phases(self.text().splitlines())
         return 1
 
     def place_named_barriers(self) -> int | None:
-        text = self.text() if self.has_buffers else ""
-        if not holds_named(text):
+        if not self.has_buffers or not holds_named(self.any_text()):
             return None
+        text = self.text()
         if isinstance(self.module, str):  # in generic form, or as passes left it
             text = self._parsed().str()
         threads = self.threads or WARP * self.options.num_warps
@@ -466,7 +472,7 @@ class Compilation:
         if self.is_explicit or self.has_stages:
             return None
         self.module = self.own(self._parsed(), self.metadata)
-        self.printed = None
+        self._changed()
         return 1
 
     def explicit_ttgir(self) -> int | None:
@@ -478,11 +484,19 @@ class Compilation:
                 hint="tl.dot takes the place of tle.gpu.wgmma in such a loop, or leave pipe_stages out",
             ).at(call_site=first_loop(self._parsed().str()))
         self.module = explicit_ttgir(self._parsed(), self.metadata, self.options, self.capability)
-        self.printed = None
+        self._changed()
         return 1
 
     def _parsed(self) -> Any:
-        return parse_module(self.module, self.context) if isinstance(self.module, str) else self.module
+        if not isinstance(self.module, str):
+            return self.module
+        module = parse_module(self.module, self.context)
+        self.read = module, self.module
+        return module
+
+    def _changed(self) -> None:
+        """A pass has changed the module in its place."""
+        self.printed = self.read = None
 
     def keep_waits(self) -> int | None:
         text = self.text() if self.has_buffers else ""

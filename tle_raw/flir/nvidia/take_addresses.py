@@ -28,6 +28,7 @@ from tle_raw.linker.mlir.text import OPERATION
 
 _NUMBER = 'symbol = "tle_told"'
 _LOAD, _VIEW, _TAKE = "ttg.local_load", "ttg.memdesc_reinterpret", "tt.unsplat"
+_SLOT, _ELEMENT = "ttg.memdesc_index", "tt.gather"
 
 
 def asks_addresses(text: str) -> bool:
@@ -52,12 +53,16 @@ def take_addresses(text: str, spelling: Spelling, *, hide_used: bool) -> tuple[s
     found = 0
     for line in text.splitlines():
         name = generic_name(line)
-        if name == _VIEW:
+        if name == _VIEW or (name == _SLOT and TOLD in line):  # by both on Triton 3.8
             view = read_generic(line)
-            views[view.results] = view
+            views[view.results] = view if name == _VIEW else views.get(view.operands[0], view)
         elif name == _LOAD and TOLD in line:
             load = read_generic(line)
             words[load.results] = views.get(load.operands[0], load)  # a buffer of one word is no view
+            continue
+        elif name == _ELEMENT and TOLD in line:  # of a part, on Triton 3.8
+            element = read_generic(line)
+            words[element.results] = words[element.operands[0]]
             continue
         elif name == OPERATION and _NUMBER in line:
             number = read_generic(line)

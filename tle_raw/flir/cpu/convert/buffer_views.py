@@ -6,7 +6,7 @@ from tle_raw.errors import LoweringError
 from tle_raw.flir.cpu.convert import build, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.shared_buffers import SharedBuffer, buffer_of, element_of, row_major, shape_of
-from tle_raw.flir.cpu.convert.told import is_asked
+from tle_raw.flir.cpu.convert.told import TOLD, is_asked
 from tle_raw.flir.cpu.mlir_values import Operation
 
 
@@ -14,6 +14,9 @@ from tle_raw.flir.cpu.mlir_values import Operation
 def index(kernel: Kernel, op: Operation) -> None:
     buffer, number = op.operands
     source = buffer_of(kernel, buffer)
+    if TOLD in op.attributes:  # the first word of all
+        kernel.values[op.results[0]] = source
+        return
     wide = build.cast_integer(kernel.scalar(number), "i64")
     offset = build.binary("muli", wide, build.constant(source.strides[0], "i64"))
     kernel.values[op.results[0]] = source.view(source.shape[1:], source.strides[1:], offset)
@@ -73,7 +76,7 @@ def _reshaped(source: SharedBuffer, shape: tuple[int, ...]) -> tuple[int, ...] |
 def reinterpret(kernel: Kernel, op: Operation) -> None:
     """The same bytes as elements of another type or shape: of rows that lie behind each other."""
     source, type_ = buffer_of(kernel, op.operands[0]), op.results[0].type
-    if is_asked(op):
+    if TOLD in op.attributes or is_asked(op):
         kernel.values[op.results[0]] = source
         return
     shape, element = shape_of(type_), element_of(type_)

@@ -10,11 +10,15 @@ from tle_raw.flir.cpu.convert import build, tiles, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.reduce import evaluate, loops
 from tle_raw.flir.cpu.convert.tiles import Constant, Elementwise, Index, ScalarBody, Shared
+from tle_raw.flir.cpu.convert.told import TOLD
 from tle_raw.flir.cpu.mlir_values import Block, Operation, Value
 
 
 @converts("tt.gather")
 def gather(kernel: Kernel, op: Operation) -> None:
+    if TOLD in op.attributes:  # of a number, which has no others beside it
+        kernel.values[op.results[0]] = kernel.values[op.operands[0]]
+        return
     source, indices = kernel.stored(kernel.tile(op.operands[0])), kernel.tile(op.operands[1])
     axis = op.attributes["axis"].value
     result = kernel.allocate(types.shape_of(op.results[0].type), source.element)
