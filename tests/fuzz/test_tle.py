@@ -1,0 +1,57 @@
+"""Random kernels of TLE's operations: the CPU, the interpreter and the plain form agree, and GPUs get code of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+
+from tests.fuzz.cases import Case, differences, parse
+from tests.fuzz.engines import EngineError
+from tests.fuzz.tle.programs import FAMILIES, SHARES, cases
+
+pytestmark = pytest.mark.every_triton(2)
+
+pytest.importorskip("torch")
+COMPILED = 8  # one of so many is compiled for a GPU, too
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_kernel_of_tle_computes_what_its_plain_form_does(family: str, engines, keep_tle, tle_kernels: int):
+    drawn = 0
+
+    @settings(
+        max_examples=max(1, round(tle_kernels * SHARES[family])),
+        derandomize=tle_kernels <= 40,
+        deadline=None,
+        database=None,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(cases(family))
+    def run(case: Case) -> None:
+        nonlocal drawn
+        note(case.text())
+        drawn += 1
+        want = engines.interpreter.run(case.in_plain_form)
+        wrong = []
+        try:
+            wrong += [f"on the CPU: {line}" for line in differences(case, engines.backend.run(case), want)]
+            wrong += [f"interpreted: {line}" for line in differences(case, engines.interpreter.run(case), want)]
+            if drawn % COMPILED == 1 or tle_kernels <= 40:
+                engines.compiler.run(case)
+        except EngineError as error:
+            wrong.append(str(error))
+        if wrong:
+            keep_tle(case)
+            raise AssertionError("\n".join([*wrong, case.text()]))
+
+    run()
+
+
+@settings(max_examples=30, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(cases("buffers"))
+def test_both_forms_survive_being_written_down(case: Case):
+    again = parse(case.text())
+    assert again.text() == case.text()
+    compile(again.source, "kernel", "exec")
+    compile(again.in_plain_form.source, "kernel", "exec")
