@@ -24,7 +24,7 @@ class View:
     """A buffer, or a view of one. In the plain form its name is that of a pointer to its first element.
 
     ``rows``: its rows lie behind each other, in the order of its axes. ``slots``: its first axis counts them.
-    ``cut``: the lengths along each axis below which no part may be cut out.
+    ``cut``: the lengths along each axis below which no part may be cut out; () where there are no parts at all.
     """
 
     name: str
@@ -63,6 +63,8 @@ class TleBuilder(Builder):
         self.constants: dict[str, str] = {}  # text -> name
         self.plain_helpers: dict[str, str] = {}  # the text of a function -> that of the plain one
         self.views: list[View] = []
+        # On sm_90 a kernel that waits for wgmma itself has no software pipeliner: it is drawn with one of both.
+        self.waits_for_wgmma = self.has_stages = False
         super().__init__(draw)
 
     def line(self, text: str) -> None:
@@ -147,7 +149,7 @@ class TleBuilder(Builder):
         if kind == "padded" and not slots:
             gap = 128 // bits(dtype) * self.choice([1, 2])
             text = self.constant(f"tle.gpu.padded_shared_layout([[{max(tile[1], gap)}, {gap}]], {list(tile)})")
-            return f", layout={text}", False, tile
+            return f", layout={text}", False, ()
         if kind == "default":
             return "", False, (8, tile[1]) if not slots else (1, 8, tile[1])
         return ", nv_mma_shared_layout=False", True, (1,) * len(shape)

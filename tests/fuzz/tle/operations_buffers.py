@@ -51,7 +51,9 @@ def _slot(b: TleBuilder, view: View) -> View:
 
 
 def subslice(b: TleBuilder) -> Value:
-    view = b.view(where=is_tile)
+    view = b.view(where=lambda view: is_tile(view) and view.cut != ())
+    if not view.cut:
+        return b.load_tile(view)
     axis = b.integer(0, len(view.shape) - 1)
     lengths = [length for length in (1, 2, 4, 8, 16, 32, 64) if view.cut[axis] <= length <= view.shape[axis]]
     length = b.choice(lengths or [view.shape[axis]])
@@ -84,9 +86,9 @@ def permuted(b: TleBuilder) -> Value:
 
 def reshaped(b: TleBuilder) -> Value:
     view = b.view(where=lambda view: not view.slots and view.rows and view.is_contiguous)
+    if not (view.rows and view.is_contiguous):
+        view = b.buffer(view.dtype, b.choice([(64,), (8, 16), (32, 32)]), init="1", layout="rows")
     size = math.prod(view.shape)
-    if not (view.rows and view.is_contiguous) or size < 4:
-        return b.load_tile(view)
     columns = b.choice([c for c in (1, 4, 16, 64) if c <= size])
     shape = b.choice([(size,), (size // columns, columns)])
     new = replace(view, name=b.name("u"), shape=shape, strides=row_strides(shape), cut=(1,) * len(shape))
@@ -130,8 +132,9 @@ def in_function(b: TleBuilder) -> Value:
     """A function that gets a buffer and stores into it."""
     view = b.view(where=is_tile)
     value = b.value((view.dtype,), view.shape, exact=True)
-    plain = f"    tl.store(u + {places(view.shape, view.strides)}, x)"
-    b.line(f"{b.either_helper('keep', 'u, x', '    u.store(x)', plain)}({view.name}, {value.name})")
+    u = b.name("given")  # a name of its own: the plain form's body is one for this shape
+    plain = f"    tl.store({u} + {places(view.shape, view.strides)}, x)"
+    b.line(f"{b.either_helper('keep', f'{u}, x', f'    {u}.store(x)', plain)}({view.name}, {value.name})")
     return b.load_tile(view)
 
 

@@ -109,14 +109,16 @@ def load(b: TleBuilder) -> Value:
 def in_stages(b: TleBuilder) -> Value:
     """A gather whose indices are loaded ahead of its values, and those ahead of their use."""
     dtype, size = b.choice(NUMBERS), b.choice([16, 64, 256])
-    stages = sorted(b.integer(0, 3) for _ in range(3))
+    stages = [0, *sorted(b.integer(0, 3) for _ in range(2))]
     rounds, step = b.choice(["5", "n % 8", "1"]), b.name("i")
     indices, numbers = b.array("int32", 8 * size), b.array(dtype, 1024)
     total = b.emit(f"tl.zeros([{size}], tl.{dtype})", dtype, (size,))
     b.values.pop()
     orders = ", pipe_orders=[0, 1, 2]" * b.flag()
-    arguments = b.choice(["", ", num_stages=3", f", pipe_stages={stages}{orders}"])
-    arguments = arguments or f", pipe_stages={b.integer(1, 4)}"
+    arguments = b.choice([f", pipe_stages={stages}{orders}", f", pipe_stages={b.integer(1, 4)}", ", num_stages=3"])
+    if b.waits_for_wgmma and "[" in arguments:
+        arguments = ", num_stages=2"
+    b.has_stages = b.has_stages or "[" in arguments
     with (
         b.exactly(),
         b.either_block(f"for {step} in tle.range({rounds}{arguments}):", f"for {step} in range({rounds}):"),
@@ -129,9 +131,7 @@ def in_stages(b: TleBuilder) -> Value:
         with b.either_block("with tle.pipeline_group(2):", "if True:"):
             b.line(f"{total.name} {b.choice(['+=', '-='])} {step}y")
             if dtype in INTEGERS:
-                b.line(f"{total.name} = {total.name} ^ {step}")
-                b.lines[-1] = b.lines[-1].replace(f"^ {step}", f"^ {step}x.to(tl.{dtype})")
-                b.plain_lines[-1] = b.lines[-1]
+                b.line(f"{total.name} = {total.name} ^ {step}x.to(tl.{dtype})")
     b.values.append(total)
     b.changed.add(total.name)
     return total

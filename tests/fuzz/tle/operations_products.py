@@ -35,9 +35,10 @@ def product(b: TleBuilder) -> Value:
     if result == "float32":
         largest = 16.0 * k + (acc.largest if acc else 0)
         error = (k + 1) * rounding(result, largest)
-    if b.flag():
+    if b.has_stages or b.flag():
         second = f"{other.name}.trans().load()" if trans else f"{other.name}.load()"
         return b.emit_either(f"tl.dot({a.name}.load(), {second}{start}{out})", same, result, (m, n), largest, error)
+    b.waits_for_wgmma = True
     form = f"tle.gpu.wgmma({a.name}, {other.name}{start}{out}{', trans_b=True' * trans})"
     value = b.emit_either(form, same, result, (m, n), largest, error)
     b.values.pop()
@@ -46,6 +47,9 @@ def product(b: TleBuilder) -> Value:
 
 def products_in_a_loop(b: TleBuilder) -> Value:
     """Two slots, one product in the background."""
+    if b.has_stages:
+        return product(b)
+    b.waits_for_wgmma = True
     m, n, k = b.choice([(64, 16, 32), (64, 32, 64)])
     dtype, rounds, step = b.choice(["float16", "bfloat16"]), b.integer(1, 4), b.name("i")
     a, other = (b.buffer(dtype, (2, *shape), slots=True, layout="default") for shape in ((m, k), (n, k)))
