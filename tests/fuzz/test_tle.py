@@ -12,7 +12,7 @@ from tests.fuzz.tle.programs import FAMILIES, SHARES, cases
 pytestmark = pytest.mark.every_triton(2)
 
 pytest.importorskip("torch")
-COMPILED = 8  # one of so many is compiled for a GPU, too
+COMPILED = 4  # one of so many is compiled for a GPU, too
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -37,7 +37,7 @@ def test_a_kernel_of_tle_computes_what_its_plain_form_does(family: str, engines,
         try:
             wrong += [f"on the CPU: {line}" for line in differences(case, engines.backend.run(case), want)]
             wrong += [f"interpreted: {line}" for line in differences(case, engines.interpreter.run(case), want)]
-            if drawn % COMPILED == 1 or tle_kernels <= 40:
+            if drawn % COMPILED == 1:
                 engines.compiler.run(case)
         except EngineError as error:
             wrong.append(str(error))
