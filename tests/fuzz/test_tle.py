@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
-from tests.fuzz.cases import Case, differences, parse
+from tests.fuzz.cases import Array, Case, differences, parse
 from tests.fuzz.engines import EngineError
 from tests.fuzz.tle.programs import FAMILIES, SHARES, cases
 
@@ -55,3 +55,32 @@ def test_both_forms_survive_being_written_down(case: Case):
     assert again.text() == case.text()
     compile(again.source, "kernel", "exec")
     compile(again.in_plain_form.source, "kernel", "exec")
+
+
+DOUBLED = """
+import triton
+import triton.language as tl
+
+import tle_raw.language as tle
+
+
+@triton.jit
+def kernel(o0):
+    u = tle.gpu.alloc([16], tl.int32, init_value=2)
+    tl.store(o0 + tl.arange(0, 16), u.load() * 2)
+"""
+PLAIN = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(o0):
+    tl.store(o0 + tl.arange(0, 16), tl.full([16], 4, tl.int32) + (tl.arange(0, 16) == 7))
+"""
+
+
+def test_one_element_that_differs_is_found(engines):
+    case = Case(DOUBLED, {"o0": Array("int32", 16, "zero")}, tolerances={"o0": 0.0}, plain=PLAIN)
+    (found,) = differences(case, engines.backend.run(case), engines.interpreter.run(case.in_plain_form))
+    assert found == "o0: 1 of 16 wrong, allowed error 0: [7] np.int32(4) instead of np.int32(5)"
