@@ -48,12 +48,14 @@ class Row:
         return f"{self.name:48} {self.value:8.3f} {self.unit:2} ({goal}) {sides}{noise} {self.note}"
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """The options that all benchmarks have."""
+def arguments(description: str, groups: Sequence[str] = ()) -> argparse.Namespace:
+    """The options that all benchmarks have; of one with several groups of figures ``--only`` takes one."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--compile-only", action="store_true", help="no GPU: compile everything, time nothing")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, to see that it works")
+    if groups:
+        parser.add_argument("--only", choices=groups, help="measure these alone, reported under a name of their own")
     return parser.parse_args()
 
 

@@ -253,36 +253,49 @@ def histogram_rows(case: Histogram, quick: bool) -> list[measure.Row]:
     return [measure.Row(what, times["Triton"] / times["ours"], "x", goal, True, sides, noise, note)]
 
 
+def compile_all() -> None:
+    compile_only.install()
+    for candidates in Products(512, "cpu").candidates():
+        for launch in candidates.values():
+            launch(0)
+    loads = Loads("cpu")
+    loads.plain(0), loads.asynchronous(4)(0)
+    align, select = sample("07_moe_align"), sample("08_topk_selector")
+    selections = struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 2, 2**15, "cpu")
+    for case in (Histogram(256, 2**14, "cpu"), *selections):
+        for candidates in case.candidates():
+            for launch in candidates.values():
+                launch(0)
+
+
+def selection_rows(case: Any, quick: bool) -> list[measure.Row]:
+    return struct_selection.rows_of(case, fastest, quick)
+
+
+# Groups of figures: what makes their cases, and the rows of one case.
+GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bool], list[measure.Row]]]] = {
+    "products": (lambda: [functools.partial(Products, n) for n in (4096, 8192)], product_rows),
+    "loads": (lambda: [Loads], load_rows),
+    "histograms": (lambda: [functools.partial(Histogram, bins) for bins in (256, 1024)], histogram_rows),
+    "selections": (lambda: struct_selection.makers(sample), selection_rows),
+}
+
+
 def main() -> None:
-    options = measure.arguments(__doc__.splitlines()[0])
+    options = measure.arguments(__doc__.splitlines()[0], list(GROUPS))
     torch.manual_seed(0)
     if options.compile_only:
-        compile_only.install()
-        for candidates in Products(512, "cpu").candidates():
-            for launch in candidates.values():
-                launch(0)
-        loads = Loads("cpu")
-        loads.plain(0), loads.asynchronous(4)(0)
-        for candidates in Histogram(256, 2**14, "cpu").candidates():
-            for launch in candidates.values():
-                launch(0)
-        align, select = sample("07_moe_align"), sample("08_topk_selector")
-        for case in (struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 2, 2**15, "cpu")):
-            for candidates in case.candidates():
-                for launch in candidates.values():
-                    launch(0)
+        compile_all()
         return
-    makers = [functools.partial(Products, n) for n in (4096, 8192)]
-    rows, failed = measure.rows_of_all(makers, product_rows, options.quick)
-    more, also_failed = measure.rows_of_all([Loads], load_rows, options.quick)
-    makers = [functools.partial(Histogram, bins) for bins in (256, 1024)]
-    counted, not_counted = measure.rows_of_all(makers, histogram_rows, options.quick)
-    rows_of = functools.partial(struct_selection.rows_of, fastest=fastest)
-    selected, not_selected = measure.rows_of_all(
-        struct_selection.makers(sample), lambda case, quick: rows_of(case, quick=quick), options.quick
-    )
-    measure.report("kernels of TLE-Struct", rows + more + counted + selected, options)
-    if failed := failed + also_failed + not_counted + not_selected:
+    rows, failed = [], []
+    for group in [options.only] if options.only else GROUPS:
+        makers, rows_of = GROUPS[group]
+        found, wrong = measure.rows_of_all(makers(), rows_of, options.quick)
+        rows += found
+        failed += wrong
+    name = "kernels of TLE-Struct" + (f", {options.only}" if options.only else "")
+    measure.report(name, rows, options)
+    if failed:
         raise SystemExit("\n".join(failed))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import pprint
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,11 @@ class Array:
 
 @dataclass(frozen=True)
 class Case:
-    """``tolerances``: for each array that is compared, the absolute error allowed; 0 is to the last bit."""
+    """``tolerances``: for each array that is compared, the absolute error allowed; 0 is to the last bit.
+
+    ``plain``: the same kernel written another way, of the same arguments, which says what is right; "" where one
+    source is run by both engines.
+    """
 
     source: str
     arrays: Mapping[str, Array]
@@ -49,9 +53,14 @@ class Case:
     grid: tuple[int, ...] = (1,)
     tolerances: Mapping[str, float] = field(default_factory=dict)
     numpy: bool = False  # the backend gets NumPy arrays instead of torch tensors
+    plain: str = ""
+
+    @property
+    def in_plain_form(self) -> Case:
+        return replace(self, source=self.plain, plain="")
 
     def text(self) -> str:
-        described = {k: v for k, v in asdict(self).items() if k != "source"}
+        described = {k: v for k, v in asdict(self).items() if k != "source" and (v or k != "plain")}
         return f"{self.source}\n\nCASE = {pprint.pformat(described, width=110, sort_dicts=False)}\n"
 
     @property

@@ -13,6 +13,7 @@ from tests.fuzz.cases import Case
 from tests.fuzz.engines import Engine
 
 CI = 100
+CI_TLE = 40
 FOUND = Path(__file__).parent / "found"
 
 
@@ -25,6 +26,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption("--fuzz-texts", type=int, default=CI, help="mutated texts to compile; more than 100 are new")
+
+    parser.addoption(
+        "--fuzz-tle",
+        type=int,
+        default=CI_TLE,
+        help="random kernels of TLE's operations; more than 40 are new each time",
+    )
+
+
+@pytest.fixture(scope="session")
+def tle_kernels(request: pytest.FixtureRequest) -> int:
+    return request.config.getoption("--fuzz-tle", CI_TLE)
 
 
 @pytest.fixture(scope="session")
@@ -52,21 +65,31 @@ def signatures(request: pytest.FixtureRequest) -> int:
 class Engines:
     backend: Engine
     interpreter: Engine
+    compiler: Engine
 
 
 @pytest.fixture(scope="session")
 def engines() -> Iterator[Engines]:
-    both = Engines(Engine("backend"), Engine("interpreter"))
-    yield both
-    both.backend.stop()
-    both.interpreter.stop()
+    all_ = Engines(Engine("backend"), Engine("interpreter"), Engine("compiler"))
+    yield all_
+    for engine in (all_.backend, all_.interpreter, all_.compiler):
+        engine.stop()
 
 
 @pytest.fixture
 def keep(kernels: int, request: pytest.FixtureRequest) -> Iterator[Callable[[Case], None]]:
+    yield from _kept(kernels > CI, request)
+
+
+@pytest.fixture
+def keep_tle(tle_kernels: int, request: pytest.FixtureRequest) -> Iterator[Callable[[Case], None]]:
+    yield from _kept(tle_kernels > CI_TLE, request)
+
+
+def _kept(nightly: bool, request: pytest.FixtureRequest) -> Iterator[Callable[[Case], None]]:
     """In the nightly mode, the last case given is written into ``found/``: the smallest that still fails."""
     last: list[Case] = []
     yield last.append
-    if last and kernels > CI:
+    if last and nightly:
         file = FOUND / f"{request.node.callspec.params['family']}_{last[-1].name}.py"
         file.write_text(last[-1].text())

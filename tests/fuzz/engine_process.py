@@ -1,7 +1,7 @@
-"""A process that runs cases: ``python engine_process.py backend|interpreter``, pickled requests in, results out.
+"""A process that runs cases: ``engine_process.py backend|interpreter|compiler``, pickled requests in, results out.
 
 The interpreter needs a process of its own, for Triton asks for TRITON_INTERPRET while it is imported. The backend gets
-one so that a crash is a failure like any other.
+one so that a crash is a failure like any other. The compiler compiles for an H200, and runs nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-import triton  # noqa: F401  (its import is part of getting ready)
+import triton
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.fuzz.cases import ONLY_TORCH, TORCH_NAMES, Case, contents
@@ -42,7 +42,11 @@ def main(engine: str) -> None:
             except EOFError:
                 return
             try:
-                answer: Any = run(case, Path(folder), numpy=engine == "backend" and case.numpy)
+                answer: Any = (
+                    compiled(case, Path(folder))
+                    if engine == "compiler"
+                    else run(case, Path(folder), numpy=engine == "backend" and case.numpy)
+                )
             except Exception:
                 answer = traceback.format_exc()
             pickle.dump(answer, answers)
@@ -51,15 +55,39 @@ def main(engine: str) -> None:
 
 def run(case: Case, folder: Path, numpy: bool) -> dict[str, np.ndarray]:
     """The contents of all arrays after the launch; floats as float64, which holds all of them."""
+    module = _loaded(case, folder)
+    arrays = {name: _argument(array, numpy) for name, array in case.arrays.items()}
+    module.kernel[case.grid](*arrays.values(), *case.scalars.values())
+    return {name: _plain(array) for name, array in arrays.items()}
+
+
+def compiled(case: Case, folder: Path) -> dict[str, np.ndarray]:
+    """The size of the machine code, for sm_90."""
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    kernel = _loaded(case, folder).kernel
+    short = {"float": "fp", "bfloat": "bf", "uint": "u", "int": "i"}
+    types = {}
+    for name, array in case.arrays.items():
+        kind = array.dtype.rstrip("0123456789")
+        types[name] = "*" + {"float8e5": "fp8e5", "float8e4nv": "fp8e4nv"}.get(
+            array.dtype, short.get(kind, kind) + array.dtype.removeprefix(kind)
+        )
+    types |= {name: "i32" if isinstance(value, int) else "fp32" for name, value in case.scalars.items()}
+    aligned = {(i,): [["tt.divisibility", 16]] for i, array in enumerate(case.arrays.values()) if not array.skip}
+    binary = triton.compile(ASTSource(kernel, types, {}, aligned), target=GPUTarget("cuda", 90, 32))
+    return {"bytes": np.array([len(binary.asm["cubin"])])}
+
+
+def _loaded(case: Case, folder: Path) -> Any:
     file = folder / f"kernel_{case.name}.py"  # Triton reads the source of a kernel from a file
     file.write_text(case.source)
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    arrays = {name: _argument(array, numpy) for name, array in case.arrays.items()}
-    module.kernel[case.grid](*arrays.values(), *case.scalars.values())
-    return {name: _plain(array) for name, array in arrays.items()}
+    return module
 
 
 def _argument(array: Any, numpy: bool) -> Any:

@@ -54,7 +54,7 @@ class Engine:
         environment.pop("TRITON_INTERPRET", None)
         if self.kind == "interpreter":
             environment["TRITON_INTERPRET"] = "1"
-        else:
+        elif self.kind == "backend":
             environment["TLE_RAW_TARGET"] = "cpu"  # where there is a GPU, too
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115  (closed in stop)
         self._process = subprocess.Popen(
