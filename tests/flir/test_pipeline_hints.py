@@ -22,7 +22,7 @@ SIZES = {"M": 64, "N": 64, "BK": 32}
 
 
 def carried_tiles(ttgir):
-    """Of the loop in pipelined TritonGPU text: how many values that the region's branch makes go to the next iteration."""
+    """Of the loop in pipelined TritonGPU text: how many values of the region's branch go to the next iteration."""
     loop = ttgir[ttgir.index("scf.for") :]
     branch = re.search(r"(%[\w]+)(?::\d+)? = scf\.if .*?tt\.extern_elementwise", loop, re.DOTALL)
     assert branch, "the region's call stands in no branch of the loop"

@@ -425,7 +425,7 @@ class Compilation:
             return None
         before = self.module.str()
         try:
-            pipeline_groups(self.module, self.metadata, self.options, self.capability)
+            pipeline_groups(self.module, self.metadata, self.options, self.capability, with_regions=bool(self.regions))
         except RuntimeError as error:
             raise ScheduleError(
                 "Triton's pipeliner does not take this loop: what it says stands above, on standard error",
