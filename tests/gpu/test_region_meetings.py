@@ -134,19 +134,33 @@ def test_products_of_unpacked_tiles(stages, length, warps):
     k = 32 * length
     a, b = random((64, k), torch.int8), random((k, 64), torch.float16)
     expected = a.double() / 4 @ b.double()
-    for hint in ("pipeline", "") if stages > 1 else ("",):
-        c = torch.full((64, 64), float("nan"), device=DEVICE)
-        kernels.unpacked_product[(1,)](a, b, c, k, M=64, N=64, BK=32, S=stages, HINT=hint, num_warps=warps)
-        if not COMPILE_ONLY:
-            torch.testing.assert_close(c.double(), expected, rtol=1e-3, atol=5e-2)
+    for product in (kernels.unpacked_product, kernels.unpacked_in_place):
+        for hint in ("pipeline", "") if stages > 1 else ("",):
+            c = torch.full((64, 64), float("nan"), device=DEVICE)
+            product[(1,)](a, b, c, k, M=64, N=64, BK=32, S=stages, HINT=hint, num_warps=warps)
+            if not COMPILE_ONLY:
+                torch.testing.assert_close(c.double(), expected, rtol=1e-3, atol=5e-2)
+
+
+@pytest.mark.parametrize("warps", [1, 4, 8])
+@pytest.mark.parametrize("count", [0, 1, 2, 8])
+def test_slots_of_a_loop_that_begins_anywhere(count, warps):
+    y = torch.zeros(16, 16, 32, device=DEVICE)
+    sizes = {"FIRST": 3, "STEP": 5, "M": 16, "N": 32, "S": 3}
+    kernels.filled_in_place[(1,)](y, 3 + count * 5, **sizes, num_warps=warps)
+    numbers = 3 + 5 * torch.arange(count, device=DEVICE)[:, None, None] + torch.arange(512, device=DEVICE).view(16, 32)
+    expected = torch.zeros_like(y)
+    expected[:count] = expected[8 : 8 + count] = numbers.float()
+    same(y, expected)
 
 
 def test_every_run_gives_the_same_bits():
     """A producer that writes too early, or a wait too short, shows now and then."""
     a, b = random((64, 2048), torch.int8), random((2048, 64), torch.float16)
-    first = None
-    for _ in range(TIMES):
-        c = torch.empty(64, 64, device=DEVICE)
-        kernels.unpacked_product[(1,)](a, b, c, 2048, M=64, N=64, BK=32, S=3, HINT="pipeline")
-        first = c if first is None else first
-        same(c, first)
+    for product in (kernels.unpacked_product, kernels.unpacked_in_place):
+        first = None
+        for _ in range(TIMES):
+            c = torch.empty(64, 64, device=DEVICE)
+            product[(1,)](a, b, c, 2048, M=64, N=64, BK=32, S=3, HINT="pipeline")
+            first = c if first is None else first
+            same(c, first)
