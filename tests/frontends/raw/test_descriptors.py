@@ -33,8 +33,7 @@ def count(kernel, pattern):
     return len(re.findall(pattern, kernel.asm["ptx"]))
 
 
-@pytest.mark.parametrize("language", [CPP, MLIR], ids=["cuda", "mlir"])
-@pytest.mark.parametrize("capability", [90, 100])
+@pytest.mark.parametrize("language, capability", [(CPP, 90), (CPP, 100), (MLIR, 90)], ids=["cuda", "sm_100", "mlir"])
 def test_descriptors_of_the_kernel(language, capability):
     kernel = compile_kernel(kernels.blocks_of_kernel, MADE_BY_KERNEL, language | SIZES, capability)
     report = tle_raw.report(kernel)
@@ -62,8 +61,7 @@ def copied(x, rows, block, ahead=4):
     return expected
 
 
-@pytest.mark.parametrize("debug", [False, True])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8])
+@pytest.mark.parametrize("dtype, debug", [(np.float16, True), (np.float32, False), (np.int8, False)])
 def test_blocks_on_the_cpu(dtype, debug):
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(5)
@@ -115,6 +113,47 @@ def test_mlir_functions_on_the_cpu():
         knobs.target = "cpu"
         kernels.blocks_of_kernel[(1,)](x, y, 44, 32, 3, **MLIR, M=16, N=32, S=2)
     np.testing.assert_array_equal(y, x)
+
+
+# What takes the address of the tensor map, which a GPU has in PTX's form.
+TEXTS = {
+    "llvm": """
+define void @warm(ptr %map) {
+  call void asm sideeffect "prefetch.tensormap [$0];", "l"(ptr %map)
+  ret void
+}
+""",
+    "mlir": """
+llvm.func @warm(%map: !llvm.ptr) {
+  %a = llvm.ptrtoint %map : !llvm.ptr to i64
+  llvm.inline_asm has_side_effects "prefetch.tensormap [$0];", "l" %a : (i64) -> ()
+  llvm.return
+}
+""",
+    "cuda": """
+#include <cuda.h>
+__device__ void warm(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+""",
+}
+
+
+@triton.jit
+def warmed(x_desc, y, WARM: tl.constexpr):
+    for i in range(3):
+        WARM(x_desc)
+        tl.store(y + i, i)
+
+
+@pytest.mark.parametrize("dialect", TEXTS)
+def test_other_languages_get_the_address_of_the_tensor_map(dialect):
+    @tle_raw.dialect(dialect, source=TEXTS[dialect])
+    def warm(x: Descriptor["f16", "M", "N"]): ...
+
+    kernel = compile_kernel(warmed, {"x_desc": "tensordesc<fp16[64, 64]>", "y": "*i32"}, {"WARM": warm})
+    assert tle_raw.report(kernel).one_kernel and count(kernel, "prefetch.tensormap") == 1
+    assert "tle.dsl_region" in kernel.asm["tle"]
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
