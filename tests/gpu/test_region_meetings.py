@@ -67,6 +67,17 @@ def test_rings_of_tilelang_kernels(name, arrivals, route, slots):
         same(y, 2 * x)
 
 
+@pytest.mark.skipif(ON_CPU, reason="the linked route is for GPUs")
+def test_copies_of_a_tilelang_kernel_are_counted():
+    pytest.importorskip("tilelang")
+    from tests.adapters.tilelang.barrier_kernels import copies_are_counted
+
+    x = torch.randn(16, 32, device=DEVICE)
+    y = torch.zeros_like(x)
+    kernels.counted[(1,)](x, y, copies_are_counted())
+    same(y, x)
+
+
 # --- descriptors -----------------------------------------------------------------------------------------------------
 
 

@@ -184,6 +184,14 @@ def ring(
 
 
 @triton.jit
+def counted(x, y, COPY: tl.constexpr):
+    """A region whose copies a barrier of the kernel counts; the kernel waits for them as well."""
+    full = tle.gpu.alloc_barrier(128)
+    COPY(x, y, full=full)
+    tle.gpu.barrier_wait(full, 0)
+
+
+@triton.jit
 def _blocks(
     x_desc, y_desc, n, FETCH: tl.constexpr, PUT: tl.constexpr, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr
 ):
