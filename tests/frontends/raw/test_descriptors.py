@@ -16,7 +16,14 @@ from tests.contracts.running import our_error
 from tests.frontends.raw import meeting_kernels as kernels
 from tests.support import compile_kernel
 from tle_raw import AnyLayout, Barrier, Buffer, Descriptor, InOut, Out, Pointer, Scalar, Tile
-from tle_raw.errors import ArgumentTypeError, BindingError, CompilationFailed, SharedBufferError, SignatureError
+from tle_raw.errors import (
+    ArgumentTypeError,
+    BindingError,
+    CompilationFailed,
+    KernelFailed,
+    SharedBufferError,
+    SignatureError,
+)
 from tle_raw.fragments.annotations import signature_of
 
 CPP = {"FETCH": kernels.fetch_block, "PUT": kernels.put_block}
@@ -113,6 +120,47 @@ def test_mlir_functions_on_the_cpu():
         knobs.target = "cpu"
         kernels.blocks_of_kernel[(1,)](x, y, 44, 32, 3, **MLIR, M=16, N=32, S=2)
     np.testing.assert_array_equal(y, x)
+
+
+@tle_raw.dialect(
+    "cuda",
+    source="""
+#include <tle_raw/descriptor.h>
+template <int M, int N, class Layout>
+__device__ float first(tle::descriptor<float, M, N> x, int row, tle::buffer<float, Layout, M, N> t, tle::barrier full) {
+  if (t.thread() == 0) {
+    full.expect(x.bytes());
+    x.load(t, full, row, 0);
+  }
+  full.wait(0);
+  return t(0, 0);
+}
+""",
+)
+def first(
+    x: Descriptor["f32", "M", "N"], row: Scalar["i32"], t: Out[Buffer["f32", "M", "N", AnyLayout]], full: Barrier
+) -> Scalar["f32"]: ...
+
+
+@triton.jit
+def read_at_once(x_desc, y, row, M: tl.constexpr, N: tl.constexpr):
+    tl.store(y, first(x_desc, row, tle.gpu.alloc([M, N], tl.float32), tle.gpu.alloc_barrier()))
+
+
+@pytest.mark.parametrize("rows, fails", [(32, False), (64, True)])
+def test_debugging_knows_what_a_copy_writes_and_reads(rows, fails):
+    torch = pytest.importorskip("torch")
+    x = torch.arange(32 * 32, dtype=torch.float32).reshape(32, 32)
+    y = np.zeros(1, np.float32)
+    descriptor = TensorDescriptor(x, [rows, 32], [32, 1], [16, 32])  # of more rows than the array has
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target, knobs.debug = "cpu", True
+        if fails:
+            with pytest.raises(KernelFailed, match="reads 128 bytes outside of the memory of every argument"):
+                read_at_once[(1,)](descriptor, y, 24, M=16, N=32)
+        else:
+            read_at_once[(1,)](descriptor, y, 8, M=16, N=32)
+            assert y[0] == x[8, 0]
 
 
 # What takes the address of the tensor map, which a GPU has in PTX's form.
