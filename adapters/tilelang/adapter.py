@@ -160,7 +160,17 @@ class TileLangAdapter:
         return reading.descriptors.make(arguments, target)
 
     def as_kernel(self, fragment: Any, source: Source) -> WholeKernel:
-        """The PrimFunc as a kernel of its own."""
+        """The PrimFunc as a kernel of its own.
+
+        Raises
+        ------
+        DialectError : it takes barriers of a Triton kernel.
+        """
+        if source.data.options.barriers:
+            raise DialectError(
+                f"`{source.name}` takes barriers of a Triton kernel: it is a region of one",
+                hint="leave barriers= out, and it has barriers of its own",
+            ).at(fragment=source.name, source=source.location)
         return make_whole_kernel(self, source)
 
     def can_port(self, text: str) -> bool:

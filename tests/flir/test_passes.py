@@ -42,6 +42,7 @@ HELPERS = {
         "run_ahead",
         "nvidia.loop_attributes",
         "nvidia.mask_operations",
+        "nvidia.ring_buffers",
     },
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
     "how modules of Triton are read and edited": {"parse_module", "nvidia.line_edits"},

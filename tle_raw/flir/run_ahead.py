@@ -51,6 +51,7 @@ _PURE = frozenset(
         "tt.split",
         "tt.trans",
         "tt.unsplat",
+        "ttg.memdesc_index",
         "tt.reduce.return",
         "tt.scan.return",
         "tt.map_elementwise.return",
@@ -59,6 +60,8 @@ _PURE = frozenset(
 )
 # Whose text says whether they are pure.
 _SAY = (OPERATION, "tt.elementwise_inline_asm", "tt.map_elementwise")
+# Of a store into a buffer that has a slot for each iteration: it is the region's own, and falls away.
+AHEAD = "tle.ahead"
 _PORTS = (IN, NEW, CALL, OUT, ELEMENT, DESCRIPTOR)
 _IMPURE = re.compile(r"\bpure = false\b")
 
@@ -81,7 +84,9 @@ def may_run_ahead(operation: BodyOperation, lines: Sequence[str]) -> bool:
 def is_region(operation: BodyOperation, lines: Sequence[str]) -> bool:
     """Whether it is of a region that is linked: it runs ahead in a branch, with all that belongs to it."""
     line = lines[operation.begin]
-    return operation.name == OPERATION and any(f'symbol = "{port}' in line for port in _PORTS)
+    if operation.name == OPERATION:
+        return any(f'symbol = "{port}' in line for port in _PORTS)
+    return operation.name == "ttg.local_store" and AHEAD in line
 
 
 def _operations(operation: BodyOperation, lines: Sequence[str]) -> list[str]:

@@ -72,3 +72,20 @@ def wait_in_loop(route=None):
                 T.barrier_arrive(empty)
 
     return double
+
+
+def copies_are_counted():
+    """Each thread's copies in the background are an arrival when they are done; the region itself waits too."""
+
+    @tle_raw.dialect("tilelang", barriers=["full"], route="linked")
+    @T.prim_func
+    def copied(x: T.Tensor((16, 32), "float32"), y: T.Tensor((16, 32), "float32")):
+        with T.Kernel(1, threads=THREADS) as _:
+            full, tile = T.alloc_barrier(THREADS), T.alloc_shared((16, 32), "float32")
+            for i, j in T.Parallel(16, 32):
+                T.ptx_cp_async(T.access_ptr(tile[i, j], "w"), T.access_ptr(x[i, j], "r"), 4)
+            T.cp_async_barrier_noinc(full)
+            T.barrier_wait(full, 0)
+            T.copy(tile, y)
+
+    return copied

@@ -13,7 +13,7 @@ import tle_raw
 import tle_raw.language as tle
 from tests.contracts.running import our_error
 from tests.support import compile_kernel
-from tle_raw.errors import ArgumentTypeError, SignatureError
+from tle_raw.errors import ArgumentTypeError, DialectError, SignatureError
 
 T = pytest.importorskip("tilelang.language")
 
@@ -78,6 +78,17 @@ def test_a_name_without_a_barrier_is_refused():
         _ = tle_raw.dialect("tilelang", barriers=["full"])(plain).signature
     with pytest.raises(SignatureError, match="several barriers in one buffer"):
         _ = tle_raw.dialect("tilelang", barriers=["pair"])(plain).signature
+
+
+def test_copies_of_its_threads_are_counted():
+    kernel = compile_kernel(kernels.counted, {"x": "*fp32", "y": "*fp32"}, {"COPY": doublers.copies_are_counted()})
+    assert tle_raw.report(kernel).one_kernel
+    assert count(kernel, r"cp\.async\.mbarrier\.arrive\.noinc") == 1 and count(kernel, r"mbarrier\.init") == 1
+
+
+def test_it_is_no_kernel_of_its_own():
+    with pytest.raises(DialectError, match="takes barriers of a Triton kernel"):
+        EVERY().as_kernel()
 
 
 @triton.jit

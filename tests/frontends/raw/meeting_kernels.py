@@ -45,6 +45,16 @@ __device__ void fetch_cube(tle::descriptor<T, A, M, N> source, int first, tle::b
   }
 }
 
+template <int M, int N, class Layout>
+__device__ void unpack_into(const signed char* x, tle::buffer<__half, Layout, M, N> y) {
+  for (int i : y.indices()) y[i] = (float)x[i] / 4;
+}
+
+template <int M, int N, class Layout>
+__device__ void number_tile(tle::buffer<float, Layout, M, N> y, int first) {
+  for (int i : y.indices()) y[i] = first + i;
+}
+
 template <int M, int N> __device__ void unpack(const signed char* x, __half* y) {
   for (int i = threadIdx.x; i < M * N; i += blockDim.x) y[i] = (float)x[i] / 4;
 }
@@ -91,6 +101,14 @@ def fetch_cube_of_five(
 
 @tle_raw.dialect("cuda", source=SOURCE)
 def unpack(x: In[Tile["i8", "M", "N"]], y: Out[Tile["f16", "M", "N"]]): ...
+
+
+@tle_raw.dialect("cuda", source=SOURCE)
+def unpack_into(x: In[Tile["i8", "M", "N"]], y: Out[Buffer["f16", "M", "N", AnyLayout]]): ...
+
+
+@tle_raw.dialect("cuda", source=SOURCE)
+def number_tile(y: Out[Buffer["f32", "M", "N", AnyLayout]], first: Scalar["i32"]): ...
 
 
 @tle_raw.dialect("mlir")
@@ -163,6 +181,14 @@ def ring(
             FETCH(slots[j % S], x + j * M * N, full[j % S])
         DOUBLE(slots[i % S], full=full[i % S], empty=empty[i % S], use=i // S)
         tl.store(y + i * M * N + at, slots[i % S].load())
+
+
+@triton.jit
+def counted(x, y, COPY: tl.constexpr):
+    """A region whose copies a barrier of the kernel counts; the kernel waits for them as well."""
+    full = tle.gpu.alloc_barrier(128)
+    COPY(x, y, full=full)
+    tle.gpu.barrier_wait(full, 0)
 
 
 @triton.jit
@@ -249,3 +275,33 @@ def unpacked_product(
         a_at += BK
         b_at += BK * N
     tl.store(c + rows[:, None] * N + columns[None, :], acc)
+
+
+@triton.jit
+def unpacked_in_place(
+    a, b, c, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr, S: tl.constexpr, HINT: tl.constexpr
+):
+    """The same by a shared buffer, which the region fills and the product reads."""
+    rows, columns, depth = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
+    acc = tl.zeros((M, N), tl.float32)
+    a_at = a + rows[:, None] * K + depth[None, :]
+    b_at = b + depth[:, None] * N + columns[None, :]
+    tile = tle.gpu.alloc([M, BK], tl.float16)
+    for _ in tl.range(0, K, BK, num_stages=S):
+        tle.call_smem(unpack_into, [tl.load(a_at), tile], hint=HINT)
+        acc = tl.dot(tile.load(), tl.load(b_at), acc)
+        a_at += BK
+        b_at += BK * N
+    tl.store(c + rows[:, None] * N + columns[None, :], acc)
+
+
+@triton.jit
+def filled_in_place(y, n, FIRST: tl.constexpr, STEP: tl.constexpr, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    """Tiles of numbers by a shared buffer, in a loop that begins anywhere; it is read twice, once transposed."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tile = tle.gpu.alloc([M, N], tl.float32, nv_mma_shared_layout=False)
+    for k in tl.range(FIRST, n, STEP, num_stages=S):
+        tle.call_smem(number_tile, [tile, k], hint="pipeline")
+        place = (k - FIRST) // STEP
+        tl.store(y + place * M * N + at, tile.load())
+        tl.store(y + (place + 8) * M * N + at, tl.trans(tile.trans().load()))

@@ -16,7 +16,14 @@ from tests.contracts.running import our_error
 from tests.frontends.raw import meeting_kernels as kernels
 from tests.support import compile_kernel
 from tle_raw import AnyLayout, Barrier, Buffer, Descriptor, InOut, Out, Pointer, Scalar, Tile
-from tle_raw.errors import ArgumentTypeError, BindingError, CompilationFailed, SharedBufferError, SignatureError
+from tle_raw.errors import (
+    ArgumentTypeError,
+    BindingError,
+    CompilationFailed,
+    KernelFailed,
+    SharedBufferError,
+    SignatureError,
+)
 from tle_raw.fragments.annotations import signature_of
 
 CPP = {"FETCH": kernels.fetch_block, "PUT": kernels.put_block}
@@ -33,8 +40,7 @@ def count(kernel, pattern):
     return len(re.findall(pattern, kernel.asm["ptx"]))
 
 
-@pytest.mark.parametrize("language", [CPP, MLIR], ids=["cuda", "mlir"])
-@pytest.mark.parametrize("capability", [90, 100])
+@pytest.mark.parametrize("language, capability", [(CPP, 90), (CPP, 100), (MLIR, 90)], ids=["cuda", "sm_100", "mlir"])
 def test_descriptors_of_the_kernel(language, capability):
     kernel = compile_kernel(kernels.blocks_of_kernel, MADE_BY_KERNEL, language | SIZES, capability)
     report = tle_raw.report(kernel)
@@ -62,8 +68,7 @@ def copied(x, rows, block, ahead=4):
     return expected
 
 
-@pytest.mark.parametrize("debug", [False, True])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8])
+@pytest.mark.parametrize("dtype, debug", [(np.float16, True), (np.float32, False), (np.int8, False)])
 def test_blocks_on_the_cpu(dtype, debug):
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(5)
@@ -115,6 +120,87 @@ def test_mlir_functions_on_the_cpu():
         knobs.target = "cpu"
         kernels.blocks_of_kernel[(1,)](x, y, 44, 32, 3, **MLIR, M=16, N=32, S=2)
     np.testing.assert_array_equal(y, x)
+
+
+@tle_raw.dialect(
+    "cuda",
+    source="""
+#include <tle_raw/descriptor.h>
+template <int M, int N, class Layout>
+__device__ float first(tle::descriptor<float, M, N> x, int row, tle::buffer<float, Layout, M, N> t, tle::barrier full) {
+  if (t.thread() == 0) {
+    full.expect(x.bytes());
+    x.load(t, full, row, 0);
+  }
+  full.wait(0);
+  return t(0, 0);
+}
+""",
+)
+def first(
+    x: Descriptor["f32", "M", "N"], row: Scalar["i32"], t: Out[Buffer["f32", "M", "N", AnyLayout]], full: Barrier
+) -> Scalar["f32"]: ...
+
+
+@triton.jit
+def read_at_once(x_desc, y, row, M: tl.constexpr, N: tl.constexpr):
+    tl.store(y, first(x_desc, row, tle.gpu.alloc([M, N], tl.float32), tle.gpu.alloc_barrier()))
+
+
+@pytest.mark.parametrize("rows, fails", [(32, False), (64, True)])
+def test_debugging_knows_what_a_copy_writes_and_reads(rows, fails):
+    torch = pytest.importorskip("torch")
+    x = torch.arange(32 * 32, dtype=torch.float32).reshape(32, 32)
+    y = np.zeros(1, np.float32)
+    descriptor = TensorDescriptor(x, [rows, 32], [32, 1], [16, 32])  # of more rows than the array has
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target, knobs.debug = "cpu", True
+        if fails:
+            with pytest.raises(KernelFailed, match="reads 128 bytes outside of the memory of every argument"):
+                read_at_once[(1,)](descriptor, y, 24, M=16, N=32)
+        else:
+            read_at_once[(1,)](descriptor, y, 8, M=16, N=32)
+            assert y[0] == x[8, 0]
+
+
+# What takes the address of the tensor map, which a GPU has in PTX's form.
+TEXTS = {
+    "llvm": """
+define void @warm(ptr %map) {
+  call void asm sideeffect "prefetch.tensormap [$0];", "l"(ptr %map)
+  ret void
+}
+""",
+    "mlir": """
+llvm.func @warm(%map: !llvm.ptr) {
+  %a = llvm.ptrtoint %map : !llvm.ptr to i64
+  llvm.inline_asm has_side_effects "prefetch.tensormap [$0];", "l" %a : (i64) -> ()
+  llvm.return
+}
+""",
+    "cuda": """
+#include <cuda.h>
+__device__ void warm(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+""",
+}
+
+
+@triton.jit
+def warmed(x_desc, y, WARM: tl.constexpr):
+    WARM(x_desc)
+    tl.store(y, 1)
+
+
+@pytest.mark.parametrize("dialect", TEXTS)
+def test_other_languages_get_the_address_of_the_tensor_map(dialect):
+    @tle_raw.dialect(dialect, source=TEXTS[dialect])
+    def warm(x: Descriptor["f16", "M", "N"]): ...
+
+    kernel = compile_kernel(warmed, {"x_desc": "tensordesc<fp16[64, 64]>", "y": "*i32"}, {"WARM": warm})
+    assert tle_raw.report(kernel).one_kernel and count(kernel, "prefetch.tensormap") == 1
+    assert "tle.dsl_region" in kernel.asm["tle"]
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

@@ -79,7 +79,9 @@ def _body(region: Region, function: SymbolName, inline: bool, arguments: dict[st
     crossing: list[SsaValue] = []
     tiles: dict[int, SsaValue] = {}
     for index, p in enumerate(bound.parameters):
-        if p.kind == TILE:
+        if p.is_descriptor:
+            crossing.append(arguments[f"%tle.{p.name}"])
+        elif p.kind == TILE:
             tile = tiles[index] = SsaValue(f"%tle.{p.name}.tile", f"memref<{tensors[index][len('tensor<') : -1]}, 3>")
             if p.effect == "Out":
                 yield TleOperation(tle.ALLOCATE, (), (tile,), location=call.location)

@@ -61,8 +61,13 @@ def settle_layouts(module: Any, options: Any, capability: int) -> None:
     manager.run(module, "tle_raw_settle_layouts")
 
 
-def pipeline_groups(module: Any, metadata: dict[str, Any], options: Any, capability: int) -> None:
-    """Triton's pipeliner and all that Triton runs behind it, in place."""
+def pipeline_groups(
+    module: Any, metadata: dict[str, Any], options: Any, capability: int, with_regions: bool = False
+) -> None:
+    """Triton's pipeliner and all that Triton runs behind it, in place.
+
+    ``with_regions`` : up to Triton 3.7 the prefetching of operands fails on one that a region made in a branch.
+    """
     generation = capability // 10
     manager = ir.pass_manager(module.context)
     dump = manager.enable_debug()
@@ -80,7 +85,7 @@ def pipeline_groups(module: Any, metadata: dict[str, Any], options: Any, capabil
     common.add_canonicalizer(manager)
     ttir.add_loop_aware_cse(manager)
     has_tmem_reduce = hasattr(nv, "add_tmem_load_reduce")  # from Triton 3.8 on
-    if generation == _AMPERE or not has_tmem_reduce:
+    if (generation == _AMPERE and has_tmem_reduce) or not (has_tmem_reduce or with_regions):
         gpu.add_prefetch(manager)
     gpu.add_optimize_dot_operands(manager, capability >= 80)
     gpu.add_coalesce_async_copy(manager)

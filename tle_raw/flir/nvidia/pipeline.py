@@ -443,7 +443,7 @@ class Compilation:
             return None
         before = self.module.str()
         try:
-            pipeline_groups(self.module, self.metadata, self.options, self.capability)
+            pipeline_groups(self.module, self.metadata, self.options, self.capability, with_regions=bool(self.regions))
             self._changed()
         except RuntimeError as error:
             raise ScheduleError(

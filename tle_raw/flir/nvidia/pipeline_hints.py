@@ -16,7 +16,9 @@ from tle_raw.flir.check_groups import check_loop
 from tle_raw.flir.group_markers import BEGIN, END, LOOP, LoopSchedule
 from tle_raw.flir.grouped_loops import grouped_loops, marker
 from tle_raw.flir.loop_body import LoopBody, Need, loops, read_body
-from tle_raw.flir.run_ahead import LOADS, has_effects, is_region
+from tle_raw.flir.nvidia.ring_buffers import with_ring
+from tle_raw.flir.run_ahead import AHEAD, LOADS, has_effects, is_region
+from tle_raw.linker.mlir.generic_operation import read_generic
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.structure import read_structure
 from tle_raw.linker.mlir.text import OPERATION, read_operation
@@ -114,6 +116,7 @@ def _with_markers(body: LoopBody, lines: Sequence[str], num_stages: int) -> list
     stages = int(told[1]) if told else num_stages
     if stages < 2:
         raise ScheduleError("its loop has one stage", hint="tl.range(..., num_stages=2) gives it two")
+    body, lines = _with_rings(body, lines)
     groups = _groups(body, lines, is_told=told is not None)
     has_loads = _LOADING in groups.values()
     last = stages - 1 if has_loads else 1
@@ -130,10 +133,36 @@ def _with_markers(body: LoopBody, lines: Sequence[str], num_stages: int) -> list
     return "\n".join(found).splitlines()
 
 
+def _with_rings(body: LoopBody, lines: Sequence[str]) -> tuple[LoopBody, Sequence[str]]:
+    """With a slot for each iteration of the kernel's buffers that the hinted regions fill."""
+    for call in _calls(body, lines):
+        record = _record(lines[body.operations[call].begin])
+        assert record is not None
+        for number, parameter in enumerate(record.bound.parameters):
+            if not parameter.is_in_place:
+                continue
+            if parameter.is_barrier or parameter.effect != "Out":
+                raise ScheduleError(
+                    f"the region reads or counts in the kernel's shared memory: `{parameter.name}`",
+                    hint="only a Buffer that is Out gets a slot for each iteration",
+                )
+            call = next(n for n in _calls(body, lines) if _record(lines[body.operations[n].begin]) == record)
+            port = next(
+                operation
+                for operation in body.operations[call + 1 :]
+                if operation.name == OPERATION and f'symbol = "{OUT}.{number}"' in lines[operation.begin]
+            )
+            lines = with_ring(body, lines, port.result, parameter.name)
+            body = next(each for each in _bodies(lines) if each.begin == body.begin)
+    return body, lines
+
+
 def _groups(body: LoopBody, lines: Sequence[str], is_told: bool) -> dict[int, int]:
     """The group of each operation that has one; what has none belongs to whatever needs it first."""
     regions = _regions(body, lines)
-    users = _closure(regions, body.needs, lambda need: (need.maker, need.user), carried=False) - regions
+    readers = _readers(body, lines)
+    users = _closure(regions | readers, body.needs, lambda need: (need.maker, need.user), carried=False) | readers
+    users -= regions
     if not users:
         raise ScheduleError("nothing in the loop uses the region's tiles in the same iteration")
     producing = regions | _closure(regions, body.needs, lambda need: (need.user, need.maker), carried=False)
@@ -165,12 +194,13 @@ def _regions(body: LoopBody, lines: Sequence[str]) -> set[int]:
     for number, operation in enumerate(body.operations):
         if not is_region(operation, lines):
             continue
+        if operation.name != OPERATION:  # the store into a slot
+            found |= {number} if current else set()
+            continue
         symbol = read_operation(lines[operation.begin]).attribute("symbol")
         if symbol == CALL:
             current = number in hinted
-            if current:
-                _check_region(lines[operation.begin])
-                found |= waiting | {number}
+            found |= waiting | {number} if current else set()
             waiting = set()
         elif symbol.startswith(OUT):
             found |= {number} if current else set()
@@ -181,14 +211,16 @@ def _regions(body: LoopBody, lines: Sequence[str]) -> set[int]:
     return found | {number for number in makers if note in lines[body.operations[number].begin]}
 
 
-def _check_region(line: str) -> None:
-    record = _record(line)
-    held = next((p.name for p in record.bound.parameters if p.is_in_place), "") if record else ""
-    if held:
-        raise ScheduleError(
-            f"the region works in the kernel's shared memory: `{held}`",
-            hint="declare it as a Tile that the call returns, or run slots of a ring by barriers",
-        )
+def _readers(body: LoopBody, lines: Sequence[str]) -> set[int]:
+    """What uses a slot that a region fills: no value tells of it."""
+    found: set[int] = set()
+    for number, operation in enumerate(body.operations):
+        if operation.name != "ttg.local_store" or AHEAD not in lines[operation.begin]:
+            continue
+        slot = read_generic(lines[operation.begin]).operands[1]
+        behind = range(number + 1, len(body.operations))
+        found |= {other for other in behind if slot in body.operations[other].uses}
+    return found
 
 
 def _closure(

@@ -2,7 +2,7 @@
 #ifndef TLE_RAW_TEAM_TENSOR_MAP_H
 #define TLE_RAW_TEAM_TENSOR_MAP_H
 
-#include <tle_raw/team/bounds.h>
+#include <tle_raw/team/shadow.h>
 
 namespace tle::team {
 
@@ -13,8 +13,15 @@ struct TensorMap {
   u8* base;
   u64 fill;  // of what lies outside of the array: the bits of one element
   i64 rank, bytes;  // bytes of an element
-  i64 sizes[MOST_AXES], strides[MOST_AXES], box[MOST_AXES];  // strides count elements
+  i64 sizes[MOST_AXES], strides[MOST_AXES], box[MOST_AXES];  // strides count elements; the last is 1
 };
+
+// Debug: what an access may touch, and that it has been written.
+TLE_INLINE void check_access(const u8* pointer, i64 bytes, bool writes, u32 site) {
+  if (bytes <= 0 || !self()->team->region->debug) return;
+  if (writes) tle_team_check_write(pointer, u64(bytes), site);
+  else tle_team_check_read(pointer, u64(bytes), site);
+}
 
 // Copy the box at these places, innermost axis first, row by row. Gives its bytes.
 TLE_INLINE i64 copy_box(const TensorMap* map, u8* shared, const i32* at, bool into, u32 site) {
@@ -31,17 +38,18 @@ TLE_INLINE i64 copy_box(const TensorMap* map, u8* shared, const i32* at, bool in
       inside = inside && place >= 0 && place < map->sizes[axis];
       offset += place * map->strides[axis];
     }
-    for (i64 column = 0; column < columns; ++column) {
-      const i64 place = at[0] + column;
-      u8* here = shared + column * element;
-      if (!inside || place < 0 || place >= map->sizes[rank - 1]) {
-        if (into) __builtin_memcpy(here, &map->fill, u64(element));
-        continue;
-      }
-      u8* there = map->base + (offset + place * map->strides[rank - 1]) * element;
-      if (into) __builtin_memcpy(here, there, u64(element));
-      else __builtin_memcpy(there, here, u64(element));
-    }
+    // Neighbours along the innermost axis are neighbours in memory: a tensor map knows no other arrays.
+    const i64 end = map->sizes[rank - 1] - at[0];
+    const i64 first = !inside ? columns : at[0] < 0 ? -i64(at[0]) : 0;
+    const i64 last = end < columns ? end : columns, bytes = (last - first) * element;
+    u8* there = map->base + (offset + at[0] + first) * element;
+    u8* here = shared + first * element;
+    check_access(into ? shared : here, into ? columns * element : bytes, into, site);
+    check_access(there, bytes, !into, site);
+    if (into)
+      for (i64 column = 0; column < columns; ++column)
+        if (column < first || column >= last) __builtin_memcpy(shared + column * element, &map->fill, u64(element));
+    if (bytes > 0) __builtin_memcpy(into ? here : there, into ? there : here, u64(bytes));
   }
   return rows * columns * element;
 }
