@@ -10,7 +10,7 @@ import triton.language as tl
 
 import tle_raw
 import tle_raw.language as tle
-from tests.frontends.gpu import product_kernels
+from tests.frontends.gpu import order_kernels, product_kernels
 from tests.support import compile_kernel
 from tle_raw import Buffer, InOut, Pointer, Scalar
 
@@ -105,29 +105,6 @@ def turn(row: InOut[Buffer["f32", "N"]]): ...
 
 
 @triton.jit
-def ring_of_copies(x_desc, y, n, M: tl.constexpr, N: tl.constexpr):
-    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    slots = tle.gpu.alloc([4, M, N], tl.float32)
-    full = tle.gpu.alloc_barriers(4, expect_bytes=M * N * 4)
-    for s in tl.static_range(3):
-        if s < n:
-            tle.gpu.copy(x_desc, slots[s], [M, N], offsets=[s * M, 0], barrier=full[s])
-    for i in range(n):
-        tle.gpu.barrier_wait(full[i % 4], i // 4)
-        tl.store(y + i * M * N + at, slots[i % 4].load() * 2)
-        if i + 3 < n:
-            tle.gpu.copy(x_desc, slots[(i + 3) % 4], [M, N], offsets=[(i + 3) * M, 0], barrier=full[(i + 3) % 4])
-
-
-@triton.jit
-def counted(x, y, n, B: tl.constexpr):
-    bins = tle.gpu.alloc([256], tl.int32, init_value=0)
-    for start in range(0, n, B):
-        tl.atomic_add(tle.gpu.local_ptr(bins, (tl.load(x + start + tl.arange(0, B)) & 255,)), 1)
-    tl.atomic_add(y + tl.arange(0, 256), tl.load(tle.gpu.local_ptr(bins)), sem="relaxed")
-
-
-@triton.jit
 def turned_in_place(x, y, n, B: tl.constexpr):
     i = tl.arange(0, B)
     row = tle.gpu.alloc([B], tl.float32)
@@ -141,8 +118,8 @@ FLOATS, INTEGERS = ({"x": f"*{dtype}", "y": f"*{dtype}", "n": "i32"} for dtype i
 TILES = {"x_desc": "tensordesc<fp32[32,32]>", "y": "*fp32", "n": "i32"}
 # What is written in CUDA, the same by TLE, and how many barriers stand in the text of both.
 PAIRS = {
-    "ring": (ring, ring_of_copies, TILES, {"M": 32, "N": 32}, 2),
-    "histogram": (histogram, counted, INTEGERS, {"B": 1024}, 2),
+    "ring": (ring, order_kernels.ring_of_copies, TILES, {"M": 32, "N": 32}, 2),
+    "histogram": (histogram, order_kernels.counted, INTEGERS, {"B": 1024}, 2),
     "turned": (turned, turned_in_place, FLOATS, {"B": 1024}, 3),
 }
 
@@ -175,7 +152,7 @@ def test_a_step_of_a_product_by_tma_has_one_barrier(warps):
 def test_without_the_pass_triton_decides(monkeypatch):
     monkeypatch.setenv("TLE_RAW_DISABLE_PASSES", "order-copies")
     monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
-    kernel = compile_kernel(ring_of_copies, TILES, {"M": 32, "N": 32})
+    kernel = compile_kernel(order_kernels.ring_of_copies, TILES, {"M": 32, "N": 32})
     assert barriers(kernel.asm["ptx"]) > 2
 
 
@@ -193,19 +170,7 @@ def test_who_arrives_for_the_block_comes_after_all_of_it():
 def test_memory_that_triton_takes_for_itself_keeps_its_barriers():
     """The last steps begin no copy: nothing but Triton's barrier keeps a sum from the one before."""
 
-    @triton.jit
-    def summed(x_desc, y, n, M: tl.constexpr, N: tl.constexpr):
-        slots = tle.gpu.alloc([2, M, N], tl.float32)
-        full = tle.gpu.alloc_barriers(2, expect_bytes=M * N * 4)
-        if n > 0:
-            tle.gpu.copy(x_desc, slots[0], [M, N], offsets=[0, 0], barrier=full[0])
-        for i in range(n):
-            if i + 1 < n:
-                tle.gpu.copy(x_desc, slots[(i + 1) % 2], [M, N], offsets=[(i + 1) * M, 0], barrier=full[(i + 1) % 2])
-            tle.gpu.barrier_wait(full[i % 2], i // 2)
-            tl.store(y + i, tl.sum(slots[i % 2].load()))
-
-    ptx = compile_kernel(summed, TILES, {"M": 32, "N": 32}).asm["ptx"]
+    ptx = compile_kernel(order_kernels.summed, TILES, {"M": 32, "N": 32}).asm["ptx"]
     waiting = ptx.index("mbarrier.try_wait")
     begin = ptx.rindex("\n$L__BB", 0, waiting)
     assert barriers(ptx[begin : ptx.index("st.shared", waiting)]) == 1  # all have read the sums of the step before

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BARRIERS, BEFORE, LOOPS, Barrier, Rules, choose_barriers, unordered
 from tle_raw.flir.nvidia.pointer_order import WAITS, is_followed
-from tle_raw.flir.nvidia.shared_pointers import ACCESSES, SharedPointers
+from tle_raw.flir.nvidia.shared_pointers import ACCESSES, ATOMICS, SharedPointers
 from tle_raw.linker.mlir.generic_tree import Operation, Value
 
 # Kinds of accesses. The first three are to memory, by threads or by products; the rest is what mbarriers are for.
@@ -109,9 +109,12 @@ class Decision(NamedTuple):
 
 
 def decide_copies(pointers: SharedPointers) -> Decision:
-    """The barriers of a kernel's copies, products and mbarriers. Nothing, where it has partitions or functions."""
+    """The barriers of a kernel's copies, products and mbarriers.
+
+    Nothing, where it has partitions or functions, or a buffer of which nobody knows where it was allocated.
+    """
     operations = pointers.walk()
-    if any(each.name.startswith(_ABSENT) for each in operations):
+    if any(each.name.startswith(_ABSENT) or _is_unclear(each, pointers) for each in operations):
         return Decision(set(), set(), [])
     reader = _Reader(pointers, operations)
     events = {each: found for each in operations if (found := list(reader.accesses(each)))}
@@ -125,6 +128,11 @@ def decide_copies(pointers: SharedPointers) -> Decision:
     stay = set(unordered(pending, barriers, ordered_by_itself=False))
     known = [each for each in events if each not in stay and (reader.is_known(each) or each.name == PRODUCTS_DONE)]
     return Decision(barriers, _fenced(barriers - waits, events), known)
+
+
+def _is_unclear(operation: Operation, pointers: SharedPointers) -> bool:
+    """Whether it works on a buffer of which nobody knows where it was allocated."""
+    return any(_is_buffer(value) and not pointers.of(value) for value in operation.operands)
 
 
 def _fenced(barriers: set[Barrier], events: Mapping[Operation, Sequence[Access]]) -> set[Barrier]:
@@ -175,13 +183,14 @@ class _Reader:
 
     def is_known(self, operation: Operation) -> bool:
         name = operation.name
-        is_known = name in _MBARRIERS or name in _KNOWN or name == _ARRIVE or name.startswith(_COPIES)
-        return is_known and all(self.pointers.of(each) for each in operation.operands if _is_buffer(each))
+        return name in _MBARRIERS or name in _KNOWN or name == _ARRIVE or name.startswith(_COPIES)
 
     def accesses(self, operation: Operation) -> Iterator[Access]:
         name, is_known = operation.name, self.is_known(operation)
         if name in ACCESSES:
             yield Access(POINTER, None, None, operation.line, True)
+            if name in ATOMICS:  # what they give goes through scratch memory
+                yield Access(SCRATCH, None, None, operation.line, False)
         elif name == PRODUCTS_DONE:
             yield from (Access(READ, buffer, None, operation.line, True) for buffer in self.multiplied)
         elif name in _MBARRIERS:

@@ -197,7 +197,7 @@ class Compilation:
             self.printed = self.module, self.module.str()
         return self.printed[1]
 
-    def any_text(self) -> str:
+    def _any_text(self) -> str:
         """The module's text in one of MLIR's forms, whichever is there."""
         is_there = self.read is not None and self.read[0] is self.module and not self.lines
         return self.read[1] if is_there and self.read is not None else self.text()
@@ -453,13 +453,13 @@ class Compilation:
         return 1
 
     def check_phases(self) -> int | None:
-        if not self.has_buffers or WAITS not in self.any_text():
+        if not self.has_buffers or WAITS not in self._any_text():
             return None
         check_phases(self.text().splitlines())
         return 1
 
     def place_named_barriers(self) -> int | None:
-        if not self.has_buffers or not holds_named(self.any_text()):
+        if not self.has_buffers or not holds_named(self._any_text()):
             return None
         text = self.text()
         if isinstance(self.module, str):  # in generic form, or as passes left it
