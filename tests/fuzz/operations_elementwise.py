@@ -148,8 +148,9 @@ def minimum_or_maximum(b: Builder) -> Value:
 
 
 def clamp(b: Builder) -> Value:
+    """Of a half it is a float: operations that want one dtype would not take it beside other halves."""
     x = b.value(FLOATS)
-    return b.like(x, f"tl.clamp({x.name}, -1.5, 2.0)")
+    return b.like(x, f"tl.clamp({x.name}, -1.5, 2.0).to(tl.{x.dtype})")
 
 
 def compare(b: Builder) -> Value:
