@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cache
 from types import ModuleType
 
@@ -11,6 +12,9 @@ from tle_raw.errors import ToolchainError
 INSTALL = "pip install 'tle_raw[cpu]'"
 # The C library's mathematics, by the names that code generation uses.
 MATH_LIBRARY = "libm.so.6"
+# What code generation calls where a processor has no instruction, like float64 to float16. What another package has
+# loaded is found too, so that a kernel might compile beside torch and not without it.
+COMPILER_LIBRARY = "libgcc_s.so.1"
 
 
 @cache
@@ -34,6 +38,8 @@ def load_llvmlite() -> ModuleType:
         llvm.load_library_permanently(MATH_LIBRARY)
     except RuntimeError as e:
         raise ToolchainError(f"the C library's mathematics cannot be loaded: {e}") from e
+    with suppress(RuntimeError):  # a kernel that needs it and does not find it says which function is missing
+        llvm.load_library_permanently(COMPILER_LIBRARY)
     _let_forks_wait(llvm)
     binding: ModuleType = llvm
     return binding

@@ -2,6 +2,8 @@
 
 import ctypes
 import struct
+import subprocess
+import sys
 
 import pytest
 
@@ -175,3 +177,11 @@ def test_a_vector_is_as_wide_as_every_element_type_allows(features, width):
 def test_an_object_must_be_elf_for_64_bits():
     with pytest.raises(LinkError, match="64-bit little-endian ELF"):
         list(symbols(struct.pack("<I", 0)))
+
+
+def test_conversions_without_an_instruction_resolve_where_nothing_else_is_loaded():
+    """Other packages load the compiler's library too: seen from a process of its own."""
+    half = "define void @tle_launch(ptr %p) {\n  %d = load double, ptr %p\n  %h = fptrunc double %d to half\n"
+    half += "  store half %h, ptr %p\n  ret void\n}\n"
+    program = f"from tle_raw.host.code import assemble, link_host_code\nassemble(link_host_code({half!r}))\n"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
