@@ -8,7 +8,8 @@
 # $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
 # .carry/tools, then a call with .carry/mlir or .carry/triton39, works while the machine stays warm. A cache that
 # pack.sh filled (.carry/cache, 2 MB) does without both: one call is enough, and needs no compiler and no MLIR there.
-# TESTS names test files, BENCHES benchmarks, SAMPLES is a regular expression: only these. Logs and figures go to $OUT
+# TESTS names test files, BENCHES benchmarks, SAMPLES is a regular expression: only these. WATCHED names test files that
+# the sanitizer's part runs under racecheck. Logs and figures go to $OUT
 # (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own time limit; all but `tilelang` end within ten minutes
 # on one H200. The exit status is 1 when a part failed.
 set -uo pipefail
@@ -80,7 +81,7 @@ part_samples() {
 }
 
 part_sanitizer() {
-  local tool sample
+  local tool sample file
   for tool in memcheck racecheck; do
     for sample in "${existing[@]}"; do
       (
@@ -101,7 +102,21 @@ part_sanitizer() {
       while [ "$(jobs -rp | wc -l)" -ge "${SANITIZER_JOBS:-4}" ]; do wait -n; done
     done
   done
+  for file in ${WATCHED:-}; do
+    (
+      log=$folder/logs/racecheck-$(basename "$file").txt start=$SECONDS
+      timeout -k 5 "${WATCHED_LIMIT:-200}" compute-sanitizer --tool racecheck --target-processes application-only \
+        --error-exitcode 9 "$python" -m pytest -q -m gpu -n 0 -p no:cacheprovider "$file" >"$log" 2>&1
+      echo $? $((SECONDS - start)) >"$log.status"
+    ) &
+  done
   wait
+  for file in ${WATCHED:-}; do
+    log=$folder/logs/racecheck-$(basename "$file").txt
+    read -r status seconds <"$log.status"
+    result "racecheck $file" "$status" "$seconds" "$(grep -E 'SUMMARY|passed|failed' "$log" | tail -2 | tr '\n' ' ')"
+    [ "$status" = 0 ] || grep -vE '^=+ +Host Frame' "$log" | tail -25
+  done
   for tool in memcheck racecheck; do
     for sample in "${existing[@]}"; do
       log=$folder/logs/$tool-$(basename "$sample").txt
