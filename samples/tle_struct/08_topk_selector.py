@@ -26,6 +26,14 @@ def ordered(x):
 
 
 @triton.jit
+def swapped(COUNT: tl.constexpr):
+    """0 to COUNT, neighbours swapped: threads load single numbers, side by side all the same. Of four that lie
+    together, as a load would take them, all would move to other threads before each scattered store.
+    """
+    return tl.arange(0, COUNT) ^ 1
+
+
+@triton.jit
 def bucket(key):
     return (key >> BELOW).to(tl.int32)
 
@@ -45,9 +53,8 @@ def last_reached(count, k):
 
 
 @triton.jit
-def count_buckets(x_ptr, begin, end, counts, k, CHUNK: tl.constexpr, SKIP: tl.constexpr):
+def count_buckets(x_ptr, lane, begin, end, counts, k, CHUNK: tl.constexpr, SKIP: tl.constexpr):
     """With SKIP, what is below the k-th largest of the first CHUNK numbers is not counted behind these."""
-    lane = tl.arange(0, CHUNK)
     i = begin + lane
     key = ordered(tl.load(x_ptr + i, mask=i < end, other=0.0))
     x = tl.load(x_ptr + i + CHUNK, mask=i + CHUNK < end, other=0.0)
@@ -91,7 +98,7 @@ def pick_listed(x_ptr, list_ptr, total, o_ptr, left, chosen, L: tl.constexpr):
 
     Up to L numbers are read once and stay in registers; more are read for each digit.
     """
-    known, equals, lane = chosen.to(tl.uint32) << BELOW, left, tl.arange(0, L)
+    known, equals, lane = chosen.to(tl.uint32) << BELOW, left, swapped(L)
     high = tle.gpu.alloc([1024], tl.int32, init_value=0)
     low = tle.gpu.alloc([1024], tl.int32, init_value=0)
     found = tle.gpu.alloc([2], tl.int32, init_value=0)  # larger ones, equal ones
@@ -136,8 +143,8 @@ def select_top(
     x_ptr, o_ptr, list_ptr = x_ptr + row * columns, o_ptr + row * k, list_ptr + row * columns
     counts = tle.gpu.alloc([BUCKETS], tl.int32, init_value=0)
     found = tle.gpu.alloc([2], tl.int32, init_value=0)  # of larger buckets, of the chosen one
-    count_buckets(x_ptr, 0, columns, counts, k, CHUNK, SKIP)
-    lane = tl.arange(0, CHUNK)
+    lane = swapped(CHUNK)
+    count_buckets(x_ptr, lane, 0, columns, counts, k, CHUNK, SKIP)
     x = tl.load(x_ptr + lane, mask=lane < columns, other=0.0)
     chosen, left = last_reached(tl.load(tle.gpu.local_ptr(counts)), k)
     for start in range(0, columns, CHUNK):
@@ -158,8 +165,8 @@ def count_parts(x_ptr, counts_ptr, columns, k, part, CHUNK: tl.constexpr, SKIP: 
     """Adds the buckets of ``part`` columns of a row, a multiple of CHUNK, to ``counts[row]``."""
     row = tl.program_id(0).to(tl.int64)
     counts = tle.gpu.alloc([BUCKETS], tl.int32, init_value=0)
-    begin = tl.program_id(1) * part
-    count_buckets(x_ptr + row * columns, begin, tl.minimum(begin + part, columns), counts, k, CHUNK, SKIP)
+    lane, begin = tl.arange(0, CHUNK), tl.program_id(1) * part
+    count_buckets(x_ptr + row * columns, lane, begin, tl.minimum(begin + part, columns), counts, k, CHUNK, SKIP)
     count = tl.load(tle.gpu.local_ptr(counts))
     tl.atomic_add(counts_ptr + row * BUCKETS + tl.arange(0, BUCKETS), count, mask=count > 0, sem="relaxed")
 
@@ -169,7 +176,7 @@ def split_part(x_ptr, begin, end, x, chosen, o_ptr, list_ptr, ends_ptr, CHUNK: t
     """Columns of larger buckets than the chosen one go to ``o``, its own to ``list``, from ``ends[0]`` and ``ends[1]``
     on, which other programs move too. ``x`` are the first CHUNK numbers.
     """
-    lane, two = tl.arange(0, CHUNK), tl.arange(0, 2)
+    lane, two = swapped(CHUNK), tl.arange(0, 2)
     found = tle.gpu.alloc([2], tl.int32)
     for start in range(begin, end, CHUNK):
         i = start + lane
@@ -197,7 +204,7 @@ def select_parts(
     counts_ptr, ends_ptr = counts_ptr + row * BUCKETS + tl.arange(0, BUCKETS), ends_ptr + row * 2
     begin = tl.program_id(1) * part
     end = tl.minimum(begin + part, columns)
-    i = begin + tl.arange(0, CHUNK)
+    i = begin + swapped(CHUNK)
     x = tl.load(x_ptr + i, mask=i < end, other=0.0)  # on its way while the bucket is found
     chosen, left = last_reached(tl.load(counts_ptr), k)
     split_part(x_ptr, begin, end, x, chosen, o_ptr, list_ptr, ends_ptr, CHUNK)
