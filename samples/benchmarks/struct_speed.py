@@ -267,7 +267,7 @@ def main() -> None:
             for launch in candidates.values():
                 launch(0)
         align, select = sample("07_moe_align"), sample("08_topk_selector")
-        for case in (struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 2, 2**15, "cpu")):
+        for case in (struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 64, 2**15, "cpu")):
             for candidates in case.candidates():
                 for launch in candidates.values():
                     launch(0)
