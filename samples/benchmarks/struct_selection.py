@@ -59,13 +59,14 @@ class Align:
         grid = (triton.cdiv(self.n, chunk),)
         sizes = {"EXPERTS": EXPERTS, "CHUNK": chunk, "STRIDE": stride, "num_warps": warps}
         counts, places = self.counts, self.places
+        own = triton.next_power_of_2(triton.cdiv(EXPERTS, grid[0]))
         kernels = struct_plain_moe
 
         def launch(i: int) -> object:
             experts = self.experts[i]
             kernels.rank_pairs[grid](experts, counts, places, self.n, SORT=sort, **sizes)
             return kernels.place_ranked[grid](
-                experts, counts, places, *self.out, self.n, SIZE=self.size, GROUPS=128, **sizes
+                experts, counts, places, *self.out, self.n, SIZE=self.size, OWN=own, GROUPS=8, **sizes
             )
 
         return launch
