@@ -87,6 +87,11 @@ def count_chunks(experts_ptr, table_ptr, n, EXPERTS: tl.constexpr, CHUNK: tl.con
 
 
 @triton.jit
+def both_sums(a, b, c, d):
+    return a + c, b + d
+
+
+@triton.jit
 def place_chunks(
     experts_ptr, table_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
     EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr,
@@ -99,8 +104,8 @@ def place_chunks(
     for first in range(0, tl.num_programs(0), ROWS):
         row = first + tl.arange(0, ROWS)[:, None]
         counts = tl.load(table_ptr + row * EXPERTS + expert[None, :], mask=row < tl.num_programs(0), other=0)
-        before += tl.sum(tl.where(row < tl.program_id(0), counts, 0), 0)
-        count += tl.sum(counts, 0)
+        earlier, all_ = tl.reduce((tl.where(row < tl.program_id(0), counts, 0), counts), 0, both_sums)
+        before, count = before + earlier, count + all_
     place_pairs(
         chosen, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, GROUPS
     )  # fmt: skip
