@@ -7,15 +7,21 @@ import triton.language as tl
 
 
 @triton.jit
-def fill_expert(
-    sorted_ptr, block_experts_ptr, expert, count, begin, n, SIZE: tl.constexpr, GROUPS: tl.constexpr
+def fill_experts(
+    sorted_ptr, block_experts_ptr, count, begin, n,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, OWN: tl.constexpr, GROUPS: tl.constexpr,
 ):  # fmt: skip
+    """For the program's OWN experts: whose their blocks are, and what is behind their pairs."""
+    own = tl.program_id(0) * OWN + tl.arange(0, OWN)
+    count = tl.where(own < EXPERTS, tl.gather(count, tl.minimum(own, EXPERTS - 1), 0), 0)
+    begin = tl.gather(begin, tl.minimum(own, EXPERTS - 1), 0)
     blocks = tl.cdiv(count, SIZE)
-    for first in range(0, blocks, GROUPS):
-        number = first + tl.arange(0, GROUPS)
-        tl.store(block_experts_ptr + begin + number, expert, mask=number < blocks)
-    behind = count + tl.arange(0, SIZE)
-    tl.store(sorted_ptr + begin * SIZE + behind, n, mask=behind < blocks * SIZE)
+    for first in range(0, tl.max(blocks, 0), GROUPS):
+        number = first + tl.arange(0, GROUPS)[None, :]
+        expert = tl.broadcast_to(own[:, None], (OWN, GROUPS))
+        tl.store(block_experts_ptr + begin[:, None] + number, expert, mask=number < blocks[:, None])
+    behind = count[:, None] + tl.arange(0, SIZE)[None, :]
+    tl.store(sorted_ptr + begin[:, None] * SIZE + behind, n, mask=behind < blocks[:, None] * SIZE)
 
 
 @triton.jit
@@ -47,10 +53,13 @@ def rank_pairs(
 @triton.jit
 def place_ranked(
     experts_ptr, counts_ptr, places_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, GROUPS: tl.constexpr, STRIDE: tl.constexpr,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, OWN: tl.constexpr, GROUPS: tl.constexpr,
+    STRIDE: tl.constexpr,
 ):  # fmt: skip
     """Behind ``rank_pairs``. The program that comes last leaves ``counts`` at 0 for the next launch."""
-    expert = tl.arange(0, EXPERTS)
+    expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
+    chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
+    place = tl.load(places_ptr + i, mask=i < n, other=0)
     count = tl.load(counts_ptr + expert * STRIDE)
     tl.debug_barrier()
     if tl.atomic_add(counts_ptr + EXPERTS * STRIDE, 1, sem="acq_rel") == tl.num_programs(0) - 1:
@@ -58,14 +67,8 @@ def place_ranked(
         tl.store(counts_ptr + EXPERTS * STRIDE, 0)
     blocks = (count + SIZE - 1) // SIZE
     begin = tl.cumsum(blocks, 0) - blocks
-    i = tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
-    chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    place = tl.load(places_ptr + i, mask=i < n, other=0)
     tl.store(sorted_ptr + tl.gather(begin, chosen, 0) * SIZE + place, i, mask=i < n)
-    for own in range(tl.program_id(0), EXPERTS, tl.num_programs(0)):
-        own_count = tl.sum(tl.where(expert == own, count, 0), 0)
-        own_begin = tl.sum(tl.where(expert == own, begin, 0), 0)
-        fill_expert(sorted_ptr, block_experts_ptr, own, own_count, own_begin, n, SIZE, GROUPS)
+    fill_experts(sorted_ptr, block_experts_ptr, count, begin, n, EXPERTS, SIZE, OWN, GROUPS)
     if tl.program_id(0) == 0:
         tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
 

@@ -33,15 +33,28 @@ def last_reached(count, k):
 
 
 @triton.jit
-def next_digit(x_ptr, list_ptr, total, known, left, SHIFT: tl.constexpr, WIDTH: tl.constexpr, L: tl.constexpr):
-    count = tl.zeros((1 << WIDTH,), tl.int32)
-    for start in range(0, total, L):
+def key_of_listed(x_ptr, list_ptr, i, total):
+    column = tl.load(list_ptr + i, mask=i < total, other=0)
+    return column, ordered(tl.load(x_ptr + column, mask=i < total, other=0.0))
+
+
+@triton.jit
+def count_digit(key, taken, known, SHIFT: tl.constexpr, WIDTH: tl.constexpr):
+    if SHIFT + WIDTH < 32:
+        taken &= key >> SHIFT + WIDTH == known >> SHIFT + WIDTH
+    return tl.histogram(((key >> SHIFT) & (1 << WIDTH) - 1).to(tl.int32), 1 << WIDTH, mask=taken)
+
+
+@triton.jit
+def next_digit(
+    x_ptr, list_ptr, total, key, known, left, SHIFT: tl.constexpr, WIDTH: tl.constexpr, L: tl.constexpr
+):  # fmt: skip
+    """``key`` are those of the first L listed numbers: they are read once."""
+    count = count_digit(key, tl.arange(0, L) < total, known, SHIFT, WIDTH)
+    for start in range(L, total, L):
         i = start + tl.arange(0, L)
-        taken = i < total
-        key = ordered(tl.load(x_ptr + tl.load(list_ptr + i, mask=taken, other=0), mask=taken, other=0.0))
-        if SHIFT + WIDTH < 32:
-            taken &= key >> SHIFT + WIDTH == known >> SHIFT + WIDTH
-        count += tl.histogram(((key >> SHIFT) & (1 << WIDTH) - 1).to(tl.int32), 1 << WIDTH, mask=taken)
+        _, more = key_of_listed(x_ptr, list_ptr, i, total)
+        count += count_digit(more, i < total, known, SHIFT, WIDTH)
     chosen, left = last_reached(count, left)
     return known | (chosen.to(tl.uint32) << SHIFT), left
 
@@ -49,18 +62,19 @@ def next_digit(x_ptr, list_ptr, total, known, left, SHIFT: tl.constexpr, WIDTH: 
 @triton.jit
 def pick_listed(x_ptr, list_ptr, total, o_ptr, left, WIDTH: tl.constexpr, L: tl.constexpr):
     known, equals = tl.zeros((), tl.uint32), left
+    column, key = key_of_listed(x_ptr, list_ptr, tl.arange(0, L), total)
     if WIDTH == 11:
-        known, equals = next_digit(x_ptr, list_ptr, total, known, equals, 21, 11, L)
-        known, equals = next_digit(x_ptr, list_ptr, total, known, equals, 10, 11, L)
-        known, equals = next_digit(x_ptr, list_ptr, total, known, equals, 0, 10, L)
+        known, equals = next_digit(x_ptr, list_ptr, total, key, known, equals, 21, 11, L)
+        known, equals = next_digit(x_ptr, list_ptr, total, key, known, equals, 10, 11, L)
+        known, equals = next_digit(x_ptr, list_ptr, total, key, known, equals, 0, 10, L)
     else:
         for number in tl.static_range(4):
-            known, equals = next_digit(x_ptr, list_ptr, total, known, equals, 24 - 8 * number, 8, L)
+            known, equals = next_digit(x_ptr, list_ptr, total, key, known, equals, 24 - 8 * number, 8, L)
     larger_before, equal_before = 0, 0
     for start in range(0, total, L):
         i = start + tl.arange(0, L)
-        column = tl.load(list_ptr + i, mask=i < total, other=0)
-        key = ordered(tl.load(x_ptr + column, mask=i < total, other=0.0))
+        if start > 0:
+            column, key = key_of_listed(x_ptr, list_ptr, i, total)
         larger, equal = (key > known) & (i < total), (key == known) & (i < total)
         both = larger.to(tl.int32) | (equal.to(tl.int32) << 16)
         place = tl.cumsum(both, 0) - both
@@ -100,12 +114,15 @@ def select_parts(
     row = tl.program_id(0).to(tl.int64)
     x_ptr, o_ptr, list_ptr = x_ptr + row * columns, o_ptr + row * k, list_ptr + row * columns
     counts_ptr, ends_ptr = counts_ptr + row * (1 << BITS) + tl.arange(0, 1 << BITS), ends_ptr + row * 3
-    chosen, left = last_reached(tl.load(counts_ptr), k)
     begin = tl.program_id(1) * part
     end = tl.minimum(begin + part, columns)
+    i = begin + tl.arange(0, CHUNK)
+    x = tl.load(x_ptr + i, mask=i < end, other=0.0)  # on its way while the bucket is found
+    chosen, left = last_reached(tl.load(counts_ptr), k)
     for start in range(begin, end, CHUNK):
         i = start + tl.arange(0, CHUNK)
-        own = bucket(tl.load(x_ptr + i, mask=i < end, other=0.0), BITS)
+        own = bucket(x, BITS)
+        x = tl.load(x_ptr + i + CHUNK, mask=i + CHUNK < end, other=0.0)
         larger, equal = (own > chosen) & (i < end), (own == chosen) & (i < end)
         both = larger.to(tl.int32) | (equal.to(tl.int32) << 16)
         place, all_ = tl.cumsum(both, 0) - both, tl.sum(both, 0)

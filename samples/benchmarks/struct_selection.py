@@ -17,8 +17,22 @@ ROWS = ((1, 131_072), (8, 65_536), (64, 32_768), (64, 131_072))
 # CHUNK, warps of a program.
 ALIGNED = ((512, 4), (1024, 8), (1024, 16), (2048, 16), (4096, 32))
 ALONE = ((8192, 32), (32_768, 32))
-# programs for a row, CHUNK, warps; and for ours stages.
+# And of ours: launches. By how many tokens there are.
+OUR_ALIGNED = {
+    1024: ((512, 16, 1), (1024, 32, 1), (256, 8, 1), (1024, 16, 1), (512, 16, 2), (1024, 32, 2)),
+    4096: ((1024, 32, 1), (512, 16, 2), (1024, 32, 2), (1024, 16, 2), (512, 8, 2), (2048, 32, 2)),
+    16_384: ((1024, 32, 2), (1024, 16, 2), (1024, 8, 2), (2048, 32, 2), (2048, 16, 2), (4096, 32, 2)),
+    65_536: ((4096, 32, 2), (4096, 16, 2), (2048, 32, 2), (2048, 16, 2), (2048, 8, 2)),
+}
+# programs for a row, CHUNK, warps.
 SELECTED = ((1, 8192, 32), (1, 16_384, 32), (4, 8192, 32), (8, 4096, 16), (16, 8192, 32), (32, 4096, 16))
+# Of ours, by rows and columns.
+OUR_SELECTED = {
+    (1, 131_072): ((32, 4096, 16), (32, 4096, 32), (64, 2048, 16), (16, 8192, 32), (64, 2048, 8)),
+    (8, 65_536): ((16, 4096, 16), (16, 4096, 32), (32, 2048, 16), (8, 8192, 32), (32, 2048, 8)),
+    (64, 32_768): ((1, 8192, 32), (1, 16_384, 32), (4, 8192, 32), (8, 4096, 16), (2, 8192, 32), (4, 4096, 16)),
+    (64, 131_072): ((1, 8192, 32), (2, 8192, 32), (4, 8192, 32), (4, 4096, 16), (4, 8192, 16), (8, 4096, 16)),
+}
 
 
 class Align:
@@ -33,24 +47,26 @@ class Align:
         self.out = sample.results(self.experts[0], EXPERTS, size)
         self.n = self.experts[0].numel()
         self.space = sample.workspace(self.experts[0], EXPERTS)
+        self.places = torch.empty_like(self.experts[0])
         self.counts = torch.zeros(EXPERTS * 8 + 1, dtype=torch.int32, device=device)
 
-    def ours(self, chunk: int, warps: int) -> measure.Launch:
+    def ours(self, chunk: int, warps: int, launches: int) -> measure.Launch:
         return lambda i: self.sample.launch(
-            self.experts[i], EXPERTS, self.size, chunk, warps, out=self.out, space=self.space
+            self.experts[i], EXPERTS, self.size, chunk, warps, out=self.out, space=self.space, launches=launches
         )
 
     def plain(self, chunk: int, warps: int, stride: int, sort: bool) -> measure.Launch:
         grid = (triton.cdiv(self.n, chunk),)
         sizes = {"EXPERTS": EXPERTS, "CHUNK": chunk, "STRIDE": stride, "num_warps": warps}
-        counts, places = self.counts, self.space[1]
+        counts, places = self.counts, self.places
+        own = triton.next_power_of_2(triton.cdiv(EXPERTS, grid[0]))
         kernels = struct_plain_moe
 
         def launch(i: int) -> object:
             experts = self.experts[i]
             kernels.rank_pairs[grid](experts, counts, places, self.n, SORT=sort, **sizes)
             return kernels.place_ranked[grid](
-                experts, counts, places, *self.out, self.n, SIZE=self.size, GROUPS=128, **sizes
+                experts, counts, places, *self.out, self.n, SIZE=self.size, OWN=own, GROUPS=8, **sizes
             )
 
         return launch
@@ -61,7 +77,10 @@ class Align:
         return lambda i: kernel[(1,)](self.experts[i], self.counts, *self.out, self.n, **sizes, num_warps=warps)
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
-        ours = {f"{chunk} pairs, {warps} warps": self.ours(chunk, warps) for chunk, warps in ALIGNED}
+        ours = {
+            f"{chunk} pairs, {warps} warps, {launches} launches": self.ours(chunk, warps, launches)
+            for chunk, warps, launches in OUR_ALIGNED[self.n // CHOICES]
+        }
         plain = {
             f"{chunk} pairs, {warps} warps, {'sorted' if sort else f'counters {4 * stride} bytes apart'}": self.plain(
                 chunk, warps, stride, sort
@@ -71,14 +90,13 @@ class Align:
         }
         for chunk, warps in ALONE:
             if chunk // 4 < self.n <= chunk:
-                ours[f"alone, {warps} warps"] = self.ours(chunk, warps)
                 for stride in (1, 8):
                     plain[f"alone, {warps} warps, counters {4 * stride} bytes apart"] = self.alone(chunk, warps, stride)
         return ours, plain
 
     def check(self, name: str, launch: measure.Launch) -> None:
         """Twice: a launch leaves its counters as it found them."""
-        self.counts.zero_(), self.space[0].zero_()
+        self.counts.zero_()
         for _ in range(2):
             for out in self.out:
                 out.fill_(-1)
@@ -97,12 +115,18 @@ class Select:
         self.x = [torch.randn(rows, columns, device=device) for _ in range(BUFFERS)]
         self.o = torch.empty(rows, K, dtype=torch.int32, device=device)
         self.space = sample.workspace(self.x[0])
+        # Plain Triton's: a list, counts of at most 11 bits, and three ends.
+        self.plain_space = (
+            self.space[0],
+            torch.zeros(rows, 2048, dtype=torch.int32, device=device),
+            torch.zeros(rows, 3, dtype=torch.int32, device=device),
+        )
 
-    def ours(self, programs: int, chunk: int, warps: int, stages: int) -> measure.Launch:
-        return lambda i: self.sample.launch(self.x[i], K, programs, chunk, stages, warps, space=self.space, o=self.o)
+    def ours(self, programs: int, chunk: int, warps: int) -> measure.Launch:
+        return lambda i: self.sample.launch(self.x[i], K, programs, chunk, warps, space=self.space, o=self.o)
 
     def plain(self, programs: int, chunk: int, warps: int, bits: int, atomic: bool) -> measure.Launch:
-        listed, counts, ends = self.space
+        listed, counts, ends = self.plain_space
         kernels, columns = struct_plain_topk, self.columns
         part = triton.cdiv(triton.cdiv(columns, programs), chunk) * chunk
         grid = (self.rows, triton.cdiv(columns, part))
@@ -125,9 +149,8 @@ class Select:
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
         fitting = [config for config in SELECTED if self.rows * config[0] <= 1056 and config[1] <= self.columns]
         ours = {
-            f"{programs} × {chunk}, {warps} warps, {stages} stages": self.ours(programs, chunk, warps, stages)
-            for programs, chunk, warps in fitting
-            for stages in ((1, 3) if chunk <= 8192 else (1,))
+            f"{programs} × {chunk}, {warps} warps": self.ours(programs, chunk, warps)
+            for programs, chunk, warps in OUR_SELECTED[self.rows, self.columns]
         }
         plain = {}
         for programs, chunk, warps in fitting:
@@ -143,7 +166,8 @@ class Select:
 
     def check(self, name: str, launch: measure.Launch) -> None:
         """Twice: a launch leaves its counters as it found them."""
-        self.space[1].zero_(), self.space[2].zero_()
+        for counted in (*self.space[1:], *self.plain_space[1:]):
+            counted.zero_()
         want = self.x[0].topk(K).values
         for _ in range(2):
             self.o.fill_(-1)

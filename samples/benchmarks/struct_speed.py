@@ -261,7 +261,7 @@ def compile_all() -> None:
     loads = Loads("cpu")
     loads.plain(0), loads.asynchronous(4)(0)
     align, select = sample("07_moe_align"), sample("08_topk_selector")
-    selections = struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 2, 2**15, "cpu")
+    selections = struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 64, 2**15, "cpu")
     for case in (Histogram(256, 2**14, "cpu"), *selections):
         for candidates in case.candidates():
             for launch in candidates.values():

@@ -15,94 +15,100 @@ import common
 
 
 @triton.jit
-def fill_expert(
-    sorted_ptr, block_experts_ptr, expert, count, begin, n, SIZE: tl.constexpr, GROUPS: tl.constexpr
+def place_pairs(
+    chosen, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, OWN: tl.constexpr, GROUPS: tl.constexpr,
 ):  # fmt: skip
-    """For an expert's ``count`` pairs, from block ``begin`` on: whose the blocks are, and what is behind the last."""
-    blocks = tl.cdiv(count, SIZE)
-    for first in range(0, blocks, GROUPS):
-        number = first + tl.arange(0, GROUPS)
-        tl.store(block_experts_ptr + begin + number, expert, mask=number < blocks)
-    behind = count + tl.arange(0, SIZE)
-    tl.store(sorted_ptr + begin * SIZE + behind, n, mask=behind < blocks * SIZE)
+    """Write pairs ``i``, whose experts are ``chosen``, and for OWN experts the blocks and what is behind their pairs.
+
+    Of each expert's ``count`` pairs, ``before`` are other programs' and come before these.
+    """
+    blocks = (count + SIZE - 1) // SIZE
+    begin = tl.cumsum(blocks, 0) - blocks
+    places, begins, counts = (
+        tle.gpu.alloc([EXPERTS], tl.int32), tle.gpu.alloc([EXPERTS], tl.int32), tle.gpu.alloc([EXPERTS], tl.int32)
+    )  # fmt: skip
+    places.store(begin * SIZE + before)
+    begins.store(begin)
+    counts.store(count)
+    place = tl.atomic_add(tle.gpu.local_ptr(places, (chosen,)), 1, mask=i < n)
+    tl.store(sorted_ptr + place, i, mask=i < n)
+    own = tl.program_id(0) * OWN + tl.arange(0, OWN)
+    begin = tl.load(tle.gpu.local_ptr(begins, (own,)), mask=own < EXPERTS, other=0)
+    count = tl.load(tle.gpu.local_ptr(counts, (own,)), mask=own < EXPERTS, other=0)
+    own_blocks = (count + SIZE - 1) // SIZE
+    for first in range(0, tl.max(own_blocks, 0), GROUPS):
+        number = first + tl.arange(0, GROUPS)[None, :]
+        expert = tl.broadcast_to(own[:, None], (OWN, GROUPS))
+        tl.store(block_experts_ptr + begin[:, None] + number, expert, mask=number < own_blocks[:, None])
+    behind = count[:, None] + tl.arange(0, SIZE)[None, :]
+    tl.store(sorted_ptr + begin[:, None] * SIZE + behind, n, mask=behind < own_blocks[:, None] * SIZE)
+    if tl.program_id(0) == 0:
+        tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
 
 
 @triton.jit
 def moe_align(
     experts_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, GROUPS: tl.constexpr,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, TILE: tl.constexpr,
+    OWN: tl.constexpr, GROUPS: tl.constexpr,
 ):  # fmt: skip
     """Entry i of ``experts`` is the expert of pair i of tokens and choices.
 
     ``sorted`` gets the numbers of the pairs, those of one expert together, each expert's filled up with ``n`` to whole
     blocks of SIZE; ``block_experts`` the expert of each block; ``total`` how many entries of ``sorted`` there are.
-    One program does it, and has all pairs in its registers: n is at most CHUNK. EXPERTS is a power of two.
+    Each program counts all pairs, TILE at a time, and places CHUNK of them: few pairs are counted in less time than
+    programs wait for each other. EXPERTS is a power of two, and OWN such that all programs together have EXPERTS.
     """
-    i, expert, group = tl.arange(0, CHUNK), tl.arange(0, EXPERTS), tl.arange(0, GROUPS)
-    counts = tle.gpu.alloc([EXPERTS], tl.int32, init_value=0)
+    begin, expert = tl.program_id(0) * CHUNK, tl.arange(0, EXPERTS)
+    i = begin + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    place = tl.atomic_add(tle.gpu.local_ptr(counts, (chosen,)), 1, mask=i < n)  # among those of the expert
-    count = tl.load(tle.gpu.local_ptr(counts))
-    blocks = (count + SIZE - 1) // SIZE
-    end = tl.cumsum(blocks, 0)
-    begin = end - blocks
-    counts.store(begin * SIZE)
-    tl.store(sorted_ptr + tl.load(tle.gpu.local_ptr(counts, (chosen,))) + place, i, mask=i < n)
-    tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
-    for first in range(0, tl.max(blocks, 0), GROUPS):
-        number = first + group[None, :]
-        tl.store(
-            block_experts_ptr + begin[:, None] + number,
-            tl.broadcast_to(expert[:, None], (EXPERTS, GROUPS)),
-            mask=number < blocks[:, None],
-        )
-    filled = tl.arange(0, SIZE)[None, :]  # behind an expert's last pair
-    tl.store(sorted_ptr + (begin * SIZE + count)[:, None] + filled, n, mask=filled < (blocks * SIZE - count)[:, None])
+    counts = tle.gpu.alloc([2 * EXPERTS], tl.int32, init_value=0)  # of pairs before the own ones, and of the others
+    for start in range(0, n, TILE):
+        pair = start + tl.arange(0, TILE)
+        row = (pair >= begin).to(tl.int32) * EXPERTS
+        each = tl.load(experts_ptr + pair, mask=pair < n, other=0)
+        tl.atomic_add(tle.gpu.local_ptr(counts, (row + each,)), 1, mask=pair < n)
+    before = tl.load(tle.gpu.local_ptr(counts, (expert,)))
+    count = before + tl.load(tle.gpu.local_ptr(counts, (expert + EXPERTS,)))
+    place_pairs(
+        chosen, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, GROUPS
+    )  # fmt: skip
 
 
 @triton.jit
-def count_pairs(experts_ptr, counts_ptr, places_ptr, n, EXPERTS: tl.constexpr, CHUNK: tl.constexpr):
-    """``places``: of each pair the place among those of its expert. ``counts`` gets how many each expert has.
-
-    A program counts CHUNK pairs, and takes places for all of them by one atomic operation for each expert.
-    """
-    i = tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
+def count_chunks(experts_ptr, table_ptr, n, EXPERTS: tl.constexpr, CHUNK: tl.constexpr):
+    """``table``, a row for each program: how many of its CHUNK pairs each expert has."""
+    expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
     counts = tle.gpu.alloc([EXPERTS], tl.int32, init_value=0)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    place = tl.atomic_add(tle.gpu.local_ptr(counts, (chosen,)), 1, mask=i < n)
-    count = tl.load(tle.gpu.local_ptr(counts))
-    counts.store(tl.atomic_add(counts_ptr + tl.arange(0, EXPERTS), count, mask=count > 0, sem="relaxed"))
-    tl.store(places_ptr + i, tl.load(tle.gpu.local_ptr(counts, (chosen,))) + place, mask=i < n)
+    tl.atomic_add(tle.gpu.local_ptr(counts, (chosen,)), 1, mask=i < n)
+    tl.store(table_ptr + tl.program_id(0) * EXPERTS + expert, tl.load(tle.gpu.local_ptr(counts)))
 
 
 @triton.jit
-def place_pairs(
-    experts_ptr, counts_ptr, places_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, GROUPS: tl.constexpr,
+def both_sums(a, b, c, d):
+    return a + c, b + d
+
+
+@triton.jit
+def place_chunks(
+    experts_ptr, table_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr,
+    OWN: tl.constexpr, GROUPS: tl.constexpr,
 ):  # fmt: skip
-    """The results of ``moe_align`` from those of ``count_pairs``. The program that comes last leaves ``counts``, and
-    the number of programs behind it, at 0 for the next launch.
-    """
-    expert = tl.arange(0, EXPERTS)
-    count = tl.load(counts_ptr + expert)
-    tl.debug_barrier()
-    if tl.atomic_add(counts_ptr + EXPERTS, 1, sem="acq_rel") == tl.num_programs(0) - 1:
-        tl.store(counts_ptr + expert, 0)
-        tl.store(counts_ptr + EXPERTS, 0)
-    blocks = (count + SIZE - 1) // SIZE
-    begin = tl.cumsum(blocks, 0) - blocks
-    begins = tle.gpu.alloc([EXPERTS], tl.int32)
-    begins.store(begin)
-    i = tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
+    """The results of ``moe_align`` behind ``count_chunks``, whose table is read ROWS rows at a time."""
+    expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    place = tl.load(places_ptr + i, mask=i < n, other=0)
-    tl.store(sorted_ptr + tl.load(tle.gpu.local_ptr(begins, (chosen,))) * SIZE + place, i, mask=i < n)
-    for own in range(tl.program_id(0), EXPERTS, tl.num_programs(0)):
-        own_count = tl.sum(tl.where(expert == own, count, 0), 0)
-        own_begin = tl.load(tle.gpu.local_ptr(begins, (own,)))
-        fill_expert(sorted_ptr, block_experts_ptr, own, own_count, own_begin, n, SIZE, GROUPS)
-    if tl.program_id(0) == 0:
-        tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
+    before, count = tl.zeros((EXPERTS,), tl.int32), tl.zeros((EXPERTS,), tl.int32)
+    for first in range(0, tl.num_programs(0), ROWS):
+        row = first + tl.arange(0, ROWS)[:, None]
+        counts = tl.load(table_ptr + row * EXPERTS + expert[None, :], mask=row < tl.num_programs(0), other=0)
+        earlier, all_ = tl.reduce((tl.where(row < tl.program_id(0), counts, 0), counts), 0, both_sums)
+        before, count = before + earlier, count + all_
+    place_pairs(
+        chosen, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, GROUPS
+    )  # fmt: skip
 
 
 def results(experts, count, size):
@@ -115,35 +121,38 @@ def results(experts, count, size):
     return [torch.full((length,), -1, dtype=torch.int32, device=experts.device) for length in entries]
 
 
-def workspace(experts, count):
-    """What several programs need beside the results: counts, 0 between launches, and places."""
+def workspace(experts, count, chunk=256):
+    """What two launches need beside the results: a row of counts for each ``chunk`` of pairs."""
     import torch
 
-    counts = torch.zeros(triton.next_power_of_2(count) + 1, dtype=torch.int32, device=experts.device)
-    return counts, torch.empty_like(experts)
+    shape = triton.cdiv(experts.numel(), chunk), triton.next_power_of_2(count)
+    return torch.empty(shape, dtype=torch.int32, device=experts.device)
 
 
-def launch(experts, count, size, chunk=8192, warps=32, out=None, space=None):
-    """By one program if it can have all pairs, else by one for each ``chunk`` of them."""
+def launch(experts, count, size, chunk=512, warps=16, out=None, space=None, launches=None):
+    """A program for each ``chunk`` of pairs, in one launch or two: one is the faster way to place up to 8,192."""
     n = experts.numel()
     out = out or results(experts, count, size)
     chunk = min(chunk, max(256, triton.next_power_of_2(n)))
-    sizes = {"EXPERTS": triton.next_power_of_2(count), "CHUNK": chunk, "num_warps": min(warps, chunk // 64)}
-    if n <= chunk:
-        return moe_align[(1,)](experts, *out, n, SIZE=size, GROUPS=8, **sizes), *out
-    counts, places = space or workspace(experts, count)
-    grid = (triton.cdiv(n, chunk),)
-    count_pairs[grid](experts, counts, places, n, **sizes)
-    return place_pairs[grid](experts, counts, places, *out, n, SIZE=size, GROUPS=128, **sizes), *out
+    programs, width = triton.cdiv(n, chunk), triton.next_power_of_2(count)
+    sizes = {"EXPERTS": width, "CHUNK": chunk, "num_warps": warps}
+    more = {"SIZE": size, "OWN": triton.next_power_of_2(triton.cdiv(width, programs)), "GROUPS": 8}
+    if (launches or (1 if n <= 8192 else 2)) == 1:
+        tile = max(256, min(8192, triton.next_power_of_2(n)))
+        return moe_align[(programs,)](experts, *out, n, TILE=tile, **more, **sizes), *out
+    table = workspace(experts, count, chunk) if space is None else space
+    rows = min(128, triton.next_power_of_2(programs))
+    count_chunks[(programs,)](experts, table, n, **sizes)
+    return place_chunks[(programs,)](experts, table, *out, n, ROWS=rows, **more, **sizes), *out
 
 
 def compile_for(target):
-    results = dict.fromkeys(("experts_ptr", "sorted_ptr", "block_experts_ptr", "total_ptr"), "*i32") | {"n": "i32"}
-    constants = {"EXPERTS": 256, "SIZE": 64, "CHUNK": 4096, "GROUPS": 8}
-    yield common.compile_ahead(moe_align, target, results, constants, num_warps=16)
-    counted = {"experts_ptr": "*i32", "counts_ptr": "*i32", "places_ptr": "*i32", "n": "i32"}
-    yield common.compile_ahead(count_pairs, target, counted, {"EXPERTS": 256, "CHUNK": 4096}, num_warps=16)
-    yield common.compile_ahead(place_pairs, target, results | counted, constants | {"GROUPS": 128}, num_warps=16)
+    results = dict.fromkeys(("experts_ptr", "sorted_ptr", "block_experts_ptr", "total_ptr"), "*i32") | {"n": "i32:16"}
+    constants = {"EXPERTS": 256, "SIZE": 64, "CHUNK": 512, "OWN": 16, "GROUPS": 8}
+    yield common.compile_ahead(moe_align, target, results, constants | {"TILE": 8192}, num_warps=16)
+    counted = {"experts_ptr": "*i32", "table_ptr": "*i32", "n": "i32:16"}
+    yield common.compile_ahead(count_chunks, target, counted, {"EXPERTS": 256, "CHUNK": 512}, num_warps=16)
+    yield common.compile_ahead(place_chunks, target, results | counted, constants | {"ROWS": 64}, num_warps=16)
 
 
 def check():
@@ -156,9 +165,9 @@ def check():
     for tokens, choices, count, size in cases:
         experts = torch.rand(tokens, count).topk(choices).indices.to(torch.int32).reshape(-1).to(common.device())
         space = workspace(experts, count)
-        for chunk in (8192, 256):
-            kernel, order, of_blocks, total = launch(experts, count, size, chunk, space=space)
-            what = f"{tokens} × {choices} of {count}, blocks of {size}, {chunk} a program"
+        for chunk, launches in ((1024, 1), (256, 1), (1024, 2), (256, 2)):
+            kernel, order, of_blocks, total = launch(experts, count, size, chunk, 8, space=space, launches=launches)
+            what = f"{tokens} × {choices} of {count}, blocks of {size}, {chunk} a program, {launches} launches"
             yield from ((kernel, found) for found in wrong(what, experts, count, size, order, of_blocks, total))
 
 

@@ -13,7 +13,11 @@ import tle_raw.language as tle
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
-BUCKETS = tl.constexpr(2048)
+BELOW = tl.constexpr(20)  # bits below the first digit, which are two digits of 10 bits
+BUCKETS = tl.constexpr(1 << 12)  # first digits: a sign, an exponent and three bits of a mantissa
+PROGRAM = tl.constexpr(1 << 24)  # what a program adds to a row's second end: columns are fewer
+# Not on Triton 3.6, where atomic operations have four that lie together in any case.
+SWAP = tl.constexpr(int(not triton.__version__.startswith("3.6.")))
 
 
 @triton.jit
@@ -24,91 +28,112 @@ def ordered(x):
 
 
 @triton.jit
-def bucket(x):
-    """The first 11 bits of x as f16, in the order of the numbers: few of a row have those of the k-th largest."""
-    bits = x.to(tl.float16).to(tl.int16, bitcast=True).to(tl.int32)
-    return ((bits ^ ((bits >> 15) | -(2**15))) & 0xFFFF) >> 5
+def swapped(COUNT: tl.constexpr):
+    """0 to COUNT, neighbours swapped: threads load single numbers, side by side all the same. Of four that lie
+    together, as a load would take them, all would move to other threads before each scattered store.
+    """
+    return tl.arange(0, COUNT) ^ SWAP
+
+
+@triton.jit
+def bucket(key):
+    return (key >> BELOW).to(tl.int32)
+
+
+@triton.jit
+def sum_and_largest(a, b, c, d):
+    return a + c, tl.maximum(b, d)
 
 
 @triton.jit
 def last_reached(count, k):
     """The largest digit that, with those above it, k numbers have; and how many of k are left to be found in it."""
-    digit = tl.arange(0, count.shape[0])
     reached = tl.cumsum(count, 0, reverse=True)
-    chosen = tl.sum((reached >= k).to(tl.int32), 0) - 1
-    return chosen, k - tl.sum(tl.where(digit > chosen, count, 0), 0)
+    enough = reached >= k
+    digits, above = tl.reduce((enough.to(tl.int32), tl.where(enough, 0, reached)), 0, sum_and_largest)
+    return digits - 1, k - above
 
 
 @triton.jit
-def count_buckets(x_ptr, begin, end, counts, CHUNK: tl.constexpr, STAGES: tl.constexpr):
-    lane = tl.arange(0, CHUNK)
-    for start in tl.range(begin, end, CHUNK, num_stages=STAGES):
+def count_buckets(x_ptr, lane, begin, end, counts, k, CHUNK: tl.constexpr, SKIP: tl.constexpr):
+    """With SKIP, what is below the k-th largest of the first CHUNK numbers is not counted behind these."""
+    i = begin + lane
+    key = ordered(tl.load(x_ptr + i, mask=i < end, other=0.0))
+    x = tl.load(x_ptr + i + CHUNK, mask=i + CHUNK < end, other=0.0)
+    tl.atomic_add(tle.gpu.local_ptr(counts, (bucket(key),)), 1, mask=i < end)
+    least = 0
+    if SKIP:
+        least, _ = last_reached(tl.load(tle.gpu.local_ptr(counts)), k)
+    for start in range(begin + CHUNK, end, CHUNK):
         i = start + lane
-        x = tle.load(x_ptr + i, mask=i < end, other=0.0, is_async=STAGES > 1)
-        tl.atomic_add(tle.gpu.local_ptr(counts, (bucket(x),)), 1, mask=i < end)
+        own = bucket(ordered(x))
+        x = tl.load(x_ptr + i + CHUNK, mask=i + CHUNK < end, other=0.0)  # a turn ahead
+        tl.atomic_add(tle.gpu.local_ptr(counts, (own,)), 1, mask=(i < end) & (own >= least))
 
 
 @triton.jit
-def next_digit(x_ptr, list_ptr, total, counts, known, left, SHIFT: tl.constexpr, WIDTH: tl.constexpr, L: tl.constexpr):
-    """``known`` with the WIDTH bits above SHIFT of the ``left``-th largest of the listed numbers that begin with
-    ``known``, and how many are left to be found with these bits.
-    """
-    lane, digit = tl.arange(0, L), tl.arange(0, 1 << WIDTH)
-    tl.store(tle.gpu.local_ptr(counts, (digit,)), 0)
-    for start in range(0, total, L):
-        i = start + lane
-        taken = i < total
-        key = ordered(tl.load(x_ptr + tl.load(list_ptr + i, mask=taken, other=0), mask=taken, other=0.0))
-        if SHIFT + WIDTH < 32:
-            taken &= key >> SHIFT + WIDTH == known >> SHIFT + WIDTH
-        tl.atomic_add(tle.gpu.local_ptr(counts, ((key >> SHIFT) & (1 << WIDTH) - 1,)), 1, mask=taken)
-    chosen, left = last_reached(tl.load(tle.gpu.local_ptr(counts, (digit,))), left)
+def next_digit(counts, known, left, SHIFT: tl.constexpr):
+    """``known`` with the counted digit of the ``left``-th largest, and how many are left to be found with it."""
+    chosen, left = last_reached(tl.load(tle.gpu.local_ptr(counts)), left)
     return known | (chosen.to(tl.uint32) << SHIFT), left
 
 
 @triton.jit
-def pick_listed(x_ptr, list_ptr, total, o_ptr, left, counts, L: tl.constexpr):
-    """``o[:left]``: the columns of the ``left`` largest of ``x[list[:total]]``."""
-    known, equals = tl.zeros((), tl.uint32), left
-    known, equals = next_digit(x_ptr, list_ptr, total, counts, known, equals, 21, 11, L)
-    known, equals = next_digit(x_ptr, list_ptr, total, counts, known, equals, 10, 11, L)
-    known, equals = next_digit(x_ptr, list_ptr, total, counts, known, equals, 0, 10, L)
-    lane = tl.arange(0, L)
-    found = tle.gpu.alloc([2], tl.int32, init_value=0)  # larger ones, equal ones
-    for start in range(0, total, L):
-        i = start + lane
-        column = tl.load(list_ptr + i, mask=i < total, other=0)
-        key = ordered(tl.load(x_ptr + column, mask=i < total, other=0.0))
-        larger, equal = (key > known) & (i < total), (key == known) & (i < total)
-        place = tl.atomic_add(tle.gpu.local_ptr(found, (lane * 0,)), 1, mask=larger)
-        tl.store(o_ptr + place, column, mask=larger)
-        place = tl.atomic_add(tle.gpu.local_ptr(found, (lane * 0 + 1,)), 1, mask=equal)
-        tl.store(o_ptr + left - equals + place, column, mask=equal & (place < equals))
+def count_digits(key, taken, counts, known, SHIFT: tl.constexpr):
+    """The 10 bits above SHIFT of the taken keys that begin with ``known``."""
+    taken &= (key >> SHIFT + 10) == (known >> SHIFT + 10)
+    tl.atomic_add(tle.gpu.local_ptr(counts, (((key >> SHIFT) & 1023).to(tl.int32),)), 1, mask=taken)
 
 
 @triton.jit
-def split_row(x_ptr, begin, end, chosen, o_ptr, list_ptr, ends_ptr, CHUNK: tl.constexpr, STAGES: tl.constexpr):
-    """Columns of larger buckets than the chosen one go to ``o``, its own to ``list``, from ``ends[0]`` and ``ends[1]``
-    on, which other programs move too.
+def place_listed(key, column, taken, known, found, o_ptr, left, equals):
+    """Larger keys than ``known`` from ``o[0]`` on, and ``equals`` of its equals in front of ``o[left]``."""
+    equal = key == known
+    place = tl.atomic_add(tle.gpu.local_ptr(found, (equal.to(tl.int32),)), 1, mask=taken & (key >= known))
+    tl.store(o_ptr + place, column, mask=taken & (key > known))
+    tl.store(o_ptr + left - equals + place, column, mask=taken & equal & (place < equals))
+
+
+@triton.jit
+def pick_listed(x_ptr, list_ptr, total, o_ptr, left, chosen, L: tl.constexpr):
+    """``o[:left]``: the columns of the ``left`` largest of ``x[list[:total]]``, all of the chosen bucket.
+
+    Up to L numbers are read once and stay in registers; more are read for each digit.
     """
-    lane = tl.arange(0, CHUNK)
-    found = tle.gpu.alloc([2], tl.int32)
-    for start in tl.range(begin, end, CHUNK, num_stages=STAGES):
-        i = start + lane
-        own = bucket(tle.load(x_ptr + i, mask=i < end, other=0.0, is_async=STAGES > 1))
-        larger, equal = (own > chosen) & (i < end), (own == chosen) & (i < end)
-        tl.store(tle.gpu.local_ptr(found, (tl.arange(0, 2),)), 0)
-        to_o = tl.atomic_add(tle.gpu.local_ptr(found, (lane * 0,)), 1, mask=larger)
-        to_list = tl.atomic_add(tle.gpu.local_ptr(found, (lane * 0 + 1,)), 1, mask=equal)
-        first_o = tl.atomic_add(ends_ptr, tl.load(tle.gpu.local_ptr(found, (0,))), sem="relaxed")
-        first_listed = tl.atomic_add(ends_ptr + 1, tl.load(tle.gpu.local_ptr(found, (1,))), sem="relaxed")
-        tl.store(o_ptr + first_o + to_o, i, mask=larger)
-        tl.store(list_ptr + first_listed + to_list, i, mask=equal)
+    known, equals, lane = chosen.to(tl.uint32) << BELOW, left, swapped(L)
+    high = tle.gpu.alloc([1024], tl.int32, init_value=0)
+    low = tle.gpu.alloc([1024], tl.int32, init_value=0)
+    found = tle.gpu.alloc([2], tl.int32, init_value=0)  # larger ones, equal ones
+    if total <= L:
+        taken = lane < total
+        column = tl.load(list_ptr + lane, mask=taken, other=0)
+        key = ordered(tl.load(x_ptr + column, mask=taken, other=0.0))
+        count_digits(key, taken, high, known, 10)
+        known, equals = next_digit(high, known, equals, 10)
+        count_digits(key, taken, low, known, 0)
+        known, equals = next_digit(low, known, equals, 0)
+        place_listed(key, column, taken, known, found, o_ptr, left, equals)
+    else:
+        for start in range(0, total, L):
+            taken = start + lane < total
+            column = tl.load(list_ptr + start + lane, mask=taken, other=0)
+            count_digits(ordered(tl.load(x_ptr + column, mask=taken, other=0.0)), taken, high, known, 10)
+        known, equals = next_digit(high, known, equals, 10)
+        for start in range(0, total, L):
+            taken = start + lane < total
+            column = tl.load(list_ptr + start + lane, mask=taken, other=0)
+            count_digits(ordered(tl.load(x_ptr + column, mask=taken, other=0.0)), taken, low, known, 0)
+        known, equals = next_digit(low, known, equals, 0)
+        for start in range(0, total, L):
+            taken = start + lane < total
+            column = tl.load(list_ptr + start + lane, mask=taken, other=0)
+            key = ordered(tl.load(x_ptr + column, mask=taken, other=0.0))
+            place_listed(key, column, taken, known, found, o_ptr, left, equals)
 
 
 @triton.jit
 def select_top(
-    x_ptr, o_ptr, list_ptr, columns, k, CHUNK: tl.constexpr, STAGES: tl.constexpr, LISTED: tl.constexpr
+    x_ptr, o_ptr, list_ptr, columns, k, CHUNK: tl.constexpr, SKIP: tl.constexpr, LISTED: tl.constexpr
 ):  # fmt: skip
     """``o[row, :k]``: columns of the k largest of ``x[row, :columns]``, f32, in any order; k is at most ``columns``.
 
@@ -119,57 +144,78 @@ def select_top(
     row = tl.program_id(0).to(tl.int64)
     x_ptr, o_ptr, list_ptr = x_ptr + row * columns, o_ptr + row * k, list_ptr + row * columns
     counts = tle.gpu.alloc([BUCKETS], tl.int32, init_value=0)
-    count_buckets(x_ptr, 0, columns, counts, CHUNK, STAGES)
+    found = tle.gpu.alloc([2], tl.int32, init_value=0)  # of larger buckets, of the chosen one
+    lane = swapped(CHUNK)
+    count_buckets(x_ptr, lane, 0, columns, counts, k, CHUNK, SKIP)
+    x = tl.load(x_ptr + lane, mask=lane < columns, other=0.0)
     chosen, left = last_reached(tl.load(tle.gpu.local_ptr(counts)), k)
-    lane = tl.arange(0, CHUNK)
-    found = tle.gpu.alloc([2], tl.int32, init_value=0)
-    for start in tl.range(0, columns, CHUNK, num_stages=STAGES):
+    for start in range(0, columns, CHUNK):
         i = start + lane
-        own = bucket(tle.load(x_ptr + i, mask=i < columns, other=0.0, is_async=STAGES > 1))
-        larger, equal = (own > chosen) & (i < columns), (own == chosen) & (i < columns)
-        place = tl.atomic_add(tle.gpu.local_ptr(found, (lane * 0,)), 1, mask=larger)
-        tl.store(o_ptr + place, i, mask=larger)
-        place = tl.atomic_add(tle.gpu.local_ptr(found, (lane * 0 + 1,)), 1, mask=equal)
-        tl.store(list_ptr + place, i, mask=equal)
+        own = bucket(ordered(x))
+        x = tl.load(x_ptr + i + CHUNK, mask=i + CHUNK < columns, other=0.0)
+        kept, equal = (own >= chosen) & (i < columns), own == chosen
+        place = tl.atomic_add(tle.gpu.local_ptr(found, (equal.to(tl.int32),)), 1, mask=kept)
+        tl.store(o_ptr + place, i, mask=kept & (own > chosen))
+        tl.store(list_ptr + place, i, mask=kept & equal)
     total = tl.load(tle.gpu.local_ptr(found, (1,)))
     tl.debug_barrier()
-    pick_listed(x_ptr, list_ptr, total, o_ptr + k - left, left, counts, LISTED)
+    pick_listed(x_ptr, list_ptr, total, o_ptr + k - left, left, chosen, LISTED)
 
 
 @triton.jit
-def count_parts(x_ptr, counts_ptr, columns, part, CHUNK: tl.constexpr, STAGES: tl.constexpr):
+def count_parts(x_ptr, counts_ptr, columns, k, part, CHUNK: tl.constexpr, SKIP: tl.constexpr):
     """Adds the buckets of ``part`` columns of a row, a multiple of CHUNK, to ``counts[row]``."""
     row = tl.program_id(0).to(tl.int64)
     counts = tle.gpu.alloc([BUCKETS], tl.int32, init_value=0)
-    begin = tl.program_id(1) * part
-    count_buckets(x_ptr + row * columns, begin, tl.minimum(begin + part, columns), counts, CHUNK, STAGES)
+    lane, begin = tl.arange(0, CHUNK), tl.program_id(1) * part
+    count_buckets(x_ptr + row * columns, lane, begin, tl.minimum(begin + part, columns), counts, k, CHUNK, SKIP)
     count = tl.load(tle.gpu.local_ptr(counts))
     tl.atomic_add(counts_ptr + row * BUCKETS + tl.arange(0, BUCKETS), count, mask=count > 0, sem="relaxed")
 
 
 @triton.jit
+def split_part(x_ptr, begin, end, x, chosen, o_ptr, list_ptr, ends_ptr, CHUNK: tl.constexpr):
+    """Columns of larger buckets than the chosen one go to ``o``, its own to ``list``, from ``ends[0]`` and ``ends[1]``
+    on, which other programs move too. ``x`` are the first CHUNK numbers.
+    """
+    lane, two = swapped(CHUNK), tl.arange(0, 2)
+    found = tle.gpu.alloc([2], tl.int32)
+    for start in range(begin, end, CHUNK):
+        i = start + lane
+        own = bucket(ordered(x))
+        x = tl.load(x_ptr + i + CHUNK, mask=i + CHUNK < end, other=0.0)
+        kept, equal = (own >= chosen) & (i < end), own == chosen
+        tl.store(tle.gpu.local_ptr(found, (two,)), 0)
+        place = tl.atomic_add(tle.gpu.local_ptr(found, (equal.to(tl.int32),)), 1, mask=kept)
+        first = tl.atomic_add(ends_ptr + two, tl.load(tle.gpu.local_ptr(found)), sem="relaxed")
+        tl.store(tle.gpu.local_ptr(found, (two,)), first & (PROGRAM - 1))
+        place += tl.load(tle.gpu.local_ptr(found, (equal.to(tl.int32),)))
+        tl.store(o_ptr + place, i, mask=kept & (own > chosen))
+        tl.store(list_ptr + place, i, mask=kept & equal)
+
+
+@triton.jit
 def select_parts(
-    x_ptr, o_ptr, list_ptr, counts_ptr, ends_ptr, columns, k, part,
-    CHUNK: tl.constexpr, STAGES: tl.constexpr, LISTED: tl.constexpr,
+    x_ptr, o_ptr, list_ptr, counts_ptr, ends_ptr, columns, k, part, CHUNK: tl.constexpr, LISTED: tl.constexpr
 ):  # fmt: skip
     """``select_top`` behind ``count_parts``, a row by several programs. The last of a row looks through its list, and
-    leaves ``counts`` and ``ends``, three for each row, at 0 for the next launch.
+    leaves ``counts`` and ``ends``, two for each row, at 0 for the next launch.
     """
     row = tl.program_id(0).to(tl.int64)
     x_ptr, o_ptr, list_ptr = x_ptr + row * columns, o_ptr + row * k, list_ptr + row * columns
-    counts_ptr, ends_ptr = counts_ptr + row * BUCKETS + tl.arange(0, BUCKETS), ends_ptr + row * 3
-    chosen, left = last_reached(tl.load(counts_ptr), k)
+    counts_ptr, ends_ptr = counts_ptr + row * BUCKETS + tl.arange(0, BUCKETS), ends_ptr + row * 2
     begin = tl.program_id(1) * part
     end = tl.minimum(begin + part, columns)
-    split_row(x_ptr, begin, end, chosen, o_ptr, list_ptr, ends_ptr, CHUNK, STAGES)
+    i = begin + swapped(CHUNK)
+    x = tl.load(x_ptr + i, mask=i < end, other=0.0)  # on its way while the bucket is found
+    chosen, left = last_reached(tl.load(counts_ptr), k)
+    split_part(x_ptr, begin, end, x, chosen, o_ptr, list_ptr, ends_ptr, CHUNK)
     tl.debug_barrier()
-    if tl.atomic_add(ends_ptr + 2, 1, sem="acq_rel") == tl.num_programs(1) - 1:
-        counts = tle.gpu.alloc([BUCKETS], tl.int32)
-        total = tl.atomic_xchg(ends_ptr + 1, 0)
-        pick_listed(x_ptr, list_ptr, total, o_ptr + k - left, left, counts, LISTED)
+    came = tl.atomic_add(ends_ptr + 1, PROGRAM, sem="acq_rel")  # how many programs, and the length of the list
+    if came // PROGRAM == tl.num_programs(1) - 1:
         tl.store(counts_ptr, 0)
-        tl.store(ends_ptr, 0)
-        tl.store(ends_ptr + 2, 0)
+        tl.store(ends_ptr + tl.arange(0, 2), 0)
+        pick_listed(x_ptr, list_ptr, came % PROGRAM, o_ptr + k - left, left, chosen, LISTED)
 
 
 def workspace(x):
@@ -180,46 +226,52 @@ def workspace(x):
     return (
         torch.empty(rows, columns, dtype=torch.int32, device=x.device),
         torch.zeros(rows, BUCKETS.value, dtype=torch.int32, device=x.device),
-        torch.zeros(rows, 3, dtype=torch.int32, device=x.device),
+        torch.zeros(rows, 2, dtype=torch.int32, device=x.device),
     )
 
 
-def launch(x, k, programs=1, chunk=8192, stages=3, warps=32, space=None, o=None):
-    """``programs`` for each row; gives the kernel that ran last, and the columns."""
+def launch(x, k, programs=1, chunk=8192, warps=32, space=None, o=None):
+    """``programs`` for each row, at most 127; gives the kernel that ran last, and the columns, fewer than 2**24."""
     import torch
 
     rows, columns = x.shape
     o = torch.full((rows, k), -1, dtype=torch.int32, device=x.device) if o is None else o
     listed, counts, ends = space or workspace(x)
     chunk = min(chunk, max(256, triton.next_power_of_2(columns)))
-    warps = min(warps, chunk // 256)
-    sizes = {"CHUNK": chunk, "STAGES": stages, "num_warps": warps}
-    if programs == 1:
-        return select_top[(rows,)](x, o, listed, columns, k, LISTED=1024, **sizes), o
     part = triton.cdiv(triton.cdiv(columns, programs), chunk) * chunk
+    warps = min(warps, chunk // 128)
+    # Where a chunk is not much longer than k, nearly all that comes behind it would be counted all the same.
+    skip = part > chunk and chunk >= 2 * k
+    if programs == 1:
+        sizes = {"CHUNK": chunk, "LISTED": 2048, "num_warps": warps}
+        return select_top[(rows,)](x, o, listed, columns, k, SKIP=skip, **sizes), o
     grid = (rows, triton.cdiv(columns, part))
-    count_parts[grid](x, counts, columns, part, **sizes)
-    return select_parts[grid](x, o, listed, counts, ends, columns, k, part, LISTED=1024, **sizes), o
+    count_parts[grid](x, counts, columns, k, part, CHUNK=chunk, SKIP=skip, num_warps=warps)
+    sizes = {"CHUNK": chunk, "LISTED": 2048, "num_warps": warps}
+    return select_parts[grid](x, o, listed, counts, ends, columns, k, part, **sizes), o
 
 
 def compile_for(target):
-    types = {"x_ptr": "*fp32", "counts_ptr": "*i32", "columns": "i32:16", "part": "i32:16"}
-    sizes = {"CHUNK": 8192, "STAGES": 3}
-    yield common.compile_ahead(count_parts, target, types, sizes, num_warps=32)
-    types |= {"o_ptr": "*i32", "list_ptr": "*i32", "k": "i32:16"}
+    types = {"x_ptr": "*fp32", "counts_ptr": "*i32", "columns": "i32:16", "part": "i32:16", "k": "i32:16"}
+    counting, chunk = {"CHUNK": 8192, "SKIP": True}, {"CHUNK": 8192, "LISTED": 2048}
+    yield common.compile_ahead(count_parts, target, types, counting, num_warps=32)
+    types |= {"o_ptr": "*i32", "list_ptr": "*i32"}
     one = {name: types[name] for name in ("x_ptr", "o_ptr", "list_ptr", "columns", "k")}
-    yield common.compile_ahead(select_top, target, one, sizes | {"LISTED": 1024}, num_warps=32)
+    yield common.compile_ahead(select_top, target, one, counting | chunk, num_warps=32)
     types |= {"ends_ptr": "*i32"}
-    yield common.compile_ahead(select_parts, target, types, sizes | {"LISTED": 1024}, num_warps=32)
+    yield common.compile_ahead(select_parts, target, types, chunk, num_warps=32)
 
 
 def check():
     import torch
 
     cases = common.sizes(
-        gpu=((1, 1, 1, 1), (3, 1001, 17, 1), (64, 32_768, 2048, 1), (16, 131_072, 2048, 1), (2, 131_072, 2048, 16)),
-        cpu=((2, 999, 17, 1), (2, 999, 17, 2)),
-    )
+        gpu=(
+            (1, 1, 1, 1), (3, 1001, 17, 1), (64, 32_768, 2048, 1), (16, 131_072, 2048, 1), (2, 131_072, 2048, 16),
+            (3, 100_001, 2048, 4),
+        ),
+        cpu=((2, 2999, 17, 1), (2, 2999, 17, 2)),
+    )  # fmt: skip
     for rows, columns, k, programs in cases:
         for what in ("random", "equal", "few values"):
             x = torch.randn(rows, columns)
