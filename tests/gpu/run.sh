@@ -9,7 +9,7 @@
 # .carry/tools, then a call with .carry/mlir or .carry/triton39, works while the machine stays warm. A cache that
 # pack.sh filled (.carry/cache, 2 MB) does without both: one call is enough, and needs no compiler and no MLIR there.
 # TESTS names test files, BENCHES benchmarks, SAMPLES is a regular expression: only these. WATCHED names test files that
-# the sanitizer's part runs under racecheck. Logs and figures go to $OUT
+# the sanitizer's part runs under racecheck; BENCH_ARGS are options of the benchmarks. Logs and figures go to $OUT
 # (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own time limit; all but `tilelang` end within ten minutes
 # on one H200. The exit status is 1 when a part failed.
 set -uo pipefail
@@ -162,7 +162,7 @@ measure() { # the name of the file of figures, benchmarks
   rm -f "$folder"/bench-*.json
   for name in "${@:2}"; do
     timed "benchmark $name" "${BENCH_LIMIT:-150}" "$folder/logs/bench-$name.txt" \
-      "$python" "samples/benchmarks/$name.py" --json "$folder/bench-$name.json" ${QUICK:+--quick}
+      "$python" "samples/benchmarks/$name.py" --json "$folder/bench-$name.json" ${QUICK:+--quick} ${BENCH_ARGS:-}
     cat "$folder/logs/bench-$name.txt"
   done
   "$python" - "$out/$1-$triton.json" "$folder"/bench-*.json <<'PY'
