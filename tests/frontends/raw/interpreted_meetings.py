@@ -19,9 +19,9 @@ def three_blocks(x_desc, y_desc, FETCH: tl.constexpr, PUT: tl.constexpr, M: tl.c
     block = tle.gpu.alloc([M, N], x_desc.dtype)
     full = tle.gpu.alloc_barrier()
     for i in tl.static_range(3):
-        FETCH(x_desc, i * M - 4, 8, block, full)
+        FETCH(x_desc, i * M, 8, block, full)
         tle.gpu.barrier_wait(full, i)
-        PUT(block, y_desc, i * M - 4, 8)
+        PUT(block, y_desc, i * M, 8)
 
 
 def _blocks(fetch, put, factor):

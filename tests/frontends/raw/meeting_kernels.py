@@ -200,13 +200,13 @@ def _blocks(
     column = tl.program_id(0) * N
     for s in tl.static_range(S - 1):
         if s < n:
-            FETCH(x_desc, s * M - 4, column, slots[s], full[s])
+            FETCH(x_desc, s * M, column, slots[s], full[s])
     for i in range(n):
         j = i + S - 1
         if j < n:
-            FETCH(x_desc, j * M - 4, column, slots[j % S], full[j % S])
+            FETCH(x_desc, j * M, column, slots[j % S], full[j % S])
         tle.gpu.barrier_wait(full[i % S], i // S)
-        PUT(slots[i % S], y_desc, i * M - 4, column)
+        PUT(slots[i % S], y_desc, i * M, column)
 
 
 @triton.jit

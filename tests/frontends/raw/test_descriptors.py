@@ -113,6 +113,22 @@ def test_blocks_of_rank_3():
     assert count(kernel, r"cp\.async\.bulk\.tensor\.3d") == 1
 
 
+@triton.jit
+def stored_at(y_desc, row, M: tl.constexpr, N: tl.constexpr):
+    block = tle.gpu.alloc([M, N], y_desc.dtype)
+    block.store(tl.zeros((M, N), y_desc.dtype))
+    kernels.put_block(block, y_desc, row, 0)
+
+
+def test_a_store_that_begins_before_the_array_fails_as_the_copy_engine_does():
+    torch = pytest.importorskip("torch")
+    y_desc = TensorDescriptor.from_tensor(torch.zeros(32, 32), [16, 32])
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        with pytest.raises(KernelFailed, match="a block is stored from place -1 of axis 0 on"):
+            stored_at[(1,)](y_desc, -1, M=16, N=32)
+
+
 def test_mlir_functions_on_the_cpu():
     x = np.random.default_rng(8).standard_normal((44, 32)).astype(np.float16)
     y = np.zeros_like(x)

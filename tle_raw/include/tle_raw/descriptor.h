@@ -16,8 +16,9 @@
 //     }
 //
 // Places count elements, the outermost axis first. Of a block that reaches beyond the array, what lies outside is filled
-// (with zeros, or what the descriptor says), or is not written; its bytes count in full. Each member acts for the
-// calling thread: one thread copies a block.
+// (with zeros, or what the descriptor says), or is not written; its bytes count in full. A block that is stored may not
+// begin at a negative place: the copy engine ends the kernel for it. Each member acts for the calling thread: one thread
+// copies a block.
 //
 // The buffer has the copy engine's layout, which is tle.gpu.alloc's own. What threads of the fragment wrote into it
 // before a copy, they hand over by tle::barrier::fence() and a __syncthreads(); the kernel does both at its border.
@@ -56,7 +57,7 @@ template <class T, int... Dims> class descriptor {
     for_each_box([&](int column, int row, int offset) { load_box(to.data() + offset, full, places, column, row); });
   }
 
-  // Begin a copy of a buffer to the block at these places; wait_for_stores() ends it.
+  // Begin a copy of a buffer to the block at these places, none of them negative; wait_for_stores() ends it.
   template <class U, class Layout, class... At>
   TLE_RAW_DEVICE_FUNCTION void store(const buffer<U, Layout, Dims...>& from, At... at) const {
     static_assert(detail::same<typename detail::plain<U>::type, T>::value, "the buffer has another dtype");

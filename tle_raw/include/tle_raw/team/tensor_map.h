@@ -54,6 +54,13 @@ TLE_INLINE i64 copy_box(const TensorMap* map, u8* shared, const i32* at, bool in
   return rows * columns * element;
 }
 
+// The copy engine's rule: a block that is stored may reach beyond the array, and may not begin before it.
+[[noreturn]] TLE_RARE static void report_negative_place(i64 axis, i64 place, u32 site) {
+  Message(self()->team).text("a block is stored from place ").number(place).text(" of axis ").number(axis)
+      .text(" on, and a descriptor stores from no negative one");
+  give_up(self()->team, OUT_OF_BOUNDS, site);
+}
+
 }  // namespace tle::team
 
 extern "C" {
@@ -65,6 +72,8 @@ TLE_EXPORTED i64 tle_team_load_box(const tle::team::TensorMap* map, u8* shared, 
 
 TLE_EXPORTED i64 tle_team_store_box(const tle::team::TensorMap* map, u8* shared, i32 a, i32 b, i32 c, i32 d, i32 e, u32 site) {
   const i32 at[] = {a, b, c, d, e};
+  for (i64 axis = 0; axis < map->rank; ++axis)
+    if (at[axis] < 0) tle::team::report_negative_place(map->rank - 1 - axis, at[axis], site);
   return tle::team::copy_box(map, shared, at, false, site);
 }
 }
