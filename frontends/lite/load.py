@@ -13,13 +13,10 @@ from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
 from tle_raw.triton_types import Semantic
 
-# Triton 3.9 has no block pointers, and none of their options.
-_KNOWN = frozenset(inspect.signature(core.load).parameters)
 # Triton's pipeliner starts a load that carries this so many iterations before its value is used.
 _ITERATIONS_AHEAD = "tt.latency"
 _BLOCK_POINTER = "__triton_block_ptr__"  # what Triton 3.8 knows its block pointers by, which are no tensors there
 _FEWEST_STAGES = 2
-_PLACE_OF_STAGES = list(inspect.signature(core.range).parameters).index("num_stages")
 
 
 @kernel_function
@@ -86,9 +83,19 @@ def _block_pointer_options(boundary_check: Any, padding_option: Any) -> dict[str
     given = {"boundary_check": boundary_check, "padding_option": padding_option}
     given = {name: value for name, value in given.items() if not _is_empty(value)}
     for name in given:
-        if name not in _KNOWN:
+        if not _takes(core.load, name):
             raise CallError(f"tle.load: this Triton's tl.load has no {name}", hint="it has no block pointers any more")
     return given
+
+
+def _takes(function: Any, name: str) -> bool:
+    """Triton 3.9 has no block pointers, and none of their options.
+
+    Asked when it is called: Triton's interpreter puts functions that take anything in the place of its own, and may
+    leave them there.
+    """
+    parameters = inspect.signature(function).parameters
+    return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
 
 def _is_empty(value: Any) -> bool:
@@ -114,6 +121,7 @@ def _loop_stages(generator: Any) -> int:
         return 0
     called = loops[-1].iter
     said = [keyword.value for keyword in called.keywords if keyword.arg == "num_stages"]
-    said += called.args[_PLACE_OF_STAGES : _PLACE_OF_STAGES + 1]
+    place = list(inspect.signature(core.range).parameters).index("num_stages")
+    said += called.args[place : place + 1]
     stages = plain(generator.visit(said[0])) if said else None
     return stages if is_integer(stages) else 0
