@@ -34,7 +34,7 @@ from tle_raw.flir.nvidia.check_regions import (
     check_warps,
 )
 from tle_raw.flir.nvidia.close_crossings import close_crossings
-from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
+from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_partitions, convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
 from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
@@ -55,6 +55,7 @@ from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
 from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
 from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
+from tle_raw.flir.nvidia.partitions import SPECIALIZE
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.pipeline_hints import group_hinted_loops, holds_hints
@@ -157,6 +158,7 @@ class Compilation:
         self.marked = 0  # operations that Triton's barriers are not wanted at
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
+        self.has_partitions = False  # of its warps
         self.has_layouts = False  # of tensors, that it says
         self.is_explicit = False  # it waits for products itself
         self.has_hints = False  # regions of it are called with hint="pipeline"
@@ -216,6 +218,7 @@ class Compilation:
         self.has_layouts = LAYOUT in text
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
         self.has_groups, self.has_hints = holds_groups(text), holds_hints(text)
+        self.has_partitions = SPECIALIZE in text
         self.has_pointers = asks_addresses(text)
         self.has_borders = is_border(text)
         if holds_ports(text):
@@ -285,14 +288,19 @@ class Compilation:
         return 1
 
     def convert_to_ttgpuir(self) -> int:
-        convert_to_ttgpuir(self.module, self.options, self.capability)
-        self._changed()
+        if self.has_partitions:
+            given = generic_text(self.module, ir)
+            self.module = convert_partitions(given, self.context, self.options, self.capability)
+        else:
+            convert_to_ttgpuir(self.module, self.options, self.capability)
+            self._changed()
         return 1
 
     def close_crossings(self) -> int | None:
         if not self.has_buffers:
             return None
-        self.module = note_waits(close_crossings(generic_text(self.module, ir), self.options.num_warps))
+        given = self.module if isinstance(self.module, str) else generic_text(self.module, ir)
+        self.module = note_waits(close_crossings(given, self.options.num_warps))
         return 1
 
     def lower_tma_copy(self) -> int | None:
@@ -453,7 +461,7 @@ class Compilation:
         return 1
 
     def check_phases(self) -> int | None:
-        if not self.has_buffers or WAITS not in self.any_text():
+        if not self.has_buffers or self.has_partitions or WAITS not in self.any_text():
             return None
         check_phases(self.text().splitlines())
         return 1
