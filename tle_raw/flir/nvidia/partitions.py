@@ -29,6 +29,8 @@ _OPENED = re.compile(r'^\s*"ttg\.warp_specialize"\(', re.MULTILINE)
 _WARPS = re.compile(r"partitionNumWarps = array<i32: ([\d, ]+)>")
 _RETURN, _FUNCTION_RETURN = '"ttg.warp_return"', '"tt.return"'
 _DEFINED = re.compile(r"^(#[\w$.]+) = ")
+_LOCATION = re.compile(r"^#loc(\d*)$")
+_LOCATIONS = 1_000_000  # more than a module has
 _NAMES = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<value>%[\w$.\-]+)|(?P<alias>#[\w$.]+)')
 
 
@@ -83,8 +85,8 @@ def convert_apart(text: str, convert: Callable[[str, int | None], str]) -> str:
     partitions = find_partitions(lines)
     aliases = [line for line in lines if _DEFINED.match(line)]
     parts = [
-        _renamed(convert(_outlined(lines[part.begin : part.end], aliases), part.num_warps), f"p{number}_")
-        for number, part in enumerate(partitions)
+        _renamed(convert(_outlined(lines[part.begin : part.end], aliases), part.num_warps), number)
+        for number, part in enumerate(partitions, 1)
     ]
     rest = convert("\n".join(hold_results(_emptied(lines, partitions))), None).splitlines()
     return "\n".join([*(line for part in parts for line in part.aliases), *_filled(give_results(rest), parts)])
@@ -140,15 +142,19 @@ def _argument_types(label: str) -> list[str]:
     return [argument.partition(": ")[2].rpartition(" loc(")[0].strip() or argument for argument in arguments]
 
 
-def _renamed(text: str, prefix: str) -> _Part:
+def _renamed(text: str, number: int) -> _Part:
     """The body of a module's only function, with names that are nobody else's."""
+    prefix, first = f"p{number}_", number * _LOCATIONS
     lines = text.splitlines()
     aliases = {found[1] for line in lines if (found := _DEFINED.match(line))}
 
     def rename(found: re.Match[str]) -> str:
         if found["value"]:
             return f"%{prefix}{found['value'][1:]}"
-        return f"#{prefix}{found['alias'][1:]}" if found["alias"] in aliases else found[0]
+        if found["alias"] not in aliases:
+            return found[0]
+        location = _LOCATION.match(found["alias"])
+        return f"#loc{first + int(location[1] or 0)}" if location else f"#{prefix}{found['alias'][1:]}"
 
     opened = next(number for number, line in enumerate(lines) if generic_name(line) == "tt.func")
     begin, end = next(_regions(lines, opened))

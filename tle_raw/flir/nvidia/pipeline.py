@@ -25,6 +25,7 @@ from tle_raw.flir.keep_loads import keep_loads
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor, find_buffers, find_descriptors
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
+from tle_raw.flir.nvidia.check_partitions import check_partitions
 from tle_raw.flir.nvidia.check_phases import WAITS, check_phases
 from tle_raw.flir.nvidia.check_regions import (
     WARP,
@@ -37,6 +38,7 @@ from tle_raw.flir.nvidia.close_crossings import close_crossings
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_partitions, convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
+from tle_raw.flir.nvidia.fence_partitions import fence_partitions
 from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
 from tle_raw.flir.nvidia.hide_accesses import RepeatedAccessError
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
@@ -44,6 +46,7 @@ from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
 from tle_raw.flir.nvidia.keep_operands import keep_operands
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
 from tle_raw.flir.nvidia.label_groups import first_loop, label_groups
+from tle_raw.flir.nvidia.lay_out_descriptors import lay_out_descriptors
 from tle_raw.flir.nvidia.leave_loops import leave_loops
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
@@ -281,6 +284,11 @@ class Compilation:
         self.module = parse_module(text, self.context)
         return found
 
+    def check_partitions(self) -> int | None:
+        if not self.has_partitions:
+            return None
+        return check_partitions(generic_text(self.module, ir).splitlines(), self.options.num_ctas, self.has_stages)
+
     def open_crossings(self) -> int | None:
         if not self.has_buffers:
             return None
@@ -309,6 +317,12 @@ class Compilation:
         self.module, found = join_tma_copies(self.text())
         return found or None
 
+    def lay_out_descriptors(self) -> int | None:
+        if not self.has_partitions:
+            return None
+        self.module, found = lay_out_descriptors(self.text())
+        return found or None
+
     def multiply_in_place(self) -> int | None:
         if not self.has_buffers:
             return None
@@ -316,6 +330,12 @@ class Compilation:
             self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
+        return found or None
+
+    def fence_partitions(self) -> int | None:
+        if not self.has_partitions:
+            return None
+        self.module, found = fence_partitions(self.text())
         return found or None
 
     def keep_operands(self) -> int | None:
