@@ -57,7 +57,7 @@ def warp_specialize(
     ----------
     functions_and_args : ``(function, arguments)`` for each partition; ``@triton.jit`` functions and tuples. Buffers,
         barriers, tensor descriptors, pointers, scalars and constants can be arguments; a block tensor only of the
-        default partition.
+        default partition. The launch's ``num_warps``, those of the default partition, is a multiple of 4.
     worker_num_warps : the warps of each worker: 1, 2, 4, 8 or 16; constants.
     worker_num_regs : the registers of each worker's threads: multiples of 8 from 24 to 256; constants. The default
         partition gets what is left (``setmaxnreg``). GPUs before sm_90 and CPUs have no such budgets, and do without.
@@ -178,6 +178,12 @@ def _check_target(generator: Any) -> None:
 
 def _check_threads(warps: Sequence[int], semantic: Any) -> None:
     own = semantic.builder.options.num_warps
+    if own % _GROUP:
+        raise ArgumentTypeError(
+            "tle.gpu.warp_specialize: Triton divides the warps of kernels with four of them or a multiple",
+            table=[Row("num_warps", "4, 8, 16", str(own))],
+            hint="of the launch: it counts the default partition's warps",
+        )
     total = own + -(-sum(warps) // _GROUP) * _GROUP
     if total > _MOST_WARPS:
         raise ArgumentTypeError(
