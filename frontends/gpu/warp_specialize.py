@@ -188,7 +188,9 @@ def _check_threads(warps: Sequence[int], semantic: Any) -> None:
     if total > _MOST_WARPS:
         raise ArgumentTypeError(
             "tle.gpu.warp_specialize: a block has too few warps; those of workers are started by fours",
-            table=[Row("num_warps and worker_num_warps", f"at most {_MOST_WARPS} together", f"{own} and {list(warps)}")],
+            table=[
+                Row("num_warps and worker_num_warps", f"at most {_MOST_WARPS} together", f"{own} and {list(warps)}")
+            ],
         )
 
 
@@ -228,7 +230,11 @@ def _trace(
         g.restore_insertion_point(start)
         types = [handle.get_type() for handle in given]
         takes = VERSION < (3, 8)  # the operation itself takes what the workers capture
-        made = g.create_warp_specialize(types, handles, list(warps)) if takes else g.create_warp_specialize(types, list(warps))
+        made = (
+            g.create_warp_specialize(types, handles, list(warps))
+            if takes
+            else g.create_warp_specialize(types, list(warps))
+        )
         made.get_default_region().push_back(block)
         if registers is not None and capability_of(semantic) >= _HOPPER:
             made.set_requested_registers(list(registers))

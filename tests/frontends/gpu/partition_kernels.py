@@ -7,7 +7,9 @@ import tle_raw.language as tle
 
 
 @triton.jit
-def load_tiles(a_desc, b_desc, a, b, full, empty, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, S: tl.constexpr):
+def load_tiles(
+    a_desc, b_desc, a, b, full, empty, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, S: tl.constexpr
+):
     """The producer of a product: tiles of both operands into a ring of slots."""
     row, column = tl.program_id(0) * M, tl.program_id(1) * N
     for i in range(k):
@@ -114,7 +116,16 @@ def add_up(x, n, factor):
 
 @triton.jit
 def through_ring(
-    x_ptr, o_ptr, y_ptr, n, size, B: tl.constexpr, S: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr, HOW: tl.constexpr
+    x_ptr,
+    o_ptr,
+    y_ptr,
+    n,
+    size,
+    B: tl.constexpr,
+    S: tl.constexpr,
+    W1: tl.constexpr,
+    W2: tl.constexpr,
+    HOW: tl.constexpr,
 ):
     """Rows go through a ring between two workers, and the default partition computes with a tensor of its own."""
     ring = tle.gpu.alloc([S, B], tl.float32)

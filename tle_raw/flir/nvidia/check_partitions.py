@@ -59,6 +59,4 @@ def _refused(lines: Sequence[str], number: int, message: str, hint: str, *rows: 
         end += 1
     line = lines[end]
     place = line[line.rfind(" loc(") :] if " loc(" in line else ""
-    return RegionError(message, table=list(rows), hint=hint).at(
-        call_site=Locations(list(lines)).source_location(place)
-    )
+    return RegionError(message, table=list(rows), hint=hint).at(call_site=Locations(list(lines)).source_location(place))

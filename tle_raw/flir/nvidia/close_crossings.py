@@ -54,7 +54,9 @@ def close_crossings(text: str, num_warps: int) -> str:
     given = text.splitlines()
     aliases = layout_aliases(given)
     closing = _Closing(num_warps, aliases, _free_aliases(given, aliases))
-    lines = [made for line, (_, warps) in zip(given, warps_of_lines(given, num_warps)) for made in closing.close(line, warps)]
+    lines = [
+        made for line, (_, warps) in zip(given, warps_of_lines(given, num_warps)) for made in closing.close(line, warps)
+    ]
     named = {alias: layout.text for alias, layout in closing.redefined.items()}
     named |= {layout.name: layout.text for layout in closing.layouts}
     kept = (line for line in lines if line.split(" ", 1)[0] not in closing.redefined)

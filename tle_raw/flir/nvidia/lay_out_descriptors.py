@@ -36,7 +36,9 @@ def lay_out_descriptors(text: str) -> tuple[str, int]:
         if layout:
             made += 1
             inside = f"{match['dims']}{match['element']}, {layout}"
-            text = text.replace(plain, f"!tt.tensordesc<tensor<{inside}>>" if match["tensor"] else f"!tt.tensordesc<{inside}>")
+            text = text.replace(
+                plain, f"!tt.tensordesc<tensor<{inside}>>" if match["tensor"] else f"!tt.tensordesc<{inside}>"
+            )
     return text, made
 
 

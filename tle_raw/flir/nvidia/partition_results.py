@@ -97,7 +97,10 @@ def _hold(lines: list[str], place: _Place, types: list[str], number: int) -> Non
     assert head is not None
     kept = [type_ for type_ in types if not is_tensor(type_)]
     tail = read_generic(lines[place.yields])
-    before, operands, after, names = [], [], [], []
+    before: list[str] = []
+    operands: list[str] = []
+    after: list[str] = []
+    names: list[str] = []
     location, indent = tail.location, tail.indent
     zero = f"%tle_zero_{number}"
     after.append(f'{head["indent"]}{zero} = "arith.constant"() <{{value = 0 : i32}}> : () -> i32{location}')

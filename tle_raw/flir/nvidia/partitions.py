@@ -160,5 +160,3 @@ def _renamed(text: str, number: int) -> _Part:
     begin, end = next(_regions(lines, opened))
     body = [_NAMES.sub(rename, line).replace(_FUNCTION_RETURN, _RETURN, 1) for line in lines[begin:end]]
     return _Part([_NAMES.sub(rename, line) for line in lines if _DEFINED.match(line)], body)
-
-
