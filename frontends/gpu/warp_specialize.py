@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from triton.compiler.code_generator import flatten_values_to_ir, unflatten_ir_values
@@ -12,13 +13,17 @@ from triton.language import core
 from triton.runtime.jit import JITFunction
 
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, RegionError, Row
+from tle_raw.frontends.gpu import operations
 from tle_raw.frontends.gpu.capability import capability_of
-from tle_raw.frontends.gpu.gluon_builder import VERSION, builder_here, identity
+from tle_raw.frontends.gpu.gluon_builder import builder_here, identity
 from tle_raw.frontends.gpu.gpu_function import gpu_function
+from tle_raw.frontends.gpu.interpreted_partitions import Turns
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
+from tle_raw.regions.interpret import interpreted_warps
 from tle_raw.regions.partitions import DEFAULT, Partition, current_partition, inside
 from tle_raw.regions.stages import compiled_target
 
+_FEWEST = 2  # partitions
 _WARPS = (1, 2, 4, 8, 16)
 _MOST_WARPS = 32  # of a block
 _GROUP = 4  # Triton starts warps by groups of four
@@ -81,9 +86,11 @@ def warp_specialize(
             hint="give all partitions to one warp_specialize",
         )
     _check_target(_generator)
-    _check_threads(warps, _semantic)
+    _check_threads(warps, _semantic, _generator)
     for number, work in enumerate(works[1:]):
         _check_arguments(number, work)
+    if _generator is None:
+        return _interpret(works, warps)
     return _trace(works, warps, registers, _semantic, _generator)
 
 
@@ -92,9 +99,9 @@ def warp_specialize(
 
 def _works(value: Any) -> list[_Work]:
     pairs = items(value)
-    if not pairs:
+    if pairs is None or len(pairs) < _FEWEST:
         raise ArgumentTypeError(
-            "tle.gpu.warp_specialize: functions with their arguments",
+            "tle.gpu.warp_specialize: functions with their arguments, of the default partition and of a worker at least",
             table=[Row("functions_and_args", "[(function, (arguments)), ...]", describe_value(value))],
         )
     return [_work(number, pair) for number, pair in enumerate(pairs)]
@@ -168,16 +175,16 @@ def _check_numbers(warps: Sequence[int], registers: Sequence[int] | None, reuse:
 
 
 def _check_target(generator: Any) -> None:
-    target = "Triton's interpreter" if generator is None else compiled_target()
-    if target != "cuda":
+    if generator is not None and compiled_target() != "cuda":
         raise RegionError(
-            f"tle.gpu.warp_specialize: specialised warps are not to be had on this target: {target}",
-            hint="compile the kernel for an NVIDIA GPU",
+            f"tle.gpu.warp_specialize: a program of the target `{compiled_target()}` runs on one thread, from its "
+            "first operation to its last, and has no warps to divide",
+            hint="compile the kernel for an NVIDIA GPU; Triton's interpreter (TRITON_INTERPRET=1) runs it too",
         )
 
 
-def _check_threads(warps: Sequence[int], semantic: Any) -> None:
-    own = semantic.builder.options.num_warps
+def _check_threads(warps: Sequence[int], semantic: Any, generator: Any) -> None:
+    own = interpreted_warps() if generator is None else semantic.builder.options.num_warps
     if own % _GROUP:
         raise ArgumentTypeError(
             "tle.gpu.warp_specialize: Triton divides the warps of kernels with four of them or a multiple",
@@ -196,13 +203,25 @@ def _check_threads(warps: Sequence[int], semantic: Any) -> None:
 
 def _check_arguments(number: int, work: _Work) -> None:
     for name, value in zip(work.function.arg_names, work.arguments):
-        if any(str(handle.get_type()).startswith("tensor<") for handle in flatten_values_to_ir([_value(value)])):
+        if _holds_block(value):
             raise ArgumentTypeError(
                 f"tle.gpu.warp_specialize: a block tensor is spread over the kernel's own warps, and worker {number}, "
                 f"`{work.name}`, has others",
                 table=[Row(name, "a buffer, barrier, descriptor, pointer, scalar or constant", describe_value(value))],
                 hint="store it into a buffer of tle.gpu.alloc and hand that over",
             )
+
+
+def _holds_block(value: Any) -> bool:
+    if isinstance(value, core.tensor):
+        return bool(value.type.is_block())
+    if isinstance(value, (core.tuple, tuple, list)):
+        return any(map(_holds_block, value))
+    if not hasattr(value, "_flatten_ir") or isinstance(value, core.constexpr):
+        return False
+    handles: list[Any] = []
+    value._flatten_ir(handles)
+    return any(str(handle.get_type()).startswith("tensor<") for handle in handles if hasattr(handle, "get_type"))
 
 
 def _value(value: Any) -> Any:
@@ -212,48 +231,56 @@ def _value(value: Any) -> Any:
     return value
 
 
+# --- what is run at once -------------------------------------------------------------------------------------------
+
+
+def _interpret(works: Sequence[_Work], warps: Sequence[int]) -> Any:
+    partitions = [Partition(DEFAULT, interpreted_warps())]
+    partitions += [Partition(number, count) for number, count in enumerate(warps)]
+    bodies = [partial(work.function, *work.arguments) for work in works]
+    results = Turns(partitions).run(bodies)
+    for work, partition, result in zip(works[1:], partitions[1:], results[1:]):
+        _check_result(work, partition, result)
+    return results[0]
+
+
 # --- what is written -----------------------------------------------------------------------------------------------
 
 
 def _trace(
     works: Sequence[_Work], warps: Sequence[int], registers: Sequence[int] | None, semantic: Any, generator: Any
 ) -> Any:
-    builder, handles = semantic.builder, _captures(works[1:])
+    handles = _captures(works[1:])
     with builder_here(semantic, generator.context) as g:
-        start = builder.get_insertion_point()
-        block = builder.new_block()
-        builder.set_insertion_point_to_start(block)
-        result = _called(works[0], works[0].arguments, Partition(DEFAULT, builder.options.num_warps), generator)
+        block, result = _default(works[0], g, semantic.builder, generator)
         given = [] if _is_nothing(result) else flatten_values_to_ir([result])
-        g.restore_insertion_point(builder.get_insertion_point())
-        g.create_warp_yield(given)
-        g.restore_insertion_point(start)
-        types = [handle.get_type() for handle in given]
-        takes = VERSION < (3, 8)  # the operation itself takes what the workers capture
-        made = (
-            g.create_warp_specialize(types, handles, list(warps))
-            if takes
-            else g.create_warp_specialize(types, list(warps))
-        )
+        made = operations.specialize(g, [handle.get_type() for handle in given], handles, list(warps))
         made.get_default_region().push_back(block)
         if registers is not None and capability_of(semantic) >= _HOPPER:
             made.set_requested_registers(list(registers))
         g.create_block_with_parent(made.get_partition_op_holder(), [])
-        count = len(works) - 1
-        regions = (
-            g.create_warp_specialize_partitions(count) if takes else g.create_warp_specialize_partitions(handles, count)
-        )
-        captured = [handle.get_type() for handle in handles]
-        places = {identity(handle): place for place, handle in enumerate(handles)}
+        regions = operations.partitions(g, handles, len(works) - 1)
         for number, work in enumerate(works[1:]):
-            body = g.create_block_with_parent(regions.get_region(number), captured)
-            builder.restore_insertion_point(g.get_insertion_point())
-            _worker(work, Partition(number, warps[number]), body, places, generator)
-            g.restore_insertion_point(builder.get_insertion_point())
+            body = g.create_block_with_parent(regions.get_region(number), [handle.get_type() for handle in handles])
+            semantic.builder.restore_insertion_point(g.get_insertion_point())
+            _worker(work, Partition(number, warps[number]), body, handles, generator)
+            g.restore_insertion_point(semantic.builder.get_insertion_point())
             g.create_warp_return()
         g.set_insertion_point_after(made.get_operation())
-        results = [made.get_result(number) for number in range(len(types))]
-    return None if not given and _is_nothing(result) else next(unflatten_ir_values(results, [result.type]))
+        results = [made.get_result(number) for number in range(len(given))]
+    return None if _is_nothing(result) else next(unflatten_ir_values(results, [result.type]))
+
+
+def _default(work: _Work, g: Any, builder: Any, generator: Any) -> tuple[Any, Any]:
+    """The block of the default partition, and what it returns; ``g`` writes where it did before."""
+    start, block = builder.get_insertion_point(), builder.new_block()
+    builder.set_insertion_point_to_start(block)
+    arguments = [_value(value) for value in work.arguments]
+    result = _called(work, arguments, Partition(DEFAULT, builder.options.num_warps), generator)
+    g.restore_insertion_point(builder.get_insertion_point())
+    g.create_warp_yield([] if _is_nothing(result) else flatten_values_to_ir([result]))
+    g.restore_insertion_point(start)
+    return block, result
 
 
 def _captures(works: Sequence[_Work]) -> list[Any]:
@@ -265,11 +292,16 @@ def _captures(works: Sequence[_Work]) -> list[Any]:
     return list(found.values())
 
 
-def _worker(work: _Work, partition: Partition, body: Any, places: dict[int, int], generator: Any) -> None:
+def _worker(work: _Work, partition: Partition, body: Any, captured: Sequence[Any], generator: Any) -> None:
+    """Called with the arguments of its block, which stand for the captured values."""
     values = [_value(value) for value in work.arguments]
+    places = {identity(handle): place for place, handle in enumerate(captured)}
     handles = [body.get_argument(places[identity(handle)]) for handle in flatten_values_to_ir(values)]
-    arguments = tuple(unflatten_ir_values(handles, [value.type for value in values]))
-    result = _called(work, arguments, partition, generator)
+    arguments = list(unflatten_ir_values(handles, [value.type for value in values]))
+    _check_result(work, partition, _called(work, arguments, partition, generator))
+
+
+def _check_result(work: _Work, partition: Partition, result: Any) -> None:
     if not _is_nothing(result):
         raise ArgumentTypeError(
             "tle.gpu.warp_specialize: a worker returns a value, which nobody gets",

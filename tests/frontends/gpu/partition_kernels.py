@@ -136,7 +136,7 @@ def through_ring(
     if HOW == "store":
         y, total = tle.gpu.warp_specialize(
             [
-                (add_up, (x, n, 0.001)),
+                (add_up, (x, n, 0.00001)),
                 (fill_ring, (x_ptr, ring, full, empty, n, size, B, S)),
                 (empty_ring, (o_ptr, ring, full, empty, n, B, S)),
             ],
@@ -146,7 +146,7 @@ def through_ring(
     elif HOW == "copy":
         y, total = tle.gpu.warp_specialize(
             [
-                (add_up, (x, n, 0.001)),
+                (add_up, (x, n, 0.00001)),
                 (copy_ring, (x_ptr, ring, full, empty, n, size, B, S)),
                 (empty_ring, (o_ptr, ring, full, empty, n, B, S)),
             ],
@@ -155,7 +155,7 @@ def through_ring(
     else:
         y, total = tle.gpu.warp_specialize(
             [
-                (add_up, (x, n, 0.001)),
+                (add_up, (x, n, 0.00001)),
                 (point_ring, (x_ptr, ring, full, empty, n, size, B, S)),
                 (empty_ring, (o_ptr, ring, full, empty, n, B, S)),
             ],

@@ -4,8 +4,8 @@ The copy engine and tensor cores reach shared memory by another way than threads
 one piece of code Triton sees both sides and puts a fence between them. Of partitions it sees one: the other side stands
 behind a barrier with phases. So a partition that reads or writes buffers itself has a fence before each arrival.
 
-One thread arrives for its partition, after all that the partition's warps did: they meet before. Triton 3.9 sees to that
-itself; earlier ones do where they know of an access to shared memory, and not of one to global memory or by a pointer.
+One thread arrives for its partition, after all that the partition's warps did: they meet before. Triton 3.9 sees to
+that itself; earlier ones do where they know of an access to shared memory, and not of one by a pointer.
 """
 
 from __future__ import annotations

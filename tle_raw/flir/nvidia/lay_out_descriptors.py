@@ -2,7 +2,7 @@
 
 Triton's pass for them follows a descriptor from the kernel's argument to its uses, but not into partitions: those would
 keep the type without a layout, and the kernel no longer verify. So the types are completed here, with what Triton
-chooses itself: the layout of the buffer that a copy fills, else the widest swizzle that a row of the block has room for.
+chooses itself: the layout of the buffer that a copy fills, else the widest swizzle that a row has room for.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def _through_regions(operation: Operation) -> Iterator[tuple[Value, Value]]:
 
 
 def _captured(operation: Operation) -> list[Value]:
-    """What partitions are given: before Triton 3.8 the operation around them has it."""
+    """What partitions are given: by themselves, or, as in Triton 3.6, by the operation around them."""
     if operation.operands or not operation.name.endswith(".partitions") or operation.above is None:
         return operation.operands
     return operation.above.operands
