@@ -101,7 +101,7 @@ def _works(value: Any) -> list[_Work]:
     pairs = items(value)
     if pairs is None or len(pairs) < _FEWEST:
         raise ArgumentTypeError(
-            "tle.gpu.warp_specialize: functions with their arguments, of the default partition and of a worker at least",
+            "tle.gpu.warp_specialize: functions with their arguments, the default partition's and a worker's at least",
             table=[Row("functions_and_args", "[(function, (arguments)), ...]", describe_value(value))],
         )
     return [_work(number, pair) for number, pair in enumerate(pairs)]

@@ -186,7 +186,7 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
 
 REFUSED = [
     ("no pairs", "ArgumentTypeError", "functions with their arguments"),
-    ("no worker", "ArgumentTypeError", "and of a worker at least"),
+    ("no worker", "ArgumentTypeError", "and a worker's at least"),
     ("no function", "ArgumentTypeError", "a function and a tuple"),
     ("no tuple", "ArgumentTypeError", "a function and a tuple"),
     ("too few arguments", "ArgumentCountError", "`takes_two` is not called with its arguments"),
