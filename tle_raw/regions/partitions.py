@@ -44,6 +44,12 @@ def current_partition() -> Partition | None:
     return _CURRENT.get()
 
 
+def warps_here(num_warps: int) -> int:
+    """How many warps run what is traced: the partition's, else those of the launch."""
+    partition = current_partition()
+    return num_warps if partition is None else partition.num_warps
+
+
 @contextmanager
 def inside(partition: Partition) -> Iterator[Partition]:
     """Within, what is traced is a partition's."""

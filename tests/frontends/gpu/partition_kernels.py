@@ -225,3 +225,17 @@ def paces(x_ptr, o_ptr, n, times):
             [1, 2, 8],
             [24, 40, 40],
         )
+
+
+@triton.jit
+def laid_out(x, o, B: tl.constexpr, LAYOUT: tl.constexpr):
+    """Sums of rows, in a layout of registers that the partition's warps have."""
+    i = tl.arange(0, B)
+    rows = tle.gpu.set_layout(tl.load(x + i[:, None] * B + i[None, :]), LAYOUT)
+    tl.store(o + i, tl.sum(rows, 1))
+
+
+@triton.jit
+def sums_of_rows(x, o, B: tl.constexpr, FOUR: tl.constexpr, TWO: tl.constexpr):
+    """Twice: by the kernel's four warps and by a worker's two."""
+    tle.gpu.warp_specialize([(laid_out, (x, o, B, FOUR)), (laid_out, (x, o + B, B, TWO))], [2])

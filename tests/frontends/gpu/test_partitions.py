@@ -92,6 +92,20 @@ def test_partitions_one_after_the_other():
     assert waited_at(kernel) >= {(0, 128), (3, 64), (4, 256)}
 
 
+def layout(warps):
+    return tle.gpu.BlockEncoding([1, 4], [4, 8], [warps, 1], [1, 0])
+
+
+def test_a_layout_of_registers_is_made_for_the_partitions_warps():
+    """Rows that a warp has whole are added up without shared memory."""
+    constants = {"B": 32, "FOUR": layout(4), "TWO": layout(2)}
+    kernel = compiled("sums_of_rows", {"x": "*fp32", "o": "*fp32"}, **constants)
+    assert kernel.metadata.shared <= 16, "what Triton tells the workers by"
+    with pytest.raises(Exception) as raised:
+        compile_kernel(kernels.sums_of_rows, {"x": "*fp32", "o": "*fp32"}, constants | {"TWO": layout(4)})
+    assert "2 (of worker 0)" in str(cause_of(raised.value))
+
+
 SOURCE = 'extern "C" __device__ float twice(float x) { return 2 * x; }'
 
 
@@ -229,6 +243,8 @@ def beside(x, n, WHAT: tl.constexpr):
         tl.store(x, twice(tl.load(x)))
     if WHAT == "a function of its own":
         apart(x)
+    if WHAT == "a named barrier":
+        tle.gpu.barrier_wait(tle.gpu.alloc_barrier(arrive_count=128))
     tle.gpu.warp_specialize([(nothing, (x,)), (takes_two, (x, n))], [1])
     if WHAT == "Triton's own":
         for i in tl.range(n, warp_specialize=True):
@@ -240,6 +256,7 @@ def beside(x, n, WHAT: tl.constexpr):
     [
         ("a fragment", "a fragment is called in a kernel with specialised warps"),
         ("a function of its own", "a function that is not inlined"),
+        ("a named barrier", "a barrier without phases is used in a kernel"),
         ("Triton's own", "asks Triton to specialise warps"),
     ],
 )
