@@ -23,8 +23,8 @@ def test_a_producer_and_a_consumer_of_products():
     for steps in (1, 2, 5):
         a, b = (torch.randn(64, steps * 32).to(torch.float16) for _ in range(2))
         c = torch.zeros(64, 64)
-        tiles = TensorDescriptor.from_tensor(a, [32, 32]), TensorDescriptor.from_tensor(b, [32, 32])
-        kernels.gemm[(2, 2)](*tiles, c, steps, 32, 32, 32, 2, 1, 1)
+        tiles = TensorDescriptor.from_tensor(a, [64, 32]), TensorDescriptor.from_tensor(b, [32, 32])
+        kernels.gemm[(1, 2)](*tiles, c, steps, 64, 32, 32, 2, 1, 1)
         assert torch.allclose(c.double(), a.double() @ b.double().T, atol=1e-4)
 
 
