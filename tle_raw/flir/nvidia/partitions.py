@@ -25,7 +25,6 @@ from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.text import brace_depth, matching_bracket, split_top_level
 
 SPECIALIZE, PARTITIONS = "ttg.warp_specialize", "ttg.warp_specialize.partitions"
-_OPENED = re.compile(r'^\s*"ttg\.warp_specialize"\(', re.MULTILINE)
 _WARPS = re.compile(r"partitionNumWarps = array<i32: ([\d, ]+)>")
 _RETURN, _FUNCTION_RETURN = '"ttg.warp_return"', '"tt.return"'
 _DEFINED = re.compile(r"^(#[\w$.]+) = ")
@@ -41,11 +40,6 @@ class Partition:
     begin: int
     end: int
     num_warps: int
-
-
-def holds_partitions(text: str) -> bool:
-    """Whether a module's text in generic form holds specialised warps."""
-    return SPECIALIZE in text and _OPENED.search(text) is not None
 
 
 def find_partitions(lines: Sequence[str]) -> list[Partition]:
