@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from tle_raw.errors import ArgumentTypeError, Row
+from tle_raw.regions.partitions import warps_here
 from tle_raw.regions.stages import compiled_target
 
 BLACKWELL = range(100, 120)  # sm_120 and later have no tensor memory
@@ -33,8 +34,9 @@ def check_has_tensor_memory(function: str, semantic: Any, generator: Any) -> Non
             table=[Row("GPU", "sm_100", f"sm_{capability_of(semantic)}")],
             hint="accumulate in registers there: wgmma with a block tensor as acc",
         )
-    if options.num_warps not in (4, 8):
+    warps = warps_here(options.num_warps)
+    if warps not in (4, 8):
         raise ArgumentTypeError(
             f"tle.gpu.{function}: four warps read the rows of tensor memory, eight also in two halves of its columns",
-            table=[Row("num_warps", "4 or 8", str(options.num_warps))],
+            table=[Row("num_warps", "4 or 8", str(warps))],
         )

@@ -1,6 +1,7 @@
 """Barriers in Triton's interpreter: words that count as a fragment's threads do (``tle_raw/team/mbarrier.h``).
 
-A program's steps come one after the other, so that a wait for a phase that is not complete would last for ever.
+A program's steps come one after the other, so that a wait for a phase that is not complete would last for ever. Only
+partitions of specialised warps take turns (``interpreted_partitions``).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import Row, SharedBufferError
+from tle_raw.frontends.gpu.interpreted_partitions import current_turns
 
 # From the lowest bit on: bytes that have not come, arrivals that are missing, arrivals of a phase, which phase runs.
 _PENDING, _COUNT, _PHASE = 23, 43, 63
@@ -27,6 +29,9 @@ def allocate(type_: Any, name: str) -> Any:
 
 def arrive(barrier: Any, arrivals: int, size: int = 0) -> None:
     """Count arrivals, and bytes that are expected, or, below zero, have come."""
+    turns = current_turns()
+    if turns is not None:
+        turns.went_on()
     state = int(barrier[0]) % (1 << 64)
     count, phase = state >> _COUNT & _ARRIVALS, state >> _PHASE
     missing = (state + size) & _BYTES
@@ -38,21 +43,34 @@ def arrive(barrier: Any, arrivals: int, size: int = 0) -> None:
 
 
 def wait(barrier: Any, parity: int) -> None:
-    """Pass where the phase of this parity is complete.
+    """Pass where the phase of this parity is complete. In a partition of specialised warps the others run meanwhile.
 
     Raises
     ------
     SharedBufferError : it is not, and nobody is left to complete it.
     """
-    state = int(barrier[0]) % (1 << 64)
-    if state >> _PHASE == parity & 1:
+    turns = current_turns()
+    if turns is not None:
+        turns.wait_until(lambda: _is_complete(barrier, parity), lambda: ", ".join(_missing(barrier)))
+    elif not _is_complete(barrier, parity):
+        arrivals, bytes_ = _missing(barrier)
         raise SharedBufferError(
             "tle.gpu.barrier_wait: a wait for a phase of a barrier that nobody completes",
             table=[
-                Row("arrivals missing", "0", str(_signed(state >> _PENDING & _ARRIVALS, _COUNT - _PENDING))),
-                Row("bytes missing", "0", str(_signed(state & _BYTES, _PENDING))),
+                Row("arrivals missing", "0", arrivals.partition(" ")[0]),
+                Row("bytes missing", "0", bytes_.partition(" ")[0]),
             ],
         )
+
+
+def _is_complete(barrier: Any, parity: int) -> bool:
+    return int(barrier[0]) % (1 << 64) >> _PHASE != parity & 1
+
+
+def _missing(barrier: Any) -> tuple[str, str]:
+    state = int(barrier[0]) % (1 << 64)
+    arrivals = _signed(state >> _PENDING & _ARRIVALS, _COUNT - _PENDING)
+    return f"{arrivals} arrivals missing", f"{_signed(state & _BYTES, _PENDING)} bytes missing"
 
 
 def meet(barrier: Any, threads: int, waits: bool) -> None:

@@ -24,6 +24,7 @@ from tle_raw.frontends.gpu.memory_space import memory_space
 from tle_raw.frontends.gpu.methods import add_methods
 from tle_raw.frontends.gpu.set_layout import set_layout
 from tle_raw.frontends.gpu.storage_kind import smem, storage_kind, tmem
+from tle_raw.frontends.gpu.warp_specialize import warp_specialize
 from tle_raw.frontends.gpu.wgmma import wgmma, wgmma_wait
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "swizzled_shared_layout",
     "tensor_memory_layout",
     "tmem",
+    "warp_specialize",
     "wgmma",
     "wgmma_wait",
 ]

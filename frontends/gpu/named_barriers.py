@@ -10,12 +10,13 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.errors import ArgumentTypeError, Row
+from tle_raw.errors import ArgumentTypeError, RegionError, Row
 from tle_raw.frontends.gpu import interpreted_barriers, operations
 from tle_raw.frontends.gpu.barrier_value import NAMED, barrier, check_kind
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.regions import ports
 from tle_raw.regions.interpret import interpreted_warps
+from tle_raw.regions.partitions import current_partition
 
 WARP = 32
 _MOST_THREADS = 4096 - WARP  # that the instruction counts
@@ -50,7 +51,13 @@ def _mark(what: str, one: barrier, semantic: Any, generator: Any) -> None:
 
 
 def _check(function: str, one: barrier) -> None:
-    type_ = one.type
+    type_, partition = one.type, current_partition()
+    if partition is not None:
+        raise RegionError(
+            f"tle.gpu.{function}: a barrier without phases is used in a partition of specialised warps, "
+            f"{partition.name}, which cannot tell at compile time which barrier it is",
+            hint="say which use of the barrier this is: phaseIdx",
+        )
     check_kind(function, one, NAMED)
     if type_.ready or type_.expect_bytes:
         raise ArgumentTypeError(

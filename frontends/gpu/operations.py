@@ -334,6 +334,25 @@ BARRIER_INVALIDATE = Operation(
     "ttng.inval_barrier", lambda g, barrier: g.create_mbarrier_inval(barrier), lambda barrier: None
 )
 
+# --- partitions ---------------------------------------------------------------------------------------------------
+
+
+def specialize(g: Any, results: list[Any], captures: list[Any], warps: list[int]) -> Any:
+    """``ttg.warp_specialize``, still empty. Which of two operations has the captures differs between versions."""
+    try:
+        return g.create_warp_specialize(results, captures, warps)
+    except TypeError:
+        return g.create_warp_specialize(results, warps)
+
+
+def partitions(g: Any, captures: list[Any], count: int) -> Any:
+    """``ttg.warp_specialize.partitions`` with so many empty regions."""
+    try:
+        return g.create_warp_specialize_partitions(count)
+    except TypeError:
+        return g.create_warp_specialize_partitions(captures, count)
+
+
 # --- TMA ----------------------------------------------------------------------------------------------------------
 
 # Up to Triton 3.6 a copy by a descriptor is verified without the descriptor's layout, which Triton IR does not have.

@@ -11,7 +11,9 @@ from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.layouts.encodings import distributed_encoding
 from tle_raw.frontends.lite.arguments import check_block, describe_value, plain
 from tle_raw.regions import ports
+from tle_raw.regions.partitions import current_partition, warps_here
 from tle_raw.regions.shapes import shape_of
+from tle_raw.regions.partitions import current_partition, warps_here
 from tle_raw.regions.stages import check_stages, compiled_target
 
 LAYOUTS = "layouts of tensors"
@@ -29,7 +31,7 @@ def set_layout(value: Any, layout: Any, _semantic: Any = None, _generator: Any =
     ----------
     value : a block tensor.
     layout : ``BlockEncoding``, ``MmaEncoding``, ``DotOperandEncoding`` or ``SlicedEncoding``, of the tensor's rank, and
-        made for the kernel's ``num_warps``.
+        made for the kernel's ``num_warps``, or those of the partition.
 
     Raises
     ------
@@ -52,10 +54,12 @@ def set_layout(value: Any, layout: Any, _semantic: Any = None, _generator: Any =
         return tensor
     options = _semantic.builder.options
     check_stages(options, LAYOUTS)
-    if encoding.warps != options.num_warps:
+    warps, partition = warps_here(options.num_warps), current_partition()
+    if encoding.warps != warps:
+        wanted = f"{warps} ({'num_warps' if partition is None else f'of {partition.name}'})"
         raise LayoutError(
             "tle.gpu.set_layout: the layout is made for another number of warps",
-            table=[Row("warps", f"{options.num_warps} (num_warps)", str(encoding.warps))],
+            table=[Row("warps", wanted, str(encoding.warps))],
         )
     type_ = tensor.handle.get_type()
     handle = _semantic.builder.create_extern_elementwise(encoding.text, "", ports.LAYOUT, [tensor.handle], type_, True)

@@ -29,6 +29,11 @@ STAYING = (
     *((256, 128, 8, slots, group, 2) for slots in (3, 4) for group in (8, 16)),
     (128, 256, 8, 3, 8, 1),
 )
+# BLOCK_M, BLOCK_N, slots, GROUP_M, groups of warps that multiply, parts: of kernels with a warp that copies.
+SPECIALISED = (
+    *((128, 256, slots, group, groups, 2) for slots in (3, 4) for group in (4, 8, 16) for groups in (1, 2)),
+    *((256, 128, slots, 8, groups, 2) for slots in (3, 4) for groups in (1, 2)),
+)
 PLAIN = ((128, 256, 8, 3, 8), (128, 256, 8, 4, 8), (128, 256, 8, 4, 16), (256, 128, 8, 3, 8), (128, 128, 4, 3, 8))
 PROGRAMS, ROWS, BLOCK = 264, 300, 1024
 VALUES = 69 * 2**20
@@ -73,7 +78,7 @@ class Products:
             [torch.randn(n, n, device=device).to(torch.bfloat16) for _ in range(BUFFERS)] for _ in range(2)
         )
         self.c = [torch.empty(n, n, device=device, dtype=torch.bfloat16) for _ in range(BUFFERS)]
-        self.sample = sample("02_tma_gemm")
+        self.sample, self.specialising = sample("02_tma_gemm"), sample("09_warp_specialized_gemm")
         self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
 
     def ours(self, config: tuple[int, ...]) -> measure.Launch:
@@ -102,6 +107,12 @@ class Products:
 
         return launch
 
+    def specialised(self, config: tuple[int, ...]) -> measure.Launch:
+        rows, columns, slots, group, groups, parts = config
+        blocks = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "SLOTS": slots, "GROUP_M": group}
+        blocks |= {"GROUPS": groups, "PARTS": parts}
+        return lambda i: self.specialising.launch(self.a[i], self.b[i], self.c[i], blocks, self.processors)
+
     def triton(self, kernel: Any, config: tuple[int, ...]) -> measure.Launch:
         rows, columns, warps, stages, group = config
         halves = columns == 256
@@ -125,6 +136,10 @@ class Products:
         ours |= {
             "persistent {}x{}, {} warps, {} slots, groups of {}, {} parts".format(*config): self.staying(config)
             for config in STAYING
+        }
+        ours |= {
+            "specialised {}x{}, {} slots, groups of {}, {} multiply, {} parts".format(*config): self.specialised(config)
+            for config in SPECIALISED
         }
         others = {
             f"{kernel.fn.__name__} " + "{}x{}, {} warps, {} stages, groups of {}".format(*config): self.triton(

@@ -56,6 +56,7 @@ HELPERS = {
     "NVIDIA: where barriers stand, whatever they order": {"nvidia.barrier_walk", "nvidia.copy_order"},
     "NVIDIA: types and layouts as texts": {"nvidia.blocked_layout", "nvidia.buffer_types"},
     "NVIDIA: which barrier a value is": {"nvidia.barrier_slots"},
+    "NVIDIA: partitions of specialised warps, and their results": {"nvidia.partitions", "nvidia.partition_results"},
     "CPU: the calls of its passes": {"cpu.lower_to_llvm"},
     "CPU: MLIR's bindings": {"cpu.bindings", "cpu.mlir_values", "cpu.module_text"},
     "CPU: what runs beside a kernel": {"cpu.single_program", "cpu.region_failure", "cpu.run_fragment"},

@@ -62,6 +62,8 @@ ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-
 ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}
 ABSENT |= {"order-copies", "unwanted-barriers"}
 ABSENT |= {"release-layouts"}
+# Of kernels with specialised warps.
+ABSENT |= {"check-partitions", "lay-out-descriptors", "fence-partitions"}
 # Passes of kernels whose loops have groups.
 ABSENT |= {"pipeline-hints", "reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
 # And of kernels that point into them.

@@ -10,6 +10,7 @@ from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.blocked_layout import Blocked, coalesced, in_tensor_memory, layout_of, read_tensor, with_layout
 from tle_raw.flir.nvidia.buffer_types import layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.open_crossings import BUFFER, CROSSING, SCALAR, TENSOR, is_tensor
+from tle_raw.flir.nvidia.partitions import warps_of_lines
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
 from tle_raw.linker.mlir.text import OPERATION, unescape
 from tle_raw.regions.ports import KEPT, LAYOUT
@@ -53,7 +54,9 @@ def close_crossings(text: str, num_warps: int) -> str:
     given = text.splitlines()
     aliases = layout_aliases(given)
     closing = _Closing(num_warps, aliases, _free_aliases(given, aliases))
-    lines = [made for line in given for made in closing.close(line)]
+    lines = [
+        made for line, (_, warps) in zip(given, warps_of_lines(given, num_warps)) for made in closing.close(line, warps)
+    ]
     named = {alias: layout.text for alias, layout in closing.redefined.items()}
     named |= {layout.name: layout.text for layout in closing.layouts}
     kept = (line for line in lines if line.split(" ", 1)[0] not in closing.redefined)
@@ -81,8 +84,8 @@ class _Closing:
     stored: int = 0
     constants: int = 0
 
-    def close(self, line: str) -> list[str]:
-        name = generic_name(line)
+    def close(self, line: str, num_warps: int) -> list[str]:
+        name, self.num_warps = generic_name(line), num_warps
         if name in _FOLLOWED:
             self.known[line.split("=", 1)[0].strip()] = line
         if _LAID_OUT in line:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from tle_raw.flir.nvidia.blocked_layout import read_tensor, with_layout
 from tle_raw.flir.nvidia.buffer_types import element_bits, layout_aliases, read_buffer_type
+from tle_raw.flir.nvidia.partitions import warps_of_lines
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
 
 COPY = "ttg.async_copy_global_to_local"
@@ -72,11 +73,13 @@ class _Rewriter:
     def __init__(
         self, lines: Sequence[str], num_warps: int, aliases: dict[str, str], has_wgmma: bool, fences: bool
     ) -> None:
-        self.lines, self.num_warps, self.aliases, self.has_wgmma = lines, num_warps, aliases, has_wgmma
+        self.lines, self.aliases, self.has_wgmma = lines, aliases, has_wgmma
         self.fences = fences
-        noted = [read_generic(line) for line in lines if generic_name(line) == DOT and NOTE in line]
+        self.warps = warps_of_lines(lines, num_warps)
+        self.partition, self.num_warps = 0, num_warps  # of the line that is rewritten
+        noted = {n: read_generic(line) for n, line in enumerate(lines) if generic_name(line) == DOT and NOTE in line}
         # Of the products in the background, by the dims of their results: what waits for one has its layout.
-        self.waited = {read_tensor(dot.result_types[0])[0]: dot for dot in noted}
+        self.waited = {(self.warps[n][0], read_tensor(dot.result_types[0])[0]): dot for n, dot in noted.items()}
         self.layouts: dict[str, str] = {}
         self.known: dict[str, int] = {}  # the latest line that defines a name
         self.in_place = self.in_background = 0
@@ -84,6 +87,7 @@ class _Rewriter:
 
     def rewrite(self, number: int, line: str) -> list[str]:
         name = generic_name(line)
+        self.partition, self.num_warps = self.warps[number]
         if name in (LOAD, CONVERT):
             self.known[line.split("=", 1)[0].strip()] = number
         if name == DOT:
@@ -186,7 +190,7 @@ class _Rewriter:
         """The wait on the accumulators' own layout; where nothing runs in the background it is its operand."""
         self.changed = True
         type_, name = wait.result_types[0], f"%tle_wait_{wait.results[1:]}"
-        dot = self.waited.get(read_tensor(type_)[0])
+        dot = self.waited.get((self.partition, read_tensor(type_)[0]))
         if dot is None or not self.has_wgmma or self.num_warps % _WARPGROUP:
             return [f"{wait.indent}{wait.results} = ttg.convert_layout {wait.operands[0]} : {type_} -> {type_}"]
         wide = with_layout(type_, self._layout(type_, element_bits(read_tensor(dot.types[0])[1])))

@@ -26,6 +26,7 @@ from tle_raw.regions.ports import LAYOUT
 
 CROSSING = "tle.crossing"
 DIALECTS = ("ttg.", "ttng.")
+YIELD = "ttg.warp_yield"  # of a partition: crosses by itself, see `partition_results`
 _HELD = re.compile(r'^\s*(?:%[^=]*= )?"?(?:ttg|ttng)\.\w', re.MULTILINE)
 _DIMS = re.compile(r"tensor<((?:\d+x)*)")
 # How what is no tensor rides along.
@@ -43,7 +44,8 @@ def open_crossings(text: str, spelling: Spelling) -> str:
     """Triton IR in generic form with markers in place of the operations that cannot be converted."""
     lines: list[str] = []
     for line in text.splitlines():
-        if generic_name(line).startswith(DIALECTS) and "tensor<" in line and "({" not in line:
+        name = generic_name(line)
+        if name.startswith(DIALECTS) and name != YIELD and "tensor<" in line and "({" not in line:
             operation = read_generic(line)
             if any(map(is_tensor, (*operation.types, *operation.result_types))):
                 lines += _marked(operation, len(lines), spelling)

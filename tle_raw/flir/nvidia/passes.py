@@ -92,6 +92,14 @@ _LAYOUTS = (
         expects=PROMISED,
     ),
     Pass(
+        "check-partitions",
+        "ttgir",
+        "flir/nvidia/check_partitions.py",
+        "check_partitions",
+        "nothing that specialised warps cannot do stands beside or within them; absent where there are none",
+        kind=CHECKS,
+    ),
+    Pass(
         "open-crossings",
         "ttgir",
         "flir/nvidia/open_crossings.py",
@@ -122,11 +130,27 @@ _LAYOUTS = (
         expects=PROMISED,
     ),
     Pass(
+        "lay-out-descriptors",
+        "ttgir",
+        "flir/nvidia/lay_out_descriptors.py",
+        "lay_out_descriptors",
+        "layouts of the tensor descriptors of kernels with specialised warps; else absent",
+        expects=PROMISED,
+    ),
+    Pass(
         "multiply-in-place",
         "ttgir",
         "flir/nvidia/multiply_in_place.py",
         "multiply_in_place",
         "wgmma on the buffers that a product's operands come from; absent where there are none, or no wgmma",
+        expects=PROMISED,
+    ),
+    Pass(
+        "fence-partitions",
+        "ttgir",
+        "flir/nvidia/fence_partitions.py",
+        "fence_partitions",
+        "fences where partitions of specialised warps hand over what threads touched; else absent",
         expects=PROMISED,
     ),
     Pass(

@@ -25,6 +25,7 @@ from tle_raw.flir.keep_loads import keep_loads
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor, find_buffers, find_descriptors
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
+from tle_raw.flir.nvidia.check_partitions import check_partitions
 from tle_raw.flir.nvidia.check_phases import WAITS, check_phases
 from tle_raw.flir.nvidia.check_regions import (
     WARP,
@@ -34,9 +35,10 @@ from tle_raw.flir.nvidia.check_regions import (
     check_warps,
 )
 from tle_raw.flir.nvidia.close_crossings import close_crossings
-from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_to_ttgpuir
+from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_partitions, convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
+from tle_raw.flir.nvidia.fence_partitions import fence_partitions
 from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
 from tle_raw.flir.nvidia.hide_accesses import RepeatedAccessError
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
@@ -44,6 +46,7 @@ from tle_raw.flir.nvidia.join_tma_copies import join_tma_copies
 from tle_raw.flir.nvidia.keep_operands import keep_operands
 from tle_raw.flir.nvidia.keep_waits import NOTE, keep_waits, note_waits
 from tle_raw.flir.nvidia.label_groups import first_loop, label_groups
+from tle_raw.flir.nvidia.lay_out_descriptors import lay_out_descriptors
 from tle_raw.flir.nvidia.leave_loops import leave_loops
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
@@ -55,6 +58,7 @@ from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
 from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
 from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
+from tle_raw.flir.nvidia.partitions import SPECIALIZE
 from tle_raw.flir.nvidia.passes import NVIDIA, NVIDIA_BUFFERS, NVIDIA_TRACED
 from tle_raw.flir.nvidia.pin_barriers import pin_barriers
 from tle_raw.flir.nvidia.pipeline_hints import group_hinted_loops, holds_hints
@@ -157,6 +161,7 @@ class Compilation:
         self.marked = 0  # operations that Triton's barriers are not wanted at
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
+        self.has_partitions = False  # of its warps
         self.has_layouts = False  # of tensors, that it says
         self.is_explicit = False  # it waits for products itself
         self.has_hints = False  # regions of it are called with hint="pipeline"
@@ -216,6 +221,7 @@ class Compilation:
         self.has_layouts = LAYOUT in text
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
         self.has_groups, self.has_hints = holds_groups(text), holds_hints(text)
+        self.has_partitions = SPECIALIZE in text
         self.has_pointers = asks_addresses(text)
         self.has_borders = is_border(text)
         if holds_ports(text):
@@ -278,6 +284,11 @@ class Compilation:
         self.module = parse_module(text, self.context)
         return found
 
+    def check_partitions(self) -> int | None:
+        if not self.has_partitions:
+            return None
+        return check_partitions(generic_text(self.module, ir).splitlines(), self.options.num_ctas, self.has_stages)
+
     def open_crossings(self) -> int | None:
         if not self.has_buffers:
             return None
@@ -285,20 +296,31 @@ class Compilation:
         return 1
 
     def convert_to_ttgpuir(self) -> int:
-        convert_to_ttgpuir(self.module, self.options, self.capability)
-        self._changed()
+        if self.has_partitions:
+            given = generic_text(self.module, ir)
+            self.module = convert_partitions(given, self.context, self.options, self.capability)
+        else:
+            convert_to_ttgpuir(self.module, self.options, self.capability)
+            self._changed()
         return 1
 
     def close_crossings(self) -> int | None:
         if not self.has_buffers:
             return None
-        self.module = note_waits(close_crossings(generic_text(self.module, ir), self.options.num_warps))
+        given = self.module if isinstance(self.module, str) else generic_text(self.module, ir)
+        self.module = note_waits(close_crossings(given, self.options.num_warps))
         return 1
 
     def lower_tma_copy(self) -> int | None:
         if not self.has_buffers:
             return None
         self.module, found = join_tma_copies(self.text())
+        return found or None
+
+    def lay_out_descriptors(self) -> int | None:
+        if not self.has_partitions:
+            return None
+        self.module, found = lay_out_descriptors(self.text())
         return found or None
 
     def multiply_in_place(self) -> int | None:
@@ -308,6 +330,12 @@ class Compilation:
             self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
+        return found or None
+
+    def fence_partitions(self) -> int | None:
+        if not self.has_partitions:
+            return None
+        self.module, found = fence_partitions(self.text(), "" if (MAJOR, MINOR) >= (3, 9) else SPELLING.barrier)
         return found or None
 
     def keep_operands(self) -> int | None:
@@ -453,7 +481,7 @@ class Compilation:
         return 1
 
     def check_phases(self) -> int | None:
-        if not self.has_buffers or WAITS not in self._any_text():
+        if not self.has_buffers or self.has_partitions or WAITS not in self._any_text():
             return None
         check_phases(self.text().splitlines())
         return 1

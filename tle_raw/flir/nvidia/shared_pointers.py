@@ -151,12 +151,19 @@ def _through_regions(operation: Operation) -> Iterator[tuple[Value, Value]]:
         yield from zip(passed, results)
     elif operation.name.startswith("ttg.warp_specialize"):
         for region in regions:
-            yield from zip(operation.operands, region[0].arguments)
+            yield from zip(_captured(operation), region[0].arguments)
             yield from zip(_ending(region[0], "ttg.warp_yield"), results)
     elif operation.name in ("scf.if", "scf.execute_region"):
         for region in regions:
             for block in region:
                 yield from zip(_ending(block, "scf.yield"), results)
+
+
+def _captured(operation: Operation) -> list[Value]:
+    """What partitions are given: by themselves, or, as in Triton 3.6, by the operation around them."""
+    if operation.operands or not operation.name.endswith(".partitions") or operation.above is None:
+        return operation.operands
+    return operation.above.operands
 
 
 def _ending(block: Block, name: str) -> list[Value]:

@@ -1,0 +1,186 @@
+"""Sample 09: a matrix product whose warps are specialised: one warp copies, all others multiply. For sm_90.
+
+The copying warp and the multiplying ones meet at barriers alone: ``full[slot]`` tells that a slot's tiles have arrived,
+``empty[slot]`` that they were multiplied. The copies of the next tile arrive while the one before is written. Twice:
+
+* eight warps multiply one tile of the result together;
+* two groups of four warps multiply the two halves of its rows, each at its own pace.
+
+Blocks have no specialised warps on CPUs: there it is compiled only.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import tle_raw.language as tle
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import common
+
+
+@triton.jit
+def tile_of_program(program, tiles_m, tiles_n, GROUP_M: tl.constexpr):
+    """GROUP_M rows of tiles are walked column by column: neighbours in time share what they read."""
+    in_group = GROUP_M * tiles_n
+    first_m = program // in_group * GROUP_M
+    height = tl.minimum(tiles_m - first_m, GROUP_M)
+    return first_m + program % in_group % height, program % in_group // height
+
+
+@triton.jit
+def store_tile(c_desc, m, n, c, ROWS: tl.constexpr, BLOCK_N: tl.constexpr, PARTS: tl.constexpr):
+    """In two parts where the descriptor's blocks are half as wide: what is written takes less shared memory."""
+    if PARTS == 2:
+        left, right = tl.split(tl.permute(tl.reshape(c, (ROWS, 2, BLOCK_N // 2)), (0, 2, 1)))
+        c_desc.store([m, n], left.to(c_desc.dtype))
+        c_desc.store([m, n + BLOCK_N // 2], right.to(c_desc.dtype))
+    else:
+        c_desc.store([m, n], c.to(c_desc.dtype))
+
+
+@triton.jit
+def produce(
+    a, b, full, empty, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    GROUPS: tl.constexpr, a_desc, b_desc,
+):  # fmt: skip
+    """Copy the operands of all the program's tiles, step after step, into the slots in turn."""
+    ROWS: tl.constexpr = BLOCK_M // GROUPS
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    step = 0
+    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        tile_m, tile_n = tile_of_program(tile, tiles_m, tiles_n, GROUP_M)
+        for k in range(steps):
+            slot = step % SLOTS
+            tle.gpu.barrier_wait(empty[slot], step // SLOTS)
+            for group in tl.static_range(GROUPS):
+                row = tile_m * BLOCK_M + group * ROWS
+                tle.gpu.copy(
+                    a_desc, a[slot * GROUPS + group], [ROWS, BLOCK_K], offsets=[row, k * BLOCK_K], barrier=full[slot]
+                )
+            offsets = [tile_n * BLOCK_N, k * BLOCK_K]
+            tle.gpu.copy(b_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=offsets, barrier=full[slot])
+            step += 1
+
+
+@triton.jit
+def consume(
+    a, b, full, empty, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    GROUPS: tl.constexpr, c_desc, GROUP: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
+    """Multiply the rows of one group of warps, with one product under way, and write them."""
+    ROWS: tl.constexpr = BLOCK_M // GROUPS
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    step = 0
+    tl.assume(steps > 0)  # a way around the inner loop would meet it where products are under way
+    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        c = tl.zeros((ROWS, BLOCK_N), tl.float32)
+        for k in range(steps):
+            slot = step % SLOTS
+            tle.gpu.barrier_wait(full[slot], step // SLOTS)
+            c = tle.gpu.wgmma(a[slot * GROUPS + GROUP], b[slot], c, trans_b=True)
+            c = tle.gpu.wgmma_wait(1, c)
+            if k > 0:  # the product of the step before is done, and its slot is free
+                tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
+            step += 1
+        c = tle.gpu.wgmma_wait(0, c)
+        tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
+        tile_m, tile_n = tile_of_program(tile, tiles_m, tiles_n, GROUP_M)
+        store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, ROWS, BLOCK_N, PARTS)
+
+
+@triton.jit
+def matmul(
+    a_desc, b_desc, c_desc, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    GROUPS: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
+    """``c = a @ b.T``: a is [M, K], b [N, K], c [M, N]; what lies beyond the edges is read as 0 and not written."""
+    a = tle.gpu.alloc([SLOTS * GROUPS, BLOCK_M // GROUPS, BLOCK_K], dtype=a_desc.dtype)
+    b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=b_desc.dtype)
+    size: tl.constexpr = a_desc.dtype.primitive_bitwidth // 8
+    full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=(BLOCK_M + BLOCK_N) * BLOCK_K * size)
+    empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=GROUPS, init=tle.gpu.READY)
+    if GROUPS == 1:
+        tle.gpu.warp_specialize(
+            (
+                (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 1, c_desc, 0, PARTS)),
+                (produce, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 1, a_desc, b_desc)),
+            ),
+            worker_num_warps=(1,),
+            worker_num_regs=(24,),
+        )
+    else:
+        tle.gpu.warp_specialize(
+            (
+                (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, c_desc, 0, PARTS)),
+                (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, c_desc, 1, PARTS)),
+                (produce, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, a_desc, b_desc)),
+            ),
+            worker_num_warps=(4, 1),
+            worker_num_regs=(240, 24),
+        )
+
+
+TOGETHER = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "GROUPS": 1, "PARTS": 2}
+APART = TOGETHER | {"GROUPS": 2}
+
+
+def warps_of(blocks) -> int:
+    """Of the default partition."""
+    return 8 // blocks["GROUPS"]
+
+
+def descriptor(x, rows: int, columns: int):
+    return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
+
+
+def launch(a, b, c, blocks, programs: int):
+    (M, K), N = a.shape, b.shape[0]
+    rows, columns, depth = (blocks[f"BLOCK_{axis}"] for axis in "MNK")
+    height, width = rows // blocks["GROUPS"], columns // blocks["PARTS"]
+    operands = descriptor(a, height, depth), descriptor(b, columns, depth), descriptor(c, height, width)
+    tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
+    return matmul[(min(programs, tiles),)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
+
+
+def compile_for(target):
+    compiled = []
+    for blocks in (TOGETHER, APART):
+        height, depth = blocks["BLOCK_M"] // blocks["GROUPS"], blocks["BLOCK_K"]
+        types = {
+            "a_desc": f"tensordesc<fp16[{height},{depth}]>",
+            "b_desc": f"tensordesc<fp16[{blocks['BLOCK_N']},{depth}]>",
+            "c_desc": f"tensordesc<fp16[{height},{blocks['BLOCK_N'] // blocks['PARTS']}]>",
+        } | dict.fromkeys(("M", "N", "K"), "i32")
+        compiled.append(common.compile_ahead(matmul, target, types, blocks, num_warps=warps_of(blocks)))
+    return compiled
+
+
+def check():
+    import torch
+
+    if common.on_cpu():
+        raise SystemExit("this sample needs a GPU of sm_90; --compile-only compiles it without one")
+    every = ((128, 256, 64), (200, 136, 72), (1000, 504, 1016), (2048, 2048, 2048), (129, 64, 40))
+    for M, N, K in common.sizes(gpu=every, cpu=(), watched=every[:3]):
+        for dtype in (torch.float16, torch.bfloat16):
+            a, b = (torch.randn(shape).to(common.device(), dtype) for shape in ((M, K), (N, K)))
+            want = a.double() @ b.double().T
+            unit = 2**-10 if dtype == torch.float16 else 2**-7
+            for groups, blocks in ((1, TOGETHER), (2, APART)):
+                c = torch.full((M, N), float("nan"), device=a.device, dtype=dtype)
+                kernel = launch(a, b, c, blocks, programs=132)
+                what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}, {groups} group{'s'[: groups - 1]}"
+                yield kernel, common.compare(what, c, want, relative=unit, absolute=3e-5 * K**0.5)
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("09 matrix product by specialised warps", compile_for, check))

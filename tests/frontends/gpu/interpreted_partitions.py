@@ -1,0 +1,102 @@
+"""Specialised warps for TRITON_INTERPRET=1, run by test_interpreter in a process of their own."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import tle_raw.language as tle
+from tests.frontends.gpu import partition_kernels as kernels
+from tests.interpreting import run_chosen
+from tests.support import cause_of
+from tle_raw.errors import SharedBufferError, TLEError
+
+# Triton 3.6's interpreter cannot count to a run-time number with NumPy 2.4.
+COUNTS = not triton.__version__.startswith("3.6")
+
+
+def test_a_producer_and_a_consumer_of_products():
+    if not COUNTS:
+        return
+    for steps in (1, 2, 5):
+        a, b = (torch.randn(64, steps * 32).to(torch.float16) for _ in range(2))
+        c = torch.zeros(64, 64)
+        tiles = TensorDescriptor.from_tensor(a, [64, 32]), TensorDescriptor.from_tensor(b, [32, 32])
+        kernels.gemm[(1, 2)](*tiles, c, steps, 64, 32, 32, 2, 1, 1)
+        assert torch.allclose(c.double(), a.double() @ b.double().T, atol=1e-4)
+
+
+def test_rows_through_a_ring_and_what_the_default_partition_returns():
+    if not COUNTS:
+        return
+    x = torch.randn(7 * 16)
+    o, y = torch.zeros(7 * 16), torch.zeros(17)
+    kernels.through_ring[(1,)](x, o, y, 7, 7 * 16 - 3, 16, 3, 2, 4, "store")
+    rows = torch.cat([x[:-3], torch.zeros(3)]).view(7, 16)
+    assert torch.equal(o.view(7, 16), rows - rows.amax(1, keepdim=True))
+    expected = x[:16].double()
+    for _ in range(7):
+        expected = expected + expected.sum() * 0.00001
+    assert torch.allclose(y[:16].double(), expected, atol=1e-4)
+    assert torch.allclose(y[16], x[:16].sum(), atol=1e-5)
+
+
+@triton.jit
+def _first(mine, other, o):
+    tle.gpu.barrier_wait(mine, 0)
+    tle.gpu.barrier_arrive(other, 1, 0)
+
+
+@triton.jit
+def _last(o):
+    tl.store(o, 1.0)
+
+
+@triton.jit
+def _crossed(o):
+    """Each of two partitions waits for what the other does behind its own wait."""
+    bars = tle.gpu.alloc_barriers(2)
+    tle.gpu.warp_specialize(
+        [(_first, (bars[0], bars[1], o)), (_first, (bars[1], bars[0], o)), (_last, (o,))], [1, 1]
+    )
+
+
+def test_a_deadlock_names_all_who_wait():
+    o = torch.zeros(1)
+    try:
+        _crossed[(1,)](o)
+    except Exception as error:
+        found = cause_of(error)
+        assert isinstance(found, SharedBufferError), found
+        said = str(found)
+        assert "all partitions wait" in said and "the default partition" in said and "worker 0" in said
+        assert "worker 1" not in said and said.count("interpreted_partitions.py:") >= 2 and "1 arrivals missing" in said
+        assert o.item() == 1
+    else:
+        raise AssertionError("no error")
+
+
+@triton.jit
+def _wrong(o):
+    tle.gpu.alloc([0], tl.float32)
+
+
+@triton.jit
+def _failing(o):
+    bar = tle.gpu.alloc_barrier()
+    tle.gpu.warp_specialize([(_first, (bar, bar, o)), (_wrong, (o,))], [1])
+
+
+def test_an_error_of_one_partition_ends_the_others():
+    try:
+        _failing[(1,)](torch.zeros(1))
+    except Exception as error:
+        assert isinstance(cause_of(error), TLEError) and "positive" in str(cause_of(error))
+    else:
+        raise AssertionError("no error")
+
+
+if __name__ == "__main__":
+    run_chosen(globals())

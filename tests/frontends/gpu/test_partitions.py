@@ -1,0 +1,285 @@
+"""Specialised warps: what they compile to, and what is refused."""
+
+import re
+from pathlib import Path
+
+import pytest
+import triton
+import triton.language as tl
+
+import tle_raw
+import tle_raw.language as tle
+from tests.frontends.gpu import partition_kernels as kernels
+from tests.support import cause_of, compile_kernel, ptx_calls
+from tle_raw import Scalar
+
+TILE = "tensordesc<fp16[128,64]>"
+RING = {"x_ptr": "*fp32", "o_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "size": "i32"}
+
+
+def compiled(name, signature, capability=90, **constants):
+    kernel = compile_kernel(getattr(kernels, name), signature, constants, capability)
+    assert not ptx_calls(kernel) and "cubin" in kernel.asm
+    assert len(re.findall(r"\.entry\b", kernel.asm["ptx"])) == 1
+    # A barrier of all threads would wait for those of other partitions.
+    assert not re.search(r"\b(?:bar|barrier)\.sync(?:\.aligned)?\s+0;", kernel.asm["ptx"])
+    return kernel
+
+
+def waited_at(kernel):
+    """The numbers and threads of the barriers that count."""
+    return {tuple(map(int, found)) for found in re.findall(r"bar\.sync\s+(\d+), (\d+);", kernel.asm["ptx"])}
+
+
+def before_arrivals(kernel, words):
+    """Of each arrival, the last instruction before it of those that a pattern names."""
+    found, last = [], ""
+    for line in kernel.asm["ptx"].splitlines():
+        if re.search(r"mbarrier\.arrive\.shared", line):
+            found.append(last)
+        elif re.search(words, line):
+            last = re.search(words, line)[0]
+    return found
+
+
+def test_a_gemm_whose_copies_have_a_warp_of_their_own():
+    kernel = compiled(
+        "gemm",
+        {"a_desc": TILE, "b_desc": TILE, "c_ptr": "*fp32", "k": "i32"},
+        **{"M": 128, "N": 128, "K": 64, "S": 3, "AHEAD": 1, "WARPS": 1},
+    )
+    ptx = kernel.asm["ptx"]
+    assert kernel.metadata.num_warps == 8, "workers are started by fours"
+    assert waited_at(kernel) == {(0, 128)}, "a worker of one warp has no barrier but its own"
+    assert "setmaxnreg.dec.sync.aligned.u32 \t24;" in ptx
+    assert re.findall(r"wgmma\.wait_group\.sync\.aligned\s+(\d+)", ptx).count("1") == 1
+    assert "cp.async.bulk.tensor" in ptx and "fence.proxy.async" not in ptx
+    assert set(before_arrivals(kernel, r"bar\.sync|wgmma\.mma_async")) == {"bar.sync"}
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+def test_workers_of_several_warps_and_a_result(capability):
+    kernel = compiled("through_ring", RING, capability, B=512, S=3, W1=2, W2=4, HOW="store")
+    assert waited_at(kernel) == {(0, 128), (2, 64), (3, 128)}
+    assert ("setmaxnreg" in kernel.asm["ptx"]) == (capability == 90)
+    assert set(before_arrivals(kernel, r"bar\.sync|[ls][dt]\.shared")) == {"bar.sync"}
+
+
+def test_workers_of_sm_100():
+    compiled("through_ring", RING, 100, B=512, S=3, W1=2, W2=4, HOW="copy")
+
+
+def test_pointers_into_a_buffer_that_a_worker_was_given():
+    kernel = compiled("through_ring", RING, B=512, S=3, W1=2, W2=4, HOW="point")
+    assert set(before_arrivals(kernel, r"bar\.sync|[ls][dt]\.\S*shared")) == {"bar.sync"}
+    rows = [line for line in kernel.asm["ptx"].splitlines() if re.search(r"\bst\.global", line)]
+    assert len(rows) < 20, "stores into the buffer are none to global memory"
+
+
+def test_tensor_cores_see_what_another_partition_stored():
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
+    kernel = compiled("multiply_stored", signature, M=128, K=64, S=2, WARPS=2)
+    lines = [
+        line for line in kernel.asm["ptx"].splitlines() if re.search(r"fence\.proxy|bar\.sync|st\.shared|arrive", line)
+    ]
+    text = "\n".join(lines)
+    handed_over = r"st\.shared.*\n.*fence\.proxy\.async.*\n.*bar\.sync\s+2, 64;\n.*arrive"
+    assert re.search(handed_over, text)
+
+
+def test_partitions_one_after_the_other():
+    kernel = compiled("paces", {"x_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32", "times": "i32"})
+    assert waited_at(kernel) >= {(0, 128), (3, 64), (4, 256)}
+
+
+def layout(warps):
+    return tle.gpu.BlockEncoding([1, 4], [4, 8], [warps, 1], [1, 0])
+
+
+def test_a_layout_of_registers_is_made_for_the_partitions_warps():
+    """Rows that a warp has whole are added up without shared memory."""
+    constants = {"B": 32, "FOUR": layout(4), "TWO": layout(2)}
+    kernel = compiled("sums_of_rows", {"x": "*fp32", "o": "*fp32"}, **constants)
+    assert kernel.metadata.shared <= 16, "what Triton tells the workers by"
+    with pytest.raises(Exception) as raised:
+        compile_kernel(kernels.sums_of_rows, {"x": "*fp32", "o": "*fp32"}, constants | {"TWO": layout(4)})
+    assert "2 (of worker 0)" in str(cause_of(raised.value))
+
+
+SOURCE = 'extern "C" __device__ float twice(float x) { return 2 * x; }'
+
+
+@tle_raw.dialect("cuda", source=SOURCE)
+def twice(x: Scalar["f32"]) -> Scalar["f32"]: ...
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------
+
+
+@triton.jit
+def nothing(x):
+    pass
+
+
+@triton.jit
+def takes_two(x, n):
+    tl.store(x, n)
+
+
+@triton.jit
+def takes_block(x, block):
+    tl.store(x + tl.arange(0, 16), block)
+
+
+@triton.jit
+def returns(x):
+    return tl.load(x)
+
+
+@triton.jit
+def divides(x):
+    tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1])
+
+
+@triton.jit
+def waits_without_phase(x, bar):
+    tle.gpu.barrier_wait(bar)
+
+
+@triton.jit
+def calls(x):
+    tl.store(x, twice(tl.load(x)))
+
+
+@triton.jit(noinline=True)
+def apart(x):
+    tl.store(x, 1.0)
+
+
+@triton.jit
+def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
+    block = tl.load(x + tl.arange(0, 16))
+    bar = tle.gpu.alloc_barrier(arrive_count=32)
+    if WHAT == "no pairs":
+        tle.gpu.warp_specialize(3, [1])
+    if WHAT == "no worker":
+        tle.gpu.warp_specialize([(nothing, (x,))], [])
+    if WHAT == "no function":
+        tle.gpu.warp_specialize([(3, (x,)), (nothing, (x,))], [1])
+    if WHAT == "no tuple":
+        tle.gpu.warp_specialize([(nothing, x), (nothing, (x,))], [1])
+    if WHAT == "too few arguments":
+        tle.gpu.warp_specialize([(nothing, (x,)), (takes_two, (x,))], [1])
+    if WHAT == "too few warps":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,)), (nothing, (x,))], [1])
+    if WHAT == "too many registers":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], [24, 24])
+    if WHAT == "run-time warps":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [n])
+    if WHAT == "three warps":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [3])
+    if WHAT == "odd registers":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], [20])
+    if WHAT == "a whole block more":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,)), (nothing, (x,))], [16, 16])
+    if WHAT == "the default's warps":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], [24], True)
+    if WHAT == "a block tensor":
+        tle.gpu.warp_specialize([(nothing, (x,)), (takes_block, (x, block))], [1])
+    if WHAT == "a worker's result":
+        tle.gpu.warp_specialize([(nothing, (x,)), (returns, (x,))], [1])
+    if WHAT == "partitions of partitions":
+        tle.gpu.warp_specialize([(nothing, (x,)), (divides, (x,))], [1])
+    if WHAT == "a named barrier":
+        tle.gpu.warp_specialize([(nothing, (x,)), (waits_without_phase, (x, bar))], [1])
+    if WHAT == "a fragment":
+        tle.gpu.warp_specialize([(nothing, (x,)), (calls, (x,))], [1])
+    if WHAT == "a fragment of the default's":
+        tle.gpu.warp_specialize([(calls, (x,)), (nothing, (x,))], [1])
+
+
+REFUSED = [
+    ("no pairs", "ArgumentTypeError", "functions with their arguments"),
+    ("no worker", "ArgumentTypeError", "and a worker's at least"),
+    ("no function", "ArgumentTypeError", "a function and a tuple"),
+    ("no tuple", "ArgumentTypeError", "a function and a tuple"),
+    ("too few arguments", "ArgumentCountError", "`takes_two` is not called with its arguments"),
+    ("too few warps", "ArgumentCountError", "a number for each worker"),
+    ("too many registers", "ArgumentCountError", "a number for each worker"),
+    ("run-time warps", "ArgumentTypeError", "known at compile time"),
+    ("three warps", "ArgumentTypeError", "a power of two of warps"),
+    ("odd registers", "ArgumentTypeError", "setmaxnreg does not have"),
+    ("a whole block more", "ArgumentTypeError", "too few warps"),
+    ("the default's warps", "ArgumentTypeError", "warps of their own"),
+    ("a block tensor", "ArgumentTypeError", "a block tensor is spread over the kernel's own warps"),
+    ("a worker's result", "ArgumentTypeError", "a worker returns a value"),
+    ("partitions of partitions", "RegionError", "not divided again"),
+    ("a named barrier", "RegionError", "a barrier without phases"),
+    ("a fragment", "RegionError", "in a partition of specialised warps, worker 0"),
+    ("a fragment of the default's", "RegionError", "in a partition of specialised warps, the default partition"),
+]
+INSIDE = {  # the line of those whose fault stands in a partition's function
+    "partitions of partitions": "tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1])",
+    "a named barrier": "tle.gpu.barrier_wait(bar)",
+    "a fragment": "twice(tl.load(x))",
+    "a fragment of the default's": "twice(tl.load(x))",
+}
+
+
+@pytest.mark.parametrize("what, error, message", REFUSED)
+def test_refused(what, error, message):
+    with pytest.raises(Exception) as raised:
+        compile_kernel(kernel, {"x": "*fp32", "n": "i32"}, {"WHAT": what})
+    found = cause_of(raised.value)
+    assert type(found) is getattr(tle_raw.errors, error) and message in str(found), found
+    lines = Path(__file__).read_text().splitlines()
+    named = lines[found.call_site.line - 1]
+    assert INSIDE[what] in named if what in INSIDE else f'"{what}"' in lines[found.call_site.line - 2]
+
+
+@triton.jit
+def beside(x, n, WHAT: tl.constexpr):
+    if WHAT == "a fragment":
+        tl.store(x, twice(tl.load(x)))
+    if WHAT == "a function of its own":
+        apart(x)
+    if WHAT == "a named barrier":
+        tle.gpu.barrier_wait(tle.gpu.alloc_barrier(arrive_count=128))
+    tle.gpu.warp_specialize([(nothing, (x,)), (takes_two, (x, n))], [1])
+    if WHAT == "Triton's own":
+        for i in tl.range(n, warp_specialize=True):
+            tl.store(x + i, tl.load(x + i) + 1)
+
+
+@pytest.mark.parametrize(
+    "what, message",
+    [
+        ("a fragment", "a fragment is called in a kernel with specialised warps"),
+        ("a function of its own", "a function that is not inlined"),
+        ("a named barrier", "a barrier without phases is used in a kernel"),
+        ("Triton's own", "asks Triton to specialise warps"),
+    ],
+)
+def test_refused_beside_partitions(what, message):
+    with pytest.raises(tle_raw.errors.RegionError, match=message) as raised:
+        compile_kernel(beside, {"x": "*fp32", "n": "i32"}, {"WHAT": what})
+    assert raised.value.call_site.file == __file__
+
+
+@pytest.mark.parametrize("warps", [1, 2])
+def test_the_warps_of_the_launch_are_a_multiple_of_four(warps):
+    with pytest.raises(Exception) as raised:
+        compile_kernel(beside, {"x": "*fp32", "n": "i32"}, {"WHAT": ""}, num_warps=warps)
+    assert "four of them or a multiple" in str(cause_of(raised.value))
+
+
+def test_on_the_cpu_they_are_refused_by_name():
+    pytest.importorskip("torch_mlir")
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    source = ASTSource(beside, {"x": "*fp32", "n": "i32", "WHAT": "constexpr"}, {"WHAT": ""})
+    with pytest.raises(Exception) as raised:
+        triton.compile(source, target=GPUTarget("cpu", 0, 32))
+    found = cause_of(raised.value)
+    assert type(found) is tle_raw.errors.RegionError and "has no warps to divide" in str(found)

@@ -1,0 +1,68 @@
+"""Check what stands beside specialised warps, before Triton's passes meet it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tle_raw.errors import RegionError, Row
+from tle_raw.flir.nvidia.partitions import SPECIALIZE
+from tle_raw.linker.mlir.generic_operation import generic_name
+from tle_raw.linker.mlir.locations import Locations
+from tle_raw.regions import ports
+
+_AUTOMATIC = "tt.warp_specialize"
+_REGIONS = tuple(f'symbol = "{symbol}"' for symbol in (ports.CALL, ports.ELEMENT))
+_NAMED = f'symbol = "{ports.NAMED}.'
+
+
+def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> int:
+    """Check a module in generic form that holds partitions; how many operations make them.
+
+    Raises
+    ------
+    RegionError : a fragment, a function that is not inlined, a loop that Triton is to specialise, a barrier without
+        phases, groups in stages, or a cluster.
+    """
+    places = [number for number, line in enumerate(lines) if generic_name(line) == SPECIALIZE]
+    for number, line in enumerate(lines):
+        if _AUTOMATIC in line:
+            raise _refused(
+                lines, number, "a loop asks Triton to specialise warps, and the kernel does so itself",
+                "remove warp_specialize=True from the loop",
+            )  # fmt: skip
+        if generic_name(line) == "tt.call":
+            raise _refused(
+                lines, number, "a kernel with specialised warps calls a function that is not inlined",
+                "remove noinline=True from the function",
+            )  # fmt: skip
+        if any(symbol in line for symbol in _REGIONS):
+            raise _refused(
+                lines, number, "a fragment is called in a kernel with specialised warps: its threads and barriers are "
+                "those of the whole block, which has more warps there",
+                "write this part in Triton, or launch it as a kernel of its own",
+            )  # fmt: skip
+        if _NAMED in line:
+            raise _refused(
+                lines, number, "a barrier without phases is used in a kernel with specialised warps",
+                "say which use of the barrier this is: phaseIdx",
+            )  # fmt: skip
+    if places and has_stages:
+        raise _refused(
+            lines, places[0], "groups of a loop run in stages in a kernel with specialised warps",
+            "leave pipe_stages out: a worker that copies ahead takes its place",
+        )  # fmt: skip
+    if places and num_ctas > 1:
+        raise _refused(
+            lines, places[0], "specialised warps are not to be had in a kernel whose blocks form clusters",
+            "launch it with num_ctas=1", Row("num_ctas", "1", str(num_ctas)),
+        )  # fmt: skip
+    return len(places)
+
+
+def _refused(lines: Sequence[str], number: int, message: str, hint: str, *rows: Row) -> Exception:
+    end = number
+    while " loc(" not in lines[end] and end + 1 < len(lines):  # of an operation with regions it is on the last line
+        end += 1
+    line = lines[end]
+    place = line[line.rfind(" loc(") :] if " loc(" in line else ""
+    return RegionError(message, table=list(rows), hint=hint).at(call_site=Locations(list(lines)).source_location(place))

@@ -1,0 +1,61 @@
+"""What threads of one partition did to buffers, before another partition's copies and products touch them.
+
+The copy engine and tensor cores reach shared memory by another way than threads do (the asynchronous proxy). Within
+one piece of code Triton sees both sides and puts a fence between them. Of partitions it sees one: the other side stands
+behind a barrier with phases. So a partition that reads or writes buffers itself has a fence before each arrival.
+
+One thread arrives for its partition, after all that the partition's warps did: they meet before. Triton 3.9 sees to
+that itself; earlier ones do where they know of an access to shared memory, and not of one by a pointer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tle_raw.flir.nvidia.partitions import find_partitions, warps_of_lines
+from tle_raw.linker.mlir.generic_operation import generic_name
+from tle_raw.linker.mlir.text import value_names
+
+_ARRIVE = "ttng.arrive_barrier"
+_ACCESSES = ("ttg.local_store", "ttg.async_copy_global_to_local")
+_IF_USED = ("ttg.local_load", "tti.experimental_memdesc_to_i")
+_PASSED_ON = ("ttg.convert_layout", "tt.splat")
+_OTHER_WAY = ("ttng.async_tma", "ttng.warp_group_dot", "ttng.tc_gen5")
+_FENCE = "ttng.fence_async_shared {bCluster = false}"
+
+
+def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
+    """TritonGPU text with the fences and barriers, and at how many arrivals.
+
+    Parameters
+    ----------
+    barrier : an operation that a partition's warps meet at; "" where Triton puts one before each arrival itself.
+    """
+    lines = text.splitlines()
+    if not find_partitions(lines):
+        return text, 0
+    place = [number for number, _ in warps_of_lines(lines, 0)]
+    is_fenced = any(name in text for name in _OTHER_WAY)
+    touched = {place[number] for number, line in enumerate(lines) if is_fenced and _is_access(lines, line)}
+    made, found = [], 0
+    for number, line in enumerate(lines):
+        if generic_name(line) == _ARRIVE:
+            indent = line[: len(line) - len(line.lstrip())]
+            location = line[line.rfind(" loc(") :] if " loc(" in line else ""
+            before = [*([_FENCE] if place[number] in touched else []), *([barrier] if barrier else [])]
+            made += [f"{indent}{operation}{location}" for operation in before]
+            found += bool(before)
+        made.append(line)
+    return "\n".join(made), found
+
+
+def _is_access(lines: Sequence[str], line: str) -> bool:
+    name = generic_name(line)
+    return name.startswith(_ACCESSES) or (name.startswith(_IF_USED) and _is_used(lines, line))
+
+
+def _is_used(lines: Sequence[str], line: str) -> bool:
+    """Whether a value goes anywhere: that of a product which reads the buffer itself, or of a marker, does not."""
+    result = value_names(line)[0]
+    users = [user for user in lines if result in user and user is not line and result in value_names(user)]
+    return any(generic_name(user) not in _PASSED_ON or _is_used(lines, user) for user in users)
