@@ -241,7 +241,7 @@ def padded(x_desc, y, M: tl.constexpr, N: tl.constexpr):
     """One block that begins beyond the array in both directions."""
     block = tle.gpu.alloc([M, N], x_desc.dtype)
     full = tle.gpu.alloc_barrier()
-    fetch_block(x_desc, -3, 9, block, full)
+    fetch_block(x_desc, -3, 8, block, full)
     tle.gpu.barrier_wait(full, 0)
     tl.store(y + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], block.load())
 

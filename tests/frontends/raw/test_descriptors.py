@@ -89,7 +89,7 @@ def test_what_lies_beyond_the_array_is_padding(padding):
     torch = pytest.importorskip("torch")
     x = np.random.default_rng(6).standard_normal((10, 16)).astype(np.float32)
     expected = np.full((16, 32), np.nan if padding == "nan" else 0, np.float64)
-    expected[3:13, :7] = x[:, 9:]
+    expected[3:13, :8] = x[:, 8:]
     descriptor = TensorDescriptor(torch.from_numpy(x), [10, 16], [16, 1], [16, 32], padding)
     y = np.ones((16, 32), np.float32)
     with tle_raw.knobs.scope() as knobs:
@@ -114,19 +114,23 @@ def test_blocks_of_rank_3():
 
 
 @triton.jit
-def stored_at(y_desc, row, M: tl.constexpr, N: tl.constexpr):
+def stored_at(y_desc, row, column, M: tl.constexpr, N: tl.constexpr):
     block = tle.gpu.alloc([M, N], y_desc.dtype)
     block.store(tl.zeros((M, N), y_desc.dtype))
-    kernels.put_block(block, y_desc, row, 0)
+    kernels.put_block(block, y_desc, row, column)
 
 
-def test_a_store_that_begins_before_the_array_fails_as_the_copy_engine_does():
+@pytest.mark.parametrize(
+    ("row", "column", "what"),
+    [(-1, 0, "is stored from place -1 of axis 0 on"), (0, 9, "begins at place 9 of the innermost axis, 36 bytes")],
+)
+def test_what_the_copy_engine_ends_a_kernel_for_fails_on_the_cpu(row, column, what):
     torch = pytest.importorskip("torch")
-    y_desc = TensorDescriptor.from_tensor(torch.zeros(32, 32), [16, 32])
+    y_desc = TensorDescriptor.from_tensor(torch.zeros(32, 64), [16, 32])
     with tle_raw.knobs.scope() as knobs:
         knobs.target = "cpu"
-        with pytest.raises(KernelFailed, match="a block is stored from place -1 of axis 0 on"):
-            stored_at[(1,)](y_desc, -1, M=16, N=32)
+        with pytest.raises(KernelFailed, match=f"a block {what}"):
+            stored_at[(1,)](y_desc, row, column, M=16, N=32)
 
 
 def test_mlir_functions_on_the_cpu():

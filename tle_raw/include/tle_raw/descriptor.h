@@ -16,9 +16,9 @@
 //     }
 //
 // Places count elements, the outermost axis first. Of a block that reaches beyond the array, what lies outside is filled
-// (with zeros, or what the descriptor says), or is not written; its bytes count in full. A block that is stored may not
-// begin at a negative place: the copy engine ends the kernel for it. Each member acts for the calling thread: one thread
-// copies a block.
+// (with zeros, or what the descriptor says), or is not written; its bytes count in full. Two things the
+// copy engine ends the kernel for: a block that begins at no multiple of 16 bytes along the innermost axis, and a store
+// that begins at a negative place. Each member acts for the calling thread: one thread copies a block.
 //
 // The buffer has the copy engine's layout, which is tle.gpu.alloc's own. What threads of the fragment wrote into it
 // before a copy, they hand over by tle::barrier::fence() and a __syncthreads(); the kernel does both at its border.

@@ -23,9 +23,26 @@ TLE_INLINE void check_access(const u8* pointer, i64 bytes, bool writes, u32 site
   else tle_team_check_read(pointer, u64(bytes), site);
 }
 
+// The copy engine's rules: where a block begins along the innermost axis is a multiple of 16 bytes, and a block that is
+// stored may reach beyond the array, and may not begin before it. For another one it ends the kernel.
+constexpr i64 GRANULE = 16;
+
+[[noreturn]] TLE_RARE static void report_odd_place(i64 place, i64 element, u32 site) {
+  Message(self()->team).text("a block begins at place ").number(place).text(" of the innermost axis, ")
+      .number(place * element).text(" bytes from its start: a descriptor copies from multiples of 16 bytes on");
+  give_up(self()->team, OUT_OF_BOUNDS, site);
+}
+
+[[noreturn]] TLE_RARE static void report_negative_place(i64 axis, i64 place, u32 site) {
+  Message(self()->team).text("a block is stored from place ").number(place).text(" of axis ").number(axis)
+      .text(" on, and a descriptor stores from no negative one");
+  give_up(self()->team, OUT_OF_BOUNDS, site);
+}
+
 // Copy the box at these places, innermost axis first, row by row. Gives its bytes.
 TLE_INLINE i64 copy_box(const TensorMap* map, u8* shared, const i32* at, bool into, u32 site) {
   const int rank = int(map->rank);
+  if (at[0] * map->bytes % GRANULE) report_odd_place(at[0], map->bytes, site);
   const i64 element = map->bytes, columns = map->box[rank - 1];
   i64 rows = 1;
   for (int axis = 0; axis + 1 < rank; ++axis) rows *= map->box[axis];
@@ -52,13 +69,6 @@ TLE_INLINE i64 copy_box(const TensorMap* map, u8* shared, const i32* at, bool in
     if (bytes > 0) __builtin_memcpy(into ? here : there, into ? there : here, u64(bytes));
   }
   return rows * columns * element;
-}
-
-// The copy engine's rule: a block that is stored may reach beyond the array, and may not begin before it.
-[[noreturn]] TLE_RARE static void report_negative_place(i64 axis, i64 place, u32 site) {
-  Message(self()->team).text("a block is stored from place ").number(place).text(" of axis ").number(axis)
-      .text(" on, and a descriptor stores from no negative one");
-  give_up(self()->team, OUT_OF_BOUNDS, site);
 }
 
 }  // namespace tle::team
