@@ -13,7 +13,6 @@ from tle_raw.frontends.lite.arguments import check_block, describe_value, plain
 from tle_raw.regions import ports
 from tle_raw.regions.partitions import current_partition, warps_here
 from tle_raw.regions.shapes import shape_of
-from tle_raw.regions.partitions import current_partition, warps_here
 from tle_raw.regions.stages import check_stages, compiled_target
 
 LAYOUTS = "layouts of tensors"

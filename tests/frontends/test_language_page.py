@@ -45,6 +45,7 @@ def test_the_page_and_help_say_the_same(name):
 
 @pytest.mark.parametrize("name", sorted(ON_GPUS))
 def test_an_example_that_is_not_for_cpus_runs_in_the_interpreter(name, tmp_path):
+    pytest.importorskip("torch")
     path = tmp_path / name
     path.write_text(EXAMPLES[name])
     environment = os.environ | {"TRITON_INTERPRET": "1"}

@@ -58,9 +58,7 @@ def _last(o):
 def _crossed(o):
     """Each of two partitions waits for what the other does behind its own wait."""
     bars = tle.gpu.alloc_barriers(2)
-    tle.gpu.warp_specialize(
-        [(_first, (bars[0], bars[1], o)), (_first, (bars[1], bars[0], o)), (_last, (o,))], [1, 1]
-    )
+    tle.gpu.warp_specialize([(_first, (bars[0], bars[1], o)), (_first, (bars[1], bars[0], o)), (_last, (o,))], [1, 1])
 
 
 def test_a_deadlock_names_all_who_wait():

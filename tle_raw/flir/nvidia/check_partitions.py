@@ -33,7 +33,7 @@ def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> i
         if generic_name(line) == "tt.call":
             raise _refused(
                 lines, number, "a kernel with specialised warps calls a function that is not inlined",
-                "remove noinline=True from the function",
+                "remove noinline=True from it, or a return from its middle where it is called in a loop or a branch",
             )  # fmt: skip
         if any(symbol in line for symbol in _REGIONS):
             raise _refused(
