@@ -62,7 +62,7 @@ def test_the_kernel_exports_its_entry_alone_and_misses_nothing(runtime: str) -> 
 
 
 def test_what_is_called_comes_with_all_that_it_reaches_and_nothing_else(runtime: str) -> None:
-    without_warp = assembly_module(runtime, frozenset(["tle_team_exit"]))
+    without_warp, _ = assembly_module(runtime, frozenset(["tle_team_exit"]))
     assert "tle_team_exit." in without_warp
     assert "tle_team_run." not in without_warp
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from tle_raw.linker.llvm.module_asm import module_asm
@@ -46,16 +45,12 @@ def _declared(module: Module, entity: Entity) -> Edit:
     return Edit(entity.start, entity.end, _LINKAGE.sub("declare hidden ", header))
 
 
-def suffix_of(runtime: str, functions: Iterable[str]) -> str:
-    """What is put behind each name of ``assembly_module``: two fragments' copies must not meet in one kernel."""
-    return "." + hashlib.sha256("\n".join([runtime, *sorted(functions)]).encode()).hexdigest()[:12]
-
-
 @functools.lru_cache(maxsize=32)
-def assembly_module(runtime: str, functions: frozenset[str]) -> str:
-    """LLVM IR of a module that is assembly alone: those functions and all that they reach, their names suffixed.
+def assembly_module(runtime: str, functions: frozenset[str]) -> tuple[str, str]:
+    """LLVM IR of a module that is assembly alone, those functions and all that they reach; and the suffix of names.
 
-    Two modules of the same functions may be linked: the assembler takes the first copy.
+    Two modules of the same functions may be linked: the assembler takes the first copy. Copies for other functions
+    have other names, and do not meet in one kernel.
     """
     llvm = load_llvmlite()
     module = llvm.parse_assembly(runtime, context=llvm.create_context())
@@ -63,12 +58,12 @@ def assembly_module(runtime: str, functions: frozenset[str]) -> str:
         if not value.is_declaration and not value.name.startswith("llvm."):
             value.linkage = "external" if value.name in functions else "internal"
     drop_unused(module)
-    suffix = suffix_of(runtime, functions)
+    suffix = "." + hashlib.sha256("\n".join([runtime, *sorted(functions)]).encode()).hexdigest()[:12]
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration:
             value.name += suffix
     machine = llvm.Target.from_default_triple().create_target_machine(opt=2, reloc="pic", codemodel="default")
-    return module_asm(_guarded(_local(machine.emit_assembly(module), suffix), suffix))
+    return module_asm(_guarded(_local(machine.emit_assembly(module), suffix), suffix)), suffix
 
 
 def _local(assembly: str, suffix: str) -> str:

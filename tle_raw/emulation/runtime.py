@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tle_raw
-from tle_raw.emulation.machine_code import assembly_module, drop_unused, suffix_of, without_large
+from tle_raw.emulation.machine_code import assembly_module, drop_unused, without_large
 from tle_raw.errors import LinkError, ToolchainError
 from tle_raw.linker.llvm.normalise import normalise, removal
 from tle_raw.linker.llvm.symbols import is_settable_name
@@ -98,11 +98,11 @@ def link_with_runtime(text: str, runtime: str, visible: tuple[str, ...]) -> str:
     called = [function for function in module.functions if function.is_declaration and function.name in large]
     if not called:
         return str(module)
-    names = frozenset(function.name for function in called)
+    assembly, suffix = assembly_module(runtime, frozenset(function.name for function in called))
     for function in called:
-        function.name += suffix_of(runtime, names)
+        function.name += suffix
         function.visibility = "hidden"
-    return str(module) + assembly_module(runtime, names)
+    return str(module) + assembly
 
 
 def _parse(llvm: Any, text: str, context: Any) -> Any:

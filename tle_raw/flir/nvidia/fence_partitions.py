@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tle_raw.flir.nvidia.barrier_walk import BEFORE
+from tle_raw.flir.nvidia.line_edits import LineEdits
+from tle_raw.flir.nvidia.order_pointers import FENCE
 from tle_raw.flir.nvidia.partitions import find_partitions, warps_of_lines
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.text import value_names
@@ -21,7 +24,6 @@ _ACCESSES = ("ttg.local_store", "ttg.async_copy_global_to_local")
 _IF_USED = ("ttg.local_load", "tti.experimental_memdesc_to_i")
 _PASSED_ON = ("ttg.convert_layout", "tt.splat")
 _OTHER_WAY = ("ttng.async_tma", "ttng.warp_group_dot", "ttng.tc_gen5")
-_FENCE = "ttng.fence_async_shared {bCluster = false}"
 
 
 def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
@@ -37,16 +39,14 @@ def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
     place = [number for number, _ in warps_of_lines(lines, 0)]
     is_fenced = any(name in text for name in _OTHER_WAY)
     touched = {place[number] for number, line in enumerate(lines) if is_fenced and _is_access(lines, line)}
-    made, found = [], 0
+    edits, found = LineEdits(lines), 0
     for number, line in enumerate(lines):
         if generic_name(line) == _ARRIVE:
-            indent = line[: len(line) - len(line.lstrip())]
-            location = line[line.rfind(" loc(") :] if " loc(" in line else ""
-            before = [*([_FENCE] if place[number] in touched else []), *([barrier] if barrier else [])]
-            made += [f"{indent}{operation}{location}" for operation in before]
+            before = [*([FENCE] if place[number] in touched else []), *([barrier] if barrier else [])]
+            for operation in before:
+                edits.insert(number, BEFORE, operation)
             found += bool(before)
-        made.append(line)
-    return "\n".join(made), found
+    return edits.text(), found
 
 
 def _is_access(lines: Sequence[str], line: str) -> bool:
