@@ -13,7 +13,7 @@ from tests.fuzz.cases import Case
 from tests.fuzz.engines import Engine
 
 CI = 100
-CI_TLE = 40
+CI_TLE = 28
 FOUND = Path(__file__).parent / "found"
 
 
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--fuzz-tle",
         type=int,
         default=CI_TLE,
-        help="random kernels of TLE's operations; more than 40 are new each time",
+        help="random kernels of TLE's operations; more than 28 are new each time",
     )
 
 

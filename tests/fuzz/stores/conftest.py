@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.stores.caches import Caches
 
-CI = 20
+CI = 12
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
