@@ -21,7 +21,7 @@ def test_a_kernel_of_tle_computes_what_its_plain_form_does(family: str, engines,
 
     @settings(
         max_examples=max(1, round(tle_kernels * SHARES[family])),
-        derandomize=tle_kernels <= 40,
+        derandomize=tle_kernels <= CI_TLE,
         deadline=None,
         database=None,
         print_blob=False,
