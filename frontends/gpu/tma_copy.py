@@ -10,18 +10,17 @@ from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
 from tle_raw.frontends.gpu import content, operations
 from tle_raw.frontends.gpu.barrier_value import COUNTING, Account, barrier, barrier_type, check_kind
 from tle_raw.frontends.gpu.barriers import check_barrier
-from tle_raw.frontends.gpu.capability import capability_of
 from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, check_whole_tensor
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.reductions import check_reduction, reduce_into
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
+from tle_raw.frontends.gpu.tile_places import has_tma, tile_places
+from tle_raw.frontends.lite.arguments import plain
 from tle_raw.regions.stages import compiled_target
 from tle_raw.triton_types import Semantic
 
 NOTE, TMA = "tle.note", "tma"
-_HOPPER = 90
 
 
 def is_descriptor(value: Any) -> bool:
@@ -37,9 +36,9 @@ def load_tile(
     With a barrier the copy is one of those that complete its phase; without one it is done on return.
     """
     buffer = _checked("dst", given, descriptor, dims)
-    places = _places(offsets, dims, semantic)
+    places = tile_places(offsets, buffer.type, is_store=False, semantic=semantic)
     if plain(bar) is None:
-        if generator is not None and has_tma(semantic) and is_tma_layout(buffer):
+        if compiled_target() == "cuda" and has_tma(semantic) and is_tma_layout(buffer):
             _load_and_wait(descriptor, buffer, places, semantic, generator)
         else:
             value = descriptor.load(places, _semantic=semantic)
@@ -66,7 +65,7 @@ def store_tile(
     buffer = _checked("src", given, descriptor, dims)
     kind = None if reduce is None else check_reduction(reduce, buffer.type.dtype, semantic, generator)
     value = content.load(buffer, _semantic=semantic, _generator=generator)
-    places = _places(offsets, dims, semantic)
+    places = tile_places(offsets, buffer.type, is_store=True, semantic=semantic)
     if kind is None:
         descriptor.store(places, value, _semantic=semantic)
     else:
@@ -137,24 +136,6 @@ def _checked(name: str, given: Any, descriptor: Any, dims: tuple[int, ...]) -> A
     return buffer
 
 
-def _places(offsets: Any, dims: tuple[int, ...], semantic: Semantic) -> list[core.tensor]:
-    given = items(offsets)
-    if given is None or len(given) != len(dims):
-        raise ArgumentTypeError(
-            "tle.gpu.copy: where the tile begins, for each axis of the descriptor",
-            table=[Row("offsets", f"{len(dims)} integers", describe_value(offsets))],
-        )
-    for place in given:
-        if not is_integer(place) and not (
-            isinstance(place, core.tensor) and not place.type.is_block() and place.dtype.is_int()
-        ):
-            raise ArgumentTypeError(
-                "tle.gpu.copy: a place is an integer",
-                table=[Row("offsets", "integers, or scalars of integers", describe_value(offsets))],
-            )
-    return [semantic.cast(semantic.to_tensor(place), core.int32) for place in given]
-
-
 def is_tma_layout(buffer: Any) -> bool:
     """Whether the copy engine writes and reads a buffer of this layout."""
     layout = buffer.layout
@@ -163,8 +144,3 @@ def is_tma_layout(buffer: Any) -> bool:
     return layout == nv_mma_shared_layout.make_default(list(buffer.type.shape), buffer.type.dtype) and (
         memory_bits(buffer.type.dtype) == buffer.type.dtype.primitive_bitwidth
     )
-
-
-def has_tma(semantic: Semantic) -> bool:
-    """On other targets than NVIDIA's the operations mean what they mean there."""
-    return compiled_target() != "cuda" or capability_of(semantic) >= _HOPPER

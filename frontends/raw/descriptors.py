@@ -17,7 +17,8 @@ from tle_raw.fragments.binding import DESCRIPTOR_KIND, Argument
 from tle_raw.fragments.signature import DESCRIPTOR, Descriptor, Signature, is_block_of
 from tle_raw.frontends.gpu.checks import is_buffer
 from tle_raw.frontends.gpu.gluon_builder import VERSION
-from tle_raw.frontends.gpu.tma_copy import NOTE, has_tma, is_tma_layout
+from tle_raw.frontends.gpu.tile_places import has_tma
+from tle_raw.frontends.gpu.tma_copy import NOTE, is_tma_layout
 from tle_raw.regions.ports import DESCRIPTOR_NOTE
 from tle_raw.regions.stages import compiled_target
 from tle_raw.regions.values import describe_dtype

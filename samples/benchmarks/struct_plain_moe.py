@@ -27,12 +27,15 @@ def fill_experts(
 @triton.jit
 def rank_pairs(
     experts_ptr, counts_ptr, places_ptr, n,
-    EXPERTS: tl.constexpr, CHUNK: tl.constexpr, STRIDE: tl.constexpr, SORT: tl.constexpr,
+    EXPERTS: tl.constexpr, CHUNK: tl.constexpr, STRIDE: tl.constexpr, SORT: tl.constexpr, DEPENDENT: tl.constexpr,
 ):  # fmt: skip
     """``places``: of each pair the place among those of its expert. ``counts[expert * STRIDE]``: how many there are.
 
     By an atomic operation for each pair; with SORT by a sort of the program's pairs, and one for each expert.
+    DEPENDENT: the next launch may begin meanwhile.
     """
+    if DEPENDENT:
+        tl.extra.cuda.gdc_launch_dependents()
     lane = tl.arange(0, CHUNK)
     i = tl.program_id(0) * CHUNK + lane
     chosen = tl.load(experts_ptr + i, mask=i < n, other=EXPERTS - 1)
@@ -54,23 +57,25 @@ def rank_pairs(
 def place_ranked(
     experts_ptr, counts_ptr, places_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
     EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, OWN: tl.constexpr, GROUPS: tl.constexpr,
-    STRIDE: tl.constexpr,
+    STRIDE: tl.constexpr, DEPENDENT: tl.constexpr,
 ):  # fmt: skip
     """Behind ``rank_pairs``. The program that comes last leaves ``counts`` at 0 for the next launch."""
     expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
+    if DEPENDENT:
+        tl.extra.cuda.gdc_wait()
     place = tl.load(places_ptr + i, mask=i < n, other=0)
     count = tl.load(counts_ptr + expert * STRIDE)
-    tl.debug_barrier()
-    if tl.atomic_add(counts_ptr + EXPERTS * STRIDE, 1, sem="acq_rel") == tl.num_programs(0) - 1:
-        tl.store(counts_ptr + expert * STRIDE, 0)
-        tl.store(counts_ptr + EXPERTS * STRIDE, 0)
     blocks = (count + SIZE - 1) // SIZE
     begin = tl.cumsum(blocks, 0) - blocks
     tl.store(sorted_ptr + tl.gather(begin, chosen, 0) * SIZE + place, i, mask=i < n)
     fill_experts(sorted_ptr, block_experts_ptr, count, begin, n, EXPERTS, SIZE, OWN, GROUPS)
     if tl.program_id(0) == 0:
         tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
+    tl.debug_barrier()
+    if tl.atomic_add(counts_ptr + EXPERTS * STRIDE, 1, sem="acq_rel") == tl.num_programs(0) - 1:
+        tl.store(counts_ptr + expert * STRIDE, 0)
+        tl.store(counts_ptr + EXPERTS * STRIDE, 0)
 
 
 @triton.jit

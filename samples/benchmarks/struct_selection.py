@@ -17,12 +17,12 @@ ROWS = ((1, 131_072), (8, 65_536), (64, 32_768), (64, 131_072))
 # CHUNK, warps of a program.
 ALIGNED = ((512, 4), (1024, 8), (1024, 16), (2048, 16), (4096, 32))
 ALONE = ((8192, 32), (32_768, 32))
-# And of ours: launches. By how many tokens there are.
+# And of ours: launches, and whether the first of two adds its counts up. By how many tokens there are.
 OUR_ALIGNED = {
-    1024: ((512, 16, 1), (1024, 32, 1), (256, 8, 1), (1024, 16, 1), (512, 16, 2), (1024, 32, 2)),
-    4096: ((1024, 32, 1), (512, 16, 2), (1024, 32, 2), (1024, 16, 2), (512, 8, 2), (2048, 32, 2)),
-    16_384: ((1024, 32, 2), (1024, 16, 2), (1024, 8, 2), (2048, 32, 2), (2048, 16, 2), (4096, 32, 2)),
-    65_536: ((4096, 32, 2), (4096, 16, 2), (2048, 32, 2), (2048, 16, 2), (2048, 8, 2)),
+    1024: ((512, 16, 1, False), (256, 8, 1, False), (512, 16, 2, True), (1024, 32, 2, True)),
+    4096: ((1024, 32, 1, False), (512, 16, 2, False), (512, 8, 2, True), (512, 16, 2, True), (1024, 32, 2, True)),
+    16_384: ((1024, 8, 2, False), (2048, 16, 2, False), (1024, 16, 2, True), (2048, 32, 2, True), (1024, 32, 2, True)),
+    65_536: ((4096, 16, 2, False), (4096, 32, 2, True), (2048, 16, 2, True), (4096, 16, 2, True), (2048, 32, 2, True)),
 }
 # programs for a row, CHUNK, warps.
 SELECTED = ((1, 8192, 32), (1, 16_384, 32), (4, 8192, 32), (8, 4096, 16), (16, 8192, 32), (32, 4096, 16))
@@ -50,14 +50,17 @@ class Align:
         self.places = torch.empty_like(self.experts[0])
         self.counts = torch.zeros(EXPERTS * 8 + 1, dtype=torch.int32, device=device)
 
-    def ours(self, chunk: int, warps: int, launches: int) -> measure.Launch:
+    def ours(self, chunk: int, warps: int, launches: int, added: bool, dependent: bool) -> measure.Launch:
+        forms = {"launches": launches, "added": added, "dependent": dependent}
+        out, space = self.out, self.space
         return lambda i: self.sample.launch(
-            self.experts[i], EXPERTS, self.size, chunk, warps, out=self.out, space=self.space, launches=launches
+            self.experts[i], EXPERTS, self.size, chunk, warps, out=out, space=space, **forms
         )
 
-    def plain(self, chunk: int, warps: int, stride: int, sort: bool) -> measure.Launch:
+    def plain(self, chunk: int, warps: int, stride: int, sort: bool, dependent: bool) -> measure.Launch:
         grid = (triton.cdiv(self.n, chunk),)
-        sizes = {"EXPERTS": EXPERTS, "CHUNK": chunk, "STRIDE": stride, "num_warps": warps}
+        sizes = {"EXPERTS": EXPERTS, "CHUNK": chunk, "STRIDE": stride, "DEPENDENT": dependent, "num_warps": warps}
+        early = {"launch_pdl": True} if dependent else {}
         counts, places = self.counts, self.places
         own = triton.next_power_of_2(triton.cdiv(EXPERTS, grid[0]))
         kernels = struct_plain_moe
@@ -66,7 +69,7 @@ class Align:
             experts = self.experts[i]
             kernels.rank_pairs[grid](experts, counts, places, self.n, SORT=sort, **sizes)
             return kernels.place_ranked[grid](
-                experts, counts, places, *self.out, self.n, SIZE=self.size, OWN=own, GROUPS=8, **sizes
+                experts, counts, places, *self.out, self.n, SIZE=self.size, OWN=own, GROUPS=8, **sizes, **early
             )
 
         return launch
@@ -77,17 +80,18 @@ class Align:
         return lambda i: kernel[(1,)](self.experts[i], self.counts, *self.out, self.n, **sizes, num_warps=warps)
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
-        ours = {
-            f"{chunk} pairs, {warps} warps, {launches} launches": self.ours(chunk, warps, launches)
-            for chunk, warps, launches in OUR_ALIGNED[self.n // CHOICES]
-        }
-        plain = {
-            f"{chunk} pairs, {warps} warps, {'sorted' if sort else f'counters {4 * stride} bytes apart'}": self.plain(
-                chunk, warps, stride, sort
-            )
-            for chunk, warps in ALIGNED
-            for stride, sort in ((1, False), (8, False), (1, True))
-        }
+        ours, plain = {}, {}
+        for chunk, warps, launches, added in OUR_ALIGNED[self.n // CHOICES]:
+            for dependent in (False, True)[:launches]:
+                form = ", added" * added + ", dependent" * dependent
+                name = f"{chunk} pairs, {warps} warps, {launches} launches{form}"
+                ours[name] = self.ours(chunk, warps, launches, added, dependent)
+        for chunk, warps in ALIGNED:
+            for stride, sort in ((1, False), (8, False), (1, True)):
+                for dependent in (False, True):
+                    form = ("sorted" if sort else f"counters {4 * stride} bytes apart") + ", dependent" * dependent
+                    name = f"{chunk} pairs, {warps} warps, {form}"
+                    plain[name] = self.plain(chunk, warps, stride, sort, dependent)
         for chunk, warps in ALONE:
             if chunk // 4 < self.n <= chunk:
                 for stride in (1, 8):

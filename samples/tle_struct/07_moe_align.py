@@ -15,8 +15,16 @@ import common
 
 
 @triton.jit
+def rank_pairs(chosen, mask, EXPERTS: tl.constexpr):
+    """Of each of the program's pairs, its place among those of its expert; and how many those are."""
+    counts = tle.gpu.alloc([EXPERTS], tl.int32, init_value=0)
+    rank = tl.atomic_add(tle.gpu.local_ptr(counts, (chosen,)), 1, mask=mask)
+    return rank, tl.load(tle.gpu.local_ptr(counts))
+
+
+@triton.jit
 def place_pairs(
-    chosen, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n,
+    chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n,
     EXPERTS: tl.constexpr, SIZE: tl.constexpr, OWN: tl.constexpr, GROUPS: tl.constexpr,
 ):  # fmt: skip
     """Write pairs ``i``, whose experts are ``chosen``, and for OWN experts the blocks and what is behind their pairs.
@@ -31,7 +39,7 @@ def place_pairs(
     places.store(begin * SIZE + before)
     begins.store(begin)
     counts.store(count)
-    place = tl.atomic_add(tle.gpu.local_ptr(places, (chosen,)), 1, mask=i < n)
+    place = tl.load(tle.gpu.local_ptr(places, (chosen,))) + rank
     tl.store(sorted_ptr + place, i, mask=i < n)
     own = tl.program_id(0) * OWN + tl.arange(0, OWN)
     begin = tl.load(tle.gpu.local_ptr(begins, (own,)), mask=own < EXPERTS, other=0)
@@ -63,27 +71,39 @@ def moe_align(
     begin, expert = tl.program_id(0) * CHUNK, tl.arange(0, EXPERTS)
     i = begin + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    counts = tle.gpu.alloc([2 * EXPERTS], tl.int32, init_value=0)  # of pairs before the own ones, and of the others
+    rank, count = rank_pairs(chosen, i < n, EXPERTS)
+    counts = tle.gpu.alloc([2 * EXPERTS], tl.int32, init_value=0)  # of pairs before the own ones, and behind them
     for start in range(0, n, TILE):
         pair = start + tl.arange(0, TILE)
         row = (pair >= begin).to(tl.int32) * EXPERTS
         each = tl.load(experts_ptr + pair, mask=pair < n, other=0)
-        tl.atomic_add(tle.gpu.local_ptr(counts, (row + each,)), 1, mask=pair < n)
+        others = (pair < n) & ((pair < begin) | (pair >= begin + CHUNK))
+        tl.atomic_add(tle.gpu.local_ptr(counts, (row + each,)), 1, mask=others)
     before = tl.load(tle.gpu.local_ptr(counts, (expert,)))
-    count = before + tl.load(tle.gpu.local_ptr(counts, (expert + EXPERTS,)))
+    count += before + tl.load(tle.gpu.local_ptr(counts, (expert + EXPERTS,)))
     place_pairs(
-        chosen, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, GROUPS
+        chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, GROUPS
     )  # fmt: skip
 
 
 @triton.jit
-def count_chunks(experts_ptr, table_ptr, n, EXPERTS: tl.constexpr, CHUNK: tl.constexpr):
-    """``table``, a row for each program: how many of its CHUNK pairs each expert has."""
+def count_chunks(
+    experts_ptr, table_ptr, totals_ptr, n,
+    EXPERTS: tl.constexpr, CHUNK: tl.constexpr, ADDED: tl.constexpr, DEPENDENT: tl.constexpr,
+):  # fmt: skip
+    """``table``, a row for each program: how many of its CHUNK pairs each expert has.
+
+    ADDED: they are added to ``totals``, in any order of the programs, and the row has what was there before.
+    DEPENDENT: the next launch may begin meanwhile.
+    """
+    if DEPENDENT:
+        tl.extra.cuda.gdc_launch_dependents()
     expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
-    counts = tle.gpu.alloc([EXPERTS], tl.int32, init_value=0)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    tl.atomic_add(tle.gpu.local_ptr(counts, (chosen,)), 1, mask=i < n)
-    tl.store(table_ptr + tl.program_id(0) * EXPERTS + expert, tl.load(tle.gpu.local_ptr(counts)))
+    _, count = rank_pairs(chosen, i < n, EXPERTS)
+    if ADDED:
+        count = tl.atomic_add(totals_ptr + expert, count, mask=count > 0, sem="relaxed")
+    tl.store(table_ptr + tl.program_id(0) * EXPERTS + expert, count)
 
 
 @triton.jit
@@ -93,22 +113,36 @@ def both_sums(a, b, c, d):
 
 @triton.jit
 def place_chunks(
-    experts_ptr, table_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
+    experts_ptr, table_ptr, totals_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
     EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr,
-    OWN: tl.constexpr, GROUPS: tl.constexpr,
+    OWN: tl.constexpr, GROUPS: tl.constexpr, ADDED: tl.constexpr, DEPENDENT: tl.constexpr,
 ):  # fmt: skip
-    """The results of ``moe_align`` behind ``count_chunks``, whose table is read ROWS rows at a time."""
+    """The results of ``moe_align`` behind ``count_chunks``, whose table is read ROWS rows at a time, unless ADDED.
+
+    What needs no counts of others is done before the wait for them. The last program leaves ``totals`` at 0.
+    """
     expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    before, count = tl.zeros((EXPERTS,), tl.int32), tl.zeros((EXPERTS,), tl.int32)
-    for first in range(0, tl.num_programs(0), ROWS):
-        row = first + tl.arange(0, ROWS)[:, None]
-        counts = tl.load(table_ptr + row * EXPERTS + expert[None, :], mask=row < tl.num_programs(0), other=0)
-        earlier, all_ = tl.reduce((tl.where(row < tl.program_id(0), counts, 0), counts), 0, both_sums)
-        before, count = before + earlier, count + all_
+    rank, _ = rank_pairs(chosen, i < n, EXPERTS)
+    if DEPENDENT:
+        tl.extra.cuda.gdc_wait()
+    if ADDED:
+        before, count = tl.load(table_ptr + tl.program_id(0) * EXPERTS + expert), tl.load(totals_ptr + expert)
+    else:
+        before, count = tl.zeros((EXPERTS,), tl.int32), tl.zeros((EXPERTS,), tl.int32)
+        for first in range(0, tl.num_programs(0), ROWS):
+            row = first + tl.arange(0, ROWS)[:, None]
+            counts = tl.load(table_ptr + row * EXPERTS + expert[None, :], mask=row < tl.num_programs(0), other=0)
+            earlier, all_ = tl.reduce((tl.where(row < tl.program_id(0), counts, 0), counts), 0, both_sums)
+            before, count = before + earlier, count + all_
     place_pairs(
-        chosen, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, GROUPS
+        chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, GROUPS
     )  # fmt: skip
+    if ADDED:
+        tl.debug_barrier()
+        if tl.atomic_add(totals_ptr + EXPERTS, 1, sem="acq_rel") == tl.num_programs(0) - 1:
+            tl.store(totals_ptr + expert, 0)
+            tl.store(totals_ptr + EXPERTS, 0)
 
 
 def results(experts, count, size):
@@ -122,15 +156,20 @@ def results(experts, count, size):
 
 
 def workspace(experts, count, chunk=256):
-    """What two launches need beside the results: a row of counts for each ``chunk`` of pairs."""
+    """What two launches need beside the results: a row of counts for each ``chunk`` of pairs, and zeros."""
     import torch
 
-    shape = triton.cdiv(experts.numel(), chunk), triton.next_power_of_2(count)
-    return torch.empty(shape, dtype=torch.int32, device=experts.device)
+    width = triton.next_power_of_2(count)
+    table = torch.empty((triton.cdiv(experts.numel(), chunk), width), dtype=torch.int32, device=experts.device)
+    return table, torch.zeros(width + 1, dtype=torch.int32, device=experts.device)
 
 
-def launch(experts, count, size, chunk=512, warps=16, out=None, space=None, launches=None):
-    """A program for each ``chunk`` of pairs, in one launch or two: one is the faster way to place up to 8,192."""
+def launch(experts, count, size, chunk=512, warps=16, out=None, space=None, launches=None, added=True, dependent=None):
+    """A program for each ``chunk`` of pairs, in one launch or two: one is the faster way to place up to 8,192.
+
+    ``added``: the first of two adds its counts up, else the second does. ``dependent``: the second begins before the
+    first has ended, as GPUs do from Hopper on.
+    """
     n = experts.numel()
     out = out or results(experts, count, size)
     chunk = min(chunk, max(256, triton.next_power_of_2(n)))
@@ -140,19 +179,30 @@ def launch(experts, count, size, chunk=512, warps=16, out=None, space=None, laun
     if (launches or (1 if n <= 8192 else 2)) == 1:
         tile = max(256, min(8192, triton.next_power_of_2(n)))
         return moe_align[(programs,)](experts, *out, n, TILE=tile, **more, **sizes), *out
-    table = workspace(experts, count, chunk) if space is None else space
+    space = workspace(experts, count, chunk) if space is None else space
     rows = min(128, triton.next_power_of_2(programs))
-    count_chunks[(programs,)](experts, table, n, **sizes)
-    return place_chunks[(programs,)](experts, table, *out, n, ROWS=rows, **more, **sizes), *out
+    sizes |= {"ADDED": added, "DEPENDENT": has_dependent_launches() if dependent is None else dependent}
+    count_chunks[(programs,)](experts, *space, n, **sizes)
+    early = {"launch_pdl": True} if sizes["DEPENDENT"] else {}
+    return place_chunks[(programs,)](experts, *space, *out, n, ROWS=rows, **more, **sizes, **early), *out
+
+
+def has_dependent_launches():
+    target = triton.runtime.driver.active.get_current_target()
+    return target.backend == "cuda" and target.arch >= 90
 
 
 def compile_for(target):
     results = dict.fromkeys(("experts_ptr", "sorted_ptr", "block_experts_ptr", "total_ptr"), "*i32") | {"n": "i32:16"}
     constants = {"EXPERTS": 256, "SIZE": 64, "CHUNK": 512, "OWN": 16, "GROUPS": 8}
     yield common.compile_ahead(moe_align, target, results, constants | {"TILE": 8192}, num_warps=16)
-    counted = {"experts_ptr": "*i32", "table_ptr": "*i32", "n": "i32:16"}
-    yield common.compile_ahead(count_chunks, target, counted, {"EXPERTS": 256, "CHUNK": 512}, num_warps=16)
-    yield common.compile_ahead(place_chunks, target, results | counted, constants | {"ROWS": 64}, num_warps=16)
+    counted = {"experts_ptr": "*i32", "table_ptr": "*i32", "totals_ptr": "*i32", "n": "i32:16"}
+    for added in (True, False):
+        forms = {"ADDED": added, "DEPENDENT": target in ("cuda:90", "cuda:100")}
+        sizes = {"EXPERTS": 256, "CHUNK": 512, **forms}
+        yield common.compile_ahead(count_chunks, target, counted, sizes, num_warps=16)
+        all_sizes = constants | {"ROWS": 64, **forms}
+        yield common.compile_ahead(place_chunks, target, results | counted, all_sizes, num_warps=16)
 
 
 def check():
@@ -165,9 +215,17 @@ def check():
     for tokens, choices, count, size in cases:
         experts = torch.rand(tokens, count).topk(choices).indices.to(torch.int32).reshape(-1).to(common.device())
         space = workspace(experts, count)
-        for chunk, launches in ((1024, 1), (256, 1), (1024, 2), (256, 2)):
-            kernel, order, of_blocks, total = launch(experts, count, size, chunk, 8, space=space, launches=launches)
-            what = f"{tokens} × {choices} of {count}, blocks of {size}, {chunk} a program, {launches} launches"
+        for chunk, launches, added in (
+            (1024, 1, True),
+            (256, 1, True),
+            (1024, 2, True),
+            (256, 2, True),
+            (256, 2, False),
+        ):
+            made = launch(experts, count, size, chunk, 8, space=space, launches=launches, added=added)
+            kernel, order, of_blocks, total = made
+            form = f"{launches} launches" + ("" if launches == 1 else ", added" if added else ", a table")
+            what = f"{tokens} × {choices} of {count}, blocks of {size}, {chunk} a program, {form}"
             yield from ((kernel, found) for found in wrong(what, experts, count, size, order, of_blocks, total))
 
 

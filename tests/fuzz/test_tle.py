@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from tests.fuzz.cases import Array, Case, differences, parse
+from tests.fuzz.conftest import CI_TLE
 from tests.fuzz.engines import EngineError
 from tests.fuzz.tle.programs import FAMILIES, SHARES, cases
 

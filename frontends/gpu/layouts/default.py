@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle_raw.frontends.gpu.layouts.nv_mma import ELEMENT_BITS, nv_mma_shared_layout, widest_swizzle
+from tle_raw.frontends.gpu.layouts.nv_mma import ELEMENT_BITS, nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits, shared_layout
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
+from tle_raw.regions.swizzles import widest_swizzle
 
 
 def default_layout(shape: Sequence[int], dtype: Any, nv_mma: bool) -> shared_layout:

@@ -20,10 +20,9 @@ from tle_raw.frontends.gpu.layouts.shared_layout import (
     shared_layout,
 )
 from tle_raw.frontends.lite.arguments import is_integer, items, plain
+from tle_raw.regions.swizzles import SWIZZLE_ROWS, widest_swizzle
 
 ELEMENT_BITS = (8, 16, 32)
-_SWIZZLES = (128, 64, 32)  # bytes
-_SWIZZLE_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -117,12 +116,12 @@ class nv_mma_shared_layout(shared_layout):
                 ],
             )
         rows = shape[::-1] if self.transposed else shape
-        if self.swizzle and (rows[-1] * bits // 8 < self.swizzle or prod(rows[:-1]) < _SWIZZLE_ROWS):
+        if self.swizzle and (rows[-1] * bits // 8 < self.swizzle or prod(rows[:-1]) < SWIZZLE_ROWS):
             raise LayoutError(
                 "the layout was made for a larger shape: its swizzle does not fit into this one",
                 table=[
                     Row("bytes of a row", f"at least {self.swizzle}", str(rows[-1] * bits // 8)),
-                    Row("rows", f"at least {_SWIZZLE_ROWS}", str(prod(rows[:-1]))),
+                    Row("rows", f"at least {SWIZZLE_ROWS}", str(prod(rows[:-1]))),
                 ],
             )
 
@@ -132,15 +131,7 @@ class nv_mma_shared_layout(shared_layout):
 
     @property
     def alignment(self) -> int:
-        return max(128, self.swizzle * _SWIZZLE_ROWS)
-
-
-def widest_swizzle(shape: Sequence[int], bits: int) -> int:
-    """In bytes, that a row of the shape holds; 0 where it holds none, or where there are too few rows."""
-    row = shape[-1] * bits // 8
-    if len(shape) < 2 or prod(shape[:-1]) < _SWIZZLE_ROWS:
-        return 0
-    return next((swizzle for swizzle in _SWIZZLES if row % swizzle == 0), 0)
+        return max(128, self.swizzle * SWIZZLE_ROWS)
 
 
 def _check_transposed(swizzle: int) -> None:

@@ -9,8 +9,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 import tle_raw.language as tle
 from tests.frontends.gpu import barrier_kernels as barriers
 from tests.frontends.gpu import buffer_kernels as kernels
+from tests.frontends.gpu import place_kernels, reduce_kernels
 from tests.frontends.gpu import product_kernels as products
-from tests.frontends.gpu import reduce_kernels
 from tests.frontends.gpu import tensor_memory_kernels as tensors
 from tests.interpreting import run_chosen
 from tle_raw.errors import SharedBufferError
@@ -54,6 +54,19 @@ def test_copies():
         expected[:5] = 0
         expected[:5, :5] = x[:5, :5]
         assert torch.equal(o, expected)
+
+
+def test_places_of_tiles():
+    x = torch.randn(40, 64)
+    for places, wrong in (((-3, -4, 9, 40), ""), ((0, 2, 0, 0), "16 bytes"), ((0, 0, -2, 0), "negative")):
+        o = torch.zeros_like(x)
+        descriptors = [TensorDescriptor.from_tensor(each, [16, 32]) for each in (x, o)]
+        try:
+            place_kernels.moved[(1,)](*descriptors, *places, M=16, N=32)
+        except Exception as error:
+            assert wrong and wrong in str(error.__cause__ or error), error
+        else:
+            assert not wrong and torch.equal(o[12:25, 44:64], x[:13, :20])
 
 
 def test_views():

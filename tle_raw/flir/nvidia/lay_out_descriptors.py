@@ -13,11 +13,10 @@ from tle_raw.errors import LayoutError, Row
 from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits
 from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
 from tle_raw.linker.mlir.text import split_top_level
+from tle_raw.regions.swizzles import widest_swizzle
 
 _COPY = "ttng.async_tma_copy_global_to_local"
 _PLAIN = re.compile(r"!tt\.tensordesc<(?P<tensor>tensor<)?(?P<dims>(?:\d+x)+)(?P<element>\w+)>(?(tensor)>)")
-_SWIZZLES = (128, 64, 32)  # bytes
-_FEWEST_ROWS = 8  # that a swizzle goes over
 
 
 def lay_out_descriptors(text: str) -> tuple[str, int]:
@@ -62,7 +61,5 @@ def _copied(text: str) -> dict[str, str]:
 
 def _layout(dims: list[int], element: str) -> str:
     bits = element_bits(element)
-    row = dims[1] * bits // 8
-    width = next((width for width in _SWIZZLES if row >= width and row % width == 0), 0)
-    width = width if dims[0] >= _FEWEST_ROWS else 0
+    width = widest_swizzle(dims, bits)
     return f"#ttg.nvmma_shared<{{swizzlingByteWidth = {width}, transposed = false, elementBitWidth = {bits}}}>"

@@ -34,9 +34,18 @@ def forget(kernel: Kernel, buffer: SharedBuffer) -> None:
 
 def made_barrier(kernel: Kernel, barrier: SharedBuffer) -> None:
     """The buffer is a barrier from now on."""
+    _stamp_barrier(barrier, WRITTEN)
+
+
+def unmade_barrier(kernel: Kernel, barrier: SharedBuffer) -> None:
+    """It is none any more. Its phases stay counted: buffers hold what copies brought that it counted."""
+    _stamp_barrier(barrier, 0)
+
+
+def _stamp_barrier(barrier: SharedBuffer, stamp: int) -> None:
     if barrier.stamps is not None:
         for byte in range(_PHASES):
-            build.store(build.constant(WRITTEN, "i64"), build.address(barrier.stamps, byte, "i64"))
+            build.store(build.constant(stamp, "i64"), build.address(barrier.stamps, byte, "i64"))
 
 
 def barrier_stamps(kernel: Kernel, op: Operation, barrier: SharedBuffer) -> Value:

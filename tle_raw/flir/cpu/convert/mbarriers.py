@@ -37,7 +37,7 @@ def init(kernel: Kernel, op: Operation) -> None:
 
 @converts("ttng.inval_barrier")
 def invalidate(kernel: Kernel, op: Operation) -> None:
-    buffer_checks.forget(kernel, buffer_of(kernel, op.operands[0]))
+    buffer_checks.unmade_barrier(kernel, buffer_of(kernel, op.operands[0]))
 
 
 @converts("ttng.barrier_expect")
