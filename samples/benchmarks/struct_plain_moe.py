@@ -26,21 +26,21 @@ def fill_experts(
 
 @triton.jit
 def rank_pairs(
-    experts_ptr, counts_ptr, places_ptr, n,
+    experts_ptr, counts_ptr, begins_ptr, places_ptr, n,
     EXPERTS: tl.constexpr, CHUNK: tl.constexpr, STRIDE: tl.constexpr, SORT: tl.constexpr, DEPENDENT: tl.constexpr,
 ):  # fmt: skip
     """``places``: of each pair the place among those of its expert. ``counts[expert * STRIDE]``: how many there are.
 
-    By an atomic operation for each pair; with SORT by a sort of the program's pairs, and one for each expert.
+    By an atomic operation for each pair; with SORT by a sort of the program's pairs, and one for each expert. The
+    counts go on from launch to launch: rows of ``begins`` are those when this launch began, and when the next one will.
     DEPENDENT: the next launch may begin meanwhile.
     """
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
-    lane = tl.arange(0, CHUNK)
+    lane, expert = tl.arange(0, CHUNK), tl.arange(0, EXPERTS)
     i = tl.program_id(0) * CHUNK + lane
     chosen = tl.load(experts_ptr + i, mask=i < n, other=EXPERTS - 1)
     if SORT:
-        expert = tl.arange(0, EXPERTS)
         count = tl.histogram(chosen, EXPERTS, mask=i < n)
         taken = tl.atomic_add(counts_ptr + expert * STRIDE, count, mask=count > 0, sem="relaxed")
         base = tl.where(count > 0, taken, 0) - (tl.cumsum(count, 0) - count)
@@ -51,31 +51,33 @@ def rank_pairs(
     else:
         place = tl.atomic_add(counts_ptr + chosen * STRIDE, 1, mask=i < n, sem="relaxed")
         tl.store(places_ptr + i, place, mask=i < n)
+    if tl.program_id(0) == 0:
+        tl.store(begins_ptr + expert, tl.load(begins_ptr + EXPERTS + expert))
 
 
 @triton.jit
 def place_ranked(
-    experts_ptr, counts_ptr, places_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
+    experts_ptr, counts_ptr, begins_ptr, places_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
     EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, OWN: tl.constexpr, GROUPS: tl.constexpr,
     STRIDE: tl.constexpr, DEPENDENT: tl.constexpr,
 ):  # fmt: skip
-    """Behind ``rank_pairs``. The program that comes last leaves ``counts`` at 0 for the next launch."""
+    """Behind ``rank_pairs``."""
     expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
     place = tl.load(places_ptr + i, mask=i < n, other=0)
-    count = tl.load(counts_ptr + expert * STRIDE)
+    before = tl.load(begins_ptr + expert)
+    all_ = tl.load(counts_ptr + expert * STRIDE)
+    if tl.program_id(0) == 0:
+        tl.store(begins_ptr + EXPERTS + expert, all_)
+    count = all_ - before
     blocks = (count + SIZE - 1) // SIZE
     begin = tl.cumsum(blocks, 0) - blocks
-    tl.store(sorted_ptr + tl.gather(begin, chosen, 0) * SIZE + place, i, mask=i < n)
+    tl.store(sorted_ptr + tl.gather(begin * SIZE - before, chosen, 0) + place, i, mask=i < n)
     fill_experts(sorted_ptr, block_experts_ptr, count, begin, n, EXPERTS, SIZE, OWN, GROUPS)
     if tl.program_id(0) == 0:
         tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
-    tl.debug_barrier()
-    if tl.atomic_add(counts_ptr + EXPERTS * STRIDE, 1, sem="acq_rel") == tl.num_programs(0) - 1:
-        tl.store(counts_ptr + expert * STRIDE, 0)
-        tl.store(counts_ptr + EXPERTS * STRIDE, 0)
 
 
 @triton.jit

@@ -19,9 +19,20 @@ ALIGNED = ((512, 4), (1024, 8), (1024, 16), (2048, 16), (4096, 32))
 ALONE = ((8192, 32), (32_768, 32))
 # And of ours: launches, and whether the first of two adds its counts up. By how many tokens there are.
 OUR_ALIGNED = {
-    1024: ((512, 16, 1, False), (256, 8, 1, False), (512, 16, 2, True), (1024, 32, 2, True)),
-    4096: ((1024, 32, 1, False), (512, 16, 2, False), (512, 8, 2, True), (512, 16, 2, True), (1024, 32, 2, True)),
-    16_384: ((1024, 8, 2, False), (2048, 16, 2, False), (1024, 16, 2, True), (2048, 32, 2, True), (1024, 32, 2, True)),
+    1024: ((512, 16, 1, False), (256, 8, 1, False), (512, 16, 2, True), (512, 16, 2, False)),
+    4096: (
+        (512, 32, 1, False),
+        (1024, 32, 1, False),
+        (1024, 32, 2, False),
+        (512, 16, 2, False),
+        (1024, 16, 2, False),
+        (512, 8, 2, True),
+        (512, 16, 2, True),
+        (1024, 32, 2, True),
+        (1024, 16, 2, True),
+        (256, 8, 2, True),
+    ),
+    16_384: ((1024, 16, 2, False), (2048, 16, 2, False), (1024, 16, 2, True), (2048, 32, 2, True), (1024, 32, 2, True)),
     65_536: ((4096, 16, 2, False), (4096, 32, 2, True), (2048, 16, 2, True), (4096, 16, 2, True), (2048, 32, 2, True)),
 }
 # programs for a row, CHUNK, warps.
@@ -48,7 +59,10 @@ class Align:
         self.n = self.experts[0].numel()
         self.space = sample.workspace(self.experts[0], EXPERTS)
         self.places = torch.empty_like(self.experts[0])
-        self.counts = torch.zeros(EXPERTS * 8 + 1, dtype=torch.int32, device=device)
+        self.alone_counts = torch.zeros(EXPERTS * 8, dtype=torch.int32, device=device)
+        # Of the counts of each stride: they count on from launch to launch.
+        self.counts = {stride: torch.zeros(EXPERTS * stride, dtype=torch.int32, device=device) for stride in (1, 8)}
+        self.begins = {stride: torch.zeros(2, EXPERTS, dtype=torch.int32, device=device) for stride in (1, 8)}
 
     def ours(self, chunk: int, warps: int, launches: int, added: bool, dependent: bool) -> measure.Launch:
         forms = {"launches": launches, "added": added, "dependent": dependent}
@@ -61,15 +75,15 @@ class Align:
         grid = (triton.cdiv(self.n, chunk),)
         sizes = {"EXPERTS": EXPERTS, "CHUNK": chunk, "STRIDE": stride, "DEPENDENT": dependent, "num_warps": warps}
         early = {"launch_pdl": True} if dependent else {}
-        counts, places = self.counts, self.places
+        counts = self.counts[stride], self.begins[stride], self.places
         own = triton.next_power_of_2(triton.cdiv(EXPERTS, grid[0]))
         kernels = struct_plain_moe
 
         def launch(i: int) -> object:
             experts = self.experts[i]
-            kernels.rank_pairs[grid](experts, counts, places, self.n, SORT=sort, **sizes)
+            kernels.rank_pairs[grid](experts, *counts, self.n, SORT=sort, **sizes)
             return kernels.place_ranked[grid](
-                experts, counts, places, *self.out, self.n, SIZE=self.size, OWN=own, GROUPS=8, **sizes, **early
+                experts, *counts, *self.out, self.n, SIZE=self.size, OWN=own, GROUPS=8, **sizes, **early
             )
 
         return launch
@@ -77,7 +91,7 @@ class Align:
     def alone(self, chunk: int, warps: int, stride: int) -> measure.Launch:
         sizes = {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "GROUPS": 8, "STRIDE": stride}
         kernel = struct_plain_moe.align_alone
-        return lambda i: kernel[(1,)](self.experts[i], self.counts, *self.out, self.n, **sizes, num_warps=warps)
+        return lambda i: kernel[(1,)](self.experts[i], self.alone_counts, *self.out, self.n, **sizes, num_warps=warps)
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
         ours, plain = {}, {}
@@ -99,8 +113,7 @@ class Align:
         return ours, plain
 
     def check(self, name: str, launch: measure.Launch) -> None:
-        """Twice: a launch leaves its counters as it found them."""
-        self.counts.zero_()
+        """Twice: a launch leaves its counters as the next one needs them."""
         for _ in range(2):
             for out in self.out:
                 out.fill_(-1)
@@ -182,11 +195,16 @@ class Select:
             measure.check(name, found.sort(1, descending=True).values, want, 0.0)
 
 
-def makers(sample: Any) -> list[Any]:
+def alignments(sample: Any) -> list[Any]:
     """What makes each case; ``sample`` loads a program of samples/tle_struct by its name."""
-    align, select = sample("07_moe_align"), sample("08_topk_selector")
-    cases = [lambda taken=taken: Align(align, *taken) for taken in TOKENS]
-    return cases + [lambda taken=taken: Select(select, *taken) for taken in ROWS]
+    align = sample("07_moe_align")
+    return [lambda taken=taken: Align(align, *taken) for taken in TOKENS]
+
+
+def selections(sample: Any) -> list[Any]:
+    """As ``alignments``."""
+    select = sample("08_topk_selector")
+    return [lambda taken=taken: Select(select, *taken) for taken in ROWS]
 
 
 def rows_of(case: Any, fastest: Any, quick: bool) -> list[measure.Row]:

@@ -292,7 +292,8 @@ GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bo
     "products": (lambda: [functools.partial(Products, n) for n in (4096, 8192)], product_rows),
     "loads": (lambda: [Loads], load_rows),
     "histograms": (lambda: [functools.partial(Histogram, bins) for bins in (256, 1024)], histogram_rows),
-    "selections": (lambda: struct_selection.makers(sample), selection_rows),
+    "alignments": (lambda: struct_selection.alignments(sample), selection_rows),
+    "selections": (lambda: struct_selection.selections(sample), selection_rows),
 }
 
 

@@ -88,12 +88,13 @@ def moe_align(
 
 @triton.jit
 def count_chunks(
-    experts_ptr, table_ptr, totals_ptr, n,
+    experts_ptr, table_ptr, counters_ptr, n,
     EXPERTS: tl.constexpr, CHUNK: tl.constexpr, ADDED: tl.constexpr, DEPENDENT: tl.constexpr,
 ):  # fmt: skip
-    """``table``, a row for each program: how many of its CHUNK pairs each expert has.
+    """``table``, a row for each program: how many of its CHUNK pairs each expert has. ADDED: ``counters`` instead.
 
-    ADDED: they are added to ``totals``, in any order of the programs, and the row has what was there before.
+    The rows of ``counters``, an entry for each expert, count on from launch to launch: pairs that were counted, pairs
+    that were placed; and how many there were when this launch began, and when the next one will.
     DEPENDENT: the next launch may begin meanwhile.
     """
     if DEPENDENT:
@@ -102,8 +103,11 @@ def count_chunks(
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
     _, count = rank_pairs(chosen, i < n, EXPERTS)
     if ADDED:
-        count = tl.atomic_add(totals_ptr + expert, count, mask=count > 0, sem="relaxed")
-    tl.store(table_ptr + tl.program_id(0) * EXPERTS + expert, count)
+        tl.atomic_add(counters_ptr + expert, count, mask=count > 0, sem="relaxed")
+        if tl.program_id(0) == 0:
+            tl.store(counters_ptr + 2 * EXPERTS + expert, tl.load(counters_ptr + 3 * EXPERTS + expert))
+    else:
+        tl.store(table_ptr + tl.program_id(0) * EXPERTS + expert, count.to(tl.int16))
 
 
 @triton.jit
@@ -113,36 +117,38 @@ def both_sums(a, b, c, d):
 
 @triton.jit
 def place_chunks(
-    experts_ptr, table_ptr, totals_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
+    experts_ptr, table_ptr, counters_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
     EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr,
     OWN: tl.constexpr, GROUPS: tl.constexpr, ADDED: tl.constexpr, DEPENDENT: tl.constexpr,
 ):  # fmt: skip
     """The results of ``moe_align`` behind ``count_chunks``, whose table is read ROWS rows at a time, unless ADDED.
 
-    What needs no counts of others is done before the wait for them. The last program leaves ``totals`` at 0.
+    What needs no counts of others is done before the wait for them.
     """
     expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    rank, _ = rank_pairs(chosen, i < n, EXPERTS)
+    rank, own = rank_pairs(chosen, i < n, EXPERTS)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
     if ADDED:
-        before, count = tl.load(table_ptr + tl.program_id(0) * EXPERTS + expert), tl.load(totals_ptr + expert)
+        counted, placed = counters_ptr + expert, counters_ptr + EXPERTS + expert
+        begin = tl.load(counters_ptr + 2 * EXPERTS + expert)
+        all_ = tl.load(counted)
+        before = tl.atomic_add(placed, own, mask=own > 0, sem="relaxed") - begin
+        count = all_ - begin
+        if tl.program_id(0) == 0:
+            tl.store(counters_ptr + 3 * EXPERTS + expert, all_)
     else:
         before, count = tl.zeros((EXPERTS,), tl.int32), tl.zeros((EXPERTS,), tl.int32)
         for first in range(0, tl.num_programs(0), ROWS):
             row = first + tl.arange(0, ROWS)[:, None]
-            counts = tl.load(table_ptr + row * EXPERTS + expert[None, :], mask=row < tl.num_programs(0), other=0)
+            in_table = row < tl.num_programs(0)
+            counts = tl.load(table_ptr + row * EXPERTS + expert[None, :], mask=in_table, other=0).to(tl.int32)
             earlier, all_ = tl.reduce((tl.where(row < tl.program_id(0), counts, 0), counts), 0, both_sums)
             before, count = before + earlier, count + all_
     place_pairs(
         chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, GROUPS
     )  # fmt: skip
-    if ADDED:
-        tl.debug_barrier()
-        if tl.atomic_add(totals_ptr + EXPERTS, 1, sem="acq_rel") == tl.num_programs(0) - 1:
-            tl.store(totals_ptr + expert, 0)
-            tl.store(totals_ptr + EXPERTS, 0)
 
 
 def results(experts, count, size):
@@ -156,12 +162,12 @@ def results(experts, count, size):
 
 
 def workspace(experts, count, chunk=256):
-    """What two launches need beside the results: a row of counts for each ``chunk`` of pairs, and zeros."""
+    """What two launches need beside the results: a row of counts for each ``chunk`` of pairs, and counters."""
     import torch
 
     width = triton.next_power_of_2(count)
-    table = torch.empty((triton.cdiv(experts.numel(), chunk), width), dtype=torch.int32, device=experts.device)
-    return table, torch.zeros(width + 1, dtype=torch.int32, device=experts.device)
+    table = torch.empty((triton.cdiv(experts.numel(), chunk), width), dtype=torch.int16, device=experts.device)
+    return table, torch.zeros((4, width), dtype=torch.int32, device=experts.device)
 
 
 def launch(experts, count, size, chunk=512, warps=16, out=None, space=None, launches=None, added=True, dependent=None):
@@ -177,7 +183,7 @@ def launch(experts, count, size, chunk=512, warps=16, out=None, space=None, laun
     sizes = {"EXPERTS": width, "CHUNK": chunk, "num_warps": warps}
     more = {"SIZE": size, "OWN": triton.next_power_of_2(triton.cdiv(width, programs)), "GROUPS": 8}
     if (launches or (1 if n <= 8192 else 2)) == 1:
-        tile = max(256, min(8192, triton.next_power_of_2(n)))
+        tile = max(256, min(1024 * warps, triton.next_power_of_2(n)))
         return moe_align[(programs,)](experts, *out, n, TILE=tile, **more, **sizes), *out
     space = workspace(experts, count, chunk) if space is None else space
     rows = min(128, triton.next_power_of_2(programs))
@@ -196,7 +202,7 @@ def compile_for(target):
     results = dict.fromkeys(("experts_ptr", "sorted_ptr", "block_experts_ptr", "total_ptr"), "*i32") | {"n": "i32:16"}
     constants = {"EXPERTS": 256, "SIZE": 64, "CHUNK": 512, "OWN": 16, "GROUPS": 8}
     yield common.compile_ahead(moe_align, target, results, constants | {"TILE": 8192}, num_warps=16)
-    counted = {"experts_ptr": "*i32", "table_ptr": "*i32", "totals_ptr": "*i32", "n": "i32:16"}
+    counted = {"experts_ptr": "*i32", "table_ptr": "*i16", "counters_ptr": "*i32", "n": "i32:16"}
     for added in (True, False):
         forms = {"ADDED": added, "DEPENDENT": target in ("cuda:90", "cuda:100")}
         sizes = {"EXPERTS": 256, "CHUNK": 512, **forms}
