@@ -44,7 +44,6 @@ from tle_raw.regions.interpret import (
     interpreted_call_site,
     record_region,
 )
-from tle_raw.regions.partitions import current_partition
 from tle_raw.regions.ports import RegionRecord
 from tle_raw.regions.stages import check_stages
 from tle_raw.regions.trace import interpret_traced, trace_region
@@ -94,7 +93,6 @@ def _region(
 ) -> list[core.tensor]:
     site = call_site(generator, semantic) if semantic is not None else interpreted_call_site()
     try:
-        _check_partition()
         if semantic is None:
             bound, given = bind_call()
             return _interpreted(fragment, bound, given, site)
@@ -146,16 +144,6 @@ def _emitted(
     if bound.is_elementwise:
         return [emit_element(record, values, semantic)]
     return store_buffers(bound, given, emit_region(record, values, semantic), semantic)
-
-
-def _check_partition() -> None:
-    partition = current_partition()
-    if partition is not None:
-        raise RegionError(
-            f"a fragment is called in a partition of specialised warps, {partition.name}: its threads and barriers are "
-            "those of a whole block",
-            hint="write this part in Triton, or launch it as a kernel of its own",
-        )
 
 
 def _check_language(semantic: Any) -> None:
