@@ -36,6 +36,7 @@ from tle_raw.frontends.raw.buffers import (
     with_contents,
 )
 from tle_raw.frontends.raw.descriptors import check_blocks
+from tle_raw.frontends.raw.interpreted_waits import letting_others_run
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
 from tle_raw.regions.interpret import (
@@ -110,8 +111,9 @@ def _interpreted(
 ) -> list[core.tensor]:
     """The results of a region that runs at once, in Triton's interpreter."""
     if "traced" not in fragment.routes("cpu"):
-        results = interpret_region(fragment, bound, load_buffers(bound, given, None), site)
-        return store_buffers(bound, given, results, None)
+        with letting_others_run(bound, given):
+            results = interpret_region(fragment, bound, load_buffers(bound, given, None), site)
+            return store_buffers(bound, given, results, None)
     record_region(bound, site)
     if bound.has_barriers:
         return interpret_traced(fragment, bound, in_place(given, None))

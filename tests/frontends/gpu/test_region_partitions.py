@@ -170,6 +170,37 @@ def test_partitions_after_each_other_and_regions_between_them():
     assert {(0, 128), (2, 64), (3, 128)} <= waited_at(kernel), "loads and stores between regions are in order"
 
 
+@triton.jit
+def adds(x):
+    add(x, 1.0)
+
+
+@triton.jit
+def doubles(x):
+    tl.store(x + 2, 2 * tl.load(x))
+
+
+@triton.jit
+def adds_and_doubles(x):
+    add(x, 1.0)
+    doubles(x)
+
+
+@triton.jit
+def beside(x, BOTH: tl.constexpr):
+    add(x, 2.0)
+    if BOTH:
+        tle.gpu.warp_specialize([(adds_and_doubles, (x,)), (adds_and_doubles, (x,))], [2])
+    else:
+        tle.gpu.warp_specialize([(adds, (x,)), (doubles, (x,))], [2])
+    doubles(x)
+
+
+def test_global_memory_is_ordered_within_a_partition_and_where_all_begin_and_end():
+    assert waited_at(compiled(beside, {"x": "*fp32"}, BOTH=False)) == set()
+    assert waited_at(compiled(beside, {"x": "*fp32"}, BOTH=True)) == {(0, 128), (2, 64)}
+
+
 def test_a_kernel_without_partitions_has_no_copies():
     @triton.jit
     def plain(x):
