@@ -29,6 +29,7 @@ class Turns:
         self.turn = 0
         self.over: set[int] = set()
         self.waiting: dict[int, tuple[SourceLocation | None, str]] = {}  # who has looked in vain since anybody got on
+        self.asked: set[int] = set()  # whose region has asked since then, and may have seen something meanwhile
         self.failure: BaseException | None = None
         self.results: list[Any] = [None] * len(partitions)
 
@@ -62,9 +63,28 @@ class Turns:
             self._come(number)
         self.went_on()
 
+    def let_others_run(self, has_written: bool) -> None:
+        """A region of this partition waits, for what is not known here: it looks again when it is its turn.
+
+        Raises
+        ------
+        SharedBufferError : all partitions that are left wait, and it has looked in vain.
+        """
+        number = self._number()
+        if has_written:
+            self.went_on()
+        if number in self.asked:
+            self.waiting[number] = interpreted_call_site(), "what the region waits for"
+            if len(self.waiting) == len(self.partitions) - len(self.over):
+                raise self._standstill()
+        self.asked.add(number)
+        self._pass_on()
+        self._come(number)
+
     def went_on(self) -> None:
         """Somebody got on: whoever waits looks again."""
         self.waiting.clear()
+        self.asked.clear()
 
     def _partition(self, number: int, body: Callable[[], Any]) -> None:
         _TURNS.set((self, number))

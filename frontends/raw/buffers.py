@@ -117,9 +117,18 @@ def load_buffers(bound: BoundSignature, values: Mapping[str, Any], semantic: Any
     taken = [p for p in bound.parameters if p.buffer and not p.is_descriptor and p.effect != "Out"]
     read = {p.name: _buffer(values, p.name) for p in taken}
     for name, value in sorted(read.items(), key=lambda item: not isinstance(item[1], barrier)):
-        load = _load_word if isinstance(value, barrier) else content.load
-        loaded[name] = load(value, **_tracing(value, semantic))
+        loaded[name] = _load(value, semantic)
     return loaded
+
+
+def load_shared(value: Any) -> core.tensor:
+    """What a buffer, or a barrier's word, holds in Triton's interpreter."""
+    return _load(core._unwrap_if_constexpr(value), None)
+
+
+def store_shared(value: Any, tensor: core.tensor) -> None:
+    """The inverse of ``load_shared``."""
+    _store(core._unwrap_if_constexpr(value), tensor, None)
 
 
 def in_place(values: Mapping[str, Any], semantic: Any) -> dict[str, Any]:
@@ -142,16 +151,24 @@ def store_buffers(bound: BoundSignature, values: Mapping[str, Any], results: Seq
     kept = []
     for p, result in zip(tiles, results):
         if p.buffer:
-            buffer = _buffer(values, p.name)
-            if isinstance(buffer, barrier):
-                tracing = _tracing(buffer, semantic)
-                generator = tracing.get("_generator")
-                perform(operations.BARRIER_UPDATE, tracing["_semantic"], generator, buffer.handle, result.handle)
-                continue
-            content.store(buffer, result, **_tracing(buffer, semantic))
+            _store(_buffer(values, p.name), result, semantic)
         else:
             kept.append(result)
     return [*kept, *results[len(tiles) :]]
+
+
+def _load(value: Any, semantic: Any) -> core.tensor:
+    load = _load_word if isinstance(value, barrier) else content.load
+    return load(value, **_tracing(value, semantic))
+
+
+def _store(value: Any, tensor: core.tensor, semantic: Any) -> None:
+    tracing = _tracing(value, semantic)
+    if isinstance(value, barrier):
+        update, generator = operations.BARRIER_UPDATE, tracing.get("_generator")
+        perform(update, tracing["_semantic"], generator, value.handle, tensor.handle)
+    else:
+        content.store(value, tensor, **tracing)
 
 
 def _buffer(values: Mapping[str, Any], name: str) -> Any:

@@ -36,6 +36,7 @@ from tle_raw.frontends.raw.buffers import (
     with_contents,
 )
 from tle_raw.frontends.raw.descriptors import check_blocks
+from tle_raw.frontends.raw.interpreted_waits import letting_others_run
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
 from tle_raw.regions.interpret import (
@@ -44,7 +45,6 @@ from tle_raw.regions.interpret import (
     interpreted_call_site,
     record_region,
 )
-from tle_raw.regions.partitions import current_partition
 from tle_raw.regions.ports import RegionRecord
 from tle_raw.regions.stages import check_stages
 from tle_raw.regions.trace import interpret_traced, trace_region
@@ -94,7 +94,6 @@ def _region(
 ) -> list[core.tensor]:
     site = call_site(generator, semantic) if semantic is not None else interpreted_call_site()
     try:
-        _check_partition()
         if semantic is None:
             bound, given = bind_call()
             return _interpreted(fragment, bound, given, site)
@@ -112,8 +111,9 @@ def _interpreted(
 ) -> list[core.tensor]:
     """The results of a region that runs at once, in Triton's interpreter."""
     if "traced" not in fragment.routes("cpu"):
-        results = interpret_region(fragment, bound, load_buffers(bound, given, None), site)
-        return store_buffers(bound, given, results, None)
+        with letting_others_run(bound, given):
+            results = interpret_region(fragment, bound, load_buffers(bound, given, None), site)
+            return store_buffers(bound, given, results, None)
     record_region(bound, site)
     if bound.has_barriers:
         return interpret_traced(fragment, bound, in_place(given, None))
@@ -146,16 +146,6 @@ def _emitted(
     if bound.is_elementwise:
         return [emit_element(record, values, semantic)]
     return store_buffers(bound, given, emit_region(record, values, semantic), semantic)
-
-
-def _check_partition() -> None:
-    partition = current_partition()
-    if partition is not None:
-        raise RegionError(
-            f"a fragment is called in a partition of specialised warps, {partition.name}: its threads and barriers are "
-            "those of a whole block",
-            hint="write this part in Triton, or launch it as a kernel of its own",
-        )
 
 
 def _check_language(semantic: Any) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tle_raw.linker.mlir.text import brace_depth
 
 _LABEL = re.compile(r"\^[\w$.\-]+")
+_PARTITION = re.compile(r"\s*(?:default \{|partition\d+\()")
 _LOOPS = ("scf.for", "scf.while")
 
 
@@ -25,6 +26,11 @@ class Nest:
     def is_loop(self) -> bool:
         """Whether it is a loop's."""
         return is_loop(self.text)
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether it is what some of the block's warps do: a part of ``ttg.warp_specialize``."""
+        return _PARTITION.match(self.text) is not None
 
     @property
     def is_function(self) -> bool:

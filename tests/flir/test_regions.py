@@ -195,7 +195,7 @@ def specialised(x, o, n, B: tl.constexpr):
 @pytest.mark.parametrize("capability", [90, 100])
 def test_warp_specialisation_is_refused(capability):
     signature = {"x": "*fp16", "o": "*fp32", "n": "i32"}
-    with pytest.raises(tle_raw.errors.RegionError, match="warp-specialised"):
+    with pytest.raises(tle_raw.errors.RegionError, match="specialises the kernel's warps by itself"):
         compiled(specialised, signature, {"B": 64}, capability=capability)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,12 @@ def compile_source(
             found = _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken)
             _MEMORY[key] = found
         return found
+
+
+def derived(fragment: CompiledFragment, text: str) -> CompiledFragment:
+    """The fragment with code that was made of its own for one kernel, in a file that Triton links."""
+    entry = _store().save(f"{digest(text)[:40]}-derived", text, {**fragment.to_json(), "created": time.time()})
+    return replace(fragment, path=entry.path)
 
 
 def _from_disk_or_compiler(

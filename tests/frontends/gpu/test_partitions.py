@@ -11,7 +11,6 @@ import tle_raw
 import tle_raw.language as tle
 from tests.frontends.gpu import partition_kernels as kernels
 from tests.support import cause_of, compile_kernel, ptx_calls
-from tle_raw import Scalar
 
 TILE = "tensordesc<fp16[128,64]>"
 RING = {"x_ptr": "*fp32", "o_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "size": "i32"}
@@ -111,13 +110,6 @@ def test_a_layout_of_registers_is_made_for_the_partitions_warps():
     assert "2 (of worker 0)" in str(cause_of(raised.value))
 
 
-SOURCE = 'extern "C" __device__ float twice(float x) { return 2 * x; }'
-
-
-@tle_raw.dialect("cuda", source=SOURCE)
-def twice(x: Scalar["f32"]) -> Scalar["f32"]: ...
-
-
 # --- what is refused -----------------------------------------------------------------------------------------------
 
 
@@ -149,11 +141,6 @@ def divides(x):
 @triton.jit
 def waits_without_phase(x, bar):
     tle.gpu.barrier_wait(bar)
-
-
-@triton.jit
-def calls(x):
-    tl.store(x, twice(tl.load(x)))
 
 
 @triton.jit(noinline=True)
@@ -197,10 +184,6 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
         tle.gpu.warp_specialize([(nothing, (x,)), (divides, (x,))], [1])
     if WHAT == "a named barrier":
         tle.gpu.warp_specialize([(nothing, (x,)), (waits_without_phase, (x, bar))], [1])
-    if WHAT == "a fragment":
-        tle.gpu.warp_specialize([(nothing, (x,)), (calls, (x,))], [1])
-    if WHAT == "a fragment of the default's":
-        tle.gpu.warp_specialize([(calls, (x,)), (nothing, (x,))], [1])
 
 
 REFUSED = [
@@ -220,14 +203,10 @@ REFUSED = [
     ("a worker's result", "ArgumentTypeError", "a worker returns a value"),
     ("partitions of partitions", "RegionError", "not divided again"),
     ("a named barrier", "RegionError", "a barrier without phases"),
-    ("a fragment", "RegionError", "in a partition of specialised warps, worker 0"),
-    ("a fragment of the default's", "RegionError", "in a partition of specialised warps, the default partition"),
 ]
 INSIDE = {  # the line of those whose fault stands in a partition's function
     "partitions of partitions": "tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1])",
     "a named barrier": "tle.gpu.barrier_wait(bar)",
-    "a fragment": "twice(tl.load(x))",
-    "a fragment of the default's": "twice(tl.load(x))",
 }
 
 
@@ -245,8 +224,6 @@ def test_refused(what, error, message):
 
 @triton.jit
 def beside(x, n, WHAT: tl.constexpr):
-    if WHAT == "a fragment":
-        tl.store(x, twice(tl.load(x)))
     if WHAT == "a function of its own":
         apart(x)
     if WHAT == "a named barrier":
@@ -260,7 +237,6 @@ def beside(x, n, WHAT: tl.constexpr):
 @pytest.mark.parametrize(
     "what, message",
     [
-        ("a fragment", "a fragment is called in a kernel with specialised warps"),
         ("a function of its own", "a function that is not inlined"),
         ("a named barrier", "a barrier without phases is used in a kernel"),
         ("Triton's own", "asks Triton to specialise warps"),

@@ -17,6 +17,7 @@ from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.dtypes import DType
 from tle_raw.host.code import assemble, link_host_code
 from tle_raw.host.loader import LoadedObject, load_object
+from tle_raw.regions.waiting_regions import waiting_region
 from tle_raw.thread_lock import ThreadLock
 
 FIELDS = 8  # of a worker's context: see tle_raw/flir/cpu/__init__.py
@@ -103,7 +104,10 @@ def run_fragment(
     call = _Call(num_warps * 32, (*program,), (*grid,), 0, ctypes.addressof(worker.context))
     ctypes.memset(worker.status, 0, ctypes.sizeof(worker.status))
     run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(_address(compiled, compiled.entry))
-    worker.single.begin()
+    others = waiting_region()
+    if others is not None:
+        others.begin({p.name: array for p, array in zip(bound.crossing, arrays)})
+    worker.single.begin(others)
     if run(ctypes.addressof(call), _addresses(arrays)):
         if worker.single.error:
             raise worker.single.error

@@ -6,6 +6,7 @@ import ctypes
 import time
 
 from tle_raw.knobs import knobs
+from tle_raw.regions.waiting_regions import WaitingRegion
 
 GO_ON, OVER, STANDSTILL = 0, 1, 2
 _PAUSE = 1e-3
@@ -17,17 +18,22 @@ class SingleProgram:
     def __init__(self) -> None:
         self.error: BaseException | None = None  # an interrupt that came while a region waited
         self._since = 0.0
+        self._others: WaitingRegion | None = None
         self._function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)(self._ask)
 
     @property
     def address(self) -> int:
         return ctypes.cast(self._function, ctypes.c_void_p).value or 0
 
-    def begin(self) -> None:
-        self.error, self._since = None, time.monotonic()
+    def begin(self, others: WaitingRegion | None = None) -> None:
+        """``others`` is asked in place of patience, where others of the program can run meanwhile."""
+        self.error, self._since, self._others = None, time.monotonic(), others
 
     def _ask(self, _context: int, news: int) -> int:
         try:
+            if self._others is not None:
+                self._others.wait()
+                return GO_ON
             if news:
                 self._since = time.monotonic()
             time.sleep(_PAUSE)

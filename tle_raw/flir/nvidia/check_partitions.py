@@ -11,7 +11,6 @@ from tle_raw.linker.mlir.locations import Locations
 from tle_raw.regions import ports
 
 _AUTOMATIC = "tt.warp_specialize"
-_REGIONS = tuple(f'symbol = "{symbol}"' for symbol in (ports.CALL, ports.ELEMENT))
 _NAMED = f'symbol = "{ports.NAMED}.'
 
 
@@ -20,7 +19,7 @@ def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> i
 
     Raises
     ------
-    RegionError : a fragment, a function that is not inlined, a loop that Triton is to specialise, a barrier without
+    RegionError : a function that is not inlined, a loop that Triton is to specialise, a barrier without
         phases, groups in stages, or a cluster.
     """
     places = [number for number, line in enumerate(lines) if generic_name(line) == SPECIALIZE]
@@ -34,12 +33,6 @@ def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> i
             raise _refused(
                 lines, number, "a kernel with specialised warps calls a function that is not inlined",
                 "remove noinline=True from it, or a return from its middle where it is called in a loop or a branch",
-            )  # fmt: skip
-        if any(symbol in line for symbol in _REGIONS):
-            raise _refused(
-                lines, number, "a fragment is called in a kernel with specialised warps: its threads and barriers are "
-                "those of the whole block, which has more warps there",
-                "write this part in Triton, or launch it as a kernel of its own",
             )  # fmt: skip
         if _NAMED in line:
             raise _refused(

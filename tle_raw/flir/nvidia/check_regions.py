@@ -6,17 +6,18 @@ from typing import Any
 
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.check_block import WARP, check_block
-from tle_raw.flir.nvidia.read_ports import Region
+from tle_raw.flir.nvidia.read_ports import Region, RegionPlace
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 
 __all__ = ["WARP", "check_compiled", "check_launch", "check_not_specialised", "check_warps"]
 
 
-def check_launch(region: Region, fragment: Fragment, options: Any, threads: int) -> None:
+def check_launch(region: Region, fragment: Fragment, options: Any, threads: int, place: RegionPlace) -> None:
     """The block and the cluster must be what the fragment was written for.
 
-    ``threads`` is the block that the kernel gets whatever ``num_warps`` says; 0 where there is none.
+    ``threads`` is the block that the kernel gets whatever ``num_warps`` says; 0 where there is none. ``place`` says
+    whose warps run the region.
 
     Raises
     ------
@@ -31,18 +32,18 @@ def check_launch(region: Region, fragment: Fragment, options: Any, threads: int)
             hint="launch this kernel with num_ctas=1; elementwise fragments work with any",
         )
     if not threads:
-        check_block(fragment.block, options.num_warps)
+        check_block(fragment.block, place.num_warps, place.name)
 
 
-def check_compiled(region: Region, fragment: CompiledFragment, options: Any) -> None:
+def check_compiled(region: Region, fragment: CompiledFragment, place: RegionPlace) -> None:
     """The block must be the one that the compiler itself wrote the code for.
 
     Raises
     ------
-    RegionError : it has another size than ``num_warps * 32``.
+    RegionError : it has another size than ``num_warps * 32``, of the launch or the partition.
     """
     try:
-        check_block(fragment.block, options.num_warps)
+        check_block(fragment.block, place.num_warps, place.name)
     except RegionError as e:
         location = fragment_by_identity(region.record.fragment).location
         raise e.at(fragment=region.record.bound.name, source=location, call_site=region.record.call_site) from None
@@ -77,6 +78,8 @@ def _refuse_specialised(regions: list[Region]) -> None:
     blocks = [r for r in regions if not r.is_element]
     if blocks:
         raise RegionError(
-            "the kernel is warp-specialised: a region's threads and barriers would no longer be the whole block",
-            hint="remove warp_specialize=True from tl.range in this kernel; elementwise fragments work with it",
+            "Triton specialises the kernel's warps by itself: a region's threads and barriers would no longer be the "
+            "whole block",
+            hint="divide the kernel with tle.gpu.warp_specialize, whose partitions call fragments, or remove "
+            "warp_specialize=True from tl.range; elementwise fragments work with it",
         ).at(fragment=blocks[0].record.bound.name, call_site=blocks[0].record.call_site)

@@ -86,7 +86,16 @@ class _Walk:
             if nest.is_called:
                 self._touch(TRITON, True, left)
             return NOTHING
+        if nest.is_partition:
+            return self._partition(nest)
         return self._loop(nest, state) if nest.is_loop else self._bodies(nest, state)
+
+    def _partition(self, nest: Nest) -> State:
+        """All warps of the block meet before a partition begins and when all are done; loops around it are not its."""
+        around, self.loops = self.loops, []
+        self._bodies(nest, NOTHING)
+        self.loops = around
+        return NOTHING
 
     def _bodies(self, nest: Nest, state: State) -> State:
         return state.union(*(self._block(body, state) for body in nest.bodies))

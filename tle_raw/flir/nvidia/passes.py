@@ -307,6 +307,15 @@ NVIDIA = (
         expects=PROMISED,
     ),
     Pass(
+        "find-partitions",
+        "ttgir",
+        "flir/nvidia/region_partitions.py",
+        "region_places",
+        "whose warps run each region; absent where none are specialised",
+        kind=DECIDES,
+        expects=PROMISED,
+    ),
+    Pass(
         "declared-block",
         "ttgir",
         "flir/exact_block.py",
@@ -391,6 +400,15 @@ NVIDIA = (
         "check_compiled",
         "where the launch decides about the block, it has the one that the code was written for",
         kind=CHECKS,
+    ),
+    Pass(
+        "enter-partitions",
+        "ttgir",
+        "flir/nvidia/region_partitions.py",
+        "enter_partitions",
+        "an entry of its own for each partition that calls a fragment; absent where no warps are specialised",
+        kind=DECIDES,
+        expects=PROMISED,
     ),
     Pass(
         "decide-barriers",
@@ -489,6 +507,15 @@ NVIDIA = (
         "whether the kernel is linked without libdevice, which saves time of the compilation",
         kind=DECIDES,
         for_speed=True,
+    ),
+    Pass(
+        "fit-partitions",
+        "llir",
+        "flir/nvidia/region_partitions.py",
+        "fit_partitions",
+        "the code of these entries, for their partitions' threads and barriers; absent where no warps are specialised",
+        kind=DECIDES,
+        expects=PROMISED,
     ),
     Pass(
         "link-fragments",

@@ -21,6 +21,7 @@ from tle_raw.linker.mlir.text import brace_depth, value_names
 
 _ITERATION = re.compile(r"iter_args\((.*?)\) ->")
 _POINTER = re.compile(r"(%[\w$.\-]+): (?:!tt.ptr|!tt.tensordesc)")
+_PARTITION = re.compile(r"\s*partition\d+\(")
 _LOADS = ("tt.load ", "tt.descriptor_load ", "tt.descriptor_gather ", "ttng.async_tma", "tt.atomic_")
 
 
@@ -68,19 +69,19 @@ def _is_loaded(lines: list[str], in_loops: set[int], pointers: Sequence[str]) ->
     """Whether a loop loads from an argument of the kernel that the pointers come from."""
     return any(
         derived.intersection(pointers) and any(_loads_from(lines[n], derived) for n in in_loops)
-        for derived in (_derived(lines, argument) for argument in _arguments(lines))
+        for derived in (_derived(lines, arguments) for arguments in _arguments(lines))
     )
 
 
-def _arguments(lines: list[str]) -> list[str]:
-    """The names of the functions' pointers."""
-    headers = (line for line in lines if "tt.func" in line)
-    return [name for header in headers for name in _POINTER.findall(header)]
+def _arguments(lines: list[str]) -> list[set[str]]:
+    """The names of the functions' pointers, each by itself; those of a partition may all be made of one of them."""
+    functions = [{name} for line in lines if "tt.func" in line for name in _POINTER.findall(line)]
+    return functions + [set(_POINTER.findall(line)) for line in lines if _PARTITION.match(line)]
 
 
-def _derived(lines: list[str], argument: str) -> set[str]:
-    """The addresses that are made of an argument; what is loaded there is none."""
-    derived, before = {argument}, 0
+def _derived(lines: list[str], arguments: set[str]) -> set[str]:
+    """The addresses that are made of arguments; what is loaded there is none."""
+    derived, before = set(arguments), 0
     while len(derived) != before:
         before = len(derived)
         _sweep([line for line in lines if not any(load in line for load in _LOADS)], derived)

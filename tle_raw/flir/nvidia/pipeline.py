@@ -65,7 +65,13 @@ from tle_raw.flir.nvidia.pipeline_hints import group_hinted_loops, holds_hints
 from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
-from tle_raw.flir.nvidia.read_ports import Region, holds_ports, is_border, read_regions
+from tle_raw.flir.nvidia.read_ports import Region, RegionPlace, holds_ports, is_border, read_regions
+from tle_raw.flir.nvidia.region_partitions import (
+    enter_partitions,
+    fit_partitions,
+    region_places,
+    with_first_warps,
+)
 from tle_raw.flir.nvidia.release_layouts import release_layouts
 from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
@@ -174,6 +180,7 @@ class Compilation:
         self.read: tuple[Any, str] | None = None
         self.regions: list[Region] = []
         self.compiled: list[CompiledFragment] = []
+        self.places: list[RegionPlace] = []  # whose warps run each region, where warps are specialised
         self.declared = 0  # threads of the block, where the regions' declarations alone decide it
         self.threads = 0  # the same with what their compilers decided
         self.missing: set[Barrier] = set()
@@ -237,6 +244,10 @@ class Compilation:
 
     def pipeline_hints(self) -> int | None:
         if not self.has_hints:
+            return None
+        if self.has_partitions:
+            reason = "the kernel's warps are specialised, and a partition that runs ahead takes the place of stages"
+            warnings.warn(PipelineHintWarning(f'hint="pipeline" has no effect: {reason}'), stacklevel=2)
             return None
         given = generic_text(self.module, ir).splitlines()
         lines, found, unheard = group_hinted_loops(given, self.options.num_stages)
@@ -370,7 +381,15 @@ class Compilation:
         self.regions = read_regions(self.lines)
         return len(self.regions)
 
-    def declared_block(self) -> int:
+    def find_partitions(self) -> int | None:
+        if not self.has_partitions:
+            return None
+        self.places = region_places(self.lines, self.regions, self.options.num_warps)
+        return len(set(self.places))
+
+    def declared_block(self) -> int | None:
+        if self.has_partitions:
+            return None
         self.declared = exact_block(self.lines, [fragment.block for fragment in self.fragments])
         return 1
 
@@ -391,7 +410,9 @@ class Compilation:
         check_exclusive(self.lines, self.regions, self.compiled)
         return 1
 
-    def compiled_block(self) -> int:
+    def compiled_block(self) -> int | None:
+        if self.has_partitions:
+            return None
         declared = [fragment.block for fragment in self.fragments]
         self.threads = exact_block(self.lines, [*declared, *(fragment.block for fragment in self.compiled)])
         return 1
@@ -401,9 +422,15 @@ class Compilation:
             return None
         if self.declared:  # what the compilers wrote for is another block: then the launch's counts after all
             self._check_launch(0)
-        for region, fragment in zip(self.regions, self.compiled):
-            check_compiled(region, fragment, self.options)
+        for region, fragment, place in zip(self.regions, self.compiled, self._places()):
+            check_compiled(region, fragment, place)
         return 1
+
+    def enter_partitions(self) -> int | None:
+        if not self.has_partitions:
+            return None
+        self.compiled = enter_partitions(self.regions, self.places, self.compiled)
+        return len(set(self.places))
 
     def decide_barriers(self) -> int:
         self.missing = missing_barriers(self.lines, self.regions, self.compiled)
@@ -588,6 +615,24 @@ class Compilation:
         self.without_libdevice = not may_need_libdevice(self.module.str())
         return 1
 
+    def fit_partitions(self) -> int | None:
+        if not self.has_partitions:
+            return None
+        text = with_first_warps(self.module.str(), self._with_warp_groups)
+        self.compiled = fit_partitions(text, self.options.num_warps, self.regions, self.compiled)
+        return len(self.compiled)
+
+    def _with_warp_groups(self, text: str) -> str:
+        """A copy of the module behind the pass that Triton's next stage begins with."""
+        module = parse_module(text, self.context)
+        manager = ir.pass_manager(self.context)
+        if (MAJOR, MINOR) >= (3, 9):
+            passes.ttgpuir.add_allocate_warp_groups(manager, False)
+        else:
+            passes.ttgpuir.add_allocate_warp_groups(manager)
+        manager.run(module, "tle_raw_warp_groups")
+        return str(module.str_nodebug())
+
     def link_fragments(self) -> int:
         before = self.module.str()  # the stage works on the module in place
         self.has_branches = any(branch in before for branch in _BRANCHES)
@@ -619,7 +664,9 @@ class Compilation:
         promised = not self.has_branches and any(keeps_scalars(fragment.text) for fragment in self.compiled)
         return self._edit(without_no_vectors(self.module)) or (0 if promised or keeps_scalars(self.module) else None)
 
-    def check_warps(self) -> int:
+    def check_warps(self) -> int | None:
+        if self.has_partitions:  # Triton's stage counts those of workers too
+            return None
         check_warps(self.metadata["num_warps"], self.regions, self.options)
         return 1
 
@@ -689,10 +736,14 @@ class Compilation:
         self.module = text
         return int(changed)
 
+    def _places(self) -> list[RegionPlace]:
+        """Whose warps run each region."""
+        return self.places or [RegionPlace(-1, -1, self.options.num_warps)] * len(self.regions)
+
     def _check_launch(self, threads: int) -> None:
-        for region, fragment in zip(self.regions, self.fragments):
+        for region, fragment, place in zip(self.regions, self.fragments, self._places()):
             try:
-                check_launch(region, fragment, self.options, threads)
+                check_launch(region, fragment, self.options, threads, place)
             except TLEError as e:
                 e.at(fragment=region.record.bound.name, source=fragment.location, call_site=region.record.call_site)
                 raise

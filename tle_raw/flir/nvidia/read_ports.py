@@ -45,6 +45,27 @@ class Region:
         return self.record.bound.parameters[port.parameter].effect != "In"
 
 
+@dataclass(frozen=True)
+class RegionPlace:
+    """Whose warps run a region.
+
+    Attributes
+    ----------
+    kernel_number : of the ``warp_specialize`` in the kernel; -1 of the kernel's own warps, wherever they run it.
+    worker : which of its workers, or -1.
+    num_warps : how many warps there are.
+    """
+
+    kernel_number: int
+    worker: int
+    num_warps: int
+
+    @property
+    def name(self) -> str:
+        """As errors call it; "" of the kernel's own warps."""
+        return "" if self.worker < 0 else f"worker {self.worker}"
+
+
 def holds_ports(text: str) -> bool:
     """Whether a module's text holds any region at all."""
     return f'symbol = "{ports.CALL}"' in text or f'symbol = "{ports.ELEMENT}"' in text

@@ -114,7 +114,8 @@ template <class T, class Layout, int... Dims> struct buffer {
  private:
   static TLE_RAW_FUNCTION constexpr int place(int linear) {
     constexpr int columns = detail::select_dim<int(sizeof...(Dims)) - 1, Dims...>::value, rows = size() / columns;
-    constexpr int matrix = sizeof...(Dims) > 2 ? detail::select_dim<int(sizeof...(Dims)) - 2, 1, Dims...>::value : rows;
+    constexpr int before = sizeof...(Dims) > 2 ? int(sizeof...(Dims)) - 2 : 0;  // of a matrix: its rows
+    constexpr int matrix = sizeof...(Dims) > 2 ? detail::select_dim<before, Dims...>::value : rows;
     return Layout::template place<rows, columns, int(sizeof(T)), matrix>(linear / columns, linear % columns);
   }
   T* data_;

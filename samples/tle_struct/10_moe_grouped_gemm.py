@@ -1,0 +1,216 @@
+"""Sample 10: the products of a mixture of experts. CUDA code in warps of its own fetches the tokens' rows. For sm_90.
+
+The rows of one expert lie anywhere among all tokens, and the copy engine does not gather them. So a worker of four
+warps runs a region, which fetches 16 bytes at a time by ``cp.async`` into the slots that ``wgmma`` of the kernel's own
+warps reads. It tells them of a slot by a barrier of the kernel (``tle::barrier``) once the slot's copies are done;
+those of the two steps behind it are under way meanwhile. The expert's weights come by the copy engine, which the same
+worker asks, in Triton.
+
+Blocks have no specialised warps on CPUs: there it is compiled only.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import tle_raw
+import tle_raw.language as tle
+from tle_raw import AnyLayout, Barrier, Buffer, Out, Pointer, Scalar
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import common
+
+LATER = 2  # steps whose copies are under way, while those of the step before them are awaited
+
+SOURCE = r"""
+#include <tle_raw/barrier.h>
+#include <tle_raw/buffer.h>
+
+__device__ void wait_for_copies(tle::barrier full, bool tells) {
+  tle::barrier::fence();  // wgmma reads shared memory by another way than cp.async writes it
+  __syncthreads();
+  if (tells && threadIdx.x == 0) full.arrive();
+}
+
+// to(i, j) = x[pairs[i] / choices][column + j]: zeros where there is no pair, and beyond the columns. `full` tells of
+// the slot that was begun LATER calls before.
+template <class T, int M, int K, class Layout>
+__device__ void fetch_rows(const T* x, const int* pairs, int choices, int column, int columns,
+                           tle::buffer<T, Layout, M, K> to, tle::barrier full, int tells) {
+  constexpr int RUN = 16 / sizeof(T);
+  for (int i : to.template vectors<RUN>()) {
+    const int pair = pairs[i / K], at = column + i % K;
+    const bool inside = pair >= 0 && at < columns;
+    const T* from = inside ? x + (long long)(pair / choices) * columns + at : x;
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::
+                 "r"(unsigned(__cvta_generic_to_shared(to.data(i / K, i % K)))),
+                 "l"(__cvta_generic_to_global(from)), "r"(inside ? 16 : 0) : "memory");
+  }
+  asm volatile("cp.async.commit_group;\n\tcp.async.wait_group 2;" ::: "memory");
+  wait_for_copies(full, tells);
+}
+
+__device__ void tell_last(tle::barrier full) {
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  wait_for_copies(full, true);
+}
+"""
+
+
+@tle_raw.dialect("cuda", source=SOURCE)
+def fetch_rows(
+    x: Pointer["T"],
+    pairs: Pointer["i32"],
+    choices: Scalar["i32"],
+    column: Scalar["i32"],
+    columns: Scalar["i32"],
+    to: Out[Buffer["T", "M", "K", AnyLayout]],
+    full: Barrier,
+    tells: Scalar["i32"],
+): ...
+
+
+@tle_raw.dialect("cuda", source=SOURCE)
+def tell_last(full: Barrier): ...
+
+
+@triton.jit
+def produce(
+    x_ptr, pairs_ptr, w_desc, a, b, full_a, full_b, empty, row, choices, K,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, LATER: tl.constexpr,
+):  # fmt: skip
+    """Bring a step's rows and weights into each slot in turn."""
+    steps = tl.cdiv(K, BLOCK_K)
+    for k in range(steps):
+        slot = k % SLOTS
+        tle.gpu.barrier_wait(empty[slot], k // SLOTS)
+        tle.gpu.copy(w_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=[row, k * BLOCK_K], barrier=full_b[slot])
+        done = full_a[(k + SLOTS - LATER) % SLOTS]
+        fetch_rows(x_ptr, pairs_ptr, choices, k * BLOCK_K, K, a[slot], done, (k >= LATER).to(tl.int32))
+    for later in tl.static_range(LATER):
+        k = steps - LATER + later
+        if k >= 0:
+            tell_last(full_a[k % SLOTS])
+
+
+@triton.jit
+def consume(
+    pairs_ptr, y_ptr, a, b, full_a, full_b, empty, tile_n, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
+):  # fmt: skip
+    """Multiply the steps' tiles, with one product under way, and write each pair's row."""
+    y = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    steps = tl.cdiv(K, BLOCK_K)
+    for k in range(steps):
+        slot = k % SLOTS
+        tle.gpu.barrier_wait(full_a[slot], k // SLOTS)
+        tle.gpu.barrier_wait(full_b[slot], k // SLOTS)
+        y = tle.gpu.wgmma(a[slot], b[slot], y, trans_b=True)
+        y = tle.gpu.wgmma_wait(1, y)
+        if k > 0:
+            tle.gpu.barrier_arrive(empty[(k - 1) % SLOTS], 1, (k - 1) // SLOTS)
+    y = tle.gpu.wgmma_wait(0, y)
+    pair, column = tl.load(pairs_ptr + tl.arange(0, BLOCK_M)), tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    at = pair.to(tl.int64)[:, None] * N + column[None, :]
+    tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=(pair >= 0)[:, None] & (column < N)[None, :])
+
+
+@triton.jit
+def moe_products(
+    x_ptr, pairs_ptr, experts_ptr, w_desc, y_ptr, choices, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, LATER: tl.constexpr,
+):  # fmt: skip
+    """``y[pair] = x[pair // choices] @ w[expert of the pair].T``: x is [tokens, K], w [experts * N, K].
+
+    ``pairs`` holds the pairs of tokens and choices in the order of their experts, each expert's filled up with -1 to
+    whole blocks of BLOCK_M, ``experts`` the expert of each block.
+    """
+    block, tile_n = tl.program_id(1), tl.program_id(0)
+    pairs_ptr += block * BLOCK_M
+    row = tl.load(experts_ptr + block) * N + tile_n * BLOCK_N
+    a = tle.gpu.alloc([SLOTS, BLOCK_M, BLOCK_K], dtype=w_desc.dtype)
+    b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=w_desc.dtype)
+    full_a = tle.gpu.alloc_barriers(SLOTS)
+    full_b = tle.gpu.alloc_barriers(SLOTS, expect_bytes=BLOCK_N * BLOCK_K * 2)
+    empty = tle.gpu.alloc_barriers(SLOTS, init=tle.gpu.READY)
+    tle.gpu.warp_specialize(
+        (
+            (consume, (pairs_ptr, y_ptr, a, b, full_a, full_b, empty, tile_n, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS)),
+            (
+                produce,
+                (
+                    x_ptr, pairs_ptr, w_desc, a, b, full_a, full_b, empty, row, choices, K,
+                    BLOCK_N, BLOCK_K, SLOTS, LATER,
+                ),
+            ),
+        ),
+        worker_num_warps=(4,),
+        worker_num_regs=(72,),
+    )  # fmt: skip
+
+
+BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "SLOTS": 4, "LATER": LATER}
+WARPS = 8
+
+
+def in_blocks(chosen, experts: int, size: int):
+    """The pairs in the order of their experts, in whole blocks, and the expert of each block. Sample 07 is faster."""
+    import torch
+
+    flat = chosen.flatten()
+    order = torch.argsort(flat, stable=True)
+    counts = torch.bincount(flat, minlength=experts)
+    blocks = (counts + size - 1) // size
+    pairs = torch.full((int(blocks.sum()) * size,), -1, dtype=torch.int32, device=chosen.device)
+    begin = (blocks.cumsum(0) - blocks) * size - (counts.cumsum(0) - counts)
+    pairs[torch.arange(flat.numel(), device=chosen.device) + begin[flat[order]]] = order.to(torch.int32)
+    return pairs, torch.repeat_interleave(torch.arange(experts, device=chosen.device), blocks).to(torch.int32)
+
+
+def launch(x, w, pairs, experts, y, choices: int, blocks=BLOCKS):
+    N, K = w.shape[1:]
+    w_desc = TensorDescriptor.from_tensor(w.view(-1, K), [blocks["BLOCK_N"], blocks["BLOCK_K"]])
+    grid = triton.cdiv(N, blocks["BLOCK_N"]), experts.numel()
+    return moe_products[grid](x, pairs, experts, w_desc, y, choices, N, K, **blocks, num_warps=WARPS)
+
+
+def compile_for(target):
+    types = {"x_ptr": "*fp16", "pairs_ptr": "*i32", "experts_ptr": "*i32", "y_ptr": "*fp16"}
+    types |= {"w_desc": f"tensordesc<fp16[{BLOCKS['BLOCK_N']},{BLOCKS['BLOCK_K']}]>"}
+    types |= dict.fromkeys(("choices", "N", "K"), "i32")
+    order = ("x_ptr", "pairs_ptr", "experts_ptr", "w_desc", "y_ptr", "choices", "N", "K")
+    types = {name: types[name] for name in order}
+    return [common.compile_ahead(moe_products, target, types, BLOCKS, num_warps=WARPS)]
+
+
+def check():
+    import torch
+
+    if common.on_cpu():
+        raise SystemExit("this sample needs a GPU of sm_90; --compile-only compiles it without one")
+    small = (1, 1, 1, 8, 8), (77, 4, 2, 200, 136), (300, 8, 2, 504, 72)
+    every = (*small, (1000, 16, 4, 384, 1016), (4096, 8, 2, 2048, 1024))
+    for tokens, experts, choices, N, K in common.sizes(gpu=every, cpu=(), watched=small):
+        for dtype in (torch.float16, torch.bfloat16):
+            x = torch.randn((tokens, K)).to(common.device(), dtype)
+            w = torch.randn((experts, N, K)).to(common.device(), dtype)
+            chosen = torch.rand((tokens, experts)).topk(choices).indices.to(common.device())
+            want = torch.empty((tokens * choices, N), device=x.device, dtype=torch.float64)
+            for expert in range(experts):
+                pair = (chosen.flatten() == expert).nonzero()[:, 0]
+                want[pair] = x.double()[pair // choices] @ w[expert].double().T
+            y = torch.full(want.shape, float("nan"), device=x.device, dtype=dtype)
+            kernel = launch(x, w, *in_blocks(chosen, experts, BLOCKS["BLOCK_M"]), y, choices)
+            unit = 2**-10 if dtype == torch.float16 else 2**-7
+            name = str(dtype).removeprefix("torch.")
+            what = f"{tokens} tokens × {choices} of {experts} experts, {N} × {K} {name}"
+            yield kernel, common.compare(what, y, want, relative=unit, absolute=3e-5 * K**0.5)
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("10 products of a mixture of experts by specialised warps", compile_for, check))
