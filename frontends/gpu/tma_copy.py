@@ -6,7 +6,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
+from tle_raw.errors import ArgumentTypeError, PipeError, Row, ShapeError, SharedBufferError
 from tle_raw.frontends.gpu import content, operations
 from tle_raw.frontends.gpu.barrier_value import COUNTING, Account, barrier, barrier_type, check_kind
 from tle_raw.frontends.gpu.barriers import check_barrier
@@ -15,6 +15,7 @@ from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, c
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.pipes.slot_field import untracked
 from tle_raw.frontends.gpu.reductions import check_reduction, reduce_into
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.stages import compiled_target
@@ -38,6 +39,12 @@ def load_tile(
     """
     buffer = _checked("dst", given, descriptor, dims)
     places = _places(offsets, dims, semantic)
+    if (window := buffer.storage.window) is not None:
+        check_no_barrier(window, buffer, bar)
+        if is_tma_layout(buffer) and (generator is None or has_tma(semantic)):
+            _issue(descriptor, untracked(buffer), places, window.full, semantic, generator)
+            window.count(buffer.type.bytes, semantic, generator)
+            return
     if plain(bar) is None:
         if generator is not None and has_tma(semantic) and is_tma_layout(buffer):
             _load_and_wait(descriptor, buffer, places, semantic, generator)
@@ -57,6 +64,21 @@ def load_tile(
     if _begin(one, buffer.type.bytes):
         perform(operations.BARRIER_EXPECT, semantic, generator, one.handle, one.type.expect_bytes)
     _issue(descriptor, buffer, places, one, semantic, generator)
+
+
+def check_no_barrier(window: Any, buffer: Any, bar: Any) -> None:
+    """A copy into a slot of a pipe, which has a barrier of its own.
+
+    Raises
+    ------
+    PipeError : the slot is none of the writer's just now, or the copy names another barrier.
+    """
+    window.check_writing(buffer.storage.name)
+    if plain(bar) is not None:
+        raise PipeError(
+            f"tle.gpu.copy: a copy into a slot of the pipe `{window.pipe.name}` completes the pipe's own barrier",
+            table=[Row("barrier", "left out", "a barrier")],
+        )
 
 
 def store_tile(
