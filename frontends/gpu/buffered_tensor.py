@@ -123,13 +123,16 @@ class Storage:
             )
         if self.taken:
             raise PipeError(
-                f"tle.gpu.{function}: the buffer{f' `{self.name}`' if self.name else ''} is a pipe's, whose slots reach it",
+                f"tle.gpu.{function}: the buffer{f' `{self.name}`' if self.name else ''} is a pipe's",
                 table=[Row("buffer", "one of no pipe", self.taken)],
                 hint="writer.acquire and reader.wait give slots, with the buffer's part for each field",
             )
 
+    def reached(self) -> None:
+        """Somebody takes its handle: only a pipe's slots ask."""
+
     def passed_on(self) -> None:
-        """A function is called with it, or with a view of it: only a pipe's slots ask."""
+        """A function is called with it, or with what a loop or a function made of it: only a pipe's slots ask."""
 
 
 class buffered_tensor(core.base_value):  # type: ignore[misc]
@@ -145,9 +148,15 @@ class buffered_tensor(core.base_value):  # type: ignore[misc]
     """
 
     def __init__(self, handle: Any, type: BufferType, storage: Storage | None = None) -> None:
-        self.handle = handle
+        self._handle = handle
         self.storage = storage or Storage()
         self.type = type.changed(origin=identity(handle), storage=storage) if storage else type
+
+    @property
+    def handle(self) -> Any:
+        """The value in Triton's IR, or NumPy's array, for whoever works on the memory."""
+        self.storage.reached()
+        return self._handle
 
     @property
     def shape(self) -> Any:
@@ -175,10 +184,14 @@ class buffered_tensor(core.base_value):  # type: ignore[misc]
     # --- what Triton asks for -----------------------------------------------------------------------------------
 
     def _flatten_ir(self, handles: list[Any]) -> None:
-        handles.append(self.handle)
+        handles.append(self._handle)
 
     def _set_name(self, builder: Any, name: str) -> None:
-        self.handle.set_loc(builder.create_name_loc(name, self.handle.get_loc()))
+        self._handle.set_loc(builder.create_name_loc(name, self._handle.get_loc()))
+
+    def untracked(self) -> buffered_tensor:
+        """The same memory, for copies into a pipe's slot that the pipe itself follows."""
+        return buffered_tensor(self._handle, self.type.changed(storage=None))
 
 
 def tensor_type(type_: BufferType) -> Any:

@@ -18,7 +18,6 @@ from tle_raw.frontends.gpu.checks import (
 )
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.operations import perform
-from tle_raw.frontends.gpu.pipes.slot_field import untracked
 from tle_raw.frontends.gpu.pipes.transports import copied
 from tle_raw.frontends.gpu.tma_copy import is_descriptor, load_tile, store_tile
 from tle_raw.frontends.lite.arguments import describe_value, plain
@@ -118,7 +117,7 @@ def _copy_in(
     if (window := buffer.storage.window) is not None:
         window.check_writing(buffer.storage.name)
         copied(window, buffer)
-        buffer, asynchronous = untracked(buffer), True  # whose end commit says, and the readers wait for
+        buffer, asynchronous = buffer.untracked(), True  # whose end commit says, and the readers wait for
     arguments = (buffer.handle, pointers.handle, mask.handle if mask is not None else None, None)
     perform(operations.ASYNC_COPY, semantic, generator, *arguments)
     if not asynchronous:

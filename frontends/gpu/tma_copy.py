@@ -15,7 +15,6 @@ from tle_raw.frontends.gpu.checks import check_buffer, check_in_shared_memory, c
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.operations import perform
-from tle_raw.frontends.gpu.pipes.slot_field import untracked
 from tle_raw.frontends.gpu.reductions import check_reduction, reduce_into
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.stages import compiled_target
@@ -42,7 +41,7 @@ def load_tile(
     if (window := buffer.storage.window) is not None:
         check_no_barrier(window, buffer, bar)
         if is_tma_layout(buffer) and (generator is None or has_tma(semantic)):
-            _issue(descriptor, untracked(buffer), places, window.full, semantic, generator)
+            _issue(descriptor, buffer.untracked(), places, window.full, semantic, generator)
             window.count(buffer.type.bytes, semantic, generator)
             return
     if plain(bar) is None:

@@ -125,7 +125,7 @@ class PipeAccount:
             return
         before = self.users.setdefault(owner, partition)
         if before != partition:
-            whose = "the writer" if owner == WRITER else f"reader `{owner}`" if owner != DEFAULT_READER else "the reader"
+            whose = {WRITER: "the writer", DEFAULT_READER: "the reader"}.get(owner, f"reader `{owner}`")
             raise PipeError(
                 f"tle.pipe: {whose} of `{self.name}` is used in two partitions",
                 table=[Row(whose, before.name, partition.name)],

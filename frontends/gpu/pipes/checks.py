@@ -87,8 +87,8 @@ def check_fields(pipe: str, capacity: int, fields: dict[str, Any]) -> dict[str, 
 
 
 def _take(pipe: str, name: str, buffer: Any) -> None:
-    storage = buffer.type.storage
-    if storage is None or buffer.type.is_part:
+    storage = buffer.storage
+    if storage is not buffer.type.storage or buffer.type.is_part:
         raise PipeError(
             f"tle.pipe: whose memory field `{name}` of `{pipe}` is cannot be seen here, nor what else reaches it",
             table=[Row(f"`{name}`", "a buffer of tle.gpu.alloc", "what a loop or a function gave, or a part")],

@@ -73,14 +73,15 @@ def pipe(
     buffers = checks.check_fields(called, slots, fields)
     rings = [_as_slots(buffer, _semantic, _generator) for buffer in buffers.values()]
     context = getattr(_generator, "context", None)
-    full = _barriers(barrier_type(slots, 1, False, 0, None, Account(), context), f"{called}.full", _semantic, _generator)
+    type_ = barrier_type(slots, 1, False, 0, None, Account(), context)
+    full = _barriers(type_, f"{called}.full", _semantic, _generator)
     empty = flags = None
     if not once:
         count = len(known) or 1
         type_ = barrier_type(slots, count, True, 0, None, Account(), context)
         empty = _barriers(type_, f"{called}.empty", _semantic, _generator)
         flags = _flags(slots, f"{called}.closed", context, _semantic, _generator)
-    type_ = pipe_type(
+    made = pipe_type(
         slots,
         known or (DEFAULT_READER,),
         tuple(buffers),
@@ -91,7 +92,7 @@ def pipe(
         has_names=bool(known),
         account=PipeAccount(called, number_pipe()),
     )
-    return pipe_value([*rings, full, *([] if empty is None else [empty, flags])], type_)
+    return pipe_value([*rings, full, *([] if empty is None else [empty, flags])], made)
 
 
 def writer(pipe: pipe_value, _semantic: Any = None, _generator: Any = None) -> pipe_writer:

@@ -1,9 +1,9 @@
 """A pipe whose writer waits for a reader that comes behind it: found where both stand in one partition.
 
-A writer fills ``capacity`` slots; for another one it waits until each reader has given one back. In one partition, or in
-the kernel in front of its partitions, all steps come one after the other. So before a reader waits for the first time,
-no more than ``capacity`` slots may have been acquired. A loop that acquires, and that does not hold the wait, acquires
-as many as it has iterations; where nobody knows how many, the pipe is refused too.
+A writer fills ``capacity`` slots; for another one it waits until each reader has given one back. In one partition, or
+in the kernel in front of its partitions, all steps come one after the other. So before a reader waits for the first
+time, no more than ``capacity`` slots may have been acquired. A loop that acquires, and that does not hold the wait,
+acquires as many as it has iterations; where nobody knows how many, the pipe is refused too.
 """
 
 from __future__ import annotations

@@ -76,9 +76,7 @@ def release(reader: pipe_reader, iter: Any, _semantic: Any = None, _generator: A
         empty = ring.barrier_at(pipe.empty, place, _semantic, _generator)
         perform(operations.BARRIER_ARRIVE, _semantic, _generator, empty.handle, 1)
     for window in [
-        each
-        for each in account.windows
-        if each.owner == reader.type.owner and each.iteration == place.iteration
+        each for each in account.windows if each.owner == reader.type.owner and each.iteration == place.iteration
     ]:
         account.close(window, "release", site_of(_semantic, _generator))
 

@@ -8,11 +8,11 @@ from triton.language import core
 
 from tle_raw.frontends.gpu import operations
 from tle_raw.frontends.gpu.barrier_value import barrier
-from tle_raw.frontends.gpu.buffered_tensor import BufferType
+from tle_raw.frontends.gpu.buffered_tensor import BufferType, buffered_tensor
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.pipes.account import Window
 from tle_raw.frontends.gpu.pipes.cursor import Place
-from tle_raw.frontends.gpu.pipes.slot_field import made_field, slot_field
+from tle_raw.frontends.gpu.pipes.slot_field import made_field
 
 
 def barrier_at(barriers: barrier, place: Place, semantic: Any, generator: Any) -> barrier:
@@ -31,9 +31,7 @@ def wait(one: barrier, place: Place, semantic: Any, generator: Any) -> None:
     perform(operations.BARRIER_WAIT, semantic, generator, one.handle, semantic.cast(phase, core.int32).handle)
 
 
-def field_at(
-    buffers: Any, name: str, place: Place, window: Window, semantic: Any, generator: Any
-) -> slot_field:
+def field_at(buffers: Any, name: str, place: Place, window: Window, semantic: Any, generator: Any) -> buffered_tensor:
     """A field of one slot."""
     one = slot_type(buffers.type)
     handle = perform(operations.MEMDESC_INDEX, semantic, generator, one, buffers.handle, _number(place, semantic))

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.errors import SourceLocation
 from tle_raw.frontends.gpu.buffered_tensor import BufferType, Storage, buffered_tensor
 from tle_raw.frontends.gpu.pipes.account import Window
 
 
 @dataclass
 class SlotStorage(Storage):
-    """The memory of one field of one slot."""
+    """The memory of one field of one slot, in the function that acquired the slot or waited for it.
+
+    Whoever takes a handle of it, or of a view of it, reaches into the slot: that is noted, and refused behind the
+    slot's end.
+    """
 
     window: Window | None = None
 
@@ -21,44 +24,18 @@ class SlotStorage(Storage):
         assert self.window is not None
         self.window.check_open(f"tle.gpu.{function}", self.name)
 
+    def reached(self) -> None:
+        """Anything may be done with the slot."""
+        assert self.window is not None
+        self.passed_on()
+        self.window.check_open("tle.gpu", self.name)
+
     def passed_on(self) -> None:
-        """A function may do anything with the slot."""
+        """The function may write it."""
         assert self.window is not None
         self.window.touched = True
 
 
-class slot_field(buffered_tensor):
-    """A field of a slot, or a view of one, in the function that acquired the slot or waited for it.
-
-    Whoever takes its handle reaches into the slot: that is noted, and refused behind the slot's end.
-    """
-
-    def __init__(self, handle: Any, type: BufferType, storage: Any = None) -> None:
-        super().__init__(handle, type, storage)
-
-    @property
-    def handle(self) -> Any:
-        self.storage.check_alive("buffer")
-        self.storage.passed_on()
-        return self._handle
-
-    @handle.setter
-    def handle(self, handle: Any) -> None:
-        self._handle = handle
-
-    def _flatten_ir(self, handles: list[Any]) -> None:
-        handles.append(self._handle)
-
-    def _set_name(self, builder: Any, name: str) -> None:
-        self._handle.set_loc(builder.create_name_loc(name, self._handle.get_loc()))
-
-
-def untracked(buffer: buffered_tensor) -> buffered_tensor:
-    """The same buffer for a copy that the pipe itself follows."""
-    handle = buffer._handle if isinstance(buffer, slot_field) else buffer.handle
-    return buffered_tensor(handle, buffer.type.changed(storage=None))
-
-
-def made_field(handle: Any, type_: BufferType, name: str, window: Window) -> slot_field:
+def made_field(handle: Any, type_: BufferType, name: str, window: Window) -> buffered_tensor:
     """A field of the slot that a window is about."""
-    return slot_field(handle, type_, SlotStorage(name=name, type=type_, window=window))
+    return buffered_tensor(handle, type_, SlotStorage(name=name, type=type_, window=window))

@@ -8,7 +8,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.errors import PipeError, Row
+from tle_raw.errors import PipeError
 from tle_raw.frontends.gpu.barrier_value import barrier_type
 from tle_raw.frontends.gpu.buffered_tensor import BufferType
 from tle_raw.frontends.gpu.pipes.account import WRITER, PipeAccount
@@ -215,7 +215,7 @@ class pipe_slot(Whole):
         self.fields = _Fields(zip(names, buffers))
 
     @property
-    def type(self) -> pipe_slot_type:  # type: ignore[override]
+    def type(self) -> pipe_slot_type:
         return pipe_slot_type(tuple(self.fields), tuple(buffer.type for buffer in self.fields.values()))
 
     def parts(self) -> Sequence[Any]:
@@ -227,8 +227,7 @@ class pipe_slot(Whole):
             if name.startswith("_"):
                 raise AttributeError(name)
             raise PipeError(
-                "tle.pipe: a slot has no such field, or this reader does not see it",
-                table=[Row("field", ", ".join(fields), name)],
+                f"tle.pipe: a slot has no field `{name}`, or this reader does not see it; it has {', '.join(fields)}"
             )
         return fields[name]
 
@@ -265,10 +264,8 @@ class pipe_wait_result(Whole):
         self.slot, self.is_closed = slot, is_closed
 
     @property
-    def type(self) -> pipe_wait_result_type:  # type: ignore[override]
+    def type(self) -> pipe_wait_result_type:
         return pipe_wait_result_type(self.slot.type)
 
     def parts(self) -> Sequence[Any]:
         return [self.slot, self.is_closed]
-
-

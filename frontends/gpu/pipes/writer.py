@@ -34,9 +34,7 @@ def acquire(writer: pipe_writer, iter: Any, _semantic: Any = None, _generator: A
     place = _place("acquire", writer, iter, _semantic, _generator)
     pipe, account = writer.pipe, writer.pipe.type.account
     account.claim(WRITER)
-    window = Window(
-        account, WRITER, place.iteration, block_of(_semantic, _generator), site_of(_semantic, _generator)
-    )
+    window = Window(account, WRITER, place.iteration, block_of(_semantic, _generator), site_of(_semantic, _generator))
     if not pipe.one_shot:
         if _generator is not None:
             note_acquire(account, place.iteration, _semantic, _generator)
@@ -137,7 +135,7 @@ def _wait_until_empty(writer: pipe_writer, place: Place, semantic: Any, generato
     empty = ring.barrier_at(writer.pipe.empty, place, semantic, generator)
     try:
         ring.wait(empty, place, semantic, generator)
-    except SharedBufferError as error:  # in Triton's interpreter
+    except SharedBufferError:  # in Triton's interpreter
         if current_turns() is not None:
             raise
         account = writer.pipe.type.account
@@ -145,4 +143,4 @@ def _wait_until_empty(writer: pipe_writer, place: Place, semantic: Any, generato
             f"tle.pipe: `{account.name}` came to a standstill: its writer waits for a slot that the readers, behind it "
             "in the same partition, have not given back",
             table=[Row("slots", f"at most {writer.pipe.type.capacity} at once, the capacity", "all in use")],
-        ) from error
+        ) from None

@@ -293,9 +293,7 @@ def add_mixed(reader, o_ptr, n, R: tl.constexpr, C: tl.constexpr):
 
 
 @triton.jit
-def mixed(
-    x_desc, s_ptr, o_ptr, n, R: tl.constexpr, C: tl.constexpr, S: tl.constexpr, W: tl.constexpr
-):
+def mixed(x_desc, s_ptr, o_ptr, n, R: tl.constexpr, C: tl.constexpr, S: tl.constexpr, W: tl.constexpr):
     """Three transports in one slot."""
     tile = tle.gpu.alloc([S, R, C], tl.float32)
     factors = tle.gpu.alloc([S, C], tl.float32, nv_mma_shared_layout=False)
