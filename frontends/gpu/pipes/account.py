@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tle_raw.errors import PipeError, Row, SourceLocation
 from tle_raw.frontends.call_site import call_site
+from tle_raw.frontends.gpu.pipes.gone_pointer import gone_type
 from tle_raw.regions.interpret import interpreted_call_site
 from tle_raw.regions.partitions import Partition, current_partition
 
@@ -27,6 +29,7 @@ class Window:
     bytes : that copies by TMA bring. None else.
     copies, background : whether pointers are copied from asynchronously, and into what tensor cores may read.
     touched : whether the kernel's threads reach the slot otherwise.
+    pointers : those into it that ``tle.gpu.local_ptr`` gave.
     closed : what closed it, and where.
     """
 
@@ -40,6 +43,7 @@ class Window:
     copies: bool = False
     background: bool = False
     touched: bool = False
+    pointers: list[Any] = field(default_factory=list)
     closed: tuple[str, SourceLocation | None] | None = None
 
     def check_open(self, function: str, field_name: str) -> None:
@@ -153,6 +157,8 @@ class PipeAccount:
         """From here on its slot is another's."""
         window.closed = step, site
         self.windows.remove(window)
+        for pointer in window.pointers:
+            pointer.type = gone_type(pointer.type, partial(window.check_open, "a pointer of tle.gpu.local_ptr", "slot"))
 
 
 DEFAULT_READER = "reader"  # of a pipe whose readers have no names

@@ -12,7 +12,7 @@ from tle_raw.errors import PipeError
 from tle_raw.frontends.gpu.barrier_value import barrier_type
 from tle_raw.frontends.gpu.buffered_tensor import BufferType
 from tle_raw.frontends.gpu.pipes.account import WRITER, PipeAccount
-from tle_raw.regions.partitions import Partition
+from tle_raw.regions.partitions import Partition, current_partition
 
 
 class Parts:
@@ -87,7 +87,9 @@ class pipe_type(Parts, core.base_type):  # type: ignore[misc]
 
     def mangle(self) -> str:
         parts = "_".join(part.mangle() for part in self.parts())
-        return f"P{self.account.number}_{'_'.join((*self.readers, *self.names))}_{parts}P"
+        partition = current_partition()
+        where = self.account.number if partition is None else f"{self.account.number}of{partition.number + 1}"
+        return f"P{where}_{'_'.join((*self.readers, *self.names))}_{parts}P"
 
     def __str__(self) -> str:
         return f"pipe of {self.capacity} slots"
@@ -118,6 +120,11 @@ class pipe_value(Whole):
     @property
     def flags(self) -> Any:
         return self._parts[len(self.type.names) + 2]
+
+    @property
+    def capacity(self) -> Any:
+        """How many slots, a constant of the kernel."""
+        return core.constexpr(self.type.capacity)
 
     @property
     def one_shot(self) -> bool:

@@ -52,6 +52,28 @@ def one_loop(x_ptr, o_ptr, n, size, B: tl.constexpr, S: tl.constexpr, HOW: tl.co
 
 
 @triton.jit
+def by_pointers(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
+    """Names of slots and of pointers into them that were given on get others in a loop."""
+    i = tl.arange(0, B)
+    p = tle.pipe(capacity=S, x=tle.gpu.alloc([S, B], tl.float32, nv_mma_shared_layout=False))
+    writer, reader = p.writer(), p.reader()
+    slot = writer.acquire(0)
+    pointers = tle.gpu.local_ptr(slot.x)
+    tl.store(pointers, tl.load(x_ptr + i))
+    writer.commit(0)
+    ready = reader.wait(0)
+    for k in range(1, n):
+        slot = writer.acquire(k)
+        pointers = tle.gpu.local_ptr(slot.x, (B - 1 - i,))
+        tl.store(pointers, tl.load(x_ptr + k * B + i))
+        writer.commit(k)
+        tl.store(o_ptr + (k - 1) * B + i, ready.slot.x.load())
+        reader.release(k - 1)
+        ready = reader.wait(k)
+    tl.store(o_ptr + (n - 1) * B + i, ready.slot.x.load())
+
+
+@triton.jit
 def by_cursor(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
     """Each row through a slot of its own in turn, with cursors that loops carry."""
     i = tl.arange(0, B)

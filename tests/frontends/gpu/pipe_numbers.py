@@ -43,6 +43,13 @@ def by_cursor(device: str, slots: int, n: int, block: int = 64, **options) -> Pa
     yield o[:n], 2 * x.double()[:n] + (torch.arange(n, device=device) % slots)[:, None]
 
 
+def by_pointers(device: str, slots: int, n: int, block: int = 64, **options) -> Pairs:
+    x = torch.randn(n, block, device=device)
+    o = unwritten(n, block, device=device)
+    kernels.by_pointers[(1,)](x, o, n, block, slots, **options)
+    yield o, torch.cat([x[:1], x[1:].flip(1)]).double()
+
+
 def two_readers_in_turn(device: str, slots: int, n: int, block: int = 64, **options) -> Pairs:
     x = torch.randn(max(n, 1), block, device=device)
     o = unwritten(max(n, 1), block, device=device)
