@@ -185,6 +185,10 @@ class SharedBufferError(CallError):
     """A shared buffer is used as it cannot be: after it was freed, through a view that its layout does not have."""
 
 
+class PipeError(CallError):
+    """A pipe that would come to a standstill, or a slot, an end or memory of one that two sides would use at a time."""
+
+
 class ScheduleError(CallError):
     """The groups of a pipelined loop cannot run in the stages, or in the order, that they are given."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tle_raw.frontends.gpu import language as gpu
 from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_ptr, local_store
+from tle_raw.frontends.gpu.pipes.create import pipe
 from tle_raw.frontends.lite.cumsum import cumsum
 from tle_raw.frontends.lite.extract_tile import extract_tile
 from tle_raw.frontends.lite.insert_tile import insert_tile
@@ -31,6 +32,7 @@ __all__ = [
     "local_load",
     "local_ptr",
     "local_store",
+    "pipe",
     "pipeline_group",
     "range",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 from triton._C.libtriton import gluon_ir
 from triton.language import core
 
-from tle_raw.errors import Row, SharedBufferError, SourceLocation
+from tle_raw.errors import PipeError, Row, SharedBufferError, SourceLocation
 from tle_raw.frontends.gpu.gluon_builder import identity, new_builder
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 
@@ -80,6 +80,8 @@ class BufferType(core.base_type):  # type: ignore[misc]
         return make(element, list(self.memory), self.layout.to_ir(made), list(self.whole))
 
     def mangle(self) -> str:
+        if self.storage is not None:
+            self.storage.passed_on()
         dims = ["x".join(map(str, part)) for part in (self.shape, self.memory, self.whole)]
         return f"B{self.space}_{self.dtype.mangle()}_{'_'.join(dims)}_{self.layout.text}B"
 
@@ -98,13 +100,19 @@ class BufferType(core.base_type):  # type: ignore[misc]
 class Storage:
     """One allocation. A buffer that comes out of a loop or a function is not known to be one's.
 
-    ``barrier`` is the handle of the barrier at which products into tensor memory arrive when they are done.
+    Attributes
+    ----------
+    barrier : the handle of the barrier at which products into tensor memory arrive when they are done.
+    taken : of a pipe's field what alone reaches it; "" else.
+    window : of a slot of a pipe what is traced of it.
     """
 
     name: str = ""
     type: BufferType | None = None
     freed: SourceLocation | None = None
     barrier: Any = None
+    taken: str = ""
+    window: Any = None
 
     def check_alive(self, function: str) -> None:
         """Raise a SharedBufferError where it was freed."""
@@ -113,6 +121,18 @@ class Storage:
                 f"tle.gpu.{function}: the buffer{f' `{self.name}`' if self.name else ''} was freed before",
                 table=[Row("buffer", "allocated", f"freed at {self.freed}")],
             )
+        if self.taken:
+            raise PipeError(
+                f"tle.gpu.{function}: the buffer{f' `{self.name}`' if self.name else ''} is a pipe's",
+                table=[Row("buffer", "one of no pipe", self.taken)],
+                hint="writer.acquire and reader.wait give slots, with the buffer's part for each field",
+            )
+
+    def reached(self) -> None:
+        """Somebody takes its handle: only a pipe's slots ask."""
+
+    def passed_on(self) -> None:
+        """A function is called with it, or with what a loop or a function made of it: only a pipe's slots ask."""
 
 
 class buffered_tensor(core.base_value):  # type: ignore[misc]
@@ -128,9 +148,15 @@ class buffered_tensor(core.base_value):  # type: ignore[misc]
     """
 
     def __init__(self, handle: Any, type: BufferType, storage: Storage | None = None) -> None:
-        self.handle = handle
+        self._handle = handle
         self.storage = storage or Storage()
         self.type = type.changed(origin=identity(handle), storage=storage) if storage else type
+
+    @property
+    def handle(self) -> Any:
+        """The value in Triton's IR, or NumPy's array, for whoever works on the memory."""
+        self.storage.reached()
+        return self._handle
 
     @property
     def shape(self) -> Any:
@@ -148,16 +174,24 @@ class buffered_tensor(core.base_value):  # type: ignore[misc]
     def rank(self) -> int:
         return len(self.type.shape)
 
+    def given_to(self, partition: Any) -> None:
+        """A partition of specialised warps gets it: raise where nobody may use it, or a pipe alone."""
+        self.storage.check_alive("warp_specialize")
+
     def __repr__(self) -> str:
         return str(self.type)
 
     # --- what Triton asks for -----------------------------------------------------------------------------------
 
     def _flatten_ir(self, handles: list[Any]) -> None:
-        handles.append(self.handle)
+        handles.append(self._handle)
 
     def _set_name(self, builder: Any, name: str) -> None:
-        self.handle.set_loc(builder.create_name_loc(name, self.handle.get_loc()))
+        self._handle.set_loc(builder.create_name_loc(name, self._handle.get_loc()))
+
+    def untracked(self) -> buffered_tensor:
+        """The same memory, for copies into a pipe's slot that the pipe itself follows."""
+        return buffered_tensor(self._handle, self.type.changed(storage=None))
 
 
 def tensor_type(type_: BufferType) -> Any:

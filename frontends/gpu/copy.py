@@ -18,6 +18,7 @@ from tle_raw.frontends.gpu.checks import (
 )
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.operations import perform
+from tle_raw.frontends.gpu.pipes.transports import copied
 from tle_raw.frontends.gpu.tma_copy import is_descriptor, load_tile, store_tile
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.regions.shapes import shape_of
@@ -113,6 +114,10 @@ def _copy_in(
 ) -> None:
     if buffer.type.dtype.is_bool():  # in memory it is a byte
         pointers = semantic.cast(pointers, core.pointer_type(core.int8, pointers.dtype.address_space))
+    if (window := buffer.storage.window) is not None:
+        window.check_writing(buffer.storage.name)
+        copied(window, buffer)
+        buffer, asynchronous = buffer.untracked(), True  # whose end commit says, and the readers wait for
     arguments = (buffer.handle, pointers.handle, mask.handle if mask is not None else None, None)
     perform(operations.ASYNC_COPY, semantic, generator, *arguments)
     if not asynchronous:

@@ -22,6 +22,7 @@ from tle_raw.frontends.gpu.local_access import local_load, local_store
 from tle_raw.frontends.gpu.local_ptr import local_ptr
 from tle_raw.frontends.gpu.memory_space import memory_space
 from tle_raw.frontends.gpu.methods import add_methods
+from tle_raw.frontends.gpu.pipes.methods import add_methods as add_pipe_methods
 from tle_raw.frontends.gpu.set_layout import set_layout
 from tle_raw.frontends.gpu.storage_kind import smem, storage_kind, tmem
 from tle_raw.frontends.gpu.warp_specialize import warp_specialize
@@ -69,3 +70,4 @@ __all__ = [
 nv_tma_shared_layout = nv_mma_shared_layout
 
 add_methods()
+add_pipe_methods()

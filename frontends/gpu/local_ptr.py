@@ -62,7 +62,10 @@ def local_ptr(buffer: Any, indices: Any = None, _semantic: Any = None, _generato
         place = place_in_rows([told.number(str(axis)) for axis in range(len(given))], given, _semantic)
     if shape and shape_of(place) != shape:
         place = _semantic.broadcast_impl_shape(place, shape) if place.type.is_block() else _semantic.splat(place, shape)
-    return _semantic.add(_base(type_, told, _semantic), place, False)
+    pointers = _semantic.add(_base(type_, told, _semantic), place, False)
+    if buffer.storage.window is not None:
+        buffer.storage.window.pointers.append(pointers)
+    return pointers
 
 
 class _Told:

@@ -317,6 +317,13 @@ BARRIER_WAIT = Operation(
     lambda barrier, parity: interpreted_barriers.wait(barrier, int(parity.data.item())),
 )
 BARRIER_ARRIVE = Operation("ttng.arrive_barrier", _make_arrive, interpreted_barriers.arrive)
+# Each thread arrives when the copies that it began are done, and until then its arrival is one more that is missing:
+# a phase has as many of the others as before.
+ASYNC_ARRIVE = Operation(
+    "ttng.async_copy_mbarrier_arrive",
+    lambda g, barrier: g.create_async_copy_mbarrier_arrive(barrier, True),
+    lambda barrier: None,
+)
 BARRIER_EXPECT = Operation(
     "ttng.barrier_expect", _make_expect, lambda barrier, bytes_: interpreted_barriers.arrive(barrier, 1, bytes_)
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
+from tle_raw.errors import ArgumentTypeError, PipeError, Row, ShapeError, SharedBufferError
 from tle_raw.frontends.gpu import content, operations
 from tle_raw.frontends.gpu.barrier_value import COUNTING, Account, barrier, barrier_type, check_kind
 from tle_raw.frontends.gpu.barriers import check_barrier
@@ -37,6 +37,12 @@ def load_tile(
     """
     buffer = _checked("dst", given, descriptor, dims)
     places = tile_places(offsets, buffer.type, is_store=False, semantic=semantic)
+    if (window := buffer.storage.window) is not None:
+        check_no_barrier(window, buffer, bar)
+        if is_tma_layout(buffer) and (generator is None or has_tma(semantic)):
+            _issue(descriptor, buffer.untracked(), places, window.full, semantic, generator)
+            window.count(buffer.type.bytes, semantic, generator)
+            return
     if plain(bar) is None:
         if compiled_target() == "cuda" and has_tma(semantic) and is_tma_layout(buffer):
             _load_and_wait(descriptor, buffer, places, semantic, generator)
@@ -56,6 +62,21 @@ def load_tile(
     if _begin(one, buffer.type.bytes):
         perform(operations.BARRIER_EXPECT, semantic, generator, one.handle, one.type.expect_bytes)
     _issue(descriptor, buffer, places, one, semantic, generator)
+
+
+def check_no_barrier(window: Any, buffer: Any, bar: Any) -> None:
+    """A copy into a slot of a pipe, which has a barrier of its own.
+
+    Raises
+    ------
+    PipeError : the slot is none of the writer's just now, or the copy names another barrier.
+    """
+    window.check_writing(buffer.storage.name)
+    if plain(bar) is not None:
+        raise PipeError(
+            f"tle.gpu.copy: a copy into a slot of the pipe `{window.pipe.name}` completes the pipe's own barrier",
+            table=[Row("barrier", "left out", "a barrier")],
+        )
 
 
 def store_tile(

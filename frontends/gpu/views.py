@@ -38,7 +38,7 @@ def slot(buffer: Any, stage: Any, _semantic: Any = None, _generator: Any = None)
     index = _slot_index(plain(stage), type_.shape[0], _semantic)
     handle = buffer.handle
     if not type_.has_slots:
-        handle, type_ = _rows_as_slots(handle, type_, _semantic, _generator)
+        handle, type_ = rows_as_slots(handle, type_, _semantic, _generator)
     memory = type_.memory[1:]
     one = type_.changed(shape=type_.shape[1:], memory=memory, whole=memory)
     made = perform(operations.MEMDESC_INDEX, _semantic, _generator, one, handle, index.handle)
@@ -60,7 +60,7 @@ def _slot_index(stage: Any, count: int, semantic: Any) -> core.tensor:
     return semantic.cast(semantic.to_tensor(stage), core.int32)
 
 
-def _rows_as_slots(handle: Any, type_: BufferType, semantic: Any, generator: Any) -> tuple[Any, BufferType]:
+def rows_as_slots(handle: Any, type_: BufferType, semantic: Any, generator: Any) -> tuple[Any, BufferType]:
     """The same memory, whose first axis counts slots: rows must lie behind each other."""
     if not type_.layout.is_plain or type_.is_part:
         raise SharedBufferError(

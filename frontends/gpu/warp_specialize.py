@@ -224,6 +224,13 @@ def _holds_block(value: Any) -> bool:
     return any(str(handle.get_type()).startswith("tensor<") for handle in handles if hasattr(handle, "get_type"))
 
 
+def _give(work: _Work, partition: Partition) -> None:
+    """What belongs to one partition alone is told of it, even where the function was traced before."""
+    for value in work.arguments:
+        if hasattr(value, "given_to"):
+            value.given_to(partition)
+
+
 def _value(value: Any) -> Any:
     """As Triton calls a function with it."""
     if value is None or isinstance(value, (bool, int, float, str, core.dtype, JITFunction)):
@@ -238,6 +245,8 @@ def _interpret(works: Sequence[_Work], warps: Sequence[int]) -> Any:
     partitions = [Partition(DEFAULT, interpreted_warps())]
     partitions += [Partition(number, count) for number, count in enumerate(warps)]
     bodies = [partial(work.function, *work.arguments) for work in works]
+    for work, partition in zip(works, partitions):
+        _give(work, partition)
     results = Turns(partitions).run(bodies)
     for work, partition, result in zip(works[1:], partitions[1:], results[1:]):
         _check_result(work, partition, result)
@@ -311,6 +320,7 @@ def _check_result(work: _Work, partition: Partition, result: Any) -> None:
 
 
 def _called(work: _Work, arguments: Sequence[Any], partition: Partition, generator: Any) -> Any:
+    _give(work, partition)
     with inside(partition):
         return generator.call_JitFunction(work.function, list(arguments), kwargs={}, caller_context=partition)
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/language.md").read_text()
 SECTIONS = dict(re.findall(r"^## tle\.([\w.]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 EXAMPLES = dict(re.findall(r"<!-- example: (\S+) -->\n```python\n(.*?)```", PAGE, re.DOTALL))
-ON_GPUS = {"gpu_warp_specialize.py"}  # and in Triton's interpreter
+ON_GPUS = {"gpu_warp_specialize.py", "pipe_partitions.py"}  # and in Triton's interpreter
 # Functions of kernels; what both hold is tle.gpu's.
 OF_GPUS = [name for name in tle.gpu.__all__ if hasattr(getattr(tle.gpu, name), "signature")]
 NAMES = [name for name in tle.__all__ if name not in ("gpu", *OF_GPUS)] + [f"gpu.{name}" for name in OF_GPUS]

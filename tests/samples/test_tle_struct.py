@@ -27,9 +27,10 @@ INSTRUCTIONS = {
     "08_topk_selector": {".shared.cta.relaxed.add.u32": None, "ld.shared": None, "st.shared": None},
     "09_warp_specialized_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 3, "cp.async.bulk": None},
     "10_moe_grouped_gemm": {"cp.async.cg": None, "cp.async.bulk.tensor": None, "wgmma.wait_group.sync.aligned 1;": 1},
+    "11_pipe_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 3, "mbarrier.arrive.expect_tx": 2},
 }
 
-ON_GPUS = ("09_warp_specialized_gemm", "10_moe_grouped_gemm")  # and nowhere else
+ON_GPUS = ("09_warp_specialized_gemm", "10_moe_grouped_gemm", "11_pipe_gemm")  # and nowhere else
 
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda file: file.stem)

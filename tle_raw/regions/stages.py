@@ -106,6 +106,7 @@ def begin_compilation(target: str, stages: dict[str, Any], options: Any, show: S
     """
     _STATE.target, _STATE.stages, _STATE.options, _STATE.show = target, stages, options, show
     _STATE.points = False
+    _STATE.pipes = 0
 
 
 def note_pointers() -> None:
@@ -116,6 +117,12 @@ def note_pointers() -> None:
 def has_pointers() -> bool:
     """Whether the kernel of this thread's compilation points into shared buffers, once it is traced."""
     return bool(getattr(_STATE, "points", False))
+
+
+def number_pipe() -> int:
+    """Which of the kernel's pipes is the one that is traced now: 0, 1, ..."""
+    _STATE.pipes = getattr(_STATE, "pipes", 0) + 1
+    return int(_STATE.pipes - 1)
 
 
 def compiled_target() -> str:

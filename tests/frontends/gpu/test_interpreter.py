@@ -9,7 +9,13 @@ from tests.support import chosen_names
 
 pytest.importorskip("torch")
 
-MODULES = ("interpreted_kernels", "interpreted_pointers", "interpreted_partitions", "interpreted_region_partitions")
+MODULES = (
+    "interpreted_kernels",
+    "interpreted_pointers",
+    "interpreted_partitions",
+    "interpreted_region_partitions",
+    "interpreted_pipes",
+)
 TESTS = [(module, name) for module in MODULES for name in names_of(Path(__file__).with_name(f"{module}.py"))]
 
 

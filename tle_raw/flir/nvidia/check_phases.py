@@ -20,7 +20,10 @@ WAITS = "ttng.wait_barrier"
 _ARRIVE, _EXPECT, _INVALIDATE = "ttng.arrive_barrier", "ttng.barrier_expect", "ttng.inval_barrier"
 _COPIES = ("ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather")
 # What may be done with a barrier beside these, and completes nothing.
-_ELSE = (ALLOC, INDEX, INIT, "ttg.local_store", "ttg.local_dealloc", "tt.splat", "tt.extern_elementwise")
+_ELSE = (
+    *(ALLOC, INDEX, INIT, "ttg.local_store", "ttg.local_dealloc", "tt.splat", "tt.extern_elementwise"),
+    "ttng.async_copy_mbarrier_arrive",  # which takes back what it adds
+)
 _ADDRESS = "tti.experimental_memdesc_to_i"
 _BARRIER = re.compile(r"memdesc<(?:\d+x)?1xi64,")
 _COUNT = re.compile(r"ttng\.\w+ %[\w$.\-#]+, (\d+)")

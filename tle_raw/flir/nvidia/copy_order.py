@@ -39,6 +39,7 @@ _MBARRIERS = {
     "ttng.init_barrier": WRITE,
     "ttng.inval_barrier": WRITE,
     "ttng.barrier_expect": ARRIVE,
+    "ttng.async_copy_mbarrier_arrive": ARRIVE,
     "ttng.wait_barrier": WAIT,
 }
 _COPIES = ("ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather")

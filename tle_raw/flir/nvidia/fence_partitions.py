@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
+from tle_raw.flir.nvidia.buffer_types import PREFIX, read_buffer_type
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.order_pointers import FENCE
 from tle_raw.flir.nvidia.partitions import find_partitions, warps_of_lines
-from tle_raw.linker.mlir.generic_operation import generic_name
+from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
 from tle_raw.linker.mlir.text import value_names
 
 _ARRIVE = "ttng.arrive_barrier"
+_LEAST_ROW = 16  # bytes that the copy engine and tensor cores take at least
 _ACCESSES = ("ttg.local_store", "ttg.async_copy_global_to_local")
 _IF_USED = ("ttg.local_load", "tti.experimental_memdesc_to_i")
 _PASSED_ON = ("ttg.convert_layout", "tt.splat")
@@ -51,7 +53,16 @@ def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
 
 def _is_access(lines: Sequence[str], line: str) -> bool:
     name = generic_name(line)
-    return name.startswith(_ACCESSES) or (name.startswith(_IF_USED) and _is_used(lines, line))
+    if name.startswith(_ACCESSES):
+        return _may_be_seen_otherwise(line)
+    return name.startswith(_IF_USED) and _is_used(lines, line)
+
+
+def _may_be_seen_otherwise(line: str) -> bool:
+    """Whether the copy engine or tensor cores may touch what an operation writes: rows of words are too short."""
+    types = read_generic(line).types
+    buffers = [read_buffer_type(type_, {}) for type_ in types if type_.startswith(PREFIX)]
+    return any(buffer.dims[-1] * buffer.element_bytes >= _LEAST_ROW for buffer in buffers)
 
 
 def _is_used(lines: Sequence[str], line: str) -> bool:

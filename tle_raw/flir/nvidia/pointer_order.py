@@ -24,7 +24,10 @@ _READ, _WRITTEN, _BOTH = "read", "written", "both"
 # Atomic operations that give the same whatever comes first: and, or, xor, add, fadd, max, min, umax, umin.
 _COMMUTE = {"1", "2", "3", "4", "5", "6", "7", "8", "9"}
 _KIND = re.compile(r"atomic_rmw_op = (\d+)")
-_BARRIER_OPERATIONS = ("init_barrier", "inval_barrier", "arrive_barrier", "barrier_expect", "wait_barrier")
+_BARRIER_OPERATIONS = (
+    *("init_barrier", "inval_barrier", "arrive_barrier", "barrier_expect", "wait_barrier"),
+    "async_copy_mbarrier_arrive",
+)
 _UNTOUCHED = (
     *(f"ttng.{name}" for name in _BARRIER_OPERATIONS),
     *("ttg.memdesc", "ttg.local_dealloc", "tti.", "ttg.warp_specialize", "ttng.tensormap"),
