@@ -26,9 +26,11 @@ INSTRUCTIONS = {
     "07_moe_align": {".shared.cta.relaxed.add.u32": None, "ld.shared": None},
     "08_topk_selector": {".shared.cta.relaxed.add.u32": None, "ld.shared": None, "st.shared": None},
     "09_warp_specialized_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 3, "cp.async.bulk": None},
+    # Of each of three kernels two groups.
+    "12_attention": {"wgmma.wait_group.sync.aligned 1;": 6, "bar.arrive": 15, "setmaxnreg": None},
 }
 
-ON_GPUS = ("09_warp_specialized_gemm",)  # and nowhere else
+ON_GPUS = ("09_warp_specialized_gemm", "12_attention")  # and nowhere else
 
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda file: file.stem)

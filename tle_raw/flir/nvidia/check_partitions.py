@@ -12,7 +12,6 @@ from tle_raw.regions import ports
 
 _AUTOMATIC = "tt.warp_specialize"
 _REGIONS = tuple(f'symbol = "{symbol}"' for symbol in (ports.CALL, ports.ELEMENT))
-_NAMED = f'symbol = "{ports.NAMED}.'
 
 
 def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> int:
@@ -20,8 +19,8 @@ def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> i
 
     Raises
     ------
-    RegionError : a fragment, a function that is not inlined, a loop that Triton is to specialise, a barrier without
-        phases, groups in stages, or a cluster.
+    RegionError : a fragment, a function that is not inlined, a loop that Triton is to specialise, groups in
+        stages, or a cluster.
     """
     places = [number for number, line in enumerate(lines) if generic_name(line) == SPECIALIZE]
     for number, line in enumerate(lines):
@@ -40,11 +39,6 @@ def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> i
                 lines, number, "a fragment is called in a kernel with specialised warps: its threads and barriers are "
                 "those of the whole block, which has more warps there",
                 "write this part in Triton, or launch it as a kernel of its own",
-            )  # fmt: skip
-        if _NAMED in line:
-            raise _refused(
-                lines, number, "a barrier without phases is used in a kernel with specialised warps",
-                "say which use of the barrier this is: phaseIdx",
             )  # fmt: skip
     if places and has_stages:
         raise _refused(
