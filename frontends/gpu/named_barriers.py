@@ -10,13 +10,13 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.errors import ArgumentTypeError, RegionError, Row
+from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.gpu import interpreted_barriers, operations
 from tle_raw.frontends.gpu.barrier_value import NAMED, barrier, check_kind
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.regions import ports
 from tle_raw.regions.interpret import interpreted_warps
-from tle_raw.regions.partitions import current_partition
+from tle_raw.regions.partitions import current_partition, warps_here
 
 WARP = 32
 _MOST_THREADS = 4096 - WARP  # that the instruction counts
@@ -42,7 +42,7 @@ def arrive_named(one: barrier, count: int, semantic: Any, generator: Any) -> Non
 
 def _mark(what: str, one: barrier, semantic: Any, generator: Any) -> None:
     if generator is None:
-        interpreted_barriers.meet(one.handle, WARP * interpreted_warps(), waits=what == "wait")
+        interpreted_barriers.meet(one.handle, WARP * warps_here(interpreted_warps()), waits=what == "wait")
         return
     word = perform(operations.BARRIER_WORD, semantic, generator, one.handle, NOTE)
     type_ = core.block_type(core.int64, [1]).to_ir(semantic.builder)
@@ -52,12 +52,6 @@ def _mark(what: str, one: barrier, semantic: Any, generator: Any) -> None:
 
 def _check(function: str, one: barrier) -> None:
     type_, partition = one.type, current_partition()
-    if partition is not None:
-        raise RegionError(
-            f"tle.gpu.{function}: a barrier without phases is used in a partition of specialised warps, "
-            f"{partition.name}, which cannot tell at compile time which barrier it is",
-            hint="say which use of the barrier this is: phaseIdx",
-        )
     check_kind(function, one, NAMED)
     if type_.ready or type_.expect_bytes:
         raise ArgumentTypeError(
@@ -73,4 +67,10 @@ def _check(function: str, one: barrier) -> None:
             f"tle.gpu.{function}: a named barrier counts the threads of whole warps",
             table=[Row("arrive_count", f"a multiple of {WARP}, at most {_MOST_THREADS}", str(type_.arrive_count))],
             hint="of the allocation; or say which use of the barrier this is: phaseIdx",
+        )
+    if partition is not None and type_.arrive_count < WARP * partition.num_warps:
+        raise ArgumentTypeError(
+            f"tle.gpu.{function}: a named barrier counts fewer threads than come: all of {partition.name} do",
+            table=[Row("arrive_count", f"{WARP * partition.num_warps} or more", str(type_.arrive_count))],
+            hint="of the allocation: the threads of all partitions that come to it",
         )

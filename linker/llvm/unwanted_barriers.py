@@ -17,7 +17,12 @@ from __future__ import annotations
 import re
 
 OPEN, OPEN_WIDE, CLOSE = "// tle.open", "// tle.open wide", "// tle.close"
-_BARRIER = re.compile(r"^\s*(?:tail )?call void @llvm\.nvvm\.barrier(?:0|\.cta\.sync\.aligned\.all)\((?:i32 0)?\)")
+# Of the block, or of a partition of its warps.
+_NAMES = (
+    *(r"barrier0\(", r"barrier\.cta\.sync\.aligned\.all\(i32 0"),
+    *(r"barrier\.cta\.sync\.aligned\.count\(i32 \d+, i32 \d+", r"bar\.warp\.sync\(i32 -1"),
+)
+_BARRIER = re.compile(rf"^\s*(?:tail )?call void @llvm\.nvvm\.(?:{'|'.join(_NAMES)})\)")
 _MARK = re.compile(rf'asm sideeffect "({OPEN_WIDE}|{OPEN}|{CLOSE})"')
 # The end of a block, and what only an operation's own instructions can be.
 _LEAVES = re.compile(r"^\s*(?:[\w$.\-]+:|br |ret |switch |unreachable)")

@@ -1,4 +1,4 @@
-"""Kernels of TLE-Struct against the best of plain Triton, and cuBLAS: products, loads in loops, counts, selections."""
+"""Kernels of TLE-Struct against the best of plain Triton, cuBLAS and cuDNN: products, loads, counts, attention."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import compile_only
 import measure
+import struct_attention
 import struct_kernels as plain
 import struct_selection
 import torch
@@ -156,8 +157,15 @@ class Products:
         measure.check(name, self.c[0], expected, 4e-3)
 
 
-def fastest(candidates: dict[str, measure.Launch], check: Callable[[str, measure.Launch], None]) -> tuple[str, Any]:
-    """Of those that run here: a block may take more shared memory than there is."""
+def fastest(
+    candidates: dict[str, measure.Launch],
+    check: Callable[[str, measure.Launch], None],
+    show: Callable[[float], str] | None = None,
+) -> tuple[str, Any]:
+    """Of those that run here: a block may take more shared memory than there is.
+
+    ``show`` says what a candidate's milliseconds are, of a case that prints them all.
+    """
     found: dict[str, float] = {}
     for name, launch in candidates.items():
         try:
@@ -168,6 +176,8 @@ def fastest(candidates: dict[str, measure.Launch], check: Callable[[str, measure
             print(f"  {name}: {type(error).__name__}: {str(error)[:150]}", flush=True)
             continue
         found[name] = measure.compare({name: launch}, BUFFERS, quick=True)[0][name]
+        if show is not None:
+            print(f"  {name:48} {show(found[name]):>8}", flush=True)
     best = min(found, key=lambda name: found[name])
     return best, candidates[best]
 
@@ -281,6 +291,13 @@ def compile_all() -> None:
         for candidates in case.candidates():
             for launch in candidates.values():
                 launch(0)
+    for make in struct_attention.makers(functools.partial(sample, "12_attention"), "cpu", 256):
+        for launch in make().candidates().values():
+            launch(0)
+
+
+def attention_rows(case: Any, quick: bool) -> list[measure.Row]:
+    return struct_attention.rows_of(case, fastest, quick)
 
 
 def selection_rows(case: Any, quick: bool) -> list[measure.Row]:
@@ -292,6 +309,7 @@ GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bo
     "products": (lambda: [functools.partial(Products, n) for n in (4096, 8192)], product_rows),
     "loads": (lambda: [Loads], load_rows),
     "histograms": (lambda: [functools.partial(Histogram, bins) for bins in (256, 1024)], histogram_rows),
+    "attention": (lambda: struct_attention.makers(functools.partial(sample, "12_attention")), attention_rows),
     "alignments": (lambda: struct_selection.alignments(sample), selection_rows),
     "selections": (lambda: struct_selection.selections(sample), selection_rows),
 }

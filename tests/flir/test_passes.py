@@ -53,7 +53,11 @@ HELPERS = {
         "nvidia.constant_places",
         "nvidia.hide_accesses",
     },
-    "NVIDIA: where barriers stand, whatever they order": {"nvidia.barrier_walk", "nvidia.copy_order"},
+    "NVIDIA: where barriers stand, whatever they order": {
+        "nvidia.barrier_walk",
+        "nvidia.copy_order",
+        "nvidia.within_warps",
+    },
     "NVIDIA: types and layouts as texts": {"nvidia.blocked_layout", "nvidia.buffer_types"},
     "NVIDIA: which barrier a value is": {"nvidia.barrier_slots"},
     "NVIDIA: partitions of specialised warps, and their results": {"nvidia.partitions", "nvidia.partition_results"},

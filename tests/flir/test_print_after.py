@@ -63,7 +63,7 @@ ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers"
 ABSENT |= {"order-copies", "unwanted-barriers"}
 ABSENT |= {"release-layouts"}
 # Of kernels with specialised warps.
-ABSENT |= {"check-partitions", "lay-out-descriptors", "fence-partitions"}
+ABSENT |= {"check-partitions", "lay-out-descriptors", "arrive-by-warps", "fence-partitions"}
 # Passes of kernels whose loops have groups.
 ABSENT |= {"pipeline-hints", "reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
 # And of kernels that point into them.

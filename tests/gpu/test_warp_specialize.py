@@ -102,6 +102,17 @@ def test_partitions_meet_among_themselves(warps):
         close(o, torch.stack(sums).expand(times, 4), 1e-3)
 
 
+@pytest.mark.parametrize("warps", [1, 2, 4, 8])
+def test_partitions_that_take_turns_at_named_barriers(warps):
+    for n in (0, 1, 2, 1001):
+        o = torch.zeros(1, dtype=torch.int32, device=DEVICE)
+        kernels.in_turns[(1,)](o, n, warps, num_warps=4)
+        expected = 0
+        for _ in range(n):
+            expected = ((expected * 3 + 1) * 3 + 2) % 2**32
+        assert COMPILE_ONLY or o.item() % 2**32 == expected
+
+
 def test_thousands_of_launches_of_all_sizes():
     """No hang, and the same bits each time a size comes again."""
     generator = torch.Generator().manual_seed(0)

@@ -37,6 +37,12 @@ def test_a_wide_mark_removes_barriers_on_both_sides_within_the_block():
     assert edited(mark(OPEN_WIDE), "3:", NEW, mark(CLOSE)) == (["3:", NEW], 2)
 
 
-def test_a_barrier_of_other_threads_stays():
-    other = "  tail call void @llvm.nvvm.barrier.cta.sync.aligned.count(i32 2, i32 64)"
+@pytest.mark.parametrize("call", ["barrier.cta.sync.aligned.count(i32 2, i32 64)", "bar.warp.sync(i32 -1)"])
+def test_a_barrier_of_a_partition_goes_too(call):
+    own = f"  tail call void @llvm.nvvm.{call}"
+    assert edited(mark(OPEN), own, ASM, mark(CLOSE)) == ([ASM], 2)
+
+
+def test_a_barrier_of_all_partitions_stays():
+    other = "  tail call void @llvm.nvvm.barrier.cta.sync.all(i32 1)"
     assert edited(mark(OPEN), other, ASM, mark(CLOSE)) == ([other, ASM], 2)

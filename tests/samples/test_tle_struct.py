@@ -28,9 +28,11 @@ INSTRUCTIONS = {
     "09_warp_specialized_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 3, "cp.async.bulk": None},
     "10_moe_grouped_gemm": {"cp.async.cg": None, "cp.async.bulk.tensor": None, "wgmma.wait_group.sync.aligned 1;": 1},
     "11_pipe_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 3, "mbarrier.arrive.expect_tx": 2},
+    # Of each of three kernels two groups.
+    "12_attention": {"wgmma.wait_group.sync.aligned 1;": 6, "bar.arrive": 15, "setmaxnreg": None},
 }
 
-ON_GPUS = ("09_warp_specialized_gemm", "10_moe_grouped_gemm", "11_pipe_gemm")  # and nowhere else
+ON_GPUS = ("09_warp_specialized_gemm", "10_moe_grouped_gemm", "11_pipe_gemm", "12_attention")  # and nowhere else
 
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda file: file.stem)

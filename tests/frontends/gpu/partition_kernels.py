@@ -239,3 +239,36 @@ def laid_out(x, o, B: tl.constexpr, LAYOUT: tl.constexpr):
 def sums_of_rows(x, o, B: tl.constexpr, FOUR: tl.constexpr, TWO: tl.constexpr):
     """Twice: by the kernel's four warps and by a worker's two."""
     tle.gpu.warp_specialize([(laid_out, (x, o, B, FOUR)), (laid_out, (x, o + B, B, TWO))], [2])
+
+
+@triton.jit
+def take_turns(o, mine, other, n, FIRST: tl.constexpr):
+    """Count, one after the other: each step reads what the other partition has left."""
+    if not FIRST:
+        tle.gpu.barrier_arrive(other)
+    for _ in range(n):
+        tle.gpu.barrier_wait(mine)
+        tl.store(o, tl.load(o, volatile=True) * 3 + (1 if FIRST else 2))
+        tle.gpu.barrier_arrive(other)
+    if FIRST:
+        tle.gpu.barrier_wait(mine)
+
+
+@triton.jit
+def in_turns(o, n, WARPS: tl.constexpr):
+    """Two partitions, of four warps and of WARPS, that meet at named barriers."""
+    turns = tle.gpu.alloc_barriers(2, arrive_count=32 * (4 + WARPS))
+    tle.gpu.warp_specialize(
+        [(take_turns, (o, turns[0], turns[1], n, True)), (take_turns, (o, turns[1], turns[0], n, False))], [WARPS]
+    )
+
+
+@triton.jit
+def waits_for_one(turns, n):
+    tle.gpu.barrier_wait(turns[n])
+
+
+@triton.jit
+def one_of_two(o, n):
+    turns = tle.gpu.alloc_barriers(2, arrive_count=256)
+    tle.gpu.warp_specialize([(waits_for_one, (turns, n)), (waits_for_one, (turns, n))], [4])

@@ -31,14 +31,19 @@ def waited_at(kernel):
 
 
 def before_arrivals(kernel, words):
-    """Of each arrival, the last instruction before it of those that a pattern names."""
+    """Of each arrival, the last instruction before it of those that a pattern names, or the meeting of its warp."""
     found, last = [], ""
     for line in kernel.asm["ptx"].splitlines():
         if re.search(r"mbarrier\.arrive\.shared", line):
-            found.append(last)
+            found.append("bar.warp.sync" if "bar.warp.sync" in line else last)
         elif re.search(words, line):
             last = re.search(words, line)[0]
     return found
+
+
+def counts(kernel):
+    """How many arrivals the kernel's barriers count."""
+    return sorted(int(count) for count in re.findall(r"mbarrier\.init\S* \[[^\]]*\], (\d+);", kernel.asm["ptx"]))
 
 
 def test_a_gemm_whose_copies_have_a_warp_of_their_own():
@@ -58,7 +63,8 @@ def test_a_gemm_whose_copies_have_a_warp_of_their_own():
     assert "setmaxnreg.dec.sync.aligned.u32 \t24;" in ptx
     assert re.findall(r"wgmma\.wait_group\.sync\.aligned\s+(\d+)", ptx).count("1") == 1
     assert "cp.async.bulk.tensor" in ptx and "fence.proxy.async" not in ptx
-    assert set(before_arrivals(kernel, r"bar\.sync|wgmma\.mma_async")) == {"bar.sync"}
+    assert set(before_arrivals(kernel, r"bar\.sync|wgmma\.mma_async")) == {"bar.warp.sync"}
+    assert counts(kernel) == [1, 1, 1, 4, 4, 4], "each of four warps arrives"
 
 
 @pytest.mark.parametrize("capability", [80, 90])
@@ -66,7 +72,9 @@ def test_workers_of_several_warps_and_a_result(capability):
     kernel = compiled("through_ring", RING, capability, B=512, S=3, W1=2, W2=4, HOW="store")
     assert waited_at(kernel) == {(0, 128), (2, 64), (3, 128)}
     assert ("setmaxnreg" in kernel.asm["ptx"]) == (capability == 90)
-    assert set(before_arrivals(kernel, r"bar\.sync|[ls][dt]\.shared")) == {"bar.sync"}
+    met = "bar.sync" if capability == 80 else "bar.warp.sync"
+    assert set(before_arrivals(kernel, r"bar\.sync|[ls][dt]\.shared")) == {met}
+    assert counts(kernel) == ([1] * 6 if capability == 80 else [2] * 3 + [4] * 3)
 
 
 def test_workers_of_sm_100():
@@ -75,7 +83,7 @@ def test_workers_of_sm_100():
 
 def test_pointers_into_a_buffer_that_a_worker_was_given():
     kernel = compiled("through_ring", RING, B=512, S=3, W1=2, W2=4, HOW="point")
-    assert set(before_arrivals(kernel, r"bar\.sync|[ls][dt]\.\S*shared")) == {"bar.sync"}
+    assert set(before_arrivals(kernel, r"bar\.sync|[ls][dt]\.\S*shared")) == {"bar.warp.sync"}
     rows = [line for line in kernel.asm["ptx"].splitlines() if re.search(r"\bst\.global", line)]
     assert len(rows) < 20, "stores into the buffer are none to global memory"
 
@@ -87,13 +95,30 @@ def test_tensor_cores_see_what_another_partition_stored():
         line for line in kernel.asm["ptx"].splitlines() if re.search(r"fence\.proxy|bar\.sync|st\.shared|arrive", line)
     ]
     text = "\n".join(lines)
-    handed_over = r"st\.shared.*\n.*fence\.proxy\.async.*\n.*bar\.sync\s+2, 64;\n.*arrive"
+    handed_over = r"st\.shared.*\n.*fence\.proxy\.async.*\n.*bar\.warp\.sync.*arrive"
     assert re.search(handed_over, text)
 
 
 def test_partitions_one_after_the_other():
     kernel = compiled("paces", {"x_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32", "times": "i32"})
     assert waited_at(kernel) >= {(0, 128), (3, 64), (4, 256)}
+
+
+def test_named_barriers_between_partitions():
+    kernel = compiled("in_turns", {"o": "*i32", "n": "i32"}, WARPS=2)
+    ptx = kernel.asm["ptx"]
+    # Triton's are 0, 1 and one for each worker; the first that is used gets the highest number.
+    used = re.findall(r"bar\.(\w+) (\d+), (\d+);", ptx)
+    assert sorted(used) == sorted(
+        [("sync", "15", "192")] * 2 + [("arrive", "15", "192")] * 2 + [("sync", "14", "192"), ("arrive", "14", "192")]
+    )
+    assert "mbarrier.init" not in ptx, "they are no memory"
+
+
+def test_a_named_barrier_that_is_chosen_at_run_time_is_refused():
+    with pytest.raises(tle_raw.errors.ArgumentTypeError, match="must be known at compile time") as raised:
+        compile_kernel(kernels.one_of_two, {"o": "*i32", "n": "i32"}, {})
+    assert "partition_kernels.py" in str(raised.value)
 
 
 def layout(warps):
@@ -183,7 +208,7 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
     if WHAT == "partitions of partitions":
         tle.gpu.warp_specialize([(nothing, (x,)), (divides, (x,))], [1])
     if WHAT == "a named barrier":
-        tle.gpu.warp_specialize([(nothing, (x,)), (waits_without_phase, (x, bar))], [1])
+        tle.gpu.warp_specialize([(nothing, (x,)), (waits_without_phase, (x, bar))], [2])
 
 
 REFUSED = [
@@ -202,7 +227,7 @@ REFUSED = [
     ("a block tensor", "ArgumentTypeError", "a block tensor is spread over the kernel's own warps"),
     ("a worker's result", "ArgumentTypeError", "a worker returns a value"),
     ("partitions of partitions", "RegionError", "not divided again"),
-    ("a named barrier", "RegionError", "a barrier without phases"),
+    ("a named barrier", "ArgumentTypeError", "counts fewer threads than come: all of worker 0 do"),
 ]
 INSIDE = {  # the line of those whose fault stands in a partition's function
     "partitions of partitions": "tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1])",
@@ -226,8 +251,6 @@ def test_refused(what, error, message):
 def beside(x, n, WHAT: tl.constexpr):
     if WHAT == "a function of its own":
         apart(x)
-    if WHAT == "a named barrier":
-        tle.gpu.barrier_wait(tle.gpu.alloc_barrier(arrive_count=128))
     tle.gpu.warp_specialize([(nothing, (x,)), (takes_two, (x, n))], [1])
     if WHAT == "Triton's own":
         for i in tl.range(n, warp_specialize=True):
@@ -238,7 +261,6 @@ def beside(x, n, WHAT: tl.constexpr):
     "what, message",
     [
         ("a function of its own", "a function that is not inlined"),
-        ("a named barrier", "a barrier without phases is used in a kernel"),
         ("Triton's own", "asks Triton to specialise warps"),
     ],
 )

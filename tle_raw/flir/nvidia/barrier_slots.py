@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from tle_raw.errors import ArgumentTypeError, Row, TLEError
 from tle_raw.linker.mlir.locations import Locations
-from tle_raw.linker.mlir.text import operation_name, value_names
+from tle_raw.linker.mlir.text import brace_depth, matching_bracket, operation_name, split_top_level, value_names
 
 LOAD, CONVERT, INDEX = "ttg.local_load", "ttg.convert_layout", "ttg.memdesc_index"
 ALLOC, INIT = "ttg.local_alloc", "ttng.init_barrier"
 _INTEGER = re.compile(r"arith\.constant (-?\d+) : i32")
+_SPECIALIZE = "ttg.warp_specialize"
+_PARTITION = re.compile(r"^\s*partition\d+\(")
 
 Slot = tuple[int, int]  # the line of the allocation, and which of it
 
@@ -37,6 +40,7 @@ class BarrierText:
 
     def parts(self, name: str, used: int) -> tuple[int, int | None]:
         """The line of the allocation that a value comes from, or -1, and its slot; None of one that runs."""
+        name, used = self._outside(name, used)
         line = self.definition(name, used)
         kind = operation_name(self.lines[line]) if line >= 0 else ""
         if kind == ALLOC:
@@ -44,9 +48,41 @@ class BarrierText:
         if kind != INDEX:
             return -1, None
         _, barriers, index = value_names(self.lines[line])[:3]
-        alloc = self.definition(barriers, line)
+        barriers, before = self._outside(barriers, line)
+        alloc = self.definition(barriers, before)
         is_known = alloc >= 0 and operation_name(self.lines[alloc]) == ALLOC
         return (alloc if is_known else -1), self.constant(index, line)
+
+    def _outside(self, name: str, used: int) -> tuple[str, int]:
+        """Of what a partition of specialised warps was given the value outside, and where that is given."""
+        captured = self._captured.get(name, ())
+        return next(((given, line) for begin, end, given, line in captured if begin < used < end), (name, used))
+
+    @cached_property
+    def _captured(self) -> dict[str, list[tuple[int, int, str, int]]]:
+        """Of names in partitions: the lines of the partition, the value outside, and the line that gives it."""
+        found: dict[str, list[tuple[int, int, str, int]]] = {}
+        given: list[tuple[int, list[str]]] = []  # by operations around
+        for number, line in enumerate(self.lines):
+            if operation_name(line) == _SPECIALIZE:
+                start = line.index("(", line.index(_SPECIALIZE))
+                given.append((number, value_names(line[start : matching_bracket(line, start)])))
+            elif _PARTITION.match(line) and given:
+                start = line.index("(")
+                arguments = split_top_level(line[start + 1 : matching_bracket(line, start)])
+                end = self._end(number)
+                for argument, value in zip(arguments, given[-1][1]):
+                    found.setdefault(argument.split(":")[0].strip(), []).append((number, end, value, given[-1][0]))
+        return found
+
+    def _end(self, begin: int) -> int:
+        """The line where the braces close that one opens."""
+        depth = 0
+        for number in range(begin, len(self.lines)):
+            depth += brace_depth(self.lines[number])
+            if depth <= 0:
+                return number
+        return len(self.lines)
 
     def constant(self, name: str, used: int) -> int | None:
         """The number that a value is; None where that is not known at compile time."""

@@ -8,10 +8,8 @@ from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.partitions import SPECIALIZE
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.locations import Locations
-from tle_raw.regions import ports
 
 _AUTOMATIC = "tt.warp_specialize"
-_NAMED = f'symbol = "{ports.NAMED}.'
 
 
 def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> int:
@@ -19,8 +17,7 @@ def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> i
 
     Raises
     ------
-    RegionError : a function that is not inlined, a loop that Triton is to specialise, a barrier without
-        phases, groups in stages, or a cluster.
+    RegionError : a function that is not inlined, a loop that Triton is to specialise, groups in stages, or a cluster.
     """
     places = [number for number, line in enumerate(lines) if generic_name(line) == SPECIALIZE]
     for number, line in enumerate(lines):
@@ -33,11 +30,6 @@ def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> i
             raise _refused(
                 lines, number, "a kernel with specialised warps calls a function that is not inlined",
                 "remove noinline=True from it, or a return from its middle where it is called in a loop or a branch",
-            )  # fmt: skip
-        if _NAMED in line:
-            raise _refused(
-                lines, number, "a barrier without phases is used in a kernel with specialised warps",
-                "say which use of the barrier this is: phaseIdx",
             )  # fmt: skip
     if places and has_stages:
         raise _refused(

@@ -24,8 +24,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BARRIERS, BEFORE, LOOPS, Barrier, Rules, choose_barriers, unordered
+from tle_raw.flir.nvidia.partitions import SPECIALIZE
 from tle_raw.flir.nvidia.pointer_order import WAITS, is_followed
 from tle_raw.flir.nvidia.shared_pointers import ACCESSES, ATOMICS, SharedPointers
+from tle_raw.flir.nvidia.within_warps import is_within_warps
 from tle_raw.linker.mlir.generic_tree import Operation, Value
 
 # Kinds of accesses. The first three are to memory, by threads or by products; the rest is what mbarriers are for.
@@ -76,7 +78,8 @@ _ELSEWHERE = {
         "ttng.fence_mbarrier_init_release_cluster",
     ),
 }
-_ABSENT = ("tt.call", "ttg.warp_specialize")  # kernels with these are left to Triton
+_ABSENT = ("tt.call",)  # kernels with these are left to Triton
+_PARTITIONS = (SPECIALIZE, "ttg.warp_yield", "ttg.warp_return")
 _INDEX = "ttg.memdesc_index"
 _NUMBER = re.compile(r"value = (-?\d+) :")
 
@@ -109,17 +112,19 @@ class Decision(NamedTuple):
     left_out: list[Operation]
 
 
-def decide_copies(pointers: SharedPointers) -> Decision:
-    """The barriers of a kernel's copies, products and mbarriers.
+def decide_copies(pointers: SharedPointers, aliases: Mapping[str, str]) -> Decision:
+    """The barriers of a kernel's copies, products and mbarriers. ``aliases`` are the layouts of its text, by name.
 
-    Nothing, where it has partitions or functions, or a buffer of which nobody knows where it was allocated.
+    Nothing, where it has functions, or a buffer of which nobody knows where it was allocated.
     """
     operations = pointers.walk()
     if any(each.name.startswith(_ABSENT) or _is_unclear(each, pointers) for each in operations):
         return Decision(set(), set(), [])
-    reader = _Reader(pointers, operations)
+    reader = _Reader(pointers, operations, aliases)
     events = {each: found for each in operations if (found := list(reader.accesses(each)))}
     waits = {(each.end, AFTER) for each in operations if each.name in WAITS and not is_followed(each)}
+    if reader.has_partitions:
+        waits |= _behind_scratch(events)
     proposed = _after_creation(operations)
     lines = frozenset(line for line, _ in waits | proposed)
     rules = Rules(pointers.operations, events, reader.lifetimes.conflict, frozenset(), lines)
@@ -164,6 +169,22 @@ def _after_creation(operations: Sequence[Operation]) -> set[Barrier]:
     return {(each.end, AFTER) for each in last.values()}
 
 
+def _behind_scratch(events: Mapping[Operation, Sequence[Access]]) -> set[Barrier]:
+    """Behind the last operation of a block that Triton looks after, beside a loop of others.
+
+    One barrier there, as at the end of a tile, takes the place of those that Triton would put into the inner loop.
+    """
+    others = [each for each, accesses in events.items() if not all(access.known for access in accesses)]
+    last = {id(each.parent): each for each in sorted(others, key=lambda each: each.line)}
+    known = [each for each in events if each not in set(others)]
+    beside = {id(above.parent) for each in known for above in each.ancestors() if above.name in LOOPS}
+    return {(each.end, AFTER) for each in last.values() if id(each.parent) in beside and _is_in_loop(each)}
+
+
+def _is_in_loop(operation: Operation) -> bool:
+    return any(above.name in LOOPS for above in operation.ancestors())
+
+
 def _pending(accesses: Sequence[Access]) -> Access:
     """All that counts is whether Triton looks after an operation alone."""
     known = all(access.known for access in accesses)
@@ -177,8 +198,9 @@ def _is_before(old: Access, new: Access) -> bool:
 class _Reader:
     """What operations do to memory."""
 
-    def __init__(self, pointers: SharedPointers, operations: Sequence[Operation]) -> None:
-        self.pointers, self.lifetimes = pointers, Lifetimes(pointers, operations)
+    def __init__(self, pointers: SharedPointers, operations: Sequence[Operation], aliases: Mapping[str, str]) -> None:
+        self.pointers, self.lifetimes, self.aliases = pointers, Lifetimes(pointers, operations), aliases
+        self.has_partitions = any(each.name == SPECIALIZE for each in operations)
         dots = [each for each in operations if each.name == "ttng.warp_group_dot"]
         self.multiplied = sorted({a.buffer for dot in dots for a in self._of(dot, READ, True)}, key=_line)
 
@@ -205,13 +227,20 @@ class _Reader:
             yield from self._of(operation, ARRIVE, True, operation.operands[:1])
         elif name == "ttg.local_alloc":
             yield from self._of(operation, WRITE, False, operation.results if operation.operands else [])
-        elif not (name.startswith(_FAMILIES) or name in _ELSEWHERE or name in BARRIERS or not operation.above):
+        elif not (name.startswith(_FAMILIES) or self._is_elsewhere(operation)):
             kind = next((kind for other, kind in _OTHERS.items() if name.startswith(other)), WRITE)
             found = list(self._of(operation, kind, False))
             yield from found or [Access(SCRATCH, None, None, operation.line, False)]
         elif name == "tt.extern_elementwise":
             for buffer in sorted(frozenset().union(*map(self.pointers.of, operation.operands)), key=_line):
                 yield Access(WRITE, buffer, None, operation.line, False)
+
+    def _is_elsewhere(self, operation: Operation) -> bool:
+        """Whether it touches no shared memory."""
+        name = operation.name
+        if self.has_partitions and (name.startswith(_PARTITIONS) or is_within_warps(operation, self.aliases)):
+            return True
+        return name in _ELSEWHERE or name in BARRIERS or not operation.above
 
     def _of(
         self, operation: Operation, kind: str, known: bool, values: Sequence[Value] | None = None

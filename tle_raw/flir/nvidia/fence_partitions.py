@@ -4,14 +4,16 @@ The copy engine and tensor cores reach shared memory by another way than threads
 one piece of code Triton sees both sides and puts a fence between them. Of partitions it sees one: the other side stands
 behind a barrier with phases. So a partition that reads or writes buffers itself has a fence before each arrival.
 
-One thread arrives for its partition, after all that the partition's warps did: they meet before. Triton 3.9 sees to
-that itself; earlier ones do where they know of an access to shared memory, and not of one by a pointer.
+Where one thread arrives for its partition, it does so after all that the partition's warps did: they meet before.
+Triton 3.9 sees to that itself; earlier ones do where they know of an access to shared memory, and not of one by a
+pointer. Of other arrivals each warp makes its own (``arrive_by_warps``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tle_raw.flir.nvidia.arrive_by_warps import ARRIVAL, NAME
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
 from tle_raw.flir.nvidia.buffer_types import PREFIX, read_buffer_type
 from tle_raw.flir.nvidia.line_edits import LineEdits
@@ -19,12 +21,14 @@ from tle_raw.flir.nvidia.order_pointers import FENCE
 from tle_raw.flir.nvidia.partitions import find_partitions, warps_of_lines
 from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
 from tle_raw.linker.mlir.text import value_names
+from tle_raw.regions.ports import NAMED
 
 _ARRIVE = "ttng.arrive_barrier"
 _LEAST_ROW = 16  # bytes that the copy engine and tensor cores take at least
 _ACCESSES = ("ttg.local_store", "ttg.async_copy_global_to_local")
 _IF_USED = ("ttg.local_load", "tti.experimental_memdesc_to_i")
 _PASSED_ON = ("ttg.convert_layout", "tt.splat")
+_NAMED = f'symbol = "{NAMED}.'  # markers that name a barrier, and read nothing
 _OTHER_WAY = ("ttng.async_tma", "ttng.warp_group_dot", "ttng.tc_gen5")
 
 
@@ -43,8 +47,9 @@ def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
     touched = {place[number] for number, line in enumerate(lines) if is_fenced and _is_access(lines, line)}
     edits, found = LineEdits(lines), 0
     for number, line in enumerate(lines):
-        if generic_name(line) == _ARRIVE:
-            before = [*([FENCE] if place[number] in touched else []), *([barrier] if barrier else [])]
+        if generic_name(line) == _ARRIVE or ARRIVAL in line:
+            meets = barrier and ARRIVAL not in line
+            before = [*([FENCE] if place[number] in touched else []), *([barrier] if meets else [])]
             for operation in before:
                 edits.insert(number, BEFORE, operation)
             found += bool(before)
@@ -53,6 +58,8 @@ def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
 
 def _is_access(lines: Sequence[str], line: str) -> bool:
     name = generic_name(line)
+    if NAME in line:  # the address of a barrier
+        return False
     if name.startswith(_ACCESSES):
         return _may_be_seen_otherwise(line)
     return name.startswith(_IF_USED) and _is_used(lines, line)
@@ -69,4 +76,4 @@ def _is_used(lines: Sequence[str], line: str) -> bool:
     """Whether a value goes anywhere: that of a product which reads the buffer itself, or of a marker, does not."""
     result = value_names(line)[0]
     users = [user for user in lines if result in user and user is not line and result in value_names(user)]
-    return any(generic_name(user) not in _PASSED_ON or _is_used(lines, user) for user in users)
+    return any(_NAMED not in user and (generic_name(user) not in _PASSED_ON or _is_used(lines, user)) for user in users)

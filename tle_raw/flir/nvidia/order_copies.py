@@ -12,6 +12,7 @@ Of four barriers of each step of the product that ``samples/benchmarks/struct_sp
 from __future__ import annotations
 
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE
+from tle_raw.flir.nvidia.buffer_types import layout_aliases
 from tle_raw.flir.nvidia.copy_order import PRODUCTS_DONE, decide_copies
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.order_pointers import FENCE
@@ -31,7 +32,7 @@ def holds_mbarriers(text: str) -> bool:
 def order_copies(text: str, spelling: Spelling) -> tuple[str, int]:
     """TritonGPU text in generic form, with barriers and marks; how many operations are marked."""
     lines = text.splitlines()
-    decision = decide_copies(read_pointers(lines))
+    decision = decide_copies(read_pointers(lines), layout_aliases(lines))
     edits = LineEdits(lines)
     barriers = sorted(decision.barriers)
     for line, side in barriers:

@@ -146,6 +146,14 @@ _LAYOUTS = (
         expects=PROMISED,
     ),
     Pass(
+        "arrive-by-warps",
+        "ttgir",
+        "flir/nvidia/arrive_by_warps.py",
+        "arrive_by_warps",
+        "arrivals of each warp of a partition, in place of one after all of them have met; else absent",
+        for_speed=True,
+    ),
+    Pass(
         "fence-partitions",
         "ttgir",
         "flir/nvidia/fence_partitions.py",

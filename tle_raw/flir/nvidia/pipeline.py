@@ -22,6 +22,7 @@ from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
 from tle_raw.flir.group_markers import holds_groups
 from tle_raw.flir.keep_loads import keep_loads
+from tle_raw.flir.nvidia.arrive_by_warps import arrive_by_warps
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor, find_buffers, find_descriptors
 from tle_raw.flir.nvidia.check_exclusive import check_exclusive
 from tle_raw.flir.nvidia.check_order import check_order
@@ -53,7 +54,7 @@ from tle_raw.flir.nvidia.limit_registers import limit_registers
 from tle_raw.flir.nvidia.link_fragments import link_fragments
 from tle_raw.flir.nvidia.lower_async_load import EARLY, early_loads, lower_async_load
 from tle_raw.flir.nvidia.memory_order import Barrier
-from tle_raw.flir.nvidia.multiply_in_place import multiply_in_place
+from tle_raw.flir.nvidia.multiply_in_place import HOPPER, multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
 from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
 from tle_raw.flir.nvidia.order_pointers import order_pointers
@@ -342,6 +343,13 @@ class Compilation:
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
         return found or None
+
+    def arrive_by_warps(self) -> int | None:
+        if not self.has_partitions or self.capability < HOPPER:
+            return None
+        given = generic_text(self._parsed(), ir)
+        self.module, found = arrive_by_warps(given, self.options.num_warps, SPELLING)
+        return found
 
     def fence_partitions(self) -> int | None:
         if not self.has_partitions:

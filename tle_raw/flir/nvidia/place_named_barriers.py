@@ -62,12 +62,14 @@ def place_named_barriers(lines: Sequence[str], compiled: Sequence[CompiledFragme
     text = BarrierText(lines)
     uses = list(_uses(text))
     _check_kinds(text, {use.slot for use in uses})
-    if not _PARTITION.search(text.joined):
+    has_partitions = _PARTITION.search(text.joined) is not None
+    write = _assembly if has_partitions else _instruction
+    if not has_partitions:
         _check_counts(text, uses, threads)
     numbers = _allot(text, list(dict.fromkeys(use.slot for use in uses)), compiled)
     made = list(lines)
     for use in uses:
-        made[use.line] = _instruction(lines[use.line], use, numbers[use.slot])
+        made[use.line] = write(lines[use.line], use, numbers[use.slot])
     for number in _unused(text, set(numbers)):
         made[number] = ""
     return "\n".join(line for line in made if line), len(uses)
@@ -161,6 +163,15 @@ def _instruction(line: str, use: _Use, number: int) -> str:
             f"{name} id = {number_name} number_of_threads = {threads_name}",
         )
     )
+
+
+def _assembly(line: str, use: _Use, number: int) -> str:
+    """The same in kernels with partitions, where Triton 3.9 takes ``nvvm.barrier`` for the partition's own."""
+    indent, location = line[: len(line) - len(line.lstrip())], line[line.rfind(" loc(") :] if " loc(" in line else ""
+    name = "bar.sync" if use.waits else "bar.arrive"
+    attributes = '{constraints = "=r", packed_element = 1 : i32, pure = false}'
+    text = f"{name} {number}, {use.threads}; mov.u32 $0, 0;"
+    return f'{indent}%tle_named_{use.line} = tt.elementwise_inline_asm "{text}" {attributes} -> i32{location}'
 
 
 def _unused(text: BarrierText, named: set[Slot]) -> Iterator[int]:

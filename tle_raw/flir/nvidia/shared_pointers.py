@@ -63,6 +63,18 @@ def read_pointers(lines: Sequence[str]) -> SharedPointers:
     SharedBufferError : a pointer may be one into shared memory and one into global memory, or is given to what takes
         pointers into global memory alone.
     """
+    found, flow = _followed(lines)
+    _check_pointers(found, flow, lines)
+    _check_uses(found, lines)
+    return found
+
+
+def follow_buffers(lines: Sequence[str]) -> SharedPointers:
+    """The same of a module whose accesses by pointers are hidden: what they are given is not checked."""
+    return _followed(lines)[0]
+
+
+def _followed(lines: Sequence[str]) -> tuple[SharedPointers, list[tuple[Value, Value]]]:
     found = SharedPointers(read_tree(lines))
     flow = list(_flow(found))
     changed = True
@@ -73,9 +85,7 @@ def read_pointers(lines: Sequence[str]) -> SharedPointers:
             if joined != found.of(target):
                 found.buffers[target] = joined
                 changed = True
-    _check_pointers(found, flow, lines)
-    _check_uses(found, lines)
-    return found
+    return found, flow
 
 
 def _flow(found: SharedPointers) -> Iterator[tuple[Value, Value]]:

@@ -1,0 +1,96 @@
+"""Attention by specialised warps (sample 12), against double precision: odd lengths, few and many tiles a program."""
+
+from __future__ import annotations
+
+import faulthandler
+
+import pytest
+import torch
+
+from samples import common
+from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES
+
+HOPPER = COMPILE_ONLY or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(ON_CPU, reason="specialised warps are for GPUs"),
+    pytest.mark.skipif(not HOPPER, reason="the kernel uses the copy engine and wgmma: sm_90"),
+]
+DTYPES = [torch.float16, torch.bfloat16]
+_LONGEST = 300  # seconds of one test, compilation included
+
+
+@pytest.fixture(autouse=True)
+def hang_guard():
+    """A launch that never ends is no failure of an assertion: the process says where it waits, and ends."""
+    faulthandler.dump_traceback_later(_LONGEST, exit=True)
+    yield
+    if not COMPILE_ONLY:
+        torch.cuda.synchronize()
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return common.load("tle_struct/12_attention.py")
+
+
+def operands(batch, heads, queries, keys, dtype, dim=128):
+    lengths = (queries, keys, keys)
+    return [torch.randn(batch, heads, length, dim, device=DEVICE).to(dtype) for length in lengths]
+
+
+def check(sample, q, k, v, causal, programs=132, **changed):
+    _, o, lse = sample.launch(q, k, v, causal, programs, sample.BLOCKS | changed)
+    if COMPILE_ONLY:
+        return
+    want, sums = sample.expected(q, k, v, causal)
+    unit = 2**-10 if q.dtype == torch.float16 else 2**-7
+    error = (o.double() - want).abs()
+    assert (error <= 2 * unit + unit * want.abs()).all(), error.max().item()
+    assert ((lse.double() - sums).abs() <= 1e-4 + 1e-6 * sums.abs()).all(), (lse.double() - sums).abs().max().item()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    "batch, heads, queries, keys",
+    [(1, 1, 1, 1), (1, 1, 128, 128), (2, 3, 129, 257), (1, 5, 1000, 1000), (3, 7, 77, 1025), (1, 2, 700, 130)],
+)
+def test_attention_of_odd_lengths(sample, batch, heads, queries, keys, causal, dtype):
+    check(sample, *operands(batch, heads, queries, keys, dtype), causal)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("programs", [1, 2, 7, 132, 10**6])
+def test_programs_that_take_few_tiles_or_many(sample, programs, causal):
+    check(sample, *operands(2, 9, 500, 500, torch.float16), causal, programs, SECTION=4)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("turns", [False, True])
+def test_groups_that_take_turns_or_not(sample, turns, late, causal):
+    check(sample, *operands(2, 8, 1500, 1500, torch.bfloat16), causal, TURNS=turns, LATE=late)
+
+
+@pytest.mark.parametrize("dim", [64, 128])
+@pytest.mark.parametrize("columns, slots", [(64, 4), (64, 3), (128, 2), (128, 1)])
+def test_tiles_of_other_sizes(sample, columns, slots, dim):
+    check(sample, *operands(1, 6, 333, 777, torch.float16, dim), False, BLOCK_N=columns, SLOTS=slots)
+
+
+def test_large_scores(sample):
+    """The largest of a row grows from tile to tile, and sums shrink to nothing."""
+    q, k, v = operands(1, 4, 640, 640, torch.float16)
+    k = k * torch.linspace(30, 0.1, 640, device=DEVICE)[:, None].to(k.dtype)
+    check(sample, q, k, v, False)
+    check(sample, q, k, v, True)
+
+
+def test_many_launches_give_the_same_bits(sample):
+    q, k, v = operands(1, 16, 1111, 1111, torch.float16)
+    first = sample.launch(q, k, v, True, 132)[1]
+    for _ in range(TIMES // 5):
+        again = sample.launch(q, k, v, True, 132)[1]
+        assert COMPILE_ONLY or torch.equal(first, again)

@@ -1,0 +1,47 @@
+"""Operations on tensors that Triton does within a warp: they take no shared memory, though others of their name do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tle_raw.flir.nvidia.blocked_layout import layout_of, read_tensor
+from tle_raw.flir.nvidia.buffer_types import element_bits
+from tle_raw.linker.mlir.generic_tree import Operation
+
+_WARPS = re.compile(r"warpsPerCTA = \[([\d, ]+)\]")
+_AXIS = re.compile(r"\baxis = (\d+) : i32")
+_OPERAND = re.compile(r"#ttg\.dot_op<\{opIdx = 0, parent = (?P<parent>#[\w$.]+), kWidth = (?P<width>\d+)\}>")
+_HOPPER = "versionMajor = 3"
+_WORD = 32  # bits
+_ENDS = ("tt.reduce.return",)
+
+
+def is_within_warps(operation: Operation, aliases: Mapping[str, str]) -> bool:
+    """Whether an operation is known to be one of these: a reduction along an axis over which no warps are spread, or
+    the result of a product on sm_90 on its way to be the left operand of another.
+
+    Parameters
+    ----------
+    aliases : the layouts that the module's text begins with, by their names.
+    """
+    if operation.name in _ENDS:
+        return True
+    if not operation.operands or not operation.operands[0].type.startswith("tensor<"):
+        return False
+    given = operation.operands[0].type
+    if operation.name == "tt.reduce":
+        axis, warps = _AXIS.search(operation.details), _WARPS.search(_layout(given, aliases))
+        # of a slice the axes are not those of its parent, where the warps are counted
+        is_plain = "#ttg.slice" not in _layout(given, aliases)
+        return bool(axis and warps and is_plain) and warps[1].split(",")[int(axis[1])].strip() == "1"  # type: ignore[index]
+    if operation.name == "ttg.convert_layout":
+        operand = _OPERAND.match(_layout(operation.results[0].type, aliases))
+        is_word = operand is not None and int(operand["width"]) * element_bits(read_tensor(given)[1]) == _WORD
+        return is_word and operand["parent"] == layout_of(given) and _HOPPER in _layout(given, aliases)  # type: ignore[index]
+    return False
+
+
+def _layout(tensor: str, aliases: Mapping[str, str]) -> str:
+    layout = layout_of(tensor)
+    return aliases.get(layout, layout)
