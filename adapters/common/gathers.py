@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import triton
 from triton.language import core
 
+from tle_raw.regions.partitions import warps_here
 from tle_raw.regions.shapes import shape_of
 from tle_raw.triton_types import Semantic
 
@@ -22,8 +23,8 @@ def gather(semantic: Semantic, value: core.tensor, at: core.tensor, axis: int) -
     """The elements of ``value`` along ``axis`` at the indices ``at``; the other dims are equal."""
     sizes, wanted = shape_of(value), shape_of(at)
     rows = math.prod(wanted) // wanted[axis]
-    options = getattr(semantic.builder, "options", None)
-    if not _FAILS or len(sizes) == 1 or wanted[axis] <= sizes[axis] or rows >= getattr(options, "num_warps", 1):
+    own = getattr(getattr(semantic.builder, "options", None), "num_warps", 1)
+    if not _FAILS or len(sizes) == 1 or wanted[axis] <= sizes[axis] or rows >= max(own, warps_here(own)):
         return semantic.gather(value, at, axis)
     flat = _flat_index(semantic, at, axis, sizes)
     flat_value, flat_at = (semantic.reshape(t, [math.prod(shape_of(t))], False) for t in (value, flat))

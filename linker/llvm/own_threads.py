@@ -128,19 +128,17 @@ def for_partition(module: Module, entry: str, name: str, threads: OwnThreads) ->
     names = {n: _renamed(n, entry, name) for n in _defined(module) - shared}
     places = {_SREG + register: private_name(f"tle.{short}", name) for register, short in _PLACES.items()}
     edits = [edit for entity in module.of_kind("global") if entity.name in shared for edit in _common(module, entity)]
-    needed: set[str] = set()
     for entity in module.entities:
-        called: list[CallInstruction] = []
-        if entity.kind == "define":
-            called = list(calls(module, entity, *_BARRIERS))
-            edits += _barrier_edits(module, called, threads, needed)
-        inside = [(call.start, call.end) for call in called]
         known = names if entity.kind == "declare" else {**names, **places}
         for found, start, end in global_names(module.text, entity.start, entity.end):
-            if found in known and not any(begin <= start < stop for begin, stop in inside):
+            if found in known:
                 edits.append(Edit(start, end, encode_name("@", known[found])))
     used = {register for register in _PLACES if f"{_SREG}{register}" in module.text}
-    return module.edited(edits).with_text(_helpers(module, used, places, needed, threads))
+    needed: set[str] = set()
+    renamed = module.edited(edits)
+    barriers = [edit for each in _functions(renamed) for edit in _barrier_edits(renamed, each, threads, needed)]
+    made = renamed.edited(barriers)
+    return made.with_text(_helpers(module, used, places, needed, threads))
 
 
 # --- names ---------------------------------------------------------------------------------------------------------
@@ -211,10 +209,8 @@ def _check_barriers(call: CallInstruction, count: int) -> None:
             )
 
 
-def _barrier_edits(
-    module: Module, called: list[CallInstruction], threads: OwnThreads, needed: set[str]
-) -> Iterator[Edit]:
-    for place, call in enumerate(called):
+def _barrier_edits(module: Module, entity: Entity, threads: OwnThreads, needed: set[str]) -> Iterator[Edit]:
+    for place, call in enumerate(calls(module, entity, *_BARRIERS)):
         if call.callee:
             text = _own_call(call, threads, f"%tle.barrier.{place}", needed)
         else:

@@ -9,28 +9,29 @@ from dataclasses import dataclass, field
 from tle_raw.linker.mlir.text import brace_depth
 
 _LABEL = re.compile(r"\^[\w$.\-]+")
-_PARTITION = re.compile(r"\s*(?:default \{|partition\d+\()")
+_PARTITION, _DEFAULT = re.compile(r"\s*partition\d+\("), re.compile(r"\s*default \{")
+_SPECIALIZE = "ttg.warp_specialize("
 _LOOPS = ("scf.for", "scf.while")
 
 
 @dataclass(eq=False)
 class Nest:
-    """An operation with regions, each a list of line numbers and of operations inside; its first and its last line."""
+    """An operation with regions, each a list of line numbers and of operations inside; its first and its last line.
+
+    ``is_partition`` marks what some of the block's warps do: a region of ``ttg.warp_specialize``, which has its own
+    first line.
+    """
 
     text: str
     begin: int
     end: int = -1
     bodies: list[list[int | Nest]] = field(default_factory=lambda: [[]])
+    is_partition: bool = False
 
     @property
     def is_loop(self) -> bool:
         """Whether it is a loop's."""
         return is_loop(self.text)
-
-    @property
-    def is_partition(self) -> bool:
-        """Whether it is what some of the block's warps do: a part of ``ttg.warp_specialize``."""
-        return _PARTITION.match(self.text) is not None
 
     @property
     def is_function(self) -> bool:
@@ -55,7 +56,7 @@ def read_structure(lines: list[str]) -> list[int | Nest]:
         elif depth == 0:
             current.append(number)
         for _ in range(depth):
-            nest = Nest(line, number)
+            nest = Nest(line, number, is_partition=_is_partition(lines, number))
             current.append(nest)
             opened.append((nest, current))
             current = nest.bodies[0]
@@ -64,6 +65,12 @@ def read_structure(lines: list[str]) -> list[int | Nest]:
                 nest, current = opened.pop()
                 nest.end = number
     return found
+
+
+def _is_partition(lines: list[str], number: int) -> bool:
+    if _PARTITION.match(lines[number]):
+        return True
+    return number > 0 and _DEFAULT.match(lines[number]) is not None and _SPECIALIZE in lines[number - 1]
 
 
 def lines_in_loops(lines: list[str]) -> set[int]:

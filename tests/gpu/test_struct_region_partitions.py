@@ -182,6 +182,33 @@ def test_a_region_of_a_worker_copies_by_the_kernels_descriptor(warps):
         close(o, expected, 1e-6)
 
 
+@pytest.mark.parametrize("slots", [1, 3])
+@pytest.mark.parametrize("name, arrivals, route", kernels.DOUBLERS)
+def test_a_tilelang_kernel_between_two_partitions_of_triton(name, arrivals, route, slots):
+    pytest.importorskip("tilelang")
+    from tests.adapters.tilelang import barrier_kernels
+
+    double = getattr(barrier_kernels, name)(route)
+    for n in (1, 2, 7, 50):
+        x = torch.randn(n, 16, 32, device=DEVICE)
+        for _ in range(3):
+            y = torch.full_like(x, float("nan"))
+            kernels.doubled_by_worker[(1,)](x, y, n, double, arrivals, 16, 32, slots, num_warps=4)
+            assert COMPILE_ONLY or torch.equal(y, 2 * x)
+
+
+@needs_hopper
+def test_memory_that_regions_ask_for_is_each_partitions_own():
+    pytest.importorskip("tilelang")
+    from tests.adapters.tilelang.barrier_kernels import copies_are_counted
+
+    x = torch.randn(2, 16, 32, device=DEVICE)
+    for _ in range(20):
+        y = torch.full_like(x, float("nan"))
+        kernels.copied_twice[(1,)](x, y, copies_are_counted(), 16, 32, num_warps=4)
+        assert COMPILE_ONLY or torch.equal(y, x)
+
+
 def test_thousands_of_launches():
     """No hang, and the same bits each time."""
     y = torch.randn(132, 4, ROW, device=DEVICE)

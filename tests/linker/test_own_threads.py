@@ -129,6 +129,15 @@ def test_what_is_shared_memory_is_its_own_and_other_variables_are_one():
     assert "@f(" not in made and "@shared$f" not in made
 
 
+def test_variables_in_operands_of_assembly_are_its_own():
+    operands = "i32 ptrtoint (ptr addrspace(3) @shared$f to i32)"
+    call = f'call void asm sideeffect "bar.sync 0; st.shared.b32 [$0], 1;", "r"({operands})'
+    made = for_partition(module(call, NAMES.split("define")[0]), "f", "g", OWN).text
+    assert '"bar.sync 3, 64; st.shared.b32 [$0], 1;"' in made and "@shared$f" not in made
+    plain = call.replace("bar.sync 0; ", "")
+    assert "@shared$f" not in for_partition(module(plain, NAMES.split("define")[0]), "f", "g", OWN).text
+
+
 @pytest.mark.parametrize(
     "text, depends",
     [

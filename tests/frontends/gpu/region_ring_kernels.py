@@ -621,3 +621,75 @@ def fetched(x_desc, o, n, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr, WAR
         ],
         [WARPS],
     )
+
+
+# --- TileLang kernels between Triton code ----------------------------------------------------------------------------
+
+
+@triton.jit
+def bring_slots(x, slots, empty, full, n, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    for i in range(n):
+        tle.gpu.barrier_wait(empty[i % S], i // S)
+        slots[i % S].store(tl.load(x + i * M * N + at))
+        tle.gpu.barrier_arrive(full[i % S], 1, i // S)
+
+
+@triton.jit
+def double_slots(slots, full, doubled, n, DOUBLE: tl.constexpr, S: tl.constexpr):
+    for i in range(n):
+        DOUBLE(slots[i % S], full=full[i % S], empty=doubled[i % S], use=i // S)
+
+
+@triton.jit
+def store_slots(y, slots, doubled, empty, n, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    for i in range(n):
+        tle.gpu.barrier_wait(doubled[i % S], i // S)
+        tile = slots[i % S].load()
+        tle.gpu.barrier_arrive(empty[i % S], 1, i // S)
+        tl.store(y + i * M * N + at, tile)
+
+
+@triton.jit
+def doubled_by_worker(
+    x, y, n, DOUBLE: tl.constexpr, ARRIVALS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr
+):
+    """Twice the tiles of x: a worker brings them, a region of another doubles them, the kernel's own warps store."""
+    slots = tle.gpu.alloc([S, M, N], tl.float32, nv_mma_shared_layout=False)
+    full, doubled = tle.gpu.alloc_barriers(S), tle.gpu.alloc_barriers(S, ARRIVALS)
+    empty = tle.gpu.alloc_barriers(S, init=tle.gpu.READY)
+    tle.gpu.warp_specialize(
+        [
+            (store_slots, (y, slots, doubled, empty, n, M, N, S)),
+            (bring_slots, (x, slots, empty, full, n, M, N, S)),
+            (double_slots, (slots, full, doubled, n, DOUBLE, S)),
+        ],
+        [2, 4],
+    )
+
+
+@triton.jit
+def copy_part(x, y, full, COPY: tl.constexpr):
+    COPY(x, y, full=full)
+    tle.gpu.barrier_wait(full, 0)
+
+
+@triton.jit
+def copied_twice(x, y, COPY: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """Two partitions of four warps copy a tile each, by shared memory that each region asks for."""
+    full = tle.gpu.alloc_barriers(2, 128)
+    tle.gpu.warp_specialize(
+        [(copy_part, (x, y, full[0], COPY)), (copy_part, (x + M * N, y + M * N, full[1], COPY))], [4]
+    )
+
+
+# names of tests.adapters.tilelang.barrier_kernels, arrivals, routes
+DOUBLERS = [
+    ("every_thread_arrives", 128, "linked"),
+    ("every_thread_arrives", 128, "traced"),
+    ("one_thread_arrives", 1, "linked"),
+    ("one_thread_arrives", 1, "traced"),
+    ("own_barrier_too", 128, "linked"),
+    ("wait_in_loop", 128, "traced"),
+]

@@ -133,6 +133,27 @@ def test_a_worker_copies_by_the_kernels_descriptor(warps):
     assert "cp.async.bulk.tensor" in kernel.asm["ptx"]
 
 
+@pytest.mark.parametrize("name, arrivals, route", kernels.DOUBLERS)
+def test_a_tilelang_kernel_between_two_partitions_of_triton(name, arrivals, route):
+    pytest.importorskip("tilelang")
+    from tests.adapters.tilelang import barrier_kernels
+
+    double = getattr(barrier_kernels, name)(route)
+    signature = {"x": "*fp32", "y": "*fp32", "n": "i32"}
+    kernel = compiled(kernels.doubled_by_worker, signature, DOUBLE=double, ARRIVALS=arrivals, M=16, N=32, S=2)
+    assert waited_at(kernel) <= {(0, 128), (2, 64), (3, 128)}
+
+
+def test_memory_that_regions_ask_for_is_each_partitions_own():
+    pytest.importorskip("tilelang")
+    from tests.adapters.tilelang.barrier_kernels import copies_are_counted
+
+    signature = {"x": "*fp32", "y": "*fp32"}
+    kernel = compiled(kernels.copied_twice, signature, COPY=copies_are_counted(), M=16, N=32)
+    report = tle_raw.report(kernel)
+    assert report.dynamic_shared + report.static_shared >= 2 * 16 * 32 * 4 + 16
+
+
 def test_first_warps_that_triton_has_said_are_read():
     assert knows_first_warps("  ttg.warp_specialize(%a) attributes {warpGroupStartIds = array<i32: 4>}\n")
     assert not knows_first_warps("  ttg.warp_specialize(%a)\n")
