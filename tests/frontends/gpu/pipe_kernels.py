@@ -3,7 +3,9 @@
 import triton
 import triton.language as tl
 
+import tle_raw
 import tle_raw.language as tle
+from tle_raw import Buffer, Out, Pointer
 
 # --- in one partition ---------------------------------------------------------------------------------------------
 
@@ -145,6 +147,36 @@ def tiles_by_descriptor(x_ptr, o_ptr, n, R: tl.constexpr, C: tl.constexpr, S: tl
         total += ready.tile.load() * tl.max(ready.scale.load(), 0)
         reader.release(k)
     tl.store(o_ptr + tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :], total)
+
+
+@tle_raw.dialect(
+    "cuda",
+    source="""
+template <int M, int N>
+__device__ void fetch_tile(float* to, const float* from) {
+  for (int i = threadIdx.x; i < M * N; i += blockDim.x) to[i] = 2 * from[i];
+}
+""",
+)
+def fetch_tile(to: Out[Buffer["f32", "M", "N"]], x: Pointer["f32"]): ...
+
+
+@triton.jit
+def by_fragment(x_ptr, o_ptr, n, R: tl.constexpr, C: tl.constexpr, S: tl.constexpr):
+    """A fragment fills one field, `cp.async` the other."""
+    at = tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
+    twice = tle.gpu.alloc([S, R, C], tl.float32, nv_mma_shared_layout=False)
+    same = tle.gpu.alloc([S, R, C], tl.float32, nv_mma_shared_layout=False)
+    p = tle.pipe(capacity=S, twice=twice, same=same)
+    writer, reader = p.writer(), p.reader()
+    for k in range(n):
+        slot = writer.acquire(k)
+        tle.gpu.copy(x_ptr + k * R * C + at, slot.same, [R, C])
+        fetch_tile(slot.twice, x_ptr + k * R * C)
+        writer.commit(k)
+        ready = reader.wait(k).slot
+        tl.store(o_ptr + k * R * C + at, ready.twice.load() + ready.same.load())
+        reader.release(k)
 
 
 # --- across partitions --------------------------------------------------------------------------------------------

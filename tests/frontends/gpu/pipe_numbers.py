@@ -50,6 +50,13 @@ def by_pointers(device: str, slots: int, n: int, block: int = 64, **options) -> 
     yield o, torch.cat([x[:1], x[1:].flip(1)]).double()
 
 
+def by_fragment(device: str, slots: int, n: int, height: int = 16, width: int = 32, **options) -> Pairs:
+    x = torch.randn(max(n, 1), height, width, device=device)
+    o = torch.zeros_like(x)
+    kernels.by_fragment[(1,)](x, o, n, height, width, slots, **options)
+    yield o[:n], 3 * x.double()[:n]
+
+
 def two_readers_in_turn(device: str, slots: int, n: int, block: int = 64, **options) -> Pairs:
     x = torch.randn(max(n, 1), block, device=device)
     o = unwritten(max(n, 1), block, device=device)

@@ -105,6 +105,13 @@ def test_names_that_a_loop_gives_other_slots(capability):
     assert kernel.asm["ptx"].count("mbarrier.init") == 4
 
 
+@pytest.mark.parametrize("capability", [80, 90])
+def test_a_fragment_fills_a_slot(capability):
+    types = {"x_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32"}
+    kernel = compiled(pipe_kernels.by_fragment, types, capability, R=16, C=32, S=2)
+    assert "cp.async.mbarrier.arrive.shared" in kernel.asm["ptx"] and "fetch_tile" in str(tle_raw.report(kernel))
+
+
 def test_three_transports_make_one_arrival():
     types = {"x_desc": "tensordesc<fp32[32,32]>", "s_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32"}
     ptx = compiled(pipe_kernels.mixed, types, R=32, C=32, S=3, W=2).asm["ptx"]
@@ -127,7 +134,7 @@ def on_the_cpu():
         yield knobs
 
 
-@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("debug", [False, pytest.param(True, marks=pytest.mark.one_triton)])
 def test_numbers_on_the_cpu(on_the_cpu, debug):
     from tests.frontends.gpu import pipe_numbers as numbers
 
@@ -135,10 +142,11 @@ def test_numbers_on_the_cpu(on_the_cpu, debug):
     for n in (0, 1, 2, 3, 7, 50):
         for how in ("copy", "store", "point"):
             numbers.check(numbers.one_loop("cpu", how, 3, n, 128, cut=5))
-            numbers.check(numbers.one_loop("cpu", how, 2, n, 128, cut=127))
+        numbers.check(numbers.one_loop("cpu", "copy", 2, n, 128, cut=127))
         numbers.check(numbers.by_cursor("cpu", 3, n))
         numbers.check(numbers.two_readers_in_turn("cpu", 2, n))
         numbers.check(numbers.by_pointers("cpu", 2, n + 1))
+        numbers.check(numbers.by_fragment("cpu", 2, n))
         numbers.check(numbers.tiles_by_descriptor("cpu", 2, n))
     for slots in (1, 2, 5):
         numbers.check(numbers.once("cpu", slots))

@@ -24,7 +24,6 @@ from tle_raw.linker.mlir.text import value_names
 from tle_raw.regions.ports import NAMED
 
 _ARRIVE = "ttng.arrive_barrier"
-_LEAST_ROW = 16  # bytes that the copy engine and tensor cores take at least
 _ACCESSES = ("ttg.local_store", "ttg.async_copy_global_to_local")
 _IF_USED = ("ttg.local_load", "tti.experimental_memdesc_to_i")
 _PASSED_ON = ("ttg.convert_layout", "tt.splat")
@@ -62,14 +61,13 @@ def _is_access(lines: Sequence[str], line: str) -> bool:
         return False
     if name.startswith(_ACCESSES):
         return _may_be_seen_otherwise(line)
-    return name.startswith(_IF_USED) and _is_used(lines, line)
+    return name.startswith(_IF_USED) and _may_be_seen_otherwise(line) and _is_used(lines, line)
 
 
 def _may_be_seen_otherwise(line: str) -> bool:
-    """Whether the copy engine or tensor cores may touch what an operation writes: rows of words are too short."""
-    types = read_generic(line).types
-    buffers = [read_buffer_type(type_, {}) for type_ in types if type_.startswith(PREFIX)]
-    return any(buffer.dims[-1] * buffer.element_bytes >= _LEAST_ROW for buffer in buffers)
+    """Whether the copy engine or tensor cores may touch the same memory: not so rows of a single element."""
+    buffers = [read_buffer_type(type_, {}) for type_ in read_generic(line).types if type_.startswith(PREFIX)]
+    return any(buffer.dims[-1] > 1 for buffer in buffers)
 
 
 def _is_used(lines: Sequence[str], line: str) -> bool:
