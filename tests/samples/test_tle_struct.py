@@ -28,9 +28,10 @@ INSTRUCTIONS = {
     "09_warp_specialized_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 3, "cp.async.bulk": None},
     # Of each of three kernels two groups.
     "12_attention": {"wgmma.wait_group.sync.aligned 1;": 6, "bar.arrive": 15, "setmaxnreg": None},
+    "13_ping_pong_gemm": {"wgmma.wait_group.sync.aligned 1;": 4, "bar.arrive": 6, ".e4m3.e4m3": None},
 }
 
-ON_GPUS = ("09_warp_specialized_gemm", "12_attention")  # and nowhere else
+ON_GPUS = ("09_warp_specialized_gemm", "12_attention", "13_ping_pong_gemm")  # and nowhere else
 
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda file: file.stem)
