@@ -5,6 +5,7 @@ from tle_raw.frontends.gpu.barrier_value import PENDING, READY, barrier, barrier
 from tle_raw.frontends.gpu.barriers import alloc_barrier, alloc_barriers, barrier_arrive, barrier_wait
 from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
 from tle_raw.frontends.gpu.copy import copy
+from tle_raw.frontends.gpu.grouped_tile import grouped_tile
 from tle_raw.frontends.gpu.groups import async_commit_group, async_wait_group
 from tle_raw.frontends.gpu.layouts.encodings import (
     BlockEncoding,
@@ -25,6 +26,7 @@ from tle_raw.frontends.gpu.methods import add_methods
 from tle_raw.frontends.gpu.pipes.methods import add_methods as add_pipe_methods
 from tle_raw.frontends.gpu.set_layout import set_layout
 from tle_raw.frontends.gpu.storage_kind import smem, storage_kind, tmem
+from tle_raw.frontends.gpu.tile_scheduler import alloc_tile_scheduler, fetch_tile, next_tile
 from tle_raw.frontends.gpu.warp_specialize import warp_specialize
 from tle_raw.frontends.gpu.wgmma import wgmma, wgmma_wait
 
@@ -38,6 +40,7 @@ __all__ = [
     "alloc",
     "alloc_barrier",
     "alloc_barriers",
+    "alloc_tile_scheduler",
     "async_commit_group",
     "async_wait_group",
     "barrier",
@@ -47,10 +50,13 @@ __all__ = [
     "buffered_tensor",
     "copy",
     "distributed_encoding",
+    "fetch_tile",
+    "grouped_tile",
     "local_load",
     "local_ptr",
     "local_store",
     "memory_space",
+    "next_tile",
     "nv_mma_shared_layout",
     "nv_tma_shared_layout",
     "padded_shared_layout",

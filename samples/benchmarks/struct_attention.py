@@ -32,10 +32,12 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "all of Triton's block barriers": {"disabled": "arrive-by-warps,order-copies"},
 }
 NARROW = {
+    "dynamic order": {"ORDER": "dynamic"},
     "64 keys, 4 slots": {"BLOCK_N": 64, "SLOTS": 4},
     "64 keys, 5 slots, scaled late": {"BLOCK_N": 64, "SLOTS": 5, "LATE": True},
 }
-SECTIONS = {f"sections of {heads} heads": {"SECTION": heads} for heads in (4, 8, 32, 64)}
+SECTIONS = {f"sections of {heads} heads": {"SECTION": heads} for heads in (4, 8, 32)}
+SECTIONS["static order, one section"] = {"SECTION": HEADS * BATCH, "ORDER": "static"}
 
 
 class Attention:

@@ -35,6 +35,8 @@ SPECIALISED = (
     *((128, 256, slots, group, groups, 2) for slots in (3, 4) for group in (4, 8, 16) for groups in (1, 2)),
     *((256, 128, slots, 8, groups, 2) for slots in (3, 4) for groups in (1, 2)),
 )
+# BLOCK_M, BLOCK_N, slots, GROUP_M: of groups of warps that take turns.
+IN_TURNS = ((128, 128, 4, 8), (128, 128, 5, 8), (128, 128, 4, 16), (64, 256, 4, 8), (64, 256, 4, 16))
 PLAIN = ((128, 256, 8, 3, 8), (128, 256, 8, 4, 8), (128, 256, 8, 4, 16), (256, 128, 8, 3, 8), (128, 128, 4, 3, 8))
 PROGRAMS, ROWS, BLOCK = 264, 300, 1024
 VALUES = 69 * 2**20
@@ -80,6 +82,7 @@ class Products:
         )
         self.c = [torch.empty(n, n, device=device, dtype=torch.bfloat16) for _ in range(BUFFERS)]
         self.sample, self.specialising = sample("02_tma_gemm"), sample("09_warp_specialized_gemm")
+        self.taking_turns = sample("13_ping_pong_gemm")
         self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
 
     def ours(self, config: tuple[int, ...]) -> measure.Launch:
@@ -114,6 +117,10 @@ class Products:
         blocks |= {"GROUPS": groups, "PARTS": parts}
         return lambda i: self.specialising.launch(self.a[i], self.b[i], self.c[i], blocks, self.processors)
 
+    def in_turns(self, config: tuple[int, ...]) -> measure.Launch:
+        blocks = dict(zip(("BLOCK_M", "BLOCK_N", "SLOTS", "GROUP_M"), config)) | {"BLOCK_K": 128}
+        return lambda i: self.taking_turns.launch(self.a[i], self.b[i], self.c[i], self.processors, blocks)
+
     def triton(self, kernel: Any, config: tuple[int, ...]) -> measure.Launch:
         rows, columns, warps, stages, group = config
         halves = columns == 256
@@ -142,6 +149,7 @@ class Products:
             "specialised {}x{}, {} slots, groups of {}, {} multiply, {} parts".format(*config): self.specialised(config)
             for config in SPECIALISED
         }
+        ours |= {"in turns {}x{}, {} slots, groups of {}".format(*config): self.in_turns(config) for config in IN_TURNS}
         others = {
             f"{kernel.fn.__name__} " + "{}x{}, {} warps, {} stages, groups of {}".format(*config): self.triton(
                 kernel, config
@@ -198,6 +206,48 @@ def product_rows(case: Products, quick: bool) -> list[measure.Row]:
         tflops = {f"{side} TFLOP/s": value for side, value in speed.items()}
         rows.append(measure.Row(name, speed["ours"] / speed[reference], "x", PRODUCT_GOAL, True, tflops, noise, note))
     return rows
+
+
+class NarrowProducts:
+    """``c = a @ b.T`` of n × n in fp8 (e4m3) into bf16, by groups of warps that take turns, and by cuBLAS."""
+
+    def __init__(self, n: int, device: str = "cuda") -> None:
+        self.n, self.name = n, f"fp8 product of {n}³"
+        self.a, self.b = (
+            [torch.randn(n, n, device=device).to(torch.float8_e4m3fn) for _ in range(BUFFERS)] for _ in range(2)
+        )
+        self.c = torch.empty(n, n, device=device, dtype=torch.bfloat16)
+        self.one = torch.ones((), device=device)
+        self.sample = sample("13_ping_pong_gemm")
+        self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
+
+    def ours(self, config: tuple[int, ...]) -> measure.Launch:
+        blocks = dict(zip(("BLOCK_M", "BLOCK_N", "SLOTS", "GROUP_M"), config)) | {"BLOCK_K": 128}
+        return lambda i: self.sample.launch(self.a[i], self.b[i], self.c, self.processors, blocks)
+
+    def cublas(self, i: int) -> object:
+        options = {"out_dtype": torch.bfloat16, "use_fast_accum": True, "out": self.c}
+        return torch._scaled_mm(self.a[i], self.b[i].T, self.one, self.one, **options)
+
+    def candidates(self) -> dict[str, measure.Launch]:
+        return {"in turns {}x{}, {} slots, groups of {}".format(*config): self.ours(config) for config in IN_TURNS}
+
+
+def narrow_rows(case: NarrowProducts, quick: bool) -> list[measure.Row]:
+    expected = case.a[0].double() @ case.b[0].double().T
+
+    def check(name: str, launch: measure.Launch) -> None:
+        case.c.fill_(float("nan"))
+        launch(0)
+        measure.check(name, case.c, expected, 1e-2)
+
+    check("cuBLAS", case.cublas)
+    print(f"{case.name}: TFLOP/s of all that are right", flush=True)
+    name, best = fastest(case.candidates(), check, lambda ms: f"{2 * case.n**3 / ms / 1e9:.1f}")
+    times, noise = measure.compare({"ours": best, "cuBLAS": case.cublas}, BUFFERS, quick)
+    tflops = {f"{side} TFLOP/s": 2 * case.n**3 / ms / 1e9 for side, ms in times.items()}
+    what = f"{case.name}: groups that take turns over cuBLAS"
+    return [measure.Row(what, times["cuBLAS"] / times["ours"], "x", None, True, tflops, noise, name)]
 
 
 class Loads:
@@ -283,6 +333,8 @@ def compile_all() -> None:
     for candidates in Products(512, "cpu").candidates():
         for launch in candidates.values():
             launch(0)
+    for launch in NarrowProducts(512, "cpu").candidates().values():
+        launch(0)
     loads = Loads("cpu")
     loads.plain(0), loads.asynchronous(4)(0)
     align, select = sample("07_moe_align"), sample("08_topk_selector")
@@ -307,6 +359,7 @@ def selection_rows(case: Any, quick: bool) -> list[measure.Row]:
 # Groups of figures: what makes their cases, and the rows of one case.
 GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bool], list[measure.Row]]]] = {
     "products": (lambda: [functools.partial(Products, n) for n in (4096, 8192)], product_rows),
+    "fp8": (lambda: [functools.partial(NarrowProducts, n) for n in (4096, 8192)], narrow_rows),
     "loads": (lambda: [Loads], load_rows),
     "histograms": (lambda: [functools.partial(Histogram, bins) for bins in (256, 1024)], histogram_rows),
     "attention": (lambda: struct_attention.makers(functools.partial(sample, "12_attention")), attention_rows),

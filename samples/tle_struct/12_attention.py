@@ -8,14 +8,15 @@ things overlap with products:
 * between groups: they take turns to begin products, by two named barriers, so that the one computes weights while
   tensor cores work for the other.
 
-Programs stay, and take tile after tile: the longest first where rows see the keys before them alone. The queries of the
-next tile arrive while the last one is written.
+Programs stay, and take tile after tile. Where rows see the keys before them alone, tiles differ: the longest come
+first, and whoever is done takes the next one. The queries of the next tile arrive while the last one is written.
 
 Blocks have no specialised warps on CPUs: there it is compiled only.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 
@@ -27,21 +28,6 @@ import tle_raw.language as tle
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
-
-
-@triton.jit
-def tiles_of_program(total):
-    """How many tiles this program takes: all rounds are full, but maybe the last."""
-    programs = tl.num_programs(0)
-    rounds = total // programs
-    return rounds + (place_in_round(rounds) < total % programs).to(tl.int32)
-
-
-@triton.jit
-def place_in_round(turn):
-    """Every other round goes the other way, so that no program gets the longer tile each time."""
-    program = tl.program_id(0)
-    return tl.where(turn % 2 == 0, program, tl.num_programs(0) - 1 - program)
 
 
 @triton.jit
@@ -64,16 +50,15 @@ def steps_of(tile, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL:
 
 @triton.jit
 def produce(
-    q_desc, k_desc, v_desc, q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, heads, queries, keys,
+    q_desc, k_desc, v_desc, q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, heads, queries, keys,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
     SECTION: tl.constexpr,
 ):  # fmt: skip
     """Copy what the program's tiles need, in the order in which it is used: keys are a step ahead of values."""
     ROWS: tl.constexpr = BLOCK_M // 2
     tiles = tl.cdiv(queries, BLOCK_M)
-    step = 0
-    for turn in range(tiles_of_program(tiles * heads)):
-        number = turn * tl.num_programs(0) + place_in_round(turn)
+    number, turn, step = tl.program_id(0), 0, 0
+    while number < tiles * heads:
         tile, head = tile_of(number, tiles, heads, CAUSAL, SECTION)
         steps = steps_of(tile, keys, BLOCK_M, BLOCK_N, CAUSAL)
         last = head * keys + (steps - 1) * BLOCK_N  # walked backwards
@@ -83,6 +68,8 @@ def produce(
             row = head * queries + tile * BLOCK_M + group * ROWS
             tle.gpu.barrier_wait(q_empty[group], turn)
             tle.gpu.copy(q_desc, q[group], [ROWS, DIM], offsets=[row, 0], barrier=q_full[group])
+        number = tle.gpu.fetch_tile(order, turn, tiles * heads)
+        turn += 1
         for n in range(1, steps):
             slot, before = (step + n) % SLOTS, (step + n - 1) % SLOTS
             row = last - n * BLOCK_N
@@ -98,8 +85,8 @@ def produce(
 
 @triton.jit
 def consume(
-    q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, turns, o_ptr, lse_ptr, heads, queries, keys, scale,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
+    q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads, queries, keys,
+    scale, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
     SECTION: tl.constexpr, TURNS: tl.constexpr, LATE: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """The rows of one group. Weights are 2 to the power of ``scale`` times products, less the largest of a row.
@@ -108,11 +95,10 @@ def consume(
     """
     ROWS: tl.constexpr = BLOCK_M // 2
     tiles = tl.cdiv(queries, BLOCK_M)
-    step = 0
+    number, turn, step = tl.program_id(0), 0, 0
     if TURNS and GROUP == 1:
-        tle.gpu.barrier_arrive(turns[0], 256)  # group 0 begins
-    for turn in range(tiles_of_program(tiles * heads)):
-        number = turn * tl.num_programs(0) + place_in_round(turn)
+        tle.gpu.barrier_arrive(turns[0])  # group 0 begins
+    while number < tiles * heads:
         tile, head = tile_of(number, tiles, heads, CAUSAL, SECTION)
         steps = steps_of(tile, keys, BLOCK_M, BLOCK_N, CAUSAL)
         rows = tile * BLOCK_M + GROUP * ROWS + tl.arange(0, ROWS)
@@ -123,7 +109,7 @@ def consume(
             tle.gpu.barrier_wait(turns[GROUP])
         s = tle.gpu.wgmma(q[GROUP], k[step % SLOTS], trans_b=True)
         if TURNS:
-            tle.gpu.barrier_arrive(turns[1 - GROUP], 256)
+            tle.gpu.barrier_arrive(turns[1 - GROUP])
         s = tle.gpu.wgmma_wait(0, s)
         tle.gpu.barrier_arrive(k_empty[step % SLOTS], 1, step // SLOTS)
         columns = (steps - 1) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -149,7 +135,7 @@ def consume(
             tle.gpu.barrier_wait(v_full[before], (step + n - 1) // SLOTS)
             acc = tle.gpu.wgmma(p.to(q.dtype), v[before], acc)
             if TURNS:
-                tle.gpu.barrier_arrive(turns[1 - GROUP], 256)
+                tle.gpu.barrier_arrive(turns[1 - GROUP])
             s = tle.gpu.wgmma_wait(1, s)  # the scores are there, the values are under way
             tle.gpu.barrier_arrive(k_empty[slot], 1, (step + n) // SLOTS)
             now = tl.maximum(largest, tl.max(s, 1) * scale)
@@ -176,15 +162,17 @@ def consume(
         is_row = rows < queries
         tl.store(o_ptr + at, (acc / total[:, None]).to(q.dtype), mask=is_row[:, None])
         tl.store(lse_ptr + head * queries + rows, (largest + tl.math.log2(total)) * 0.6931471805599453, mask=is_row)
+        number = tle.gpu.next_tile(order, turn, tiles * heads)
+        turn += 1
     if TURNS and GROUP == 0:
         tle.gpu.barrier_wait(turns[0])  # the other group's last arrival
 
 
 @triton.jit
 def attention(
-    q_desc, k_desc, v_desc, o_ptr, lse_ptr, heads, queries, keys, scale,
+    q_desc, k_desc, v_desc, o_ptr, lse_ptr, counter_ptr, heads, queries, keys, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
-    SECTION: tl.constexpr, TURNS: tl.constexpr, LATE: tl.constexpr, REGISTERS: tl.constexpr,
+    SECTION: tl.constexpr, TURNS: tl.constexpr, LATE: tl.constexpr, REGISTERS: tl.constexpr, ORDER: tl.constexpr,
 ):  # fmt: skip
     """``softmax(q @ k.T * scale / log2(e)) @ v`` of each head: q and o are [heads * queries, DIM], k and v of keys.
 
@@ -201,20 +189,21 @@ def attention(
     k_empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
     v_full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=BLOCK_N * DIM * size)
     v_empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
+    order = tle.gpu.alloc_tile_scheduler(ORDER, counter_ptr, readers=2)
     turns = tle.gpu.alloc_barriers(2, arrive_count=256)  # threads of both groups
     tle.gpu.warp_specialize(
         (
             (consume, (
-                q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, turns, o_ptr, lse_ptr, heads, queries, keys,
-                scale, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, TURNS, LATE, 0,
+                q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads,
+                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, TURNS, LATE, 0,
             )),
             (consume, (
-                q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, turns, o_ptr, lse_ptr, heads, queries, keys,
-                scale, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, TURNS, LATE, 1,
+                q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads,
+                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, TURNS, LATE, 1,
             )),
             (produce, (
-                q_desc, k_desc, v_desc, q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, heads, queries,
-                keys, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION,
+                q_desc, k_desc, v_desc, q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, heads,
+                queries, keys, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION,
             )),
         ),
         worker_num_warps=(4, 1),
@@ -223,6 +212,14 @@ def attention(
 
 
 BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "SLOTS": 2, "SECTION": 16, "TURNS": True, "LATE": False, "REGISTERS": 240}
+
+
+@functools.cache
+def counter_of(device):
+    """What a dynamic order counts by: 0 between launches, of which one runs at a time."""
+    import torch
+
+    return torch.zeros(1, dtype=torch.int32, device=device)
 
 
 def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | None = None):
@@ -240,8 +237,11 @@ def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | N
     ]
     scale = (dim**-0.5 if scale is None else scale) * 1.4426950408889634
     count = triton.cdiv(queries, blocks["BLOCK_M"]) * batch * heads
+    blocks = {"ORDER": "dynamic" if causal else "static"} | blocks
     kernel = attention[(min(programs, count),)](
-        *tiles, o, lse, batch * heads, queries, keys, scale, DIM=dim, CAUSAL=causal, **blocks, num_warps=4
+        *(*tiles, o, lse, counter_of(q.device), batch * heads, queries, keys, scale),
+        **(blocks | {"DIM": dim, "CAUSAL": causal}),
+        num_warps=4,
     )
     return kernel, o, lse
 
@@ -249,13 +249,14 @@ def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | N
 def compile_for(target):
     compiled = []
     for dtype, causal in (("fp16", False), ("fp16", True), ("bf16", True)):
-        blocks = BLOCKS | {"DIM": 128, "CAUSAL": causal}
+        blocks = BLOCKS | {"DIM": 128, "CAUSAL": causal, "ORDER": "dynamic" if causal else "static"}
         types = {
             "q_desc": f"tensordesc<{dtype}[{blocks['BLOCK_M'] // 2},128]>",
             "k_desc": f"tensordesc<{dtype}[{blocks['BLOCK_N']},128]>",
             "v_desc": f"tensordesc<{dtype}[{blocks['BLOCK_N']},128]>",
             "o_ptr": f"*{dtype}",
             "lse_ptr": "*fp32",
+            "counter_ptr": "*i32",
             "scale": "fp32",
         } | dict.fromkeys(("heads", "queries", "keys"), "i32")
         compiled.append(common.compile_ahead(attention, target, types, blocks, num_warps=4))

@@ -12,6 +12,7 @@ import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.frontends.gpu import partition_kernels as kernels
+from tests.frontends.gpu import scheduler_kernels
 from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES
 
 HOPPER = COMPILE_ONLY or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
@@ -100,6 +101,27 @@ def test_partitions_meet_among_themselves(warps):
         kernels.paces[(1,)](x, o, n, times, num_warps=warps)
         sums = [x.double().repeat(5)[:count].sum() for count in (n, 3 * n, n + 1, 2 * n)]
         close(o, torch.stack(sums).expand(times, 4), 1e-3)
+
+
+def test_partitions_of_several_sizes_meet_at_one_barrier():
+    for n in (1, 2, 777):
+        o = torch.zeros(n, dtype=torch.int32, device=DEVICE)
+        kernels.met_by_all[(1,)](o, n, num_warps=4)
+        assert COMPILE_ONLY or (o == 3).all()
+    o = torch.zeros(6, dtype=torch.int32, device=DEVICE)
+    kernels.met_before[(1,)](o, 5, num_warps=4)
+    assert COMPILE_ONLY or o.tolist() == [0, 0, 0, 0, 0, 2]
+
+
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+@pytest.mark.parametrize("slots", [1, 2, 3])
+def test_tiles_that_one_partition_fetches(slots, kind):
+    for programs, total in ((1, 5), (132, 1), (132, 5000), (500, 499), (3, 0)):
+        o = torch.zeros(total + 1, dtype=torch.int32, device=DEVICE)
+        counter = torch.zeros(1, dtype=torch.int32, device=DEVICE)
+        for launch in range(1, 4):
+            scheduler_kernels.counted_twice[(programs,)](o, counter, total, kind, slots, num_warps=4)
+            assert COMPILE_ONLY or ((o[:total] == 2 * launch).all() and counter.item() == 0 == o[total].item())
 
 
 @pytest.mark.parametrize("warps", [1, 2, 4, 8])

@@ -8,7 +8,9 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw.language as tle
+from samples import common
 from tests.frontends.gpu import partition_kernels as kernels
+from tests.frontends.gpu import scheduler_kernels
 from tests.interpreting import run_chosen
 from tests.support import cause_of
 from tle_raw.errors import SharedBufferError, TLEError
@@ -94,6 +96,32 @@ def test_an_error_of_one_partition_ends_the_others():
         assert isinstance(cause_of(error), TLEError) and "positive" in str(cause_of(error))
     else:
         raise AssertionError("no error")
+
+
+def test_partitions_that_take_turns_at_named_barriers():
+    if not COUNTS:
+        return
+    o = torch.zeros(1, dtype=torch.int32)
+    kernels.in_turns[(1,)](o, 3, 2)
+    assert o.item() == ((((0 * 3 + 1) * 3 + 2) * 3 + 1) * 3 + 2) * 9 + 5
+
+
+def test_one_partition_fetches_tiles_and_two_take_them():
+    for kind in ("static", "dynamic"):
+        o, counter = torch.zeros(11, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
+        scheduler_kernels.counted_twice[(3,)](o, counter, 11, kind, 2)
+        assert torch.equal(o, torch.full_like(o, 2)) and counter.item() == 0
+
+
+def test_attention_of_sample_12():
+    if not COUNTS:
+        return
+    sample = common.load("tle_struct/12_attention.py")
+    q, k, v = (torch.randn(1, 2, length, 32).half() for length in (150, 70, 70))
+    for causal in (False, True):
+        _, o, lse = sample.launch(q, k, v, causal, programs=3)
+        want, sums = sample.expected(q, k, v, causal)
+        assert torch.allclose(o.double(), want, atol=2e-3) and torch.allclose(lse.double(), sums, atol=1e-4)
 
 
 if __name__ == "__main__":

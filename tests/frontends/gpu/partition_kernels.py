@@ -272,3 +272,38 @@ def waits_for_one(turns, n):
 def one_of_two(o, n):
     turns = tle.gpu.alloc_barriers(2, arrive_count=256)
     tle.gpu.warp_specialize([(waits_for_one, (turns, n)), (waits_for_one, (turns, n))], [4])
+
+
+@triton.jit
+def come_to(bar, o, n):
+    for use in range(n):
+        tle.gpu.barrier_arrive(bar, 1, use)
+        tle.gpu.barrier_wait(bar, use)
+        tl.atomic_add(o + use, 1)
+
+
+@triton.jit
+def met_by_all(o, n):
+    """Partitions of four, two and one warps go on when all have come."""
+    bar = tle.gpu.alloc_barrier(arrive_count=3)
+    tle.gpu.warp_specialize([(come_to, (bar, o, n)), (come_to, (bar, o, n)), (come_to, (bar, o, n))], [2, 1])
+
+
+@triton.jit
+def met_before(o, n):
+    """The kernel's own warps arrive once before they are the default partition, and wait there."""
+    bar = tle.gpu.alloc_barrier(arrive_count=2)
+    tle.gpu.barrier_arrive(bar, 1, 0)
+    tle.gpu.warp_specialize([(tell, (o, n)), (wait_and_tell, (bar, o, n))], [2])
+
+
+@triton.jit
+def tell(o, n):
+    tl.atomic_add(o + n, 1)
+
+
+@triton.jit
+def wait_and_tell(bar, o, n):
+    tle.gpu.barrier_arrive(bar, 1, 0)
+    tle.gpu.barrier_wait(bar, 0)
+    tl.atomic_add(o + n, 1)

@@ -88,6 +88,27 @@ def test_pointers_into_a_buffer_that_a_worker_was_given():
     assert len(rows) < 20, "stores into the buffer are none to global memory"
 
 
+def test_arrivals_of_partitions_of_several_sizes():
+    """Partitions of one, two and four warps arrive at one barrier: each makes as many arrivals as the largest."""
+    kernel = compiled("met_by_all", {"o": "*i32", "n": "i32"})
+    assert counts(kernel) == [12]
+    arrivals = re.findall(r"mbarrier\.arrive\.shared::cta\.b64 _, \[\S+\], (\d);", kernel.asm["ptx"])
+    assert sorted(arrivals) == ["1", "2", "4"]
+
+
+def test_arrivals_outside_of_partitions_stay_as_they_are():
+    kernel = compiled("met_before", {"o": "*i32", "n": "i32"})
+    assert counts(kernel) == [2] and "elect.sync _|" not in kernel.asm["ptx"]
+
+
+def test_without_the_pass_one_thread_arrives(monkeypatch):
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    with tle_raw.knobs.scope() as knobs:
+        knobs.disable_passes = "arrive-by-warps"
+        kernel = compiled("met_by_all", {"o": "*i32", "n": "i32"})
+    assert counts(kernel) == [3] and "elect.sync _|" not in kernel.asm["ptx"]
+
+
 def test_tensor_cores_see_what_another_partition_stored():
     signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
     kernel = compiled("multiply_stored", signature, M=128, K=64, S=2, WARPS=2)

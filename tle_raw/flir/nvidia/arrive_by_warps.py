@@ -25,7 +25,6 @@ from tle_raw.linker.mlir.generic_operation import read_generic
 from tle_raw.linker.mlir.generic_tree import Operation, Value
 
 ARRIVAL = "// tle.arrival"  # ends the assembly of such an arrival
-NAME = "%tle_arrival_"  # begins the names of what it is made of
 _ARRIVE, _INIT = "ttng.arrive_barrier", "ttng.init_barrier"
 _HARMLESS = (
     *("ttg.local_alloc", "ttg.local_dealloc", "ttg.memdesc_index", "ttng.inval_barrier", "ttng.wait_barrier"),
@@ -122,7 +121,7 @@ def _count(line: str) -> int:
 def _arrival(line: str, count: int, spelling: Spelling, number: int) -> list[str]:
     operation = read_generic(line)
     barrier, type_ = operation.operands[0], operation.types[0]
-    name, wide = f"{NAME}{number}", spelling.address_type
+    name, wide = f"%tle_arrival_{number}", spelling.address_type
     made = [f'{name}_w = "{spelling.address}"({barrier}) : ({type_}) -> {wide}']
     word = f"{name}_w"
     if wide != "i32":

@@ -354,7 +354,8 @@ class Compilation:
     def fence_partitions(self) -> int | None:
         if not self.has_partitions:
             return None
-        self.module, found = fence_partitions(self.text(), "" if (MAJOR, MINOR) >= (3, 9) else SPELLING.barrier)
+        given = generic_text(self._parsed(), ir)
+        self.module, found = fence_partitions(given, "" if (MAJOR, MINOR) >= (3, 9) else SPELLING.barrier)
         return found or None
 
     def keep_operands(self) -> int | None:

@@ -13,7 +13,7 @@ _WARPS = re.compile(r"warpsPerCTA = \[([\d, ]+)\]")
 _AXIS = re.compile(r"\baxis = (\d+) : i32")
 _OPERAND = re.compile(r"#ttg\.dot_op<\{opIdx = 0, parent = (?P<parent>#[\w$.]+), kWidth = (?P<width>\d+)\}>")
 _HOPPER = "versionMajor = 3"
-_WORD = 32  # bits
+_HALVES = 2, 16  # elements in a row, and their bits
 _ENDS = ("tt.reduce.return",)
 
 
@@ -34,11 +34,14 @@ def is_within_warps(operation: Operation, aliases: Mapping[str, str]) -> bool:
         axis, warps = _AXIS.search(operation.details), _WARPS.search(_layout(given, aliases))
         # of a slice the axes are not those of its parent, where the warps are counted
         is_plain = "#ttg.slice" not in _layout(given, aliases)
-        return bool(axis and warps and is_plain) and warps[1].split(",")[int(axis[1])].strip() == "1"  # type: ignore[index]
+        if axis is None or warps is None or not is_plain:
+            return False
+        return warps[1].split(",")[int(axis[1])].strip() == "1"
     if operation.name == "ttg.convert_layout":
         operand = _OPERAND.match(_layout(operation.results[0].type, aliases))
-        is_word = operand is not None and int(operand["width"]) * element_bits(read_tensor(given)[1]) == _WORD
-        return is_word and operand["parent"] == layout_of(given) and _HOPPER in _layout(given, aliases)  # type: ignore[index]
+        if operand is None or (int(operand["width"]), element_bits(read_tensor(given)[1])) != _HALVES:
+            return False
+        return operand["parent"] == layout_of(given) and _HOPPER in _layout(given, aliases)
     return False
 
 

@@ -1,0 +1,180 @@
+"""``tle.gpu.alloc_tile_scheduler``, ``fetch_tile`` and ``next_tile``: which tiles a program that stays takes.
+
+A static order is a formula of program and turn. In a dynamic one a counter in global memory gives each program the next
+tile that nobody has: one partition of the warps fetches it and tells the others by a ring of numbers in shared memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.language import core
+
+from tle_raw.errors import ArgumentTypeError, Row, UnsupportedFeatureError
+from tle_raw.frontends.gpu import alloc as buffers
+from tle_raw.frontends.gpu import barriers, content
+from tle_raw.frontends.gpu.barrier_value import READY
+from tle_raw.frontends.gpu.checks import check_constant
+from tle_raw.frontends.gpu.gpu_function import gpu_function
+from tle_raw.frontends.gpu.scheduler_value import tile_scheduler
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
+
+STATIC, DYNAMIC, TRY_CANCEL = "static", "dynamic", "try_cancel"
+
+
+@gpu_function
+def alloc_tile_scheduler(
+    kind: Any = STATIC,
+    counter: Any = None,
+    readers: Any = 1,
+    slots: Any = 2,
+    _semantic: Any = None,
+    _generator: Any = None,
+) -> Any:
+    """An order in which programs that stay take tiles: ``fetch_tile`` and ``next_tile`` walk it.
+
+    The first tile of a program is ``tl.program_id(0)``. ``"static"`` gives the others by turns: every other round goes
+    from the last program to the first, so that no program gets the longer tile each time. ``"dynamic"`` gives the next
+    one that nobody has, by a counter: programs that were faster take more.
+
+    Parameters
+    ----------
+    kind : ``"static"`` or ``"dynamic"``; a constant.
+    counter : of ``"dynamic"``: a pointer to an i32 in global memory. It is 0 before a launch, and again behind it.
+    readers : of ``"dynamic"``: how many partitions call ``next_tile``; a constant.
+    slots : of ``"dynamic"``: how many tiles ``fetch_tile`` may be ahead of them; a constant.
+
+    Raises
+    ------
+    ArgumentTypeError : no such kind, or no counter where one is wanted.
+    UnsupportedFeatureError : ``"try_cancel"``, the order of sm_100's ``clusterlaunchcontrol``.
+    """
+    wanted, pointer = plain(kind), plain(counter)
+    if wanted == TRY_CANCEL:
+        raise UnsupportedFeatureError(
+            "tle.gpu.alloc_tile_scheduler: clusterlaunchcontrol.try_cancel takes over programs that have not begun, "
+            "and is not there yet",
+            hint='kind="dynamic" gives the same balance, by a counter',
+        )
+    if wanted not in (STATIC, DYNAMIC):
+        raise ArgumentTypeError(
+            "tle.gpu.alloc_tile_scheduler: no such order of tiles",
+            table=[Row("kind", f'"{STATIC}" or "{DYNAMIC}"', describe_value(kind))],
+        )
+    if wanted == STATIC:
+        return tile_scheduler(())
+    _check_counter(pointer, counter)
+    count = check_constant("alloc_tile_scheduler", "readers", readers)
+    depth = check_constant("alloc_tile_scheduler", "slots", slots)
+    traced = {"_semantic": _semantic, "_generator": _generator}
+    numbers = buffers.alloc([depth, 1], core.int32, nv_mma_shared_layout=False, **traced)
+    full = barriers.alloc_barriers(depth, **traced)
+    empty = barriers.alloc_barriers(depth, arrive_count=count, init=READY, **traced)
+    return tile_scheduler((pointer, numbers, full, empty))
+
+
+@gpu_function
+def fetch_tile(scheduler: Any, turn: Any, total: Any, _semantic: Any = None, _generator: Any = None) -> core.tensor:
+    """The number of the tile behind the program's tile of this turn, for the partition that finds it out.
+
+    It is called once for each tile, and may be called before the tile is worked on: the others get the numbers by
+    ``next_tile`` in the same order.
+
+    Parameters
+    ----------
+    scheduler : of ``alloc_tile_scheduler``.
+    turn : how many tiles the program had before this one: 0, 1, …; a scalar of integers.
+    total : how many tiles there are. A number that is no smaller says that the program is done.
+
+    Raises
+    ------
+    ArgumentTypeError : no scheduler, or a turn or total that is no integer.
+    """
+    parts, number, end = _checked("fetch_tile", scheduler, turn, total, _semantic)
+    if not parts:
+        return _static(number, _semantic)
+    counter, numbers, full, empty = parts
+    traced = {"_semantic": _semantic, "_generator": _generator}
+    one = _semantic.to_tensor(1)
+    before = core.atomic_add(counter, one, sem="relaxed", _semantic=_semantic)
+    # Each tile that is taken is followed by one call: the last one leaves the counter as it was.
+    is_last = _semantic.equal(before, _semantic.sub(end, one, False))
+    core.store(counter, _semantic.to_tensor(0), mask=is_last, _semantic=_semantic)
+    found = _semantic.add(before, _semantic.num_programs(0), False)
+    slot, use = _ring(numbers, number, _semantic)
+    barriers.barrier_wait(barriers.slot(empty, slot, **traced), use, **traced)
+    content.store(numbers.slot(slot, **traced), found, **traced)
+    barriers.barrier_arrive(barriers.slot(full, slot, **traced), 1, use, **traced)
+    return found
+
+
+@gpu_function
+def next_tile(scheduler: Any, turn: Any, total: Any, _semantic: Any = None, _generator: Any = None) -> core.tensor:
+    """The number of the tile behind the program's tile of this turn, as ``fetch_tile`` has found it.
+
+    Parameters
+    ----------
+    scheduler, turn, total : as for ``fetch_tile``.
+
+    Raises
+    ------
+    ArgumentTypeError : no scheduler, or a turn or total that is no integer.
+    """
+    parts, number, _ = _checked("next_tile", scheduler, turn, total, _semantic)
+    if not parts:
+        return _static(number, _semantic)
+    _, numbers, full, empty = parts
+    traced = {"_semantic": _semantic, "_generator": _generator}
+    slot, use = _ring(numbers, number, _semantic)
+    barriers.barrier_wait(barriers.slot(full, slot, **traced), use, **traced)
+    found = _semantic.unsplat(content.load(numbers.slot(slot, **traced), **traced))
+    barriers.barrier_arrive(barriers.slot(empty, slot, **traced), 1, use, **traced)
+    return found
+
+
+def _check_counter(pointer: Any, given: Any) -> None:
+    is_pointer = isinstance(pointer, core.tensor) and not pointer.type.is_block() and pointer.dtype.is_ptr()
+    if not is_pointer or pointer.dtype.element_ty != core.int32:
+        raise ArgumentTypeError(
+            "tle.gpu.alloc_tile_scheduler: a dynamic order has a counter in global memory",
+            table=[Row("counter", "a pointer to an int32 that is 0", describe_value(given))],
+        )
+
+
+def _checked(
+    function: str, scheduler: Any, turn: Any, total: Any, semantic: Any
+) -> tuple[tuple[Any, ...], core.tensor, core.tensor]:
+    """The parts of a scheduler, the turn and the total."""
+    order = plain(scheduler)
+    if not isinstance(order, tile_scheduler):
+        raise ArgumentTypeError(
+            f"tle.gpu.{function} takes a scheduler",
+            table=[Row("scheduler", "of tle.gpu.alloc_tile_scheduler", describe_value(scheduler))],
+        )
+    numbers = []
+    for name, value in (("turn", plain(turn)), ("total", plain(total))):
+        if not is_integer(value) and not (
+            isinstance(value, core.tensor) and not value.type.is_block() and value.dtype.is_int()
+        ):
+            raise ArgumentTypeError(
+                f"tle.gpu.{function}: tiles are counted",
+                table=[Row(name, "an integer, or a scalar of integers", describe_value(value))],
+            )
+        numbers.append(semantic.cast(semantic.to_tensor(value), core.int32))
+    return order.parts, numbers[0], numbers[1]
+
+
+def _ring(numbers: Any, turn: core.tensor, semantic: Any) -> tuple[core.tensor, core.tensor]:
+    """The slot of a turn, and the use of its barriers."""
+    depth = semantic.to_tensor(int(numbers.type.shape[0]))
+    return semantic.mod(turn, depth), semantic.floordiv(turn, depth)
+
+
+def _static(turn: core.tensor, semantic: Any) -> core.tensor:
+    """The number behind that of a turn: rounds go to and fro over the programs."""
+    one, programs, program = semantic.to_tensor(1), semantic.num_programs(0), semantic.program_id(0)
+    following = semantic.add(turn, one, False)
+    back = semantic.sub(semantic.sub(programs, one, False), program, False)
+    is_forth = semantic.equal(semantic.and_(following, one), semantic.to_tensor(0))
+    place = semantic.where(is_forth, program, back)
+    return semantic.add(semantic.mul(following, programs, False), place, False)

@@ -1,0 +1,61 @@
+"""Which operations on tensors are known to take no shared memory."""
+
+import pytest
+
+from tle_raw.flir.nvidia.within_warps import is_within_warps
+from tle_raw.linker.mlir.generic_tree import read_tree
+
+ALIASES = {
+    "#mma": "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 128, 16]}>",
+    "#old": "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>",
+    "#wide": "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 2], instrShape = [16, 64, 16]}>",
+    "#blocked": "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [1, 4], order = [1, 0]}>",
+}
+REDUCE = """  "tt.reduce"(%x) <{{axis = {axis} : i32}}> ({{
+  ^bb0(%a: f32, %b: f32):
+    %c = "arith.addf"(%a, %b) : (f32, f32) -> f32
+    "tt.reduce.return"(%c) : (f32) -> ()
+  }}) : (tensor<64x128xf32, {layout}>) -> tensor<64xf32, #ttg.slice<{{dim = {axis}, parent = {layout}}}>>"""
+OPERAND = "#ttg.dot_op<{{opIdx = {index}, parent = {parent}, kWidth = {width}}}>"
+
+
+def operation(text):
+    module = ['"builtin.module"() ({', *text.splitlines(), "}) : () -> ()"]
+    (top,) = read_tree(module)
+    return top.regions[0][0].operations[0]
+
+
+@pytest.mark.parametrize(
+    "layout, axis, expected",
+    [("#mma", 1, True), ("#mma", 0, False), ("#wide", 1, False), ("#blocked", 0, True), ("#blocked", 1, False)],
+)
+def test_reductions_over_the_threads_of_a_warp(layout, axis, expected):
+    reduce = operation(REDUCE.format(axis=axis, layout=layout))
+    reduce.operands[0].type = f"tensor<64x128xf32, {layout}>"
+    assert is_within_warps(reduce, ALIASES) == expected
+
+
+@pytest.mark.parametrize(
+    "given, index, parent, element, width, expected",
+    [
+        ("#mma", 0, "#mma", "f16", 2, True),
+        ("#mma", 0, "#mma", "f8E4M3FN", 4, False),
+        ("#mma", 0, "#mma", "f16", 4, False),
+        ("#mma", 1, "#mma", "f16", 2, False),
+        ("#mma", 0, "#wide", "f16", 2, False),
+        ("#old", 0, "#old", "f16", 2, False),
+        ("#blocked", 0, "#blocked", "f16", 2, False),
+    ],
+)
+def test_the_result_of_a_product_that_is_the_operand_of_another(given, index, parent, element, width, expected):
+    types = (
+        f"tensor<64x128x{element}, {given}>",
+        (f"tensor<64x128x{element}, {OPERAND.format(index=index, parent=parent, width=width)}>"),
+    )
+    convert = operation(f'  %y = "ttg.convert_layout"(%x) : ({types[0]}) -> {types[1]}')
+    convert.operands[0].type, convert.results[0].type = types
+    assert is_within_warps(convert, ALIASES) == expected
+
+
+def test_others_are_not_known():
+    assert not is_within_warps(operation('  %y = "tt.scan"(%x) : (f32) -> f32'), ALIASES)
