@@ -175,7 +175,7 @@ def _check_numbers(warps: Sequence[int], registers: Sequence[int] | None, reuse:
 
 
 def _check_target(generator: Any) -> None:
-    if generator is not None and compiled_target() != "cuda":
+    if generator is not None and compiled_target() not in ("cuda", "cpu"):
         raise RegionError(
             f"tle.gpu.warp_specialize: a program of the target `{compiled_target()}` runs on one thread, from its "
             "first operation to its last, and has no warps to divide",

@@ -32,6 +32,7 @@ class LocalLoad(Load):
 @converts("ttg.local_alloc", "ttng.tmem_alloc")
 def local_alloc(kernel: Kernel, op: Operation) -> None:
     buffer = allocate(kernel, op.results[0].type, str(op.attributes[NAME].value) if NAME in op.attributes else "")
+    buffer = buffer._replace(is_ready=mbarriers.READY in op.attributes)
     kernel.values[op.results[0]] = buffer
     buffer_pointers.allocated(kernel, buffer)
     buffer_checks.forget(kernel, buffer)

@@ -142,7 +142,7 @@ def _land(kernel: Kernel, begun: int, done: int, pending: int) -> None:
         _set(kernel, done, build.binary("maxsi", _count(kernel, done), all_but))
 
 
-def _counters(kernel: Kernel) -> Value:
+def counters(kernel: Kernel) -> Value:
     """The program's counts, zero when it begins."""
     if kernel.copy_counts is None:
         counts = kernel.copy_counts = kernel.stack("!llvm.array<4 x i64>")
@@ -154,12 +154,12 @@ def _counters(kernel: Kernel) -> Value:
 
 
 def _count(kernel: Kernel, number: int) -> Value:
-    count: Value = build.load(build.address(_counters(kernel), number, "i64"), "i64")
+    count: Value = build.load(build.address(counters(kernel), number, "i64"), "i64")
     return count
 
 
 def _set(kernel: Kernel, number: int, count: Value) -> None:
-    build.store(count, build.address(_counters(kernel), number, "i64"))
+    build.store(count, build.address(counters(kernel), number, "i64"))
 
 
 def _element(buffer: SharedBuffer, index: Index) -> tuple[Value, Value]:
@@ -184,7 +184,7 @@ def _codes(*codes: int) -> list[Value]:
 
 
 def _places(kernel: Kernel) -> list[Value]:
-    return [_counters(kernel), *kernel.program, kernel.context]
+    return [counters(kernel), *kernel.program, kernel.context]
 
 
 FUNCTIONS = """
