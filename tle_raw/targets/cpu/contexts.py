@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from tle_raw.errors import ToolchainError
+from tle_raw.flir.cpu import partition_waits
 from tle_raw.flir.cpu.run_fragment import release_workspace
 
 # Fields of a context, 8 bytes each; `tle_raw.flir.cpu` describes them.
@@ -14,7 +15,7 @@ DEBUG_FLAG = 1
 STREAM_FLAG = 2  # the launch writes more than the caches hold
 # Fields of a status record.
 CODE, PROGRAM, DETAIL = 0, slice(1, 4), slice(4, 8)
-STATUS_FIELDS = 9
+STATUS_FIELDS = partition_waits.FIRST + 2 * partition_waits.MOST
 CANCELLED = -1  # a code that no check has: programs that have not begun return at once
 ALIGNMENT = 64
 # What a program that waits is told.

@@ -24,12 +24,13 @@ from tle_raw.flir.cpu.convert import build
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.stacks import CANARY, stack_functions
 from tle_raw.flir.cpu.mlir_values import Operation, Value
-from tle_raw.flir.cpu.region_failure import STATUS_FIELDS
+from tle_raw.flir.cpu.partition_waits import FIRST
 
 GIVEN = 9
 _FIRST, _SIZE = 16, 24  # words before the partitions' own, and of each
 _CONTEXT = 8
 RUNS, WAITS, DONE, JOINS = range(4)
+_STANDSTILL = "tle.gpu.warp_specialize: all partitions wait for barriers that nobody completes"
 AHEAD = "a wait for a phase of a barrier that is too far behind: the phase after it is complete too"
 
 
@@ -40,7 +41,7 @@ def record_type(count: int) -> str:
 
 def begin(kernel: Kernel, op: Operation, record: Value, count: int, given: Value) -> None:
     """All workers begin when the default partition waits."""
-    code = kernel.check("standstill", "all partitions wait for barriers that nobody completes", op.location, partitions=count)
+    code = kernel.check("standstill", _STANDSTILL, op.location, partitions=count)
     kernel.check("stack_overflow", "a worker needs more stack than it has", op.location)
     kernel.helpers.update((FUNCTIONS, stack_functions()))
     numbers = [build.constant(number, "i64") for number in (count, code)]
@@ -102,7 +103,7 @@ _COPIED = "".join(
     _word(f"c{n}", "context", n) + _set(f"c{n}", "at", _CONTEXT + n) for n in range(8)
 )
 _ASK = 5  # field of a context
-_WHO = STATUS_FIELDS  # where the status record tells of the partitions: of each the check of its wait, and the barrier
+_WHO = FIRST  # where the status record tells of the partitions: of each the check of its wait, and the barrier
 
 FUNCTIONS = f"""
 func.func private @tle.partition(%record: !llvm.ptr, %number: i64) -> !llvm.ptr {{
@@ -237,14 +238,10 @@ func.func private @tle.turns_standstill(%record: !llvm.ptr) attributes {{llvm.no
           {_word("wanted", "at", 5)}{_word("stamps", "at", 6, "!llvm.ptr")}
           %word = llvm.load %barrier : !llvm.ptr -> i64
           {_set("site", "told", 0)}{_set("word", "told", 1)}
-          %known = arith.cmpi sge, %wanted, %zero : i64
-          scf.if %known {{
-            {_word("completed", "stamps", 6)}
-            %ahead = arith.cmpi sgt, %completed, %wanted : i64
-            scf.if %ahead {{
-              %behind = arith.addi %site, %one : i64
-              func.call @tle.fail(%behind, %x, %y, %z, %wanted, %completed, %zero, %zero, %context) : {_FAIL}
-            }}
+          %number_of_stamps = llvm.ptrtoint %stamps : !llvm.ptr to i64
+          %stamped = arith.cmpi ne, %number_of_stamps, %zero : i64
+          scf.if %stamped {{
+            %ahead = func.call @tle.turns_ahead(%stamps, %wanted, %site, %record) : (!llvm.ptr, i64, i64, !llvm.ptr) -> i1
           }}
         }} else {{
           {_set("zero", "told", 0)}
@@ -253,6 +250,21 @@ func.func private @tle.turns_standstill(%record: !llvm.ptr) attributes {{llvm.no
       func.call @tle.fail(%code, %x, %y, %z, %zero, %zero, %zero, %zero, %context) : {_FAIL}
     }}
     return
+}}
+func.func private @tle.turns_ahead(%stamps: !llvm.ptr, %wanted: i64, %code: i64, %record: !llvm.ptr) -> i1
+                                   attributes {{llvm.no_inline}} {{
+    %zero = arith.constant 0 : i64
+    %one = arith.constant 1 : i64
+    {_word("completed", "stamps", 6)}
+    %given = arith.cmpi sge, %wanted, %zero : i64
+    %more = arith.cmpi sgt, %completed, %wanted : i64
+    %ahead = arith.andi %given, %more : i1
+    scf.if %ahead {{
+      {_word("context", "record", 4, "!llvm.ptr")}{_PROGRAM}
+      %next = arith.addi %code, %one : i64
+      func.call @tle.fail(%next, %x, %y, %z, %wanted, %completed, %zero, %zero, %context) : {_FAIL}
+    }}
+    return %ahead : i1
 }}
 func.func private @tle.turns_wait(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %phase: i32, %asked: i1, %code: i64,
                                   %wanted: i64, %record: !llvm.ptr) attributes {{llvm.no_inline}} {{
@@ -264,17 +276,9 @@ func.func private @tle.turns_wait(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %phas
     %parity = arith.andi %wide, %one : i64
     %number = llvm.ptrtoint %stamps : !llvm.ptr to i64
     %stamped = arith.cmpi ne, %number, %zero : i64
-    %given = arith.cmpi sge, %wanted, %zero : i64
-    %known = arith.andi %stamped, %given : i1
-    %ahead = scf.if %known -> i1 {{
-      {_word("completed", "stamps", 6)}
-      %behind = arith.cmpi sgt, %completed, %wanted : i64
-      scf.if %behind {{
-        {_word("context", "record", 4, "!llvm.ptr")}{_PROGRAM}
-        %next = arith.addi %code, %one : i64
-        func.call @tle.fail(%next, %x, %y, %z, %wanted, %completed, %zero, %zero, %context) : {_FAIL}
-      }}
-      scf.yield %behind : i1
+    %ahead = scf.if %stamped -> i1 {{
+      %found = func.call @tle.turns_ahead(%stamps, %wanted, %code, %record) : (!llvm.ptr, i64, i64, !llvm.ptr) -> i1
+      scf.yield %found : i1
     }} else {{
       %false = arith.constant false
       scf.yield %false : i1
@@ -291,11 +295,12 @@ func.func private @tle.turns_wait(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %phas
     scf.if %waits {{
       {_word("current", "record", 0)}
       %at = func.call @tle.partition(%record, %current) : (!llvm.ptr, i64) -> !llvm.ptr
-      %unknown = arith.constant -1 : i64
-      %counted = arith.select %known, %wanted, %unknown : i64
       {_set("one", "at", 1)}{_set("barrier", "at", 2, "!llvm.ptr")}{_set("parity", "at", 3)}{_set("code", "at", 4)}
-      {_set("counted", "at", 5)}{_set("stamps", "at", 6, "!llvm.ptr")}
+      {_set("wanted", "at", 5)}{_set("stamps", "at", 6, "!llvm.ptr")}
       func.call @tle.turns_on(%record) : (!llvm.ptr) -> ()
+      scf.if %stamped {{
+        %late = func.call @tle.turns_ahead(%stamps, %wanted, %code, %record) : (!llvm.ptr, i64, i64, !llvm.ptr) -> i1
+      }}
     }}
     scf.if %stamped {{
       {_word("now", "stamps", 6)}{_set("now", "stamps", 7)}
