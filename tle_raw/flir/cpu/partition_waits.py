@@ -1,4 +1,4 @@
-"""Who of specialised warps' partitions waits for what, from the status record that a program left (``convert/turns``)."""
+"""Which partitions of specialised warps wait for what, from the status record of a program (``convert/turns``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tle_raw.flir.cpu.region_failure import STATUS_FIELDS
 from tle_raw.regions.partitions import DEFAULT, Partition
 
 MOST = 29  # partitions of a block: four warps of the kernel's own, and twenty-eight workers
-FIRST = STATUS_FIELDS  # of two fields for each: the check of its wait, counted from 1, or 0; and the barrier's eight bytes
+# Of two fields for each: the check of its wait, counted from 1, or 0; and the barrier's eight bytes.
+FIRST = STATUS_FIELDS
 _PENDING, _COUNT = 23, 43  # see `convert/mbarriers`
 
 

@@ -42,6 +42,7 @@ def failure(
     if check.get("kind") == MEMORY:
         shown = [_nearest(status[DETAIL][0], memory)]
     rows = list(waiting_rows(status, checks, check.get("partitions", 0)))
+    where = str(check.get("file", "")), int(check.get("line", 0)), int(check.get("column", 0))
     message = ": ".join((str(check.get("message", "")) or "a check failed", *shown))
     return KernelFailed(
         f"{message}, {place}",
@@ -49,7 +50,7 @@ def failure(
         program=(x, y, z),
         table=rows,
         hint=standstill if check.get("kind") == STANDSTILL else "",
-        log="" if rows else _excerpt(str(check.get("file", "")), int(check.get("line", 0)), int(check.get("column", 0))),
+        log="" if rows else _excerpt(*where),
     )
 
 

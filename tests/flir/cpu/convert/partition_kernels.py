@@ -272,7 +272,12 @@ def calls(x, o, n):
 @triton.jit
 def functions(x, o, n):
     tle.gpu.warp_specialize(
-        [(returns_early, (x, o, n)), (returns_early, (x, o + 1, n - 1)), (calls, (x, o + 2, n)), (calls, (x, o + 3, 2))],
+        [
+            (returns_early, (x, o, n)),
+            (returns_early, (x, o + 1, n - 1)),
+            (calls, (x, o + 2, n)),
+            (calls, (x, o + 3, 2)),
+        ],
         [1, 1, 1],
     )
 

@@ -59,7 +59,7 @@ def _counts(number: Value) -> bool:
     return varies
 
 
-def _carried(argument: Value) -> list[Value] | None:
+def _carried(argument: Any) -> list[Value] | None:
     """What an argument of a loop is at first and then; None where it begins again, or is not known."""
     op, number = argument.owner.owner.operation, argument.arg_number
     if op.name != "scf.for":

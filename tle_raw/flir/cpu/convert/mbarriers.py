@@ -1,8 +1,8 @@
 """Barriers in shared memory: counters with phases.
 
 One thread runs a program from its first operation to its last. So what completes a phase has happened before the wait
-for it, or never will: a wait for a phase that is not complete would last for ever, and is an error. Partitions of specialised warps take turns
-at waits (``turns``).
+for it, or never will: a wait for a phase that is not complete would last for ever, and is an error. Partitions of
+specialised warps take turns at waits (``turns``).
 
 The eight bytes of a barrier are those that a fragment's thread block counts in (``tle_raw/team/mbarrier.h``), so that
 a region works on the kernel's own: from the lowest bit on 23 bits of bytes that are expected and have not come, 20 of

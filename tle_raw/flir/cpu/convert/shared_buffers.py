@@ -117,7 +117,8 @@ class SharedBuffer(NamedTuple):
     def with_parts(self, waiting: list[Value]) -> SharedBuffer:
         """The same view of memory, perhaps another's, whose ``parts`` are taken from the front of a list."""
         pointer = waiting.pop(0)
-        return self._replace(pointer=pointer, stamps=None if self.stamps is None else waiting.pop(0), name="", is_ready=None)
+        stamps = None if self.stamps is None else waiting.pop(0)
+        return self._replace(pointer=pointer, stamps=stamps, name="", is_ready=None)
 
 
 def allocate(kernel: Kernel, type_: Type, name: str = "") -> SharedBuffer:

@@ -90,7 +90,7 @@ def stack_functions() -> str:
     naked = "".join(
         f"""
 llvm.func internal @tle.{function}({parameters}) {result}attributes {{passthrough = ["naked", "noinline"]}} {{
-  llvm.inline_asm has_side_effects "{text.replace("; ", "; ")}", "" : () -> ()
+  llvm.inline_asm has_side_effects "{text}", "" : () -> ()
   llvm.unreachable
 }}"""
         for function, parameters, result, text in (

@@ -5,7 +5,7 @@ memory; then it is the next one's turn, of those that can go on. Where none can,
 the program fails, and the record of the launch's status says who waits where. From then on no wait waits, and the
 default partition alone runs on to the kernel's end.
 
-What is known of the partitions is a record on the kernel's own stack, so that programs on several threads have several::
+What is known of the partitions is a record on the kernel's own stack: programs on several threads have several::
 
     0 who runs  1 how many  2 workers that are not done  3 whether it has failed  4 the context  5 the check of a
     standstill, before that of a stack  6, 7, 8 the program  9 what workers were given
@@ -76,7 +76,9 @@ def wait(
     The check behind ``code`` is that more are complete.
     """
     unknown = build.constant(-1, "i64") if wanted is None else wanted
-    build.call("tle.turns_wait", [barrier, stamps, phase, asked, build.constant(code, "i64"), unknown, kernel.partitions])
+    build.call(
+        "tle.turns_wait", [barrier, stamps, phase, asked, build.constant(code, "i64"), unknown, kernel.partitions]
+    )
 
 
 def let_others_run(kernel: Kernel) -> None:
@@ -99,9 +101,7 @@ def _set(value: str, of: str, number: int, type_: str = "i64") -> str:
 
 _FAIL = "(i64, i32, i32, i32, i64, i64, i64, i64, !llvm.ptr) -> ()"
 _PROGRAM = _word("x", "record", 6, "i32") + _word("y", "record", 7, "i32") + _word("z", "record", 8, "i32")
-_COPIED = "".join(
-    _word(f"c{n}", "context", n) + _set(f"c{n}", "at", _CONTEXT + n) for n in range(8)
-)
+_COPIED = "".join(_word(f"c{n}", "context", n) + _set(f"c{n}", "at", _CONTEXT + n) for n in range(8))
 _ASK = 5  # field of a context
 _WHO = FIRST  # where the status record tells of the partitions: of each the check of its wait, and the barrier
 
@@ -241,7 +241,8 @@ func.func private @tle.turns_standstill(%record: !llvm.ptr) attributes {{llvm.no
           %number_of_stamps = llvm.ptrtoint %stamps : !llvm.ptr to i64
           %stamped = arith.cmpi ne, %number_of_stamps, %zero : i64
           scf.if %stamped {{
-            %ahead = func.call @tle.turns_ahead(%stamps, %wanted, %site, %record) : (!llvm.ptr, i64, i64, !llvm.ptr) -> i1
+            %ahead = func.call @tle.turns_ahead(%stamps, %wanted, %site, %record)
+              : (!llvm.ptr, i64, i64, !llvm.ptr) -> i1
           }}
         }} else {{
           {_set("zero", "told", 0)}
