@@ -65,5 +65,6 @@ field  meaning
        can go on. Fields 5 to 7 are for kernels with ``metadata["may_wait"]``, and for regions
 6      i64 number of the program that runs
 7      i64 end of the range; ``ask`` lowers it when it gives programs that have not begun to another thread
+8..35  words like field 2, one for each worker of specialised warps, whose regions run between others' steps
 ====== =======================================================================================================
 """

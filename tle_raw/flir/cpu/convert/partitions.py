@@ -64,11 +64,12 @@ def warp_specialize(kernel: Kernel, op: Operation) -> None:
 
 @contextmanager
 def _taking_turns(kernel: Kernel, record: Value) -> Iterator[None]:
-    around, kernel.partitions = kernel.partitions, record
+    context = kernel.context
+    kernel.partitions, kernel.context = record, turns.context_of(record, 0)
     try:
         yield
     finally:
-        kernel.partitions = around
+        kernel.partitions, kernel.context = None, context
 
 
 class _Handed:

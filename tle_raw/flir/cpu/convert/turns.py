@@ -8,14 +8,17 @@ default partition alone runs on to the kernel's end.
 What is known of the partitions is a record on the kernel's own stack: programs on several threads have several::
 
     0 who runs  1 how many  2 workers that are not done  3 whether it has failed  4 the context  5 the check of a
-    standstill, before that of a stack  6, 7, 8 the program  9 what workers were given
+    standstill, before that of a stack  6, 7, 8 the program  9 what workers were given  10 how often partitions asked
+    11 whether any got on since the launch was asked
     and for each partition, the default one first
     0 its stack pointer  1 its state  2 the barrier that it waits for  3 the phase's parity  4 the check of the wait
     5 how many phases must be complete, -1 unless known  6 the barrier's stamps  7 the lowest word of its stack
     8 to 15 its own copy of the context  16 this record
 
-A worker's copy of the context has a function of its own to ask the launch by: Python needs more stack than a worker
-has, and is called on the kernel's.
+A partition's copy of the context has a function of its own to ask the launch by, which programs call that wait in
+memory, and regions of fragments. It is the next partition's turn then; now and then, and where no other can go on, the
+launch is asked indeed, on the kernel's stack, for Python needs more than a worker has. A region's threads keep their
+stacks while others run: each worker has a workspace of its own for them, whose word is kept in the context.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ def add(record: Value, number: int, entry: Value, lowest: Value) -> None:
 
 
 def context_of(record: Value, number: int) -> Value:
-    """A worker's context."""
+    """A partition's context."""
     return build.address(record, _FIRST + number * _SIZE + _CONTEXT, "i64")
 
 
@@ -102,7 +105,8 @@ def _set(value: str, of: str, number: int, type_: str = "i64") -> str:
 _FAIL = "(i64, i32, i32, i32, i64, i64, i64, i64, !llvm.ptr) -> ()"
 _PROGRAM = _word("x", "record", 6, "i32") + _word("y", "record", 7, "i32") + _word("z", "record", 8, "i32")
 _COPIED = "".join(_word(f"c{n}", "context", n) + _set(f"c{n}", "at", _CONTEXT + n) for n in range(8))
-_ASK = 5  # field of a context
+_WORKSPACE, _ASK, _WORKSPACES = 2, 5, 8  # fields of a context
+_SELDOM = 16  # of so many questions the launch gets one; a power of two
 _WHO = FIRST  # where the status record tells of the partitions: of each the check of its wait, and the barrier
 
 FUNCTIONS = f"""
@@ -122,7 +126,8 @@ func.func private @tle.turns_begin(%record: !llvm.ptr, %count: i64, %code: i64, 
     {_set("zero", "record", 0)}{_set("count", "record", 1)}{_set("zero", "record", 2)}{_set("zero", "record", 3)}
     {_set("context", "record", 4, "!llvm.ptr")}{_set("code", "record", 5)}{_set("x", "record", 6, "i32")}
     {_set("y", "record", 7, "i32")}{_set("z", "record", 8, "i32")}{_set("given", "record", GIVEN, "!llvm.ptr")}
-    {_set("zero", "at", 1)}{_set("unknown", "at", 5)}
+    {_set("zero", "record", 10)}{_set("zero", "record", 11)}{_set("zero", "at", 1)}{_set("unknown", "at", 5)}
+    func.call @tle.turns_context(%at, %record) : (!llvm.ptr, !llvm.ptr) -> ()
     return
 }}
 func.func private @tle.turns_add(%record: !llvm.ptr, %number: i64, %entry: !llvm.ptr, %lowest: !llvm.ptr)
@@ -133,23 +138,74 @@ func.func private @tle.turns_add(%record: !llvm.ptr, %number: i64, %entry: !llvm
     %at = func.call @tle.partition(%record, %number) : (!llvm.ptr, i64) -> !llvm.ptr
     %stack = func.call @tle.new_stack(%lowest, %record, %entry) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> !llvm.ptr
     {_set("stack", "at", 0, "!llvm.ptr")}{_set("zero", "at", 1)}{_set("unknown", "at", 5)}
-    {_set("lowest", "at", 7, "!llvm.ptr")}{_word("context", "record", 4, "!llvm.ptr")}{_COPIED}
-    {_set("record", "at", 2 * _CONTEXT, "!llvm.ptr")}
-    %can_ask = arith.cmpi ne, %c{_ASK}, %zero : i64
-    scf.if %can_ask {{
-      %ask = llvm.mlir.addressof @tle.turns_ask : !llvm.ptr
-      {_set("ask", "at", _CONTEXT + _ASK, "!llvm.ptr")}
-    }}
+    {_set("lowest", "at", 7, "!llvm.ptr")}
+    func.call @tle.turns_context(%at, %record) : (!llvm.ptr, !llvm.ptr) -> ()
+    %kept = func.call @tle.turns_workspace(%record, %number) : (!llvm.ptr, i64) -> !llvm.ptr
+    %workspace = llvm.load %kept : !llvm.ptr -> i64
+    {_set("workspace", "at", _CONTEXT + _WORKSPACE)}
     {_word("left", "record", 2)}
     %more = arith.addi %left, %one : i64
     {_set("more", "record", 2)}
     return
 }}
-llvm.func internal @tle.turns_ask(%context: !llvm.ptr, %news: i32) -> i32 attributes {{passthrough = ["noinline"]}} {{
-    {_word("record", "context", _CONTEXT, "!llvm.ptr")}{_word("own", "record", 4, "!llvm.ptr")}
-    {_word("ask", "own", _ASK, "!llvm.ptr")}{_word("stack", "record", _FIRST, "!llvm.ptr")}
-    %answer = llvm.call @tle.on_stack(%stack, %ask, %own, %news) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, i32) -> i32
-    llvm.return %answer : i32
+func.func private @tle.turns_context(%at: !llvm.ptr, %record: !llvm.ptr) attributes {{llvm.no_inline}} {{
+    %zero = arith.constant 0 : i64
+    {_word("context", "record", 4, "!llvm.ptr")}{_COPIED}
+    {_set("record", "at", 2 * _CONTEXT, "!llvm.ptr")}
+    %can_ask = arith.cmpi ne, %c{_ASK}, %zero : i64
+    scf.if %can_ask {{
+      %function = func.constant @tle.turns_ask : (!llvm.ptr, i32) -> i32
+      %ask = builtin.unrealized_conversion_cast %function : (!llvm.ptr, i32) -> i32 to !llvm.ptr
+      {_set("ask", "at", _CONTEXT + _ASK, "!llvm.ptr")}
+    }}
+    return
+}}
+func.func private @tle.turns_workspace(%record: !llvm.ptr, %number: i64) -> !llvm.ptr {{
+    %zero = arith.constant 0 : i64
+    %own = arith.constant {_WORKSPACE} : i64
+    %before = arith.constant {_WORKSPACES - 1} : i64
+    {_word("context", "record", 4, "!llvm.ptr")}
+    %is_default = arith.cmpi eq, %number, %zero : i64
+    %theirs = arith.addi %number, %before : i64
+    %field = arith.select %is_default, %own, %theirs : i64
+    %word = llvm.getelementptr %context[%field] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+    return %word : !llvm.ptr
+}}
+func.func private @tle.turns_ask(%context: !llvm.ptr, %news: i32) -> i32 attributes {{llvm.no_inline}} {{
+    %zero = arith.constant 0 : i64
+    %one = arith.constant 1 : i64
+    %seldom = arith.constant {_SELDOM - 1} : i64
+    {_word("record", "context", _CONTEXT, "!llvm.ptr")}{_word("current", "record", 0)}{_word("asked", "record", 10)}
+    {_word("before", "record", 11)}
+    %more = arith.addi %asked, %one : i64
+    %given = arith.extui %news : i32 to i64
+    %known = arith.ori %before, %given : i64
+    {_set("more", "record", 10)}{_set("known", "record", 11)}
+    %rest = arith.andi %more, %seldom : i64
+    %next = func.call @tle.turns_next(%record) : (!llvm.ptr) -> i64
+    %other = arith.cmpi ne, %next, %current : i64
+    %often = arith.cmpi ne, %rest, %zero : i64
+    %passes = arith.andi %other, %often : i1
+    %answer = scf.if %passes -> i32 {{
+      func.call @tle.turns_to(%record, %next) : (!llvm.ptr, i64) -> ()
+      %go_on = arith.constant 0 : i32
+      scf.yield %go_on : i32
+    }} else {{
+      {_word("own", "record", 4, "!llvm.ptr")}{_word("ask", "own", _ASK, "!llvm.ptr")}
+      %told = arith.trunci %known : i64 to i32
+      {_set("zero", "record", 11)}
+      %is_default = arith.cmpi eq, %current, %zero : i64
+      %said = scf.if %is_default -> i32 {{
+        %here = llvm.call %ask(%own, %told) : !llvm.ptr, (!llvm.ptr, i32) -> i32
+        scf.yield %here : i32
+      }} else {{
+        {_word("stack", "record", _FIRST, "!llvm.ptr")}
+        %there = llvm.call @tle.on_stack(%stack, %ask, %own, %told) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, i32) -> i32
+        scf.yield %there : i32
+      }}
+      scf.yield %said : i32
+    }}
+    return %answer : i32
 }}
 func.func private @tle.turns_next(%record: !llvm.ptr) -> i64 attributes {{llvm.no_inline}} {{
     %zero = arith.constant 0 : i64
@@ -297,7 +353,7 @@ func.func private @tle.turns_wait(%barrier: !llvm.ptr, %stamps: !llvm.ptr, %phas
       {_word("current", "record", 0)}
       %at = func.call @tle.partition(%record, %current) : (!llvm.ptr, i64) -> !llvm.ptr
       {_set("one", "at", 1)}{_set("barrier", "at", 2, "!llvm.ptr")}{_set("parity", "at", 3)}{_set("code", "at", 4)}
-      {_set("wanted", "at", 5)}{_set("stamps", "at", 6, "!llvm.ptr")}
+      {_set("wanted", "at", 5)}{_set("stamps", "at", 6, "!llvm.ptr")}{_set("one", "record", 11)}
       func.call @tle.turns_on(%record) : (!llvm.ptr) -> ()
       scf.if %stamped {{
         %late = func.call @tle.turns_ahead(%stamps, %wanted, %code, %record) : (!llvm.ptr, i64, i64, !llvm.ptr) -> i1
@@ -319,7 +375,7 @@ func.func private @tle.turns_over(%record: !llvm.ptr) attributes {{llvm.no_inlin
     {_word("current", "record", 0)}{_word("left", "record", 2)}
     %at = func.call @tle.partition(%record, %current) : (!llvm.ptr, i64) -> !llvm.ptr
     %fewer = arith.subi %left, %one : i64
-    {_set("done", "at", 1)}{_set("fewer", "record", 2)}
+    {_set("done", "at", 1)}{_set("fewer", "record", 2)}{_set("one", "record", 11)}
     func.call @tle.turns_on(%record) : (!llvm.ptr) -> ()
     return
 }}
@@ -336,6 +392,12 @@ func.func private @tle.turns_end(%record: !llvm.ptr) attributes {{llvm.no_inline
       %at = func.call @tle.partition(%record, %zero) : (!llvm.ptr, i64) -> !llvm.ptr
       {_set("joins", "at", 1)}
       func.call @tle.turns_on(%record) : (!llvm.ptr) -> ()
+    }}
+    scf.for %number = %zero to %count step %one : i64 {{
+      %at = func.call @tle.partition(%record, %number) : (!llvm.ptr, i64) -> !llvm.ptr
+      %kept = func.call @tle.turns_workspace(%record, %number) : (!llvm.ptr, i64) -> !llvm.ptr
+      {_word("workspace", "at", _CONTEXT + _WORKSPACE)}
+      llvm.store %workspace, %kept : i64, !llvm.ptr
     }}
     scf.for %number = %one to %count step %one : i64 {{
       %at = func.call @tle.partition(%record, %number) : (!llvm.ptr, i64) -> !llvm.ptr
