@@ -46,7 +46,7 @@ from tle_raw.regions.interpret import (
 )
 from tle_raw.regions.partitions import current_partition
 from tle_raw.regions.ports import RegionRecord
-from tle_raw.regions.stages import check_stages
+from tle_raw.regions.stages import check_stages, compiled_target
 from tle_raw.regions.trace import interpret_traced, trace_region
 
 
@@ -150,7 +150,7 @@ def _emitted(
 
 def _check_partition() -> None:
     partition = current_partition()
-    if partition is not None:
+    if partition is not None and compiled_target() != "cpu":
         raise RegionError(
             f"a fragment is called in a partition of specialised warps, {partition.name}: its threads and barriers are "
             "those of a whole block",

@@ -23,6 +23,7 @@ _ROUNDS = ("arith.divsi", "arith.divui", "arith.shrsi", "arith.shrui", "arith.fl
 def phases_wanted(kernel: Kernel, barrier: SharedBuffer, parity: Value) -> Value | None:
     """How many phases must be complete, as i64: in partitions, under ``knobs.debug``, where it is known."""
     is_counted = kernel.partitions is not None and kernel.plan.specialised == 1
+    is_counted &= not kernel.plan.hands_out_barriers
     if not is_counted or barrier.stamps is None or barrier.is_ready is None:
         return None
     op = lazy.definition(parity)

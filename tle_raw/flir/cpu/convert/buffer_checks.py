@@ -60,6 +60,12 @@ def waited_in_region(kernel: Kernel, barrier: SharedBuffer) -> None:
     build.store(more, seen)
 
 
+def given_to_region(kernel: Kernel, buffer: SharedBuffer) -> None:
+    """A region gets the buffer itself: it is taken to write all of it."""
+    if buffer.stamps is not None:
+        _stamp_all(kernel, buffer, build.constant(WRITTEN, "i64"))
+
+
 def read(kernel: Kernel, op: Operation, buffer: SharedBuffer, index: Index) -> None:
     """An element is read: it was written, and no copy into it is under way."""
     if buffer.stamps is not None:

@@ -30,6 +30,7 @@ class ConversionPlan:
         self.sinks: dict[Any, set[Any]] = {}  # value -> (operation) of every sink that it reaches
         self.has_pointers = False  # into buffers
         self.specialised = 0  # how often its warps are
+        self.hands_out_barriers = False  # to regions, or named ones
         self.reduced: set[Any] = set()  # stored values that may be stored by the reduction that comes next
 
     def add(self, other: ConversionPlan) -> None:
@@ -39,6 +40,7 @@ class ConversionPlan:
         self.reduced |= other.reduced
         self.has_pointers |= other.has_pointers
         self.specialised += other.specialised
+        self.hands_out_barriers |= other.hands_out_barriers
 
 
 def analyse(function: Any) -> ConversionPlan:
@@ -56,6 +58,7 @@ def analyse(function: Any) -> ConversionPlan:
     cost = _costs(operations)
     plan = ConversionPlan()
     plan.has_pointers, plan.specialised = joined, specialised
+    plan.hands_out_barriers = any(op.name == "ttg.local_load" and _NOTE in op.attributes for op in operations)
     for op in reversed(operations):
         for result in op.results:
             if types.is_tile(result.type):
@@ -220,7 +223,7 @@ _BUFFER_WRITERS = {
 }  # fmt: skip
 
 
-_SPECIALISE = "ttg.warp_specialize"
+_SPECIALISE, _NOTE = "ttg.warp_specialize", "tle.note"
 
 
 def _lets_others_run(op: Operation) -> bool:

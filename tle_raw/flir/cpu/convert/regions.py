@@ -12,6 +12,7 @@ from tle_raw.flir.cpu.convert.buffer_access import BarrierTile
 from tle_raw.flir.cpu.convert.control import own_buffer
 from tle_raw.flir.cpu.convert.descriptors import DescriptorTile, is_descriptor, tensor_map
 from tle_raw.flir.cpu.convert.kernel import Kernel, location_of
+from tle_raw.flir.cpu.convert.region_buffers import BufferInPlace, made_in_place
 from tle_raw.flir.cpu.convert.tiles import BufferTile, Elementwise
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.flir.record_regions import record_regions
@@ -24,7 +25,7 @@ from tle_raw.regions.ports import RegionRecord, record_from_text
 # tle_region_call: threads, three ids, three counts, a hole, the context.
 _CALL_TYPE = "!llvm.array<5 x i64>"
 
-Opened = BufferTile | BarrierTile | DescriptorTile  # what a port gives to the region
+Opened = BufferTile | BarrierTile | BufferInPlace | DescriptorTile  # what a port gives to the region
 
 
 class Regions:
@@ -102,10 +103,10 @@ def _opened(kernel: Kernel, op: Operation, symbol: str) -> Opened:
     if is_descriptor(op):
         return tensor_map(kernel, op)
     type_, tile = op.results[0].type, kernel.values.get(op.operands[0])
-    if isinstance(tile, BarrierTile):
+    if isinstance(tile, (BarrierTile, BufferInPlace)):
         return tile
     if symbol.startswith(ports.NEW):
-        return kernel.allocate(types.shape_of(type_), types.element_of(type_))
+        return made_in_place(kernel, op) or kernel.allocate(types.shape_of(type_), types.element_of(type_))
     return own_buffer(kernel, op.operands[0], op)
 
 
