@@ -93,7 +93,7 @@ def _meet(kernel: Kernel, op: Operation, waits: bool) -> None:
     """The block comes to a named barrier, whose threads its word counts."""
     tile = kernel.values[op.operands[0]]
     assert isinstance(tile, BarrierTile)
-    threads = kernel.regions.threads or WARP * kernel.num_warps
+    threads = _odd_threads(kernel) or WARP * kernel.num_warps
     mbarriers.meet(kernel, op, tile.barrier, threads, waits)
     kernel.values[op.results[0]] = tile
 
@@ -112,7 +112,7 @@ def _opened(kernel: Kernel, op: Operation, symbol: str) -> Opened:
 
 def _call(kernel: Kernel, op: Operation) -> None:
     record, compiled = kernel.regions.of(op)
-    if not kernel.regions.threads:
+    if not _odd_threads(kernel):
         _check_block(record, kernel.num_warps)
     buffers = kernel.regions.opened.pop(op.block, [])
     if len(buffers) != len(record.bound.tiles):
@@ -136,6 +136,11 @@ def _call(kernel: Kernel, op: Operation) -> None:
         waits.see(kernel, kernel.scalar(result))
     else:
         kernel.set(result, build.constant(0, "i32"))
+
+
+def _odd_threads(kernel: Kernel) -> int:
+    """Of a block whose number Triton cannot launch; 0 elsewhere, and in partitions, which have whole warps."""
+    return 0 if kernel.partitions is not None else int(kernel.regions.threads)
 
 
 def _check_block(record: RegionRecord, num_warps: int) -> None:
@@ -165,7 +170,7 @@ def _argument(
 
 def _region_call(kernel: Kernel) -> Value:
     call = kernel.stack(_CALL_TYPE)
-    threads = kernel.regions.threads or WARP * kernel.num_warps
+    threads = _odd_threads(kernel) or WARP * kernel.num_warps
     numbers = [build.constant(threads, "i32"), *kernel.program, *kernel.grid, build.constant(0, "i32")]
     for at, number in enumerate(numbers):
         build.store(number, build.address(call, at, "i32"))
