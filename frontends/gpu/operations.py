@@ -23,6 +23,7 @@ from tle_raw.frontends.gpu.gluon_builder import VERSION, builder_here
 from tle_raw.frontends.gpu.layouts.padded import padded_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
+from tle_raw.regions.stages import compiled_target
 from tle_raw.triton_types import Semantic
 
 _UNWRITTEN = 0xFF  # of a buffer's bytes in the interpreter: NaN, and -1
@@ -283,6 +284,8 @@ def _make_barriers(g: Any, type_: Any, name: str) -> Any:
     handle = g.create_local_alloc(type_.to_ir(g))
     if name:
         handle.set_attr("tle.name", g.get_string_attr(name))
+    if type_.ready and compiled_target() == "cpu":  # where checks count uses
+        handle.set_attr("tle.ready", g.get_string_attr(""))
     one = type_.changed_slots(0)
     for slot in range(type_.slots or 1):
         made = g.create_memdesc_index(one.to_ir(g), handle, g.get_int32(slot)) if type_.slots else handle

@@ -56,7 +56,8 @@ def warp_specialize(
 
     The first function is the default partition: the kernel's own ``num_warps`` run it, and what it returns is returned.
     Each other one is a worker, for which the block gets more warps. All begin when the block comes here, and the
-    kernel goes on when all are done. Nothing else orders them: they hand buffers over by barriers with phases.
+    kernel goes on when all are done. Nothing else orders them: they hand buffers over by barriers with phases. On CPUs
+    and in Triton's interpreter they take turns on one thread, at waits.
 
     Parameters
     ----------
@@ -175,11 +176,10 @@ def _check_numbers(warps: Sequence[int], registers: Sequence[int] | None, reuse:
 
 
 def _check_target(generator: Any) -> None:
-    if generator is not None and compiled_target() != "cuda":
+    if generator is not None and compiled_target() not in ("cuda", "cpu"):
         raise RegionError(
-            f"tle.gpu.warp_specialize: a program of the target `{compiled_target()}` runs on one thread, from its "
-            "first operation to its last, and has no warps to divide",
-            hint="compile the kernel for an NVIDIA GPU; Triton's interpreter (TRITON_INTERPRET=1) runs it too",
+            f"tle.gpu.warp_specialize: programs of the target `{compiled_target()}` have no warps to divide",
+            hint="compile the kernel for an NVIDIA GPU or for the CPU, or let Triton's interpreter run it",
         )
 
 
@@ -265,7 +265,7 @@ def _trace(
         given = [] if _is_nothing(result) else flatten_values_to_ir([result])
         made = operations.specialize(g, [handle.get_type() for handle in given], handles, list(warps))
         made.get_default_region().push_back(block)
-        if registers is not None and capability_of(semantic) >= _HOPPER:
+        if registers is not None and compiled_target() == "cuda" and capability_of(semantic) >= _HOPPER:
             made.set_requested_registers(list(registers))
         g.create_block_with_parent(made.get_partition_op_holder(), [])
         regions = operations.partitions(g, handles, len(works) - 1)

@@ -63,7 +63,12 @@ HELPERS = {
     "NVIDIA: partitions of specialised warps, and their results": {"nvidia.partitions", "nvidia.partition_results"},
     "CPU: the calls of its passes": {"cpu.lower_to_llvm"},
     "CPU: MLIR's bindings": {"cpu.bindings", "cpu.mlir_values", "cpu.module_text"},
-    "CPU: what runs beside a kernel": {"cpu.single_program", "cpu.region_failure", "cpu.run_fragment"},
+    "CPU: what runs beside a kernel": {
+        "cpu.single_program",
+        "cpu.region_failure",
+        "cpu.partition_waits",
+        "cpu.run_fragment",
+    },
     "CPU: what convert writes calls of": {"cpu.libdevice"},
 }
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/language.md").read_text()
 SECTIONS = dict(re.findall(r"^## tle\.([\w.]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 EXAMPLES = dict(re.findall(r"<!-- example: (\S+) -->\n```python\n(.*?)```", PAGE, re.DOTALL))
-ON_GPUS = {"gpu_warp_specialize.py", "pipe_partitions.py"}  # and in Triton's interpreter
+INTERPRETED = {"gpu_warp_specialize.py", "pipe_partitions.py"}  # in Triton's interpreter too
 # Functions of kernels; what both hold is tle.gpu's.
 OF_GPUS = [name for name in tle.gpu.__all__ if hasattr(getattr(tle.gpu, name), "signature")]
 NAMES = [name for name in tle.__all__ if name not in ("gpu", *OF_GPUS)] + [f"gpu.{name}" for name in OF_GPUS]
@@ -43,8 +43,8 @@ def test_the_page_and_help_say_the_same(name):
     assert inspect.getdoc(function).splitlines()[0] in SECTIONS[name]
 
 
-@pytest.mark.parametrize("name", sorted(ON_GPUS))
-def test_an_example_that_is_not_for_cpus_runs_in_the_interpreter(name, tmp_path):
+@pytest.mark.parametrize("name", sorted(INTERPRETED))
+def test_an_example_of_turns_runs_in_the_interpreter(name, tmp_path):
     pytest.importorskip("torch")
     path = tmp_path / name
     path.write_text(EXAMPLES[name])
@@ -52,7 +52,7 @@ def test_an_example_that_is_not_for_cpus_runs_in_the_interpreter(name, tmp_path)
     subprocess.run([sys.executable, str(path)], check=True, timeout=240, env=environment, cwd=ROOT)
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in ON_GPUS])
+@pytest.mark.parametrize("name", list(EXAMPLES))
 def test_the_example_runs_on_the_cpu(name, tmp_path):
     path = tmp_path / name
     path.write_text(EXAMPLES[name])

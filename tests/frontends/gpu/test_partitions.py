@@ -298,13 +298,21 @@ def test_the_warps_of_the_launch_are_a_multiple_of_four(warps):
     assert "four of them or a multiple" in str(cause_of(raised.value))
 
 
-def test_on_the_cpu_they_are_refused_by_name():
+@pytest.mark.parametrize("what", ["", "a fragment", "a function of its own", "a named barrier", "Triton's own"])
+def test_on_the_cpu_more_may_stand_beside_partitions(what):
+    torch = pytest.importorskip("torch")
     pytest.importorskip("torch_mlir")
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
+    x = torch.arange(8, dtype=torch.float32)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        beside[(1,)](x, 5, WHAT=what)
+    more = [1] * 5 + [0] * 3 if what == "Triton's own" else [0] * 8
+    assert x.tolist() == [first + second for first, second in zip((5, 1, 2, 3, 4, 5, 6, 7), more)]
 
-    source = ASTSource(beside, {"x": "*fp32", "n": "i32", "WHAT": "constexpr"}, {"WHAT": ""})
+
+def test_targets_without_warps_refuse_them_by_name(monkeypatch):
+    monkeypatch.setattr("tle_raw.frontends.gpu.warp_specialize.compiled_target", lambda: "toy")
     with pytest.raises(Exception) as raised:
-        triton.compile(source, target=GPUTarget("cpu", 0, 32))
+        compile_kernel(beside, {"x": "*fp32", "n": "i32"}, {"WHAT": ""})
     found = cause_of(raised.value)
-    assert type(found) is tle_raw.errors.RegionError and "has no warps to divide" in str(found)
+    assert type(found) is tle_raw.errors.RegionError and "the target `toy` have no warps to divide" in str(found)

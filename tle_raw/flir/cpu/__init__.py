@@ -26,6 +26,9 @@ inlined::
   ``%v = scf.if %m -> f32 { gep; load; yield } else { yield %other }``, ``scf.if %m { gep; store }``.
 * Products of tiles are ``linalg.matmul``, ``linalg.batch_matmul`` on buffers (accumulating into ``outs``); other
   dense work is ``linalg.fill`` and ``linalg.copy``.
+* A worker of specialised warps is a function like the kernel, ``@kernel.worker.N``, with one pointer more in front of
+  ``%small``: the record of the partitions' turns (``convert/turns``). Where its scratch memory begins says a call of
+  ``@tle.area.kernel.worker.N() -> i64``, which ``place_buffers`` takes away.
 * Everything else is ``scf`` (``for``, ``while``, ``if``), ``func.call`` and scalar arith and math.
 
 So ``convert-linalg-to-loops`` and the upstream conversions alone make a correct program of it; the passes here make it
@@ -45,7 +48,8 @@ record shows a failure. ``context`` belongs to one worker thread, 8 bytes per fi
 field  meaning
 ====== =======================================================================================================
 0      pointer to scratch memory, 64-byte aligned, ``metadata["scratch_bytes"]`` long
-1      pointer to the status record: i64 code, i64 pid x, y, z, then five i64 of detail. Code 0: no failure;
+1      pointer to the status record: i64 code, i64 pid x, y, z, then five i64 of detail, then those of partitions that
+       wait for each other (``partition_waits``). Code 0: no failure;
        code n: check n-1 of ``metadata["checks"]`` failed (a list of dicts: kind, message, file, line, column)
        code -2: a region of a CUDA fragment failed; detail holds the kind, the address of a message, the address of a
        file name, the line (``tle_raw/emulation/__init__.py``), and for kind ``memory`` an address.
@@ -61,5 +65,6 @@ field  meaning
        can go on. Fields 5 to 7 are for kernels with ``metadata["may_wait"]``, and for regions
 6      i64 number of the program that runs
 7      i64 end of the range; ``ask`` lowers it when it gives programs that have not begun to another thread
+8..35  words like field 2, one for each worker of specialised warps, whose regions run between others' steps
 ====== =======================================================================================================
 """

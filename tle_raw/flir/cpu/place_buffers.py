@@ -16,6 +16,10 @@ ALIGNMENT = 64
 # gets as one more noalias argument: LLVM keeps them in registers while a loop reads other buffers.
 SMALL = 512
 SMALL_AREA = 4096
+# What begins the name of a function that stands for where an area of scratch memory begins: a function's own, whose
+# steps others run between, or that of their stacks.
+AREA, STACKS = "tle.area.", "stacks"
+STACKS_BYTES = "tle.bytes"  # the attribute of that function which says how long they are
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,41 @@ def place_buffers(module: Any) -> int:
     """Replace every ``memref.alloca`` of every kernel by a view of its scratch memory, or by nothing if it is unused.
 
     A kernel is a function whose last argument is the context. The offsets are constants from one base, so that LLVM
-    sees that two buffers do not overlap.
+    sees that two buffers do not overlap. Functions that run by turns have areas of their own, behind the kernel's.
 
     Returns
     -------
     int : the scratch memory that one worker needs, in bytes.
     """
-    return max((_place_in(op.operation) for op in module.body.operations if _has_context(op.operation)), default=0)
+    functions = {_name(op.operation): op.operation for op in module.body.operations}
+    areas = {name: function for name, function in functions.items() if name.startswith(AREA)}
+    own = {name.removeprefix(AREA) for name in areas}
+    shared = [f for name, f in functions.items() if name not in own and _has_context(f)]
+    total = max(map(_place_in, shared), default=0)
+    for name, area in areas.items():
+        owner = functions.get(name.removeprefix(AREA))
+        _say_offset(module, name, total)
+        total += _aligned(int(area.attributes[STACKS_BYTES].value) if owner is None else _place_in(owner))
+        area.erase()
+    return total
+
+
+def _name(operation: Any) -> str:
+    return str(operation.attributes["sym_name"].value) if "sym_name" in operation.attributes else ""
+
+
+def _say_offset(module: Any, name: str, offset: int) -> None:
+    """Write where an area begins in place of the calls that ask for it."""
+    ir = mlir()
+    from torch_mlir.dialects import arith
+
+    for function in module.body.operations:
+        for call in [op for op in _walk(function.operation) if op.name == "func.call"]:
+            if ir.FlatSymbolRefAttr(call.attributes["callee"]).value == name:
+                with ir.InsertionPoint(call), ir.Location.unknown():
+                    value = arith.constant(ir.IntegerType.get_signless(64), offset)
+                call.results[0].replace_all_uses_with(value)
+                call.erase()
 
 
 def _has_context(function: Any) -> bool:

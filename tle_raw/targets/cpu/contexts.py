@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from tle_raw.errors import ToolchainError
+from tle_raw.flir.cpu import partition_waits
 from tle_raw.flir.cpu.run_fragment import release_workspace
 
 # Fields of a context, 8 bytes each; `tle_raw.flir.cpu` describes them.
 SCRATCH, STATUS, WORKSPACE, FLAGS, RANGES, WAIT, NUMBER, END = range(8)
-FIELDS = 8
+WORKSPACES = slice(8, 8 + partition_waits.MOST - 1)  # of the workers of specialised warps
+FIELDS = WORKSPACES.stop
 DEBUG_FLAG = 1
 STREAM_FLAG = 2  # the launch writes more than the caches hold
 # Fields of a status record.
 CODE, PROGRAM, DETAIL = 0, slice(1, 4), slice(4, 8)
-STATUS_FIELDS = 9
+STATUS_FIELDS = partition_waits.FIRST + 2 * partition_waits.MOST
 CANCELLED = -1  # a code that no check has: programs that have not begun return at once
 ALIGNMENT = 64
 # What a program that waits is told.
@@ -107,8 +109,9 @@ class Context:
 
     def release(self) -> None:
         """Give back what regions keep for this thread, at its end."""
-        release_workspace(self.fields[WORKSPACE])
-        self.fields[WORKSPACE] = 0
+        for field in (WORKSPACE, *range(WORKSPACES.start, WORKSPACES.stop)):
+            release_workspace(self.fields[field])
+            self.fields[field] = 0
 
     def _grow(self, needed: int) -> None:
         self._scratch = self.ffi.new("char[]", needed + ALIGNMENT)

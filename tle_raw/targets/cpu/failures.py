@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle_raw.errors import KernelFailed
+from tle_raw.flir.cpu.partition_waits import waiting_rows
 from tle_raw.flir.cpu.region_failure import region_failure
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.contexts import CODE, DETAIL, PROGRAM
@@ -40,13 +41,16 @@ def failure(
     shown = [f"{name} = {value}" for name, value in zip(check.get("details", ()), status[DETAIL])]
     if check.get("kind") == MEMORY:
         shown = [_nearest(status[DETAIL][0], memory)]
+    rows = list(waiting_rows(status, checks, check.get("partitions", 0)))
+    where = str(check.get("file", "")), int(check.get("line", 0)), int(check.get("column", 0))
     message = ": ".join((str(check.get("message", "")) or "a check failed", *shown))
     return KernelFailed(
         f"{message}, {place}",
         kind=str(check.get("kind", "")),
         program=(x, y, z),
+        table=rows,
         hint=standstill if check.get("kind") == STANDSTILL else "",
-        log=_excerpt(str(check.get("file", "")), int(check.get("line", 0)), int(check.get("column", 0))),
+        log="" if rows else _excerpt(*where),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from tle_raw.flir.cpu.convert import buffer_checks, buffer_pointers, build, mbarriers, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.memory import Load
+from tle_raw.flir.cpu.convert.region_buffers import BufferInPlace, taken_in_place
 from tle_raw.flir.cpu.convert.shared_buffers import NAME, SharedBuffer, allocate, buffer_of
 from tle_raw.flir.cpu.convert.tiles import Index, ScalarBody, TileValue
 from tle_raw.flir.cpu.convert.told import is_told
@@ -32,6 +33,7 @@ class LocalLoad(Load):
 @converts("ttg.local_alloc", "ttng.tmem_alloc")
 def local_alloc(kernel: Kernel, op: Operation) -> None:
     buffer = allocate(kernel, op.results[0].type, str(op.attributes[NAME].value) if NAME in op.attributes else "")
+    buffer = buffer._replace(is_ready=mbarriers.READY in op.attributes)
     kernel.values[op.results[0]] = buffer
     buffer_pointers.allocated(kernel, buffer)
     buffer_checks.forget(kernel, buffer)
@@ -67,6 +69,10 @@ def local_load(kernel: Kernel, op: Operation) -> None:
         buffer_checks.waited_in_region(kernel, buffer)
         kernel.values[op.results[0]] = BarrierTile(buffer)
         return
+    in_place = taken_in_place(kernel, op)
+    if in_place is not None:
+        kernel.values[op.results[0]] = in_place
+        return
     if buffer.stamps is None:
         kernel.set(op.results[0], LocalLoad(kernel, op, buffer))
         return
@@ -79,7 +85,7 @@ def local_load(kernel: Kernel, op: Operation) -> None:
 @converts("ttg.local_store")
 def local_store(kernel: Kernel, op: Operation) -> None:
     value, target = list(op.operands)[:2]
-    if isinstance(kernel.values.get(value), BarrierTile):
+    if isinstance(kernel.values.get(value), (BarrierTile, BufferInPlace)):
         return  # the region has worked on it
     buffer, stamp = buffer_of(kernel, target), None
     completing = mbarriers.completing_barrier(op) if kernel.debug else None

@@ -69,6 +69,12 @@ def waited_in_region(kernel: Kernel, barrier: SharedBuffer) -> None:
     build.store(more, seen)
 
 
+def given_to_region(kernel: Kernel, buffer: SharedBuffer) -> None:
+    """A region gets the buffer itself: it is taken to write all of it."""
+    if buffer.stamps is not None:
+        _stamp_all(kernel, buffer, build.constant(WRITTEN, "i64"))
+
+
 def read(kernel: Kernel, op: Operation, buffer: SharedBuffer, index: Index) -> None:
     """An element is read: it was written, and no copy into it is under way."""
     if buffer.stamps is not None:
@@ -151,7 +157,7 @@ def _land(kernel: Kernel, begun: int, done: int, pending: int) -> None:
         _set(kernel, done, build.binary("maxsi", _count(kernel, done), all_but))
 
 
-def _counters(kernel: Kernel) -> Value:
+def counters(kernel: Kernel) -> Value:
     """The program's counts, zero when it begins."""
     if kernel.copy_counts is None:
         counts = kernel.copy_counts = kernel.stack("!llvm.array<4 x i64>")
@@ -163,12 +169,12 @@ def _counters(kernel: Kernel) -> Value:
 
 
 def _count(kernel: Kernel, number: int) -> Value:
-    count: Value = build.load(build.address(_counters(kernel), number, "i64"), "i64")
+    count: Value = build.load(build.address(counters(kernel), number, "i64"), "i64")
     return count
 
 
 def _set(kernel: Kernel, number: int, count: Value) -> None:
-    build.store(count, build.address(_counters(kernel), number, "i64"))
+    build.store(count, build.address(counters(kernel), number, "i64"))
 
 
 def _element(buffer: SharedBuffer, index: Index) -> tuple[Value, Value]:
@@ -193,7 +199,7 @@ def _codes(*codes: int) -> list[Value]:
 
 
 def _places(kernel: Kernel) -> list[Value]:
-    return [_counters(kernel), *kernel.program, kernel.context]
+    return [counters(kernel), *kernel.program, kernel.context]
 
 
 FUNCTIONS = """

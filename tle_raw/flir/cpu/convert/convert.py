@@ -22,6 +22,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     irregular,
     mbarriers,
     memory,
+    partitions,
     polls,
     program,
     reduce,
@@ -32,6 +33,7 @@ from tle_raw.flir.cpu.convert import (  # noqa: F401 - each registers its conver
     waits,
 )
 from tle_raw.flir.cpu.convert.descriptors import take_loads_away
+from tle_raw.flir.cpu.convert.functions import add_function
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.launch import add_launch
 from tle_raw.flir.cpu.convert.plan import analyse
@@ -131,29 +133,9 @@ def _is_public(function: Any) -> bool:
 
 
 def _convert_function(new: Any, function: Any, functions: dict[str, Any], regions: Regions, options: Any) -> Kernel:
-    ir = mlir()
     source = function.regions[0].blocks[0]
     arguments = [types.computed(a.type) for a in source.arguments]
-    small, pointer = build.type_of("i32"), build.type_of("!llvm.ptr")
-    inputs = [*arguments, *[small] * 6, pointer, pointer, pointer]
-    empty = ir.DictAttr.get({})
-    unaliased = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
-    attributes = [empty] * (len(inputs) - 3) + [unaliased, unaliased, empty]
-    with ir.InsertionPoint(new.body):
-        kernel_function = build.create(
-            "func.func",
-            (),
-            (),
-            {
-                "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [])),
-                "sym_name": ir.StringAttr.get(_name(function)),
-                "sym_visibility": ir.StringAttr.get("private"),
-                "arg_attrs": ir.ArrayAttr.get(attributes),
-                # LLVM would unroll the walk over the programs, and compile the kernel many times.
-                "llvm.no_inline": ir.UnitAttr.get(),
-            },
-            regions=1,
-        )
+    kernel_function, inputs = add_function(new.body, _name(function), arguments)
     for each in functions.values():
         take_loads_away(each)
     plan = analyse(function)

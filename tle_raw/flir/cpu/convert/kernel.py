@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import linecache
 import math
 import re
@@ -60,11 +61,22 @@ class Kernel:
         self.turns: list[Any] = []  # of the loops around that may wait for another program
         self.may_wait = False  # whether any of the kernel's loops does
         self.helpers: set[str] = set()  # texts of functions that it calls
+        self.partitions: Any = None  # in partitions of specialised warps the record of their turns
+        self.workers = 0  # how many functions of workers were made
         self.copy_counts: Any = None  # of asynchronous copies, see buffer_checks
         self.guard: Any = None  # of a kernel that points into buffers: checks accesses by pointers, see buffer_pointers
         self._declared: set[str] = set()
         self._strings: dict[str, str] = {}
         self._domains: dict[tuple[int, ...], Value] = {}
+
+    def in_function(self, entry: Any, program: Sequence[Value], grid: Sequence[Value], context: Value) -> Kernel:
+        """The same kernel, as another of its functions is written: what was said of the kernel is shared."""
+        other = copy.copy(self)
+        other.entry, other.program, other.grid, other.context = entry, program, grid, context
+        other.values, other.awaiting, other.carried, other.turns = {}, {}, {}, []
+        other.copy_counts = other.guard = None
+        other._domains = {}
+        return other
 
     # --- values ---------------------------------------------------------------------------------------------------
 

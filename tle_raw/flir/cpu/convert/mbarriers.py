@@ -1,7 +1,8 @@
 """Barriers in shared memory: counters with phases.
 
 One thread runs a program from its first operation to its last. So what completes a phase has happened before the wait
-for it, or never will: a wait for a phase that is not complete would last for ever, and is an error.
+for it, or never will: a wait for a phase that is not complete would last for ever, and is an error. Partitions of
+specialised warps take turns at waits (``turns``).
 
 The eight bytes of a barrier are those that a fragment's thread block counts in (``tle_raw/team/mbarrier.h``), so that
 a region works on the kernel's own: from the lowest bit on 23 bits of bytes that are expected and have not come, 20 of
@@ -13,13 +14,14 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.errors import LoweringError
-from tle_raw.flir.cpu.convert import buffer_checks, build
+from tle_raw.flir.cpu.convert import barrier_uses, buffer_checks, build, turns
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.shared_buffers import SharedBuffer, buffer_of
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 
 NOTE, BYTES = "tle.note", "tle.bytes"
 TMA = "tma"  # how the note of an arrival begins that stands for the bytes of a copy by TMA
+READY = "tle.ready"  # of an allocation: uses count from the phase before the first
 BARRIER = "barrier"  # the note of a load that hands the barrier itself to a region
 MOST_ARRIVALS = (1 << 20) - 1
 _PENDING, _COUNT = 23, 43  # where the arrivals begin: the missing ones, and all
@@ -69,7 +71,9 @@ def arrive_after_copies(kernel: Kernel, op: Operation) -> None:
 def wait(kernel: Kernel, op: Operation) -> None:
     (barrier,), (phase,), predicates, _ = build.segment_lists(op)
     asked = kernel.scalar(predicates[0]) if predicates else build.constant(True, "i1")
-    _wait(kernel, op, buffer_of(kernel, barrier), kernel.scalar(phase), asked, _NOBODY)
+    buffer = buffer_of(kernel, barrier)
+    wanted = barrier_uses.phases_wanted(kernel, buffer, phase)
+    _wait(kernel, op, buffer, kernel.scalar(phase), asked, _NOBODY, wanted)
 
 
 def meet(kernel: Kernel, op: Operation, barrier: SharedBuffer, threads: int, waits: bool) -> None:
@@ -92,10 +96,16 @@ def _wait(
     phase: Value,
     asked: Value,
     failure: tuple[str, tuple[str, ...]],
+    wanted: Value | None = None,
 ) -> None:
     kernel.helpers.add(FUNCTIONS)
     code = kernel.check("standstill", failure[0], op.location, details=failure[1])
+    if wanted is not None:
+        kernel.check("phases", turns.AHEAD, op.location, details=("phases that the wait is for", "phases complete"))
     stamps = buffer_checks.barrier_stamps(kernel, op, buffer)
+    if kernel.partitions is not None:
+        turns.wait(kernel, buffer.pointer, stamps, phase, asked, code, wanted)
+        return
     operands = [buffer.pointer, stamps, phase, asked, build.constant(code, "i64")]
     build.call("tle.barrier_wait", [*operands, *kernel.program, kernel.context])
 

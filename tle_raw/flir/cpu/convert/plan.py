@@ -29,6 +29,8 @@ class ConversionPlan:
         self.stored: set[Any] = set()  # values of tiles that are stored where they are defined
         self.sinks: dict[Any, set[Any]] = {}  # value -> (operation) of every sink that it reaches
         self.has_pointers = False  # into buffers
+        self.specialised = 0  # how often its warps are
+        self.hands_out_barriers = False  # to regions, or named ones
         self.reduced: set[Any] = set()  # stored values that may be stored by the reduction that comes next
 
     def add(self, other: ConversionPlan) -> None:
@@ -37,6 +39,8 @@ class ConversionPlan:
         self.sinks.update(other.sinks)
         self.reduced |= other.reduced
         self.has_pointers |= other.has_pointers
+        self.specialised += other.specialised
+        self.hands_out_barriers |= other.hands_out_barriers
 
 
 def analyse(function: Any) -> ConversionPlan:
@@ -45,11 +49,16 @@ def analyse(function: Any) -> ConversionPlan:
     order = {op: number for number, op in enumerate(operations)}
     writes = [number for number, op in enumerate(operations) if _writes_memory(op)]
     buffer_writes = [number for number, op in enumerate(operations) if _writes_buffers(op)]
+    specialised = sum(op.name == _SPECIALISE for op in operations)
+    if specialised:  # others write while a partition waits
+        turns = [number for number, op in enumerate(operations) if _lets_others_run(op)]
+        writes, buffer_writes = sorted({*writes, *turns}), sorted({*buffer_writes, *turns})
     joined = has_pointers(operations)  # what is the user's memory elsewhere may be a buffer's here
     writes = buffer_writes if joined else writes
     cost = _costs(operations)
     plan = ConversionPlan()
-    plan.has_pointers = joined
+    plan.has_pointers, plan.specialised = joined, specialised
+    plan.hands_out_barriers = any(op.name == "ttg.local_load" and _NOTE in op.attributes for op in operations)
     for op in reversed(operations):
         for result in op.results:
             if types.is_tile(result.type):
@@ -212,6 +221,16 @@ _BUFFER_WRITERS = {
     "ttg.local_store", "ttg.local_alloc", "ttg.local_dealloc", "ttg.async_copy_global_to_local", "ttng.tmem_store",
     "ttng.tmem_alloc", "ttng.tc_gen5_mma",
 }  # fmt: skip
+
+
+_SPECIALISE, _NOTE = "ttg.warp_specialize", "tle.note"
+
+
+def _lets_others_run(op: Operation) -> bool:
+    """Whether other partitions may run before the operation is over."""
+    if op.name == "tt.load":
+        return "isVolatile" in op.attributes and bool(op.attributes["isVolatile"].value)
+    return op.name in ("ttng.wait_barrier", _SPECIALISE)
 
 
 def _writes_memory(op: Operation) -> bool:

@@ -12,6 +12,7 @@ from tle_raw.flir.cpu.convert.buffer_access import BarrierTile
 from tle_raw.flir.cpu.convert.control import own_buffer
 from tle_raw.flir.cpu.convert.descriptors import DescriptorTile, is_descriptor, tensor_map
 from tle_raw.flir.cpu.convert.kernel import Kernel, location_of
+from tle_raw.flir.cpu.convert.region_buffers import BufferInPlace, made_in_place
 from tle_raw.flir.cpu.convert.tiles import BufferTile, Elementwise
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.flir.record_regions import record_regions
@@ -24,7 +25,7 @@ from tle_raw.regions.ports import RegionRecord, record_from_text
 # tle_region_call: threads, three ids, three counts, a hole, the context.
 _CALL_TYPE = "!llvm.array<5 x i64>"
 
-Opened = BufferTile | BarrierTile | DescriptorTile  # what a port gives to the region
+Opened = BufferTile | BarrierTile | BufferInPlace | DescriptorTile  # what a port gives to the region
 
 
 class Regions:
@@ -92,7 +93,7 @@ def _meet(kernel: Kernel, op: Operation, waits: bool) -> None:
     """The block comes to a named barrier, whose threads its word counts."""
     tile = kernel.values[op.operands[0]]
     assert isinstance(tile, BarrierTile)
-    threads = kernel.regions.threads or WARP * kernel.num_warps
+    threads = _odd_threads(kernel) or WARP * kernel.num_warps
     mbarriers.meet(kernel, op, tile.barrier, threads, waits)
     kernel.values[op.results[0]] = tile
 
@@ -102,16 +103,16 @@ def _opened(kernel: Kernel, op: Operation, symbol: str) -> Opened:
     if is_descriptor(op):
         return tensor_map(kernel, op)
     type_, tile = op.results[0].type, kernel.values.get(op.operands[0])
-    if isinstance(tile, BarrierTile):
+    if isinstance(tile, (BarrierTile, BufferInPlace)):
         return tile
     if symbol.startswith(ports.NEW):
-        return kernel.allocate(types.shape_of(type_), types.element_of(type_))
+        return made_in_place(kernel, op) or kernel.allocate(types.shape_of(type_), types.element_of(type_))
     return own_buffer(kernel, op.operands[0], op)
 
 
 def _call(kernel: Kernel, op: Operation) -> None:
     record, compiled = kernel.regions.of(op)
-    if not kernel.regions.threads:
+    if not _odd_threads(kernel):
         _check_block(record, kernel.num_warps)
     buffers = kernel.regions.opened.pop(op.block, [])
     if len(buffers) != len(record.bound.tiles):
@@ -135,6 +136,11 @@ def _call(kernel: Kernel, op: Operation) -> None:
         waits.see(kernel, kernel.scalar(result))
     else:
         kernel.set(result, build.constant(0, "i32"))
+
+
+def _odd_threads(kernel: Kernel) -> int:
+    """Of a block whose number Triton cannot launch; 0 elsewhere, and in partitions, which have whole warps."""
+    return 0 if kernel.partitions is not None else int(kernel.regions.threads)
 
 
 def _check_block(record: RegionRecord, num_warps: int) -> None:
@@ -164,7 +170,7 @@ def _argument(
 
 def _region_call(kernel: Kernel) -> Value:
     call = kernel.stack(_CALL_TYPE)
-    threads = kernel.regions.threads or WARP * kernel.num_warps
+    threads = _odd_threads(kernel) or WARP * kernel.num_warps
     numbers = [build.constant(threads, "i32"), *kernel.program, *kernel.grid, build.constant(0, "i32")]
     for at, number in enumerate(numbers):
         build.store(number, build.address(call, at, "i32"))

@@ -55,6 +55,7 @@ class SharedBuffer(NamedTuple):
     pointer: Value
     stamps: Value | None  # address of the first element's stamps, one for each byte; under `knobs.debug`
     name: str = ""  # the kernel's; "" where it is not known
+    is_ready: bool | None = None  # of a barrier: whether the phase before the first counts; None where it is not known
 
     @property
     def title(self) -> str:
@@ -87,7 +88,7 @@ class SharedBuffer(NamedTuple):
         stamps = self.stamps
         if stamps is not None:
             stamps = build.address(stamps, offset, f"!llvm.array<{self.item_bytes} x i64>")
-        return SharedBuffer(shape, strides, element, pointer, stamps, self.name)
+        return SharedBuffer(shape, strides, element, pointer, stamps, self.name, self.is_ready)
 
     def offset(self, index: Index) -> Any:
         """How many elements from the pointer an element lies."""
@@ -116,7 +117,8 @@ class SharedBuffer(NamedTuple):
     def with_parts(self, waiting: list[Value]) -> SharedBuffer:
         """The same view of memory, perhaps another's, whose ``parts`` are taken from the front of a list."""
         pointer = waiting.pop(0)
-        return self._replace(pointer=pointer, stamps=None if self.stamps is None else waiting.pop(0), name="")
+        stamps = None if self.stamps is None else waiting.pop(0)
+        return self._replace(pointer=pointer, stamps=stamps, name="", is_ready=None)
 
 
 def allocate(kernel: Kernel, type_: Type, name: str = "") -> SharedBuffer:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tle_raw.flir.cpu.convert import build, types
+from tle_raw.flir.cpu.convert import build, turns, types
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.mlir_values import Operation, Value
 from tle_raw.regions import ports
@@ -38,6 +38,8 @@ class Turns:
 
     def are_over(self) -> Value:
         """At the end of a turn: whether the launch wants the loop to be left."""
+        if self.kernel.partitions is not None:
+            turns.let_others_run(self.kernel)
         numbers = [build.constant(self.works, "i1"), build.constant(self.code, "i64")]
         operands = [self.record, *numbers, *self.kernel.program, self.kernel.context]
         return build.call("tle.wait", operands, ["i1"])[0]
@@ -50,10 +52,10 @@ def turns_of(kernel: Kernel, op: Operation) -> Iterator[Turns | None]:
     if not any(map(_is_awaited, inside)):
         yield None
         return
-    turns = Turns(kernel, op.location, works=any(map(_is_work, inside)))
-    kernel.turns.append(turns)
+    found = Turns(kernel, op.location, works=any(map(_is_work, inside)))
+    kernel.turns.append(found)
     try:
-        yield turns
+        yield found
     finally:
         kernel.turns.pop()
 
@@ -61,8 +63,8 @@ def turns_of(kernel: Kernel, op: Operation) -> Iterator[Turns | None]:
 def see(kernel: Kernel, value: Any) -> None:
     """Tell every loop around what was found in memory."""
     if kernel.turns and value is not None:
-        for turns in kernel.turns:
-            turns.see(types.plain(value))
+        for loop in kernel.turns:
+            loop.see(types.plain(value))
 
 
 def _inside(kernel: Kernel, op: Operation) -> Iterator[Any]:
