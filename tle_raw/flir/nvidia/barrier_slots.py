@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from tle_raw.errors import ArgumentTypeError, Row, TLEError
 from tle_raw.linker.mlir.locations import Locations
@@ -11,7 +12,8 @@ from tle_raw.linker.mlir.text import operation_name, value_names
 
 LOAD, CONVERT, INDEX = "ttg.local_load", "ttg.convert_layout", "ttg.memdesc_index"
 ALLOC, INIT = "ttg.local_alloc", "ttng.init_barrier"
-_INTEGER = re.compile(r"arith\.constant (-?\d+) : i32")
+_DEFINED = re.compile(r"\s*(%[\w$.\-]+)")
+_INTEGER = re.compile(r'arith\.constant(?: |"\(\) <\{value = )(-?\d+) : i32')  # as Triton prints it, in generic form
 
 Slot = tuple[int, int]  # the line of the allocation, and which of it
 
@@ -20,11 +22,16 @@ class BarrierText:
     """Lines, by the values that they define. Branches beside each other have values of the same names."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.lines, self.joined = lines, "\n".join(lines)
+        self.lines = lines
         self.definitions: dict[str, list[int]] = {}
         for number, line in enumerate(lines):
-            if " = " in line and line.lstrip().startswith("%"):
-                self.definitions.setdefault(value_names(line)[0], []).append(number)
+            if defined := _DEFINED.match(line):
+                self.definitions.setdefault(defined[1], []).append(number)
+
+    @cached_property
+    def joined(self) -> str:
+        """The whole text."""
+        return "\n".join(self.lines)
 
     def definition(self, name: str, before: int) -> int:
         """The line that defines a value which is used in line ``before``; -1 where there is none, as for arguments."""
