@@ -19,13 +19,17 @@ from tle_raw.linker.llvm.text import Edit, Module
 
 UNPACKED = "noimplicitfloat"
 NO_VECTORS = ("-Xclang", "-no-implicit-float")
+_GROUP = "attributes #"
 _ATTRIBUTE = re.compile(rf"^(attributes #\d+ = \{{.*?) {UNPACKED}\b", re.MULTILINE)
 _OF_FUNCTION = re.compile(rf"^((?:define|declare) .*?) {UNPACKED}\b", re.MULTILINE)
 
 
 def without_no_vectors(text: str) -> str:
     """The optimised module, for code generation: without the attribute, and else as it was."""
-    return _ATTRIBUTE.sub(r"\1", text)
+    if UNPACKED not in text:
+        return text
+    begin = 0 if text.startswith(_GROUP) else text.find(f"\n{_GROUP}") + 1  # they stand last
+    return text[:begin] + _ATTRIBUTE.sub(r"\1", text[begin:])
 
 
 def allow_vectors(module: Module) -> Module:
@@ -36,5 +40,9 @@ def allow_vectors(module: Module) -> Module:
 
 def keeps_scalars(text: str) -> bool:
     """Whether any function of a module has the attribute, wherever it stands."""
-    lines = text.splitlines() if UNPACKED in text else ()
-    return any(UNPACKED in line for line in lines if line.startswith(("attributes #", "define ", "declare ")))
+    place = text.find(UNPACKED)
+    while place >= 0:
+        if text.startswith((_GROUP, "define ", "declare "), text.rfind("\n", 0, place) + 1):
+            return True
+        place = text.find(UNPACKED, place + 1)
+    return False

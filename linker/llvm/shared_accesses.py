@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 
+_GLOBAL = ".global."
 # A line of assembly may begin behind an escape with digits: ``\\09ld.volatile``.
 _LOAD = re.compile(r"(?<![a-z.])ld\.volatile\.global\.cg\.")
 _STORE = re.compile(
@@ -25,12 +26,14 @@ _ASSEMBLY = re.compile(r'\basm (?:sideeffect )?(?:alignstack )?"[^"]*"')
 
 def shared_accesses(text: str) -> tuple[str, int]:
     """LLVM IR as Triton prints it, with the accesses to shared memory; how many instructions there are."""
-    lines, found = text.split("\n"), 0
-    for number, line in enumerate(lines):
-        if " asm " in line and ".global." in line and _ASSEMBLY.search(line):
-            lines[number], count = _edited(line)
-            found += count
-    return "\n".join(lines), found
+    kept, found, end = list[str](), 0, 0
+    while (place := text.find(_GLOBAL, end)) >= 0:
+        begin, behind = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+        line = text[begin : behind if behind >= 0 else len(text)]
+        edited, count = _edited(line) if " asm " in line and _ASSEMBLY.search(line) else (line, 0)
+        kept += [text[end:begin], edited]
+        found, end = found + count, begin + len(line)
+    return "".join((*kept, text[end:])), found
 
 
 def _edited(line: str) -> tuple[str, int]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 
 OPEN, OPEN_WIDE, CLOSE = "// tle.open", "// tle.open wide", "// tle.close"
+_ANY = "// tle."
 # Of the block, or of a partition of its warps.
 _NAMES = (
     *(r"barrier0\(", r"barrier\.cta\.sync\.aligned\.all\(i32 0"),
@@ -31,16 +32,18 @@ _BEGINS = re.compile(r"^\s*(?:store|fence) |\b(?:call|invoke|load|atomicrmw|cmpx
 
 def without_unwanted(text: str) -> tuple[str, int]:
     """LLVM IR without the marks and their barriers; how many marks there were."""
-    first, last = text.find(f'"{OPEN}'), text.rfind(f'"{CLOSE}"')
-    if first < 0 or last < 0:
-        return text, 0
-    begin, end = text.rfind("\n", 0, first) + 1, text.find("\n", last) + 1 or len(text)
-    kept, found, opened = [text[:begin]], 0, ""
-    for line in text[begin:end].splitlines(keepends=True):
-        if mark := _MARK.search(line):
-            opened, found = "" if mark[1] == CLOSE else mark[1], found + 1
-        elif not (opened and _BARRIER.match(line)):
-            if opened and (_LEAVES.match(line) or (opened == OPEN and _BEGINS.search(line))):
-                opened = ""
-            kept.append(line)
+    kept, found, end = list[str](), 0, 0
+    while (place := text.find(_ANY, end)) >= 0:
+        begin = text.rfind("\n", 0, place) + 1
+        kept.append(text[end:begin])
+        end, opened, is_first = begin, "", True
+        while opened or is_first:  # line by line from a mark on
+            begin, end, is_first = end, text.find("\n", end) + 1 or len(text), False
+            line = text[begin:end]
+            if _ANY in line and (mark := _MARK.search(line)):
+                opened, found = "" if mark[1] == CLOSE else mark[1], found + 1
+            elif not (opened and _BARRIER.match(line)):
+                if not line or _LEAVES.match(line) or (opened == OPEN and _BEGINS.search(line)):
+                    opened = ""
+                kept.append(line)
     return "".join((*kept, text[end:])), found

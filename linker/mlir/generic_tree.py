@@ -18,7 +18,7 @@ _SUCCESSORS = re.compile(r"^\[(?P<labels>\^[^\]]*)\]")
 _LABELS = re.compile(r"\^[\w$.\-]+")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Value:
     """A result or an argument of a block."""
 
@@ -27,7 +27,7 @@ class Value:
     definition: Operation | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Block:
     """The operations of a block, and the arguments that those get who come here."""
 
@@ -36,7 +36,7 @@ class Block:
     operations: list[Operation] = field(default_factory=list)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Operation:
     """An operation; ``line`` is the number of its first line, ``end`` of its last.
 
@@ -60,7 +60,10 @@ class Operation:
         for region in self.regions:
             for block in region:
                 for operation in block.operations:
-                    yield from operation.walk()
+                    if operation.regions:
+                        yield from operation.walk()
+                    else:
+                        yield operation
 
     def ancestors(self) -> Iterator[Operation]:
         """What it stands in, the innermost first."""
@@ -98,13 +101,14 @@ class _Reader:
         self.scopes: list[dict[str, Value]] = [{}]
 
     def read(self, number: int, line: str) -> None:
+        if head := HEAD.match(line):
+            self._operation(number, line, head)
+            return
         text = line.strip()
         if not text or text.startswith(("#", "//")):
             return
         if label := _LABEL.match(line):
             self._begin_block(label["label"], label["arguments"] or "")
-        elif head := HEAD.match(line):
-            self._operation(number, line, head)
         elif text.startswith("}, {"):
             self.scopes[-1] = {}
             self._begin_region()
@@ -135,10 +139,12 @@ class _Reader:
         details = line[end + 1 :].strip()
         above = self.open[-1][0] if self.open else None
         made = Operation(head["name"], number, number, self.block, above, details=details)
-        made.operands = [self._value(name.strip()) for name in line[head.end() : end].split(",") if name]
-        if jumps := _SUCCESSORS.match(details):
+        if end > head.end():
+            made.operands = [self._value(name.strip()) for name in line[head.end() : end].split(",")]
+        if details.startswith("[") and (jumps := _SUCCESSORS.match(details)):
             made.successors = _LABELS.findall(jumps["labels"])
-        made.results = self._results(head["results"] or "", made)
+        if results := head["results"]:
+            made.results = self._results(results, made)
         self.block.operations.append(made)
         if details.endswith("({"):
             self.open.append((made, self.block))
@@ -155,8 +161,8 @@ class _Reader:
 
     def _results(self, text: str, operation: Operation) -> list[Value]:
         found = []
-        for part in filter(None, (part.strip() for part in text.split(","))):
-            name, _, count = part.partition(":")
+        for part in text.split(","):
+            name, _, count = part.strip().partition(":")
             names = [f"{name}#{n}" for n in range(int(count))] if count else [name]
             found += [self._value(each) for each in names]
         for value in found:
@@ -168,20 +174,22 @@ class _Reader:
             return
         arrow = _last_arrow(line)
         rest = line[arrow + 2 :].strip()
-        if rest.startswith("("):
-            types = split_top_level(rest[1 : matching_bracket(rest, 0)])
-        else:
+        if not rest.startswith("("):
             start = rest.find(" loc(")
-            types = [rest if start < 0 else rest[:start]]
+            (value,) = operation.results
+            value.type = rest if start < 0 else rest[:start].rstrip()
+            return
+        types = split_top_level(rest[1 : matching_bracket(rest, 0)])
         for value, type_ in zip(operation.results, types, strict=True):
             value.type = type_.strip()
 
     def _value(self, name: str) -> Value:
         """By its name; one that is not known yet is defined further down, in a block that jumps lead to."""
         for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return self.scopes[-1].setdefault(name, Value(name))
+            if (known := scope.get(name)) is not None:
+                return known
+        made = self.scopes[-1][name] = Value(name)
+        return made
 
 
 def _last_arrow(line: str) -> int:

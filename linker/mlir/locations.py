@@ -7,7 +7,6 @@ import re
 
 from tle_raw.errors import SourceLocation
 
-_ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
 _FILE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _REFERENCE = re.compile(r"#loc\d*")
 _DEEPEST = 32  # aliases of aliases; more is a cycle
@@ -17,8 +16,8 @@ class Locations:
     """The location aliases of one module's text."""
 
     def __init__(self, lines: list[str]) -> None:
-        matches = (_ALIAS.match(line) for line in lines if line.startswith("#loc"))
-        self._aliases = {m[1]: m[2] for m in matches if m}
+        parts = (line.partition(" = loc(") for line in lines if line.startswith("#loc"))
+        self._aliases = {name: text.removesuffix(")") for name, is_alias, text in parts if is_alias}
 
     def source_location(self, location: str) -> SourceLocation:
         """The place of ``loc(...)`` as an operation carries it; of an inlined call, the line in the helper."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tle_raw.errors import RegionError
@@ -12,6 +11,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+(?:#\d+)?|[{}]|\^bb\d+')
 _NAME = re.compile(r'^\s*(?:%[^=]*= )?"?(?P<name>[a-z_]+(?:\.[a-z_0-9]+)*)"?(?=[\s(]|$)')
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|->|[()\[\]{}<>,"]')  # an arrow is no bracket
 _OPENING, _CLOSING = "([{<", ")]}>"
+_NESTING = re.compile(r'["(\[{<]')
 OPERATION = "tt.extern_elementwise"
 _SPELLED = re.compile(rf' = (?:{re.escape(OPERATION)} |"{re.escape(OPERATION)}"\()')
 
@@ -90,32 +90,39 @@ def _attribute(text: str) -> tuple[str, str]:
 
 def matching_bracket(text: str, start: int) -> int:
     """Index of the bracket that closes the one at ``start``."""
-    for i, _, depth in _outside_strings(text, start):
-        if depth == 0:
-            return i
-    raise ValueError(text)
-
-
-def _outside_strings(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
-    """Index of each bracket and comma, which it is, and how many brackets are open behind it."""
+    end = text.find(_CLOSING[_OPENING.index(text[start])], start)
+    if end >= 0 and text[end - 1] != "-" and not _NESTING.search(text, start + 1, end):
+        return end
     depth = 0
     for match in _STRUCTURE.finditer(text, start):
         char = match.group()
-        if char == '"':
+        if char in _OPENING:
+            depth += 1
+        elif char in _CLOSING:
+            depth -= 1
+            if depth == 0:
+                return match.start()
+        elif char == '"':
             raise ValueError(text)  # a string without end
-        if len(char) > 1:
-            continue
-        depth += (char in _OPENING) - (char in _CLOSING)
-        yield match.start(), char, depth
+    raise ValueError(text)
 
 
 def split_top_level(text: str) -> list[str]:
     """Split at commas that stand inside no bracket and no string."""
-    parts, start = [], 0
-    for i, char, depth in _outside_strings(text):
-        if char == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
+    if not _NESTING.search(text):
+        return [part for part in text.split(",") if part.strip()]
+    parts, start, depth = [], 0, 0
+    for match in _STRUCTURE.finditer(text):
+        char = match.group()
+        if char in _OPENING:
+            depth += 1
+        elif char in _CLOSING:
+            depth -= 1
+        elif char == '"':
+            raise ValueError(text)  # a string without end
+        elif char == "," and depth == 0:
+            parts.append(text[start : match.start()])
+            start = match.end()
     parts.append(text[start:])
     return [p for p in parts if p.strip()]
 
@@ -156,15 +163,30 @@ def brace_depth(line: str) -> int:
     """How many more regions are open after a line than before it; braces in strings do not count."""
     if "{" not in line and "}" not in line:
         return 0
-    tokens = _TOKEN.findall(line) if '"' in line else line
-    return tokens.count("{") - tokens.count("}")
+    bare = _without_strings(line)
+    return bare.count("{") - bare.count("}")
+
+
+def _without_strings(line: str) -> str:
+    if '"' not in line:
+        return line
+    if "\\" in line:  # a quote may stand within a string
+        return "".join(token for token in _TOKEN.findall(line) if token[0] != '"')
+    return "".join(line.split('"')[::2])
+
+
+def _holds_whole_braces(line: str) -> bool:
+    """Whether all braces of a line are opened and closed in it, as those of attributes are."""
+    bare = _without_strings(line)
+    return bare.count("{") == bare.count("}") and bare.find("{") <= bare.find("}")
 
 
 def block_ids(lines: list[str]) -> list[int]:
     """For each line, a number of the block that it ends in; two lines of one block have one number."""
     ids, stack, latest = [], [0], 0
     for line in lines:
-        opens_or_closes = "{" in line or "}" in line or "^bb" in line  # most lines do not, and reading tokens is slow
+        # Most lines neither open nor close a block, and reading tokens is slow.
+        opens_or_closes = "^bb" in line or (("{" in line or "}" in line) and not _holds_whole_braces(line))
         for token in _TOKEN.findall(line) if opens_or_closes else ():
             if token == "{":
                 latest += 1

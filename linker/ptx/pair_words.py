@@ -11,8 +11,9 @@ Measured on an H200 with ``samples/benchmarks/tilelang_regions.py``, attention b
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-_PRODUCT = "wgmma.mma_async"
+_PRODUCT, _WIDENED = "wgmma.mma_async", "cvt.u64.u32"
 _SILENT = r"(?:[ \t]*(?:\.loc\b|//)[^\n]*\n|\$L__tmp\d+:[^\n]*\n|[ \t]*\n)*"
 _PAIR = re.compile(
     rf"^(?P<lead>[ \t]*)cvt\.u64\.u32[ \t]+(?P<wide>%rd\d+), (?P<low>%r\d+);\n"
@@ -29,23 +30,37 @@ _MOST = 32
 
 def pair_words(text: str) -> str:
     """The PTX with such numbers, if they are few, put together from words; as far as nothing else reads the address."""
-    if _PRODUCT not in text or len(_PAIR.findall(text)) > _MOST:
+    if _PRODUCT not in text or _WIDENED not in text or not 0 < len(found := list(_pairs(text))) <= _MOST:
         return text
     uses: dict[str, int] = {}
     for name in _WIDE.findall(text):
         uses[name] = uses.get(name, 0) + 1
 
-    def paired(found: re.Match[str]) -> str:
-        constant = int(found["constant"])
+    def paired(pair: re.Match[str]) -> str:
+        constant = int(pair["constant"])
         low, high = constant & _WORD, constant >> 32 & _WORD
-        if not high or uses[found["wide"]] != 2:
-            return found[0]
-        address, joined = found["low"], ""
+        if not high or uses[pair["wide"]] != 2:
+            return pair[0]
+        address, joined = pair["low"], ""
         if low:
-            address, joined = "low", f"or.b32 low, {found['low']}, {low}; "
+            address, joined = "low", f"or.b32 low, {pair['low']}, {low}; "
         words = (
-            f"{{ .reg .b32 low, high; {joined}mov.b32 high, {high}; mov.b64 {found['result']}, {{{address}, high}}; }}"
+            f"{{ .reg .b32 low, high; {joined}mov.b32 high, {high}; mov.b64 {pair['result']}, {{{address}, high}}; }}"
         )
-        return f"{found['between']}{found['lead']}{words}"
+        return f"{pair['between']}{pair['lead']}{words}"
 
-    return _PAIR.sub(paired, text)
+    parts, end = [], 0
+    for pair in found:
+        parts += [text[end : pair.start()], paired(pair)]
+        end = pair.end()
+    return "".join((*parts, text[end:]))
+
+
+def _pairs(text: str) -> Iterator[re.Match[str]]:
+    """All of them, none of which begins within another."""
+    place = text.find(_WIDENED)
+    while place >= 0:
+        pair = _PAIR.match(text, text.rfind("\n", 0, place) + 1)
+        if pair:
+            yield pair
+        place = text.find(_WIDENED, pair.end() if pair else place + 1)

@@ -49,7 +49,7 @@ class _Statement:
 
 def spread_divisions(text: str) -> str:
     """The PTX with each division moved down to its first use, where a straight line holds several."""
-    if len(re.findall(r"\b(?:div|rcp|sqrt)\.rn\b", text)) < 2:
+    if sum(map(text.count, ("div.rn", "rcp.rn", "sqrt.rn"))) < 2:
         return text
     lines = text.split("\n")
     before: dict[int, list[str]] = {}

@@ -45,7 +45,10 @@ HELPERS = {
         "nvidia.ring_buffers",
     },
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
-    "how modules of Triton are read and edited": {"parse_module", "nvidia.line_edits"},
+    "how modules of Triton are edited, and which part of one is asked about": {
+        "nvidia.line_edits",
+        "nvidia.backward_slice",
+    },
     "what Triton's first stage is kept from": {"keep_loads"},
     "NVIDIA: what pointers into buffers are, and where barriers order accesses by them": {
         "nvidia.shared_pointers",

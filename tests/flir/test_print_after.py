@@ -61,7 +61,7 @@ ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "prefetch"}
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
 ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}
 ABSENT |= {"order-copies", "unwanted-barriers"}
-ABSENT |= {"release-layouts"}
+ABSENT |= {"release-layouts", "read-back"}
 # Of kernels with specialised warps.
 ABSENT |= {"check-partitions", "lay-out-descriptors", "arrive-by-warps", "fence-partitions"}
 # Passes of kernels whose loops have groups.

@@ -50,7 +50,7 @@ def _number(module: Any) -> None:
 def number_loads(text: str) -> str:
     """A module in generic form, whose loads have numbers, other ones than before."""
     return "\n".join(
-        _numbered(line, number) if generic_name(line) in _LOADS and TOLD not in line else line
+        _numbered(line, number) if 'load"(' in line and generic_name(line) in _LOADS and TOLD not in line else line
         for number, line in enumerate(text.splitlines())
     )
 

@@ -12,7 +12,8 @@ from tle_raw.linker.mlir.text import brace_depth, matching_bracket, operation_na
 
 LOAD, CONVERT, INDEX = "ttg.local_load", "ttg.convert_layout", "ttg.memdesc_index"
 ALLOC, INIT = "ttg.local_alloc", "ttng.init_barrier"
-_INTEGER = re.compile(r"arith\.constant (-?\d+) : i32")
+_DEFINED = re.compile(r"\s*(%[\w$.\-]+)")
+_INTEGER = re.compile(r'arith\.constant(?: |"\(\) <\{value = )(-?\d+) : i32')  # as Triton prints it, in generic form
 _SPECIALIZE = "ttg.warp_specialize"
 _PARTITION = re.compile(r"^\s*partition\d+\(")
 
@@ -23,11 +24,16 @@ class BarrierText:
     """Lines, by the values that they define. Branches beside each other have values of the same names."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.lines, self.joined = lines, "\n".join(lines)
+        self.lines = lines
         self.definitions: dict[str, list[int]] = {}
         for number, line in enumerate(lines):
-            if " = " in line and line.lstrip().startswith("%"):
-                self.definitions.setdefault(value_names(line)[0], []).append(number)
+            if defined := _DEFINED.match(line):
+                self.definitions.setdefault(defined[1], []).append(number)
+
+    @cached_property
+    def joined(self) -> str:
+        """The whole text."""
+        return "\n".join(self.lines)
 
     def definition(self, name: str, before: int) -> int:
         """The line that defines a value which is used in line ``before``; -1 where there is none, as for arguments."""

@@ -66,7 +66,7 @@ def read_buffer_type(text: str, aliases: dict[str, str]) -> BufferType:
 
 def layout_aliases(lines: Iterable[str]) -> dict[str, str]:
     """The aliases of layouts that a module's text begins with."""
-    found = (_ALIAS.match(line) for line in lines if line.startswith("#"))
+    found = (_ALIAS.match(line) for line in lines if line.startswith("#") and not line.startswith("#loc"))
     return {match[1]: match[2] for match in found if match}
 
 

@@ -25,9 +25,11 @@ _ELSE = (
     "ttng.async_copy_mbarrier_arrive",  # which takes back what it adds
 )
 _ADDRESS = "tti.experimental_memdesc_to_i"
+_WORD = "1xi64,"
 _BARRIER = re.compile(r"memdesc<(?:\d+x)?1xi64,")
-_COUNT = re.compile(r"ttng\.\w+ %[\w$.\-#]+, (\d+)")
-_TRUE = re.compile(r"arith\.constant true\b")
+# As Triton prints it, and in generic form.
+_COUNT = re.compile(r"ttng\.\w+ %[\w$.\-#]+, (\d+)|\bcount = (\d+) : i32")
+_TRUE = re.compile(r'arith\.constant(?: |"\(\) <\{value = )true\b')
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class _Event:
 
 
 def check_phases(lines: Sequence[str]) -> None:
-    """Of TritonGPU text as Triton prints it.
+    """Of TritonGPU text, as Triton prints it or in generic form.
 
     Raises
     ------
@@ -144,15 +146,15 @@ def _counts(text: BarrierText) -> dict[Slot, int]:
     found: dict[Slot, int] = {}
     gone = set()
     for number, line in enumerate(text.lines):
-        kind = operation_name(line)
-        if kind in (INIT, _INVALIDATE):
+        kind = operation_name(line) if INIT in line or _INVALIDATE in line else ""
+        if kind:
             slot, count = text.slot(value_names(line)[0], number), _COUNT.search(line)
             if slot is None:
                 continue
             if kind == _INVALIDATE or slot in found or count is None:
                 gone.add(slot)
             else:
-                found[slot] = int(count[1])
+                found[slot] = _number(count)
     return {slot: count for slot, count in found.items() if slot not in gone}
 
 
@@ -160,8 +162,10 @@ def _events(text: BarrierText, places: Mapping[int, Path]) -> list[_Event] | Non
     """In the order of the text; None where barriers go ways that are not followed: by loops, calls, partitions."""
     found = []
     for number, line in enumerate(text.lines):
+        if _WORD not in line or line.startswith("#") or not _BARRIER.search(line):
+            continue
         kind = operation_name(line)
-        if not _BARRIER.search(line) or kind in _ELSE or kind.startswith(_ADDRESS) or line.startswith("#"):
+        if kind in _ELSE or kind.startswith(_ADDRESS):
             continue
         event = _event(text, number, line, kind, places.get(number, ()))
         if event is None:
@@ -169,6 +173,10 @@ def _events(text: BarrierText, places: Mapping[int, Path]) -> list[_Event] | Non
         if kind != _INVALIDATE:
             found.append(event)
     return found
+
+
+def _number(count: re.Match[str]) -> int:
+    return int(count[1] or count[2])
 
 
 def _event(text: BarrierText, number: int, line: str, kind: str, path: Path) -> _Event | None:
@@ -182,7 +190,7 @@ def _event(text: BarrierText, number: int, line: str, kind: str, path: Path) -> 
             return _Event(number, path, alloc, slot, True, None if phase is None else phase & 1)
         count, asked = _COUNT.search(line), text.definition(names[-1], number) if len(names) > 1 else number
         certain = len(names) == 1 or (asked >= 0 and _TRUE.search(text.lines[asked]) is not None)
-        arrivals = 1 if kind == _EXPECT else int(count[1]) if count else None
+        arrivals = 1 if kind == _EXPECT else _number(count) if count else None
         return _Event(number, path, alloc, slot, False, arrivals=arrivals if certain else None)
     if kind in _COPIES or kind == LOAD:
         for name in names[1:] if kind == LOAD else names:

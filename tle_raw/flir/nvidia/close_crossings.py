@@ -54,9 +54,12 @@ def close_crossings(text: str, num_warps: int) -> str:
     given = text.splitlines()
     aliases = layout_aliases(given)
     closing = _Closing(num_warps, aliases, _free_aliases(given, aliases))
-    lines = [
-        made for line, (_, warps) in zip(given, warps_of_lines(given, num_warps)) for made in closing.close(line, warps)
-    ]
+    lines: list[str] = []
+    for line, (_, warps) in zip(given, warps_of_lines(given, num_warps)):
+        if line.startswith("#"):
+            lines.append(line)
+        else:
+            lines += closing.close(line, warps)
     named = {alias: layout.text for alias, layout in closing.redefined.items()}
     named |= {layout.name: layout.text for layout in closing.layouts}
     kept = (line for line in lines if line.split(" ", 1)[0] not in closing.redefined)
@@ -67,7 +70,7 @@ def _free_aliases(lines: list[str], aliases: dict[str, str]) -> set[str]:
     """The names of layouts that may be anything: no operation that uses one derives another layout from it."""
     free = {name for name, text in aliases.items() if text.startswith("#ttg.blocked")}
     for line in lines:
-        if "#" in line and (name := generic_name(line)) and not name.startswith(_SAME_LAYOUT):
+        if not line.startswith("#") and (name := generic_name(line)) and not name.startswith(_SAME_LAYOUT):
             free -= set(_ALIAS.findall(line))
     return free
 

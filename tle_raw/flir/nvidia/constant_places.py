@@ -7,6 +7,7 @@ element by element.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from itertools import product
@@ -19,18 +20,18 @@ _DIMS = re.compile(r"tensor<((?:\d+x)*)")
 _NUMBER = re.compile(r"value = (?:dense<)?(-?\d+)>? :")
 _SAME = ("tt.splat", "tt.broadcast", "ttg.convert_layout", "arith.extsi", "arith.extui", "arith.trunci")
 _OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "arith.addi": lambda a, b: a + b,
-    "arith.subi": lambda a, b: a - b,
-    "arith.muli": lambda a, b: a * b,
-    "arith.divui": lambda a, b: a // b,
-    "arith.remui": lambda a, b: a % b,
-    "arith.divsi": lambda a, b: a // b,
-    "arith.remsi": lambda a, b: a % b,
-    "arith.xori": lambda a, b: a ^ b,
-    "arith.andi": lambda a, b: a & b,
-    "arith.ori": lambda a, b: a | b,
-    "arith.shli": lambda a, b: a << b,
-    "arith.shrui": lambda a, b: a >> b,
+    "arith.addi": operator.add,
+    "arith.subi": operator.sub,
+    "arith.muli": operator.mul,
+    "arith.divui": operator.floordiv,
+    "arith.remui": operator.mod,
+    "arith.divsi": operator.floordiv,
+    "arith.remsi": operator.mod,
+    "arith.xori": operator.xor,
+    "arith.andi": operator.and_,
+    "arith.ori": operator.or_,
+    "arith.shli": operator.lshift,
+    "arith.shrui": operator.rshift,
 }
 _NEVER_NEGATIVE = ("arith.div", "arith.rem", "arith.shrui")
 Place = tuple[Value, frozenset[int]]
@@ -103,7 +104,7 @@ def _dims(type_: str) -> tuple[int, ...]:
 def _together(a: list[int], b: list[int], compute: Callable[[int, int], int]) -> list[int]:
     """Element by element; one number goes with all."""
     size = max(len(a), len(b))
-    return [compute(x, y) for x, y in zip(a * (size // len(a)), b * (size // len(b)))]
+    return list(map(compute, a * (size // len(a)), b * (size // len(b))))
 
 
 def _broadcast(numbers: list[int], dims: tuple[int, ...], shape: tuple[int, ...]) -> list[int]:

@@ -340,5 +340,5 @@ class Lifetimes:
         return span.begin < line <= span.end
 
     def _together(self, a: Value, b: Value) -> bool:
-        first, second = sorted((self.spans[a], self.spans[b]), key=lambda span: span.begin)
-        return second.begin <= first.end
+        first, second = self.spans[a], self.spans[b]
+        return first.begin <= second.end and second.begin <= first.end

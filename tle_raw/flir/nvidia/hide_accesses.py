@@ -94,7 +94,7 @@ def show_accesses(text: str) -> str:
     ------
     RepeatedAccessError : one was hidden that should not have been.
     """
-    return "\n".join(_shown(text.splitlines()))
+    return "\n".join(_shown(text.splitlines())) if _LIE in text or _MARKED in text else text
 
 
 def _shown(lines: Sequence[str]) -> Iterator[str]:

@@ -22,8 +22,10 @@ _PENDINGS = re.compile(r"pendings = (\d+)")
 
 def keep_operands(text: str) -> tuple[str, int]:
     """TritonGPU text, and how many buffers are kept until how many waits, multiplied."""
+    if not any(name in text for name in (_WGMMA, _TENSOR)):
+        return text, 0
     lines = text.splitlines()
-    products = {n for n, line in enumerate(lines) if operation_name(line) in (_WGMMA, _TENSOR)}
+    products = {n for n, line in enumerate(lines) if "ttng." in line and operation_name(line) in (_WGMMA, _TENSOR)}
     if not products:
         return text, 0
     known, places = BarrierText(lines), dict(paths(read_structure(lines)))
@@ -59,7 +61,7 @@ def _waits(lines: Sequence[str], places: Mapping[int, Path]) -> Iterator[int]:
     """The lines of waits for products; in tensor memory the wait at the barrier that they arrive at."""
     barrier = ""
     for number, line in enumerate(lines):
-        kind = operation_name(line)
+        kind = operation_name(line) if "ttng." in line else ""
         if kind == _WGMMA_WAIT and number in places:
             yield number
         elif kind == _COMMIT:

@@ -11,15 +11,15 @@ import re
 from tle_raw.linker.mlir.generic_operation import generic_name
 
 WAIT, NOTE = "ttg.async_wait", "tle.pendings"
-_GENERIC = re.compile(r"<\{num = (\d+) : i32\}>")
-_PRINTED = re.compile(rf"num = \d+ : i32, {re.escape(NOTE)} = (\d+) : i32")
+_NUMBER = re.compile(r"<\{num = (\d+) : i32\}>")
+_KEPT = re.compile(rf"<\{{num = \d+ : i32\}}> \{{{re.escape(NOTE)} = (\d+) : i32\}}")
 
 
 def note_waits(text: str) -> str:
     """A module in generic form, with the notes. A wait for all needs none."""
     if WAIT not in text:
         return text
-    lines = (_GENERIC.sub(_noted, line, count=1) if generic_name(line) == WAIT else line for line in text.splitlines())
+    lines = (_NUMBER.sub(_noted, line, count=1) if generic_name(line) == WAIT else line for line in text.splitlines())
     return "\n".join(lines)
 
 
@@ -28,5 +28,5 @@ def _noted(found: re.Match[str]) -> str:
 
 
 def keep_waits(text: str) -> str:
-    """A module as Triton prints it, with the noted numbers in their places."""
-    return _PRINTED.sub(r"num = \1 : i32", text)
+    """A module in generic form, with the noted numbers in their places."""
+    return _KEPT.sub(r"<{num = \1 : i32}>", text)

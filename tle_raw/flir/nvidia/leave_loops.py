@@ -26,6 +26,8 @@ def leave_loops(text: str, with_buffers: bool) -> tuple[str, int]:
     ----------
     with_buffers : leave alone those that hold the kernel's own buffers, too.
     """
+    if not with_buffers and _NAMED not in text:
+        return text, 0
     lines = text.splitlines()
     held = {
         n for n, line in enumerate(lines) if _NAMED in line or (with_buffers and generic_name(line).startswith(_OURS))

@@ -26,8 +26,13 @@ class LineEdits:
         self.instead[number] = lines
 
     def text(self) -> str:
-        return "\n".join(
-            made
-            for number, line in enumerate(self.lines)
-            for made in (*self.before.get(number, ()), *self.instead.get(number, [line]), *self.after.get(number, ()))
-        )
+        edited = {*self.before, *self.instead, *self.after}
+        made: list[str] = []
+        for number, line in enumerate(self.lines):
+            if number in edited:
+                made += self.before.get(number, ())
+                made += self.instead.get(number, (line,))
+                made += self.after.get(number, ())
+            else:
+                made.append(line)
+        return "\n".join(made)

@@ -7,7 +7,8 @@ Two forms become one or the other here, on the layouts of the conversion:
   before the value is used or memory may be written, and a load from the buffer, or stays a load.
 
 How many bytes lie in a row is what Triton's own analysis says. It is asked by a module in which the copy in question is
-the only access to memory, through Triton's pass that chooses layouts for accesses.
+the only access to memory, with what its addresses are computed by, through Triton's pass that chooses layouts for
+accesses.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from tle_raw.flir.nvidia.backward_slice import KernelLines
 from tle_raw.flir.nvidia.blocked_layout import layout_of, read_tensor
 from tle_raw.flir.nvidia.buffer_types import BufferType, layout_aliases, read_buffer_type
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
@@ -39,12 +41,16 @@ def lower_async_load(text: str, coalesce: Coalesce) -> tuple[str, int]:
 
     Parameters
     ----------
-    coalesce : a module's text after Triton's pass of this name, both in generic form.
+    coalesce : of a module's text that holds one load, the type of its pointers after Triton's pass of this name.
     """
+    if COPY not in text and EARLY not in text:
+        return text, 0
     lines = text.splitlines()
-    early = early_loads(lines)
+    early, kernel = early_loads(lines), KernelLines(lines)
     found = {
-        number: read_generic(line) for number, line in enumerate(lines) if generic_name(line) == COPY or number in early
+        number: read_generic(line)
+        for number, line in enumerate(lines)
+        if number in early or (COPY in line and generic_name(line) == COPY)
     }
     aliases = layout_aliases(lines)
     made: dict[int, list[str]] = {}
@@ -52,10 +58,10 @@ def lower_async_load(text: str, coalesce: Coalesce) -> tuple[str, int]:
     for number, operation in found.items():
         if operation.name == COPY:
             buffer = read_buffer_type(operation.types[1], aliases)
-            if not _in_a_row(lines, number, operation, buffer, coalesce):
+            if not _in_a_row(kernel, number, operation, buffer, coalesce):
                 made[number] = _load_and_store(operation, number)
         else:
-            made[number], wait = _early_load(lines, number, operation, coalesce)
+            made[number], wait = _early_load(kernel, number, operation, coalesce)
             before.setdefault(_needed(lines, number, operation.results), []).extend(wait)
     written = (
         part for number, line in enumerate(lines) for part in (*before.get(number, ()), *made.get(number, [line]))
@@ -84,14 +90,14 @@ def _needed(lines: Sequence[str], number: int, name: str) -> int:
 
 
 def _in_a_row(
-    lines: Sequence[str], number: int, operation: GenericOperation, buffer: BufferType, coalesce: Coalesce
+    kernel: KernelLines, number: int, operation: GenericOperation, buffer: BufferType, coalesce: Coalesce
 ) -> bool:
     """Whether each thread has four bytes in a row, in global memory and in the buffer."""
     if buffer.is_padded:  # which Triton's lowering of cp.async does not take
         return False
     if buffer.element_bytes >= FEWEST_BYTES:
         return True
-    sizes, order = _access_layout(lines, number, operation, coalesce)
+    sizes, order = _access_layout(kernel, number, operation, coalesce)
     if not order or order[0] != buffer.order[0]:
         return False
     return sizes[order[0]] * buffer.element_bytes >= FEWEST_BYTES and buffer.together * buffer.element_bytes >= (
@@ -100,7 +106,7 @@ def _in_a_row(
 
 
 def _access_layout(
-    lines: Sequence[str], number: int, operation: GenericOperation, coalesce: Coalesce
+    kernel: KernelLines, number: int, operation: GenericOperation, coalesce: Coalesce
 ) -> tuple[list[int], list[int]]:
     """The elements of a thread by axis, and the order of the axes, of a load from the same addresses.
 
@@ -113,12 +119,11 @@ def _access_layout(
         types = f"({_mask_type(operation)}, {type_}, {type_}) -> {type_}"
         probe = [f'%tle_chosen = "arith.select"{condition} : {types}']
         pointers = "%tle_chosen"
-    probe.append(f"%tle_probe = tt.load {pointers} {{{_PROBE}}} : {type_}")
-    alone = [made for index, line in enumerate(lines) for made in (*(probe if index == number else ()), *_silent(line))]
-    after = coalesce("\n".join(alone)).splitlines()
-    load = next(read_generic(line) for line in after if _PROBE in line and generic_name(line) == LOAD)
-    layout = layout_of(load.types[0])
-    layout = layout_aliases(after).get(layout, layout)
+    probe.append(f"%tle_probe = tt.load {pointers} : {type_}")
+    part = list(kernel.slice(number, filter(None, (operation.operands[0], _mask(operation)))))
+    before = [made for index, line in part if index < number for made in _silent(line)]
+    behind = [made for index, line in part if index >= number for made in _silent(line)]
+    layout = layout_of(coalesce("\n".join([*before, *probe, *behind])))
     sizes, order = _SIZES.search(layout), _ORDER.search(layout)
     return _numbers(sizes), _numbers(order)
 
@@ -175,14 +180,15 @@ def _load_and_store(operation: GenericOperation, number: int) -> list[str]:
 
 
 def _early_load(
-    lines: Sequence[str], number: int, operation: GenericOperation, coalesce: Coalesce
+    kernel: KernelLines, number: int, operation: GenericOperation, coalesce: Coalesce
 ) -> tuple[list[str], list[str]]:
     """A load by way of a buffer, where it may be, else a load: what stands in its place, and before the first use."""
     type_, result = operation.types[0], operation.result_types[0]
     dims, element = read_tensor(result)
     order = tuple(reversed(range(len(dims))))
     buffer = BufferType(dims, element, "")
-    if not _other_is_zero(lines, number, operation) or not _in_a_row(lines, number, operation, buffer, coalesce):
+    is_zero = _other_is_zero(kernel.lines, number, operation)
+    if not is_zero or not _in_a_row(kernel, number, operation, buffer, coalesce):
         return [str(operation.without_attribute(EARLY))], []
     layout = f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = {list(order)}}}>"
     inner = f"{'x'.join(map(str, dims))}x{element}, {layout}, #ttg.shared_memory, mutable"

@@ -50,6 +50,8 @@ def multiply_in_place(text: str, num_warps: int, capability: int, *, fences: boo
     ----------
     fences : put a fence before each product, where buffers are filled by ``cp.async``: this Triton does not.
     """
+    if not any(f'"{name}"' in text for name in (DOT, WAIT, TENSOR)):
+        return text, 0, 0
     lines = text.splitlines()
     fences = fences and any(generic_name(line) == COPY for line in lines)
     rewriter = _Rewriter(lines, num_warps, layout_aliases(lines), capability == HOPPER, fences)

@@ -44,8 +44,8 @@ def open_crossings(text: str, spelling: Spelling) -> str:
     """Triton IR in generic form with markers in place of the operations that cannot be converted."""
     lines: list[str] = []
     for line in text.splitlines():
-        name = generic_name(line)
-        if name.startswith(DIALECTS) and name != YIELD and "tensor<" in line and "({" not in line:
+        name = generic_name(line) if "tensor<" in line and "({" not in line else ""
+        if name.startswith(DIALECTS) and name != YIELD:
             operation = read_generic(line)
             if any(map(is_tensor, (*operation.types, *operation.result_types))):
                 lines += _marked(operation, len(lines), spelling)

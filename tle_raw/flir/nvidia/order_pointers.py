@@ -69,9 +69,8 @@ def _fence(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineE
 
 def _keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: LineEdits, spelling: Spelling) -> None:
     buffers: Buffers = frozenset().union(*(pointers.of(access.operands[0]) for access in accesses))
-    ends = {
-        buffer: [each for each in pointers.walk() if _frees(each, pointers, buffers={buffer})] for buffer in buffers
-    }
+    freed = [each for each in pointers.walk() if each.name == DEALLOC and LIVES not in each.details]
+    ends = {buffer: [each for each in freed if buffer in pointers.of(each.operands[0])] for buffer in buffers}
     for buffer in sorted(buffers, key=lambda buffer: buffer.definition.line if buffer.definition else -1):
         alloc = buffer.definition
         assert alloc is not None
@@ -81,14 +80,6 @@ def _keep_alive(pointers: SharedPointers, accesses: Sequence[Operation], edits: 
                 edits.insert(end.line, BEFORE, spelling.barrier)
             continue
         _for_the_whole_kernel(alloc, edits)
-
-
-def _frees(operation: Operation, pointers: SharedPointers, buffers: set[object]) -> bool:
-    return (
-        operation.name == DEALLOC
-        and LIVES not in operation.details
-        and bool(pointers.of(operation.operands[0]) & buffers)
-    )
 
 
 def _for_the_whole_kernel(alloc: Operation, edits: LineEdits) -> None:

@@ -63,6 +63,8 @@ def find_partitions(lines: Sequence[str]) -> list[Partition]:
 def warps_of_lines(lines: Sequence[str], num_warps: int) -> list[tuple[int, int]]:
     """Of each line which partition it stands in, counted from 1, 0 outside, and that one's warps."""
     found = [(0, num_warps)] * len(lines)
+    if not any(SPECIALIZE in line for line in lines):
+        return found
     for number, partition in enumerate(find_partitions(lines), 1):
         found[partition.begin : partition.end] = [(number, partition.num_warps)] * (partition.end - partition.begin)
     return found

@@ -247,6 +247,13 @@ _ORDER_COPIES = Pass(
     "block barriers where mbarriers, copies and products in the background want them; absent where there are none",
     for_speed=True,
 )
+_READ_BACK = Pass(
+    "read-back",
+    "ttgir",
+    "flir/parse_module.py",
+    "parse_module",
+    "a module again of the text that passes behind Triton's stage handed on; absent where none did",
+)
 _UNWANTED_BARRIERS = Pass(
     "unwanted-barriers",
     "llir",
@@ -287,6 +294,7 @@ NVIDIA_BUFFERS = (
     _READ_BUFFERS,
     _ORDER_POINTERS,
     _ORDER_COPIES,
+    _READ_BACK,
     Pass(
         "triton-llir",
         "llir",
@@ -507,6 +515,7 @@ NVIDIA = (
     ),
     _ORDER_POINTERS,
     _ORDER_COPIES,
+    _READ_BACK,
     Pass(
         "leave-out-libdevice",
         "llir",

@@ -52,7 +52,7 @@ from tle_raw.flir.nvidia.leave_loops import leave_loops
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.limit_registers import limit_registers
 from tle_raw.flir.nvidia.link_fragments import link_fragments
-from tle_raw.flir.nvidia.lower_async_load import EARLY, early_loads, lower_async_load
+from tle_raw.flir.nvidia.lower_async_load import EARLY, LOAD, early_loads, lower_async_load
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.multiply_in_place import HOPPER, multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
@@ -99,7 +99,7 @@ from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 from tle_raw.linker.verify import verify_kernel
 from tle_raw.regions import traced_regions
-from tle_raw.regions.ports import KEPT, LAYOUT
+from tle_raw.regions.ports import LAYOUT
 from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
@@ -161,6 +161,8 @@ class Compilation:
         self.disabled = frozenset(knobs.disable_passes.split(","))
         self.pipeline: tuple[Pass, ...] = ()
         self.has_buffers = False
+        self.waits_for_mbarriers = False  # the kernel itself; Triton's stage may add waits
+        self.notes_waits = False  # for groups of copies: see `keep_waits`
         self.has_pointers = False  # into buffers
         self.has_borders = False  # of traced regions
         self.accesses = 0  # by them
@@ -215,6 +217,12 @@ class Compilation:
         is_there = self.read is not None and self.read[0] is self.module and not self.lines
         return self.read[1] if is_there and self.read is not None else self.text()
 
+    def _generic(self) -> str:
+        """The module's text in generic form. It takes the module's place, which is fit for no more passes then."""
+        if not isinstance(self.module, str):
+            self._take(generic_text(self.module, ir))
+        return self.text()
+
     @property
     def fragments(self) -> list[Fragment]:
         return [fragment_by_identity(region.record.fragment) for region in self.regions]
@@ -230,6 +238,7 @@ class Compilation:
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
         self.has_groups, self.has_hints = holds_groups(text), holds_hints(text)
         self.has_partitions = SPECIALIZE in text
+        self.waits_for_mbarriers = self.has_buffers and holds_mbarriers(text)
         self.has_pointers = asks_addresses(text)
         self.has_borders = is_border(text)
         if holds_ports(text):
@@ -291,27 +300,29 @@ class Compilation:
     def take_addresses(self) -> int | None:
         if not self.has_pointers:
             return None
-        self.given = generic_text(self.module, ir)
+        self.given = self._generic()
         text, found = take_addresses(self.given, SPELLING, hide_used=self.hide_used)
-        self.module = parse_module(text, self.context)
+        self._take(text)
         return found
 
     def check_partitions(self) -> int | None:
         if not self.has_partitions:
             return None
-        return check_partitions(generic_text(self.module, ir).splitlines(), self.options.num_ctas, self.has_stages)
+        return check_partitions(self._generic().splitlines(), self.options.num_ctas, self.has_stages)
 
     def open_crossings(self) -> int | None:
         if not self.has_buffers:
             return None
-        self.module = parse_module(open_crossings(generic_text(self.module, ir), SPELLING), self.context)
+        self._take(open_crossings(self._generic(), SPELLING))
+        self.module = self._parsed()
         return 1
 
     def convert_to_ttgpuir(self) -> int:
         if self.has_partitions:
-            given = generic_text(self.module, ir)
+            given = self._generic()
             self.module = convert_partitions(given, self.context, self.options, self.capability)
         else:
+            self.module = self._parsed()
             convert_to_ttgpuir(self.module, self.options, self.capability)
             self._changed()
         return 1
@@ -319,8 +330,8 @@ class Compilation:
     def close_crossings(self) -> int | None:
         if not self.has_buffers:
             return None
-        given = self.module if isinstance(self.module, str) else generic_text(self.module, ir)
-        self.module = note_waits(close_crossings(given, self.options.num_warps))
+        self.module = note_waits(close_crossings(self._generic(), self.options.num_warps))
+        self.notes_waits = NOTE in self.module
         return 1
 
     def lower_tma_copy(self) -> int | None:
@@ -379,14 +390,15 @@ class Compilation:
         return found if is_new else found or None
 
     def _coalesced(self, text: str) -> str:
-        module = parse_module(text, self.context)
+        module, types = parse_module(text, self.context), list[str]()
         manager = ir.pass_manager(self.context)
         passes.ttgpuir.add_coalesce(manager)
         manager.run(module, "tle_raw_coalesce")
-        return generic_text(module, ir)
+        module.walk(lambda each: types.extend(_pointer_types(each)))
+        return types[0]
 
     def read_ports(self) -> int:
-        self.lines = self.module.str().splitlines()
+        self.lines = self.text().splitlines()
         self.regions = read_regions(self.lines)
         return len(self.regions)
 
@@ -519,7 +531,7 @@ class Compilation:
     def check_phases(self) -> int | None:
         if not self.has_buffers or self.has_partitions or WAITS not in self._any_text():
             return None
-        check_phases(self.text().splitlines())
+        check_phases(self._any_text().splitlines())
         return 1
 
     def place_named_barriers(self) -> int | None:
@@ -563,31 +575,32 @@ class Compilation:
         self.printed = self.read = None
 
     def keep_waits(self) -> int | None:
-        text = self.text() if self.has_buffers else ""
-        if NOTE not in text:
+        if not self.notes_waits:
             return None
-        self.module = parse_module(keep_waits(text), self.context)
+        self._take(keep_waits(self._generic()))
         return 1
 
     def release_layouts(self) -> int | None:
-        text = self.text() if self.has_layouts else ""
-        if KEPT not in text:
+        if not self.has_layouts:
             return None
-        text, found = release_layouts(text)
-        self.module = parse_module(text, self.context)
-        return found
+        text, found = release_layouts(self._generic())
+        self._take(text)
+        return found or None
 
     def read_buffers(self) -> int | None:
         if not self.has_buffers:
             return None
-        text = self.text()
+        # Printed as the passes behind need it.
+        is_edited = self.are_all_pinned and (self.has_pointers or self.waits_for_mbarriers)
+        text = self._generic() if is_edited else self.text()
         self.buffers, self.has_mbarriers = read_buffers(text.splitlines()), holds_mbarriers(text)
         return 1
 
     def check_order(self) -> int | None:
         if self.are_all_pinned:
             return None
-        self.lines = self.module.str().splitlines()
+        self.module = self._parsed()
+        self.lines = self.text().splitlines()
         check_order(self.lines, self.regions, self.compiled)
         return 1
 
@@ -597,22 +610,29 @@ class Compilation:
         promised, before = has_notes(self.lines), self.text()
         self._take(insert_barriers(self.lines, SPELLING))
         changed = self.module != before
-        self.module = parse_module(self.module, self.context)
+        self.module = self._parsed()
         return int(changed) if promised else None
 
     def order_pointers(self) -> int | None:
         if not self.has_pointers:
             return None
-        text, self.accesses = order_pointers(generic_text(self._parsed(), ir), SPELLING, self.capability)
-        self.module = parse_module(text, self.context)
+        text, self.accesses = order_pointers(self._generic(), SPELLING, self.capability)
+        self._take(text)
         return self.accesses
 
     def order_copies(self) -> int | None:
         if not self.has_mbarriers or self.options.num_ctas > 1:
             return None
-        text, self.marked = order_copies(generic_text(self._parsed(), ir), SPELLING)
-        self.module = parse_module(text, self.context)
+        self.module = self._parsed() if self.has_pointers else self.module  # barriers are in Triton's own form there
+        text, self.marked = order_copies(self._generic(), SPELLING)
+        self._take(text)
         return self.marked
+
+    def read_back(self) -> int | None:
+        if not isinstance(self.module, str):
+            return None
+        self.module = parse_module(self.module, self.context)
+        return 1
 
     # --- llir -------------------------------------------------------------------------------------------------
 
@@ -621,7 +641,7 @@ class Compilation:
         return 1
 
     def leave_out_libdevice(self) -> int:
-        self.without_libdevice = not may_need_libdevice(self.module.str())
+        self.without_libdevice = not may_need_libdevice(self.text())
         return 1
 
     def fit_partitions(self) -> int | None:
@@ -643,7 +663,7 @@ class Compilation:
         return str(module.str_nodebug())
 
     def link_fragments(self) -> int:
-        before = self.module.str()  # the stage works on the module in place
+        before = self.text()  # the stage works on the module in place
         self.has_branches = any(branch in before for branch in _BRANCHES)
         self.module = link_fragments(
             self.own,
@@ -756,3 +776,8 @@ class Compilation:
             except TLEError as e:
                 e.at(fragment=region.record.bound.name, source=fragment.location, call_site=region.record.call_site)
                 raise
+
+
+def _pointer_types(operation: Any) -> list[str]:
+    """Of a load; nothing of another operation."""
+    return [str(operation.get_operand(0).get_type())] if operation.get_name() == LOAD else []

@@ -35,7 +35,7 @@ def read_buffers(lines: Sequence[str]) -> list[SharedBuffer]:
     aliases, locations = layout_aliases(lines), Locations(list(lines))
     found = []
     for line in lines:
-        if operation_name(line) != ALLOC:
+        if ALLOC not in line or operation_name(line) != ALLOC:
             continue
         text, _, location = line.partition(" loc(")
         type_ = read_buffer_type(PREFIX + text.rpartition(PREFIX)[2].strip(), aliases)

@@ -9,39 +9,31 @@ their layouts differ, so that each keeps its place, and are nothing where they a
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 
-from tle_raw.linker.mlir.text import operation_name, read_operation
+from tle_raw.flir.nvidia.blocked_layout import read_tensor
+from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
 from tle_raw.regions.ports import KEPT
 
 _KEPT = f'symbol = "{KEPT}"'
-_HELD = re.compile(
-    r"^(?P<head>\s*%[\w$.\-#]+ = )tt\.reshape (?P<value>%[\w$.\-#]+) allow_reorder(?: efficient_layout)? "
-    r"(?:\{[^{}]*\} )?(?P<types>: .*)$"
-)
-_TENSORS = re.compile(r": tensor<((?:\d+x)*[^,<>]+(?:<[^<>]*>)?), .*? -> tensor<((?:\d+x)*[^,<>]+(?:<[^<>]*>)?), ")
+_CONVERT = "ttg.convert_layout"
 
 
 def release_layouts(text: str) -> tuple[str, int]:
-    """TritonGPU text as Triton prints it, and how many tensors were held."""
+    """TritonGPU text in generic form, and how many tensors were held."""
     lines, found = text.splitlines(), 0
     for number, line in enumerate(lines):
         if _KEPT in line:
-            lines[number], found = _released(line), found + 1
-        elif operation_name(line) == "tt.reshape" and (held := _HELD.match(line)) and _is_same(held["types"]):
-            lines[number] = f"{held['head']}ttg.convert_layout {held['value']} {held['types']}"
+            lines[number], found = _released(read_generic(line)), found + 1
+        elif "allow_reorder" in line and generic_name(line) == "tt.reshape" and _is_same(held := read_generic(line)):
+            lines[number] = _released(held)
     return "\n".join(lines), found
 
 
-def _released(line: str) -> str:
-    marker = read_operation(line)
-    return (
-        f"{marker.indent}{marker.result} = ttg.convert_layout {marker.operands[0]} : "
-        f"{marker.types[0]} -> {marker.result_type}{marker.location}"
-    )
+def _released(operation: GenericOperation) -> str:
+    return str(replace(operation, name=_CONVERT, properties="", attributes=""))
 
 
-def _is_same(types: str) -> bool:
+def _is_same(held: GenericOperation) -> bool:
     """Whether both tensors have the same dims and elements."""
-    match = _TENSORS.match(types)
-    return match is not None and match[1] == match[2]
+    return read_tensor(held.types[0]) == read_tensor(held.result_types[0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tle_raw.errors import Row, SharedBufferError, SourceLocation
 from tle_raw.linker.mlir.generic_tree import Block, Operation, Value, read_tree
@@ -81,9 +81,8 @@ def _followed(lines: Sequence[str]) -> tuple[SharedPointers, list[tuple[Value, V
     while changed:
         changed = False
         for source, target in flow:
-            joined = found.of(source) | found.of(target)
-            if joined != found.of(target):
-                found.buffers[target] = joined
+            if source in found.buffers and not found.buffers[source] <= found.of(target):
+                found.buffers[target] = found.buffers[source] | found.of(target)
                 changed = True
     return found, flow
 
@@ -111,15 +110,16 @@ def _through_operation(operation: Operation) -> Iterator[tuple[Value, Value]]:
     elif operation.name == "arith.select":
         operands = operands[1:]
     for result in operation.results:
-        if "f" in _element(result.type)[:2]:  # a float is no address
-            continue
-        yield from ((operand, result) for operand in operands)
+        if not _is_float(result.type):  # which is no address
+            for operand in operands:
+                yield operand, result
 
 
-def _element(type_: str) -> str:
-    """The type of a tensor's elements, or of a scalar."""
+@lru_cache(maxsize=256)
+def _is_float(type_: str) -> bool:
+    """Whether a scalar, or the elements of a tensor, are floats."""
     inside = type_.removeprefix("tensor<").rstrip(">") if type_.startswith("tensor<") else type_
-    return inside.lstrip("0123456789x")
+    return "f" in inside.lstrip("0123456789x")[:2]
 
 
 def _through_call(call: Operation, functions: dict[str, Operation]) -> Iterator[tuple[Value, Value]]:
