@@ -232,6 +232,23 @@ def test_a_kernel_without_partitions_has_no_copies():
     assert not re.search(r"_at\d+$", entry)
 
 
+HIDDEN = """static __device__ int hidden = 3;
+__constant__ float table[4] = {1, 2, 3, 4};"""
+
+
+@triton.jit
+def three(x, FRAGMENT: tl.constexpr):
+    tle.gpu.warp_specialize([(part, (x, FRAGMENT)), (part, (x + 8, FRAGMENT)), (part, (x + 16, FRAGMENT))], [1, 2])
+
+
+def test_variables_of_the_device_are_one_for_all_partitions():
+    body = "__shared__ int s; s = threadIdx.x; __syncthreads(); atomicAdd(&hidden, 1); x[0] = table[s & 3] + hidden;"
+    ptx = compiled(three, {"x": "*fp32"}, FRAGMENT=of_pointer(body, HIDDEN)).asm["ptx"]
+    assert len(re.findall(r"^\.weak \.global .*hidden\S* = 3;", ptx, re.MULTILINE)) == 1
+    assert len(re.findall(r"^\.visible \.const .*table\$", ptx, re.MULTILINE)) == 1
+    assert len(re.findall(r"\.shared .*\bu32 ", ptx)) == 3
+
+
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 

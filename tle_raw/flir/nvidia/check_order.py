@@ -23,11 +23,12 @@ def check_order(lines: list[str], regions: list[Region], compiled: list[Compiled
     # Barriers stand around them from the start, and what else the kernel does with its own buffers may lie anywhere.
     pinned = {f.entry for r, f in zip(regions, compiled) if any(p.is_in_place for p in r.record.bound.parameters)}
     blocks = block_ids(lines)
-    buffers = _address_buffers(lines)
+    buffers: dict[str, str] = {}  # of addresses, so far: blocks beside each other use the same names
     touched = _first_load_and_last_store(lines, blocks)
     calls: dict[tuple[str, int], list[int]] = {}
     entries: dict[tuple[str, int], str] = {}
     for number, line in enumerate(lines):
+        _note_address(line, buffers)
         if OPERATION not in line or 'symbol = "tle_raw_' not in line:
             continue
         operation = read_operation(line)
@@ -48,18 +49,17 @@ def check_order(lines: list[str], regions: list[Region], compiled: list[Compiled
             ).at(fragment=record.bound.name, call_site=record.call_site)
 
 
-def _address_buffers(lines: list[str]) -> dict[str, str]:
-    """SSA name of an address, as i32, to the name of its buffer."""
-    buffers: dict[str, str] = {}
-    for line in lines:
-        name, _, rest = line.strip().partition(" = ")
-        if rest.startswith(_ADDRESS):
-            buffers[name] = rest.split()[1]
-        elif rest.startswith("arith.trunci "):
-            source = rest.split()[1]
-            if source in buffers:
-                buffers[name] = buffers[source]
-    return buffers
+def _note_address(line: str, buffers: dict[str, str]) -> None:
+    """Where a line defines an address, as i32 in the end: of which buffer. Another value of the name is none."""
+    name, defines, rest = line.strip().partition(" = ")
+    if not defines:
+        return
+    source = rest.split()[1] if rest.startswith((*_ADDRESS, "arith.trunci ")) else ""
+    found = source if rest.startswith(_ADDRESS) else buffers.get(source, "")
+    if found:
+        buffers[name] = found
+    else:
+        buffers.pop(name, None)
 
 
 def _first_load_and_last_store(lines: list[str], blocks: list[int]) -> dict[tuple[str, int], Touched]:
