@@ -7,7 +7,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
-from tle_raw.frontends.gpu import content, operations, views
+from tle_raw.frontends.gpu import content, operations, products_under_way, views
 from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_flag, check_whole_tensor, is_buffer
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
@@ -64,6 +64,7 @@ def wgmma(
         left = views.trans(left, **traced) if check_flag("wgmma", "trans_a", trans_a) else left
     right = views.trans(right, **traced) if check_flag("wgmma", "trans_b", trans_b) else right
     _check_operands(left, right)
+    products_under_way.begin(operand for operand in (left, right) if is_buffer(operand))
     if is_buffer(plain(acc)):
         return multiply_into(left, right, check_buffer("wgmma", "acc", acc), _semantic, _generator)
     x = content.load(left, **traced) if is_buffer(left) else left
@@ -96,6 +97,7 @@ def wgmma_wait(pendings: Any = 0, acc: Any = None, _semantic: Any = None, _gener
         pendings, acc = 0, pendings
     count, value = check_constant("wgmma_wait", "pendings", pendings), plain(acc)
     if is_buffer(value) and count >= 0:
+        products_under_way.wait(0)
         return wait_for_products(check_buffer("wgmma_wait", "acc", value), _semantic, _generator)
     if count < 0 or not isinstance(value, core.tensor) or not value.type.is_block():
         raise ArgumentTypeError(
@@ -105,6 +107,7 @@ def wgmma_wait(pendings: Any = 0, acc: Any = None, _semantic: Any = None, _gener
                 Row("acc", "a block tensor", describe_value(value)),
             ],
         )
+    products_under_way.wait(count)
     if _generator is None:
         return value
     return core.tensor(perform(operations.WGMMA_WAIT, _semantic, _generator, value.handle, count), value.type)

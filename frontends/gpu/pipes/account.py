@@ -29,6 +29,7 @@ class Window:
     bytes : that copies by TMA bring. None else.
     copies, background : whether pointers are copied from asynchronously, and into what tensor cores may read.
     touched : whether the kernel's threads reach the slot otherwise.
+    product : the number of the latest product that reads the slot; 0 of none.
     pointers : those into it that ``tle.gpu.local_ptr`` gave.
     closed : what closed it, and where.
     """
@@ -43,6 +44,7 @@ class Window:
     copies: bool = False
     background: bool = False
     touched: bool = False
+    product: int = 0
     pointers: list[Any] = field(default_factory=list)
     closed: tuple[str, SourceLocation | None] | None = None
 

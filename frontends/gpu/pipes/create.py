@@ -51,7 +51,7 @@ def pipe(
     readers : the names of several readers, each of which gets every slot. None for one without a name.
     one_shot : each slot is filled once, and never given back.
     fields : by name a buffer of ``tle.gpu.alloc`` whose first axis counts the slots. From here on the pipe alone
-        reaches it.
+        reaches it, and what it held is gone.
 
     Raises
     ------
@@ -120,10 +120,18 @@ def reader(
 
 
 def _as_slots(buffer: Any, semantic: Any, generator: Any) -> buffered_tensor:
-    """The same memory, whose first axis counts slots. The kernel reaches it by the pipe alone from here on."""
+    """The same memory, whose first axis counts slots. The kernel reaches it by the pipe alone from here on.
+
+    A buffer of two axes may have a layout in which the rows lie in each other. Nothing is in it yet that anybody reads:
+    its rows are put behind each other.
+    """
     handle, type_ = buffer.handle, buffer.type
     if not type_.has_slots:
-        handle, type_ = views.rows_as_slots(handle, type_, semantic, generator)
+        plain_rows = type_.changed(layout=swizzled_shared_layout.make_default(len(type_.shape) - 1))
+        if plain_rows.bytes != type_.bytes:
+            handle, type_ = views.rows_as_slots(handle, type_, semantic, generator)
+        else:
+            handle, type_ = perform(operations.MEMDESC_REINTERPRET, semantic, generator, plain_rows, handle), plain_rows
     return buffered_tensor(handle, type_.changed(origin=0, storage=None))
 
 

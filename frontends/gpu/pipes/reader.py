@@ -15,6 +15,7 @@ from tle_raw.frontends.gpu.pipes.cursor import Place, place_of
 from tle_raw.frontends.gpu.pipes.deadlock import check_first_wait
 from tle_raw.frontends.gpu.pipes.values import pipe_reader, pipe_slot, pipe_wait_result
 from tle_raw.frontends.gpu.pipes.writer import check_once
+from tle_raw.frontends.gpu.products_under_way import is_under_way
 
 
 def wait(reader: pipe_reader, iter: Any, _semantic: Any = None, _generator: Any = None) -> pipe_wait_result:
@@ -60,7 +61,7 @@ def release(reader: pipe_reader, iter: Any, _semantic: Any = None, _generator: A
 
     Raises
     ------
-    PipeError : this reader has waited for no slot at all.
+    PipeError : this reader has waited for no slot at all, or a product in the background may still read this one.
     """
     place = place_of("release", reader.pipe.type.capacity, iter, _semantic, _generator)
     check_once("release", reader, place)
@@ -72,13 +73,23 @@ def release(reader: pipe_reader, iter: Any, _semantic: Any = None, _generator: A
             f"tle.pipe.release: reader{whose} of `{account.name}` has waited for no slot in front of it",
             table=[Row("in front of release", "reader.wait(iter)", "none")],
         )
+    ended = [each for each in account.windows if each.owner == reader.type.owner and each.iteration == place.iteration]
+    for window in ended:
+        _check_products(window)
     if not pipe.one_shot:
         empty = ring.barrier_at(pipe.empty, place, _semantic, _generator)
         perform(operations.BARRIER_ARRIVE, _semantic, _generator, empty.handle, 1)
-    for window in [
-        each for each in account.windows if each.owner == reader.type.owner and each.iteration == place.iteration
-    ]:
+    for window in ended:
         account.close(window, "release", site_of(_semantic, _generator))
+
+
+def _check_products(window: Window) -> None:
+    if is_under_way(window.product):
+        raise PipeError(
+            f"tle.pipe.release: a slot of `{window.pipe.name}` is given back while a product may still read it",
+            table=[Row("in front of release", "tle.gpu.wgmma_wait that leaves fewer under way", "none")],
+            hint="release the slot of the product before: wgmma_wait(1, acc), then reader.release(i - 1)",
+        )
 
 
 def _is_closed(reader: pipe_reader, place: Place, semantic: Any, generator: Any) -> core.tensor:

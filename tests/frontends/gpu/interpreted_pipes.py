@@ -27,6 +27,7 @@ def test_cursors_and_readers_in_turn():
     for n in ROWS:
         numbers.check(numbers.by_cursor("cpu", 3, n, 16))
         numbers.check(numbers.two_readers_in_turn("cpu", 2, n, 16))
+        numbers.check(numbers.two_readers_in_turn("cpu", 8, n, 16))
         numbers.check(numbers.by_pointers("cpu", 2, n + 1, 16))
 
 

@@ -99,7 +99,7 @@ def two_readers_in_turn(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
     """Two readers of one partition; one sees one field."""
     i = tl.arange(0, B)
     x, y = tle.gpu.alloc([S, B], tl.float32, nv_mma_shared_layout=False), tle.gpu.alloc([S, B], tl.float32)
-    p = tle.pipe(capacity=S, name="rows", readers=("sums", "products"), x=x, y=y)
+    p = tle.pipe(capacity=S, name="rows", readers=("sums", "products"), x=x, y=y)  # y's rows may lie in each other yet
     writer, sums, products = p.writer(), p.reader("sums"), p.reader(name="products", fields=("x",))
     for k in range(n):
         slot = writer.acquire(k)

@@ -98,6 +98,13 @@ def test_slots_that_are_filled_once_have_no_barriers_to_give_them_back(capabilit
 
 
 @pytest.mark.parametrize("capability", [80, 90])
+def test_rows_of_two_axes_in_the_layout_of_tensor_cores(capability):
+    types = {"x_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32"}
+    kernel = compiled(pipe_kernels.two_readers_in_turn, types, capability, B=256, S=8)
+    assert "nvmma_shared" in kernel.asm["ttir"] and kernel.asm["ptx"].count("mbarrier.init") == 16
+
+
+@pytest.mark.parametrize("capability", [80, 90])
 def test_names_that_a_loop_gives_other_slots(capability):
     kernel = compiled(
         pipe_kernels.by_pointers, {"x_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32"}, capability, B=256, S=2
@@ -144,7 +151,7 @@ def test_numbers_on_the_cpu(on_the_cpu, debug):
             numbers.check(numbers.one_loop("cpu", how, 3, n, 128, cut=5))
         numbers.check(numbers.one_loop("cpu", "copy", 2, n, 128, cut=127))
         numbers.check(numbers.by_cursor("cpu", 3, n))
-        numbers.check(numbers.two_readers_in_turn("cpu", 2, n))
+        numbers.check(numbers.two_readers_in_turn("cpu", 8 if n > 8 else 2, n))
         numbers.check(numbers.by_pointers("cpu", 2, n + 1))
         numbers.check(numbers.by_fragment("cpu", 2, n))
         numbers.check(numbers.tiles_by_descriptor("cpu", 2, n))
@@ -170,6 +177,16 @@ def writes(writer):
 @triton.jit
 def writes_of(pipe):
     writes(pipe.writer())
+
+
+@triton.jit
+def multiplies(reader, x, PENDING: tl.constexpr):
+    slot = reader.wait(0).slot
+    acc = tle.gpu.wgmma(slot.square, slot.square)
+    acc = tle.gpu.wgmma_wait(PENDING, acc)
+    reader.release(0)
+    acc = tle.gpu.wgmma_wait(0, acc)
+    tl.store(x + tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :], acc)
 
 
 @triton.jit
@@ -321,6 +338,9 @@ def kernel(x, d, n, WHAT: tl.constexpr):
         tle.gpu.warp_specialize([(nothing, (x,)), (writes_of, (p,)), (writes_of, (p,))], [1, 1])
     if WHAT == "one reader twice":
         tle.gpu.warp_specialize([(nothing, (x,)), (reads, (left, x)), (reads, (left, x))], [2, 2])
+    if WHAT == "a slot that a product reads":
+        squares = tle.pipe(capacity=1, name="rows", square=tle.gpu.alloc([1, 64, 64], tl.float16))
+        multiplies(squares.reader(), x, 1)
     once = tle.pipe(capacity=2, one_shot=True, a=a)
     if WHAT == "once more":
         once.writer().acquire(2)
@@ -376,6 +396,7 @@ REFUSED = {
     "two writers": (PIPE, "the writer of `rows` is used in two partitions"),
     "two writers of one pipe": (PIPE, "the writer of `rows` is used in two partitions"),
     "one reader twice": (PIPE, "reader `left` of `rows` is used in two partitions"),
+    "a slot that a product reads": (PIPE, "while a product may still read it"),
     "once more": (PIPE, "is filled once"),
     "the end of what ends anyway": (PIPE, "nothing follows anyway"),
     "a cursor of another pipe": (PIPE, "the cursor is one of another pipe"),
@@ -387,7 +408,13 @@ def line_of(function, text):
     return next(first + number for number, line in enumerate(function.raw_src) if text in line)
 
 
-KERNEL_LINE, WRITES_LINE = line_of(kernel, "def kernel"), line_of(writes, "writer.acquire")
+KERNEL_LINE, OTHER_LINES = (
+    line_of(kernel, "def kernel"),
+    (
+        line_of(writes, "writer.acquire"),
+        line_of(multiplies, "reader.release"),
+    ),
+)
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -403,7 +430,7 @@ def test_refused(what):
     given_line = next(number for number, line in enumerate(lines, 1) if line.endswith("# wrong: given"))
     if not places:  # one of Triton's own functions was called, and its error says where
         places = [int(re.search(r"at (\d+):", str(raised.value))[1]) + KERNEL_LINE - 1]
-    elsewhere = (given_line, WRITES_LINE)
+    elsewhere = (given_line, *OTHER_LINES)
     assert all(begin < place <= end or place in elsewhere for place in places), found
 
 
