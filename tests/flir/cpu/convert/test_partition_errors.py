@@ -14,6 +14,7 @@ import triton.language as tl
 
 import tle_raw.language as tle
 from tle_raw.errors import KernelFailed
+from tle_raw.flir.cpu.convert import stacks, turns
 from tle_raw.knobs import knobs
 
 
@@ -378,3 +379,20 @@ def test_named_barriers_count_the_threads_of_partitions(monkeypatch):
     assert o.tolist() == [1, 2, 20, 10, 10, 20]
     error = failure_of(named[(1,)], torch.zeros(6), ALONE=True)
     assert who_waits(error) == {"worker 0": (line_of("meets"), 64, 0)}
+
+
+@triton.jit
+def two_that_are_done(o):
+    tle.gpu.warp_specialize([(done, (o,)), (done, (o + 1,))], [1])
+
+
+def test_a_stack_that_was_overrun_is_told(monkeypatch, tmp_path):
+    """No kernel needs so much: here the word that must stay is looked for in vain."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    functions = turns.FUNCTIONS.replace(str(stacks.CANARY), str(stacks.CANARY - 1))
+    assert functions != turns.FUNCTIONS
+    with monkeypatch.context() as patched:
+        patched.setattr(turns, "FUNCTIONS", functions)
+        with pytest.raises(KernelFailed, match="needs more stack than it has") as caught:
+            two_that_are_done[(1,)](torch.zeros(2))
+    assert caught.value.kind == "stack_overflow"
