@@ -112,3 +112,38 @@ def test_small_buffers_have_an_area_of_their_own_where_the_kernel_offers_one():
         printed = str(module)
     assert f"memref<{SMALL_AREA}xi8>" in printed
     assert f"memref<{4 * 4096}xi8>" in printed
+
+
+def test_functions_that_run_by_turns_have_areas_of_their_own():
+    """Behind what the kernel needs, and behind them the stacks."""
+    from torch_mlir import ir
+
+    body = """{
+      %a = memref.alloca() : memref<32x32xf32>
+      %one = arith.constant 1.0 : f32
+      linalg.fill ins(%one : f32) outs(%a : memref<32x32xf32>)
+      return
+    }"""
+    arguments = "%x: i32, %scratch: !llvm.ptr {llvm.noalias}, %context: !llvm.ptr"
+    text = f"""
+    func.func private @"tle.area.first"() -> i64
+    func.func private @"tle.area.second"() -> i64
+    func.func private @"tle.area.stacks"() -> i64 attributes {{tle.bytes = 1000 : i64}}
+    func.func @kernel({arguments}) {body}
+    func.func @first({arguments}) {body}
+    func.func @second({arguments}) {body}
+    func.func @begin() -> (i64, i64, i64) {{
+      %a = func.call @"tle.area.first"() : () -> i64
+      %b = func.call @"tle.area.second"() : () -> i64
+      %c = func.call @"tle.area.stacks"() : () -> i64
+      return %a, %b, %c : i64, i64, i64
+    }}
+    """
+    with ir.Context() as context, ir.Location.unknown():
+        context.allow_unregistered_dialects = True
+        module = parse(text)
+        assert place_buffers(module) == 3 * BYTES + 1024
+        module.operation.verify()
+        *_, begin = module.body.operations
+        returned = list(begin.regions[0].blocks[0].operations)[-1].operands
+        assert [value.owner.attributes["value"].value for value in returned] == [BYTES, 2 * BYTES, 3 * BYTES]

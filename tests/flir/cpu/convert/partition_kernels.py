@@ -342,3 +342,50 @@ def chain_of_programs(flags):
         )
     else:
         tle.gpu.warp_specialize([(tell_program, (flags, number, bar, last)), (nothing, (flags,))], [1])
+
+
+@triton.jit
+def sort_rows(x, o, rows, B: tl.constexpr):
+    """By a buffer and barriers of the partition's own, in a loop that ends when it likes."""
+    i, row = tl.arange(0, B), 0
+    buffer, stored = tle.gpu.alloc([2, B], tl.float32, nv_mma_shared_layout=False), tle.gpu.alloc_barriers(2)
+    while row < rows:
+        buffer[row % 2].store(tl.load(x + row * B + i))
+        tle.gpu.barrier_arrive(stored[row % 2], 1, row // 2)
+        tle.gpu.barrier_wait(stored[row % 2], row // 2)
+        tl.store(o + row * B + i, tl.sort(buffer[row % 2].load()))
+        row += 1
+
+
+@triton.jit
+def double_rows(x, o, rows, B: tl.constexpr):
+    """By descriptors that the partition makes."""
+    source = tl.make_tensor_descriptor(x, [rows, B], [B, 1], [1, B])
+    target = tl.make_tensor_descriptor(o, [rows, B], [B, 1], [1, B])
+    for row in range(rows):
+        target.store([row, 0], source.load([row, 0]) * 2)
+
+
+@triton.jit
+def increase_rows(x, o, rows, B: tl.constexpr):
+    """In a loop with groups."""
+    i = tl.arange(0, B)
+    for row in tle.range(rows, pipe_stages=(0, 1)):
+        with tle.pipeline_group(0):
+            value = tl.load(x + row * B + i)
+        with tle.pipeline_group(1):
+            tl.store(o + row * B + i, value + 1)
+
+
+@triton.jit
+def all_of_the_language(x, o, rows, wanted, B: tl.constexpr):
+    if wanted:
+        tle.gpu.warp_specialize(
+            [
+                (sort_rows, (x, o, rows, B)),
+                (double_rows, (x, o + rows * B, rows, B)),
+                (sort_rows, (x, o + 2 * rows * B, rows, B)),
+                (increase_rows, (x, o + 3 * rows * B, rows, B)),
+            ],
+            [1, 2, 4],
+        )

@@ -14,6 +14,7 @@ import triton.language as tl
 
 import tle_raw.language as tle
 from tle_raw.errors import KernelFailed
+from tle_raw.flir.cpu.convert import stacks, turns
 from tle_raw.knobs import knobs
 
 
@@ -95,6 +96,52 @@ def test_a_deadlock_names_all_who_wait(debug, programs, one):
         "worker 1": (line_of("behind"), 3, 0),
     }
     assert o[one] == 2, "who can go on does"
+
+
+@triton.jit
+def crowded(o):
+    """As many partitions as a block can have, each of which waits for the one before; nobody begins."""
+    bars = tle.gpu.alloc_barriers(29)
+    tle.gpu.warp_specialize(
+        [
+            (before, (bars[28], bars[0])),
+            (behind, (bars[0], bars[1])),
+            (behind, (bars[1], bars[2])),
+            (behind, (bars[2], bars[3])),
+            (behind, (bars[3], bars[4])),
+            (behind, (bars[4], bars[5])),
+            (behind, (bars[5], bars[6])),
+            (behind, (bars[6], bars[7])),
+            (behind, (bars[7], bars[8])),
+            (behind, (bars[8], bars[9])),
+            (behind, (bars[9], bars[10])),
+            (behind, (bars[10], bars[11])),
+            (behind, (bars[11], bars[12])),
+            (behind, (bars[12], bars[13])),
+            (behind, (bars[13], bars[14])),
+            (behind, (bars[14], bars[15])),
+            (behind, (bars[15], bars[16])),
+            (behind, (bars[16], bars[17])),
+            (behind, (bars[17], bars[18])),
+            (behind, (bars[18], bars[19])),
+            (behind, (bars[19], bars[20])),
+            (behind, (bars[20], bars[21])),
+            (behind, (bars[21], bars[22])),
+            (behind, (bars[22], bars[23])),
+            (behind, (bars[23], bars[24])),
+            (behind, (bars[24], bars[25])),
+            (behind, (bars[25], bars[26])),
+            (behind, (bars[26], bars[27])),
+            (behind, (bars[27], bars[28])),
+        ],
+        [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+    )
+
+
+def test_a_deadlock_of_as_many_partitions_as_there_can_be():
+    waiting = who_waits(failure_of(crowded[(2,)], torch.zeros(1)))
+    workers = {f"worker {number}": (line_of("behind"), 1, 0) for number in range(28)}
+    assert waiting == {"the default partition": (line_of("before"), 1, 0), **workers}
 
 
 @triton.jit
@@ -332,3 +379,20 @@ def test_named_barriers_count_the_threads_of_partitions(monkeypatch):
     assert o.tolist() == [1, 2, 20, 10, 10, 20]
     error = failure_of(named[(1,)], torch.zeros(6), ALONE=True)
     assert who_waits(error) == {"worker 0": (line_of("meets"), 64, 0)}
+
+
+@triton.jit
+def two_that_are_done(o):
+    tle.gpu.warp_specialize([(done, (o,)), (done, (o + 1,))], [1])
+
+
+def test_a_stack_that_was_overrun_is_told(monkeypatch, tmp_path):
+    """No kernel needs so much: here the word that must stay is looked for in vain."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    functions = turns.FUNCTIONS.replace(str(stacks.CANARY), str(stacks.CANARY - 1))
+    assert functions != turns.FUNCTIONS
+    with monkeypatch.context() as patched:
+        patched.setattr(turns, "FUNCTIONS", functions)
+        with pytest.raises(KernelFailed, match="needs more stack than it has") as caught:
+            two_that_are_done[(1,)](torch.zeros(2))
+    assert caught.value.kind == "stack_overflow"

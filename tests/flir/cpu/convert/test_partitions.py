@@ -108,3 +108,12 @@ def test_a_worker_that_waits_for_another_program_lets_it_begin(programs):
     flags = torch.zeros(programs + 1, dtype=torch.int32)
     kernels.chain_of_programs[(programs,)](flags)
     assert flags.tolist() == [1] * programs + [0]
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_partitions_have_buffers_descriptors_and_loops_of_their_own(rows):
+    x, o = numbers(rows, 64), torch.zeros(4, rows, 64)
+    kernels.all_of_the_language[(1,)](x, o, rows, 0, B=64)
+    assert not o.any()
+    kernels.all_of_the_language[(1,)](x, o, rows, 1, B=64)
+    assert torch.equal(o, torch.stack([x.sort(1).values, 2 * x, x.sort(1).values, x + 1]))

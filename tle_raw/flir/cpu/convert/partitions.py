@@ -19,6 +19,7 @@ from tle_raw.flir.cpu.convert.functions import IDS, add_function
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.shared_buffers import SharedBuffer
 from tle_raw.flir.cpu.convert.tiles import TileValue
+from tle_raw.flir.cpu.convert.turns_functions import GIVEN
 from tle_raw.flir.cpu.mlir_values import Block, Operation, Type, Value
 from tle_raw.flir.cpu.place_buffers import AREA, SMALL_AREA, STACKS, STACKS_BYTES
 
@@ -152,7 +153,7 @@ def _entry(module: Any, name: str, number: int, inputs: Sequence[Type], handed: 
         function = build.create("func.func", (), (), attributes, regions=1)
     with build.block(function.regions[0], [pointer]) as entry:
         (record,) = entry.arguments
-        packed = build.load(build.address(record, turns.GIVEN, "i64"), pointer)
+        packed = build.load(build.address(record, GIVEN, "i64"), pointer)
         count = len(handed.types) + len(IDS)
         values = [_unpacked(packed, slot, type_) for slot, type_ in enumerate(inputs[:count])]
         start = build.load(build.address(packed, count, "i64"), pointer)
