@@ -57,6 +57,7 @@ def warp_specialize(
     The first function is the default partition: the kernel's own ``num_warps`` run it, and what it returns is returned.
     Each other one is a worker, for which the block gets more warps. All begin when the block comes here, and the
     kernel goes on when all are done. Nothing else orders them: they hand buffers over by barriers with phases.
+    A fragment that a partition calls has the partition's threads, barriers and shared memory for its block's.
 
     Parameters
     ----------
