@@ -58,6 +58,7 @@ def warp_specialize(
     Each other one is a worker, for which the block gets more warps. All begin when the block comes here, and the
     kernel goes on when all are done. Nothing else orders them: they hand buffers over by barriers with phases. On CPUs
     and in Triton's interpreter they take turns on one thread, at waits.
+    A fragment that a partition calls has the partition's threads, barriers and shared memory for its block's.
 
     Parameters
     ----------

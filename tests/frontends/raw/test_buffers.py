@@ -289,3 +289,18 @@ def test_a_cutile_function_gets_what_the_buffer_holds():
 
     kernel = compile_kernel(stored, {"x": "*fp32", "y": "*fp32"}, {"F": twice, "N": 128})
     assert kernel.metadata.shared == 512 and len(tle_raw.report(kernel).regions) == 1
+
+
+@tle_raw.dialect("cuda", source="""
+#include <tle_raw/buffer.h>
+using cubes = tle::buffer<float, tle::swizzled<4, 1, 4>, 3, 8, 16>;
+static_assert(cubes::offset(1, 0, 0) == 8 * 16 && cubes::offset(2, 1, 0) == 17 * 16 + 4, "rows count in their matrix");
+using line = tle::buffer<float, tle::row_major, 48>;
+static_assert(line::offset(47) == 47, "one row");
+__device__ void last(float* x) { line{x}[47] = cubes{x}(2, 7, 15); }
+""")  # fmt: skip
+def last(x: Pointer["f32"]): ...
+
+
+def test_matrices_begin_anew_and_a_row_is_a_buffer_too():
+    assert last.compile(target="cuda:90").instructions > 0

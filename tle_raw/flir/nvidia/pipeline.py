@@ -655,10 +655,8 @@ class Compilation:
         """A copy of the module behind the pass that Triton's next stage begins with."""
         module = parse_module(text, self.context)
         manager = ir.pass_manager(self.context)
-        if (MAJOR, MINOR) >= (3, 9):
-            passes.ttgpuir.add_allocate_warp_groups(manager, False)
-        else:
-            passes.ttgpuir.add_allocate_warp_groups(manager)
+        mode = "consan" in str(getattr(self.options, "instrumentation_mode", ""))
+        passes.ttgpuir.add_allocate_warp_groups(manager, *([mode] if (MAJOR, MINOR) >= (3, 8) else []))
         manager.run(module, "tle_raw_warp_groups")
         return str(module.str_nodebug())
 
