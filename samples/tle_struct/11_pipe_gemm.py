@@ -63,8 +63,7 @@ def multiply(
     """Multiply the rows of one group of warps, with one product under way, and write them."""
     ROWS: tl.constexpr = BLOCK_M // GROUPS
     tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
-    at = reader.cursor(0)
-    before = at
+    at, before = reader.cursor(0), reader.cursor(0)
     tl.assume(steps > 0)  # a way around the inner loop would meet it where products are under way
     for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
         c = tl.zeros((ROWS, BLOCK_N), tl.float32)

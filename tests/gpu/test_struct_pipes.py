@@ -55,6 +55,7 @@ def test_cursors_and_readers_in_turn(warps, slots):
         check(numbers.by_cursor(DEVICE, slots, n, 256, num_warps=warps))
         check(numbers.two_readers_in_turn(DEVICE, slots, n, 256, num_warps=warps))
         check(numbers.by_fragment(DEVICE, slots, n, num_warps=warps))
+        check(numbers.one_behind(DEVICE, slots + 1, n, 256, num_warps=warps))
         check(numbers.by_pointers(DEVICE, slots + 1, n + 1, 256, num_warps=warps))
 
 

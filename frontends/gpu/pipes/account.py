@@ -155,10 +155,12 @@ class PipeAccount:
             return here[0]
         return None
 
-    def close(self, window: Window, step: str, site: SourceLocation | None) -> None:
-        """From here on its slot is another's."""
-        window.closed = step, site
+    def close(self, window: Window, step: str, site: SourceLocation | None, is_rehearsed: bool = False) -> None:
+        """From here on its slot is another's. In a rehearsal nobody knows for certain which window it is."""
         self.windows.remove(window)
+        if is_rehearsed:
+            return
+        window.closed = step, site
         for pointer in window.pointers:
             pointer.type = gone_type(pointer.type, partial(window.check_open, "a pointer of tle.gpu.local_ptr", "slot"))
 

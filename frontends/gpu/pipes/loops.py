@@ -27,6 +27,20 @@ def loops_here() -> tuple[tuple[int, int | None], ...]:
     return tuple(reversed(found))
 
 
+def is_rehearsed(generator: Any) -> bool:
+    """Whether Triton traces the body of a loop only to see which variables it changes, and throws it away.
+
+    Variables have the values of before the loop then: two that differ in the loop may be one value. A function that is
+    called there is traced once, and is none of this.
+    """
+    frame = sys._getframe(1) if generator is not None else None
+    while frame is not None:
+        if frame.f_code.co_name == "_find_carries" and frame.f_locals.get("self") is generator:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _times(values: dict[str, Any]) -> int | None:
     bounds = [plain(value) for value in values.get("iter_args", ())]
     if not bounds or values.get("iter_kwargs") or not all(map(is_integer, bounds)):

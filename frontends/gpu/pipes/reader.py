@@ -13,6 +13,7 @@ from tle_raw.frontends.gpu.pipes import ring
 from tle_raw.frontends.gpu.pipes.account import DEFAULT_READER, Window, block_of, site_of
 from tle_raw.frontends.gpu.pipes.cursor import Place, place_of
 from tle_raw.frontends.gpu.pipes.deadlock import check_first_wait
+from tle_raw.frontends.gpu.pipes.loops import is_rehearsed
 from tle_raw.frontends.gpu.pipes.values import pipe_reader, pipe_slot, pipe_wait_result
 from tle_raw.frontends.gpu.pipes.writer import check_once
 from tle_raw.frontends.gpu.products_under_way import is_under_way
@@ -74,13 +75,14 @@ def release(reader: pipe_reader, iter: Any, _semantic: Any = None, _generator: A
             table=[Row("in front of release", "reader.wait(iter)", "none")],
         )
     ended = [each for each in account.windows if each.owner == reader.type.owner and each.iteration == place.iteration]
-    for window in ended:
+    rehearsed = is_rehearsed(_generator)
+    for window in ended if not rehearsed else ():
         _check_products(window)
     if not pipe.one_shot:
         empty = ring.barrier_at(pipe.empty, place, _semantic, _generator)
         perform(operations.BARRIER_ARRIVE, _semantic, _generator, empty.handle, 1)
     for window in ended:
-        account.close(window, "release", site_of(_semantic, _generator))
+        account.close(window, "release", site_of(_semantic, _generator), rehearsed)
 
 
 def _check_products(window: Window) -> None:

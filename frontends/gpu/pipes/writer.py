@@ -15,6 +15,7 @@ from tle_raw.frontends.gpu.pipes import ring
 from tle_raw.frontends.gpu.pipes.account import WRITER, Window, block_of, site_of
 from tle_raw.frontends.gpu.pipes.cursor import Place, made_cursor, pipe_cursor, place_of
 from tle_raw.frontends.gpu.pipes.deadlock import note_acquire
+from tle_raw.frontends.gpu.pipes.loops import is_rehearsed
 from tle_raw.frontends.gpu.pipes.transports import publish
 from tle_raw.frontends.gpu.pipes.values import pipe_slot, pipe_writer
 
@@ -71,7 +72,7 @@ def commit(writer: pipe_writer, iter: Any, _semantic: Any = None, _generator: An
             hint="acquire, the copies and commit stand together: in one function, loop and branch",
         )
     publish(window, _semantic, _generator)
-    account.close(window, "commit", site_of(_semantic, _generator))
+    account.close(window, "commit", site_of(_semantic, _generator), is_rehearsed(_generator))
 
 
 def close(writer: pipe_writer, iter: Any, _semantic: Any = None, _generator: Any = None) -> None:

@@ -29,6 +29,7 @@ def test_cursors_and_readers_in_turn():
         numbers.check(numbers.two_readers_in_turn("cpu", 2, n, 16))
         numbers.check(numbers.two_readers_in_turn("cpu", 8, n, 16))
         numbers.check(numbers.by_pointers("cpu", 2, n + 1, 16))
+        numbers.check(numbers.one_behind("cpu", 2, n, 16))
 
 
 def test_slots_that_are_filled_once():

@@ -95,6 +95,27 @@ def by_cursor(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
 
 
 @triton.jit
+def one_behind(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
+    """A slot is given back an iteration after its wait; two variables are one value in front of the loop."""
+    i = tl.arange(0, B)
+    p = tle.pipe(capacity=S, x=tle.gpu.alloc([S, B], tl.float32, nv_mma_shared_layout=False))
+    writer, reader = p.writer(), p.reader()
+    into, before = writer.cursor(0), reader.cursor(0)
+    at = into
+    for k in range(n):
+        slot = writer.acquire(into)
+        tle.gpu.copy(x_ptr + k * B + i, slot.x, [B])
+        writer.commit(into)
+        into = into.advance()
+        ready = reader.wait(at)
+        if k > 0:
+            reader.release(before)
+        tl.store(o_ptr + k * B + i, ready.slot.x.load() + 1)
+        before = at
+        at = at.advance()
+
+
+@triton.jit
 def two_readers_in_turn(x_ptr, o_ptr, n, B: tl.constexpr, S: tl.constexpr):
     """Two readers of one partition; one sees one field."""
     i = tl.arange(0, B)

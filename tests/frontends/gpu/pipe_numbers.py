@@ -43,6 +43,13 @@ def by_cursor(device: str, slots: int, n: int, block: int = 64, **options) -> Pa
     yield o[:n], 2 * x.double()[:n] + (torch.arange(n, device=device) % slots)[:, None]
 
 
+def one_behind(device: str, slots: int, n: int, block: int = 64, **options) -> Pairs:
+    x = torch.randn(max(n, 1), block, device=device)
+    o = torch.zeros_like(x)
+    kernels.one_behind[(1,)](x, o, n, block, slots, **options)
+    yield o[:n], x.double()[:n] + 1
+
+
 def by_pointers(device: str, slots: int, n: int, block: int = 64, **options) -> Pairs:
     x = torch.randn(n, block, device=device)
     o = unwritten(n, block, device=device)

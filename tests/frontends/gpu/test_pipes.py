@@ -113,6 +113,12 @@ def test_names_that_a_loop_gives_other_slots(capability):
 
 
 @pytest.mark.parametrize("capability", [80, 90])
+def test_two_variables_that_are_one_value_in_front_of_the_loop(capability):
+    kernel = compiled(pipe_kernels.one_behind, {"x_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32"}, capability, B=256, S=2)
+    assert kernel.asm["ptx"].count("mbarrier.init") == 4
+
+
+@pytest.mark.parametrize("capability", [80, 90])
 def test_a_fragment_fills_a_slot(capability):
     types = {"x_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32"}
     kernel = compiled(pipe_kernels.by_fragment, types, capability, R=16, C=32, S=2)
@@ -153,6 +159,7 @@ def test_numbers_on_the_cpu(on_the_cpu, debug):
         numbers.check(numbers.by_cursor("cpu", 3, n))
         numbers.check(numbers.two_readers_in_turn("cpu", 8 if n > 8 else 2, n))
         numbers.check(numbers.by_pointers("cpu", 2, n + 1))
+        numbers.check(numbers.one_behind("cpu", 2, n))
         numbers.check(numbers.by_fragment("cpu", 2, n))
         numbers.check(numbers.tiles_by_descriptor("cpu", 2, n))
     for slots in (1, 2, 5):
