@@ -8,6 +8,7 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, SharedBufferError
 from tle_raw.frontends.gpu import content, operations, products_under_way, views
+from tle_raw.frontends.gpu.capability import capability_of
 from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_flag, check_whole_tensor, is_buffer
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.layouts.nv_mma import nv_mma_shared_layout
@@ -15,9 +16,13 @@ from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.tensor_memory import multiply_into, wait_for_products
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.regions.shapes import shape_of
+from tle_raw.regions.stages import compiled_target
 
 NOTE, WGMMA = "tle.note", "wgmma"
 _ROWS, _COLUMNS, _DEPTH_BYTES = 64, 8, 32
+HOPPER = 90
+# No number is larger than infinity.
+_NEVER = "{ .reg .pred p; setp.gt.f32 p, $1, 0f7F800000; @p nanosleep.u32 0; mov.u32 $0, 0; }"
 
 
 @gpu_function
@@ -77,7 +82,9 @@ def wgmma(
 
 
 @gpu_function
-def wgmma_wait(pendings: Any = 0, acc: Any = None, _semantic: Any = None, _generator: Any = None) -> Any:
+def wgmma_wait(
+    pendings: Any = 0, acc: Any = None, behind: Any = None, _semantic: Any = None, _generator: Any = None
+) -> Any:
     """Wait until at most so many of the latest ``wgmma`` are under way.
 
     On sm_90 it is ``wgmma.wait_group``. On sm_100, for a buffer in tensor memory, it waits for all. Elsewhere nothing
@@ -88,10 +95,12 @@ def wgmma_wait(pendings: Any = 0, acc: Any = None, _semantic: Any = None, _gener
     pendings : how many may be left; a constant. ``wgmma_wait(acc)`` is ``wgmma_wait(0, acc)``.
     acc : the result that is waited for, and returned: what uses it stands behind the wait. A buffer in tensor memory is
         read behind it.
+    behind : a block tensor of f32 that is computed before the wait, while products run. A compiler may otherwise move
+        the wait in front of what does not need its result.
 
     Raises
     ------
-    ArgumentTypeError : ``pendings`` is no constant, or ``acc`` no block tensor.
+    ArgumentTypeError : ``pendings`` is no constant, ``acc`` no block tensor, or ``behind`` none of f32.
     """
     if (isinstance(plain(pendings), core.tensor) or is_buffer(plain(pendings))) and plain(acc) is None:
         pendings, acc = 0, pendings
@@ -108,9 +117,24 @@ def wgmma_wait(pendings: Any = 0, acc: Any = None, _semantic: Any = None, _gener
             ],
         )
     products_under_way.wait(count)
+    first = plain(behind)
+    if first is not None:
+        _stand_behind(first, _semantic, _generator)
     if _generator is None:
         return value
     return core.tensor(perform(operations.WGMMA_WAIT, _semantic, _generator, value.handle, count), value.type)
+
+
+def _stand_behind(value: Any, semantic: Any, generator: Any) -> None:
+    """Something that is never done, and that ptxas does not move across waits, depends on a tensor's elements."""
+    if not isinstance(value, core.tensor) or not value.type.is_block() or value.dtype != core.float32:
+        raise ArgumentTypeError(
+            "tle.gpu.wgmma_wait stands behind a tensor",
+            table=[Row("behind", "a block tensor of fp32", describe_value(value))],
+        )
+    if generator is not None and compiled_target() == "cuda" and capability_of(semantic) == HOPPER:
+        assembly, constraints = core.constexpr(_NEVER), core.constexpr("=r,r")
+        core.inline_asm_elementwise(assembly, constraints, [value], core.int32, False, 1, _semantic=semantic)
 
 
 def _check_operands(left: Any, right: Any) -> None:

@@ -23,9 +23,8 @@ PEER, PEER_GOAL = 573.6, 1.07
 # What is changed of the sample's blocks: of all kinds, and of those whose rows see the keys before them alone.
 CONFIGS: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "scaled late": {"LATE": True},
+    "two slots for keys": {"K_SLOTS": 2},
     "without turns": {"TURNS": False},
-    "without turns, scaled late": {"TURNS": False, "LATE": True},
     "a program for each tile": {"programs": 2**20},
     "232 registers": {"REGISTERS": 232},
     "block barriers before arrivals": {"disabled": "arrive-by-warps"},
@@ -33,8 +32,8 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 NARROW = {
     "dynamic order": {"ORDER": "dynamic"},
-    "64 keys, 4 slots": {"BLOCK_N": 64, "SLOTS": 4},
-    "64 keys, 5 slots, scaled late": {"BLOCK_N": 64, "SLOTS": 5, "LATE": True},
+    "64 keys, 4 slots": {"BLOCK_N": 64, "K_SLOTS": 4, "V_SLOTS": 4},
+    "64 keys, 5 slots": {"BLOCK_N": 64, "K_SLOTS": 5, "V_SLOTS": 5},
 }
 SECTIONS = {f"sections of {heads} heads": {"SECTION": heads} for heads in (4, 8, 32)}
 SECTIONS["static order, one section"] = {"SECTION": HEADS * BATCH, "ORDER": "static"}
@@ -89,7 +88,7 @@ class Attention:
     def candidates(self) -> dict[str, measure.Launch]:
         found = CONFIGS | (SECTIONS if self.causal else NARROW)
         if self.dtype != torch.float16:
-            found = {name: found[name] for name in ("as it is", "scaled late")}
+            found = {name: found[name] for name in ("as it is", "without turns")}
         return {name: self.ours(changed) for name, changed in found.items()}
 
     def expected(self) -> Any:

@@ -51,8 +51,8 @@ def steps_of(tile, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL:
 @triton.jit
 def produce(
     q_desc, k_desc, v_desc, q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, heads, queries, keys,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
-    SECTION: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, K_SLOTS: tl.constexpr, V_SLOTS: tl.constexpr,
+    CAUSAL: tl.constexpr, SECTION: tl.constexpr,
 ):  # fmt: skip
     """Copy what the program's tiles need, in the order in which it is used: keys are a step ahead of values."""
     ROWS: tl.constexpr = BLOCK_M // 2
@@ -62,8 +62,8 @@ def produce(
         tile, head = tile_of(number, tiles, heads, CAUSAL, SECTION)
         steps = steps_of(tile, keys, BLOCK_M, BLOCK_N, CAUSAL)
         last = head * keys + (steps - 1) * BLOCK_N  # walked backwards
-        tle.gpu.barrier_wait(k_empty[step % SLOTS], step // SLOTS)
-        tle.gpu.copy(k_desc, k[step % SLOTS], [BLOCK_N, DIM], offsets=[last, 0], barrier=k_full[step % SLOTS])
+        tle.gpu.barrier_wait(k_empty[step % K_SLOTS], step // K_SLOTS)
+        tle.gpu.copy(k_desc, k[step % K_SLOTS], [BLOCK_N, DIM], offsets=[last, 0], barrier=k_full[step % K_SLOTS])
         for group in tl.static_range(2):
             row = head * queries + tile * BLOCK_M + group * ROWS
             tle.gpu.barrier_wait(q_empty[group], turn)
@@ -71,28 +71,26 @@ def produce(
         number = tle.gpu.fetch_tile(order, turn, tiles * heads)
         turn += 1
         for n in range(1, steps):
-            slot, before = (step + n) % SLOTS, (step + n - 1) % SLOTS
+            slot, before = (step + n) % K_SLOTS, (step + n - 1) % V_SLOTS
             row = last - n * BLOCK_N
-            tle.gpu.barrier_wait(k_empty[slot], (step + n) // SLOTS)
+            tle.gpu.barrier_wait(k_empty[slot], (step + n) // K_SLOTS)
             tle.gpu.copy(k_desc, k[slot], [BLOCK_N, DIM], offsets=[row, 0], barrier=k_full[slot])
-            tle.gpu.barrier_wait(v_empty[before], (step + n - 1) // SLOTS)
+            tle.gpu.barrier_wait(v_empty[before], (step + n - 1) // V_SLOTS)
             tle.gpu.copy(v_desc, v[before], [BLOCK_N, DIM], offsets=[row + BLOCK_N, 0], barrier=v_full[before])
         step += steps
-        slot = (step - 1) % SLOTS
-        tle.gpu.barrier_wait(v_empty[slot], (step - 1) // SLOTS)
+        slot = (step - 1) % V_SLOTS
+        tle.gpu.barrier_wait(v_empty[slot], (step - 1) // V_SLOTS)
         tle.gpu.copy(v_desc, v[slot], [BLOCK_N, DIM], offsets=[head * keys, 0], barrier=v_full[slot])
 
 
 @triton.jit
 def consume(
     q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads, queries, keys,
-    scale, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
-    SECTION: tl.constexpr, TURNS: tl.constexpr, LATE: tl.constexpr, GROUP: tl.constexpr,
+    scale,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, K_SLOTS: tl.constexpr, V_SLOTS: tl.constexpr,
+    CAUSAL: tl.constexpr, SECTION: tl.constexpr, TURNS: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """The rows of one group. Weights are 2 to the power of ``scale`` times products, less the largest of a row.
-
-    With LATE they are rounded, and the sums so far are scaled, while the next product of queries and keys runs already.
-    """
+    """The rows of one group. Weights are 2 to the power of ``scale`` times products, less the largest of a row."""
     ROWS: tl.constexpr = BLOCK_M // 2
     tiles = tl.cdiv(queries, BLOCK_M)
     number, turn, step = tl.program_id(0), 0, 0
@@ -104,14 +102,14 @@ def consume(
         rows = tile * BLOCK_M + GROUP * ROWS + tl.arange(0, ROWS)
 
         tle.gpu.barrier_wait(q_full[GROUP], turn)
-        tle.gpu.barrier_wait(k_full[step % SLOTS], step // SLOTS)
+        tle.gpu.barrier_wait(k_full[step % K_SLOTS], step // K_SLOTS)
         if TURNS:
             tle.gpu.barrier_wait(turns[GROUP])
-        s = tle.gpu.wgmma(q[GROUP], k[step % SLOTS], trans_b=True)
+        s = tle.gpu.wgmma(q[GROUP], k[step % K_SLOTS], trans_b=True)
         if TURNS:
             tle.gpu.barrier_arrive(turns[1 - GROUP])
         s = tle.gpu.wgmma_wait(0, s)
-        tle.gpu.barrier_arrive(k_empty[step % SLOTS], 1, step // SLOTS)
+        tle.gpu.barrier_arrive(k_empty[step % K_SLOTS], 1, step // K_SLOTS)
         columns = (steps - 1) * BLOCK_N + tl.arange(0, BLOCK_N)
         seen = columns[None, :] < keys
         if CAUSAL:
@@ -120,47 +118,41 @@ def consume(
         largest = tl.max(s, 1) * scale
         weights = tl.math.exp2(s * scale - largest[:, None])
         total = tl.sum(weights, 1)
-        p = weights if LATE else weights.to(q.dtype)
-        shrink = tl.full((ROWS,), 1.0, tl.float32)
+        p = weights.to(q.dtype)
         acc = tl.zeros((ROWS, DIM), tl.float32)
 
         for n in range(1, steps):
-            slot, before = (step + n) % SLOTS, (step + n - 1) % SLOTS
-            tle.gpu.barrier_wait(k_full[slot], (step + n) // SLOTS)
+            slot, before = (step + n) % K_SLOTS, (step + n - 1) % V_SLOTS
+            tle.gpu.barrier_wait(k_full[slot], (step + n) // K_SLOTS)
             if TURNS:
                 tle.gpu.barrier_wait(turns[GROUP])
             s = tle.gpu.wgmma(q[GROUP], k[slot], trans_b=True)
-            if LATE:
-                acc = acc * shrink[:, None]
-            tle.gpu.barrier_wait(v_full[before], (step + n - 1) // SLOTS)
-            acc = tle.gpu.wgmma(p.to(q.dtype), v[before], acc)
+            tle.gpu.barrier_wait(v_full[before], (step + n - 1) // V_SLOTS)
+            acc = tle.gpu.wgmma(p, v[before], acc)
             if TURNS:
                 tle.gpu.barrier_arrive(turns[1 - GROUP])
             s = tle.gpu.wgmma_wait(1, s)  # the scores are there, the values are under way
-            tle.gpu.barrier_arrive(k_empty[slot], 1, (step + n) // SLOTS)
+            tle.gpu.barrier_arrive(k_empty[slot], 1, (step + n) // K_SLOTS)
             now = tl.maximum(largest, tl.max(s, 1) * scale)
             weights = tl.math.exp2(s * scale - now[:, None])
             shrink = tl.math.exp2(largest - now)
             total = total * shrink + tl.sum(weights, 1)
             largest = now
-            acc = tle.gpu.wgmma_wait(0, acc)
-            tle.gpu.barrier_arrive(v_empty[before], 1, (step + n - 1) // SLOTS)
-            if not LATE:
-                acc = acc * shrink[:, None]
-            p = weights if LATE else weights.to(q.dtype)
+            acc = tle.gpu.wgmma_wait(0, acc, behind=total)
+            tle.gpu.barrier_arrive(v_empty[before], 1, (step + n - 1) // V_SLOTS)
+            acc = acc * shrink[:, None]
+            p = weights.to(q.dtype)
 
         tle.gpu.barrier_arrive(q_empty[GROUP], 1, turn)
         step += steps
-        slot = (step - 1) % SLOTS
-        tle.gpu.barrier_wait(v_full[slot], (step - 1) // SLOTS)
-        if LATE:
-            acc = acc * shrink[:, None]
-        acc = tle.gpu.wgmma(p.to(q.dtype), v[slot], acc)
+        slot = (step - 1) % V_SLOTS
+        tle.gpu.barrier_wait(v_full[slot], (step - 1) // V_SLOTS)
+        acc = tle.gpu.wgmma(p, v[slot], acc)
         acc = tle.gpu.wgmma_wait(0, acc)
-        tle.gpu.barrier_arrive(v_empty[slot], 1, (step - 1) // SLOTS)
+        tle.gpu.barrier_arrive(v_empty[slot], 1, (step - 1) // V_SLOTS)
         at = (head * queries + rows)[:, None] * DIM + tl.arange(0, DIM)[None, :]
         is_row = rows < queries
-        tl.store(o_ptr + at, (acc / total[:, None]).to(q.dtype), mask=is_row[:, None])
+        tl.store(o_ptr + at, (acc * (1 / total)[:, None]).to(q.dtype), mask=is_row[:, None])
         tl.store(lse_ptr + head * queries + rows, (largest + tl.math.log2(total)) * 0.6931471805599453, mask=is_row)
         number = tle.gpu.next_tile(order, turn, tiles * heads)
         turn += 1
@@ -171,8 +163,8 @@ def consume(
 @triton.jit
 def attention(
     q_desc, k_desc, v_desc, o_ptr, lse_ptr, counter_ptr, heads, queries, keys, scale,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
-    SECTION: tl.constexpr, TURNS: tl.constexpr, LATE: tl.constexpr, REGISTERS: tl.constexpr, ORDER: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, K_SLOTS: tl.constexpr, V_SLOTS: tl.constexpr,
+    CAUSAL: tl.constexpr, SECTION: tl.constexpr, TURNS: tl.constexpr, REGISTERS: tl.constexpr, ORDER: tl.constexpr,
 ):  # fmt: skip
     """``softmax(q @ k.T * scale / log2(e)) @ v`` of each head: q and o are [heads * queries, DIM], k and v of keys.
 
@@ -180,30 +172,30 @@ def attention(
     """
     tl.static_assert(not CAUSAL or BLOCK_N % BLOCK_M == 0, "the last tile of keys holds one that each row sees")
     q = tle.gpu.alloc([2, BLOCK_M // 2, DIM], dtype=q_desc.dtype)
-    k = tle.gpu.alloc([SLOTS, BLOCK_N, DIM], dtype=k_desc.dtype)
-    v = tle.gpu.alloc([SLOTS, BLOCK_N, DIM], dtype=v_desc.dtype)
+    k = tle.gpu.alloc([K_SLOTS, BLOCK_N, DIM], dtype=k_desc.dtype)
+    v = tle.gpu.alloc([V_SLOTS, BLOCK_N, DIM], dtype=v_desc.dtype)
     size: tl.constexpr = q_desc.dtype.primitive_bitwidth // 8
     q_full = tle.gpu.alloc_barriers(2, expect_bytes=BLOCK_M // 2 * DIM * size)
     q_empty = tle.gpu.alloc_barriers(2, init=tle.gpu.READY)
-    k_full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=BLOCK_N * DIM * size)
-    k_empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
-    v_full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=BLOCK_N * DIM * size)
-    v_empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
+    k_full = tle.gpu.alloc_barriers(K_SLOTS, expect_bytes=BLOCK_N * DIM * size)
+    k_empty = tle.gpu.alloc_barriers(K_SLOTS, arrive_count=2, init=tle.gpu.READY)
+    v_full = tle.gpu.alloc_barriers(V_SLOTS, expect_bytes=BLOCK_N * DIM * size)
+    v_empty = tle.gpu.alloc_barriers(V_SLOTS, arrive_count=2, init=tle.gpu.READY)
     order = tle.gpu.alloc_tile_scheduler(ORDER, counter_ptr, readers=2)
     turns = tle.gpu.alloc_barriers(2, arrive_count=256)  # threads of both groups
     tle.gpu.warp_specialize(
         (
             (consume, (
                 q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads,
-                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, TURNS, LATE, 0,
+                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION, TURNS, 0,
             )),
             (consume, (
                 q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads,
-                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, TURNS, LATE, 1,
+                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION, TURNS, 1,
             )),
             (produce, (
                 q_desc, k_desc, v_desc, q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, heads,
-                queries, keys, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION,
+                queries, keys, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION,
             )),
         ),
         worker_num_warps=(4, 1),
@@ -211,7 +203,7 @@ def attention(
     )  # fmt: skip
 
 
-BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "SLOTS": 2, "SECTION": 16, "TURNS": True, "LATE": False, "REGISTERS": 240}
+BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "K_SLOTS": 3, "V_SLOTS": 2, "SECTION": 16, "TURNS": True, "REGISTERS": 240}
 
 
 @functools.cache

@@ -73,16 +73,15 @@ def test_programs_that_take_few_tiles_or_many(sample, programs, causal, order):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("turns", [False, True])
-def test_groups_that_take_turns_or_not(sample, turns, late, causal):
-    check(sample, *operands(2, 8, 1500, 1500, torch.bfloat16), causal, TURNS=turns, LATE=late)
+def test_groups_that_take_turns_or_not(sample, turns, causal):
+    check(sample, *operands(2, 8, 1500, 1500, torch.bfloat16), causal, TURNS=turns)
 
 
 @pytest.mark.parametrize("dim", [64, 128])
 @pytest.mark.parametrize("columns, slots", [(64, 4), (64, 3), (128, 2), (128, 1)])
 def test_tiles_of_other_sizes(sample, columns, slots, dim):
-    check(sample, *operands(1, 6, 333, 777, torch.float16, dim), False, BLOCK_N=columns, SLOTS=slots)
+    check(sample, *operands(1, 6, 333, 777, torch.float16, dim), False, BLOCK_N=columns, K_SLOTS=slots, V_SLOTS=slots)
 
 
 def test_large_scores(sample):

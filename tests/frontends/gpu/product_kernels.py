@@ -125,3 +125,26 @@ def stored_beside(x_ptr, o_ptr, M: tl.constexpr, TENSOR: tl.constexpr):
     else:
         product = tle.gpu.wgmma_wait(0, acc)
     tl.store(o_ptr + at, product + added)
+
+
+@triton.jit
+def sum_meanwhile(a_ptr, b_ptr, c_ptr, s_ptr, N: tl.constexpr):
+    """C = A @ B^T of N rows and columns; while it runs, the sums of the exponentials of A's rows."""
+    i, j = tl.arange(0, N), tl.arange(0, N)
+    at = i[:, None] * N + j[None, :]
+    a, b = tle.gpu.alloc([N, N], tl.float16), tle.gpu.alloc([N, N], tl.float16)
+    x = tl.load(a_ptr + at)
+    a.store(x)
+    b.store(tl.load(b_ptr + at))
+    acc = tle.gpu.wgmma(a, b, trans_b=True)
+    total = tl.sum(tl.math.exp2(x.to(tl.float32)), 1)
+    acc = tle.gpu.wgmma_wait(0, acc, behind=total)
+    tl.store(c_ptr + at, acc)
+    tl.store(s_ptr + i, total)
+
+
+@triton.jit
+def behind_halves(a_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    x = tl.load(a_ptr + at)
+    tle.gpu.wgmma_wait(0, x.to(tl.float32), behind=x)

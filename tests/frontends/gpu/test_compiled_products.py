@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import triton
 import triton.language as tl
@@ -184,3 +185,32 @@ def test_the_operands_of_a_product_keep_their_memory_until_the_wait(tensor, capa
     assert kernel.metadata.shared >= 3 * 64 * 64 * 2  # the third tile lies beside the two that are read
     again = compile_kernel(kernels.from_buffers, POINTERS, {"M": 64, "N": 64, "K": 64}, capability)
     assert "local_dealloc" not in again.asm["ttgir"]  # a product that is waited for at once
+
+
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_a_wait_stands_behind_what_is_computed_meanwhile(capability):
+    types = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "s_ptr": "*fp32"}
+    kernel = compiled("sum_meanwhile", types, capability, N=64)
+    order = re.findall(r"wgmma\.commit_group|ex2\.approx|nanosleep|wgmma\.wait_group", kernel.asm["ptx"])
+    steps = [step for number, step in enumerate(order) if order[number - 1 : number] != [step]]
+    expected = ["wgmma.commit_group", "ex2.approx", "nanosleep", "wgmma.wait_group"]
+    assert steps == (expected if capability == 90 else ["ex2.approx"])
+
+
+def test_what_a_wait_stands_behind_on_the_cpu():
+    pytest.importorskip("torch_mlir")
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((64, 64)).astype(np.float16) for _ in range(2))
+    c, s = np.zeros((64, 64), np.float32), np.zeros(64, np.float32)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        kernels.sum_meanwhile[(1,)](a, b, c, s, N=64)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, atol=1e-4)
+    np.testing.assert_allclose(s, np.exp2(a.astype(np.float64)).sum(1), rtol=1e-5)
+
+
+def test_a_wait_stands_behind_tensors_of_f32_alone():
+    with pytest.raises(Exception) as raised:
+        compile_kernel(kernels.behind_halves, {"a_ptr": "*fp16"}, {"N": 64})
+    found = cause_of(raised.value)
+    assert type(found) is tle_raw.errors.ArgumentTypeError and "a block tensor of fp32" in str(found)
