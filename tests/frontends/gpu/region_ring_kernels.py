@@ -199,6 +199,32 @@ def named(y, size, rounds, counts, B: tl.constexpr):
     )
 
 
+@triton.jit
+def turn_in_turn(y, size, rounds, count, mine, other, FIRST: tl.constexpr):
+    if not FIRST:
+        tle.gpu.barrier_arrive(other)
+    for _ in range(rounds):
+        tle.gpu.barrier_wait(mine)
+        turn_named(y, size, count)
+        tle.gpu.barrier_arrive(other)
+    if FIRST:
+        tle.gpu.barrier_wait(mine)
+
+
+@triton.jit
+def named_in_turn(y, size, rounds, counts, B: tl.constexpr):
+    """Two partitions that take turns by named barriers of the kernel, beside those of their fragment."""
+    row, count = y + tl.program_id(0) * 2 * B, counts + tl.program_id(0) * 2
+    pace = tle.gpu.alloc_barriers(2, arrive_count=192)
+    tle.gpu.warp_specialize(
+        [
+            (turn_in_turn, (row, size, rounds, count, pace[0], pace[1], True)),
+            (turn_in_turn, (row + B, size, rounds, count + 1, pace[1], pace[0], False)),
+        ],
+        [2],
+    )
+
+
 # --- tiles, in loops -------------------------------------------------------------------------------------------------
 
 

@@ -89,6 +89,13 @@ def test_barriers_with_numbers_get_free_ones():
     assert ptx.count(".visible .global .align 4 .u32 turns$") == 1, "what is not shared memory is one for all"
 
 
+def test_barriers_of_the_kernel_and_of_fragments_are_not_the_same():
+    kernel = compiled(kernels.named_in_turn, TURNS | {"counts": "*i32"}, B=256)
+    found = re.findall(r"\b(?:bar|barrier\.cta)\.(?:sync|arrive)\s+(\d+), (\d+);", kernel.asm["ptx"])
+    of_kernel, of_fragments = ({int(n) for n, count in found if (int(count) == 192) == own} for own in (True, False))
+    assert len(of_kernel) == 2 and len(of_fragments) > 3 and not of_kernel & of_fragments
+
+
 def test_tiles_are_laid_out_for_the_partitions_warps():
     signature = {"x": "*fp32", "o": "*fp32", "means": "*fp32", "n": "i32"}
     kernel = compiled(kernels.centre, signature, M=16, N=32)

@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import triton
+
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.barrier_slots import CONVERT, INDEX, INIT, LOAD, BarrierText, Slot, users
 from tle_raw.fragments.compiled import CompiledFragment
@@ -23,6 +25,7 @@ from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.mlir.text import operation_name, read_operation, value_names
 from tle_raw.regions.ports import NAMED
 
+VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 NUMBERS = 16
 _WARP = 32
 _COUNTED = ("ttng.wait_barrier", "ttng.arrive_barrier", "ttng.barrier_expect", "ttng.async_tma_copy_global_to_local")
@@ -30,6 +33,7 @@ _ADDRESS = ("tti.experimental_memdesc_to_i32", "tti.experimental_memdesc_to_i64"
 _SPLAT = "tt.splat"
 _MARKED = f'symbol = "{NAMED}.'
 _PARTITION = re.compile(r"^\s*partition(\d+)\(", re.MULTILINE)
+_WRITTEN = re.compile(r'tt\.elementwise_inline_asm "bar\.(?:sync|arrive) (\d+), \d+; ')
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,11 @@ class _Use:
 def holds_named(text: str) -> bool:
     """Whether a module's text holds any."""
     return _MARKED in text
+
+
+def placed_numbers(text: str) -> set[int]:
+    """Of the named barriers of a kernel with partitions, once they are placed."""
+    return {int(number) for number in _WRITTEN.findall(text)}
 
 
 def place_named_barriers(lines: Sequence[str], compiled: Sequence[CompiledFragment], threads: int) -> tuple[str, int]:
@@ -155,12 +164,13 @@ def _instruction(line: str, use: _Use, number: int) -> str:
     indent, location = line[: len(line) - len(line.lstrip())], line[line.rfind(" loc(") :] if " loc(" in line else ""
     name = "nvvm.barrier" if use.waits else "nvvm.barrier.arrive"
     number_name, threads_name = f"%tle_number_{use.line}", f"%tle_threads_{use.line}"
+    # The parser of Triton 3.7 fails on a location here.
+    own = "" if VERSION == (3, 7) else location
     return "\n".join(
-        f"{indent}{part}{location}"
-        for part in (
-            f"{number_name} = arith.constant {number} : i32",
-            f"{threads_name} = arith.constant {use.threads} : i32",
-            f"{name} id = {number_name} number_of_threads = {threads_name}",
+        (
+            f"{indent}{number_name} = arith.constant {number} : i32{location}",
+            f"{indent}{threads_name} = arith.constant {use.threads} : i32{location}",
+            f"{indent}{name} id = {number_name} number_of_threads = {threads_name}{own}",
         )
     )
 

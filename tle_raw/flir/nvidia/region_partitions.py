@@ -9,11 +9,12 @@ does outside of them, its own warps do alone, like their partition.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tle_raw.errors import RegionError, Row, TLEError
 from tle_raw.flir.check_block import WARP, check_block
+from tle_raw.flir.nvidia.place_named_barriers import placed_numbers
 from tle_raw.flir.nvidia.read_ports import Region, RegionPlace
 from tle_raw.fragments.compilation import derived
 from tle_raw.fragments.compiled import CompiledFragment
@@ -85,7 +86,7 @@ def fit_partitions(
             threads[fragment.entry] = _only_worker(lines, workers, fragment)
     for region, fragment in zip(regions, compiled):
         _check_warps(region, fragment, threads.get(fragment.entry))
-    numbers = _barriers(workers, threads, compiled)
+    numbers = _barriers(workers, threads, compiled, placed_numbers(text))
     made: dict[str, CompiledFragment] = {}
     for fragment in compiled:
         if fragment.entry in threads and fragment.entry not in made:
@@ -190,15 +191,19 @@ def _entered(
 
 
 def _barriers(
-    workers: Sequence[_Worker], threads: Mapping[str, _Worker | None], compiled: Sequence[CompiledFragment]
+    workers: Sequence[_Worker],
+    threads: Mapping[str, _Worker | None],
+    compiled: Sequence[CompiledFragment],
+    kernels: Collection[int],
 ) -> dict[RegionPlace | None, dict[int, int]]:
     """For each place, the block's barriers instead of those that its fragments name.
 
     The highest that are free: Triton takes one for the kernel's own warps, one at which workers begin and end, and one
-    for each worker.
+    for each worker; ``kernels`` are those of the kernel's named barriers.
     """
     used = _WORKERS + 1 + max((worker.place.worker for worker in workers), default=-1)
-    free = list(reversed(range(used, _NUMBERS)))
+    free = [number for number in reversed(range(used, _NUMBERS)) if number not in kernels]
+    left = len(free)
     found: dict[RegionPlace | None, dict[int, int]] = {w.place if w else None: {} for w in threads.values()}
     asked = 0
     for fragment in {f.entry: f for f in compiled if f.entry in threads}.values():
@@ -209,10 +214,10 @@ def _barriers(
             if number not in own:
                 asked += 1
                 own[number] = free.pop(0) if free else -1
-    if asked > _NUMBERS - used:
+    if asked > left:
         raise RegionError(
             "the fragments of this kernel's partitions name more barriers than a block has",
-            table=[Row("barriers of fragments", f"at most {_NUMBERS - used}", str(asked))],
+            table=[Row("barriers of fragments", f"at most {left}", str(asked))],
             hint="each partition has barriers of its own; use __syncthreads, or barriers with phases",
         )
     return found
