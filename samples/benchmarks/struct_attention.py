@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import measure
+import struct_attention_ahead
 import torch
 import triton
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -34,6 +35,11 @@ NARROW = {
     "dynamic order": {"ORDER": "dynamic"},
     "64 keys, 4 slots": {"BLOCK_N": 64, "K_SLOTS": 4, "V_SLOTS": 4},
     "64 keys, 5 slots": {"BLOCK_N": 64, "K_SLOTS": 5, "V_SLOTS": 5},
+}
+# Of the kernel that computes the first scores of a tile beside the tile before.
+AHEAD: dict[str, dict[str, Any]] = {
+    "first scores ahead": {},
+    "first scores ahead, without turns": {"TURNS": False},
 }
 SECTIONS = {f"sections of {heads} heads": {"SECTION": heads} for heads in (4, 8, 32)}
 SECTIONS["static order, one section"] = {"SECTION": HEADS * BATCH, "ORDER": "static"}
@@ -89,7 +95,12 @@ class Attention:
         found = CONFIGS | (SECTIONS if self.causal else NARROW)
         if self.dtype != torch.float16:
             found = {name: found[name] for name in ("as it is", "without turns")}
-        return {name: self.ours(changed) for name, changed in found.items()}
+        made = {name: self.ours(changed) for name, changed in found.items()}
+        return made | {name: self.ahead(changed) for name, changed in AHEAD.items()}
+
+    def ahead(self, changed: dict[str, Any]) -> measure.Launch:
+        blocks = struct_attention_ahead.BLOCKS | changed
+        return functools.partial(self._launch, struct_attention_ahead, self.processors, blocks)
 
     def expected(self) -> Any:
         """In double precision, head by head."""

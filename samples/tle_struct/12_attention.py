@@ -168,7 +168,8 @@ def attention(
 ):  # fmt: skip
     """``softmax(q @ k.T * scale / log2(e)) @ v`` of each head: q and o are [heads * queries, DIM], k and v of keys.
 
-    With CAUSAL row i sees keys 0 to i. ``lse`` gets the logarithm of each row's sum.
+    With CAUSAL row i sees keys 0 to i. ``lse`` gets the logarithm of each row's sum. The last tile of a head may hold
+    rows of the next one: their weights are 0, so that values there are to be finite numbers.
     """
     tl.static_assert(not CAUSAL or BLOCK_N % BLOCK_M == 0, "the last tile of keys holds one that each row sees")
     q = tle.gpu.alloc([2, BLOCK_M // 2, DIM], dtype=q_desc.dtype)

@@ -84,6 +84,22 @@ def test_tiles_of_other_sizes(sample, columns, slots, dim):
     check(sample, *operands(1, 6, 333, 777, torch.float16, dim), False, BLOCK_N=columns, K_SLOTS=slots, V_SLOTS=slots)
 
 
+@pytest.fixture(scope="module")
+def ahead():
+    return common.load("benchmarks/struct_attention_ahead.py")
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("programs", [1, 4, 5, 132])
+def test_first_scores_beside_the_tile_before(sample, ahead, programs, causal):
+    q, k, v = operands(2, 9, 500, 700, torch.float16)
+    _, o, lse = ahead.launch(q, k, v, causal, programs)
+    if not COMPILE_ONLY:
+        want, sums = sample.expected(q, k, v, causal)
+        assert ((o.double() - want).abs() <= 2**-9 + 2**-10 * want.abs()).all()
+        assert ((lse.double() - sums).abs() <= 1e-4 + 1e-6 * sums.abs()).all()
+
+
 def test_large_scores(sample):
     """The largest of a row grows from tile to tile, and sums shrink to nothing."""
     q, k, v = operands(1, 4, 640, 640, torch.float16)

@@ -124,5 +124,15 @@ def test_attention_of_sample_12():
         assert torch.allclose(o.double(), want, atol=2e-3) and torch.allclose(lse.double(), sums, atol=1e-4)
 
 
+def test_attention_whose_tiles_overlap():
+    if not COUNTS:
+        return
+    sample, ahead = common.load("tle_struct/12_attention.py"), common.load("benchmarks/struct_attention_ahead.py")
+    q, k, v = (torch.randn(1, 2, length, 32).half() for length in (300, 270, 270))
+    for causal, programs in ((False, 4), (True, 5), (True, 1)):
+        o = ahead.launch(q, k, v, causal, programs)[1]
+        assert torch.allclose(o.double(), sample.expected(q, k, v, causal)[0], atol=2e-3)
+
+
 if __name__ == "__main__":
     run_chosen(globals())
