@@ -65,6 +65,7 @@ def test_slots_that_are_filled_once(slots):
 
 
 @by_the_copy_engine
+@pytest.mark.usefixtures("device_allocator")
 @pytest.mark.parametrize("slots", [1, 2, 3])
 @pytest.mark.parametrize("warps", [1, 4, 8])
 def test_tiles_of_the_copy_engine_beside_stored_numbers(warps, slots):

@@ -136,6 +136,17 @@ def test_named_barriers_between_partitions():
     assert "mbarrier.init" not in ptx, "they are no memory"
 
 
+def test_named_barriers_count_warps_that_triton_may_take_away_on_sm_100():
+    with pytest.raises(tle_raw.errors.RegionError, match="a worker with fewer warps than asked for") as raised:
+        compile_kernel(kernels.in_turns, {"o": "*i32", "n": "i32"}, {"WARPS": 2}, 100)
+    assert "partition_kernels.py" in str(raised.value)
+
+
+def test_on_sm_100_one_thread_arrives_for_its_partition():
+    kernel = compile_kernel(kernels.met_by_all, {"o": "*i32", "n": "i32"}, {}, 100)
+    assert counts(kernel) == [3] and "elect.sync _|" not in kernel.asm["ptx"]
+
+
 def test_a_named_barrier_that_is_chosen_at_run_time_is_refused():
     with pytest.raises(tle_raw.errors.ArgumentTypeError, match="must be known at compile time") as raised:
         compile_kernel(kernels.one_of_two, {"o": "*i32", "n": "i32"}, {})

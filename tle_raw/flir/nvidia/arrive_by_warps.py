@@ -4,6 +4,8 @@ That one thread comes after all that the partition's warps did, so they would me
 waits for its own threads alone, and one of them arrives; the barrier counts so many arrivals more. A barrier that
 partitions of different sizes arrive at counts as many for each as the largest has warps.
 
+It is for sm_90: from sm_100 on Triton may run a worker with fewer warps than asked for, later than this.
+
 Barriers that copies complete stay as they are, as do those at which anybody arrives outside of partitions, and those of
 which it is not known where they were allocated.
 

@@ -8,16 +8,23 @@ from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.partitions import SPECIALIZE
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.locations import Locations
+from tle_raw.regions import ports
 
 _AUTOMATIC = "tt.warp_specialize"
+_NAMED = f'symbol = "{ports.NAMED}.'
 
 
-def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> int:
+def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool, *, keeps_warps: bool = True) -> int:
     """Check a module in generic form that holds partitions; how many operations make them.
+
+    Parameters
+    ----------
+    keeps_warps : Triton runs each worker with the warps that were asked for.
 
     Raises
     ------
-    RegionError : a function that is not inlined, a loop that Triton is to specialise, groups in stages, or a cluster.
+    RegionError : a function that is not inlined, a loop that Triton is to specialise, groups in stages, a cluster, or
+        a named barrier where Triton may change the warps that it counts.
     """
     places = [number for number, line in enumerate(lines) if generic_name(line) == SPECIALIZE]
     for number, line in enumerate(lines):
@@ -30,6 +37,12 @@ def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool) -> i
             raise _refused(
                 lines, number, "a kernel with specialised warps calls a function that is not inlined",
                 "remove noinline=True from it, or a return from its middle where it is called in a loop or a branch",
+            )  # fmt: skip
+        if _NAMED in line and not keeps_warps:
+            raise _refused(
+                lines, number, "a barrier without phases counts the threads of partitions, and on this GPU Triton may "
+                "run a worker with fewer warps than asked for",
+                "say which use of the barrier this is: phaseIdx",
             )  # fmt: skip
     if places and has_stages:
         raise _refused(

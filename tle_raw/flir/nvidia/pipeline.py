@@ -308,7 +308,9 @@ class Compilation:
     def check_partitions(self) -> int | None:
         if not self.has_partitions:
             return None
-        return check_partitions(self._generic().splitlines(), self.options.num_ctas, self.has_stages)
+        keeps_warps = self.capability < BLACKWELL
+        lines = self._generic().splitlines()
+        return check_partitions(lines, self.options.num_ctas, self.has_stages, keeps_warps=keeps_warps)
 
     def open_crossings(self) -> int | None:
         if not self.has_buffers:
@@ -356,7 +358,7 @@ class Compilation:
         return found or None
 
     def arrive_by_warps(self) -> int | None:
-        if not self.has_partitions or self.capability < HOPPER:
+        if not self.has_partitions or self.capability != HOPPER:  # from sm_100 on Triton may take warps from workers
             return None
         given = generic_text(self._parsed(), ir)
         self.module, found = arrive_by_warps(given, self.options.num_warps, SPELLING)
