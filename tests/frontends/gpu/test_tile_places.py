@@ -12,6 +12,8 @@ from tle_raw.errors import ArgumentTypeError, KernelFailed
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.every_triton(3)
+
 PLACES = ("row", "column", "to_row", "to_column")
 WRONG = {
     "loads between": ((0, 4, 0, 0), "between multiples of 16 bytes"),

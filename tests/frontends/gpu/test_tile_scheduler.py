@@ -10,6 +10,8 @@ import tle_raw
 from tests.frontends.gpu import scheduler_kernels as kernels
 from tests.support import cause_of, compile_kernel, ptx_calls
 
+pytestmark = pytest.mark.every_triton(3)
+
 TYPES = {"o_ptr": "*i32", "counter_ptr": "*i32", "total": "i32"}
 
 

@@ -13,6 +13,8 @@ from tests.targets.cpu import partition_region_kernels as kernels
 from tle_raw.errors import KernelFailed
 from tle_raw.knobs import knobs
 
+pytestmark = pytest.mark.every_triton(4)
+
 
 def numbers(*shape):
     return torch.from_numpy(np.random.default_rng(1).standard_normal(shape).astype(np.float32))

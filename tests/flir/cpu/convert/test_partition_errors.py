@@ -17,6 +17,8 @@ from tle_raw.errors import KernelFailed
 from tle_raw.flir.cpu.convert import stacks, turns
 from tle_raw.knobs import knobs
 
+pytestmark = pytest.mark.every_triton(3)
+
 
 def line_of(mark):
     return next(n for n, line in enumerate(Path(__file__).read_text().splitlines(), 1) if line.endswith(f"# {mark}"))

@@ -11,7 +11,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.flir.cpu.convert import partition_kernels as kernels
 
-pytestmark = pytest.mark.usefixtures("checked")
+pytestmark = [pytest.mark.usefixtures("checked"), pytest.mark.every_triton(4)]
 
 
 def numbers(*shape, seed=0):
