@@ -8,7 +8,9 @@ GPU_TESTS_TIMES=N          what is launched again and again is launched N times,
 
 from __future__ import annotations
 
+import faulthandler
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -57,3 +59,18 @@ def device_allocator():
     from tests.gpu.device import DEVICE
 
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=DEVICE))
+
+
+_LONGEST = 300  # seconds of one test, compilation included
+
+
+@pytest.fixture
+def hang_guard() -> Iterator[None]:
+    """A launch that never ends is no failure of an assertion: the process says where it waits, and ends."""
+    import torch
+
+    faulthandler.dump_traceback_later(_LONGEST, exit=True)
+    yield
+    if not COMPILE_ONLY and not ON_CPU:
+        torch.cuda.synchronize()
+    faulthandler.cancel_dump_traceback_later()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
-
 import pytest
 import torch
 
@@ -13,21 +11,11 @@ from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES
 HOPPER = COMPILE_ONLY or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
 pytestmark = [
     pytest.mark.gpu,
+    pytest.mark.usefixtures("hang_guard"),
     pytest.mark.skipif(ON_CPU, reason="specialised warps are for GPUs"),
     pytest.mark.skipif(not HOPPER, reason="the kernel uses the copy engine and wgmma: sm_90"),
 ]
 DTYPES = [torch.float16, torch.bfloat16]
-_LONGEST = 300  # seconds of one test, compilation included
-
-
-@pytest.fixture(autouse=True)
-def hang_guard():
-    """A launch that never ends is no failure of an assertion: the process says where it waits, and ends."""
-    faulthandler.dump_traceback_later(_LONGEST, exit=True)
-    yield
-    if not COMPILE_ONLY:
-        torch.cuda.synchronize()
-    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,6 @@ A kernel that hangs would hold the GPU for ever: after five minutes of one test 
 
 from __future__ import annotations
 
-import faulthandler
-
 import pytest
 import torch
 
@@ -14,22 +12,11 @@ from tests.frontends.gpu import pipe_numbers as numbers
 from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES
 
 HOPPER = COMPILE_ONLY or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("hang_guard")]
 across_partitions = pytest.mark.skipif(ON_CPU, reason="specialised warps are for GPUs")
 by_the_copy_engine = pytest.mark.skipif(not (HOPPER or ON_CPU), reason="the kernels use the copy engine: sm_90")
 with_wgmma = pytest.mark.skipif(not HOPPER, reason="the kernels use the copy engine and wgmma: sm_90")
-_LONGEST = 300  # seconds of one test, compilation included
 COUNTS = (0, 1, 2, 3, 4, 5, 33)
-
-
-@pytest.fixture(autouse=True)
-def hang_guard():
-    """A launch that never ends is no failure of an assertion: the process says where it waits, and ends."""
-    faulthandler.dump_traceback_later(_LONGEST, exit=True)
-    yield
-    if not COMPILE_ONLY and not ON_CPU:
-        torch.cuda.synchronize()
-    faulthandler.cancel_dump_traceback_later()
 
 
 def check(pairs, share=1e-4):

@@ -18,14 +18,13 @@ from tests.contracts.subjects import SUBJECTS
 from tests.frontends.gpu import region_partition_kernels as subjects
 from tests.frontends.gpu import region_ring_kernels as kernels
 from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES
-from tests.gpu.test_warp_specialize import HOPPER, close, hang_guard
+from tests.gpu.test_warp_specialize import HOPPER, close
 from tle_raw.adapters.numba.installed import load
 from tle_raw.errors import CompilationFailed, ToolchainError
 
-__all__ = ["hang_guard"]  # a fixture that is used by itself
-
 pytestmark = [
     pytest.mark.gpu,
+    pytest.mark.usefixtures("hang_guard"),
     pytest.mark.skipif(ON_CPU, reason="specialised warps are for GPUs"),
 ]
 needs_hopper = pytest.mark.skipif(not HOPPER, reason="the copy engine and wgmma: sm_90")
