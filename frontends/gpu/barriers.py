@@ -22,7 +22,7 @@ from tle_raw.frontends.gpu.checks import check_constant
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.named_barriers import arrive_named, wait_named
 from tle_raw.frontends.gpu.operations import perform
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, plain
 from tle_raw.regions.stages import check_stages
 
 _MOST_ARRIVALS = (1 << 20) - 1  # that an mbarrier counts
@@ -124,9 +124,7 @@ def slot(barriers: Any, stage: Any, _semantic: Any = None, _generator: Any = Non
         raise TileIndexError(
             "tle.gpu.slot: there is no such barrier", table=[Row("stage", f"0 to {type_.slots - 1}", str(index))]
         )
-    if not is_integer(index) and not (
-        isinstance(index, core.tensor) and not index.type.is_block() and index.dtype.is_int()
-    ):
+    if not is_integer(index) and not is_scalar_integer(index):
         raise ArgumentTypeError(
             "tle.gpu.slot: a barrier's number is an integer",
             table=[Row("stage", "an integer, or a scalar of integers", describe_value(stage))],
@@ -217,9 +215,7 @@ def check_barrier(function: str, value: Any) -> barrier:
 
 def _phase(function: str, value: Any, semantic: Any) -> core.tensor:
     phase = plain(value)
-    if not (is_integer(phase) and phase >= 0) and not (
-        isinstance(phase, core.tensor) and not phase.type.is_block() and phase.dtype.is_int()
-    ):
+    if not (is_integer(phase) and phase >= 0) and not is_scalar_integer(phase):
         raise ArgumentTypeError(
             f"tle.gpu.{function}: a use of the barrier is a number",
             table=[Row("phaseIdx", "0 or more, or a scalar of integers", describe_value(value))],

@@ -8,7 +8,7 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.gpu.gpu_function import gpu_function
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, plain
 
 
 @gpu_function
@@ -33,8 +33,7 @@ def grouped_tile(
     values = {"number": number, "tiles_m": tiles_m, "tiles_n": tiles_n, "group_m": group_m}
     for name, value in values.items():
         given = plain(value)
-        is_scalar = isinstance(given, core.tensor) and not given.type.is_block() and given.dtype.is_int()
-        if not (is_scalar or (is_integer(given) and given >= (name == "group_m"))):
+        if not (is_scalar_integer(given) or (is_integer(given) and given >= (name == "group_m"))):
             raise ArgumentTypeError(
                 "tle.gpu.grouped_tile: tiles are counted",
                 table=[Row(name, "an integer, or a scalar of integers", describe_value(value))],

@@ -56,9 +56,7 @@ class Turns:
         """
         here, number = interpreted_call_site(), self._number()
         while not complete():
-            self.waiting[number] = here, missing()
-            if len(self.waiting) == len(self.partitions) - len(self.over):
-                raise self._standstill()
+            self._looked_in_vain(number, here, missing())
             self._pass_on()
             self._come(number)
         self.went_on()
@@ -74,9 +72,7 @@ class Turns:
         if has_written:
             self.went_on()
         if number in self.asked:
-            self.waiting[number] = interpreted_call_site(), "what the region waits for"
-            if len(self.waiting) == len(self.partitions) - len(self.over):
-                raise self._standstill()
+            self._looked_in_vain(number, interpreted_call_site(), "what the region waits for")
         self.asked.add(number)
         self._pass_on()
         self._come(number)
@@ -118,6 +114,11 @@ class Turns:
             left = [number for number in range(len(self.partitions)) if number not in self.over]
             self.turn = next((number for number in left if number > self.turn), left[0] if left else -1)
             self.changed.notify_all()
+
+    def _looked_in_vain(self, number: int, site: SourceLocation | None, missing: str) -> None:
+        self.waiting[number] = site, missing
+        if len(self.waiting) == len(self.partitions) - len(self.over):
+            raise self._standstill()
 
     def _standstill(self) -> TLEError:
         rows = [

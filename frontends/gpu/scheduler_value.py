@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from triton.language import core
 
+from tle_raw.frontends.gpu.composite import Parts, Whole
+
 
 @dataclass(frozen=True)
-class tile_scheduler_type(core.base_type):  # type: ignore[misc]
-    """``parts`` are the types of what a dynamic order works with; a static one has none."""
+class tile_scheduler_type(Parts, core.base_type):  # type: ignore[misc]
+    """``members`` are the types of what a dynamic order works with; a static one has none."""
 
-    parts: tuple[Any, ...] = ()
+    members: tuple[Any, ...] = ()
+
+    def parts(self) -> Sequence[Any]:
+        return self.members
+
+    def of(self, parts: Sequence[Any]) -> tile_scheduler:
+        return tile_scheduler(tuple(parts))
 
     def mangle(self) -> str:
-        return f"T{'_'.join(part.mangle() for part in self.parts)}T"
-
-    def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
-        for part in self.parts:
-            part._flatten_ir_types(builder, out)
-
-    def _unflatten_ir(self, handles: Any, cursor: int) -> tuple[Any, int]:
-        values = []
-        for part in self.parts:
-            value, cursor = part._unflatten_ir(handles, cursor)
-            values.append(value)
-        return tile_scheduler(tuple(values)), cursor
+        return f"T{'_'.join(part.mangle() for part in self.members)}T"
 
     def __str__(self) -> str:
-        return f"a {'dynamic' if self.parts else 'static'} order of tiles"
+        return f"a {'dynamic' if self.members else 'static'} order of tiles"
 
 
-class tile_scheduler(core.base_value):  # type: ignore[misc]
+class tile_scheduler(Whole):
     """Of ``tle.gpu.alloc_tile_scheduler``: the counter, the ring of numbers, and its full and empty barriers."""
 
-    def __init__(self, parts: tuple[Any, ...]) -> None:
-        self.parts = parts
-        self.type = tile_scheduler_type(tuple(part.type for part in parts))
+    def __init__(self, members: tuple[Any, ...]) -> None:
+        self.members = members
+        self.type = tile_scheduler_type(tuple(member.type for member in members))
+
+    def parts(self) -> Sequence[Any]:
+        return self.members
 
     def __repr__(self) -> str:
         return str(self.type)
-
-    def _flatten_ir(self, handles: list[Any]) -> None:
-        for part in self.parts:
-            part._flatten_ir(handles)
 
     def _set_name(self, builder: Any, name: str) -> None:
         """Its parts keep the names of what they are."""

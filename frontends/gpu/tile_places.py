@@ -15,7 +15,7 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.gpu.capability import capability_of
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
 from tle_raw.regions.stages import compiled_target
 from tle_raw.triton_types import Semantic
 
@@ -44,9 +44,7 @@ def tile_places(offsets: Any, type_: Any, *, is_store: bool, semantic: Semantic)
             table=[Row("offsets", f"{len(type_.shape)} integers", describe_value(offsets))],
         )
     for place in given:
-        if not is_integer(place) and not (
-            isinstance(place, core.tensor) and not place.type.is_block() and place.dtype.is_int()
-        ):
+        if not is_integer(place) and not is_scalar_integer(place):
             raise ArgumentTypeError(
                 "tle.gpu.copy: a place is an integer",
                 table=[Row("offsets", "integers, or scalars of integers", describe_value(offsets))],

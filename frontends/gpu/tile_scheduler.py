@@ -17,7 +17,7 @@ from tle_raw.frontends.gpu.barrier_value import READY
 from tle_raw.frontends.gpu.checks import check_constant
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.scheduler_value import tile_scheduler
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, plain
 
 STATIC, DYNAMIC, TRY_CANCEL = "static", "dynamic", "try_cancel"
 
@@ -153,15 +153,13 @@ def _checked(
         )
     numbers = []
     for name, value in (("turn", plain(turn)), ("total", plain(total))):
-        if not is_integer(value) and not (
-            isinstance(value, core.tensor) and not value.type.is_block() and value.dtype.is_int()
-        ):
+        if not is_integer(value) and not is_scalar_integer(value):
             raise ArgumentTypeError(
                 f"tle.gpu.{function}: tiles are counted",
                 table=[Row(name, "an integer, or a scalar of integers", describe_value(value))],
             )
         numbers.append(semantic.cast(semantic.to_tensor(value), core.int32))
-    return order.parts, numbers[0], numbers[1]
+    return order.members, numbers[0], numbers[1]
 
 
 def _ring(numbers: Any, turn: core.tensor, semantic: Any) -> tuple[core.tensor, core.tensor]:

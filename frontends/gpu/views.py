@@ -13,7 +13,7 @@ from tle_raw.frontends.gpu.checks import check_buffer, check_constant, check_sha
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.view_rules import check_part, memory_shape
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
 
 
 def slot(buffer: Any, stage: Any, _semantic: Any = None, _generator: Any = None) -> Any:
@@ -50,9 +50,7 @@ def _slot_index(stage: Any, count: int, semantic: Any) -> core.tensor:
         raise TileIndexError(
             "tle.gpu.slot: the buffer has no such slot", table=[Row("stage", f"0 to {count - 1}", str(stage))]
         )
-    if not is_integer(stage) and not (
-        isinstance(stage, core.tensor) and not stage.type.is_block() and stage.dtype.is_int()
-    ):
+    if not is_integer(stage) and not is_scalar_integer(stage):
         raise ArgumentTypeError(
             "tle.gpu.slot: a slot's number is an integer",
             table=[Row("stage", "an integer, or a scalar of integers", describe_value(stage))],

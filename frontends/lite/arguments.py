@@ -27,6 +27,11 @@ def is_integer(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_scalar_integer(value: Any) -> TypeGuard[core.tensor]:
+    """Whether it is a scalar of integers that the kernel computes."""
+    return isinstance(value, core.tensor) and not value.type.is_block() and bool(value.dtype.is_int())
+
+
 def describe_value(value: Any) -> str:
     """A value's type, for an error's table."""
     value = plain(value)

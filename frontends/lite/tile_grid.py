@@ -9,7 +9,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError, TileIndexError
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
 from tle_raw.triton_types import Semantic
 
 
@@ -133,7 +133,7 @@ def _place(function: str, grid: TileGrid, name: str, value: Any, count: int, sem
                 table=[Row(name, f"0 to {count - 1}", str(value))],
             )
         return value
-    if isinstance(value, core.tensor) and not value.type.is_block() and value.dtype.is_int():
+    if is_scalar_integer(value):
         return semantic.cast(value, core.int32)
     raise ArgumentTypeError(
         f"tle.{function}: an index is an integer, constant or a scalar of the kernel, or a list of such",

@@ -9,7 +9,7 @@ from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, PipeError, Row
 from tle_raw.frontends.gpu.gluon_builder import identity
-from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
+from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, plain
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def place_of(function: str, capacity: int, value: Any, semantic: Any, generator:
         return Place(value.stage, value.phase, ("cursor", _key(value.stage, generator), _key(value.phase, generator)))
     if is_integer(value) and value >= 0:
         return Place(value % capacity, value // capacity & 1, value)
-    if not isinstance(value, core.tensor) or value.type.is_block() or not value.dtype.is_int():
+    if not is_scalar_integer(value):
         raise ArgumentTypeError(
             f"tle.pipe.{function}: which slot, by the number of the iteration",
             table=[Row("iter", "0 or more, a scalar of integers, or a cursor", describe_value(value))],

@@ -99,9 +99,7 @@ def _is_closed(reader: pipe_reader, place: Place, semantic: Any, generator: Any)
     pipe = reader.pipe
     if pipe.one_shot:
         return semantic.not_equal(semantic.to_tensor(0), semantic.to_tensor(0))
-    flag = ring.slot_type(pipe.flags.type)
-    number = semantic.cast(semantic.to_tensor(place.stage), core.int32)
-    handle = perform(operations.MEMDESC_INDEX, semantic, generator, flag, pipe.flags.handle, number.handle)
+    handle, flag = ring.flag_at(pipe.flags, place, semantic, generator)
     loaded = perform(operations.LOCAL_LOAD, semantic, generator, flag, handle)
     value = semantic.unsplat(core.tensor(loaded, core.block_type(core.int32, list(flag.shape))))
     return semantic.not_equal(value, semantic.to_tensor(0))

@@ -38,6 +38,12 @@ def field_at(buffers: Any, name: str, place: Place, window: Window, semantic: An
     return made_field(handle, one, name, window)
 
 
+def flag_at(flags: Any, place: Place, semantic: Any, generator: Any) -> tuple[Any, BufferType]:
+    """The word of one slot that says whether the pipe is closed with it: its handle and its type."""
+    one = slot_type(flags.type)
+    return perform(operations.MEMDESC_INDEX, semantic, generator, one, flags.handle, _number(place, semantic)), one
+
+
 def slot_type(buffers: BufferType) -> BufferType:
     """Of one slot."""
     memory = buffers.memory[1:]

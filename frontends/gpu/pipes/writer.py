@@ -8,7 +8,6 @@ from triton.language import core
 
 from tle_raw.errors import PipeError, Row, SharedBufferError
 from tle_raw.frontends.gpu import operations
-from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
 from tle_raw.frontends.gpu.interpreted_partitions import current_turns
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.pipes import ring
@@ -98,12 +97,9 @@ def close(writer: pipe_writer, iter: Any, _semantic: Any = None, _generator: Any
     if _generator is not None:
         note_acquire(account, place.iteration, _semantic, _generator)
     _wait_until_empty(writer, place, _semantic, _generator)
-    flags = writer.pipe.flags
-    flag = ring.slot_type(flags.type)
-    number = _semantic.cast(_semantic.to_tensor(place.stage), core.int32)
-    handle = perform(operations.MEMDESC_INDEX, _semantic, _generator, flag, flags.handle, number.handle)
+    handle, flag = ring.flag_at(writer.pipe.flags, place, _semantic, _generator)
     one = _semantic.full(list(flag.shape), 1, core.int32)
-    perform(operations.LOCAL_STORE, _semantic, _generator, buffered_tensor(handle, flag).handle, one.handle)
+    perform(operations.LOCAL_STORE, _semantic, _generator, handle, one.handle)
     full = ring.barrier_at(writer.pipe.full, place, _semantic, _generator)
     perform(operations.BARRIER_ARRIVE, _semantic, _generator, full.handle, 1)
 
