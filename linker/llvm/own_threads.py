@@ -37,7 +37,6 @@ _SREG = "llvm.nvvm.read.ptx.sreg."
 # What a thread learns of its place in the block along x; y and z are 0 of 1 on Triton's blocks.
 _PLACES = {"tid.x": "tid", "ntid.x": "ntid", "warpid": "warpid", "nwarpid": "nwarpid"}
 _BARRIERS = ("@llvm.nvvm.barrier", "@llvm.nvvm.bar.sync")
-_CLUSTER = "@llvm.nvvm.barrier.cluster"
 _NAME = re.compile(
     r"@llvm\.nvvm\.(?:(?P<old>barrier0(?:\.(?P<old_red>popc|and|or))?|barrier(?:\.n)?|bar\.sync|barrier\.sync(?:\.cnt)?)"
     r"|barrier\.cta\.(?P<what>sync|arrive|red)(?:\.(?P<red>popc|and|or))?(?P<aligned>\.aligned)?\.(?P<who>all|count))$"
@@ -45,7 +44,6 @@ _NAME = re.compile(
 _UNALIGNED = "@llvm.nvvm.barrier.sync"
 _REGISTER = re.compile(r"%(tid\.x|ntid\.x|warpid|nwarpid)\b")
 _ESCAPE = re.compile(r"\\(\\|[0-9a-fA-F]{2})")
-_STRING = re.compile(r'"[^"]*"')
 # Words of assembly, or of an intrinsic, with what they are for and how it is done in a partition.
 _REFUSED = (
     (re.compile(r"\bsetmaxnreg\b"), "it hands registers from warps to others (setmaxnreg)",

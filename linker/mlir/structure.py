@@ -105,6 +105,11 @@ def paths(found: list[int | Nest], around: Path = ()) -> Iterator[tuple[int, Pat
             yield item, around
 
 
+def is_worker(nest: Nest) -> bool:
+    """Whether it is a worker's partition of ``ttg.warp_specialize``, in Triton's own form."""
+    return _PARTITION.match(nest.text) is not None
+
+
 def is_loop(line: str) -> bool:
     """Whether a loop begins at this line."""
     return any(f"{name} " in line or f'"{name}"' in line for name in _LOOPS)

@@ -54,7 +54,7 @@ def read_operation(line: str) -> TextOperation:
 
 
 def _read(line: str) -> TextOperation:
-    indent = line[: len(line) - len(line.lstrip())]
+    indent = indent_of(line)
     head, rest = _SPELLED.split(line.strip(), 1)
     brace = rest.index("{")
     operands = tuple(o.strip() for o in rest[:brace].rstrip(" <").rstrip(")").split(",") if o.strip())
@@ -138,6 +138,17 @@ def unescape(quoted: str) -> str:
         quoted[1:-1].encode(),
     )
     return data.decode()
+
+
+def indent_of(line: str) -> str:
+    """The blanks in front of a line."""
+    return line[: len(line) - len(line.lstrip())]
+
+
+def location_of(line: str) -> str:
+    """The location that ends a line, with the blank in front of it; "" where there is none."""
+    start = line.rfind(" loc(")
+    return line[start:] if start >= 0 else ""
 
 
 def operation_name(line: str) -> str:

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tle_raw.flir.nvidia.line_edits import LineEdits
-from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE
+from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE, warps_of_workers
 from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.flir.nvidia.shared_pointers import SharedPointers, follow_buffers
 from tle_raw.linker.mlir.generic_operation import read_generic
@@ -33,7 +33,6 @@ _HARMLESS = (
     *("scf.", SPECIALIZE),
 )
 _COUNT = re.compile(r"count = (\d+) : i32")
-_WARPS = re.compile(r"partitionNumWarps = array<i32: ([\d, ]+)>")
 _MOST = (1 << 20) - 1  # arrivals that an mbarrier counts
 _ASSEMBLY = (
     "{{ .reg .pred p; bar.warp.sync -1; elect.sync _|p, -1; @p mbarrier.arrive.shared::cta.b64 _, [$1], {}; "
@@ -107,8 +106,8 @@ def _warps(operation: Operation, num_warps: int) -> int:
         if above.name == PARTITIONS:
             number = next(n for n, region in enumerate(above.regions) if inner.parent in region)
             around = above.above
-            counts = _WARPS.search(around.details) if around is not None else None
-            return int(counts[1].split(",")[number]) if counts else 0
+            counts = warps_of_workers(around.details) if around is not None else []
+            return counts[number] if counts else 0
         if above.name == SPECIALIZE:
             return num_warps
         inner = above

@@ -8,14 +8,21 @@ from functools import cached_property
 
 from tle_raw.errors import ArgumentTypeError, Row, TLEError
 from tle_raw.linker.mlir.locations import Locations
-from tle_raw.linker.mlir.text import brace_depth, matching_bracket, operation_name, split_top_level, value_names
+from tle_raw.linker.mlir.structure import is_worker, nests, read_structure
+from tle_raw.linker.mlir.text import (
+    location_of,
+    matching_bracket,
+    operation_name,
+    split_top_level,
+    value_names,
+)
 
 LOAD, CONVERT, INDEX = "ttg.local_load", "ttg.convert_layout", "ttg.memdesc_index"
 ALLOC, INIT = "ttg.local_alloc", "ttng.init_barrier"
 _DEFINED = re.compile(r"\s*(%[\w$.\-]+)")
 _INTEGER = re.compile(r'arith\.constant(?: |"\(\) <\{value = )(-?\d+) : i32')  # as Triton prints it, in generic form
 _SPECIALIZE = "ttg.warp_specialize"
-_PARTITION = re.compile(r"^\s*partition\d+\(")
+_WORKERS = " partition0("  # in Triton's own form
 
 Slot = tuple[int, int]  # the line of the allocation, and which of it
 
@@ -68,27 +75,14 @@ class BarrierText:
     def _captured(self) -> dict[str, list[tuple[int, int, str, int]]]:
         """Of names in partitions: the lines of the partition, the value outside, and the line that gives it."""
         found: dict[str, list[tuple[int, int, str, int]]] = {}
-        given: list[tuple[int, list[str]]] = []  # by operations around
-        for number, line in enumerate(self.lines):
-            if operation_name(line) == _SPECIALIZE:
-                start = line.index("(", line.index(_SPECIALIZE))
-                given.append((number, value_names(line[start : matching_bracket(line, start)])))
-            elif _PARTITION.match(line) and given:
-                start = line.index("(")
-                arguments = split_top_level(line[start + 1 : matching_bracket(line, start)])
-                end = self._end(number)
-                for argument, value in zip(arguments, given[-1][1]):
-                    found.setdefault(argument.split(":")[0].strip(), []).append((number, end, value, given[-1][0]))
+        for nest in nests(read_structure(list(self.lines))) if _WORKERS in self.joined else ():
+            if not is_worker(nest):
+                continue
+            given = max(n for n in range(nest.begin) if operation_name(self.lines[n]) == _SPECIALIZE)
+            values = _between_brackets(self.lines[given], self.lines[given].index(_SPECIALIZE))
+            for argument, value in zip(split_top_level(_between_brackets(nest.text)), value_names(values)):
+                found.setdefault(argument.split(":")[0].strip(), []).append((nest.begin, nest.end, value, given))
         return found
-
-    def _end(self, begin: int) -> int:
-        """The line where the braces close that one opens."""
-        depth = 0
-        for number in range(begin, len(self.lines)):
-            depth += brace_depth(self.lines[number])
-            if depth <= 0:
-                return number
-        return len(self.lines)
 
     def constant(self, name: str, used: int) -> int | None:
         """The number that a value is; None where that is not known at compile time."""
@@ -98,10 +92,14 @@ class BarrierText:
 
     def failed(self, line: int, message: str, *rows: Row, hint: str = "") -> TLEError:
         """An error at the kernel's line."""
-        text = self.lines[line]
-        place = text[text.rfind(" loc(") :] if " loc(" in text else ""
-        site = Locations(list(self.lines)).source_location(place)
+        site = Locations(list(self.lines)).source_location(location_of(self.lines[line]))
         return ArgumentTypeError(message, table=list(rows), hint=hint).at(call_site=site)
+
+
+def _between_brackets(line: str, begin: int = 0) -> str:
+    """What the first round brackets of a line hold, from a place on."""
+    start = line.index("(", begin)
+    return line[start + 1 : matching_bracket(line, start)]
 
 
 def users(lines: Sequence[str], number: int) -> Iterator[int]:

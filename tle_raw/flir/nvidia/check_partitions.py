@@ -8,6 +8,7 @@ from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.partitions import SPECIALIZE
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.locations import Locations
+from tle_raw.linker.mlir.text import location_of
 from tle_raw.regions import ports
 
 _AUTOMATIC = "tt.warp_specialize"
@@ -61,6 +62,5 @@ def _refused(lines: Sequence[str], number: int, message: str, hint: str, *rows: 
     end = number
     while " loc(" not in lines[end] and end + 1 < len(lines):  # of an operation with regions it is on the last line
         end += 1
-    line = lines[end]
-    place = line[line.rfind(" loc(") :] if " loc(" in line else ""
-    return RegionError(message, table=list(rows), hint=hint).at(call_site=Locations(list(lines)).source_location(place))
+    site = Locations(list(lines)).source_location(location_of(lines[end]))
+    return RegionError(message, table=list(rows), hint=hint).at(call_site=site)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tle_raw.flir.nvidia.barrier_slots import ALLOC, BarrierText
 from tle_raw.linker.mlir.structure import Path, paths, read_structure
-from tle_raw.linker.mlir.text import operation_name, value_names
+from tle_raw.linker.mlir.text import indent_of, location_of, operation_name, value_names
 
 _WGMMA, _WGMMA_WAIT = "ttng.warp_group_dot", "ttng.warp_group_dot_wait"
 _TENSOR, _COMMIT, _WAIT = "ttng.tc_gen5_mma", "ttng.tc_gen5_commit", "ttng.wait_barrier"
@@ -79,5 +79,5 @@ def _waits_for_all(line: str) -> bool:
 def _use(alloc: str, wait: str) -> str:
     """A use of an allocation, beside a wait."""
     name, type_ = value_names(alloc)[0], alloc.rpartition("-> ")[2].partition(" loc(")[0].strip()
-    indent, location = wait[: len(wait) - len(wait.lstrip())], wait[wait.rfind(" loc(") :] if " loc(" in wait else ""
+    indent, location = indent_of(wait), location_of(wait)
     return f'{indent}"ttg.local_dealloc"({name}) : ({type_}) -> (){location}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tle_raw.flir.nvidia.barrier_walk import BEFORE
+from tle_raw.linker.mlir.text import location_of
 
 
 class LineEdits:
@@ -17,9 +18,7 @@ class LineEdits:
         self.instead: dict[int, list[str]] = {}
 
     def insert(self, number: int, side: str, operation: str) -> None:
-        line = self.lines[number]
-        location = line.rfind(" loc(")
-        made = operation + (line[location:] if location >= 0 else "")
+        made = operation + location_of(self.lines[number])
         (self.before if side == BEFORE else self.after).setdefault(number, []).append(made)
 
     def replace(self, number: int, lines: list[str]) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from tle_raw.errors import ScheduleError
 from tle_raw.flir.loop_body import LoopBody
 from tle_raw.linker.mlir.generic_operation import read_generic
+from tle_raw.linker.mlir.text import location_of
 
 _BUFFER = "!ttg.memdesc"
 _NUMBER = re.compile(r"tensor<(?:\d+x)*(?P<element>[fi]\d+|bf16)[,>]|(?P<scalar>[fi]\d+|bf16)$")
@@ -98,7 +99,7 @@ def _needed(body: LoopBody, run: Sequence[int]) -> set[int]:
 
 
 def _branch(name: str, texts: Sequence[str], used: Sequence[tuple[str, str]], at: str) -> str:
-    location = texts[-1][texts[-1].rfind(" loc(") :] if " loc(" in texts[-1] else ""
+    location = location_of(texts[-1])
     types = ", ".join(type_ for _, type_ in used)
     counted = f":{len(used)}" if len(used) > 1 else ""
     nothing = [(f"{name}_nothing_{place}", type_) for place, (_, type_) in enumerate(used)]

@@ -11,7 +11,7 @@ from tle_raw.flir.nvidia.read_ports import Region, is_border
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import fragment_by_identity
 from tle_raw.linker.mlir.structure import is_loop, read_structure
-from tle_raw.linker.mlir.text import read_operation
+from tle_raw.linker.mlir.text import location_of, read_operation
 from tle_raw.regions import traced_regions
 
 
@@ -69,14 +69,9 @@ def _insert_at_loops(lines: list[str], missing: Collection[Barrier], barrier: st
     for number, side in missing:
         line = lines[number]
         if side == BEFORE and is_loop(line):
-            lines[number] = f"{barrier}{_location(line)}\n{line}"
+            lines[number] = f"{barrier}{location_of(line)}\n{line}"
         elif side == AFTER and line.lstrip().startswith("}"):
-            lines[number] = f"{line}\n{barrier}{_location(line)}"
-
-
-def _location(line: str) -> str:
-    start = line.rfind(" loc(")
-    return "" if start < 0 else line[start:]
+            lines[number] = f"{line}\n{barrier}{location_of(line)}"
 
 
 def _note(count: int) -> str:

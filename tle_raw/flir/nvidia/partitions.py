@@ -49,8 +49,7 @@ def find_partitions(lines: Sequence[str]) -> list[Partition]:
     for number, line in enumerate(lines):
         name = generic_name(line)
         if name == SPECIALIZE:
-            counts = _WARPS.search(line)
-            warps.append([int(count) for count in counts[1].split(",")] if counts else [])
+            warps.append(warps_of_workers(line))
         elif name == PARTITIONS:
             regions = list(_regions(lines, number))
             counts_here = warps.pop() if warps else []
@@ -58,6 +57,12 @@ def find_partitions(lines: Sequence[str]) -> list[Partition]:
                 raise RegionError("partitions and their warps do not agree", hint="report this with the kernel")
             found += [Partition(begin, end, count) for (begin, end), count in zip(regions, counts_here)]
     return found
+
+
+def warps_of_workers(text: str) -> list[int]:
+    """The warps of each worker, of the text of a ``ttg.warp_specialize``."""
+    counts = _WARPS.search(text)
+    return [int(count) for count in counts[1].split(",")] if counts else []
 
 
 def warps_of_lines(lines: Sequence[str], num_warps: int) -> list[tuple[int, int]]:

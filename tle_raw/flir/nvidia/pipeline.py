@@ -355,20 +355,20 @@ class Compilation:
             self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
+        if self.has_partitions:  # all of it in generic form, as what follows reads it
+            self.module = generic_text(self._parsed(), ir)
         return found or None
 
     def arrive_by_warps(self) -> int | None:
         if not self.has_partitions or self.capability != HOPPER:  # from sm_100 on Triton may take warps from workers
             return None
-        given = generic_text(self._parsed(), ir)
-        self.module, found = arrive_by_warps(given, self.options.num_warps, SPELLING)
+        self.module, found = arrive_by_warps(self.text(), self.options.num_warps, SPELLING)
         return found
 
     def fence_partitions(self) -> int | None:
         if not self.has_partitions:
             return None
-        given = generic_text(self._parsed(), ir)
-        self.module, found = fence_partitions(given, "" if (MAJOR, MINOR) >= (3, 9) else SPELLING.barrier)
+        self.module, found = fence_partitions(self.text(), "" if (MAJOR, MINOR) >= (3, 9) else SPELLING.barrier)
         return found or None
 
     def keep_operands(self) -> int | None:
@@ -543,7 +543,8 @@ class Compilation:
         if isinstance(self.module, str):  # in generic form, or as passes left it
             text = self._parsed().str()
         threads = self.threads or WARP * self.options.num_warps
-        self.module, found = place_named_barriers(text.splitlines(), self.compiled, threads)
+        located = (MAJOR, MINOR) != (3, 7)
+        self.module, found = place_named_barriers(text.splitlines(), self.compiled, threads, located=located)
         return found
 
     def triton_ttgir(self) -> int | None:

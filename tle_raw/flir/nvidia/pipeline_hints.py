@@ -21,7 +21,7 @@ from tle_raw.flir.run_ahead import AHEAD, LOADS, has_effects, is_region
 from tle_raw.linker.mlir.generic_operation import read_generic
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.structure import read_structure
-from tle_raw.linker.mlir.text import OPERATION, read_operation
+from tle_raw.linker.mlir.text import OPERATION, location_of, read_operation
 from tle_raw.regions.ports import CALL, DESCRIPTOR_NOTE, OUT, PIPELINE, RegionRecord, record_from_text
 
 _STAGES = re.compile(r"tt\.num_stages = (\d+) : i32")
@@ -122,7 +122,7 @@ def _with_markers(body: LoopBody, lines: Sequence[str], num_stages: int) -> list
     last = stages - 1 if has_loads else 1
     schedule = LoopSchedule((0, last - 1, last), (0, 1, 2))
     first = body.operations[0].begin
-    location = lines[first][lines[first].rfind(" loc(") :] if " loc(" in lines[first] else ""
+    location = location_of(lines[first])
     write = _Marker(f"%tle_hint_{body.begin}", location)
     found = list(lines)
     for number, group in groups.items():

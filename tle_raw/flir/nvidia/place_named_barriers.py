@@ -14,18 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import triton
+from functools import partial
 
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.barrier_slots import CONVERT, INDEX, INIT, LOAD, BarrierText, Slot, users
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.llvm.barrier_numbers import UNKNOWN, barrier_numbers
 from tle_raw.linker.llvm.text import read_module
-from tle_raw.linker.mlir.text import operation_name, read_operation, value_names
+from tle_raw.linker.mlir.text import indent_of, location_of, operation_name, read_operation, value_names
 from tle_raw.regions.ports import NAMED
 
-VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 NUMBERS = 16
 _WARP = 32
 _COUNTED = ("ttng.wait_barrier", "ttng.arrive_barrier", "ttng.barrier_expect", "ttng.async_tma_copy_global_to_local")
@@ -56,12 +54,15 @@ def placed_numbers(text: str) -> set[int]:
     return {int(number) for number in _WRITTEN.findall(text)}
 
 
-def place_named_barriers(lines: Sequence[str], compiled: Sequence[CompiledFragment], threads: int) -> tuple[str, int]:
+def place_named_barriers(
+    lines: Sequence[str], compiled: Sequence[CompiledFragment], threads: int, *, located: bool
+) -> tuple[str, int]:
     """The module's text with the instructions in place of the markers, and how many there are.
 
     Parameters
     ----------
     threads : of the block, where no warps are specialised.
+    located : Triton's parser takes a location behind ``nvvm.barrier``.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def place_named_barriers(lines: Sequence[str], compiled: Sequence[CompiledFragme
     uses = list(_uses(text))
     _check_kinds(text, {use.slot for use in uses})
     has_partitions = _PARTITION.search(text.joined) is not None
-    write = _assembly if has_partitions else _instruction
+    write = _assembly if has_partitions else partial(_instruction, located=located)
     if not has_partitions:
         _check_counts(text, uses, threads)
     numbers = _allot(text, list(dict.fromkeys(use.slot for use in uses)), compiled)
@@ -160,24 +161,22 @@ def _allot(text: BarrierText, slots: Sequence[Slot], compiled: Sequence[Compiled
     return dict(zip(slots, free))
 
 
-def _instruction(line: str, use: _Use, number: int) -> str:
-    indent, location = line[: len(line) - len(line.lstrip())], line[line.rfind(" loc(") :] if " loc(" in line else ""
+def _instruction(line: str, use: _Use, number: int, *, located: bool) -> str:
+    indent, location = indent_of(line), location_of(line)
     name = "nvvm.barrier" if use.waits else "nvvm.barrier.arrive"
     number_name, threads_name = f"%tle_number_{use.line}", f"%tle_threads_{use.line}"
-    # The parser of Triton 3.7 fails on a location here.
-    own = "" if VERSION == (3, 7) else location
     return "\n".join(
         (
             f"{indent}{number_name} = arith.constant {number} : i32{location}",
             f"{indent}{threads_name} = arith.constant {use.threads} : i32{location}",
-            f"{indent}{name} id = {number_name} number_of_threads = {threads_name}{own}",
+            f"{indent}{name} id = {number_name} number_of_threads = {threads_name}{location if located else ''}",
         )
     )
 
 
 def _assembly(line: str, use: _Use, number: int) -> str:
     """The same in kernels with partitions, where Triton 3.9 takes ``nvvm.barrier`` for the partition's own."""
-    indent, location = line[: len(line) - len(line.lstrip())], line[line.rfind(" loc(") :] if " loc(" in line else ""
+    indent, location = indent_of(line), location_of(line)
     name = "bar.sync" if use.waits else "bar.arrive"
     attributes = '{constraints = "=r", packed_element = 1 : i32, pure = false}'
     text = f"{name} {number}, {use.threads}; mov.u32 $0, 0;"

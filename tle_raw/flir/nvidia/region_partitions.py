@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from tle_raw.errors import RegionError, Row, TLEError
 from tle_raw.flir.check_block import WARP, check_block
-from tle_raw.flir.nvidia.place_named_barriers import placed_numbers
+from tle_raw.flir.nvidia.place_named_barriers import NUMBERS, placed_numbers
 from tle_raw.flir.nvidia.read_ports import Region, RegionPlace
 from tle_raw.fragments.compilation import derived
 from tle_raw.fragments.compiled import CompiledFragment
@@ -29,7 +29,6 @@ from tle_raw.linker.mlir.text import OPERATION
 _SPECIALIZE = re.compile(r"(?:= |^\s*)ttg\.warp_specialize\(")
 _WORKER = re.compile(r"^\s*partition(\d+)\(.*\) num_warps\((\d+)\)")
 _FIRST = re.compile(r"warpGroupStartIds = array<i32: ([\d, ]+)>")
-_NUMBERS = 16
 _OWN = 0  # the barrier of the kernel's own warps; 1 is the one at which workers begin and end
 _WORKERS = 2  # that of the first worker
 
@@ -202,7 +201,7 @@ def _barriers(
     for each worker; ``kernels`` are those of the kernel's named barriers.
     """
     used = _WORKERS + 1 + max((worker.place.worker for worker in workers), default=-1)
-    free = [number for number in reversed(range(used, _NUMBERS)) if number not in kernels]
+    free = [number for number in reversed(range(used, NUMBERS)) if number not in kernels]
     left = len(free)
     found: dict[RegionPlace | None, dict[int, int]] = {w.place if w else None: {} for w in threads.values()}
     asked = 0

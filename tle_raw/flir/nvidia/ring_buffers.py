@@ -17,7 +17,7 @@ from tle_raw.flir.loop_body import LoopBody
 from tle_raw.flir.nvidia.loop_attributes import with_attributes
 from tle_raw.flir.run_ahead import AHEAD
 from tle_raw.linker.mlir.generic_operation import read_generic
-from tle_raw.linker.mlir.text import value_names
+from tle_raw.linker.mlir.text import location_of, value_names
 
 SLOTS = 2
 _ALLOC, _STORE, _LOAD, _VIEWS = "ttg.local_alloc", "ttg.local_store", "ttg.local_load", "ttg.memdesc_"
@@ -93,7 +93,7 @@ def _index(lines: Sequence[str], body: LoopBody, slot: str, buffer: _Buffer, rin
     assert variable and bounds, lines[body.begin]
     name, type_ = variable.groups()
     first, step = bounds.groups()
-    location = lines[buffer.made][lines[buffer.made].rfind(" loc(") :] if " loc(" in lines[buffer.made] else ""
+    location = location_of(lines[buffer.made])
     pair = f"({type_}, {type_}) -> {type_}{location}"
     no_overflow = "<{overflowFlags = #arith.overflow<none>}>"
     yield f'{slot}_past = "arith.subi"({name}, {first}) {no_overflow} : {pair}'

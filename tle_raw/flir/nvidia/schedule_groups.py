@@ -22,7 +22,7 @@ from tle_raw.flir.place_operations import Place, broken_need, place_operations
 from tle_raw.flir.run_ahead import has_effects
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.structure import read_structure
-from tle_raw.linker.mlir.text import OPERATION
+from tle_raw.linker.mlir.text import OPERATION, location_of
 
 _ALLOC, _PRODUCT = "ttg.local_alloc", "ttng.warp_group_dot"
 # What stands around the call of a linked function; the software pipeliner has not made any of its own yet.
@@ -65,7 +65,7 @@ def _groups(body: LoopBody, lines: Sequence[str], labels: Mapping[str, int]) -> 
     groups = {}
     for number, operation in enumerate(body.operations):
         line = lines[operation.end]
-        location = line[line.rfind(" loc(") :] if " loc(" in line else ""
+        location = location_of(line)
         group = label_in(location)
         if group is None:
             group = next((labels[name] for name in re.findall(r"#loc\w*", location) if name in labels), None)
