@@ -130,6 +130,14 @@ _LAYOUTS = (
         expects=PROMISED,
     ),
     Pass(
+        "reduce-in-place",
+        "ttgir",
+        "flir/nvidia/reduce_in_place.py",
+        "reduce_in_place",
+        "copies of the copy engine that add buffers to global memory where they lie; absent where there are none",
+        for_speed=True,
+    ),
+    Pass(
         "lay-out-descriptors",
         "ttgir",
         "flir/nvidia/lay_out_descriptors.py",

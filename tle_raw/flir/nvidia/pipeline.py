@@ -73,6 +73,7 @@ from tle_raw.flir.nvidia.region_partitions import (
     region_places,
     with_first_warps,
 )
+from tle_raw.flir.nvidia.reduce_in_place import reduce_in_place
 from tle_raw.flir.nvidia.release_layouts import release_layouts
 from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
@@ -340,6 +341,12 @@ class Compilation:
         if not self.has_buffers:
             return None
         self.module, found = join_tma_copies(self.text())
+        return found or None
+
+    def reduce_in_place(self) -> int | None:
+        if not self.has_buffers:
+            return None
+        self.module, found = reduce_in_place(self.text())
         return found or None
 
     def lay_out_descriptors(self) -> int | None:
