@@ -1,14 +1,14 @@
 """Sample 14: the gradients of attention by specialised warps. For sm_90.
 
-A program owns 128 keys and their values, 64 for each of two groups of four warps, and walks over the queries. Of each
-step five products are made: scores and the weights' gradients, both with keys as rows, so that they are operands in
-registers for the gradients of values and keys, which stay in registers up to the end; and the queries' gradients, for
-which the groups exchange what they have through shared memory. One warp copies queries, the result's gradients and two
-numbers for each row; another one adds the queries' gradients to global memory: the copy engine does so itself.
+A program owns 128 keys and their values, 64 for each of two groups of four warps, and walks over the queries. Each step
+is five products: scores and the weights' gradients, both with keys as rows, so that they are operands in registers for
+the gradients of values and keys, which stay in registers up to the end; and the queries' gradients, for which the
+groups exchange what they have through shared memory. One warp copies queries, the result's gradients and two numbers
+for each row. Two more add the queries' gradients to global memory: the copy engine does so itself.
 
 Two small kernels stand around it: `prepare` sums products of the result and its gradients by rows, and `finish` rounds
-the queries' gradients, whose sums are of f32. In which order programs add is open: their last bits are not the same each
-time.
+the queries' gradients, which are summed in f32. The order in which programs add is open: last bits of these differ from
+launch to launch.
 """
 
 from __future__ import annotations
@@ -380,7 +380,8 @@ def check():
                 what = f"{batch}×{heads}, {queries} of {keys}, {dim} {str(dtype).removeprefix('torch.')}"
                 what += ", causal" if causal else ""
                 for name, got, want in zip(("dq", "dk", "dv"), found, wanted):
-                    yield kernel, common.compare(f"{what}: {name}", got, want, relative=2 * unit, absolute=8 * unit)
+                    allowed = 2 * unit * want.abs().max().item() + 1e-5
+                    yield kernel, common.compare(f"{what}: {name}", got, want, absolute=allowed)
 
 
 if __name__ == "__main__":

@@ -67,13 +67,13 @@ from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, RegionPlace, holds_ports, is_border, read_regions
+from tle_raw.flir.nvidia.reduce_in_place import reduce_in_place
 from tle_raw.flir.nvidia.region_partitions import (
     enter_partitions,
     fit_partitions,
     region_places,
     with_first_warps,
 )
-from tle_raw.flir.nvidia.reduce_in_place import reduce_in_place
 from tle_raw.flir.nvidia.release_layouts import release_layouts
 from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
