@@ -17,8 +17,8 @@ GOAL = 1.1  # over the best of plain Triton
 CONFIGS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "scores ahead": {"AHEAD": 1},
-    "each head's programs at other rows": {"STAGGER": True, "AHEAD": 1},
 }
+NARROW = {"each head's programs at other rows": {"STAGGER": True, "AHEAD": 1}}
 SECTIONS = {f"sections of {heads} heads": {"SECTION": heads, "AHEAD": 1} for heads in (4, 16)}
 # The names that results of torch's forward operators have as arguments of the backward ones.
 RENAMED = {"output": "out", "rng_state": "philox_seed", "unused": "philox_offset"}
@@ -64,7 +64,7 @@ class Gradients:
         return launch
 
     def candidates(self) -> dict[str, measure.Launch]:
-        return {name: self.ours(changed) for name, changed in (CONFIGS | (SECTIONS if self.causal else {})).items()}
+        return {name: self.ours(changed) for name, changed in (CONFIGS | (SECTIONS if self.causal else NARROW)).items()}
 
     def keys(self, config: tuple[Any, ...]) -> measure.Launch:
         """What plain Triton does for keys and values; for queries, too, where it adds."""
