@@ -87,8 +87,7 @@ def row_of(n, first, steps, tile, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, 
 
 @triton.jit
 def produce(
-    q_desc, k_desc, v_desc, do_desc, rows_ptr, k, v, q, do, lse, delta, k_full, q_full, q_empty, do_full, do_empty,
-    rows_full, rows_empty, heads, queries, keys,
+    q_desc, k_desc, v_desc, do_desc, rows_ptr, k, v, q, do, lse, delta, k_full, full, empty, heads, queries, keys,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
     SECTION: tl.constexpr, STAGGER: tl.constexpr,
 ):  # fmt: skip
@@ -105,14 +104,12 @@ def produce(
         row = row_of(n, first, steps, tile, BLOCK_M, BLOCK_N, STAGGER)
         i = head * padded + row + tl.arange(0, BLOCK_M)
         one, other = tl.load(rows_ptr + i), tl.load(rows_ptr + heads * padded + i)
-        tle.gpu.barrier_wait(q_empty[slot], use)
-        tle.gpu.copy(q_desc, q[slot], [BLOCK_M, DIM], offsets=[head * queries + row, 0], barrier=q_full[slot])
-        tle.gpu.barrier_wait(do_empty[slot], use)
-        tle.gpu.copy(do_desc, do[slot], [BLOCK_M, DIM], offsets=[head * queries + row, 0], barrier=do_full[slot])
-        tle.gpu.barrier_wait(rows_empty[slot], use)
+        tle.gpu.barrier_wait(empty[slot], use)
+        tle.gpu.copy(q_desc, q[slot], [BLOCK_M, DIM], offsets=[head * queries + row, 0], barrier=full[slot])
+        tle.gpu.copy(do_desc, do[slot], [BLOCK_M, DIM], offsets=[head * queries + row, 0], barrier=full[slot])
         lse[slot].store(one)
         delta[slot].store(other)
-        tle.gpu.barrier_arrive(rows_full[slot], 1, use)
+        tle.gpu.barrier_arrive(full[slot], 1, use)
 
 
 @triton.jit
@@ -133,8 +130,8 @@ def add(
 
 @triton.jit
 def walk(
-    begin, end, first, steps, tile, k, v, q, do, lse, delta, ds, dq, q_full, q_empty, do_full, do_empty, rows_full,
-    rows_empty, ds_full, dq_full, dq_empty, keys, scale, s, dk, dv,
+    begin, end, first, steps, tile, k, v, q, do, lse, delta, ds, dq, full, empty, ds_full, dq_full, dq_empty, keys,
+    scale, s, dk, dv,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, SLOTS: tl.constexpr,
     CAUSAL: tl.constexpr, STAGGER: tl.constexpr, AHEAD: tl.constexpr, MASKED: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
@@ -143,11 +140,9 @@ def walk(
     for n in range(begin, end):
         slot, use = n % SLOTS, n // SLOTS
         if not AHEAD:
-            tle.gpu.barrier_wait(q_full[slot], use)
+            tle.gpu.barrier_wait(full[slot], use)
             s = tle.gpu.wgmma(k[GROUP], q[slot], trans_b=True)
-        tle.gpu.barrier_wait(do_full[slot], use)
         dp = tle.gpu.wgmma(v[GROUP], do[slot], trans_b=True)
-        tle.gpu.barrier_wait(rows_full[slot], use)
         if not AHEAD:
             s = tle.gpu.wgmma_wait(1, s)
         p = tl.math.exp2(s * scale - lse[slot].load()[None, :])
@@ -161,7 +156,6 @@ def walk(
         dp = tle.gpu.wgmma_wait(0, dp)
         dv = tle.gpu.wgmma(p.to(q.dtype), do[slot], dv)
         g = (p * (dp - delta[slot].load()[None, :])).to(q.dtype)
-        tle.gpu.barrier_arrive(rows_empty[slot], 1, use)
         ds[n % 2 * 2 + GROUP].store(g)
         tle.gpu.barrier_arrive(ds_full[n % 2], 1, n // 2)
         dk = tle.gpu.wgmma(g, q[slot], dk)
@@ -174,12 +168,11 @@ def walk(
             part = tle.gpu.wgmma(one, k[0].subslice(GROUP * WIDTH, WIDTH), trans_a=True)
             part = tle.gpu.wgmma(other, k[1].subslice(GROUP * WIDTH, WIDTH), part, trans_a=True)
         dv = tle.gpu.wgmma_wait(3, dv)
-        tle.gpu.barrier_arrive(do_empty[slot], 1, use)
         dk = tle.gpu.wgmma_wait(2, dk)
-        tle.gpu.barrier_arrive(q_empty[slot], 1, use)
+        tle.gpu.barrier_arrive(empty[slot], 1, use)
         if AHEAD:
             if n + 1 < steps:
-                tle.gpu.barrier_wait(q_full[(n + 1) % SLOTS], (n + 1) // SLOTS)
+                tle.gpu.barrier_wait(full[(n + 1) % SLOTS], (n + 1) // SLOTS)
             s = tle.gpu.wgmma(k[GROUP], q[(n + 1) % SLOTS], trans_b=True)  # behind the last step of nothing
         part = tle.gpu.wgmma_wait(AHEAD, part)
         tle.gpu.barrier_wait(dq_empty[GROUP], n)
@@ -192,7 +185,7 @@ def walk(
 
 @triton.jit
 def consume(
-    dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, q_full, q_empty, do_full, do_empty, rows_full, rows_empty,
+    dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, full, empty,
     ds_full, dq_full, dq_empty, heads, queries, keys, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
     SLOTS: tl.constexpr, CAUSAL: tl.constexpr, SECTION: tl.constexpr, STAGGER: tl.constexpr, AHEAD: tl.constexpr,
@@ -209,17 +202,17 @@ def consume(
     s = tl.zeros((HALF, BLOCK_M), tl.float32)
     if AHEAD:
         if steps > 0:
-            tle.gpu.barrier_wait(q_full[0], 0)
+            tle.gpu.barrier_wait(full[0], 0)
         s = tle.gpu.wgmma(k[GROUP], q[0], trans_b=True)
         s = tle.gpu.wgmma_wait(0, s)
     s, dk, dv = walk(
-        0, masked, first, steps, tile, k, v, q, do, lse, delta, ds, dq, q_full, q_empty, do_full, do_empty, rows_full,
-        rows_empty, ds_full, dq_full, dq_empty, keys, scale, s, dk, dv,
+        0, masked, first, steps, tile, k, v, q, do, lse, delta, ds, dq, full, empty, ds_full, dq_full,
+        dq_empty, keys, scale, s, dk, dv,
         BLOCK_M, BLOCK_N, HEIGHT, WIDTH, SLOTS, CAUSAL, STAGGER, AHEAD, True, GROUP,
     )  # fmt: skip
     s, dk, dv = walk(
-        masked, steps, first, steps, tile, k, v, q, do, lse, delta, ds, dq, q_full, q_empty, do_full, do_empty,
-        rows_full, rows_empty, ds_full, dq_full, dq_empty, keys, scale, s, dk, dv,
+        masked, steps, first, steps, tile, k, v, q, do, lse, delta, ds, dq, full, empty, ds_full, dq_full,
+        dq_empty, keys, scale, s, dk, dv,
         BLOCK_M, BLOCK_N, HEIGHT, WIDTH, SLOTS, CAUSAL, STAGGER, AHEAD, False, GROUP,
     )  # fmt: skip
     rows = tile * BLOCK_N + GROUP * HALF + tl.arange(0, HALF)
@@ -248,31 +241,27 @@ def gradients(
     dq = tle.gpu.alloc([2, HEIGHT, WIDTH], dtype=tl.float32)
     size: tl.constexpr = q_desc.dtype.primitive_bitwidth // 8
     k_full = tle.gpu.alloc_barriers(2, expect_bytes=2 * HALF * DIM * size)
-    q_full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=BLOCK_M * DIM * size)
-    q_empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
-    do_full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=BLOCK_M * DIM * size)
-    do_empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
-    rows_full = tle.gpu.alloc_barriers(SLOTS)
-    rows_empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
+    # A step's copies are one arrival, the numbers of its rows another one.
+    full = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, expect_bytes=2 * BLOCK_M * DIM * size)
+    empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
     ds_full = tle.gpu.alloc_barriers(2, arrive_count=2)
     dq_full = tle.gpu.alloc_barriers(2)
     dq_empty = tle.gpu.alloc_barriers(2, init=tle.gpu.READY)
     tle.gpu.warp_specialize(
         (
             (consume, (
-                dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, q_full, q_empty, do_full, do_empty, rows_full,
-                rows_empty, ds_full, dq_full, dq_empty, heads, queries, keys, scale,
+                dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, full, empty, ds_full, dq_full,
+                dq_empty, heads, queries, keys, scale,
                 BLOCK_M, BLOCK_N, DIM, HEIGHT, WIDTH, SLOTS, CAUSAL, SECTION, STAGGER, AHEAD, 0,
             )),
             (consume, (
-                dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, q_full, q_empty, do_full, do_empty, rows_full,
-                rows_empty, ds_full, dq_full, dq_empty, heads, queries, keys, scale,
+                dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, full, empty, ds_full, dq_full,
+                dq_empty, heads, queries, keys, scale,
                 BLOCK_M, BLOCK_N, DIM, HEIGHT, WIDTH, SLOTS, CAUSAL, SECTION, STAGGER, AHEAD, 1,
             )),
             (produce, (
-                q_desc, k_desc, v_desc, do_desc, rows_ptr, k, v, q, do, lse, delta, k_full, q_full, q_empty, do_full,
-                do_empty, rows_full, rows_empty, heads, queries, keys, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION,
-                STAGGER,
+                q_desc, k_desc, v_desc, do_desc, rows_ptr, k, v, q, do, lse, delta, k_full, full, empty, heads,
+                queries, keys, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, STAGGER,
             )),
             (add, (
                 dq_desc, dq, dq_full, dq_empty, heads, queries, keys, BLOCK_M, BLOCK_N, HEIGHT, WIDTH, CAUSAL, SECTION,
