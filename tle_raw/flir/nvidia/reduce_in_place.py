@@ -63,5 +63,5 @@ def _reduction(
         f"{indent}ttng.fence_async_shared {{bCluster = false}}{loc}",
         f"{indent}ttng.async_tma_reduce {kind}, {reduce.operands[0]}[{places}] {load.operands[0]} : "
         f"{descriptor}, {buffer}{loc}",
-        f"{indent}ttng.async_tma_store_wait {{pendings = 0 : i32}}{loc}",
+        f"{indent}ttng.async_tma_store_wait {{pendings = 0 : i32, read_only}}{loc}",
     ]
