@@ -31,10 +31,11 @@ INSTRUCTIONS = {
     # Of each of three kernels two groups.
     "12_attention": {"wgmma.wait_group.sync.aligned 1;": 6, "bar.arrive": 15, "setmaxnreg": None},
     "13_ping_pong_gemm": {"wgmma.wait_group.sync.aligned 1;": 4, "bar.arrive": 6, ".e4m3.e4m3": None},
+    "14_attention_backward": {"cp.reduce.async.bulk.tensor": 12, "setmaxnreg": None, "stmatrix": None},
 }
 
 FOR_HOPPER = ("02_tma_gemm", "04_int4_gemm", *(file.stem for file in FILES if file.stem >= "09"))
-ON_GPUS = tuple(file.stem for file in FILES if file.stem >= "10")  # and nowhere else
+ON_GPUS = tuple(file.stem for file in FILES if "10" <= file.stem < "14")  # and nowhere else
 
 
 @pytest.fixture(scope="module", params=FILES, ids=lambda file: file.stem)
