@@ -94,7 +94,7 @@ class Attention:
     def candidates(self) -> dict[str, measure.Launch]:
         found = CONFIGS | (SECTIONS if self.causal else NARROW)
         if self.dtype != torch.float16:
-            found = {name: found[name] for name in ("as it is", "a program for each tile")}
+            found = {name: changed for name, changed in found.items() if "disabled" not in changed}
         made = {name: self.ours(changed) for name, changed in found.items()}
         return made | {name: self.ahead(changed) for name, changed in AHEAD.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import measure
@@ -13,13 +13,10 @@ import triton_attention_backward as plain
 BATCH, HEADS, LENGTH, DIM = 4, 16, 4096, 128
 BUFFERS = 2
 GOAL = 1.1  # over the best of plain Triton
-# What is changed of the sample's blocks.
-CONFIGS: dict[str, dict[str, Any]] = {
-    "as it is": {},
-    "scores ahead": {"AHEAD": 1},
-}
-NARROW = {"each head's programs at other rows": {"STAGGER": True, "AHEAD": 1}}
-SECTIONS = {f"sections of {heads} heads": {"SECTION": heads, "AHEAD": 1} for heads in (4, 16)}
+# What is changed of the sample's blocks: of all kinds, and of those whose rows see the keys before them alone.
+CONFIGS: dict[str, dict[str, Any]] = {"as it is": {}, "232 registers": {"REGISTERS": 232}}
+NARROW = {"all programs of a head begin at its first row": {"STAGGER": False}}
+SECTIONS = {f"sections of {heads} heads": {"SECTION": heads} for heads in (4, 16)}
 # The names that results of torch's forward operators have as arguments of the backward ones.
 RENAMED = {"output": "out", "rng_state": "philox_seed", "unused": "philox_offset"}
 
@@ -65,6 +62,12 @@ class Gradients:
 
     def candidates(self) -> dict[str, measure.Launch]:
         return {name: self.ours(changed) for name, changed in (CONFIGS | (SECTIONS if self.causal else NARROW)).items()}
+
+    def all_candidates(self) -> Iterator[measure.Launch]:
+        """Of both sides, each kernel by itself."""
+        yield from self.candidates().values()
+        yield from map(self.keys, (*plain.KEYS, *plain.ADDING))
+        yield from map(self.queries, plain.QUERIES)
 
     def keys(self, config: tuple[Any, ...]) -> measure.Launch:
         """What plain Triton does for keys and values; for queries, too, where it adds."""

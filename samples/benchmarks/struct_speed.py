@@ -11,6 +11,7 @@ from typing import Any
 import compile_only
 import measure
 import struct_attention
+import struct_attention_backward
 import struct_kernels as plain
 import struct_selection
 import torch
@@ -346,10 +347,17 @@ def compile_all() -> None:
     for make in struct_attention.makers(functools.partial(sample, "12_attention"), "cpu", 256):
         for launch in make().candidates().values():
             launch(0)
+    for make in struct_attention_backward.makers(functools.partial(sample, "14_attention_backward"), "cpu", 256):
+        for launch in make().all_candidates():
+            launch(0)
 
 
 def attention_rows(case: Any, quick: bool) -> list[measure.Row]:
     return struct_attention.rows_of(case, fastest, quick)
+
+
+def gradient_rows(case: Any, quick: bool) -> list[measure.Row]:
+    return struct_attention_backward.rows_of(case, fastest, quick)
 
 
 def selection_rows(case: Any, quick: bool) -> list[measure.Row]:
@@ -363,6 +371,10 @@ GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bo
     "loads": (lambda: [Loads], load_rows),
     "histograms": (lambda: [functools.partial(Histogram, bins) for bins in (256, 1024)], histogram_rows),
     "attention": (lambda: struct_attention.makers(functools.partial(sample, "12_attention")), attention_rows),
+    "gradients": (
+        lambda: struct_attention_backward.makers(functools.partial(sample, "14_attention_backward")),
+        gradient_rows,
+    ),
     "alignments": (lambda: struct_selection.alignments(sample), selection_rows),
     "selections": (lambda: struct_selection.selections(sample), selection_rows),
 }

@@ -133,18 +133,16 @@ def walk(
     begin, end, first, steps, tile, k, v, q, do, lse, delta, ds, dq, full, empty, ds_full, dq_full, dq_empty, keys,
     scale, s, dk, dv,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, SLOTS: tl.constexpr,
-    CAUSAL: tl.constexpr, STAGGER: tl.constexpr, AHEAD: tl.constexpr, MASKED: tl.constexpr, GROUP: tl.constexpr,
+    CAUSAL: tl.constexpr, STAGGER: tl.constexpr, MASKED: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Steps begin to end of a group. With MASKED some of its keys are not there, or not seen."""
+    """Steps begin to end of a group. With MASKED some of its keys are not there, or not seen.
+
+    The scores ``s`` of a step are made behind the products of the step before, whose last one is written meanwhile.
+    """
     HALF: tl.constexpr = BLOCK_N // 2
     for n in range(begin, end):
         slot, use = n % SLOTS, n // SLOTS
-        if not AHEAD:
-            tle.gpu.barrier_wait(full[slot], use)
-            s = tle.gpu.wgmma(k[GROUP], q[slot], trans_b=True)
         dp = tle.gpu.wgmma(v[GROUP], do[slot], trans_b=True)
-        if not AHEAD:
-            s = tle.gpu.wgmma_wait(1, s)
         p = tl.math.exp2(s * scale - lse[slot].load()[None, :])
         if MASKED:
             here = tile * BLOCK_N + GROUP * HALF + tl.arange(0, HALF)
@@ -170,16 +168,14 @@ def walk(
         dv = tle.gpu.wgmma_wait(3, dv)
         dk = tle.gpu.wgmma_wait(2, dk)
         tle.gpu.barrier_arrive(empty[slot], 1, use)
-        if AHEAD:
-            if n + 1 < steps:
-                tle.gpu.barrier_wait(full[(n + 1) % SLOTS], (n + 1) // SLOTS)
-            s = tle.gpu.wgmma(k[GROUP], q[(n + 1) % SLOTS], trans_b=True)  # behind the last step of nothing
-        part = tle.gpu.wgmma_wait(AHEAD, part)
+        if n + 1 < steps:
+            tle.gpu.barrier_wait(full[(n + 1) % SLOTS], (n + 1) // SLOTS)
+        s = tle.gpu.wgmma(k[GROUP], q[(n + 1) % SLOTS], trans_b=True)  # behind the last step its result is not used
+        part = tle.gpu.wgmma_wait(1, part)
         tle.gpu.barrier_wait(dq_empty[GROUP], n)
         dq[GROUP].store(part)
         tle.gpu.barrier_arrive(dq_full[GROUP], 1, n)
-        if AHEAD:
-            s = tle.gpu.wgmma_wait(0, s)
+        s = tle.gpu.wgmma_wait(0, s)
     return s, dk, dv
 
 
@@ -188,7 +184,7 @@ def consume(
     dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, full, empty,
     ds_full, dq_full, dq_empty, heads, queries, keys, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
-    SLOTS: tl.constexpr, CAUSAL: tl.constexpr, SECTION: tl.constexpr, STAGGER: tl.constexpr, AHEAD: tl.constexpr,
+    SLOTS: tl.constexpr, CAUSAL: tl.constexpr, SECTION: tl.constexpr, STAGGER: tl.constexpr,
     GROUP: tl.constexpr,
 ):  # fmt: skip
     """The gradients of a group's keys and values. ``scale`` is that of scores, to the base 2."""
@@ -199,21 +195,19 @@ def consume(
     dk, dv = tl.zeros((HALF, DIM), tl.float32), tl.zeros((HALF, DIM), tl.float32)
     tle.gpu.barrier_wait(k_full[0], 0)
     tle.gpu.barrier_wait(k_full[1], 0)
-    s = tl.zeros((HALF, BLOCK_M), tl.float32)
-    if AHEAD:
-        if steps > 0:
-            tle.gpu.barrier_wait(full[0], 0)
-        s = tle.gpu.wgmma(k[GROUP], q[0], trans_b=True)
-        s = tle.gpu.wgmma_wait(0, s)
+    if steps > 0:
+        tle.gpu.barrier_wait(full[0], 0)
+    s = tle.gpu.wgmma(k[GROUP], q[0], trans_b=True)
+    s = tle.gpu.wgmma_wait(0, s)
     s, dk, dv = walk(
         0, masked, first, steps, tile, k, v, q, do, lse, delta, ds, dq, full, empty, ds_full, dq_full,
         dq_empty, keys, scale, s, dk, dv,
-        BLOCK_M, BLOCK_N, HEIGHT, WIDTH, SLOTS, CAUSAL, STAGGER, AHEAD, True, GROUP,
+        BLOCK_M, BLOCK_N, HEIGHT, WIDTH, SLOTS, CAUSAL, STAGGER, True, GROUP,
     )  # fmt: skip
     s, dk, dv = walk(
         masked, steps, first, steps, tile, k, v, q, do, lse, delta, ds, dq, full, empty, ds_full, dq_full,
         dq_empty, keys, scale, s, dk, dv,
-        BLOCK_M, BLOCK_N, HEIGHT, WIDTH, SLOTS, CAUSAL, STAGGER, AHEAD, False, GROUP,
+        BLOCK_M, BLOCK_N, HEIGHT, WIDTH, SLOTS, CAUSAL, STAGGER, False, GROUP,
     )  # fmt: skip
     rows = tile * BLOCK_N + GROUP * HALF + tl.arange(0, HALF)
     at = (head * keys + rows)[:, None] * DIM + tl.arange(0, DIM)[None, :]
@@ -225,7 +219,7 @@ def consume(
 def gradients(
     q_desc, k_desc, v_desc, do_desc, dq_desc, rows_ptr, dk_ptr, dv_ptr, heads, queries, keys, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
-    SECTION: tl.constexpr, STAGGER: tl.constexpr, AHEAD: tl.constexpr, REGISTERS: tl.constexpr,
+    SECTION: tl.constexpr, STAGGER: tl.constexpr, REGISTERS: tl.constexpr,
 ):  # fmt: skip
     """dk and dv of each head, and sums of dq, which are to be multiplied by the scale of scores."""
     HALF: tl.constexpr = BLOCK_N // 2
@@ -252,12 +246,12 @@ def gradients(
             (consume, (
                 dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, full, empty, ds_full, dq_full,
                 dq_empty, heads, queries, keys, scale,
-                BLOCK_M, BLOCK_N, DIM, HEIGHT, WIDTH, SLOTS, CAUSAL, SECTION, STAGGER, AHEAD, 0,
+                BLOCK_M, BLOCK_N, DIM, HEIGHT, WIDTH, SLOTS, CAUSAL, SECTION, STAGGER, 0,
             )),
             (consume, (
                 dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, full, empty, ds_full, dq_full,
                 dq_empty, heads, queries, keys, scale,
-                BLOCK_M, BLOCK_N, DIM, HEIGHT, WIDTH, SLOTS, CAUSAL, SECTION, STAGGER, AHEAD, 1,
+                BLOCK_M, BLOCK_N, DIM, HEIGHT, WIDTH, SLOTS, CAUSAL, SECTION, STAGGER, 1,
             )),
             (produce, (
                 q_desc, k_desc, v_desc, do_desc, rows_ptr, k, v, q, do, lse, delta, k_full, full, empty, heads,
@@ -277,7 +271,7 @@ def gradients(
     )  # fmt: skip
 
 
-COMMON = {"BLOCK_N": 128, "SLOTS": 2, "SECTION": 8, "STAGGER": False, "AHEAD": 0, "REGISTERS": 240}
+COMMON = {"BLOCK_N": 128, "SLOTS": 2, "SECTION": 8, "REGISTERS": 240}
 DTYPES = (("float16", 128), ("bfloat16", 128), ("float16", 64))  # and the dim of heads
 BLOCKS = {64: COMMON | {"BLOCK_M": 128}, 128: COMMON | {"BLOCK_M": 64}}  # by the dim of heads
 
@@ -292,7 +286,7 @@ def launch(q, k, v, o, lse, do, causal: bool, blocks=None, scale: float | None =
 
     batch, heads, queries, dim = q.shape
     keys, heads = k.shape[2], batch * heads
-    blocks = BLOCKS[dim] if blocks is None else blocks
+    blocks = {"STAGGER": not causal} | (BLOCKS[dim] if blocks is None else blocks)
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
     m, n = blocks["BLOCK_M"], blocks["BLOCK_N"]
     padded = triton.cdiv(queries, m) * m
@@ -318,7 +312,7 @@ def launch(q, k, v, o, lse, do, causal: bool, blocks=None, scale: float | None =
 def compile_for(target):
     compiled = []
     for dtype, causal, dim in (("fp16", False, 128), ("bf16", True, 128), ("fp16", True, 64)):
-        blocks = BLOCKS[dim] | {"DIM": dim, "CAUSAL": causal}
+        blocks = BLOCKS[dim] | {"DIM": dim, "CAUSAL": causal, "STAGGER": not causal}
         m, half = blocks["BLOCK_M"], blocks["BLOCK_N"] // 2
         types = {
             "q_desc": f"tensordesc<{dtype}[{m},{dim}]>",
