@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import triton
-from triton._C.libtriton import ir, passes
+from triton._C.libtriton import gluon_ir, ir, passes
 
 from tle_raw.errors import PipelineHintWarning, ScheduleError, TLEError
 from tle_raw.flir.check_groups import check_groups
@@ -107,6 +107,8 @@ from tle_raw.target import Target
 Stage = Callable[[Any, dict[str, Any]], Any]
 MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
 SPELLING = spelling_of((MAJOR, MINOR))
+# Whether its waits for copies out of buffers say that the buffers' reading is enough; before it always is.
+WAITS_FOR_READING = "bool" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
 # Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.
 _BRANCHES = (" scf.", " cf.")
 
@@ -346,7 +348,7 @@ class Compilation:
     def reduce_in_place(self) -> int | None:
         if not self.has_buffers:
             return None
-        self.module, found = reduce_in_place(self.text())
+        self.module, found = reduce_in_place(self.text(), read_only=WAITS_FOR_READING)
         return found or None
 
     def lay_out_descriptors(self) -> int | None:

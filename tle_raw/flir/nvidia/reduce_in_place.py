@@ -9,6 +9,7 @@ The descriptor's type gets the buffer's layout, as in ``join_tma_copies``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tle_raw.flir.nvidia.buffer_types import layout_aliases
 from tle_raw.flir.nvidia.join_tma_copies import CONVERT, laid_out
@@ -16,22 +17,26 @@ from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name
 
 LOAD, REDUCE, NOTE = "ttg.local_load", "tt.descriptor_reduce", "tle.note"
 _NOTED = '"reduce"'
-_KINDS = ("none", "add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
-def reduce_in_place(text: str) -> tuple[str, int]:
-    """TritonGPU text in generic form, and how many copies read their buffers."""
+def reduce_in_place(text: str, *, read_only: bool) -> tuple[str, int]:
+    """TritonGPU text in generic form, and how many copies read their buffers.
+
+    Parameters
+    ----------
+    read_only : this Triton's waits may be for the reading of the buffer alone, and say so.
+    """
     if f"{NOTE} = {_NOTED}" not in text:
         return text, 0
     types: dict[str, str] = {}
-    made, found = _rewritten(text.splitlines(), types)
+    made, found = _rewritten(text.splitlines(), types, read_only)
     changed = "\n".join(made)
     for plain, wanted in types.items():
         changed = changed.replace(plain, wanted)
     return changed, found
 
 
-def _rewritten(lines: Sequence[str], types: dict[str, str]) -> tuple[list[str], int]:
+def _rewritten(lines: Sequence[str], types: dict[str, str], read_only: bool) -> tuple[list[str], int]:
     """The lines, where copies take the place of the loads and what became of their values."""
     loads: dict[str, GenericOperation] = {}  # by the names of what was loaded, as it is and converted
     aliases = layout_aliases(lines)
@@ -45,7 +50,7 @@ def _rewritten(lines: Sequence[str], types: dict[str, str]) -> tuple[list[str], 
             loads[convert.results] = loads[convert.operands[0]]
             continue
         if name == REDUCE and loads and (reduce := read_generic(line)).operands[1] in loads:
-            made += _reduction(reduce, loads[reduce.operands[1]], types, aliases)
+            made += _reduction(reduce, loads[reduce.operands[1]], types, aliases, read_only)
             found += 1
             continue
         made.append(line)
@@ -53,15 +58,18 @@ def _rewritten(lines: Sequence[str], types: dict[str, str]) -> tuple[list[str], 
 
 
 def _reduction(
-    reduce: GenericOperation, load: GenericOperation, types: dict[str, str], aliases: dict[str, str]
+    reduce: GenericOperation, load: GenericOperation, types: dict[str, str], aliases: dict[str, str], read_only: bool
 ) -> list[str]:
-    kind = _KINDS[int(reduce.property("kind").partition(":")[0])]
     descriptor, buffer = reduce.types[0], load.types[0]
     laid_out(descriptor, buffer, types, aliases)
-    places, indent, loc = ", ".join(reduce.operands[2:]), reduce.indent, reduce.location
-    return [
-        f"{indent}ttng.fence_async_shared {{bCluster = false}}{loc}",
-        f"{indent}ttng.async_tma_reduce {kind}, {reduce.operands[0]}[{places}] {load.operands[0]} : "
-        f"{descriptor}, {buffer}{loc}",
-        f"{indent}ttng.async_tma_store_wait {{pendings = 0 : i32, read_only}}{loc}",
-    ]
+    operands, given = (
+        (*reduce.operands[:1], *reduce.operands[2:], load.operands[0]),
+        (*reduce.types[:1], *reduce.types[2:]),
+    )
+    waited = "pendings = 0 : i32" + (", read_only" if read_only else "")
+    made = (
+        GenericOperation("ttng.fence_async_shared", properties="bCluster = false"),
+        GenericOperation("ttng.async_tma_reduce", operands, (*given, buffer), properties=reduce.properties),
+        GenericOperation("ttng.async_tma_store_wait", properties=waited),
+    )
+    return [str(replace(each, indent=reduce.indent, location=reduce.location)) for each in made]
