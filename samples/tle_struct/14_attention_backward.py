@@ -272,7 +272,7 @@ def gradients(
 
 
 COMMON = {"BLOCK_N": 128, "SLOTS": 2, "SECTION": 8, "REGISTERS": 240}
-DTYPES = (("float16", 128), ("bfloat16", 128), ("float16", 64))  # and the dim of heads
+DTYPES = (("float16", 128), ("bfloat16", 128), ("float16", 64), ("bfloat16", 64))  # and the dim of heads
 BLOCKS = {64: COMMON | {"BLOCK_M": 128}, 128: COMMON | {"BLOCK_M": 64}}  # by the dim of heads
 
 
@@ -311,7 +311,7 @@ def launch(q, k, v, o, lse, do, causal: bool, blocks=None, scale: float | None =
 
 def compile_for(target):
     compiled = []
-    for dtype, causal, dim in (("fp16", False, 128), ("bf16", True, 128), ("fp16", True, 64)):
+    for dtype, causal, dim in (("fp16", False, 128), ("bf16", True, 64)):
         blocks = BLOCKS[dim] | {"DIM": dim, "CAUSAL": causal, "STAGGER": not causal}
         m, half = blocks["BLOCK_M"], blocks["BLOCK_N"] // 2
         types = {
