@@ -26,6 +26,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "two slots for keys": {"K_SLOTS": 2},
     "without turns": {"TURNS": False},
+    "waits behind sums": {"BEHIND": True},
     "a program for each tile": {"programs": 2**20},
     "232 registers": {"REGISTERS": 232},
     "block barriers before arrivals": {"disabled": "arrive-by-warps"},
@@ -40,6 +41,7 @@ NARROW = {
 AHEAD: dict[str, dict[str, Any]] = {
     "first scores ahead": {},
     "first scores ahead, without turns": {"TURNS": False},
+    "first scores ahead, waits behind sums": {"BEHIND": True},
 }
 SECTIONS = {f"sections of {heads} heads": {"SECTION": heads} for heads in (4, 8, 32)}
 SECTIONS["static order, one section"] = {"SECTION": HEADS * BATCH, "ORDER": "static"}

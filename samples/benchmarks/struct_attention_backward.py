@@ -15,7 +15,6 @@ BUFFERS = 2
 GOAL = 1.1  # over the best of plain Triton
 # What is changed of the sample's blocks: of all kinds, and of those whose rows see the keys before them alone.
 CONFIGS: dict[str, dict[str, Any]] = {"as it is": {}, "232 registers": {"REGISTERS": 232}}
-NARROW = {"all programs of a head begin at its first row": {"STAGGER": False}}
 SECTIONS = {f"sections of {heads} heads": {"SECTION": heads} for heads in (4, 16)}
 # The names that results of torch's forward operators have as arguments of the backward ones.
 RENAMED = {"output": "out", "rng_state": "philox_seed", "unused": "philox_offset"}
@@ -61,7 +60,7 @@ class Gradients:
         return launch
 
     def candidates(self) -> dict[str, measure.Launch]:
-        return {name: self.ours(changed) for name, changed in (CONFIGS | (SECTIONS if self.causal else NARROW)).items()}
+        return {name: self.ours(changed) for name, changed in (CONFIGS | (SECTIONS if self.causal else {})).items()}
 
     def all_candidates(self) -> Iterator[measure.Launch]:
         """Of both sides, each kernel by itself."""

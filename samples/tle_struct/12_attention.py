@@ -88,9 +88,13 @@ def consume(
     q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads, queries, keys,
     scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, K_SLOTS: tl.constexpr, V_SLOTS: tl.constexpr,
-    CAUSAL: tl.constexpr, SECTION: tl.constexpr, TURNS: tl.constexpr, GROUP: tl.constexpr,
+    CAUSAL: tl.constexpr, SECTION: tl.constexpr, TURNS: tl.constexpr, BEHIND: tl.constexpr,
+    GROUP: tl.constexpr,
 ):  # fmt: skip
-    """The rows of one group. Weights are 2 to the power of ``scale`` times products, less the largest of a row."""
+    """The rows of one group. Weights are 2 to the power of ``scale`` times products, less the largest of a row.
+
+    With BEHIND the product of values is waited for when a step's weights are summed, and not where ptxas puts the wait.
+    """
     ROWS: tl.constexpr = BLOCK_M // 2
     tiles = tl.cdiv(queries, BLOCK_M)
     number, turn, step = tl.program_id(0), 0, 0
@@ -138,7 +142,7 @@ def consume(
             shrink = tl.math.exp2(largest - now)
             total = total * shrink + tl.sum(weights, 1)
             largest = now
-            acc = tle.gpu.wgmma_wait(0, acc, behind=total)
+            acc = tle.gpu.wgmma_wait(0, acc, behind=total if BEHIND else None)
             tle.gpu.barrier_arrive(v_empty[before], 1, (step + n - 1) // V_SLOTS)
             acc = acc * shrink[:, None]
             p = weights.to(q.dtype)
@@ -164,7 +168,8 @@ def consume(
 def attention(
     q_desc, k_desc, v_desc, o_ptr, lse_ptr, counter_ptr, heads, queries, keys, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, K_SLOTS: tl.constexpr, V_SLOTS: tl.constexpr,
-    CAUSAL: tl.constexpr, SECTION: tl.constexpr, TURNS: tl.constexpr, REGISTERS: tl.constexpr, ORDER: tl.constexpr,
+    CAUSAL: tl.constexpr, SECTION: tl.constexpr, TURNS: tl.constexpr, BEHIND: tl.constexpr,
+    REGISTERS: tl.constexpr, ORDER: tl.constexpr,
 ):  # fmt: skip
     """``softmax(q @ k.T * scale / log2(e)) @ v`` of each head: q and o are [heads * queries, DIM], k and v of keys.
 
@@ -188,11 +193,13 @@ def attention(
         (
             (consume, (
                 q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads,
-                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION, TURNS, 0,
+                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION, TURNS,
+                BEHIND, 0,
             )),
             (consume, (
                 q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads,
-                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION, TURNS, 1,
+                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION, TURNS,
+                BEHIND, 1,
             )),
             (produce, (
                 q_desc, k_desc, v_desc, q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, heads,
@@ -204,7 +211,8 @@ def attention(
     )  # fmt: skip
 
 
-BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "K_SLOTS": 3, "V_SLOTS": 2, "SECTION": 16, "TURNS": True, "REGISTERS": 240}
+BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "K_SLOTS": 3, "V_SLOTS": 2, "SECTION": 16, "TURNS": True, "BEHIND": False}
+BLOCKS |= {"REGISTERS": 240}
 
 
 @functools.cache

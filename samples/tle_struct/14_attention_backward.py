@@ -28,7 +28,7 @@ import common
 LOG2E = tl.constexpr(1.4426950408889634)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=("queries", "padded"))
 def prepare(
     o_ptr, do_ptr, lse_ptr, dq_ptr, rows_ptr, queries, padded,
     BLOCK: tl.constexpr, DIM: tl.constexpr,
@@ -49,7 +49,7 @@ def prepare(
     tl.store(dq_ptr + at, tl.zeros((BLOCK, DIM), tl.float32), mask=is_row[:, None])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=("count",))
 def finish(sum_ptr, dq_ptr, count, scale, BLOCK: tl.constexpr):
     """The queries' gradients, in their own dtype."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -78,18 +78,10 @@ def walk_of(queries, keys, heads, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, 
 
 
 @triton.jit
-def row_of(n, first, steps, tile, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGGER: tl.constexpr):
-    """The first row of a step. Staggered, the programs of a head are at different rows at a time."""
-    if STAGGER:
-        return (n + tile * (BLOCK_N // BLOCK_M)) % steps * BLOCK_M
-    return (first + n) * BLOCK_M
-
-
-@triton.jit
 def produce(
     q_desc, k_desc, v_desc, do_desc, rows_ptr, k, v, q, do, lse, delta, k_full, full, empty, heads, queries, keys,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
-    SECTION: tl.constexpr, STAGGER: tl.constexpr,
+    SECTION: tl.constexpr,
 ):  # fmt: skip
     """Copy keys and values once, then queries, the result's gradients and what belongs to their rows."""
     HALF: tl.constexpr = BLOCK_N // 2
@@ -101,7 +93,7 @@ def produce(
         tle.gpu.copy(v_desc, v[group], [HALF, DIM], offsets=[row, 0], barrier=k_full[group])
     for n in range(steps):
         slot, use = n % SLOTS, n // SLOTS
-        row = row_of(n, first, steps, tile, BLOCK_M, BLOCK_N, STAGGER)
+        row = (first + n) * BLOCK_M
         i = head * padded + row + tl.arange(0, BLOCK_M)
         one, other = tl.load(rows_ptr + i), tl.load(rows_ptr + heads * padded + i)
         tle.gpu.barrier_wait(empty[slot], use)
@@ -116,13 +108,13 @@ def produce(
 def add(
     dq_desc, dq, dq_full, dq_empty, heads, queries, keys,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, CAUSAL: tl.constexpr,
-    SECTION: tl.constexpr, STAGGER: tl.constexpr, GROUP: tl.constexpr,
+    SECTION: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Add what a group has of the queries' gradients, a half of the rows or of the columns, to global memory."""
-    tile, head, first, steps = walk_of(queries, keys, heads, BLOCK_M, BLOCK_N, CAUSAL, SECTION)
+    _, head, first, steps = walk_of(queries, keys, heads, BLOCK_M, BLOCK_N, CAUSAL, SECTION)
     row, column = (GROUP * HEIGHT, 0) if HEIGHT < BLOCK_M else (0, GROUP * WIDTH)
     for n in range(steps):
-        at = [head * queries + row_of(n, first, steps, tile, BLOCK_M, BLOCK_N, STAGGER) + row, column]
+        at = [head * queries + (first + n) * BLOCK_M + row, column]
         tle.gpu.barrier_wait(dq_full[GROUP], n)
         tle.gpu.copy(dq[GROUP], dq_desc, [HEIGHT, WIDTH], offsets=at, reduce="add")
         tle.gpu.barrier_arrive(dq_empty[GROUP], 1, n)
@@ -133,7 +125,7 @@ def walk(
     begin, end, first, steps, tile, k, v, q, do, lse, delta, ds, dq, full, empty, ds_full, dq_full, dq_empty, keys,
     scale, s, dk, dv,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, SLOTS: tl.constexpr,
-    CAUSAL: tl.constexpr, STAGGER: tl.constexpr, MASKED: tl.constexpr, GROUP: tl.constexpr,
+    CAUSAL: tl.constexpr, MASKED: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Steps begin to end of a group. With MASKED some of its keys are not there, or not seen.
 
@@ -148,7 +140,7 @@ def walk(
             here = tile * BLOCK_N + GROUP * HALF + tl.arange(0, HALF)
             seen = (here < keys)[:, None]
             if CAUSAL:
-                row = row_of(n, first, steps, tile, BLOCK_M, BLOCK_N, STAGGER)
+                row = (first + n) * BLOCK_M
                 seen = seen & (here[:, None] <= (row + tl.arange(0, BLOCK_M))[None, :])
             p = tl.where(seen, p, 0.0)
         dp = tle.gpu.wgmma_wait(0, dp)
@@ -184,7 +176,7 @@ def consume(
     dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, full, empty,
     ds_full, dq_full, dq_empty, heads, queries, keys, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
-    SLOTS: tl.constexpr, CAUSAL: tl.constexpr, SECTION: tl.constexpr, STAGGER: tl.constexpr,
+    SLOTS: tl.constexpr, CAUSAL: tl.constexpr, SECTION: tl.constexpr,
     GROUP: tl.constexpr,
 ):  # fmt: skip
     """The gradients of a group's keys and values. ``scale`` is that of scores, to the base 2."""
@@ -202,12 +194,12 @@ def consume(
     s, dk, dv = walk(
         0, masked, first, steps, tile, k, v, q, do, lse, delta, ds, dq, full, empty, ds_full, dq_full,
         dq_empty, keys, scale, s, dk, dv,
-        BLOCK_M, BLOCK_N, HEIGHT, WIDTH, SLOTS, CAUSAL, STAGGER, True, GROUP,
+        BLOCK_M, BLOCK_N, HEIGHT, WIDTH, SLOTS, CAUSAL, True, GROUP,
     )  # fmt: skip
     s, dk, dv = walk(
         masked, steps, first, steps, tile, k, v, q, do, lse, delta, ds, dq, full, empty, ds_full, dq_full,
         dq_empty, keys, scale, s, dk, dv,
-        BLOCK_M, BLOCK_N, HEIGHT, WIDTH, SLOTS, CAUSAL, STAGGER, False, GROUP,
+        BLOCK_M, BLOCK_N, HEIGHT, WIDTH, SLOTS, CAUSAL, False, GROUP,
     )  # fmt: skip
     rows = tile * BLOCK_N + GROUP * HALF + tl.arange(0, HALF)
     at = (head * keys + rows)[:, None] * DIM + tl.arange(0, DIM)[None, :]
@@ -215,11 +207,11 @@ def consume(
     tl.store(dk_ptr + at, (dk * (scale / LOG2E)).to(q.dtype), mask=(rows < keys)[:, None])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=("heads", "queries", "keys"))
 def gradients(
     q_desc, k_desc, v_desc, do_desc, dq_desc, rows_ptr, dk_ptr, dv_ptr, heads, queries, keys, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
-    SECTION: tl.constexpr, STAGGER: tl.constexpr, REGISTERS: tl.constexpr,
+    SECTION: tl.constexpr, REGISTERS: tl.constexpr,
 ):  # fmt: skip
     """dk and dv of each head, and sums of dq, which are to be multiplied by the scale of scores."""
     HALF: tl.constexpr = BLOCK_N // 2
@@ -246,24 +238,24 @@ def gradients(
             (consume, (
                 dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, full, empty, ds_full, dq_full,
                 dq_empty, heads, queries, keys, scale,
-                BLOCK_M, BLOCK_N, DIM, HEIGHT, WIDTH, SLOTS, CAUSAL, SECTION, STAGGER, 0,
+                BLOCK_M, BLOCK_N, DIM, HEIGHT, WIDTH, SLOTS, CAUSAL, SECTION, 0,
             )),
             (consume, (
                 dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, full, empty, ds_full, dq_full,
                 dq_empty, heads, queries, keys, scale,
-                BLOCK_M, BLOCK_N, DIM, HEIGHT, WIDTH, SLOTS, CAUSAL, SECTION, STAGGER, 1,
+                BLOCK_M, BLOCK_N, DIM, HEIGHT, WIDTH, SLOTS, CAUSAL, SECTION, 1,
             )),
             (produce, (
                 q_desc, k_desc, v_desc, do_desc, rows_ptr, k, v, q, do, lse, delta, k_full, full, empty, heads,
-                queries, keys, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, STAGGER,
+                queries, keys, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION,
             )),
             (add, (
                 dq_desc, dq, dq_full, dq_empty, heads, queries, keys, BLOCK_M, BLOCK_N, HEIGHT, WIDTH, CAUSAL, SECTION,
-                STAGGER, 0,
+                0,
             )),
             (add, (
                 dq_desc, dq, dq_full, dq_empty, heads, queries, keys, BLOCK_M, BLOCK_N, HEIGHT, WIDTH, CAUSAL, SECTION,
-                STAGGER, 1,
+                1,
             )),
         ),
         worker_num_warps=(4, 1, 1, 1),
@@ -286,7 +278,7 @@ def launch(q, k, v, o, lse, do, causal: bool, blocks=None, scale: float | None =
 
     batch, heads, queries, dim = q.shape
     keys, heads = k.shape[2], batch * heads
-    blocks = {"STAGGER": not causal} | (BLOCKS[dim] if blocks is None else blocks)
+    blocks = BLOCKS[dim] if blocks is None else blocks
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
     m, n = blocks["BLOCK_M"], blocks["BLOCK_N"]
     padded = triton.cdiv(queries, m) * m
@@ -312,7 +304,7 @@ def launch(q, k, v, o, lse, do, causal: bool, blocks=None, scale: float | None =
 def compile_for(target):
     compiled = []
     for dtype, causal, dim in (("fp16", False, 128), ("bf16", True, 64)):
-        blocks = BLOCKS[dim] | {"DIM": dim, "CAUSAL": causal, "STAGGER": not causal}
+        blocks = BLOCKS[dim] | {"DIM": dim, "CAUSAL": causal}
         m, half = blocks["BLOCK_M"], blocks["BLOCK_N"] // 2
         types = {
             "q_desc": f"tensordesc<{dtype}[{m},{dim}]>",
