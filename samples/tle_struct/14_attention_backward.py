@@ -140,8 +140,7 @@ def walk(
             here = tile * BLOCK_N + GROUP * HALF + tl.arange(0, HALF)
             seen = (here < keys)[:, None]
             if CAUSAL:
-                row = (first + n) * BLOCK_M
-                seen = seen & (here[:, None] <= (row + tl.arange(0, BLOCK_M))[None, :])
+                seen = seen & (here[:, None] <= ((first + n) * BLOCK_M + tl.arange(0, BLOCK_M))[None, :])
             p = tl.where(seen, p, 0.0)
         dp = tle.gpu.wgmma_wait(0, dp)
         dv = tle.gpu.wgmma(p.to(q.dtype), do[slot], dv)
@@ -176,8 +175,7 @@ def consume(
     dk_ptr, dv_ptr, k, v, q, do, lse, delta, ds, dq, k_full, full, empty,
     ds_full, dq_full, dq_empty, heads, queries, keys, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
-    SLOTS: tl.constexpr, CAUSAL: tl.constexpr, SECTION: tl.constexpr,
-    GROUP: tl.constexpr,
+    SLOTS: tl.constexpr, CAUSAL: tl.constexpr, SECTION: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """The gradients of a group's keys and values. ``scale`` is that of scores, to the base 2."""
     HALF: tl.constexpr = BLOCK_N // 2
@@ -213,7 +211,11 @@ def gradients(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
     SECTION: tl.constexpr, REGISTERS: tl.constexpr,
 ):  # fmt: skip
-    """dk and dv of each head, and sums of dq, which are to be multiplied by the scale of scores."""
+    """dk and dv of each head, and sums of dq, which are to be multiplied by the scale of scores.
+
+    Operands are [heads * queries, DIM], or of keys, of less than 2^31 elements. The last tile of a head may hold rows
+    of the next one: their weights are 0, so that values there are to be finite numbers.
+    """
     HALF: tl.constexpr = BLOCK_N // 2
     HEIGHT: tl.constexpr = BLOCK_M if DIM == 128 else BLOCK_M // 2  # of what a group has of a tile of dq
     WIDTH: tl.constexpr = DIM // 2 if DIM == 128 else DIM
@@ -276,6 +278,7 @@ def launch(q, k, v, o, lse, do, causal: bool, blocks=None, scale: float | None =
     """
     import torch
 
+    q, k, v, o, lse, do = (x.contiguous() for x in (q, k, v, o, lse, do))
     batch, heads, queries, dim = q.shape
     keys, heads = k.shape[2], batch * heads
     blocks = BLOCKS[dim] if blocks is None else blocks

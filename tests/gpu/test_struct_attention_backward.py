@@ -67,6 +67,13 @@ def test_sections_of_heads(sample, section):
     check(sample, *operands(2, 5, 300, 500, torch.float16), True, SECTION=section)
 
 
+def test_operands_whose_rows_do_not_follow_each_other(sample):
+    """As a model has them: [batch, length, heads, dim]."""
+    q, k, v, do = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in operands(2, 3, 200, 260, torch.float16))
+    assert not do.is_contiguous()
+    check(sample, q, k, v, do, False)
+
+
 def test_large_scores(sample):
     """Weights of 1 and of nothing: the gradients of scores are small differences."""
     q, k, v, do = operands(1, 4, 640, 640, torch.float16)
