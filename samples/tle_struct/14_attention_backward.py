@@ -49,7 +49,7 @@ def prepare(
     tl.store(dq_ptr + at, tl.zeros((BLOCK, DIM), tl.float32), mask=is_row[:, None])
 
 
-@triton.jit(do_not_specialize=("count",))
+@triton.jit
 def finish(sum_ptr, dq_ptr, count, scale, BLOCK: tl.constexpr):
     """The queries' gradients, in their own dtype."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
