@@ -12,6 +12,8 @@ import tle_raw.language as tle
 from tests.frontends.gpu import product_kernels as kernels
 from tests.support import cause_of, compile_kernel, ptx_calls
 
+pytestmark = pytest.mark.every_triton(4)
+
 POINTERS = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
 TILE = "tensordesc<fp16[128,64]>"
 DESCRIPTORS = {"a_desc": TILE, "b_desc": TILE, "c_ptr": "*fp32", "k": "i32"}

@@ -17,6 +17,8 @@ from tests.support import cause_of, compile_kernel
 from tle_raw import InOut, Tile
 from tle_raw.errors import ArgumentTypeError, KernelFailed
 
+pytestmark = pytest.mark.every_triton(4)
+
 
 def instructions(kernel, name):
     """The operands of an instruction, each time that it stands in the PTX."""

@@ -12,6 +12,8 @@ import tle_raw.language as tle
 from tests.frontends.gpu import partition_kernels as kernels
 from tests.support import cause_of, compile_kernel, ptx_calls
 
+pytestmark = pytest.mark.every_triton(5)
+
 TILE = "tensordesc<fp16[128,64]>"
 RING = {"x_ptr": "*fp32", "o_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "size": "i32"}
 

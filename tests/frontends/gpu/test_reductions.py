@@ -15,6 +15,8 @@ from tle_raw.errors import ArgumentTypeError
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.every_triton(4)
+
 KINDS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or}
 KINDS["xor"] = np.bitwise_xor
 SHAPE = {"M": 16, "N": 32}

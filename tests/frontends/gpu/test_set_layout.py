@@ -16,6 +16,8 @@ from tests.frontends.gpu import layout_kernels as kernels
 from tests.support import compile_kernel
 from tle_raw.errors import ArgumentTypeError, LayoutError
 
+pytestmark = pytest.mark.every_triton(4)
+
 G = tle.gpu
 ROWS = G.BlockEncoding([2, 2], [8, 4], [2, 2], [1, 0])
 COLUMNS = G.BlockEncoding([1, 64], [32, 1], [1, 4], [0, 1])
