@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to, find_toolchain
 from tle_raw.adapters.tilelang.installed import RANGE, installed_version
+from tle_raw.adapters.tilelang.linked.beginning import common_beginning
 from tle_raw.adapters.tilelang.linked.curand import curand_folders, curand_version
 from tle_raw.adapters.tilelang.linked.device_function import device_function
 from tle_raw.adapters.tilelang.linked.explain import explain
@@ -169,7 +169,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: st
         linked.unit.text,
         knobs.compile_timeout,
         line_info=bool(knobs.line_info),
-        beginning=_directives(linked.unit.text),
+        beginning=common_beginning(linked.unit.text, arch, headers[0]),
     )
     if run.returncode != 0:
         raise explain(run, toolchain, headers, arch, knobs.compile_timeout)
@@ -187,12 +187,6 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: st
         exclusive=linkable.exclusive,
         route=linked.route,
     )
-
-
-def _directives(unit: str) -> str:
-    """What stands before the first line of code: macros, and the headers of TileLang."""
-    lines = itertools.takewhile(lambda line: not line.strip() or line.startswith("#"), unit.splitlines(keepends=True))
-    return "".join(lines)
 
 
 def _options(
