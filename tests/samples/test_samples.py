@@ -15,7 +15,7 @@ import pytest
 import tle_raw
 from tests.started import run_python
 
-pytestmark = pytest.mark.every_triton(6)
+pytestmark = pytest.mark.every_triton(4)
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 FOLDERS = sorted(folder.name for folder in SAMPLES.glob("[0-9][0-9]_*"))

@@ -68,6 +68,7 @@ def test_programs_without_wgmma_are_for_other_gpus_too(target: str):
                     assert module.common.is_one_kernel(kernel) and "cubin" in kernel.asm
 
 
+@pytest.mark.every_triton(4)
 def test_the_numbers_of_a_program_are_right_on_the_cpu(program: ModuleType, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("torch_mlir")
     monkeypatch.setenv("TLE_RAW_TARGET", "cpu")
