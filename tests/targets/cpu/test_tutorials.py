@@ -15,7 +15,7 @@ import pytest
 from tests.started import run_python
 from tle_raw import knobs
 
-pytestmark = pytest.mark.every_triton(3)
+pytestmark = pytest.mark.every_triton(2)
 
 torch = pytest.importorskip("torch")
 SAMPLES = Path(__file__).resolve().parents[3] / "samples" / "triton_on_cpu"
