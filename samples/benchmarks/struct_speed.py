@@ -11,6 +11,7 @@ from typing import Any
 import compile_only
 import measure
 import struct_attention
+import struct_grouped
 import struct_kernels as plain
 import struct_selection
 import torch
@@ -352,6 +353,10 @@ def attention_rows(case: Any, quick: bool) -> list[measure.Row]:
     return struct_attention.rows_of(case, fastest, quick)
 
 
+def grouped_rows(case: Any, quick: bool) -> list[measure.Row]:
+    return struct_grouped.rows_of(case, fastest, quick)
+
+
 def selection_rows(case: Any, quick: bool) -> list[measure.Row]:
     return struct_selection.rows_of(case, fastest, quick)
 
@@ -363,6 +368,7 @@ GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bo
     "loads": (lambda: [Loads], load_rows),
     "histograms": (lambda: [functools.partial(Histogram, bins) for bins in (256, 1024)], histogram_rows),
     "attention": (lambda: struct_attention.makers(functools.partial(sample, "12_attention")), attention_rows),
+    "experts": (lambda: struct_grouped.makers(sample), grouped_rows),
     "alignments": (lambda: struct_selection.alignments(sample), selection_rows),
     "selections": (lambda: struct_selection.selections(sample), selection_rows),
 }

@@ -217,6 +217,14 @@ _KEEP_WAITS = Pass(
     "the kernel's own numbers in waits for groups of copies; absent where all are waited for",
 )
 
+_DEFER_STORES = Pass(
+    "defer-stores",
+    "ttgir",
+    "flir/nvidia/defer_stores.py",
+    "defer_stores",
+    "tiles that loops store by descriptors in memory of their own, and later waits; absent where Triton does it",
+    for_speed=True,
+)
 _RELEASE_LAYOUTS = Pass(
     "release-layouts",
     "ttgir",
@@ -291,6 +299,7 @@ NVIDIA_BUFFERS = (
     _TRITON_TTGIR,
     _KEEP_WAITS,
     _RELEASE_LAYOUTS,
+    _DEFER_STORES,
     _READ_BUFFERS,
     _ORDER_POINTERS,
     _ORDER_COPIES,
@@ -496,6 +505,7 @@ NVIDIA = (
     _TRITON_TTGIR,
     _KEEP_WAITS,
     _RELEASE_LAYOUTS,
+    _DEFER_STORES,
     _READ_BUFFERS,
     Pass(
         "check-order",

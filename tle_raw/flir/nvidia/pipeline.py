@@ -37,6 +37,7 @@ from tle_raw.flir.nvidia.check_regions import (
 )
 from tle_raw.flir.nvidia.close_crossings import close_crossings
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_partitions, convert_to_ttgpuir
+from tle_raw.flir.nvidia.defer_stores import defer_stores, stores_tiles
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
 from tle_raw.flir.nvidia.fence_partitions import fence_partitions
@@ -587,6 +588,13 @@ class Compilation:
         if not self.has_layouts:
             return None
         text, found = release_layouts(self._generic())
+        self._take(text)
+        return found or None
+
+    def defer_stores(self) -> int | None:
+        if not self.is_explicit or self.options.num_ctas > 1 or not stores_tiles(self._any_text()):
+            return None
+        text, found = defer_stores(self._generic(), self.capability)
         self._take(text)
         return found or None
 
