@@ -13,6 +13,7 @@ import measure
 import struct_attention
 import struct_grouped
 import struct_kernels as plain
+import struct_norm
 import struct_selection
 import torch
 import triton
@@ -340,7 +341,9 @@ def compile_all() -> None:
     loads.plain(0), loads.asynchronous(4)(0)
     align, select = sample("07_moe_align"), sample("08_topk_selector")
     selections = struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 64, 2**15, "cpu")
-    for case in (Histogram(256, 2**14, "cpu"), *selections):
+    norm = struct_norm.Norm(sample("17_rms_norm_gemm"), 256, 512, 512, "cpu")
+    grouped = struct_grouped.Grouped(sample("10_moe_grouped_gemm"), 256, 8, 2, 512, 512, "cpu")
+    for case in (Histogram(256, 2**14, "cpu"), norm, grouped, *selections):
         for candidates in case.candidates():
             for launch in candidates.values():
                 launch(0)
@@ -357,6 +360,10 @@ def grouped_rows(case: Any, quick: bool) -> list[measure.Row]:
     return struct_grouped.rows_of(case, fastest, quick)
 
 
+def norm_rows(case: Any, quick: bool) -> list[measure.Row]:
+    return struct_norm.rows_of(case, fastest, quick)
+
+
 def selection_rows(case: Any, quick: bool) -> list[measure.Row]:
     return struct_selection.rows_of(case, fastest, quick)
 
@@ -368,6 +375,7 @@ GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bo
     "loads": (lambda: [Loads], load_rows),
     "histograms": (lambda: [functools.partial(Histogram, bins) for bins in (256, 1024)], histogram_rows),
     "attention": (lambda: struct_attention.makers(functools.partial(sample, "12_attention")), attention_rows),
+    "norm": (lambda: struct_norm.makers(sample), norm_rows),
     "experts": (lambda: struct_grouped.makers(sample), grouped_rows),
     "alignments": (lambda: struct_selection.alignments(sample), selection_rows),
     "selections": (lambda: struct_selection.selections(sample), selection_rows),

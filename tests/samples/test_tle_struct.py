@@ -31,6 +31,7 @@ INSTRUCTIONS = {
     # Of each of three kernels two groups.
     "12_attention": {"wgmma.wait_group.sync.aligned 1;": 6, "bar.arrive": 15, "setmaxnreg": None},
     "13_ping_pong_gemm": {"wgmma.wait_group.sync.aligned 1;": 4, "bar.arrive": 6, ".e4m3.e4m3": None},
+    "17_rms_norm_gemm": {"ldmatrix": 8, "wgmma.wait_group.sync.aligned 1;": 2, "bulk.wait_group.read \t1;": 8},
 }
 
 FOR_HOPPER = ("02_tma_gemm", "04_int4_gemm", *(file.stem for file in FILES if file.stem >= "09"))

@@ -28,6 +28,7 @@ from math import prod
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE, LOOPS
 from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits, layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.line_edits import LineEdits
+from tle_raw.flir.nvidia.within_warps import is_within_warps
 from tle_raw.linker.machine_code.shared_memory_limits import LIMITS
 from tle_raw.linker.mlir.generic_operation import read_generic
 from tle_raw.linker.mlir.generic_tree import Block, Operation, read_tree
@@ -35,7 +36,8 @@ from tle_raw.linker.mlir.generic_tree import Block, Operation, read_tree
 COPY, WAIT = "ttng.async_tma_copy_local_to_global", "ttng.async_tma_store_wait"
 _ALLOC, _FENCE = "ttg.local_alloc", "ttng.fence_async_shared"
 _OTHERS = ("ttng.async_tma_reduce", "ttng.async_tma_scatter")
-_EXCHANGES = ("ttg.convert_layout", "tt.reduce", "tt.scan", "tt.gather", "tt.histogram", "tt.cat")
+_EXCHANGES = ("ttg.convert_layout", "tt.scan", "tt.gather", "tt.histogram", "tt.cat")
+_REDUCTION, _MOST_WARPS = "tt.reduce", 16  # each warp of a partition has its part of the result
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)([^,>]+)")
 _RESERVE = 2048  # bytes for barriers, and for what partitions are handed over
 _MOST = 2
@@ -113,8 +115,15 @@ def _taken(
     deferred = {store.alloc for stores in found.values() for store in stores}
     allocs = (each for each in operations if each.name == _ALLOC and each not in deferred)
     buffers = sum(_bytes(each.results[0].type, aliases) for each in allocs)
-    exchanges = (each for each in operations if each.name.startswith(_EXCHANGES))
-    return buffers + max((_tensor_bytes(each.operands[0].type) for each in exchanges), default=0)
+    exchanges = (each for each in operations if not is_within_warps(each, aliases))
+    return buffers + max(map(_exchanged, exchanges), default=0)
+
+
+def _exchanged(operation: Operation) -> int:
+    """The bytes, at most, through which threads exchange a tensor's elements."""
+    if operation.name == _REDUCTION:
+        return _MOST_WARPS * sum(_tensor_bytes(each.type) for each in operation.results)
+    return _tensor_bytes(operation.operands[0].type) if operation.name.startswith(_EXCHANGES) else 0
 
 
 def _bytes(type_: str, aliases: dict[str, str]) -> int:

@@ -1,0 +1,183 @@
+"""Sample 17: an RMS norm and the matrix product behind it, in one kernel of specialised warps. For sm_90.
+
+``c = norm(x) @ w.T``, where ``norm(x)`` is ``x * gain`` with each row divided by the root of its mean square. One warp
+copies tiles of x and w by TMA. Two groups of four warps multiply the halves of a tile's rows:
+
+* a step's rows are read into registers, times their part of the gain: from there ``wgmma`` takes them, while those of
+  the step behind it are read;
+* their squares are summed on the way, so that nobody reads x twice: a row's scale is known when its sums are done, and
+  is multiplied to them before they are written by TMA.
+
+Programs stay: the copies of the next tile arrive while the one before is written. On the CPU the warps take turns on
+one thread, at the barriers.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import tle_raw.language as tle
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import common
+
+
+# A group's rows, as wgmma takes them from registers: nothing moves between threads.
+OPERAND = tl.constexpr(tle.gpu.DotOperandEncoding(0, tle.gpu.MmaEncoding(3, [4, 1], [16, 256, 16]), 2))
+
+
+@triton.jit
+def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
+    """In parts as wide as the descriptor's blocks: what is written takes less shared memory."""
+    if PARTS == 1:
+        c_desc.store([m, n], c.to(c_desc.dtype))
+    else:
+        WIDTH: tl.constexpr = c.shape[1] // 2
+        left, right = tl.split(tl.permute(tl.reshape(c, (c.shape[0], 2, WIDTH)), (0, 2, 1)))
+        store_tile(c_desc, m, n, left, PARTS // 2)
+        store_tile(c_desc, m, n + WIDTH, right, PARTS // 2)
+
+
+@triton.jit
+def produce(
+    x, w, full, empty, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    x_desc, w_desc,
+):  # fmt: skip
+    """Copy the operands of all the program's tiles, step after step, into the slots in turn."""
+    ROWS: tl.constexpr = BLOCK_M // 2
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    step = 0
+    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        for k in range(steps):
+            slot = step % SLOTS
+            tle.gpu.barrier_wait(empty[slot], step // SLOTS)
+            for group in tl.static_range(2):
+                at = [tile_m * BLOCK_M + group * ROWS, k * BLOCK_K]
+                tle.gpu.copy(x_desc, x[slot * 2 + group], [ROWS, BLOCK_K], offsets=at, barrier=full[slot])
+            at = [tile_n * BLOCK_N, k * BLOCK_K]
+            tle.gpu.copy(w_desc, w[slot], [BLOCK_N, BLOCK_K], offsets=at, barrier=full[slot])
+            step += 1
+
+
+@triton.jit
+def consume(
+    x, w, full, empty, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    gain_ptr, epsilon, c_desc, PARTS: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Norm and multiply the rows of one group of warps, with one product under way, and write them."""
+    ROWS: tl.constexpr = BLOCK_M // 2
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    columns = tl.arange(0, BLOCK_K)
+    step = 0
+    tl.assume(steps > 0)  # a way around the inner loop would meet it where products are under way
+    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        c = tl.zeros((ROWS, BLOCK_N), tl.float32)
+        squares = tl.zeros((ROWS,), tl.float32)
+        for k in range(steps):
+            slot = step % SLOTS
+            gain = tl.load(gain_ptr + k * BLOCK_K + columns, mask=k * BLOCK_K + columns < K, other=0.0)
+            tle.gpu.barrier_wait(full[slot], step // SLOTS)
+            rows = tle.gpu.set_layout(x[slot * 2 + GROUP].load(), OPERAND)
+            c = tle.gpu.wgmma(rows * gain[None, :], w[slot], c, trans_b=True)
+            wide = rows.to(tl.float32)
+            squares += tl.sum(wide * wide, 1)
+            c = tle.gpu.wgmma_wait(1, c)
+            if k > 0:  # the product of the step before is done, and its slot is free
+                tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
+            step += 1
+        c = tle.gpu.wgmma_wait(0, c)
+        tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
+        c *= tl.math.rsqrt(squares / K + epsilon)[:, None]
+        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, PARTS)
+
+
+@triton.jit
+def norm_matmul(
+    x_desc, w_desc, c_desc, gain_ptr, epsilon, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    PARTS: tl.constexpr,
+):  # fmt: skip
+    """``c = (x * gain / sqrt(mean(x ** 2) + epsilon)) @ w.T``: x is [M, K], w [N, K], gain [K], of one dtype."""
+    x = tle.gpu.alloc([SLOTS * 2, BLOCK_M // 2, BLOCK_K], dtype=x_desc.dtype)
+    w = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=w_desc.dtype)
+    full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=(BLOCK_M + BLOCK_N) * BLOCK_K * 2)
+    empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
+    tle.gpu.warp_specialize(
+        (
+            (consume, (
+                x, w, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, gain_ptr, epsilon, c_desc,
+                PARTS, 0,
+            )),
+            (consume, (
+                x, w, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, gain_ptr, epsilon, c_desc,
+                PARTS, 1,
+            )),
+            (produce, (x, w, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, x_desc, w_desc)),
+        ),
+        worker_num_warps=(4, 1),
+        worker_num_regs=(240, 24),
+    )  # fmt: skip
+
+
+BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "PARTS": 4}
+
+
+def descriptor(x, rows: int, columns: int):
+    return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
+
+
+def launch(x, gain, w, c, epsilon: float, programs: int, blocks=BLOCKS):
+    (M, K), N = x.shape, w.shape[0]
+    rows, columns, depth = (blocks[f"BLOCK_{axis}"] for axis in "MNK")
+    taken = descriptor(x, rows // 2, depth), descriptor(w, columns, depth)
+    made = descriptor(c, rows // 2, columns // blocks["PARTS"])
+    tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
+    return norm_matmul[(min(programs, tiles),)](*taken, made, gain, epsilon, M, N, K, **blocks, num_warps=4)
+
+
+def compile_for(target):
+    rows, columns, depth = (BLOCKS[f"BLOCK_{axis}"] for axis in "MNK")
+    types = {
+        "x_desc": f"tensordesc<bf16[{rows // 2},{depth}]>",
+        "w_desc": f"tensordesc<bf16[{columns},{depth}]>",
+        "c_desc": f"tensordesc<bf16[{rows // 2},{columns // BLOCKS['PARTS']}]>",
+        "gain_ptr": "*bf16",
+        "epsilon": "fp32",
+    } | {"M": "i32", "N": "i32", "K": "i32:16"}
+    return [common.compile_ahead(norm_matmul, target, types, BLOCKS, num_warps=4)]
+
+
+def expected(x, gain, w, epsilon: float):
+    """In double precision."""
+    x = x.double()
+    return (x * gain.double() * (x.square().mean(1, keepdim=True) + epsilon).rsqrt()) @ w.double().T
+
+
+def check():
+    import torch
+
+    every = ((128, 256, 64), (200, 136, 72), (1000, 504, 1016), (129, 64, 40), (2048, 2048, 2048))
+    for M, N, K in common.sizes(gpu=every, cpu=every[1:2], watched=every[:3]):
+        for dtype in common.sizes(gpu=(torch.float16, torch.bfloat16), cpu=(torch.bfloat16,)):
+            x, w = (torch.randn(shape).to(common.device(), dtype) for shape in ((M, K), (N, K)))
+            gain = (1 + torch.randn(K) / 4).to(common.device(), dtype)
+            x *= torch.randint(1, 9, (M, 1)).to(common.device())
+            c = torch.full((M, N), float("nan"), device=x.device, dtype=dtype)
+            kernel = launch(x, gain, w, c, 1e-6, programs=132)
+            unit = 2**-10 if dtype == torch.float16 else 2**-7  # of a result; those of x * gain add up
+            what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}"
+            want = expected(x, gain, w, 1e-6)
+            yield kernel, common.compare(what, c, want, relative=unit, absolute=unit * K**0.5)
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("17 RMS norm and matrix product by specialised warps", compile_for, check))
