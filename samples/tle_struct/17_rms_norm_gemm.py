@@ -26,7 +26,6 @@ import tle_raw.language as tle
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
-
 # A group's rows, as wgmma takes them from registers: nothing moves between threads.
 OPERAND = tl.constexpr(tle.gpu.DotOperandEncoding(0, tle.gpu.MmaEncoding(3, [4, 1], [16, 256, 16]), 2))
 

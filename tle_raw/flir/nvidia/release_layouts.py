@@ -6,8 +6,8 @@ its operand in another layout, as if elements could change places. And they give
 layout which suits the reduction; the marker stands in between. Here both become conversions, which move elements where
 their layouts differ, so that each keeps its place, and are nothing where they are equal.
 
-A buffer's content that is wanted in such a layout alone is loaded in it, as an operand of ``wgmma`` by ``ldmatrix``: the
-load stands where the passes cannot see that it might be.
+A buffer's content that is wanted in such a layout alone is loaded in it, an operand of ``wgmma`` by ``ldmatrix``. The
+passes do not see that it might be, for a marker stands in between.
 """
 
 from __future__ import annotations
