@@ -12,7 +12,8 @@ for its tiles, and waits where a slot is written again::
     ttng.async_tma_store_wait {pendings = 0}     // behind the loop
 
 It is two slots where an even number of equal tiles is stored in each iteration and the block's memory allows for it.
-A loop that stores by descriptors in branches, or combines, stays as it is.
+A loop that stores by descriptors in branches, combines, or has atomic operations, which may tell others of what was
+stored, stays as it is.
 
 Of the product of bf16 that ``samples/benchmarks/struct_speed.py`` measures each tile ends 1 to 2 % sooner.
 ``TLE_RAW_DISABLE_PASSES=defer-stores`` compiles without it.
@@ -35,7 +36,7 @@ from tle_raw.linker.mlir.generic_tree import Block, Operation, read_tree
 
 COPY, WAIT = "ttng.async_tma_copy_local_to_global", "ttng.async_tma_store_wait"
 _ALLOC, _FENCE = "ttg.local_alloc", "ttng.fence_async_shared"
-_OTHERS = ("ttng.async_tma_reduce", "ttng.async_tma_scatter")
+_OTHERS = ("ttng.async_tma_reduce", "ttng.async_tma_scatter", "tt.atomic_")
 _EXCHANGES = ("ttg.convert_layout", "tt.scan", "tt.gather", "tt.histogram", "tt.cat")
 _REDUCTION, _MOST_WARPS = "tt.reduce", 16  # each warp of a partition has its part of the result
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)([^,>]+)")
@@ -57,8 +58,11 @@ def stores_tiles(text: str) -> bool:
     return COPY in text
 
 
-def defer_stores(text: str, capability: int) -> tuple[str, int]:
-    """TritonGPU text in generic form, and how many stores no longer wait at once."""
+def defer_stores(text: str, capability: int, *, says_reads: bool) -> tuple[str, int]:
+    """TritonGPU text in generic form, and how many stores no longer wait at once.
+
+    ``says_reads`` : a wait is for all that the copy engine does, unless it says that what it reads is enough.
+    """
     lines = text.splitlines()
     operations = [each for top in read_tree(lines) for each in top.walk()]
     found = {loop: stores for loop in operations if loop.name in LOOPS and (stores := _stores(loop))}
@@ -72,7 +76,8 @@ def defer_stores(text: str, capability: int) -> tuple[str, int]:
     for number, (loop, stores) in enumerate(found.items()):
         slots = _MOST if len(stores) % _MOST == 0 and room >= (_MOST - 1) * sizes[loop] else 1
         room -= (slots - 1) * sizes[loop]
-        _defer(edits, lines, loop, stores, slots, f"%tle_stores_{number}")
+        wait = f'"{WAIT}"() <{{pendings = {slots - 1} : i32{", read_only" if says_reads else ""}}}> : () -> ()'
+        _defer(edits, lines, loop, stores, slots, wait, f"%tle_stores_{number}")
     return edits.text(), sum(map(len, found.values()))
 
 
@@ -139,7 +144,13 @@ def _tensor_bytes(type_: str) -> int:
 
 
 def _defer(
-    edits: LineEdits, lines: Sequence[str], loop: Operation, stores: Sequence[_Store], slots: int, name: str
+    edits: LineEdits,
+    lines: Sequence[str],
+    loop: Operation,
+    stores: Sequence[_Store],
+    slots: int,
+    wait: str,
+    name: str,
 ) -> None:
     tile = stores[0].alloc.results[0].type
     one = tile[:-1] + ", mutable>"
@@ -153,10 +164,7 @@ def _defer(
     for index, store in enumerate(stores):
         slot = f"{name}_slot_{index % slots}"
         alloc = read_generic(lines[store.alloc.line])
-        made = [
-            f'"{WAIT}"() <{{pendings = {slots - 1} : i32}}> : () -> ()',
-            f'"ttg.local_store"({alloc.operands[0]}, {slot}) : ({alloc.types[0]}, {one}) -> ()',
-        ]
+        made = [wait, f'"ttg.local_store"({alloc.operands[0]}, {slot}) : ({alloc.types[0]}, {one}) -> ()']
         edits.replace(store.alloc.line, [f"{alloc.indent}{each}{alloc.location}" for each in made])
         copy = read_generic(lines[store.copy.line])
         head, _, tail = lines[store.copy.line].partition(f", {copy.operands[-1]})")

@@ -8,6 +8,8 @@ itself. It is asynchronous:
 * behind that of a plain ``tl.dot`` a wait stands at once. (Without one Triton's software pipeliner would leave one
   product under way while the kernel writes into its buffers.)
 
+A tile that is transposed on the way, as in ``tl.dot(a.load(), b.load().T)``, is read through a transposed view.
+
 On sm_100 a product into tensor memory runs in the background too: without a word to that effect Triton waits behind it.
 
 Triton 3.6 puts a fence between stores into a buffer and ``wgmma``, but none behind ``cp.async``, whose writes the
@@ -21,13 +23,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tle_raw.flir.nvidia.blocked_layout import read_tensor, with_layout
-from tle_raw.flir.nvidia.buffer_types import element_bits, layout_aliases, read_buffer_type
+from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits, layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.partitions import warps_of_lines
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
+from tle_raw.linker.mlir.text import split_top_level
 
 COPY = "ttg.async_copy_global_to_local"
 DOT, LOAD, CONVERT, WAIT = "tt.dot", "ttg.local_load", "ttg.convert_layout", "ttng.warp_group_dot_wait"
 TENSOR, _IN_BACKGROUND = "ttng.tc_gen5_mma", "is_async"
+TRANS, _SWAPPED = "tt.trans", "order = array<i32: 1, 0>"
 NOTE = "tle.note"
 HOPPER = 90
 _NOTED = '"wgmma"'
@@ -36,7 +40,7 @@ _WARPGROUP = 4
 _WIDEST = 256  # columns of one instruction
 # What may stand between a load and the product that reads the buffer in its stead: nothing that writes shared memory.
 _BETWEEN = (
-    *("arith.", "math.", LOAD, CONVERT, "ttg.memdesc", "tti.experimental_memdesc", DOT),
+    *("arith.", "math.", LOAD, CONVERT, TRANS, "ttg.memdesc", "tti.experimental_memdesc", DOT),
     *("tt.load", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr"),
 )
 _PRECISION = re.compile(r"inputPrecision = (\d+) : i32")
@@ -64,11 +68,12 @@ def multiply_in_place(text: str, num_warps: int, capability: int, *, fences: boo
 
 @dataclass(frozen=True)
 class _Operand:
-    """A buffer's name and type; of a tensor in registers the tensor's."""
+    """A buffer's name and type; of a tensor in registers the tensor's. ``view`` is a line that makes the buffer."""
 
     name: str
     type: str
     is_buffer: bool
+    view: str = ""
 
 
 class _Rewriter:
@@ -84,13 +89,13 @@ class _Rewriter:
         self.waited = {(self.warps[n][0], read_tensor(dot.result_types[0])[0]): dot for n, dot in noted.items()}
         self.layouts: dict[str, str] = {}
         self.known: dict[str, int] = {}  # the latest line that defines a name
-        self.in_place = self.in_background = 0
+        self.in_place = self.in_background = self.views = 0
         self.changed = False
 
     def rewrite(self, number: int, line: str) -> list[str]:
         name = generic_name(line)
         self.partition, self.num_warps = self.warps[number]
-        if name in (LOAD, CONVERT):
+        if name in (LOAD, CONVERT) or (name == TRANS and _SWAPPED in line):
             self.known[line.split("=", 1)[0].strip()] = number
         if name == DOT:
             return self._dot(number, read_generic(line))
@@ -116,17 +121,35 @@ class _Rewriter:
 
     def _operand(self, number: int, name: str, type_: str) -> _Operand:
         """Where a value comes from, if nothing was written between."""
-        given, place = name, number
+        given, place, swapped = name, number, False
         while given in self.known:
             place = self.known[given]
             operation = read_generic(self.lines[place])
             if operation.name == LOAD:
                 between = self.lines[place + 1 : number]
                 if all(generic_name(line).startswith(_BETWEEN) and "({" not in line for line in between):
-                    return _Operand(operation.operands[0], operation.types[0], True)
+                    buffer = _Operand(operation.operands[0], operation.types[0], True)
+                    return self._swapped(buffer, operation) if swapped else buffer
                 break
+            swapped ^= operation.name == TRANS
             given = operation.operands[0]
         return _Operand(name, type_, False)
+
+    def _swapped(self, buffer: _Operand, load: GenericOperation) -> _Operand:
+        """A view of it with rows for columns."""
+        known = read_buffer_type(buffer.type, self.aliases)
+        was, becomes = ("true", "false") if "transposed = true" in known.layout else ("false", "true")
+        alias = f"#tle_swapped_{len(self.layouts)}"
+        layout = known.layout.replace(f"transposed = {was}", f"transposed = {becomes}")
+        alias = next((name for name, text in self.layouts.items() if text == layout), alias)
+        self.layouts[alias] = self.aliases[alias] = layout
+        _, *rest = split_top_level(buffer.type.removeprefix(PREFIX)[:-1])
+        dims = "x".join(map(str, reversed(known.dims)))
+        type_ = f"{PREFIX}{', '.join([f'{dims}x{known.element}', alias, *(part.strip() for part in rest[1:])])}>"
+        name = f"%tle_swapped_{self.views}"
+        self.views += 1
+        view = f"{name} = ttg.memdesc_trans {buffer.name} {{{_SWAPPED}}} : {buffer.type} -> {type_}{load.location}"
+        return _Operand(name, type_, True, view)
 
     def _fits(self, dot: GenericOperation, a: _Operand, b: _Operand) -> bool:
         """Whether the hardware multiplies such tiles in such layouts."""
@@ -155,7 +178,8 @@ class _Rewriter:
         precision, imprecise = _PRECISION.search(dot.properties), _IMPRECISE.search(dot.properties)
         extra = f", maxNumImpreciseAcc = {imprecise[1]} : i32" if imprecise and imprecise[1] != "0" else ""
         attributes = f"{{inputPrecision = {precision[1] if precision else 0} : i32, isAsync = true{extra}}}"
-        lines = [f"{indent}ttng.fence_async_shared {{bCluster = false}}{loc}"] if self.fences else []
+        lines = [f"{indent}{operand.view}" for operand in (a, b) if operand.view]
+        lines += [f"{indent}ttng.fence_async_shared {{bCluster = false}}{loc}"] if self.fences else []
         left, left_type = a.name, a.type
         if not a.is_buffer:
             width = 32 // element_bits(_element(a))

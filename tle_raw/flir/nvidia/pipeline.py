@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import triton
-from triton._C.libtriton import ir, passes
+from triton._C.libtriton import gluon_ir, ir, passes
 
 from tle_raw.errors import PipelineHintWarning, ScheduleError, TLEError
 from tle_raw.flir.check_groups import check_groups
@@ -104,6 +104,8 @@ from tle_raw.regions.ports import LAYOUT
 from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
+# Whether a wait for stores by the copy engine has a word for those that it has read.
+_SAYS_READS = "arg1" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
 Stage = Callable[[Any, dict[str, Any]], Any]
 MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
 SPELLING = spelling_of((MAJOR, MINOR))
@@ -594,7 +596,7 @@ class Compilation:
     def defer_stores(self) -> int | None:
         if not self.is_explicit or self.options.num_ctas > 1 or not stores_tiles(self._any_text()):
             return None
-        text, found = defer_stores(self._generic(), self.capability)
+        text, found = defer_stores(self._generic(), self.capability, says_reads=_SAYS_READS)
         self._take(text)
         return found or None
 

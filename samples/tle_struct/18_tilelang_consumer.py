@@ -1,0 +1,176 @@
+"""Sample 18: a matrix product whose tiles a warp of Triton copies and TileLang code multiplies. For sm_90.
+
+The TileLang kernel is one step of a product: it waits for a barrier of the Triton kernel, multiplies two tiles that the
+copy engine has brought, and arrives at the other barrier, for whoever fills the slot again. Two groups of four warps
+run it as a region, each for its half of a tile's rows: its operands are the slots themselves, which ``wgmma`` reads in
+place, and the sums stay in registers from step to step. One warp copies by TMA, in Triton. What becomes of the sums is
+Triton's again: it adds a bias, and writes by TMA.
+
+On the CPU the warps take turns on one thread, at the barriers.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import tle_raw
+import tle_raw.language as tle
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import common
+
+common.require("tilelang", "tilelang")
+import tilelang.language as T  # noqa: E402
+
+BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "PARTS": 4}
+GROUPS = 2
+ROWS, COLUMNS, DEPTH, THREADS = BLOCKS["BLOCK_M"] // GROUPS, BLOCKS["BLOCK_N"], BLOCKS["BLOCK_K"], 128
+
+
+@tle_raw.dialect("tilelang", tiles=["A", "B", "C"], barriers=["full", "empty"])
+@T.prim_func
+def multiply(
+    A: T.Tensor((ROWS, DEPTH), "bfloat16"),
+    B: T.Tensor((COLUMNS, DEPTH), "bfloat16"),
+    C: T.Tensor((ROWS, COLUMNS), "float32"),
+    use: T.int32,
+):
+    with T.Kernel(1, threads=THREADS) as _:
+        full, empty = T.alloc_barrier(1), T.alloc_barrier(GROUPS)
+        a, b = T.alloc_shared((ROWS, DEPTH), "bfloat16"), T.alloc_shared((COLUMNS, DEPTH), "bfloat16")
+        c = T.alloc_fragment((ROWS, COLUMNS), "float32")
+        T.mbarrier_wait_parity(full, use % 2)
+        T.copy(A, a)
+        T.copy(B, b)
+        T.copy(C, c)
+        T.gemm(a, b, c, transpose_B=True)
+        if T.get_thread_binding() == 0:
+            T.mbarrier_arrive(empty)
+        T.copy(c, C)
+
+
+@triton.jit
+def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
+    """In parts as wide as the descriptor's blocks: what is written takes less shared memory."""
+    if PARTS == 1:
+        c_desc.store([m, n], c.to(c_desc.dtype))
+    else:
+        WIDTH: tl.constexpr = c.shape[1] // 2
+        left, right = tl.split(tl.permute(tl.reshape(c, (c.shape[0], 2, WIDTH)), (0, 2, 1)))
+        store_tile(c_desc, m, n, left, PARTS // 2)
+        store_tile(c_desc, m, n + WIDTH, right, PARTS // 2)
+
+
+@triton.jit
+def produce(
+    a, b, full, empty, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    a_desc, b_desc,
+):  # fmt: skip
+    """Copy the operands of all the program's tiles, step after step, into the slots in turn."""
+    ROWS: tl.constexpr = BLOCK_M // 2
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    step = 0
+    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        for k in range(steps):
+            slot = step % SLOTS
+            tle.gpu.barrier_wait(empty[slot], step // SLOTS)
+            for group in tl.static_range(2):
+                at = [tile_m * BLOCK_M + group * ROWS, k * BLOCK_K]
+                tle.gpu.copy(a_desc, a[slot * 2 + group], [ROWS, BLOCK_K], offsets=at, barrier=full[slot])
+            at = [tile_n * BLOCK_N, k * BLOCK_K]
+            tle.gpu.copy(b_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=at, barrier=full[slot])
+            step += 1
+
+
+@triton.jit
+def consume(
+    a, b, full, empty, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    bias_ptr, c_desc, PARTS: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Hand the rows of one group of warps to TileLang, step after step, and write what it gives."""
+    ROWS: tl.constexpr = BLOCK_M // 2
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    step = 0
+    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        column = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
+        bias = tl.load(bias_ptr + column, mask=column < N, other=0.0)
+        c = tl.zeros((ROWS, BLOCK_N), tl.float32) + bias[None, :]
+        for _ in range(steps):
+            slot = step % SLOTS
+            c = multiply(a[slot * 2 + GROUP], b[slot], c, step // SLOTS, full[slot], empty[slot])
+            step += 1
+        store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, PARTS)
+
+
+@triton.jit
+def matmul(
+    a_desc, b_desc, bias_ptr, c_desc, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    PARTS: tl.constexpr,
+):  # fmt: skip
+    """``c = a @ b.T + bias``: a is [M, K], b [N, K], c [M, N], in bf16; bias [N] in f32."""
+    a = tle.gpu.alloc([SLOTS * 2, BLOCK_M // 2, BLOCK_K], dtype=a_desc.dtype)
+    b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=b_desc.dtype)
+    full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=(BLOCK_M + BLOCK_N) * BLOCK_K * 2)
+    empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
+    tle.gpu.warp_specialize(
+        (
+            (consume, (
+                a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, bias_ptr, c_desc, PARTS, 0,
+            )),
+            (consume, (
+                a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, bias_ptr, c_desc, PARTS, 1,
+            )),
+            (produce, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, a_desc, b_desc)),
+        ),
+        worker_num_warps=(4, 1),
+        worker_num_regs=(240, 24),
+    )  # fmt: skip
+
+
+def descriptor(x, rows: int, columns: int):
+    return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
+
+
+def launch(a, b, bias, c, programs: int, blocks=BLOCKS):
+    (M, K), N = a.shape, b.shape[0]
+    taken = descriptor(a, ROWS, DEPTH), descriptor(b, COLUMNS, DEPTH)
+    made = descriptor(c, ROWS, COLUMNS // blocks["PARTS"])
+    tiles = triton.cdiv(M, blocks["BLOCK_M"]) * triton.cdiv(N, COLUMNS)
+    return matmul[(min(programs, tiles),)](*taken, bias, made, M, N, K, **blocks, num_warps=4)
+
+
+def compile_for(target):
+    types = {
+        "a_desc": f"tensordesc<bf16[{ROWS},{DEPTH}]>",
+        "b_desc": f"tensordesc<bf16[{COLUMNS},{DEPTH}]>",
+        "bias_ptr": "*fp32",
+        "c_desc": f"tensordesc<bf16[{ROWS},{COLUMNS // BLOCKS['PARTS']}]>",
+    } | dict.fromkeys(("M", "N", "K"), "i32")
+    return [common.compile_ahead(matmul, target, types, BLOCKS, num_warps=4)]
+
+
+def check():
+    import torch
+
+    every = ((128, 256, 64), (200, 136, 72), (1000, 504, 1016), (129, 64, 40), (2048, 2048, 2048))
+    for M, N, K in common.sizes(gpu=every, cpu=every[1:2], watched=every[:3]):
+        a, b = (torch.randn(shape).to(common.device(), torch.bfloat16) for shape in ((M, K), (N, K)))
+        bias = torch.randn(N).to(common.device())
+        c = torch.full((M, N), float("nan"), device=a.device, dtype=torch.bfloat16)
+        kernel = launch(a, b, bias, c, programs=132)
+        want = a.double() @ b.double().T + bias.double()
+        yield kernel, common.compare(f"{M} × {N} × {K}", c, want, relative=2**-7, absolute=3e-5 * K**0.5)
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("18 matrix product: Triton copies, TileLang multiplies", compile_for, check))
