@@ -202,11 +202,12 @@ def in_blocks(chosen, experts: int, size: int):
     return pairs, torch.repeat_interleave(torch.arange(experts, device=chosen.device), blocks).to(torch.int32)
 
 
-def launch(x, w, pairs, experts, y, choices: int, programs: int, blocks=BLOCKS):
+def launch(x, w, pairs, experts, y, choices: int, programs: int, blocks=BLOCKS, idle: int = 0):
+    """``idle`` programs find no tile."""
     N, K = w.shape[1:]
     w_desc = TensorDescriptor.from_tensor(w.view(-1, K), [blocks["BLOCK_N"], blocks["BLOCK_K"]])
     count = experts.numel()
-    grid = (min(programs, triton.cdiv(N, blocks["BLOCK_N"]) * count),)
+    grid = (min(programs, triton.cdiv(N, blocks["BLOCK_N"]) * count) + idle,)
     return moe_products[grid](x, pairs, experts, w_desc, y, count, choices, N, K, **blocks, num_warps=WARPS)
 
 
@@ -219,6 +220,38 @@ def compile_for(target):
     return [common.compile_ahead(moe_products, target, types, BLOCKS, num_warps=WARPS)]
 
 
+def expected(x, w, chosen):
+    """In double precision."""
+    import torch
+
+    experts, N, _ = w.shape
+    choices = chosen.shape[1]
+    want = torch.empty((chosen.numel(), N), device=x.device, dtype=torch.float64)
+    for expert in range(experts):
+        pair = (chosen.flatten() == expert).nonzero()[:, 0]
+        want[pair] = x.double()[pair // choices] @ w[expert].double().T
+    return want
+
+
+def stress(random):
+    import torch
+
+    tokens, N, K = common.odd_or_even(random, *common.sizes(gpu=(300, 600, 500), cpu=(40, 200, 90)))
+    experts = random.choice((3, 5, 9))
+    few = random.randint(2, experts)  # which are chosen at all
+    x = torch.randn((tokens, K), device=common.device()).to(torch.bfloat16)
+    w = torch.randn((experts, N, K), device=x.device).to(x.dtype)
+    chosen = torch.rand((tokens, few), device=x.device).topk(2).indices
+    programs, idle = random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    given = in_blocks(chosen, experts, BLOCKS["BLOCK_M"])
+    what = f"{tokens} tokens × 2 of {few} of {experts} experts, {N} × {K}, at most {programs} programs, {idle} idle"
+    return common.Stressed(
+        what,
+        lambda y: launch(x, w, *given, y, 2, programs, idle=idle),
+        *((expected(x, w, chosen),), (x.dtype,), (2**-7,), (3e-5 * K**0.5,)),
+    )
+
+
 def check():
     import torch
 
@@ -229,10 +262,7 @@ def check():
             x = torch.randn((tokens, K)).to(common.device(), dtype)
             w = torch.randn((experts, N, K)).to(common.device(), dtype)
             chosen = torch.rand((tokens, experts)).topk(choices).indices.to(common.device())
-            want = torch.empty((tokens * choices, N), device=x.device, dtype=torch.float64)
-            for expert in range(experts):
-                pair = (chosen.flatten() == expert).nonzero()[:, 0]
-                want[pair] = x.double()[pair // choices] @ w[expert].double().T
+            want = expected(x, w, chosen)
             y = torch.full(want.shape, float("nan"), device=x.device, dtype=dtype)
             kernel = launch(x, w, *in_blocks(chosen, experts, BLOCKS["BLOCK_M"]), y, choices, programs=132)
             unit = 2**-10 if dtype == torch.float16 else 2**-7

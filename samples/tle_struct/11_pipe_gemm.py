@@ -137,13 +137,14 @@ def descriptor(x, rows: int, columns: int):
     return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
 
 
-def launch(a, b, c, blocks, programs: int):
+def launch(a, b, c, blocks, programs: int, idle: int = 0):
+    """``idle`` programs find no tile."""
     (M, K), N = a.shape, b.shape[0]
     rows, columns, depth = (blocks[f"BLOCK_{axis}"] for axis in "MNK")
     height, width = rows // blocks["GROUPS"], columns // blocks["PARTS"]
     operands = descriptor(a, height, depth), descriptor(b, columns, depth), descriptor(c, height, width)
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    return matmul[(min(programs, tiles),)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
+    return matmul[(min(programs, tiles) + idle,)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
 
 
 def compile_for(target):
@@ -173,6 +174,19 @@ def check():
                 kernel = launch(a, b, c, blocks, programs=132)
                 what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}, {groups} group{'s'[: groups - 1]}"
                 yield kernel, common.compare(what, c, want, relative=unit, absolute=3e-5 * K**0.5)
+
+
+def stress(random):
+    import torch
+
+    M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
+    a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
+    blocks, programs, idle = random.choice((TOGETHER, APART)), random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    what = f"{M} × {N} × {K}, {blocks['GROUPS']} groups, at most {programs} programs, {idle} idle"
+    wanted = a.double() @ b.double().T
+    return common.Stressed(
+        what, lambda c: launch(a, b, c, blocks, programs, idle), (wanted,), (a.dtype,), (2**-7,), (3e-5 * K**0.5,)
+    )
 
 
 if __name__ == "__main__":

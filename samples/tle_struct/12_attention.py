@@ -215,13 +215,16 @@ def counter_of(device):
     return torch.zeros(1, dtype=torch.int32, device=device)
 
 
-def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | None = None):
-    """Attention of q [batch, heads, queries, dim] and its like: the kernel, what it gives and the sums' logarithms."""
+def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | None = None, into=None, idle: int = 0):
+    """Attention of q [batch, heads, queries, dim] and its like: the kernel, what it gives and the sums' logarithms.
+
+    ``into`` are both results, where they are there already; ``idle`` programs find no tile.
+    """
     import torch
 
     batch, heads, queries, dim = q.shape
     keys = k.shape[2]
-    o, lse = torch.empty_like(q), torch.empty(q.shape[:3], device=q.device, dtype=torch.float32)
+    o, lse = into or (torch.empty_like(q), torch.empty(q.shape[:3], device=q.device, dtype=torch.float32))
     rows = {"q": blocks["BLOCK_M"] // 2, "k": blocks["BLOCK_N"], "v": blocks["BLOCK_N"]}
     flat = {"q": q, "k": k, "v": v}
     tiles = [
@@ -231,7 +234,7 @@ def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | N
     scale = (dim**-0.5 if scale is None else scale) * 1.4426950408889634
     count = triton.cdiv(queries, blocks["BLOCK_M"]) * batch * heads
     blocks = {"ORDER": "dynamic" if causal else "static"} | blocks
-    kernel = attention[(min(programs, count),)](
+    kernel = attention[(min(programs, count) + idle,)](
         *(*tiles, o, lse, counter_of(q.device), batch * heads, queries, keys, scale),
         **(blocks | {"DIM": dim, "CAUSAL": causal}),
         num_warps=4,
@@ -284,6 +287,25 @@ def check():
                 what += ", causal" if causal else ""
                 yield kernel, common.compare(what, o, want, relative=unit, absolute=2 * unit)
                 yield kernel, common.compare(f"{what}: sums", lse, sums, absolute=1e-4)
+
+
+def stress(random):
+    import torch
+
+    batch, heads = random.choice(((1, 1), (1, 3), (2, 2)))
+    queries, keys = common.odd_or_even(random, *common.sizes(gpu=(500, 500), cpu=(150, 150)), step=1)
+    causal = random.random() < 0.5
+    q, k, v = (
+        torch.randn(batch, heads, length, 128, device=common.device()).to(torch.bfloat16)
+        for length in (queries, keys, keys)
+    )
+    programs, idle = random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    what = f"{batch}×{heads}, {queries} of {keys}{', causal' if causal else ''}, at most {programs}, {idle} idle"
+    return common.Stressed(
+        what,
+        lambda *into: launch(q, k, v, causal, programs, into=into, idle=idle),
+        *(expected(q, k, v, causal), (q.dtype, torch.float32), (2**-7, 0.0), (2**-6, 1e-4)),
+    )
 
 
 if __name__ == "__main__":

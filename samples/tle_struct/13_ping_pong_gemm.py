@@ -57,7 +57,8 @@ def consume(
     before, number, turn = tl.program_id(0), tl.program_id(0), 0
     if GROUP == 1:
         number, turn = tle.gpu.next_tile(order, 0, total), 1
-        tle.gpu.barrier_arrive(turns[0])  # group 0 begins
+        if before < total:
+            tle.gpu.barrier_arrive(turns[0])  # group 0 begins
     step = turn * steps
     while number < total:
         tle.gpu.barrier_wait(turns[GROUP])
@@ -124,13 +125,14 @@ def descriptor(x, rows: int, columns: int):
     return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
 
 
-def launch(a, b, c, programs: int, blocks=BLOCKS):
+def launch(a, b, c, programs: int, blocks=BLOCKS, idle: int = 0):
+    """``idle`` programs find no tile."""
     (M, K), N = a.shape, b.shape[0]
     sizes = blocks | {"BLOCK_K": blocks["BLOCK_K"] // a.element_size()}
     rows, columns, depth = (sizes[f"BLOCK_{axis}"] for axis in "MNK")
     operands = descriptor(a, rows, depth), descriptor(b, columns, depth), descriptor(c, rows, columns)
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    return matmul[(min(programs, tiles),)](*operands, M, N, K, **sizes, num_warps=4)
+    return matmul[(min(programs, tiles) + idle,)](*operands, M, N, K, **sizes, num_warps=4)
 
 
 def compile_for(target):
@@ -163,6 +165,19 @@ def check():
             unit = 2**-10 if made == torch.float16 else 2**-7
             what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}"
             yield kernel, common.compare(what, c, a.double() @ b.double().T, relative=unit, absolute=slack)
+
+
+def stress(random):
+    import torch
+
+    M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
+    a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
+    programs, idle = random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    what = f"{M} × {N} × {K}, at most {programs} programs, {idle} idle"
+    wanted = a.double() @ b.double().T
+    return common.Stressed(
+        what, lambda c: launch(a, b, c, programs, idle=idle), (wanted,), (a.dtype,), (2**-7,), (3e-5 * K**0.5,)
+    )
 
 
 if __name__ == "__main__":

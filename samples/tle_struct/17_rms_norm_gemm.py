@@ -134,13 +134,14 @@ def descriptor(x, rows: int, columns: int):
     return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
 
 
-def launch(x, gain, w, c, epsilon: float, programs: int, blocks=BLOCKS):
+def launch(x, gain, w, c, epsilon: float, programs: int, blocks=BLOCKS, idle: int = 0):
+    """``idle`` programs find no tile."""
     (M, K), N = x.shape, w.shape[0]
     rows, columns, depth = (blocks[f"BLOCK_{axis}"] for axis in "MNK")
     taken = descriptor(x, rows // 2, depth), descriptor(w, columns, depth)
     made = descriptor(c, rows // 2, columns // blocks["PARTS"])
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    return norm_matmul[(min(programs, tiles),)](*taken, made, gain, epsilon, M, N, K, **blocks, num_warps=4)
+    return norm_matmul[(min(programs, tiles) + idle,)](*taken, made, gain, epsilon, M, N, K, **blocks, num_warps=4)
 
 
 def compile_for(target):
@@ -176,6 +177,22 @@ def check():
             what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}"
             want = expected(x, gain, w, 1e-6)
             yield kernel, common.compare(what, c, want, relative=unit, absolute=unit * K**0.5)
+
+
+def stress(random):
+    import torch
+
+    M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
+    x, w = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
+    gain = (1 + torch.randn(K, device=x.device) / 4).to(x.dtype)
+    programs, idle = random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    what = f"{M} × {N} × {K}, at most {programs} programs, {idle} idle"
+    wanted = expected(x, gain, w, 1e-6)
+    return common.Stressed(
+        what,
+        lambda c: launch(x, gain, w, c, 1e-6, programs, idle=idle),
+        *((wanted,), (x.dtype,), (2**-7,), (2**-7 * K**0.5,)),
+    )
 
 
 if __name__ == "__main__":

@@ -141,12 +141,13 @@ def descriptor(x, rows: int, columns: int):
     return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
 
 
-def launch(a, b, bias, c, programs: int, blocks=BLOCKS):
+def launch(a, b, bias, c, programs: int, blocks=BLOCKS, idle: int = 0):
+    """``idle`` programs find no tile."""
     (M, K), N = a.shape, b.shape[0]
     taken = descriptor(a, ROWS, DEPTH), descriptor(b, COLUMNS, DEPTH)
     made = descriptor(c, ROWS, COLUMNS // blocks["PARTS"])
     tiles = triton.cdiv(M, blocks["BLOCK_M"]) * triton.cdiv(N, COLUMNS)
-    return matmul[(min(programs, tiles),)](*taken, bias, made, M, N, K, **blocks, num_warps=4)
+    return matmul[(min(programs, tiles) + idle,)](*taken, bias, made, M, N, K, **blocks, num_warps=4)
 
 
 def compile_for(target):
@@ -170,6 +171,20 @@ def check():
         kernel = launch(a, b, bias, c, programs=132)
         want = a.double() @ b.double().T + bias.double()
         yield kernel, common.compare(f"{M} × {N} × {K}", c, want, relative=2**-7, absolute=3e-5 * K**0.5)
+
+
+def stress(random):
+    import torch
+
+    M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
+    a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
+    bias = torch.randn(N, device=a.device)
+    programs, idle = random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    what = f"{M} × {N} × {K}, at most {programs} programs, {idle} idle"
+    wanted = a.double() @ b.double().T + bias.double()
+    return common.Stressed(
+        what, lambda c: launch(a, b, bias, c, programs, idle=idle), (wanted,), (a.dtype,), (2**-7,), (3e-5 * K**0.5,)
+    )
 
 
 if __name__ == "__main__":

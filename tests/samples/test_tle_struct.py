@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from types import ModuleType
 
 import pytest
 
+import tle_raw
+from tests.gpu.stress import faults
 from tests.samples.programs import check_on_the_cpu, check_run, loaded
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 FILES = sorted((SAMPLES / "tle_struct").glob("[0-9][0-9]_*.py"))
@@ -75,6 +78,21 @@ def test_the_numbers_of_a_program_are_right_on_the_cpu(program: ModuleType, monk
     pytest.importorskip("torch_mlir")
     monkeypatch.setenv("TLE_RAW_TARGET", "cpu")
     check_on_the_cpu(program)
+
+
+@pytest.mark.one_triton
+def test_a_launch_of_the_stress_of_a_program_is_right_on_the_cpu(program: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("torch_mlir")
+    if not hasattr(program, "stress"):
+        assert Path(program.__file__ or "").stem < "09"
+        return
+    monkeypatch.setenv("TLE_RAW_TARGET", "cpu")
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        case = program.stress(Random(2))
+        written = [torch.full((1, *w.shape), float("nan"), dtype=d) for w, d in zip(case.wanted, case.dtypes)]
+        case.launch(*(tensor[0] for tensor in written))
+    assert list(faults(case, written)) == []
 
 
 @pytest.mark.gpu
