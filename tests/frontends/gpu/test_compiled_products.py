@@ -48,6 +48,24 @@ def test_on_sm_90_a_dot_reads_its_buffers_in_place(dtype):
     assert set(waits(kernel)) == {"0"}, "the next copy writes the buffer"
 
 
+@triton.jit
+def turned(x_ptr, c_ptr, LEFT: tl.constexpr):
+    """Tiles that are transposed on their way from a buffer to a product."""
+    i = tl.arange(0, 64)
+    at = x_ptr + i[:, None] * 64 + i[None, :]
+    x = tle.gpu.alloc([64, 64], tl.float16)
+    x.store(tl.load(at))
+    c = tl.dot(x.load().T if LEFT else x.load(), x.load().T)
+    tl.store(c_ptr + i[:, None] * 64 + i[None, :], c)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_dot_reads_tiles_that_are_transposed_on_the_way_in_place(left):
+    kernel = compile_kernel(turned, {"x_ptr": "*fp16", "c_ptr": "*fp32"}, {"LEFT": left})
+    assert count(kernel, r"wgmma\.mma_async") > 0 and count(kernel, "ldmatrix") == 0
+    assert len(re.findall("ttg.local_alloc", kernel.asm["ttgir"])) == 1
+
+
 @pytest.mark.parametrize("capability", [80, 90])
 def test_copies_are_fenced_before_wgmma(capability):
     """cp.async writes by another way than wgmma reads."""

@@ -56,6 +56,25 @@ def test_no_element_changes_places():
         assert "tt.reshape" not in kernel.asm["ttgir"] and "tle.layout" not in kernel.asm["ttgir"], name
 
 
+@triton.jit
+def scaled_product(x_ptr, y_ptr, L: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    x = G.alloc([N, N], tl.float16)
+    x.store(tl.load(x_ptr + at))
+    left = G.set_layout(x.load(), L)
+    y = G.wgmma_wait(0, G.wgmma(left * left, x, tl.zeros((N, N), tl.float32), trans_b=True))
+    tl.store(y_ptr + at, y)
+
+
+def test_a_buffer_is_loaded_in_the_layout_that_is_wanted():
+    """An operand of wgmma in registers, by ldmatrix: it does not go through shared memory once more."""
+    constants = {"L": G.DotOperandEncoding(0, WGMMA, 2), "N": 64}
+    kernel = compile_kernel(scaled_product, {"x_ptr": "*fp16", "y_ptr": "*fp32"}, constants)
+    loads = [line for line in kernel.asm["ttgir"].splitlines() if "ttg.local_load" in line]
+    assert len(loads) == 1 and "#ttg.dot_op<{opIdx = 0" in loads[0]
+    assert kernel.asm["ptx"].count("ldmatrix.sync") == 4
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_reduction_takes_the_tensor_in_its_layout(axis):
     constants = {"L": ROWS, "AXIS": axis, "N": 64}
