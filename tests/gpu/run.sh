@@ -2,7 +2,7 @@
 # Everything that a GPU machine without a network can tell about one Triton version:
 #
 #   bash tests/gpu/run.sh 3.6.0|3.9.0 [setup] [tests] [samples] [sanitizer] [bench] [tilelang] [cutile] \
-#                                          [cutile_races]   (all but the last when none is named)
+#                                          [cutile_races] [stress]   (all but the last two when none is named)
 #
 # What the machine lacks was put into .carry/ by tests/gpu/pack.sh. The checkout and what was carried are copied to
 # $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
@@ -155,6 +155,12 @@ part_cutile_races() {
     compute-sanitizer --tool racecheck --target-processes application-only --error-exitcode 9 \
     "$python" -m pytest -q -m gpu -p no:cacheprovider -p no:xdist tests/gpu/test_cutile.py tests/gpu/test_cutile_regions.py \
     -k "threads_see or in_order"
+}
+
+# Kernels with specialised warps, each launched 10,000 times with random sizes.
+part_stress() {
+  timed "stress" 120 "$out/stress-$triton.txt" "$python" tests/gpu/stress.py --limit 100
+  cat "$out/stress-$triton.txt"
 }
 
 measure() { # the name of the file of figures, benchmarks
