@@ -156,10 +156,10 @@ def _defer(
     one = tile[:-1] + ", mutable>"
     ring = one.replace(PREFIX, f"{PREFIX}{slots}x", 1)
     edits.insert(loop.line, BEFORE, f'{name} = "{_ALLOC}"() : () -> {ring}')
-    for slot in range(slots):
-        number = f"{name}_number_{slot}"
-        edits.insert(loop.line, BEFORE, f'{number} = "arith.constant"() <{{value = {slot} : i32}}> : () -> i32')
-        view = f'{name}_slot_{slot} = "ttg.memdesc_index"({name}, {number}) : ({ring}, i32) -> {one}'
+    for index in range(slots):
+        number = f"{name}_number_{index}"
+        edits.insert(loop.line, BEFORE, f'{number} = "arith.constant"() <{{value = {index} : i32}}> : () -> i32')
+        view = f'{name}_slot_{index} = "ttg.memdesc_index"({name}, {number}) : ({ring}, i32) -> {one}'
         edits.insert(loop.line, BEFORE, view)
     for index, store in enumerate(stores):
         slot = f"{name}_slot_{index % slots}"
