@@ -14,6 +14,7 @@ from tle_raw.adapters.tilelang.launch_descriptors import LaunchDescriptors
 from tle_raw.adapters.tilelang.linked import Linkable, compile_linked, compiler_identity
 from tle_raw.adapters.tilelang.linked.pass_configs import pass_configs_of
 from tle_raw.adapters.tilelang.named_barriers import NamedBarrier, find_named_barriers
+from tle_raw.adapters.tilelang.named_buffers import NamedBuffer, find_named_buffers
 from tle_raw.adapters.tilelang.named_tiles import NamedTile, find_named_tiles
 from tle_raw.adapters.tilelang.options import Options, block_indices, read_options
 from tle_raw.adapters.tilelang.program import Program, read_program
@@ -36,6 +37,7 @@ class Reading:
     program: Program
     tiles: dict[str, NamedTile]
     barriers: dict[str, NamedBarrier]
+    buffers: dict[str, NamedBuffer]
     places: dict[str, int | str]
     options: Options
     linkable: Linkable
@@ -52,6 +54,8 @@ class TileLangAdapter:
         options = source.data.options
         if options.route:
             return (options.route,)
+        if options.buffers:
+            return ("linked",)
         return ("traced", "linked") if backend == "cuda" else ("traced",)
 
     def takes(self, source: object, named: bool) -> bool:
@@ -85,10 +89,11 @@ class TileLangAdapter:
         load_tilelang()
         program = read_program(objects.build_prim_func(declaration.wrapped, options.arguments))
         tiles = find_named_tiles(program, options.tiles)
-        barriers = find_named_barriers(program, options.barriers)
+        buffers = find_named_buffers(program, options.buffers)
+        barriers = find_named_barriers(program, options.barriers, several=bool(buffers))
         places = block_indices(program, options)
         configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
-        promises = (bool(options.tma), options.exclusive, tuple(barriers))
+        promises = (bool(options.tma), options.exclusive, tuple(barriers), tuple(buffers.values()))
         linkable = Linkable(program.prim_func, places, configs, tiles, *promises)
         text = program.prim_func.script(show_meta=True)
         settings = (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items()))))
@@ -100,8 +105,8 @@ class TileLangAdapter:
             text,
             declaration.location,
             settings,
-            data=Reading(program, tiles, barriers, places, options, linkable, descriptors),
-            signature=read_signature(program, tiles, places, bool(options.tma), barriers),
+            data=Reading(program, tiles, barriers, buffers, places, options, linkable, descriptors),
+            signature=read_signature(program, tiles, places, bool(options.tma), barriers, buffers),
         )
 
     def files(self, source: Source) -> tuple[Path, ...]:
@@ -166,10 +171,12 @@ class TileLangAdapter:
         ------
         DialectError : it takes barriers of a Triton kernel.
         """
-        if source.data.options.barriers:
+        for option in ("barriers", "buffers"):
+            if not getattr(source.data.options, option):
+                continue
             raise DialectError(
-                f"`{source.name}` takes barriers of a Triton kernel: it is a region of one",
-                hint="leave barriers= out, and it has barriers of its own",
+                f"`{source.name}` takes {option} of a Triton kernel: it is a region of one",
+                hint=f"leave {option}= out, and it has {option} of its own",
             ).at(fragment=source.name, source=source.location)
         return make_whole_kernel(self, source)
 

@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, Row
 
 ROUTES = ("traced", "linked")
-_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "alone", "barriers")
+_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "alone", "barriers", "buffers")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Options:
     ``exclusive`` (``alone=``) is the promise that the region is all that its kernel does, as in ``as_kernel()``; it is
     held against the kernel. The linked route then has just the threads that TileLang has, where Triton's own code knows
     blocks of 32, 64, 128, … only and the others would stand idle, and it puts nothing in order for code before or
-    behind it. ``barriers`` names buffers of ``T.alloc_barrier`` that are barriers of the Triton kernel.
+    behind it. ``barriers`` names buffers of ``T.alloc_barrier`` that are barriers of the Triton kernel,
+    ``buffers`` those of ``T.alloc_shared`` that are its shared buffers.
     """
 
     tiles: tuple[str, ...] = ()
@@ -37,6 +38,7 @@ class Options:
     tma: bool | None = None
     exclusive: bool = False
     barriers: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
@@ -45,6 +47,7 @@ class Options:
         return (
             ("alone", str(self.exclusive)),
             ("barriers", ",".join(self.barriers)),
+            *([("buffers", ",".join(self.buffers))] if self.buffers else []),
             ("grid", grid),
             ("in_grid", str(self.in_grid)),
             ("route", self.route or ""),
@@ -67,7 +70,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 f"dialect 'tilelang' has no option `{name}`",
                 hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(_NAMES)}",
             )
-    tiles, barriers = _names("tiles", given), _names("barriers", given)
+    tiles, barriers, buffers = (_names(name, given) for name in ("tiles", "barriers", "buffers"))
     route = given.get("route")
     if route not in (None, *ROUTES):
         raise _wrong("route", "'traced', 'linked' or None", route)
@@ -87,7 +90,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
     in_grid, exclusive, tma = given.get("in_grid", False), given.get("alone", False), given.get("tma")
     if tma not in (None, True, False):
         raise _wrong("tma", "True, False or None", tma)
-    return Options(tiles, dict(grid), route, dict(arguments), in_grid, configs, tma, exclusive, barriers)
+    return Options(tiles, dict(grid), route, dict(arguments), in_grid, configs, tma, exclusive, barriers, buffers)
 
 
 def _names(option: str, given: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,12 +1,16 @@
 """Sample 18: a matrix product whose tiles a warp of Triton copies and TileLang code multiplies. For sm_90.
 
-The TileLang kernel is one step of a product: it waits for a barrier of the Triton kernel, multiplies two tiles that the
-copy engine has brought, and arrives at the other barrier, for whoever fills the slot again. Two groups of four warps
-run it as a region, each for its half of a tile's rows: its operands are the slots themselves, which ``wgmma`` reads in
-place, and the sums stay in registers from step to step. One warp copies by TMA, in Triton. What becomes of the sums is
-Triton's again: it adds a bias, and writes by TMA.
+One warp copies by TMA, in Triton. Two groups of four warps run a TileLang kernel as a region, each for its half of a
+tile's rows. It waits for barriers of the Triton kernel, multiplies tiles that the copy engine has brought, and arrives
+at other barriers, for whoever fills the slots again. Its operands are the slots themselves, which ``wgmma`` reads in
+place. Twice:
 
-On the CPU the warps take turns on one thread, at the barriers.
+* one step of a product, traced into Triton IR: the sums stay in registers from step to step, and what becomes of them is
+  Triton's again, which adds a bias and writes by TMA;
+* all steps, linked: the ring of slots with its barriers is TileLang's own (``buffers=``, ``barriers=``), and so are the
+  loop and what is written.
+
+On the CPU, which runs the traced one, the warps take turns on one thread, at the barriers.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ common.require("tilelang", "tilelang")
 import tilelang.language as T  # noqa: E402
 
 BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "PARTS": 4}
-GROUPS = 2
+GROUPS, SLOTS = 2, BLOCKS["SLOTS"]
 ROWS, COLUMNS, DEPTH, THREADS = BLOCKS["BLOCK_M"] // GROUPS, BLOCKS["BLOCK_N"], BLOCKS["BLOCK_K"], 128
 
 
@@ -54,6 +58,32 @@ def multiply(
         T.copy(c, C)
 
 
+@tle_raw.dialect("tilelang", barriers=["full", "empty"], buffers=["a", "b"])
+@T.prim_func
+def multiply_all(
+    C: T.Tensor((T.dynamic("m"), T.dynamic("n")), "bfloat16"),
+    bias: T.Tensor((T.dynamic("n"),), "float32"),
+    row: T.int32,
+    column: T.int32,
+    first: T.int32,
+    steps: T.int32,
+):
+    with T.Kernel(1, threads=THREADS) as _:
+        full, empty = T.alloc_barrier([1] * SLOTS), T.alloc_barrier([4 * GROUPS] * SLOTS)
+        a = T.alloc_shared((SLOTS, ROWS, DEPTH), "bfloat16", scope="shared")
+        b = T.alloc_shared((SLOTS, COLUMNS, DEPTH), "bfloat16", scope="shared")
+        c = T.alloc_fragment((ROWS, COLUMNS), "float32")
+        T.clear(c)
+        for step in T.serial(first, first + steps):
+            T.mbarrier_wait_parity(full[step % SLOTS], step // SLOTS % 2)
+            T.gemm(a[step % SLOTS, :, :], b[step % SLOTS, :, :], c, transpose_B=True)
+            if T.get_thread_binding() % 32 == 0:  # each warp has waited for its own products
+                T.mbarrier_arrive(empty[step % SLOTS])
+        for i, j in T.Parallel(ROWS, COLUMNS):
+            if row + i < C.shape[0] and column + j < C.shape[1]:
+                C[row + i, column + j] = c[i, j] + bias[column + j]
+
+
 @triton.jit
 def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
     """In parts as wide as the descriptor's blocks: what is written takes less shared memory."""
@@ -68,7 +98,7 @@ def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
 
 @triton.jit
 def produce(
-    a, b, full, empty, M, N, K,
+    upper, lower, b, full, empty, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
     a_desc, b_desc,
 ):  # fmt: skip
@@ -81,9 +111,10 @@ def produce(
         for k in range(steps):
             slot = step % SLOTS
             tle.gpu.barrier_wait(empty[slot], step // SLOTS)
-            for group in tl.static_range(2):
-                at = [tile_m * BLOCK_M + group * ROWS, k * BLOCK_K]
-                tle.gpu.copy(a_desc, a[slot * 2 + group], [ROWS, BLOCK_K], offsets=at, barrier=full[slot])
+            at = [tile_m * BLOCK_M, k * BLOCK_K]
+            tle.gpu.copy(a_desc, upper[slot], [ROWS, BLOCK_K], offsets=at, barrier=full[slot])
+            at = [tile_m * BLOCK_M + ROWS, k * BLOCK_K]
+            tle.gpu.copy(a_desc, lower[slot], [ROWS, BLOCK_K], offsets=at, barrier=full[slot])
             at = [tile_n * BLOCK_N, k * BLOCK_K]
             tle.gpu.copy(b_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=at, barrier=full[slot])
             step += 1
@@ -93,7 +124,7 @@ def produce(
 def consume(
     a, b, full, empty, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    bias_ptr, c_desc, PARTS: tl.constexpr, GROUP: tl.constexpr,
+    bias_ptr, c_ptr, c_desc, PARTS: tl.constexpr, LINKED: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Hand the rows of one group of warps to TileLang, step after step, and write what it gives."""
     ROWS: tl.constexpr = BLOCK_M // 2
@@ -101,36 +132,46 @@ def consume(
     step = 0
     for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
         tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
-        column = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
-        bias = tl.load(bias_ptr + column, mask=column < N, other=0.0)
-        c = tl.zeros((ROWS, BLOCK_N), tl.float32) + bias[None, :]
-        for _ in range(steps):
-            slot = step % SLOTS
-            c = multiply(a[slot * 2 + GROUP], b[slot], c, step // SLOTS, full[slot], empty[slot])
-            step += 1
-        store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, PARTS)
+        m, n = tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N
+        if LINKED:
+            multiply_all(c_ptr, bias_ptr, m, n, step, steps, M, N, full[0], empty[0], a[0], b[0])
+            step += steps
+        else:
+            column = n + tl.arange(0, BLOCK_N)
+            bias = tl.load(bias_ptr + column, mask=column < N, other=0.0)
+            c = tl.zeros((ROWS, BLOCK_N), tl.float32) + bias[None, :]
+            for _ in range(steps):
+                slot = step % SLOTS
+                c = multiply(a[slot], b[slot], c, step // SLOTS, full[slot], empty[slot])
+                step += 1
+            store_tile(c_desc, m, n, c, PARTS)
 
 
 @triton.jit
 def matmul(
-    a_desc, b_desc, bias_ptr, c_desc, M, N, K,
+    a_desc, b_desc, bias_ptr, c_ptr, c_desc, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    PARTS: tl.constexpr,
+    PARTS: tl.constexpr, LINKED: tl.constexpr,
 ):  # fmt: skip
     """``c = a @ b.T + bias``: a is [M, K], b [N, K], c [M, N], in bf16; bias [N] in f32."""
-    a = tle.gpu.alloc([SLOTS * 2, BLOCK_M // 2, BLOCK_K], dtype=a_desc.dtype)
+    upper = tle.gpu.alloc([SLOTS, BLOCK_M // 2, BLOCK_K], dtype=a_desc.dtype)
+    lower = tle.gpu.alloc([SLOTS, BLOCK_M // 2, BLOCK_K], dtype=a_desc.dtype)
     b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=b_desc.dtype)
     full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=(BLOCK_M + BLOCK_N) * BLOCK_K * 2)
-    empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
+    empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=8 if LINKED else 2, init=tle.gpu.READY)
     tle.gpu.warp_specialize(
         (
             (consume, (
-                a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, bias_ptr, c_desc, PARTS, 0,
+                upper, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, bias_ptr, c_ptr, c_desc,
+                PARTS, LINKED, 0,
             )),
             (consume, (
-                a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, bias_ptr, c_desc, PARTS, 1,
+                lower, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, bias_ptr, c_ptr, c_desc,
+                PARTS, LINKED, 1,
             )),
-            (produce, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, a_desc, b_desc)),
+            (produce, (
+                upper, lower, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, a_desc, b_desc,
+            )),
         ),
         worker_num_warps=(4, 1),
         worker_num_regs=(240, 24),
@@ -141,13 +182,15 @@ def descriptor(x, rows: int, columns: int):
     return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
 
 
-def launch(a, b, bias, c, programs: int, blocks=BLOCKS, idle: int = 0):
+def launch(a, b, bias, c, linked: bool, programs: int, blocks=BLOCKS, idle: int = 0):
     """``idle`` programs find no tile."""
     (M, K), N = a.shape, b.shape[0]
     taken = descriptor(a, ROWS, DEPTH), descriptor(b, COLUMNS, DEPTH)
     made = descriptor(c, ROWS, COLUMNS // blocks["PARTS"])
     tiles = triton.cdiv(M, blocks["BLOCK_M"]) * triton.cdiv(N, COLUMNS)
-    return matmul[(min(programs, tiles) + idle,)](*taken, bias, made, M, N, K, **blocks, num_warps=4)
+    return matmul[(min(programs, tiles) + idle,)](
+        *(*taken, bias, c, made, M, N, K), **blocks, LINKED=linked, num_warps=4
+    )
 
 
 def compile_for(target):
@@ -155,9 +198,13 @@ def compile_for(target):
         "a_desc": f"tensordesc<bf16[{ROWS},{DEPTH}]>",
         "b_desc": f"tensordesc<bf16[{COLUMNS},{DEPTH}]>",
         "bias_ptr": "*fp32",
+        "c_ptr": "*bf16",
         "c_desc": f"tensordesc<bf16[{ROWS},{COLUMNS // BLOCKS['PARTS']}]>",
     } | dict.fromkeys(("M", "N", "K"), "i32")
-    return [common.compile_ahead(matmul, target, types, BLOCKS, num_warps=4)]
+    return [
+        common.compile_ahead(matmul, target, types, BLOCKS | {"LINKED": linked}, num_warps=4)
+        for linked in (False, True)
+    ]
 
 
 def check():
@@ -167,10 +214,12 @@ def check():
     for M, N, K in common.sizes(gpu=every, cpu=every[1:2], watched=every[:3]):
         a, b = (torch.randn(shape).to(common.device(), torch.bfloat16) for shape in ((M, K), (N, K)))
         bias = torch.randn(N).to(common.device())
-        c = torch.full((M, N), float("nan"), device=a.device, dtype=torch.bfloat16)
-        kernel = launch(a, b, bias, c, programs=132)
         want = a.double() @ b.double().T + bias.double()
-        yield kernel, common.compare(f"{M} × {N} × {K}", c, want, relative=2**-7, absolute=3e-5 * K**0.5)
+        for linked in common.sizes(gpu=(False, True), cpu=(False,)):
+            c = torch.full((M, N), float("nan"), device=a.device, dtype=torch.bfloat16)
+            kernel = launch(a, b, bias, c, linked, programs=132)
+            what = f"{M} × {N} × {K}, {'linked' if linked else 'traced'}"
+            yield kernel, common.compare(what, c, want, relative=2**-7, absolute=3e-5 * K**0.5)
 
 
 def stress(random):
@@ -180,10 +229,16 @@ def stress(random):
     a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
     bias = torch.randn(N, device=a.device)
     programs, idle = random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
-    what = f"{M} × {N} × {K}, at most {programs} programs, {idle} idle"
+    linked = not common.on_cpu() and random.random() < 0.5
+    what = f"{M} × {N} × {K}, {'linked' if linked else 'traced'}, at most {programs} programs, {idle} idle"
     wanted = a.double() @ b.double().T + bias.double()
     return common.Stressed(
-        what, lambda c: launch(a, b, bias, c, programs, idle=idle), (wanted,), (a.dtype,), (2**-7,), (3e-5 * K**0.5,)
+        what,
+        lambda c: launch(a, b, bias, c, linked, programs, idle=idle),
+        (wanted,),
+        (a.dtype,),
+        (2**-7,),
+        (3e-5 * K**0.5,),
     )
 
 

@@ -23,6 +23,7 @@ from tle_raw.adapters.tilelang.linked.lower_for_launch import lower_for_launch
 from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
 from tle_raw.adapters.tilelang.linked.register_budgets import needed_by_products
 from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
+from tle_raw.adapters.tilelang.named_buffers import NamedBuffer
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.tir_types import PrimFunc
 from tle_raw.errors import DialectError, Row, SourceLocation, TLEError, ToolchainError, UnsupportedFeatureError
@@ -55,7 +56,7 @@ class Linkable:
     tma : the caller passes TMA descriptors, and has the warps that TileLang wants: nothing is lowered away.
     exclusive : the region is all that its kernel does. The launch then has as many threads as the kernel; otherwise the
         next power of two.
-    barriers : the buffers that are barriers of the caller.
+    barriers : the buffers that are barriers of the caller. ``buffers`` : those that are its shared buffers.
     """
 
     prim_func: PrimFunc
@@ -65,6 +66,7 @@ class Linkable:
     tma: bool = False
     exclusive: bool = False
     barriers: tuple[str, ...] = ()
+    buffers: tuple[NamedBuffer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
     lowered, route = _lower(linkable, arch)
     launched = lowered.threads if linkable.exclusive else launched_threads(lowered.threads)
     blocks = (lowered.threads, launched)
-    function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, linkable.barriers)
+    given = linkable.barriers, linkable.buffers
+    function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, *given)
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
     needed = needed_by_products(lowered.text) if function.budgets else 0
     if function.budgets and needed > function.budgets.launch:
