@@ -14,7 +14,7 @@ from tle_raw.adapters.tilelang.launch_descriptors import LaunchDescriptors
 from tle_raw.adapters.tilelang.linked import Linkable, compile_linked, compiler_identity
 from tle_raw.adapters.tilelang.linked.pass_configs import pass_configs_of
 from tle_raw.adapters.tilelang.named_barriers import NamedBarrier, find_named_barriers
-from tle_raw.adapters.tilelang.named_buffers import NamedBuffer, find_named_buffers
+from tle_raw.adapters.tilelang.named_buffers import FILLED_BY_OTHERS, NamedBuffer, find_named_buffers
 from tle_raw.adapters.tilelang.named_tiles import NamedTile, find_named_tiles
 from tle_raw.adapters.tilelang.options import Options, block_indices, read_options
 from tle_raw.adapters.tilelang.program import Program, read_program
@@ -92,7 +92,8 @@ class TileLangAdapter:
         buffers = find_named_buffers(program, options.buffers)
         barriers = find_named_barriers(program, options.barriers, several=bool(buffers))
         places = block_indices(program, options)
-        configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
+        own = {FILLED_BY_OTHERS: True} if buffers else {}
+        configs = {**own, **pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
         promises = (bool(options.tma), options.exclusive, tuple(barriers), tuple(buffers.values()))
         linkable = Linkable(program.prim_func, places, configs, tiles, *promises)
         text = program.prim_func.script(show_meta=True)

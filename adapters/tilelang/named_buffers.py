@@ -16,6 +16,7 @@ from tle_raw.errors import Row, SignatureError
 from tle_raw.fragments.dtypes import DType
 
 SCOPE, _PLACED = "shared", "shared.dyn"
+FILLED_BY_OTHERS = "tl.disable_buffer_init_check"  # TileLang's word for it
 ROWS = (32, 64, 128)  # bytes of a row, which the swizzle is as wide as
 
 
