@@ -16,7 +16,13 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 BUFFERS, GOAL, EPSILON = 2, 1.0, 1e-6
 CASES = ((8192, 4096, 4096), (4096, 4096, 4096), (8192, 8192, 8192), (16_384, 1024, 2048))  # rows, N, K
 # What is changed of the sample's blocks, and BLOCK_M, BLOCK_N, warps, stages, GROUP_M of plain Triton.
-OURS: dict[str, dict[str, int]] = {"as it is": {}, "groups of 4": {"GROUP_M": 4}, "groups of 16": {"GROUP_M": 16}}
+OURS: dict[str, dict[str, int]] = {
+    "as it is": {},
+    "groups of 4": {"GROUP_M": 4},
+    "groups of 16": {"GROUP_M": 16},
+    "3 steps ahead": {"AHEAD": 3},
+    "3 steps ahead, groups of 16": {"AHEAD": 3, "GROUP_M": 16},
+}
 PLAIN = ((128, 256, 8, 4, 4), (128, 256, 8, 4, 8), (128, 256, 8, 4, 16), (128, 256, 8, 3, 8), (128, 128, 4, 3, 8))
 
 

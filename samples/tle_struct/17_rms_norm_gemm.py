@@ -1,12 +1,10 @@
 """Sample 17: an RMS norm and the matrix product behind it, in one kernel of specialised warps. For sm_90.
 
-``c = norm(x) @ w.T``, where ``norm(x)`` is ``x * gain`` with each row divided by the root of its mean square. One warp
-copies tiles of x and w by TMA. Two groups of four warps multiply the halves of a tile's rows:
-
-* a step's rows are read into registers, times their part of the gain: from there ``wgmma`` takes them, while those of
-  the step behind it are read;
-* their squares are summed on the way, so that nobody reads x twice: a row's scale is known when its sums are done, and
-  is multiplied to them before they are written by TMA.
+``c = norm(x) @ w.T``, where ``norm(x)`` is ``x * gain`` with each row divided by the root of its mean square. Four
+warps copy tiles of x and w by TMA, some steps ahead. When a tile of x is there, they multiply it by its part of the
+gain where it lies, and sum the squares of its rows, so that nobody reads x twice. Two groups of four warps multiply the
+halves of its rows by w. A row's scale is known when all its tiles have come: it is multiplied to the sums before they
+are written by TMA.
 
 Programs stay: the copies of the next tile arrive while the one before is written. On the CPU the warps take turns on
 one thread, at the barriers.
@@ -26,8 +24,9 @@ import tle_raw.language as tle
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
-# A group's rows, as wgmma takes them from registers: nothing moves between threads.
-OPERAND = tl.constexpr(tle.gpu.DotOperandEncoding(0, tle.gpu.MmaEncoding(3, [4, 1], [16, 256, 16]), 2))
+
+# A tile of x in the registers of four warps: each thread has 16 bytes of a row.
+TILE = tl.constexpr(tle.gpu.BlockEncoding([1, 8], [4, 8], [4, 1], [1, 0]))
 
 
 @triton.jit
@@ -43,91 +42,129 @@ def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
 
 
 @triton.jit
-def produce(
-    x, w, full, empty, M, N, K,
+def copy_tiles(
+    x, w, full, empty, tile, k, step, M, N,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
     x_desc, w_desc,
 ):  # fmt: skip
-    """Copy the operands of all the program's tiles, step after step, into the slots in turn."""
-    ROWS: tl.constexpr = BLOCK_M // 2
-    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
-    step = 0
-    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
-        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
-        for k in range(steps):
-            slot = step % SLOTS
-            tle.gpu.barrier_wait(empty[slot], step // SLOTS)
-            for group in tl.static_range(2):
-                at = [tile_m * BLOCK_M + group * ROWS, k * BLOCK_K]
-                tle.gpu.copy(x_desc, x[slot * 2 + group], [ROWS, BLOCK_K], offsets=at, barrier=full[slot])
-            at = [tile_n * BLOCK_N, k * BLOCK_K]
-            tle.gpu.copy(w_desc, w[slot], [BLOCK_N, BLOCK_K], offsets=at, barrier=full[slot])
-            step += 1
+    """Copy the operands of one step, if there is such a tile."""
+    tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    if tile < tiles_m * tiles_n:
+        m, n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        slot = step % SLOTS
+        tle.gpu.barrier_wait(empty[slot], step // SLOTS)
+        at_x, at_w = [m * BLOCK_M, k * BLOCK_K], [n * BLOCK_N, k * BLOCK_K]
+        tle.gpu.copy(x_desc, x[slot], [BLOCK_M, BLOCK_K], offsets=at_x, barrier=full[slot])
+        tle.gpu.copy(w_desc, w[slot], [BLOCK_N, BLOCK_K], offsets=at_w, barrier=full[slot])
 
 
 @triton.jit
-def consume(
-    x, w, full, empty, M, N, K,
+def prepare(
+    x, w, scales, full, scaled, empty, known, taken, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    gain_ptr, epsilon, c_desc, PARTS: tl.constexpr, GROUP: tl.constexpr,
+    x_desc, w_desc, gain_ptr, epsilon, AHEAD: tl.constexpr,
 ):  # fmt: skip
-    """Norm and multiply the rows of one group of warps, with one product under way, and write them."""
-    ROWS: tl.constexpr = BLOCK_M // 2
-    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    """Copy AHEAD steps ahead, multiply each step's rows by the gain, and find out the scales of the tile's rows."""
+    steps, tiles = tl.cdiv(K, BLOCK_K), tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
     columns = tl.arange(0, BLOCK_K)
-    step = 0
-    tl.assume(steps > 0)  # a way around the inner loop would meet it where products are under way
-    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
-        c = tl.zeros((ROWS, BLOCK_N), tl.float32)
-        squares = tl.zeros((ROWS,), tl.float32)
+    step, turn, next_tile, next_k = 0, 0, tl.program_id(0), 0
+    for ahead in tl.static_range(AHEAD):
+        copy_tiles(
+            x, w, full, empty, next_tile, next_k, ahead, M, N, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, x_desc, w_desc
+        )
+        next_tile = tl.where(next_k == steps - 1, next_tile + tl.num_programs(0), next_tile)
+        next_k = tl.where(next_k == steps - 1, 0, next_k + 1)
+    for _ in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        squares = tl.zeros((BLOCK_M,), tl.float32)
         for k in range(steps):
             slot = step % SLOTS
             gain = tl.load(gain_ptr + k * BLOCK_K + columns, mask=k * BLOCK_K + columns < K, other=0.0)
             tle.gpu.barrier_wait(full[slot], step // SLOTS)
-            rows = tle.gpu.set_layout(x[slot * 2 + GROUP].load(), OPERAND)
-            c = tle.gpu.wgmma(rows * gain[None, :], w[slot], c, trans_b=True)
+            rows = tle.gpu.set_layout(x[slot].load(), TILE)
+            x[slot].store(rows * gain[None, :])
+            tle.gpu.barrier_arrive(scaled[slot], 1, step // SLOTS)
+            copy_tiles(
+                *(x, w, full, empty, next_tile, next_k, step + AHEAD, M, N),
+                *(BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, x_desc, w_desc),
+            )
+            next_tile = tl.where(next_k == steps - 1, next_tile + tl.num_programs(0), next_tile)
+            next_k = tl.where(next_k == steps - 1, 0, next_k + 1)
             wide = rows.to(tl.float32)
             squares += tl.sum(wide * wide, 1)
+            step += 1
+        tle.gpu.barrier_wait(taken, turn)
+        scales.store(tl.math.rsqrt(squares / K + epsilon))
+        tle.gpu.barrier_arrive(known, 1, turn)
+        turn += 1  # noqa: SIM113
+
+
+@triton.jit
+def consume(
+    x, w, scales, full, scaled, empty, known, taken, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    c_desc, PARTS: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Multiply the rows of one group of warps, with one product under way, scale and write them."""
+    ROWS: tl.constexpr = BLOCK_M // 2
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    step, turn = 0, 0
+    tl.assume(steps > 0)  # a way around the inner loop would meet it where products are under way
+    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        c = tl.zeros((ROWS, BLOCK_N), tl.float32)
+        for k in range(steps):
+            slot = step % SLOTS
+            tle.gpu.barrier_wait(full[slot], step // SLOTS)
+            tle.gpu.barrier_wait(scaled[slot], step // SLOTS)
+            c = tle.gpu.wgmma(x[slot].subslice(GROUP * ROWS, ROWS, dim=0), w[slot], c, trans_b=True)
             c = tle.gpu.wgmma_wait(1, c)
             if k > 0:  # the product of the step before is done, and its slot is free
                 tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
             step += 1
         c = tle.gpu.wgmma_wait(0, c)
         tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
-        c *= tl.math.rsqrt(squares / K + epsilon)[:, None]
-        tile_m, tile_n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
-        store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, PARTS)
+        tle.gpu.barrier_wait(known, turn)
+        c *= scales.subslice(GROUP * ROWS, ROWS).load()[:, None]
+        tle.gpu.barrier_arrive(taken, 1, turn)
+        m, n = tle.gpu.grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        store_tile(c_desc, m * BLOCK_M + GROUP * ROWS, n * BLOCK_N, c, PARTS)
+        turn += 1  # noqa: SIM113
 
 
 @triton.jit
 def norm_matmul(
     x_desc, w_desc, c_desc, gain_ptr, epsilon, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    PARTS: tl.constexpr,
+    PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     """``c = (x * gain / sqrt(mean(x ** 2) + epsilon)) @ w.T``: x is [M, K], w [N, K], gain [K], of one dtype."""
-    x = tle.gpu.alloc([SLOTS * 2, BLOCK_M // 2, BLOCK_K], dtype=x_desc.dtype)
+    x = tle.gpu.alloc([SLOTS, BLOCK_M, BLOCK_K], dtype=x_desc.dtype)
     w = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=w_desc.dtype)
+    scales = tle.gpu.alloc([BLOCK_M], dtype=tl.float32)
     full = tle.gpu.alloc_barriers(SLOTS, expect_bytes=(BLOCK_M + BLOCK_N) * BLOCK_K * 2)
+    scaled = tle.gpu.alloc_barriers(SLOTS)
     empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
+    known, taken = tle.gpu.alloc_barrier(), tle.gpu.alloc_barrier(arrive_count=2, init=tle.gpu.READY)
     tle.gpu.warp_specialize(
         (
             (consume, (
-                x, w, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, gain_ptr, epsilon, c_desc,
-                PARTS, 0,
+                x, w, scales, full, scaled, empty, known, taken, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M,
+                c_desc, PARTS, 0,
             )),
             (consume, (
-                x, w, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, gain_ptr, epsilon, c_desc,
-                PARTS, 1,
+                x, w, scales, full, scaled, empty, known, taken, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M,
+                c_desc, PARTS, 1,
             )),
-            (produce, (x, w, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, x_desc, w_desc)),
+            (prepare, (
+                x, w, scales, full, scaled, empty, known, taken, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M,
+                x_desc, w_desc, gain_ptr, epsilon, AHEAD,
+            )),
         ),
-        worker_num_warps=(4, 1),
-        worker_num_regs=(240, 24),
+        worker_num_warps=(4, 4),
+        worker_num_regs=(200, 112),
     )  # fmt: skip
 
 
-BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "PARTS": 4}
+BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "PARTS": 4, "AHEAD": 2}
 
 
 def descriptor(x, rows: int, columns: int):
@@ -138,7 +175,7 @@ def launch(x, gain, w, c, epsilon: float, programs: int, blocks=BLOCKS, idle: in
     """``idle`` programs find no tile."""
     (M, K), N = x.shape, w.shape[0]
     rows, columns, depth = (blocks[f"BLOCK_{axis}"] for axis in "MNK")
-    taken = descriptor(x, rows // 2, depth), descriptor(w, columns, depth)
+    taken = descriptor(x, rows, depth), descriptor(w, columns, depth)
     made = descriptor(c, rows // 2, columns // blocks["PARTS"])
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
     return norm_matmul[(min(programs, tiles) + idle,)](*taken, made, gain, epsilon, M, N, K, **blocks, num_warps=4)
@@ -147,7 +184,7 @@ def launch(x, gain, w, c, epsilon: float, programs: int, blocks=BLOCKS, idle: in
 def compile_for(target):
     rows, columns, depth = (BLOCKS[f"BLOCK_{axis}"] for axis in "MNK")
     types = {
-        "x_desc": f"tensordesc<bf16[{rows // 2},{depth}]>",
+        "x_desc": f"tensordesc<bf16[{rows},{depth}]>",
         "w_desc": f"tensordesc<bf16[{columns},{depth}]>",
         "c_desc": f"tensordesc<bf16[{rows // 2},{columns // BLOCKS['PARTS']}]>",
         "gain_ptr": "*bf16",

@@ -5,9 +5,9 @@ tile's rows. It waits for barriers of the Triton kernel, multiplies tiles that t
 at other barriers, for whoever fills the slots again. Its operands are the slots themselves, which ``wgmma`` reads in
 place. Twice:
 
-* one step of a product, traced into Triton IR: the sums stay in registers from step to step, and what becomes of them is
-  Triton's again, which adds a bias and writes by TMA;
-* all steps, linked: the ring of slots with its barriers is TileLang's own (``buffers=``, ``barriers=``), and so are the
+* one step of a product, traced into Triton IR: the sums stay in registers from step to step, and what becomes of them
+  is Triton's again, which adds a bias and writes by TMA;
+* all steps, linked: the ring of slots with its barriers is TileLang's (``buffers=``, ``barriers=``), and so are the
   loop and what is written.
 
 On the CPU, which runs the traced one, the warps take turns on one thread, at the barriers.
