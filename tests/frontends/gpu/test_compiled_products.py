@@ -66,6 +66,34 @@ def test_a_dot_reads_tiles_that_are_transposed_on_the_way_in_place(left):
     assert len(re.findall("ttg.local_alloc", kernel.asm["ttgir"])) == 1
 
 
+@triton.jit
+def scaled_products(x_ptr, c_ptr, n, BEHIND: tl.constexpr, NEWER: tl.constexpr):
+    """Sums of products of tiles that are scaled in registers."""
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    x = tle.gpu.alloc([64, 64], tl.float16)
+    x.store(tl.load(x_ptr + at))
+    c, d = tl.zeros((64, 64), tl.float32), tl.zeros((64, 64), tl.float32)
+    for k in range(n):
+        c = tle.gpu.wgmma(tl.load(x_ptr + k * 4096 + at) * 2, x, c)
+        if NEWER:
+            d = tle.gpu.wgmma(x, x, d)
+        c = tle.gpu.wgmma_wait(1, c)
+        if BEHIND:
+            c = tle.gpu.wgmma_wait(0, c)
+    tl.store(c_ptr + at, tle.gpu.wgmma_wait(0, c) + tle.gpu.wgmma_wait(0, d))
+
+
+@pytest.mark.parametrize("behind, newer, expected", [(False, False, "0"), (True, False, "1"), (False, True, "1")])
+def test_no_product_that_reads_registers_is_under_way_from_one_iteration_to_the_next(behind, newer, expected):
+    """Its registers are free for ptxas: the next operand was written over the one that was still read."""
+    types, constants = {"x_ptr": "*fp16", "c_ptr": "*fp32", "n": "i32"}, {"BEHIND": behind, "NEWER": newer}
+    kernel = compile_kernel(scaled_products, types, constants)
+    text = kernel.asm["ttgir"]
+    loop = text[text.index("scf.for") : text.index("scf.yield")]
+    assert re.findall(r"warp_group_dot_wait .*pendings = (\d)", loop)[0] == expected
+
+
 @pytest.mark.parametrize("capability", [80, 90])
 def test_copies_are_fenced_before_wgmma(capability):
     """cp.async writes by another way than wgmma reads."""
