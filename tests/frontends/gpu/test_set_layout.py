@@ -75,6 +75,21 @@ def test_a_buffer_is_loaded_in_the_layout_that_is_wanted():
     assert kernel.asm["ptx"].count("ldmatrix.sync") == 4
 
 
+@triton.jit
+def sums(x_ptr, n, L: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    total = G.set_layout(tl.zeros((N,), tl.float32), L)
+    for row in range(n):
+        total += tl.load(x_ptr + row * N + i)
+    tl.store(x_ptr + i, total)
+
+
+def test_a_tensor_of_equal_elements_may_have_a_layout():
+    constants = {"L": G.BlockEncoding([1], [32], [4], [0]), "N": 128}
+    kernel = compile_kernel(sums, {"x_ptr": "*fp32", "n": "i32"}, constants)
+    assert "tle.layout" not in kernel.asm["ttgir"] and "cubin" in kernel.asm
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_reduction_takes_the_tensor_in_its_layout(axis):
     constants = {"L": ROWS, "AXIS": axis, "N": 64}

@@ -179,6 +179,8 @@ class _Closing:
         sees to it that it moves nothing.
         """
         given, name = marker.result_types[0], f"%tle_laid_{marker.results[1:]}"
+        if not given.startswith("tensor<"):  # of equal elements Triton takes one, and spreads what becomes of it
+            return [str(replace(marker, name="tt.bitcast", properties="", attributes=""))]
         wide = with_layout(given, unescape(marker.property("libname")))
         loc = {"indent": marker.indent, "location": marker.location}
         first = GenericOperation(CONVERT, marker.operands, (given,), (wide,), f"{name}_a", **loc)
