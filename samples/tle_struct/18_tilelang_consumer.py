@@ -76,9 +76,13 @@ def multiply_all(
         T.clear(c)
         for step in T.serial(first, first + steps):
             T.mbarrier_wait_parity(full[step % SLOTS], step // SLOTS % 2)
-            T.gemm(a[step % SLOTS, :, :], b[step % SLOTS, :, :], c, transpose_B=True)
-            if T.get_thread_binding() % 32 == 0:  # each warp has waited for its own products
-                T.mbarrier_arrive(empty[step % SLOTS])
+            T.wgmma_gemm(a[step % SLOTS, :, :], b[step % SLOTS, :, :], c, transpose_B=True)
+            T.wait_wgmma(1)
+            if step > first and T.get_thread_binding() % 32 == 0:  # each warp has waited for its own products
+                T.mbarrier_arrive(empty[(step - 1) % SLOTS])
+        T.wait_wgmma(0)
+        if T.get_thread_binding() % 32 == 0:
+            T.mbarrier_arrive(empty[(first + steps - 1) % SLOTS])
         for i, j in T.Parallel(ROWS, COLUMNS):
             if row + i < C.shape[0] and column + j < C.shape[1]:
                 C[row + i, column + j] = c[i, j] + bias[column + j]
