@@ -67,17 +67,26 @@ class Stressed:
     absolute: tuple[float, ...]
 
 
-def odd_or_even(random: Random, *most: int, step: int = 8) -> tuple[int, ...]:
-    """A random size up to each of ``most``: all multiples of 16, or none of them is.
+def odd_or_even(random: Random, *most: int) -> tuple[int, ...]:
+    """A random size up to each of ``most``: all multiples of 16, or none of them is, and all but the first of 8.
 
-    Triton compiles a kernel anew for each of its arguments that is one, or that is 1: none is. All but the first are
-    multiples of ``step``.
+    Triton compiles a kernel anew for each of its arguments that is one, or that is 1: none is.
     """
     if random.random() < 0.25:
         return tuple(16 * random.randint(1, max(1, each // 16)) for each in most)
     first, *others = most
-    rest = (16 * random.randint(int(step == 1), (each - step) // 16) + step for each in others)
+    rest = (16 * random.randint(0, (each - 8) // 16) + 8 for each in others)
     return 2 * random.randint(1, (first - 1) // 2) + 1, *rest
+
+
+def sharing(tiles: int, programs: int) -> int:
+    """How many programs, at most so many, share the tiles most evenly: as many rounds by fewer.
+
+    Of 512 tiles 132 programs take four rounds, and so do 128. Where a GPU's power is the limit, as in products, the
+    clocks are higher then.
+    """
+    rounds = triton.cdiv(tiles, programs)
+    return triton.cdiv(tiles, rounds)
 
 
 def compare(what: str, got: Any, want: Any, relative: float = 0.0, absolute: float = 0.0) -> Comparison:

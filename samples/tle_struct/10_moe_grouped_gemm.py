@@ -20,7 +20,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw
 import tle_raw.language as tle
-from tle_raw import AnyLayout, Barrier, Buffer, Out, Pointer, Scalar
+from tle_raw import AnyLayout, Barrier, Buffer, In, Out, Pointer, Scalar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
@@ -37,18 +37,21 @@ __device__ void wait_for_copies(tle::barrier full, bool tells) {
   if (tells && threadIdx.x == 0) full.arrive();
 }
 
-// to(i, j) = x[pairs[i] / choices][column + j]: zeros where there is no pair, and beyond the columns. `full` tells of
-// the slot that was begun LATER calls before.
+// to(i, j) = x[rows[i]][column + j]: zeros where there is no row, and beyond the columns. `full` tells of the slot that
+// was begun LATER calls before. A thread has one run of 16 bytes in every so many rows.
 template <class T, int M, int K, class Layout>
-__device__ void fetch_rows(const T* x, const int* pairs, int choices, int column, int columns,
+__device__ void fetch_rows(const T* x, tle::tile<const int, M> rows, int column, int columns,
                            tle::buffer<T, Layout, M, K> to, tle::barrier full, int tells) {
-  constexpr int RUN = 16 / sizeof(T);
-  for (int i : to.template vectors<RUN>()) {
-    const int pair = pairs[i / K], at = column + i % K;
-    const bool inside = pair >= 0 && at < columns;
-    const T* from = inside ? x + (long long)(pair / choices) * columns + at : x;
+  constexpr int RUN = 16 / sizeof(T), RUNS = K / RUN, THREADS = 128;
+  const int j = threadIdx.x % RUNS * RUN, at = column + j;
+#pragma unroll
+  for (int pass = 0; pass < M * RUNS / THREADS; ++pass) {
+    const int i = threadIdx.x / RUNS + pass * (THREADS / RUNS);
+    const int row = rows[i];
+    const bool inside = row >= 0 && at < columns;
+    const T* from = x + (inside ? (long long)row * columns + at : 0);
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::
-                 "r"(unsigned(__cvta_generic_to_shared(to.data(i / K, i % K)))),
+                 "r"(unsigned(__cvta_generic_to_shared(to.data(i, j)))),
                  "l"(__cvta_generic_to_global(from)), "r"(inside ? 16 : 0) : "memory");
   }
   asm volatile("cp.async.commit_group;\n\tcp.async.wait_group 2;" ::: "memory");
@@ -65,8 +68,7 @@ __device__ void tell_last(tle::barrier full) {
 @tle_raw.dialect("cuda", source=SOURCE)
 def fetch_rows(
     x: Pointer["T"],
-    pairs: Pointer["i32"],
-    choices: Scalar["i32"],
+    rows: In[Buffer["i32", "M"]],
     column: Scalar["i32"],
     columns: Scalar["i32"],
     to: Out[Buffer["T", "M", "K", AnyLayout]],
@@ -81,7 +83,7 @@ def tell_last(full: Barrier): ...
 
 @triton.jit
 def produce(
-    x_ptr, pairs_ptr, experts_ptr, w_desc, a, b, full_a, full_b, empty, blocks, choices, N, K,
+    x_ptr, pairs_ptr, experts_ptr, w_desc, a, b, rows, full_a, full_b, empty, blocks, choices, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
     LATER: tl.constexpr,
 ):  # fmt: skip
@@ -91,13 +93,14 @@ def produce(
     for tile in range(tl.program_id(0), blocks * tiles_n, tl.num_programs(0)):
         block, tile_n = tle.gpu.grouped_tile(tile, blocks, tiles_n, GROUP_M)
         row = tl.load(experts_ptr + block) * N + tile_n * BLOCK_N
-        pairs = pairs_ptr + block * BLOCK_M
+        pair = tl.load(pairs_ptr + block * BLOCK_M + tl.arange(0, BLOCK_M))
+        rows.store(tl.where(pair < 0, -1, pair // choices))
         for k in range(steps):
             slot = step % SLOTS
             tle.gpu.barrier_wait(empty[slot], step // SLOTS)
             tle.gpu.copy(w_desc, b[slot], [BLOCK_N, BLOCK_K], offsets=[row, k * BLOCK_K], barrier=full_b[slot])
             done = full_a[(step + SLOTS - LATER) % SLOTS]
-            fetch_rows(x_ptr, pairs, choices, k * BLOCK_K, K, a[slot], done, (step >= LATER).to(tl.int32))
+            fetch_rows(x_ptr, rows, k * BLOCK_K, K, a[slot], done, (step >= LATER).to(tl.int32))
             step += 1
     for later in tl.static_range(LATER):
         if step >= LATER - later:
@@ -160,6 +163,7 @@ def moe_products(
     """
     a = tle.gpu.alloc([SLOTS, BLOCK_M, BLOCK_K], dtype=w_desc.dtype)
     b = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=w_desc.dtype)
+    rows = tle.gpu.alloc([BLOCK_M], dtype=tl.int32)
     full_a = tle.gpu.alloc_barriers(SLOTS)
     full_b = tle.gpu.alloc_barriers(SLOTS, expect_bytes=BLOCK_N * BLOCK_K * 2)
     empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
@@ -174,7 +178,7 @@ def moe_products(
                 PARTS, 1,
             )),
             (produce, (
-                x_ptr, pairs_ptr, experts_ptr, w_desc, a, b, full_a, full_b, empty, blocks, choices, N, K,
+                x_ptr, pairs_ptr, experts_ptr, w_desc, a, b, rows, full_a, full_b, empty, blocks, choices, N, K,
                 BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, LATER,
             )),
         ),
@@ -207,7 +211,7 @@ def launch(x, w, pairs, experts, y, choices: int, programs: int, blocks=BLOCKS, 
     N, K = w.shape[1:]
     w_desc = TensorDescriptor.from_tensor(w.view(-1, K), [blocks["BLOCK_N"], blocks["BLOCK_K"]])
     count = experts.numel()
-    grid = (min(programs, triton.cdiv(N, blocks["BLOCK_N"]) * count) + idle,)
+    grid = (common.sharing(triton.cdiv(N, blocks["BLOCK_N"]) * count, programs) + idle,)
     return moe_products[grid](x, pairs, experts, w_desc, y, count, choices, N, K, **blocks, num_warps=WARPS)
 
 

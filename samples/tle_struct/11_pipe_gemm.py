@@ -144,7 +144,7 @@ def launch(a, b, c, blocks, programs: int, idle: int = 0):
     height, width = rows // blocks["GROUPS"], columns // blocks["PARTS"]
     operands = descriptor(a, height, depth), descriptor(b, columns, depth), descriptor(c, height, width)
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    return matmul[(min(programs, tiles) + idle,)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
+    return matmul[(common.sharing(tiles, programs) + idle,)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
 
 
 def compile_for(target):

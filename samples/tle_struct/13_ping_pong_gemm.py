@@ -132,7 +132,7 @@ def launch(a, b, c, programs: int, blocks=BLOCKS, idle: int = 0):
     rows, columns, depth = (sizes[f"BLOCK_{axis}"] for axis in "MNK")
     operands = descriptor(a, rows, depth), descriptor(b, columns, depth), descriptor(c, rows, columns)
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    return matmul[(min(programs, tiles) + idle,)](*operands, M, N, K, **sizes, num_warps=4)
+    return matmul[(common.sharing(tiles, programs) + idle,)](*operands, M, N, K, **sizes, num_warps=4)
 
 
 def compile_for(target):

@@ -192,7 +192,7 @@ def launch(a, b, bias, c, linked: bool, programs: int, blocks=BLOCKS, idle: int 
     taken = descriptor(a, ROWS, DEPTH), descriptor(b, COLUMNS, DEPTH)
     made = descriptor(c, ROWS, COLUMNS // blocks["PARTS"])
     tiles = triton.cdiv(M, blocks["BLOCK_M"]) * triton.cdiv(N, COLUMNS)
-    return matmul[(min(programs, tiles) + idle,)](
+    return matmul[(common.sharing(tiles, programs) + idle,)](
         *(*taken, bias, c, made, M, N, K), **blocks, LINKED=linked, num_warps=4
     )
 

@@ -34,7 +34,7 @@ INSTRUCTIONS = {
     # Of each of three kernels two groups.
     "12_attention": {"wgmma.wait_group.sync.aligned 1;": 6, "bar.arrive": 15, "setmaxnreg": None},
     "13_ping_pong_gemm": {"wgmma.wait_group.sync.aligned 1;": 4, "bar.arrive": 6, ".e4m3.e4m3": None},
-    "17_rms_norm_gemm": {"mul.bf16": 64, "wgmma.wait_group.sync.aligned 1;": 2, "bulk.wait_group.read \t1;": 8},
+    "17_rms_norm_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 2, "bulk.wait_group.read \t1;": 8},
     "18_tilelang_consumer": {"m64n256k16": 16, "mbarrier.try_wait": 6, "cp.async.bulk.tensor": None},
 }
 
