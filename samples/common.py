@@ -67,15 +67,16 @@ class Stressed:
     absolute: tuple[float, ...]
 
 
-def odd_or_even(random: Random, *most: int) -> tuple[int, ...]:
-    """A random size up to each of ``most``: all multiples of 16, or none of them is, and all but the first of 8.
+def odd_or_even(random: Random, *most: int, step: int = 8) -> tuple[int, ...]:
+    """A random size up to each of ``most``: all multiples of 16, or none of them is.
 
-    Triton compiles a kernel anew for each of its arguments that is one, or that is 1: none is.
+    All but the first are multiples of ``step`` then. Triton compiles a kernel anew for each of its arguments that is a
+    multiple of 16, or that is 1: none is.
     """
     if random.random() < 0.25:
         return tuple(16 * random.randint(1, max(1, each // 16)) for each in most)
     first, *others = most
-    rest = (16 * random.randint(0, (each - 8) // 16) + 8 for each in others)
+    rest = (16 * random.randint(int(step == 1), (each - step) // 16) + step for each in others)
     return 2 * random.randint(1, (first - 1) // 2) + 1, *rest
 
 
