@@ -29,6 +29,7 @@ from math import prod
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE, LOOPS
 from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits, layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.line_edits import LineEdits
+from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE
 from tle_raw.flir.nvidia.within_warps import is_within_warps
 from tle_raw.linker.machine_code.shared_memory_limits import LIMITS
 from tle_raw.linker.mlir.generic_operation import read_generic
@@ -120,8 +121,22 @@ def _taken(
     deferred = {store.alloc for stores in found.values() for store in stores}
     allocs = (each for each in operations if each.name == _ALLOC and each not in deferred)
     buffers = sum(_bytes(each.results[0].type, aliases) for each in allocs)
-    exchanges = (each for each in operations if not is_within_warps(each, aliases))
-    return buffers + max(map(_exchanged, exchanges), default=0)
+    most: dict[int, int] = {}  # each partition has memory of its own
+    for each in operations:
+        if (size := _exchanged(each)) and not is_within_warps(each, aliases):
+            partition = _partition(each)
+            most[partition] = max(most.get(partition, 0), size)
+    return buffers + sum(most.values())
+
+
+def _partition(operation: Operation) -> int:
+    """The identity of the block of the partition in which an operation stands; 0 outside."""
+    inner = operation
+    for above in operation.ancestors():
+        if above.name in (PARTITIONS, SPECIALIZE):
+            return id(inner.parent)
+        inner = above
+    return 0
 
 
 def _exchanged(operation: Operation) -> int:
