@@ -86,7 +86,7 @@ def sharing(tiles: int, programs: int) -> int:
     Of 512 tiles 132 programs take four rounds, and so do 128. Where a GPU's power is the limit, as in products, the
     clocks are higher then.
     """
-    rounds = triton.cdiv(tiles, programs)
+    rounds = max(1, triton.cdiv(tiles, programs))
     return triton.cdiv(tiles, rounds)
 
 
