@@ -130,7 +130,7 @@ def matmul(
         )
 
 
-TOGETHER = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "GROUPS": 1, "PARTS": 4}
+TOGETHER = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 16, "GROUPS": 1, "PARTS": 4}
 APART = TOGETHER | {"GROUPS": 2}
 
 
