@@ -15,9 +15,9 @@ It is two slots where an even number of equal tiles is stored in each iteration 
 A loop that stores by descriptors in branches, combines, or has atomic operations, which may tell others of what was
 stored, stays as it is.
 
-What it pays depends on how much of a tile's time its end is. Of the products that ``samples/benchmarks/struct_speed.py``
-measures, that of 4096³ in fp8 ends 0.8 to 1.1 % sooner on an H200, with short loops over K; those in bf16, where power
-is the limit, end when they did, to within 0.4 %.
+What it pays depends on how much of a tile's time its end is. Of the products that
+``samples/benchmarks/struct_speed.py`` measures, that of 4096³ in fp8 ends 0.8 to 1.1 % sooner on an H200, with short
+loops over K; those in bf16, where power is the limit, end when they did, to within 0.4 %.
 ``TLE_RAW_DISABLE_PASSES=defer-stores`` compiles without it.
 """
 
