@@ -26,6 +26,14 @@ NVIDIA_TRACED = (_ORDER_TRACED, _TRITON_TTGIR)
 # Loops whose groups run in stages.
 _GROUPS = (
     Pass(
+        "specialise-executors",
+        "ttgir",
+        "flir/nvidia/specialise_executors.py",
+        "specialise_executors",
+        "partitions of specialised warps for loops whose groups have several executors; absent where there are none",
+        expects=PROMISED,
+    ),
+    Pass(
         "pipeline-hints",
         "ttgir",
         "flir/nvidia/pipeline_hints.py",

@@ -20,7 +20,7 @@ from tle_raw.flir.check_groups import check_groups
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
-from tle_raw.flir.group_markers import holds_groups
+from tle_raw.flir.group_markers import holds_executors, holds_groups
 from tle_raw.flir.keep_loads import keep_loads
 from tle_raw.flir.nvidia.arrive_by_warps import arrive_by_warps
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor, find_buffers, find_descriptors
@@ -78,6 +78,7 @@ from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.schedule_groups import schedule_groups
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
+from tle_raw.flir.nvidia.specialise_executors import Machine, specialise_executors
 from tle_raw.flir.nvidia.take_addresses import asks_addresses, take_addresses
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.flir.pass_value import Pass
@@ -251,6 +252,24 @@ class Compilation:
             traced_regions.describe(self.metadata)
 
     # --- ttgir ------------------------------------------------------------------------------------------------
+
+    def specialise_executors(self) -> int | None:
+        if not self.has_groups or not holds_executors(self._any_text()):
+            return None
+        machine = Machine(
+            self.capability,
+            self.options.num_warps,
+            self.options.num_stages,
+            SPELLING.memory_barrier,
+            captures_inside=(MAJOR, MINOR) >= (3, 7),
+            has_tma_copy=(MAJOR, MINOR) < (3, 7),
+        )
+        text, found = specialise_executors(generic_text(self.module, ir), machine)
+        self._take(text)
+        self.module = self._parsed()
+        self.has_buffers = self.has_partitions = self.waits_for_mbarriers = True
+        self.has_groups = holds_groups(text)
+        return found
 
     def pipeline_hints(self) -> int | None:
         if not self.has_hints:
