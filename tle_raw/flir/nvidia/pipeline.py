@@ -267,8 +267,10 @@ class Compilation:
         text, found = specialise_executors(generic_text(self.module, ir), machine)
         self._take(text)
         self.module = self._parsed()
-        self.has_buffers = self.has_partitions = self.waits_for_mbarriers = True
         self.has_groups = holds_groups(text)
+        if not found:  # such a loop of one iteration is none any more
+            return None
+        self.has_buffers = self.has_partitions = self.waits_for_mbarriers = True
         return found
 
     def pipeline_hints(self) -> int | None:
