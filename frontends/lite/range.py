@@ -76,8 +76,8 @@ def _range(
     pipe_orders : the place of each group among the groups of its stage; as they are numbered where it is not given.
     executors : who runs each group, a list of numbers: on NVIDIA GPUs each executor is a partition of warps, which
         begin together and wait for each other's values, as in ``tle.gpu.warp_specialize``. The launch's own warps are
-        the executor that makes what is used behind the loop. ``range(4, 8)`` is one executor of four warps. Values go
-        through shared memory, in as many slots as there are stages.
+        the executor that makes what is used behind the loop. ``range(4, 8)`` is one executor of up to four warps.
+        Values go through shared memory, in as many slots as there are stages.
 
     Raises
     ------

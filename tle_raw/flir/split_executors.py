@@ -27,7 +27,6 @@ _INTEGERS = re.compile(r"^(tensor<(\d+x)*)?(i\d+|index|!tt\.ptr<[^<>]*>)>?$|^!tt
 _HANDED = re.compile(r"^(tensor<(?P<dims>(\d+x)+)(?P<element>(i|f|bf)\w+)>|(?P<scalar>(i|f|bf)\d\w*))$")
 _TRUTH = "i1"
 _SHOWN = 60
-_WARPS = (1, 2, 4, 8, 16)
 
 
 @dataclass
@@ -93,6 +92,12 @@ def split_executors(lines: Sequence[str]) -> list[Split]:
         return []
     tree = read_tree(lines)
     operations, initial = {each.line: each for top in tree for each in top.walk()}, initial_values(tree)
+    for inner in grouped:
+        if any(outer.body.begin < inner.body.begin < outer.body.end for outer in grouped):
+            raise ScheduleError(
+                "a loop with several executors stands within a group of another: executors are not divided again",
+                hint="leave executors out of one of the two",
+            ).at(call_site=_location(lines[inner.body.end], Locations(list(lines))))
     return [_Splitter(each, operations, initial, lines).split() for each in grouped]
 
 
@@ -287,13 +292,6 @@ class _Splitter:
         ).at(call_site=self._where(place))
 
     def _check_worker(self, part: Part) -> None:
-        warps = self.schedule.warps[part.number]
-        if warps and warps not in _WARPS:
-            raise ScheduleError(
-                "tle.range: an executor has a power of two of warps",
-                table=[Row(f"warps of {self.schedule.names[part.number]}", "1, 2, 4, 8 or 16", str(warps))],
-                hint="the executor that makes what is used behind the loop has the launch's num_warps",
-            ).at(call_site=self._loop())
         for value in part.outside:
             self._copied(part, value)
 

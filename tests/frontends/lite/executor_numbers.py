@@ -33,7 +33,10 @@ def product_of_tiles(device, sizes, slots, programs, blocks=(64, 64, 32), warps=
     a = torch.randn(M, K, generator=generator).to(torch.bfloat16).to(device)
     b = torch.randn(N, K, generator=generator).to(torch.bfloat16).to(device)
     c = torch.full((M, N), float("nan"), device=device)
-    tiles = TensorDescriptor.from_tensor(a, [blocks[0], blocks[2]]), TensorDescriptor.from_tensor(b, [blocks[1], blocks[2]])
+    tiles = (
+        TensorDescriptor.from_tensor(a, [blocks[0], blocks[2]]),
+        TensorDescriptor.from_tensor(b, [blocks[1], blocks[2]]),
+    )
     kernels.product_of_tiles[(programs,)](*tiles, c, M, N, K, c.stride(0), *blocks, slots, warps, num_warps=warps)
     return c, a.double() @ b.double().T
 

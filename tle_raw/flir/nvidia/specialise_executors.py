@@ -32,6 +32,7 @@ _VIEWS = ("tt.trans", "tt.reshape", "tt.expand_dims", "tt.broadcast")
 _TURNED = "order = array<i32: 1, 0>"
 _HOPPER = 90
 _COPY_WARP, _WARPS = 1, 4  # of a worker that only begins copies of the copy engine, and of others
+_COUNTS = (1, 2, 4, 8, 16)  # of warps, that Triton's partitions have
 _COPY_REGISTERS = 40
 _GROUP, _MOST_WARPS = 4, 32
 _TRUE, _ZERO, _ONE, _SLOTS = "%tle_true", "%tle_zero", "%tle_one", "%tle_slots"
@@ -156,7 +157,8 @@ class _Writer:
     # --- warps ------------------------------------------------------------------------------------------------------
 
     def _warps(self, part: Part) -> int:
-        return self.schedule.warps[part.number] or (_COPY_WARP if self._only_begins_copies(part) else _WARPS)
+        enough = _COPY_WARP if self._only_begins_copies(part) else _WARPS
+        return max(count for count in _COUNTS if count <= (self.schedule.warps[part.number] or enough))
 
     def _only_begins_copies(self, part: Part) -> bool:
         """Whether nothing that it does is spread over threads."""
@@ -183,11 +185,15 @@ class _Writer:
         own, machine = self.split.own, self.machine
         asked, name = self.schedule.warps[own], self.schedule.names[own]
         row, hint = None, ""
-        if asked and asked != machine.num_warps:
-            row = Row(f"warps of {name}, which makes what is used behind the loop", str(machine.num_warps), str(asked))
-            hint = "it is run by the launch's num_warps"
+        if asked and asked < machine.num_warps:
+            row = Row(f"{name}, which makes what is used behind the loop", f"{machine.num_warps} warps", str(asked))
+            hint = "it is run by the launch's num_warps: launch with fewer, or name more"
         elif machine.num_warps + -(-sum(warps) // _GROUP) * _GROUP > _MOST_WARPS:
-            row = Row("num_warps and those of executors", f"at most {_MOST_WARPS} together", f"{machine.num_warps} and {list(warps)}")
+            row = Row(
+                "num_warps and those of executors",
+                f"at most {_MOST_WARPS} together",
+                f"{machine.num_warps} and {list(warps)}",
+            )
             hint = "a block has no more; those of executors are started by fours"
         if row is not None:
             site = Locations(self.lines).source_location(self.location)
@@ -215,13 +221,19 @@ class _Writer:
         for ring in self.rings:
             for each in ring.fields:
                 note = f'tle.name = "{each.value.name.lstrip("%").split("#")[0]}"'
-                made.append(self._make(self._memory(ring, each), "ttg.local_alloc", [], each.type(self.slots), attributes=note))
+                made.append(
+                    self._make(self._memory(ring, each), "ttg.local_alloc", [], each.type(self.slots), attributes=note)
+                )
             for name, count in zip(self._names(ring), (1, len(ring.readers))):
                 made.append(self._make(name, "ttg.local_alloc", [], barrier_type(self.slots)))
                 for slot in range(self.slots):
                     one, index = f"{name}_{slot}", f"{name}_i{slot}"
                     made.append(self._constant(index, f"{slot} : i32", "i32"))
-                    made.append(self._make(one, "ttg.memdesc_index", [(name, barrier_type(self.slots)), (index, "i32")], barrier_type()))
+                    made.append(
+                        self._make(
+                            one, "ttg.memdesc_index", [(name, barrier_type(self.slots)), (index, "i32")], barrier_type()
+                        )
+                    )
                     made.append(self._do("ttng.init_barrier", [(one, barrier_type())], f"count = {count} : i32"))
         return made
 
@@ -231,7 +243,9 @@ class _Writer:
 
     def _barrier(self, made: list[str], name: str, slot: str) -> str:
         one = self._name()
-        made.append(self._make(one, "ttg.memdesc_index", [(name, barrier_type(self.slots)), (slot, "i32")], barrier_type()))
+        made.append(
+            self._make(one, "ttg.memdesc_index", [(name, barrier_type(self.slots)), (slot, "i32")], barrier_type())
+        )
         return one
 
     def _place(self, made: list[str], ring: _Ring, each: Field) -> str:
@@ -278,7 +292,9 @@ class _Writer:
         if self.has_turn:
             variables.append((self._turn, "i32"))
             initial.append(_ZERO)
-            handed.append(self._binary(step, "arith.addi", self._turn, _ONE, more="overflowFlags = #arith.overflow<none>"))
+            handed.append(
+                self._binary(step, "arith.addi", self._turn, _ONE, more="overflowFlags = #arith.overflow<none>")
+            )
         types = [kind for _, kind in variables]
         result = f"{self.prefix}_{side}"
         results = [result] if len(types) == 1 else [f"{result}#{i}" for i in range(len(types))]
@@ -442,7 +458,11 @@ class _Writer:
                     return
                 self._wait_for_copies(made, 0)
             else:
-                made.append(self._do("ttng.async_copy_mbarrier_arrive", [(self._barrier(made, full, self._slot), barrier_type())]))
+                made.append(
+                    self._do(
+                        "ttng.async_copy_mbarrier_arrive", [(self._barrier(made, full, self._slot), barrier_type())]
+                    )
+                )
         one = self._barrier(made, full, self._slot)
         if not ring.expected:
             self._arrive(made, one)
@@ -463,7 +483,9 @@ class _Writer:
         self.has_turn = True
         least, is_there = self._name(), self._name()
         made.append(self._constant(least, f"{ahead} : i32", "i32"))
-        made.append(self._make(is_there, "arith.cmpi", [(self._turn, "i32"), (least, "i32")], "i1", "predicate = 5 : i64"))
+        made.append(
+            self._make(is_there, "arith.cmpi", [(self._turn, "i32"), (least, "i32")], "i1", "predicate = 5 : i64")
+        )
         self._arrive(made, self._barrier(made, full, self._behind(made, 1)), is_there)
         self._wait_for_copies(behind, 0)
         for number in range(ahead):
@@ -503,7 +525,9 @@ class _Writer:
                     stack += made.operands
             else:
                 captured[value] = None
-        own = [line for each in sorted(copied, key=lambda each: each.line) for line in self.lines[each.line : each.end + 1]]
+        own = [
+            line for each in sorted(copied, key=lambda each: each.line) for line in self.lines[each.line : each.end + 1]
+        ]
         names = {value.name.split("#")[0] for each in copied for value in each.results}
         loop, _, _ = self._loop(part, f"w{part.number}")
         fresh = {name: f"{self.prefix}_w{part.number}_{name[1:]}" for name in names}
@@ -516,7 +540,12 @@ class _Writer:
         return lines, given
 
     def _constants(self) -> list[str]:
-        numbers = ((_TRUE, "true", "i1"), (_ZERO, "0 : i32", "i32"), (_ONE, "1 : i32", "i32"), (_SLOTS, f"{self.slots} : i32", "i32"))
+        numbers = (
+            (_TRUE, "true", "i1"),
+            (_ZERO, "0 : i32", "i32"),
+            (_ONE, "1 : i32", "i32"),
+            (_SLOTS, f"{self.slots} : i32", "i32"),
+        )
         return [self._constant(*each) for each in numbers]
 
     # --- one operation ----------------------------------------------------------------------------------------------
@@ -529,7 +558,13 @@ class _Writer:
         return f"{operation}{self.location}"
 
     def _make(
-        self, name: str, operation: str, operands: Sequence[tuple[str, str]], kind: str, properties: str = "", attributes: str = ""
+        self,
+        name: str,
+        operation: str,
+        operands: Sequence[tuple[str, str]],
+        kind: str,
+        properties: str = "",
+        attributes: str = "",
     ) -> str:
         names, types = tuple(name for name, _ in operands), tuple(kind for _, kind in operands)
         return self._line(GenericOperation(operation, names, types, (kind,), name, properties, attributes))
