@@ -225,6 +225,13 @@ _KEEP_WAITS = Pass(
     "the kernel's own numbers in waits for groups of copies; absent where all are waited for",
 )
 
+_CONVERT_RESULTS = Pass(
+    "convert-results",
+    "ttgir",
+    "flir/nvidia/convert_results.py",
+    "convert_results",
+    "changes of the layout of what comes out of divided loops behind their partitions; absent where there are none",
+)
 _RELEASE_LAYOUTS = Pass(
     "release-layouts",
     "ttgir",
@@ -298,6 +305,7 @@ NVIDIA_BUFFERS = (
     *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
+    _CONVERT_RESULTS,
     _RELEASE_LAYOUTS,
     _READ_BUFFERS,
     _ORDER_POINTERS,
@@ -503,6 +511,7 @@ NVIDIA = (
     *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
+    _CONVERT_RESULTS,
     _RELEASE_LAYOUTS,
     _READ_BUFFERS,
     Pass(

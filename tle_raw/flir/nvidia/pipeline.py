@@ -36,6 +36,7 @@ from tle_raw.flir.nvidia.check_regions import (
     check_warps,
 )
 from tle_raw.flir.nvidia.close_crossings import close_crossings
+from tle_raw.flir.nvidia.convert_results import convert_results
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_partitions, convert_to_ttgpuir
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
@@ -172,6 +173,7 @@ class Compilation:
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_partitions = False  # of its warps
+        self.has_executors = False  # which loops were divided among
         self.has_layouts = False  # of tensors, that it says
         self.is_explicit = False  # it waits for products itself
         self.has_hints = False  # regions of it are called with hint="pipeline"
@@ -270,7 +272,7 @@ class Compilation:
         self.has_groups = holds_groups(text)
         if not found:  # such a loop of one iteration is none any more
             return None
-        self.has_buffers = self.has_partitions = self.waits_for_mbarriers = True
+        self.has_buffers = self.has_partitions = self.waits_for_mbarriers = self.has_executors = True
         return found
 
     def pipeline_hints(self) -> int | None:
@@ -597,6 +599,13 @@ class Compilation:
     def _changed(self) -> None:
         """A pass has changed the module in its place."""
         self.printed = self.read = None
+
+    def convert_results(self) -> int | None:
+        if not self.has_executors:
+            return None
+        text, found = convert_results(self._generic())
+        self._take(text)
+        return found or None
 
     def keep_waits(self) -> int | None:
         if not self.notes_waits:

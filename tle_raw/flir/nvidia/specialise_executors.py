@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tle_raw.errors import Row, ScheduleError
 from tle_raw.flir.loop_body import FOR
+from tle_raw.flir.nvidia.convert_results import OWN_LAYOUT
 from tle_raw.flir.nvidia.executor_slots import COPY, STORE, TMA, Field, barrier_type, copy_line, field_of
 from tle_raw.flir.split_executors import Part, Split, split_executors
-from tle_raw.linker.mlir.generic_operation import GenericOperation
+from tle_raw.linker.mlir.generic_operation import GenericOperation, read_generic
 from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.text import location_of
@@ -31,6 +32,7 @@ _NAMES = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+(?:#\d+)?')
 _VIEWS = ("tt.trans", "tt.reshape", "tt.expand_dims", "tt.broadcast")
 _TURNED = "order = array<i32: 1, 0>"
 _HOPPER = 90
+_HALVES = ("f16", "bf16")
 _COPY_WARP, _WARPS = 1, 4  # of a worker that only begins copies of the copy engine, and of others
 _COUNTS = (1, 2, 4, 8, 16)  # of warps, that Triton's partitions have
 _COPY_REGISTERS = 40
@@ -107,6 +109,7 @@ class _Writer:
         self.uses = [set(_used(each)) for each in split.operations]
         self.count = 0
         self.rings = [self._ring(part) for part in split.parts if part.writes]
+        self.products = {part.number: self._background(part) for part in split.parts}
 
     def divided(self) -> list[str]:
         """The module's lines with partitions in place of the loop."""
@@ -132,7 +135,7 @@ class _Writer:
             *self._allocations(),
             f'{left}"ttg.warp_specialize"({", ".join(outer)}) <{{{warps_text}{self._registers(workers, warps)}}}> ({{',
             *default,
-            self._line(GenericOperation("ttg.warp_yield", tuple(given), tuple(given_types))),
+            self._line(GenericOperation("ttg.warp_yield", tuple(given), tuple(given_types), attributes=OWN_LAYOUT)),
             "}, {",
             f'"ttg.warp_specialize.partitions"({", ".join(inner)}) ({{',
         ]
@@ -273,11 +276,13 @@ class _Writer:
         self._turn = f"{self.prefix}_{side}_turn"
         self.has_turn = False
         body = _Body()
+        product = self.products[part.number]
         for ring in self.rings:
             if ring.writer == part.number:
                 self._write(part, ring, body, side)
             if part.number in ring.readers:
                 self._read(part, ring, body)
+        waited = self._leave_under_way(product, body) if product is not None else -1
         has_slots = any(part.number in (ring.writer, *ring.readers) for ring in self.rings)
         carried = sorted(part.carried)
         arguments = split.body.arguments
@@ -310,10 +315,87 @@ class _Writer:
             f"}}) : ({', '.join([*(arguments[0].type,) * 3, *types])}) -> "
             f"{types[0] if len(types) == 1 else '(' + ', '.join(types) + ')'}{self.location}",
         ]
-        if self.has_turn:
-            names = {self._slot: results[len(carried)], self._turn: results[-1]}
-            lines += _renamed(body.behind, names)
+        names = {self._slot: results[len(carried)], self._turn: results[-1]} if has_slots else {}
+        lines += _renamed(body.behind, names)
+        if waited in carried:
+            place, done = carried.index(waited), self._name()
+            lines.append(self._wait_for_products(done, results[place], types[place], 0))
+            results[place] = done
         return lines, results, types
+
+    # --- products in the background -----------------------------------------------------------------------------------
+
+    def _background(self, part: Part) -> int | None:
+        """The place of a product that only adds to a variable of the loop, of tiles that come from slots alone."""
+        if self.machine.capability != _HOPPER or self.slots < 2:
+            return None
+        fields = {each.value: each for ring in self.rings for each in ring.fields if each.value in part.reads}
+        for place in sorted(part.places):
+            operation = self.split.operations[place]
+            if operation.name != "tt.dot" or not self._adds_up(part, operation):
+                continue
+            tiles = [self._tile(part, value, fields) for value in operation.operands[:2]]
+            if all(tile is not None and tile.element in _HALVES and tile.swizzle > 0 for tile in tiles):
+                return place if self._fits(operation) else None
+        return None
+
+    def _adds_up(self, part: Part, product: Operation) -> bool:
+        """Whether a product's sum is a variable of the loop, and nothing else sees it."""
+        made, variable = product.results[0], product.operands[2]
+        arguments = self.split.body.arguments
+        if variable not in arguments[1:] or not made.type.endswith("xf32>"):
+            return False
+        number = arguments.index(variable) - 1
+        users = [place for place in part.places if variable in self.uses[place] or made in self.uses[place]]
+        handed = [each for each, value in enumerate(self.split.yielded) if value in (made, variable)]
+        return len(users) == 1 and handed == [number] and self.split.yielded[number] is made
+
+    def _tile(self, part: Part, value: Value, fields: Mapping[Value, Field]) -> Field | None:
+        """The field that an operand comes from, as it is or transposed, where nothing else reads it."""
+        users = [place for place in part.places if value in self.uses[place]]
+        if len(users) != 1:
+            return None
+        if value in fields:
+            return fields[value]
+        made = value.definition
+        if made is None or made not in self.split.operations or not self._is_turned(self.split.operations.index(made)):
+            return None
+        return self._tile(part, made.operands[0], fields)
+
+    def _fits(self, product: Operation) -> bool:
+        rows, columns = (int(dim) for dim in product.results[0].type.removeprefix("tensor<").split("x")[:2])
+        depth = int(product.operands[0].type.split("x")[1])
+        return rows % 64 == 0 and columns % 8 == 0 and depth >= 16
+
+    def _leave_under_way(self, product: int, body: _Body) -> int:
+        """One product is waited for when the next has begun; the number of the variable that it adds to."""
+        operation = self.split.operations[product]
+        made, begun = operation.results[0], self._name()
+        line = read_generic(self.lines[operation.line])
+        noted = ", ".join(filter(None, (line.attributes, 'tle.note = "wgmma"')))
+        body.instead[product] = [
+            str(replace(line, results=begun, attributes=noted)),
+            self._wait_for_products(made.name, begun, made.type, 1),
+        ]
+        return self.split.yielded.index(made)
+
+    def _is_multiplied(self, part: Part, ring: _Ring) -> bool:
+        """Whether a product in the background reads tiles of a ring."""
+        product = self.products[part.number]
+        values = [each.value for each in ring.fields if each.value in part.reads]
+        return product is not None and any(self._last_use(part, value) == product for value in values)
+
+    def _wait_for_products(self, name: str, value: str, kind: str, left: int) -> str:
+        return self._make(name, "ttng.warp_group_dot_wait", [(value, kind)], kind, f"pendings = {left} : i32")
+
+    def _give_back_later(self, empty: str, made: list[str]) -> None:
+        """The slot of the iteration before, whose product is done. The last one nobody waits for."""
+        self.has_turn = True
+        before, inside = self._name(), list[str]()
+        made.append(self._make(before, "arith.cmpi", [(self._turn, "i32"), (_ZERO, "i32")], "i1", "predicate = 4 : i64"))
+        self._arrive(inside, self._barrier(inside, empty, self._behind(inside, self.slots - 1)))
+        made.append(f'"scf.if"({before}) ({{')
+        made += [*inside, self._line(GenericOperation("scf.yield")), "}, {", f"}}) : (i1) -> (){self.location}"]
 
     def _operations(self, part: Part, body: _Body) -> list[str]:
         made: list[str] = []
@@ -358,6 +440,9 @@ class _Writer:
             else:
                 body.last += made
         closed = body.after.setdefault(last, []) if last < end else body.last
+        if self._is_multiplied(part, ring):
+            self._give_back_later(empty, closed)
+            return
         self._arrive(closed, self._barrier(closed, empty, self._slot))
 
     def _take(self, part: Part, ring: _Ring, each: Field, made: list[str], body: _Body) -> None:
@@ -454,7 +539,7 @@ class _Writer:
             if self.machine.capability >= _HOPPER and in_matrices:
                 self._commit(made)
                 if TMA not in transports:
-                    self._hand_over_later(full, made, body.behind)
+                    self._hand_over_later(ring, full, made, body.behind)
                     return
                 self._wait_for_copies(made, 0)
             else:
@@ -473,9 +558,10 @@ class _Writer:
         operands = [(one, barrier_type()), (_TRUE, "i1")]
         made.append(self._do("ttng.barrier_expect", operands, f"size = {ring.expected} : i32"))
 
-    def _hand_over_later(self, full: str, made: list[str], behind: list[str]) -> None:
+    def _hand_over_later(self, ring: _Ring, full: str, made: list[str], behind: list[str]) -> None:
         """``cp.async`` that tensor cores read is waited for by whoever began it, when the next ones are under way."""
-        ahead = self.slots - 1
+        late = any(self._is_multiplied(self.split.parts[reader], ring) for reader in ring.readers)
+        ahead = max(0, self.slots - 2 - late)  # one slot is the readers', or two, one is for the next copies
         self._wait_for_copies(made, ahead)
         if not ahead:
             self._arrive(made, self._barrier(made, full, self._slot))
@@ -483,17 +569,16 @@ class _Writer:
         self.has_turn = True
         least, is_there = self._name(), self._name()
         made.append(self._constant(least, f"{ahead} : i32", "i32"))
-        made.append(
-            self._make(is_there, "arith.cmpi", [(self._turn, "i32"), (least, "i32")], "i1", "predicate = 5 : i64")
-        )
-        self._arrive(made, self._barrier(made, full, self._behind(made, 1)), is_there)
+        made.append(self._make(is_there, "arith.cmpi", [(self._turn, "i32"), (least, "i32")], "i1", "predicate = 5 : i64"))
+        self._arrive(made, self._barrier(made, full, self._behind(made, self.slots - ahead)), is_there)
         self._wait_for_copies(behind, 0)
         for number in range(ahead):
             missing, is_one = self._name(), self._name()
             behind.append(self._constant(missing, f"{ahead - number} : i32", "i32"))
             operands = [(self._turn, "i32"), (missing, "i32")]
             behind.append(self._make(is_one, "arith.cmpi", operands, "i1", "predicate = 5 : i64"))
-            self._arrive(behind, self._barrier(behind, full, self._behind(behind, number + 1)), is_one)
+            slot = self._behind(behind, self.slots - ahead + number)
+            self._arrive(behind, self._barrier(behind, full, slot), is_one)
 
     def _behind(self, made: list[str], count: int) -> str:
         """The slot so many behind that of this iteration."""
