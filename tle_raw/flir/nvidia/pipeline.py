@@ -30,6 +30,7 @@ from tle_raw.flir.nvidia.check_partitions import check_partitions
 from tle_raw.flir.nvidia.check_phases import WAITS, check_phases
 from tle_raw.flir.nvidia.check_regions import (
     WARP,
+    asks_triton,
     check_compiled,
     check_launch,
     check_not_specialised,
@@ -174,6 +175,7 @@ class Compilation:
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_partitions = False  # of its warps
         self.has_executors = False  # which loops were divided among
+        self.may_be_divided = False  # into partitions by Triton itself, or by the kernel
         self.has_layouts = False  # of tensors, that it says
         self.is_explicit = False  # it waits for products itself
         self.has_hints = False  # regions of it are called with hint="pipeline"
@@ -241,6 +243,7 @@ class Compilation:
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
         self.has_groups, self.has_hints = holds_groups(text), holds_hints(text)
         self.has_partitions = SPECIALIZE in text
+        self.may_be_divided = self.has_partitions or asks_triton(text, self.capability)
         self.waits_for_mbarriers = self.has_buffers and holds_mbarriers(text)
         self.has_pointers = asks_addresses(text)
         self.has_borders = is_border(text)
@@ -272,7 +275,8 @@ class Compilation:
         self.has_groups = holds_groups(text)
         if not found:  # such a loop of one iteration is none any more
             return None
-        self.has_buffers = self.has_partitions = self.waits_for_mbarriers = self.has_executors = True
+        self.has_buffers = self.has_partitions = self.waits_for_mbarriers = True
+        self.has_executors = self.may_be_divided = True
         return found
 
     def pipeline_hints(self) -> int | None:
@@ -428,13 +432,13 @@ class Compilation:
         return len(self.regions)
 
     def find_partitions(self) -> int | None:
-        if not self.has_partitions:
+        if not self.may_be_divided:
             return None
         self.places = region_places(self.lines, self.regions, self.options.num_warps)
         return len(set(self.places))
 
     def declared_block(self) -> int | None:
-        if self.has_partitions:
+        if self.may_be_divided:
             return None
         self.declared = exact_block(self.lines, [fragment.block for fragment in self.fragments])
         return 1
@@ -457,7 +461,7 @@ class Compilation:
         return 1
 
     def compiled_block(self) -> int | None:
-        if self.has_partitions:
+        if self.may_be_divided:
             return None
         declared = [fragment.block for fragment in self.fragments]
         self.threads = exact_block(self.lines, [*declared, *(fragment.block for fragment in self.compiled)])
@@ -473,7 +477,7 @@ class Compilation:
         return 1
 
     def enter_partitions(self) -> int | None:
-        if not self.has_partitions:
+        if not self.may_be_divided:
             return None
         self.compiled = enter_partitions(self.regions, self.places, self.compiled)
         return len(set(self.places))
@@ -678,7 +682,7 @@ class Compilation:
         return 1
 
     def fit_partitions(self) -> int | None:
-        if not self.has_partitions:
+        if not self.may_be_divided:
             return None
         text = with_first_warps(self.module.str(), self._with_warp_groups)
         self.compiled = fit_partitions(text, self.options.num_warps, self.regions, self.compiled)
@@ -725,7 +729,7 @@ class Compilation:
         return self._edit(without_no_vectors(self.module)) or (0 if promised or keeps_scalars(self.module) else None)
 
     def check_warps(self) -> int | None:
-        if self.has_partitions:  # Triton's stage counts those of workers too
+        if self.may_be_divided:  # Triton's stage counts those of workers too
             return None
         check_warps(self.metadata["num_warps"], self.regions, self.options)
         return 1
