@@ -20,11 +20,11 @@ from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.interpreted_partitions import Turns
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.interpret import interpreted_warps
-from tle_raw.regions.partitions import DEFAULT, Partition, current_partition, inside
+from tle_raw.regions.partitions import DEFAULT, Partition, current_partition, inside, started_warps
 from tle_raw.regions.stages import compiled_target
 
 _FEWEST = 2  # partitions
-_WARPS = (1, 2, 4, 8, 16)
+_WARPS = (1, 2, 3, 4, 8, 16)
 _MOST_WARPS = 32  # of a block
 _GROUP = 4  # Triton starts warps by groups of four
 _REGISTERS = range(24, 257, 8)
@@ -65,7 +65,8 @@ def warp_specialize(
     functions_and_args : ``(function, arguments)`` for each partition; ``@triton.jit`` functions and tuples. Buffers,
         barriers, tensor descriptors, pointers, scalars and constants can be arguments; a block tensor only of the
         default partition. The launch's ``num_warps``, those of the default partition, is a multiple of 4.
-    worker_num_warps : the warps of each worker: 1, 2, 4, 8 or 16; constants.
+    worker_num_warps : the warps of each worker: 1, 2, 3, 4, 8 or 16; constants. A worker of three is one of four of
+        which the last warp takes no part in fragments.
     worker_num_regs : the registers of each worker's threads: multiples of 8 from 24 to 256; constants. The default
         partition gets what is left (``setmaxnreg``). GPUs before sm_90 and CPUs have no such budgets, and do without.
         None leaves the registers alike.
@@ -166,8 +167,8 @@ def _check_numbers(warps: Sequence[int], registers: Sequence[int] | None, reuse:
     if not set(warps) <= set(_WARPS):
         raise ArgumentTypeError(
             "tle.gpu.warp_specialize: Triton's partitions have a power of two of warps",
-            table=[Row("worker_num_warps", "1, 2, 4, 8 or 16 each", str(list(warps)))],
-            hint="of three warps: take four, or one worker of two and one of one",
+            table=[Row("worker_num_warps", "1, 2, 3, 4, 8 or 16 each", str(list(warps)))],
+            hint="a worker of three is one of four for all but fragments; of others take several",
         )
     if registers is not None and not all(number in _REGISTERS for number in registers):
         raise ArgumentTypeError(
@@ -192,7 +193,7 @@ def _check_threads(warps: Sequence[int], semantic: Any, generator: Any) -> None:
             table=[Row("num_warps", "4, 8, 16", str(own))],
             hint="of the launch: it counts the default partition's warps",
         )
-    total = own + -(-sum(warps) // _GROUP) * _GROUP
+    total = own + -(-sum(map(started_warps, warps)) // _GROUP) * _GROUP
     if total > _MOST_WARPS:
         raise ArgumentTypeError(
             "tle.gpu.warp_specialize: a block has too few warps; those of workers are started by fours",
@@ -225,6 +226,12 @@ def _holds_block(value: Any) -> bool:
     return any(str(handle.get_type()).startswith("tensor<") for handle in handles if hasattr(handle, "get_type"))
 
 
+def _partition(number: int, asked: int) -> Partition:
+    """A worker's partition, of which Triton may start more warps than are asked for."""
+    started = started_warps(asked)
+    return Partition(number, started, asked if asked != started else 0)
+
+
 def _give(work: _Work, partition: Partition) -> None:
     """What belongs to one partition alone is told of it, even where the function was traced before."""
     for value in work.arguments:
@@ -244,7 +251,7 @@ def _value(value: Any) -> Any:
 
 def _interpret(works: Sequence[_Work], warps: Sequence[int]) -> Any:
     partitions = [Partition(DEFAULT, interpreted_warps())]
-    partitions += [Partition(number, count) for number, count in enumerate(warps)]
+    partitions += [_partition(number, count) for number, count in enumerate(warps)]
     bodies = [partial(work.function, *work.arguments) for work in works]
     for work, partition in zip(works, partitions):
         _give(work, partition)
@@ -264,7 +271,7 @@ def _trace(
     with builder_here(semantic, generator.context) as g:
         block, result = _default(works[0], g, semantic.builder, generator)
         given = [] if _is_nothing(result) else flatten_values_to_ir([result])
-        made = operations.specialize(g, [handle.get_type() for handle in given], handles, list(warps))
+        made = operations.specialize(g, [handle.get_type() for handle in given], handles, [*map(started_warps, warps)])
         made.get_default_region().push_back(block)
         if registers is not None and compiled_target() == "cuda" and capability_of(semantic) >= _HOPPER:
             made.set_requested_registers(list(registers))
@@ -273,7 +280,7 @@ def _trace(
         for number, work in enumerate(works[1:]):
             body = g.create_block_with_parent(regions.get_region(number), [handle.get_type() for handle in handles])
             semantic.builder.restore_insertion_point(g.get_insertion_point())
-            _worker(work, Partition(number, warps[number]), body, handles, generator)
+            _worker(work, _partition(number, warps[number]), body, handles, generator)
             g.restore_insertion_point(semantic.builder.get_insertion_point())
             g.create_warp_return()
         g.set_insertion_point_after(made.get_operation())

@@ -45,6 +45,7 @@ from tle_raw.regions.interpret import (
     interpreted_call_site,
     record_region,
 )
+from tle_raw.regions.partitions import current_partition
 from tle_raw.regions.ports import RegionRecord
 from tle_raw.regions.stages import check_stages
 from tle_raw.regions.trace import interpret_traced, trace_region
@@ -140,12 +141,30 @@ def _emitted(
         traced = trace_region(fragment, bound, values, semantic, site)
         if traced is not None:
             return store_buffers(bound, given, traced, semantic)
-    record = RegionRecord(fragment.identity, bound, hint=hint)
+    record = RegionRecord(fragment.identity, bound, hint=hint, warps=_own_warps(bound))
     if not compiled:
         record = emit_effects(fragment, record, values, semantic)
     if bound.is_elementwise:
         return [emit_element(record, values, semantic)]
     return store_buffers(bound, given, emit_region(record, values, semantic), semantic)
+
+
+def _own_warps(bound: BoundSignature) -> int:
+    """How many warps run the region, where they are not all of the partition that calls it; else 0.
+
+    Raises
+    ------
+    RegionError : it gives all threads a scalar, of which some do not run it.
+    """
+    partition = current_partition()
+    own = 0 if partition is None or bound.is_elementwise else partition.own_warps
+    if own and bound.result is not None:
+        raise RegionError(
+            f"a fragment that returns a scalar is called in {partition.name}, of whose warps {own} run it and "
+            "all need the scalar",
+            hint="let it write the scalar into a tile or a buffer, or give the worker a power of two of warps",
+        )
+    return own
 
 
 def _check_language(semantic: Any) -> None:

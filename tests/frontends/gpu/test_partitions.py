@@ -225,8 +225,8 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
         tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], [24, 24])
     if WHAT == "run-time warps":
         tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [n])
-    if WHAT == "three warps":
-        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [3])
+    if WHAT == "five warps":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [5])
     if WHAT == "odd registers":
         tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], [20])
     if WHAT == "a whole block more":
@@ -252,7 +252,7 @@ REFUSED = [
     ("too few warps", "ArgumentCountError", "a number for each worker"),
     ("too many registers", "ArgumentCountError", "a number for each worker"),
     ("run-time warps", "ArgumentTypeError", "known at compile time"),
-    ("three warps", "ArgumentTypeError", "a power of two of warps"),
+    ("five warps", "ArgumentTypeError", "a power of two of warps"),
     ("odd registers", "ArgumentTypeError", "setmaxnreg does not have"),
     ("a whole block more", "ArgumentTypeError", "too few warps"),
     ("the default's warps", "ArgumentTypeError", "warps of their own"),
