@@ -18,6 +18,7 @@ from tle_raw.frontends.gpu.barrier_value import (
     barrier_type,
     check_kind,
 )
+from tle_raw.frontends.gpu.capability import check_has_barriers
 from tle_raw.frontends.gpu.checks import check_constant
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.named_barriers import arrive_named, wait_named
@@ -87,6 +88,7 @@ def _allocate(
 ) -> barrier:
     if generator is not None:
         check_stages(semantic.builder.options, BUFFERS)
+        check_has_barriers("tle.gpu.alloc_barriers", semantic, generator)
     arrivals = check_constant("alloc_barriers", "arrive_count", arrive_count)
     bytes_ = 0 if plain(expect_bytes) is None else check_constant("alloc_barriers", "expect_bytes", expect_bytes)
     state = plain(init)

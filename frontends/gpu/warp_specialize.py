@@ -234,8 +234,12 @@ def _partition(number: int, asked: int) -> Partition:
 
 def _give(work: _Work, partition: Partition) -> None:
     """What belongs to one partition alone is told of it, even where the function was traced before."""
-    for value in work.arguments:
-        if hasattr(value, "given_to"):
+    stack = list(work.arguments)
+    while stack:
+        value = stack.pop()
+        if isinstance(value, (core.tuple, tuple, list)):
+            stack += value.values if isinstance(value, core.tuple) else value
+        elif hasattr(value, "given_to"):
             value.given_to(partition)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tle_raw.errors import ArgumentTypeError, RegionError, Row, ScheduleError
 from tle_raw.flir.group_markers import LoopSchedule
+from tle_raw.frontends.gpu.capability import check_has_barriers
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.partitions import current_partition
 from tle_raw.regions.stages import compiled_target
@@ -95,6 +96,7 @@ def check_kernel(semantic: Any) -> None:
     target = compiled_target()
     if target not in ("cuda", "cpu"):
         raise RegionError(f"tle.range: programs of the target `{target}` have no warps to divide among executors")
+    check_has_barriers("tle.range: several executors hand values over by barriers", semantic, True)
     own = semantic.builder.options.num_warps
     if target == "cuda" and own % _GROUP:
         raise ArgumentTypeError(
