@@ -162,7 +162,7 @@ def _check_numbers(warps: Sequence[int], registers: Sequence[int] | None, reuse:
         raise ArgumentTypeError(
             "tle.gpu.warp_specialize: workers run on warps of their own",
             table=[Row("reuse_default_warps", "False", describe_value(reuse))],
-            hint="stock Triton divides no warps that the kernel already runs on",
+            hint="stock Triton starts workers beside the kernel's own warps: store what they need into a buffer",
         )
     if not set(warps) <= set(_WARPS):
         raise ArgumentTypeError(
