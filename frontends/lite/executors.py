@@ -19,7 +19,7 @@ _GROUP = 4  # of warps, by which Triton starts them
 
 
 def read_executors(generator: Any, node: ast.expr) -> Any:
-    """The value of ``executors=`` where it is written; entries like ``range(1, 9)``, which kernels else know as loops."""
+    """The value of ``executors=`` where it is written. An entry may be ``range(1, 9)``, which elsewhere is a loop."""
     if isinstance(node, ast.IfExp):
         return read_executors(generator, node.body if plain(generator.visit(node.test)) else node.orelse)
     if isinstance(node, (ast.List, ast.Tuple)):

@@ -36,11 +36,13 @@ def _pipeline_group(group: Any, _semantic: Any = None, _generator: Any = None) -
     """A group of a loop: ``with tle.pipeline_group(0):``, directly in the body of a ``for ... in tle.range(...)``.
 
     ``pipe_stages`` of the loop gives each group its stage, ``pipe_orders`` its place among the groups of that stage,
-    ``executors`` the warps that run it. Where Triton decides about the stages, and on CPUs and in Triton's interpreter, a group is what stands in it.
+    ``executors`` the warps that run it. Where Triton decides about the stages, and on CPUs and in Triton's interpreter,
+    a group is what stands in it.
 
     Parameters
     ----------
-    group : its number, a constant: its place in ``pipe_stages`` and ``executors``. The same group may stand there again.
+    group : its number, a constant: its place in ``pipe_stages`` and ``executors``. The same group may stand there
+        again.
 
     Raises
     ------

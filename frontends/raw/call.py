@@ -157,7 +157,9 @@ def _own_warps(bound: BoundSignature) -> int:
     RegionError : it gives all threads a scalar, of which some do not run it.
     """
     partition = current_partition()
-    own = 0 if partition is None or bound.is_elementwise else partition.own_warps
+    if partition is None or bound.is_elementwise:
+        return 0
+    own = partition.own_warps
     if own and bound.result is not None:
         raise RegionError(
             f"a fragment that returns a scalar is called in {partition.name}, of whose warps {own} run it and "

@@ -2,9 +2,9 @@
 
     compute-sanitizer --tool racecheck python tests/gpu/worker_state.py [names of kernels]
 
-Of a kernel with ``ttg.warp_specialize`` the warps of workers run a loop. At its head they wait at barrier 1 of the whole
-block, read a byte of shared memory that says which partition a warp is to run, and wait there again. The kernel's own
-warps write these bytes in front of the first barrier, and behind the third one, at which a partition ends::
+Of a kernel with ``ttg.warp_specialize`` the warps of workers run a loop. At its head they wait at barrier 1 of the
+whole block, read a byte of shared memory that says which partition a warp is to run, and wait there again. The kernel's
+own warps write these bytes in front of the first barrier, and behind the third one, at which a partition ends::
 
     own warps                     workers
     write state                   head:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 LOOP, BEGIN, END = "pipeline.loop", "pipeline.group.begin", "pipeline.group.end"
 GROUP = "tle.group."  # and the number: the name of a location
@@ -77,8 +78,9 @@ class LoopSchedule:
 
 def read_schedule(text: str) -> LoopSchedule:
     """The inverse of ``LoopSchedule.to_text``."""
-    data = json.loads(text)
-    return LoopSchedule(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+    data: dict[str, Any] = json.loads(text)
+    given: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in data.items()}
+    return LoopSchedule(**given)
 
 
 def holds_groups(text: str) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tle_raw.errors import Row, ScheduleError, SourceLocation
+from tle_raw.errors import Row, ScheduleError, SourceLocation, TLEError
 from tle_raw.flir.executor_memory import check_memory, initial_values
 from tle_raw.flir.grouped_loops import GroupedLoop, grouped_loops
 from tle_raw.flir.loop_body import BodyOperation
@@ -314,7 +314,7 @@ class _Splitter:
                 ).at(call_site=self._loop() if user is None else self._where(user))
             stack += made.operands
 
-    def _memory(self, found: tuple[int, int, str]) -> ScheduleError:
+    def _memory(self, found: tuple[int, int, str]) -> TLEError:
         one, other, what = found
         owners = [self.made.owners[each] for each in (one, other)]
         first, second = (self._executor(each) for each in owners if each is not None)

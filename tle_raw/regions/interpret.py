@@ -77,7 +77,9 @@ def interpret_region(
     arrays = {p.name: _array(p, values[p.name]) for p in bound.crossing if p.effect != "Out"}
     grid = interpreter_builder.grid_dim
     program = interpreter_builder.grid_idx
-    results = target.run_region(compiled, arrays, num_warps=region_warps_here(launch.num_warps), program=program, grid=grid)
+    results = target.run_region(
+        compiled, arrays, num_warps=region_warps_here(launch.num_warps), program=program, grid=grid
+    )
     return [_tensor(result, dtype) for result, dtype in zip(results, _result_dtypes(bound))]
 
 

@@ -72,7 +72,16 @@ def test_every_operation_compiles_for_sm_80(within):
     assert "cubin" in kernel_.asm and not ptx_calls(kernel_)
     for there in ("cp.async.c", "mbarrier.test_wait", "mma.sync"):
         assert there in ptx, there
-    for newer in ("setmaxnreg", "bulk.tensor", "wgmma", "expect_tx", "try_wait", "elect.sync", "fence.proxy", "clusterl"):
+    for newer in (
+        "setmaxnreg",
+        "bulk.tensor",
+        "wgmma",
+        "expect_tx",
+        "try_wait",
+        "elect.sync",
+        "fence.proxy",
+        "clusterl",
+    ):
         assert newer not in ptx, newer
     assert bool(re.search(r"partition0\(", kernel_.asm["ttgir"])) == within
 

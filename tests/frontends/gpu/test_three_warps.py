@@ -8,7 +8,6 @@ import tle_raw
 from tests.frontends.gpu import three_warps_kernels as kernels
 from tests.support import cause_of, compile_kernel, ptx_calls
 
-
 TYPES = {"x": "*fp32", "y": "*fp32", "counts": "*i32", "others": "*i32"}
 
 
@@ -48,5 +47,3 @@ def test_named_barriers_do_not_count_them():
 def test_on_sm_100_a_worker_that_triton_runs_with_fewer_warps_is_refused():
     with pytest.raises(tle_raw.errors.RegionError, match="fewer warps than asked for"):
         compile_kernel(kernels.three, TYPES, constants(3), 100)
-
-

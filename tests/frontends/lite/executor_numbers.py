@@ -1,6 +1,5 @@
 """Launches of the kernels whose loops have several executors, against float64: on any device."""
 
-import numpy as np
 import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 

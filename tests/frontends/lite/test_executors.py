@@ -30,7 +30,7 @@ from tests.frontends.lite import executor_numbers as numbers  # noqa: E402
 VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 PRODUCT = {name: f"*fp{bits}" for name, bits in (("a_ptr", 16), ("b_ptr", 16), ("c_ptr", 32))}
 PRODUCT |= dict.fromkeys(("M", "N", "K", "sa", "sb", "sc"), "i32")
-TILES = {name: "tensordesc<bf16[128, 64]>" for name in ("a_desc", "b_desc")}
+TILES = dict.fromkeys(("a_desc", "b_desc"), "tensordesc<bf16[128, 64]>")
 TILES |= {"c_ptr": "*fp32", "M": "i32", "N": "i32", "K": "i32", "sc": "i32"}
 
 
@@ -213,7 +213,7 @@ def wrong(x, y, o, n, WHAT: tl.constexpr):  # the comment stands where the error
             with tle.pipeline_group(1):
                 acc += value
     if WHAT == "shared warps":
-        for _ in tle.range(n, executors=[range(0, 4), range(3, 8)]):  # shared warps
+        for _ in tle.range(n, executors=[range(4), range(3, 8)]):  # shared warps
             acc += 1
     if WHAT == "too few executors":
         for _ in tle.range(n, pipe_stages=[0, 1, 1], executors=[0, 1]):  # too few executors

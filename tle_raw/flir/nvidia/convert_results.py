@@ -21,6 +21,8 @@ _CONVERT, _YIELD = "ttg.convert_layout", "ttg.warp_yield"
 def convert_results(text: str) -> tuple[str, int]:
     """TritonGPU text in generic form, and how many changes of layout were moved."""
     lines = text.splitlines()
+    if not any(OWN_LAYOUT in line for line in lines):
+        return text, 0
     operations = [each for top in read_tree(lines) for each in top.walk()]
     users: dict[Value, int] = {}
     for each in operations:

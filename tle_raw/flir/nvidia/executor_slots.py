@@ -70,7 +70,8 @@ class Field:
     def _layout(self, transposed: bool) -> str:
         if self.swizzle >= 0:
             turned, bits = str(transposed).lower(), element_bits(self.element)
-            return f"#ttg.nvmma_shared<{{swizzlingByteWidth = {self.swizzle}, transposed = {turned}, elementBitWidth = {bits}}}>"
+            inside = f"swizzlingByteWidth = {self.swizzle}, transposed = {turned}, elementBitWidth = {bits}"
+            return f"#ttg.nvmma_shared<{{{inside}}}>"
         order = ", ".join(map(str, reversed(range(len(self.shape)))))
         return f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [{order}]}}>"
 

@@ -92,7 +92,10 @@ def fit_partitions(
     for fragment in compiled:
         if fragment.entry in threads and fragment.entry not in made:
             worker = threads[fragment.entry]
-            named, all_warps = numbers[worker.place if worker else None], worker.place.num_warps if worker else num_warps
+            named, all_warps = (
+                numbers[worker.place if worker else None],
+                worker.place.num_warps if worker else num_warps,
+            )
             own = OwnThreads(
                 WARP * worker.first if worker else 0,
                 WARP * (own_warps[fragment.entry] or all_warps),
@@ -174,7 +177,6 @@ def _check_warps(region: Region, fragment: CompiledFragment, worker: _Worker | N
 # --- entries and barriers ------------------------------------------------------------------------------------------
 
 
-
 def _own(region: Region) -> int:
     """The warps that run a region, where they are not all of its partition; else 0."""
     return 0 if region.is_element else region.record.warps
@@ -215,8 +217,9 @@ def _barriers(
 ) -> dict[RegionPlace | None, dict[int, int]]:
     """For each place, the block's barriers instead of those that its fragments name.
 
-    Where not all warps of a partition run its fragments, ``__syncthreads`` has one, too: at Triton's own all meet. The highest that are free: Triton takes one for the kernel's own warps, one at which workers begin and end, and one
-    for each worker; ``kernels`` are those of the kernel's named barriers.
+    The highest that are free: Triton takes one for the kernel's own warps, one at which workers begin and end, and one
+    for each worker; ``kernels`` are those of the kernel's named barriers. Where not all warps of a partition run its
+    fragments, ``__syncthreads`` has one, too: at Triton's own all meet.
     """
     used = _WORKERS + 1 + max((worker.place.worker for worker in workers), default=-1)
     free = [number for number in reversed(range(used, NUMBERS)) if number not in kernels]
