@@ -251,7 +251,7 @@ class _Writer:
             if self.loops.capability >= HOPPER and in_matrices:
                 made.append(self.text.make(self.text.name(), "ttg.async_commit_group", [], "!ttg.async.token"))
                 if TMA not in ring.transports:
-                    self._hand_over_later(ring, full, made)
+                    self._hand_over_later(full, made)
                     return
                 self._wait_for_copies(made, 0)
             else:
@@ -266,16 +266,14 @@ class _Writer:
             made.append(f"{self.loops.barrier}{self.text.location}")
         self.rings.expect(made, one, ring.expected)
 
-    def _hand_over_later(self, ring: Ring, full: str, made: list[str]) -> None:
+    def _hand_over_later(self, full: str, made: list[str]) -> None:
         """``cp.async`` that tensor cores read is waited for by whoever began it, when the next ones are under way.
 
-        One slot is the readers' meanwhile, or two where a product is under way, and one is for the next copies.
+        One slot is the readers' meanwhile. Where they leave a product under way they have another one, until they have
+        begun the next product: no more may be under way here, or each side would wait for the other.
         """
-        text, behind, parts = self.text, self.body.behind, self.split.parts
-        are_kept = any(
-            self.loops.products.reads(parts[reader], self.loops.under_way[reader], ring) for reader in ring.readers
-        )
-        ahead = max(0, self.rings.slots - 2 - are_kept)
+        text, behind = self.text, self.body.behind
+        ahead = max(0, self.rings.slots - 2)
         self._wait_for_copies(made, ahead)
         if not ahead:
             self.rings.arrive(made, self.rings.barrier(made, full, self.slot))
