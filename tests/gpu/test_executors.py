@@ -58,6 +58,11 @@ def test_buffers_that_the_kernel_guards_itself(kernel):
         close(*numbers.rows_less_their_maxima(kernel, DEVICE, rows, 3), 1e-6)
 
 
+def test_two_loops_of_which_one_begins_with_what_the_other_made():
+    for rows in (0, 1, 2, 5, 100):
+        close(*numbers.chained(DEVICE, rows), 1e-5)
+
+
 @pytest.mark.parametrize("slots", [1, 2])
 def test_attention_whose_loads_have_an_executor(slots):
     for n in (64, 128, 1024):

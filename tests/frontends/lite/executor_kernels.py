@@ -138,3 +138,26 @@ def attention(q_ptr, k_ptr, v_ptr, o_ptr, n, scale, B: tl.constexpr, D: tl.const
             acc = tl.dot(p.to(v.dtype), v, acc * back[:, None])
             high = new
     tl.store(o_ptr + (tl.program_id(0) * B + i[:, None]) * D + d[None, :], acc / total[:, None])
+
+
+@triton.jit
+def chained(x_ptr, y_ptr, o_ptr, rows, n, B: tl.constexpr):
+    """Two loops, the second of which begins with what the first has made, and has loops in its groups."""
+    i = tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+    for row in tle.range(rows, executors=[0, 1], num_stages=3, loop_unroll_factor=2):
+        with tle.pipeline_group(0):
+            x = tl.load(x_ptr + row * B + i, mask=i < n, other=-3.0)
+        with tle.pipeline_group(1):
+            total += x
+    last = tl.zeros((B,), tl.float32)
+    weighted = total * 2
+    for row in tle.range(rows.to(tl.int64), executors=[3, 2], num_stages=2):
+        with tle.pipeline_group(0):
+            last = tl.load(y_ptr + row * B + i)
+            for k in range(3):
+                last += k
+        with tle.pipeline_group(1):
+            for k in range(2):
+                weighted += last * total * k
+    tl.store(o_ptr + i, weighted + 10 * last)

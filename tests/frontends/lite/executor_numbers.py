@@ -81,3 +81,14 @@ def attention(device, n, slots, block=64, depth=64, warps=4):
     kernels.attention[(n // block,)](q, k, v, o, n, depth**-0.5, block, depth, slots, num_warps=warps)
     weights = torch.softmax(q.double() @ k.double().T * depth**-0.5, 1)
     return o, weights @ v.double()
+
+
+def chained(device, rows, n=50, block=64):
+    generator = torch.Generator().manual_seed(SEED)
+    x, y = (torch.randn(max(rows, 1), block, generator=generator).to(device) for _ in range(2))
+    o = torch.full((block,), float("nan"), device=device)
+    kernels.chained[(1,)](x, y, o, rows, n, block, num_warps=4)
+    masked = torch.where(torch.arange(block, device=device) < n, x.double(), -3.0)[:rows]
+    total, lasts = masked.sum(0), y.double()[:rows] + 3
+    last = lasts[-1] if rows else torch.zeros(block, dtype=torch.float64, device=device)
+    return o, 2 * total + lasts.sum(0) * total + 10 * last

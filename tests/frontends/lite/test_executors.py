@@ -94,6 +94,11 @@ def test_buffers_that_the_kernel_guards_itself(as_partitions, kernel):
         numbers.close(*numbers.rows_less_their_maxima(kernel, "cpu", rows, 3), 1e-6)
 
 
+def test_two_loops_of_which_one_begins_with_what_the_other_made(as_partitions):
+    for rows in (0, 2, 5):
+        numbers.close(*numbers.chained("cpu", rows), 1e-5)
+
+
 def test_attention_whose_loads_have_an_executor(as_partitions):
     numbers.close(*numbers.attention("cpu", 128, 2))
 

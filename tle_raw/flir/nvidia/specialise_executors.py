@@ -65,15 +65,16 @@ def specialise_executors(text: str, machine: Machine) -> tuple[str, int]:
     ScheduleError : groups that do not split, or executors that have no such warps.
     """
     lines = text.splitlines()
-    splits = split_executors(lines)
+    splits, given = split_executors(lines), len(lines)
     for number, split in reversed(list(enumerate(splits))):
-        lines = _Divider(lines, split, number, machine).divided()
+        lines = _Divider(lines, split, number, machine, given - len(lines)).divided()
     return "\n".join(lines), len(splits)
 
 
 class _Divider:
-    def __init__(self, lines: list[str], split: Split, number: int, machine: Machine) -> None:
-        self.lines, self.split, self.machine = lines, split, machine
+    def __init__(self, lines: list[str], split: Split, number: int, machine: Machine, fewer: int) -> None:
+        """``fewer`` is how many lines fewer there are than when the loop was read: behind it, where others stood."""
+        self.lines, self.split, self.machine, self.fewer = lines, split, machine, fewer
         self.text = ExecutorText(f"%tle_x{number}", location_of(lines[split.loop.end]))
         self.schedule = split.grouped.schedule
         self.slots = max(1, self.schedule.slots or machine.num_stages)
@@ -113,7 +114,7 @@ class _Divider:
             tail,
             *(line for ring in loops.rings for line in loops.ring_text.invalidate(ring)),
         ]
-        end = loop.parent.operations[-1].end + 1  # of the block that knows the results
+        end = loop.parent.operations[-1].end + 1 - self.fewer  # of the block that knows the results
         behind = self.lines[loop.end + 1 : end]
         for number, name in zip(split.results, names):
             behind = _with_name(behind, loop.results[number].name, name)
