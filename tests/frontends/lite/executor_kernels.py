@@ -152,7 +152,7 @@ def chained(x_ptr, y_ptr, o_ptr, rows, n, B: tl.constexpr):
             total += x
     last = tl.zeros((B,), tl.float32)
     weighted = total * 2
-    for row in tle.range(rows.to(tl.int64), executors=[3, 2], num_stages=2):
+    for row in tle.range(tl.cast(rows, tl.int64), executors=[3, 2], num_stages=2):
         with tle.pipeline_group(0):
             last = tl.load(y_ptr + row * B + i)
             for k in range(3):
