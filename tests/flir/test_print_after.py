@@ -65,6 +65,7 @@ ABSENT |= {"release-layouts", "read-back"}
 # Of kernels with specialised warps.
 ABSENT |= {"check-partitions", "lay-out-descriptors", "arrive-by-warps", "fence-partitions"}
 # Passes of kernels whose loops have groups.
+ABSENT |= {"specialise-executors", "convert-results"}
 ABSENT |= {"pipeline-hints", "reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
 # And of kernels that point into them.
 ABSENT |= {"take-addresses", "order-pointers", "shared-accesses"}
