@@ -18,6 +18,7 @@ from tle_raw.frontends.gpu.capability import capability_of
 from tle_raw.frontends.gpu.gluon_builder import builder_here, identity
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.interpreted_partitions import Turns
+from tle_raw.frontends.gpu.reused_warps import check_reused, handed, rest, taken
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.interpret import interpreted_warps
 from tle_raw.regions.partitions import DEFAULT, Partition, current_partition, inside, started_warps
@@ -70,7 +71,9 @@ def warp_specialize(
     worker_num_regs : the registers of each worker's threads: multiples of 8 from 24 to 256; constants. The default
         partition gets what is left (``setmaxnreg``). GPUs before sm_90 and CPUs have no such budgets, and do without.
         None leaves the registers alike.
-    reuse_default_warps : only False.
+    reuse_default_warps : all functions are workers that share the launch's warps: as many numbers as functions, and
+        together ``num_warps``. None returns a value, and each takes block tensors. On NVIDIA GPUs they run beside the
+        launch's warps, which wait. A constant.
 
     Raises
     ------
@@ -78,10 +81,12 @@ def warp_specialize(
     ArgumentTypeError : a number that cannot be, a block tensor for a worker, or a worker that returns a value.
     RegionError : it stands in a partition.
     """
-    works = _works(functions_and_args)
+    works, reuses = _works(functions_and_args), _is_true("reuse_default_warps", reuse_default_warps)
+    if reuses:
+        works = [_Work(rest, ()), *works]
     warps = _numbers("worker_num_warps", worker_num_warps, len(works) - 1)
     registers = None if plain(worker_num_regs) is None else _numbers("worker_num_regs", worker_num_regs, len(works) - 1)
-    _check_numbers(warps, registers, reuse_default_warps)
+    _check_numbers(warps, registers)
     around = current_partition()
     if around is not None:
         raise RegionError(
@@ -90,10 +95,15 @@ def warp_specialize(
         )
     _check_target(_generator)
     _check_threads(warps, _semantic, _generator)
-    for number, work in enumerate(works[1:]):
-        _check_arguments(number, work)
+    if reuses:
+        check_reused(warps, interpreted_warps() if _generator is None else _semantic.builder.options.num_warps)
+    else:
+        for number, work in enumerate(works[1:]):
+            _check_arguments(number, work)
     if _generator is None:
         return _interpret(works, warps)
+    if reuses:
+        works = [_Work(each.function, tuple(handed(each.arguments, _semantic, _generator).values)) for each in works]
     return _trace(works, warps, registers, _semantic, _generator)
 
 
@@ -157,13 +167,17 @@ def _numbers(name: str, value: Any, count: int) -> list[int]:
     return [int(number) for number in found]
 
 
-def _check_numbers(warps: Sequence[int], registers: Sequence[int] | None, reuse: Any) -> None:
-    if plain(reuse):
+def _is_true(name: str, value: Any) -> bool:
+    given = plain(value)
+    if not isinstance(given, (bool, int)):
         raise ArgumentTypeError(
-            "tle.gpu.warp_specialize: workers run on warps of their own",
-            table=[Row("reuse_default_warps", "False", describe_value(reuse))],
-            hint="stock Triton starts workers beside the kernel's own warps: store what they need into a buffer",
+            f"tle.gpu.warp_specialize: {name} is known at compile time",
+            table=[Row(name, "True or False", describe_value(value))],
         )
+    return bool(given)
+
+
+def _check_numbers(warps: Sequence[int], registers: Sequence[int] | None) -> None:
     if not set(warps) <= set(_WARPS):
         raise ArgumentTypeError(
             "tle.gpu.warp_specialize: Triton's partitions have a power of two of warps",
@@ -318,7 +332,8 @@ def _worker(work: _Work, partition: Partition, body: Any, captured: Sequence[Any
     values = [_value(value) for value in work.arguments]
     places = {identity(handle): place for place, handle in enumerate(captured)}
     handles = [body.get_argument(places[identity(handle)]) for handle in flatten_values_to_ir(values)]
-    arguments = list(unflatten_ir_values(handles, [value.type for value in values]))
+    given = unflatten_ir_values(handles, [value.type for value in values])
+    arguments = [taken(value, generator.semantic, generator) for value in given]
     _check_result(work, partition, _called(work, arguments, partition, generator))
 
 

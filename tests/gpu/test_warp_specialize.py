@@ -151,3 +151,11 @@ def test_a_fragment_has_the_threads_of_its_worker(warps):
         close(x, wanted[0], 1e-6)
         close(y, wanted[1], 1e-6)
         assert COMPILE_ONLY or others.tolist() == [5 * 32 * warps, 32 * warps]
+
+
+@pytest.mark.parametrize("warps", [2, 4])
+def test_functions_that_share_the_launchs_warps_get_block_tensors(warps):
+    x, o = torch.randn(1024, device=DEVICE), torch.full((1024,), float("nan"), device=DEVICE)
+    kernels.shared_warps[(1,)](x, o, 3.0, 512, warps, num_warps=2 * warps)
+    halves = x.double().view(2, 512)
+    close(o.view(2, 512), halves * 3 - halves.flip(0).amax(1, keepdim=True), 1e-6)

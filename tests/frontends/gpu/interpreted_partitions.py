@@ -45,6 +45,13 @@ def test_rows_through_a_ring_and_what_the_default_partition_returns():
     assert torch.allclose(y[16], x[:16].sum(), atol=1e-5)
 
 
+def test_functions_that_share_the_launchs_warps_get_block_tensors():
+    x, o = torch.randn(512), torch.zeros(512)
+    kernels.shared_warps[(1,)](x, o, 3.0, 256, 2, num_warps=4)
+    halves = x.double().view(2, 256)
+    assert torch.allclose(o.double().view(2, 256), halves * 3 - halves.flip(0).amax(1, keepdim=True), atol=1e-5)
+
+
 @triton.jit
 def _first(mine, other, o):
     tle.gpu.barrier_wait(mine, 0)

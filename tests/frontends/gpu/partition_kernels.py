@@ -307,3 +307,21 @@ def wait_and_tell(bar, o, n):
     tle.gpu.barrier_arrive(bar, 1, 0)
     tle.gpu.barrier_wait(bar, 0)
     tl.atomic_add(o + n, 1)
+
+
+@triton.jit
+def take_half(block, both, o, HALF: tl.constexpr, N: tl.constexpr):
+    other, scale = both
+    tl.store(o + HALF * N + tl.arange(0, N), block * scale - tl.max(other, 0))
+
+
+@triton.jit
+def shared_warps(x, o, scale, N: tl.constexpr, WARPS: tl.constexpr):
+    """The launch's warps are shared by two functions, which get block tensors."""
+    i = tl.arange(0, N)
+    first, second = tl.load(x + i), tl.load(x + N + i)
+    tle.gpu.warp_specialize(
+        [(take_half, (first, (second, scale), o, 0, N)), (take_half, (second, (first, scale), o, 1, N))],
+        worker_num_warps=(WARPS, WARPS),
+        reuse_default_warps=True,
+    )

@@ -231,8 +231,10 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
         tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], [20])
     if WHAT == "a whole block more":
         tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,)), (nothing, (x,))], [16, 16])
-    if WHAT == "the default's warps":
-        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], [24], True)
+    if WHAT == "more than the launch's warps":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [4, 1], None, True)
+    if WHAT == "a run-time flag":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], None, n)
     if WHAT == "a block tensor":
         tle.gpu.warp_specialize([(nothing, (x,)), (takes_block, (x, block))], [1])
     if WHAT == "a worker's result":
@@ -255,7 +257,8 @@ REFUSED = [
     ("five warps", "ArgumentTypeError", "a power of two of warps"),
     ("odd registers", "ArgumentTypeError", "setmaxnreg does not have"),
     ("a whole block more", "ArgumentTypeError", "too few warps"),
-    ("the default's warps", "ArgumentTypeError", "warps of their own"),
+    ("more than the launch's warps", "ArgumentTypeError", "the functions share the launch's warps"),
+    ("a run-time flag", "ArgumentTypeError", "reuse_default_warps is known at compile time"),
     ("a block tensor", "ArgumentTypeError", "a block tensor is spread over the kernel's own warps"),
     ("a worker's result", "ArgumentTypeError", "a worker returns a value"),
     ("partitions of partitions", "RegionError", "not divided again"),
@@ -277,6 +280,16 @@ def test_refused(what, error, message):
     wanted = INSIDE.get(what) or lines[lines.index(f'    if WHAT == "{what}":') + 1]
     number = next(number for number, line in enumerate(lines, 1) if wanted in line)
     assert f"test_partitions.py:{number}" in str(found), found
+
+
+def test_functions_that_share_the_launchs_warps_get_block_tensors():
+    torch = pytest.importorskip("torch")
+    x, o = torch.randn(512), torch.zeros(512)
+    kernels.shared_warps[(1,)](x, o, 3.0, 256, 2, num_warps=4)
+    halves = x.double().view(2, 256)
+    assert torch.allclose(o.double().view(2, 256), halves * 3 - halves.flip(0).amax(1, keepdim=True), atol=1e-5)
+    kernel = compile_kernel(kernels.shared_warps, {"x": "*fp32", "o": "*fp32", "scale": "fp32"}, {"N": 256, "WARPS": 2})
+    assert re.findall(r"num_warps\((\d)\)", kernel.asm["ttgir"]) == ["2", "2"] and not ptx_calls(kernel)
 
 
 @triton.jit
