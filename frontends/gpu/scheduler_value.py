@@ -34,8 +34,8 @@ class tile_scheduler_type(Parts, core.base_type):  # type: ignore[misc]
 class tile_scheduler(Whole):
     """Of ``tle.gpu.alloc_tile_scheduler``.
 
-    ``members`` are the ring of numbers, its full and its empty barriers, and behind them what the numbers come from:
-    the counter, or what programs are taken over by.
+    ``members`` are what the numbers come from, the counter or what programs are taken over by, and the ring of numbers
+    with its full and its empty barriers.
     """
 
     def __init__(self, kind: str, members: tuple[Any, ...] = ()) -> None:

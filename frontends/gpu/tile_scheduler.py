@@ -68,7 +68,7 @@ def alloc_tile_scheduler(
     numbers = buffers.alloc([depth, 1], core.int32, nv_mma_shared_layout=False, **traced)
     full = barriers.alloc_barriers(depth, **traced)
     empty = barriers.alloc_barriers(depth, arrive_count=count, init=READY, **traced)
-    return tile_scheduler(wanted, (numbers, full, empty, *source))
+    return tile_scheduler(wanted, (*source, numbers, full, empty))
 
 
 @gpu_function
@@ -91,7 +91,7 @@ def fetch_tile(scheduler: Any, turn: Any, total: Any, _semantic: Any = None, _ge
     order, number, end = _checked("fetch_tile", scheduler, turn, total, _semantic)
     if not order.members:
         return _known(order, number, end, _semantic)
-    numbers, full, empty, *source = order.members
+    *source, numbers, full, empty = order.members
     traced = {"_semantic": _semantic, "_generator": _generator}
     if order.type.kind == DYNAMIC:
         found = _counted(source[0], end, _semantic)
@@ -119,7 +119,7 @@ def next_tile(scheduler: Any, turn: Any, total: Any, _semantic: Any = None, _gen
     order, number, end = _checked("next_tile", scheduler, turn, total, _semantic)
     if not order.members:
         return _known(order, number, end, _semantic)
-    numbers, full, empty, *_ = order.members
+    *_, numbers, full, empty = order.members
     traced = {"_semantic": _semantic, "_generator": _generator}
     slot, use = _ring(numbers, number, _semantic)
     barriers.barrier_wait(barriers.slot(full, slot, **traced), use, **traced)
