@@ -17,15 +17,15 @@ own warps write these bytes in front of the first barrier, and behind the third 
     barrier 1          (A)
 
 Every write and read of a byte has a barrier of all threads in between. The kernels below differ in how that barrier is
-spelled; those whose names begin with ``wrong`` leave one out, and are to be found.
+spelled; those whose names begin with ``wrong`` leave one out, and are to be found. Those that begin with ``handed`` are
+the other pattern of partitions: words that one half of the block writes, and the other reads behind a barrier with
+phases, at which one thread arrives for all, or each.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-
-import torch
 
 _HEAD = """.version 8.0
 .target sm_90a
@@ -38,6 +38,8 @@ _HEAD = """.version 8.0
 .reg .b64 %rd<8>;
 .reg .b16 %h<4>;
 .shared .align 16 .b8 state[16];
+.shared .align 8 .b64 full;
+.shared .align 16 .b32 words[128];
 ld.param.u64 %rd1, [p];
 cvta.to.global.u64 %rd2, %rd1;
 mov.u32 %r1, %tid.x;
@@ -49,7 +51,6 @@ and.b32 %r4, %r2, 3;
 add.u32 %r5, %r3, %r4;
 setp.ge.u32 %p1, %r2, 4;
 mov.u32 %r9, 0;
-@%p1 bra WORKER;
 """
 _TAIL = "}\n"
 
@@ -58,6 +59,7 @@ def _round(barrier: str, end: str, write: str, read: str, left_out: str, more: s
     """The protocol above; ``left_out`` is the barrier that is missing, A, B or C, on both sides."""
     own = {name: "" if name in left_out else barrier for name in "ABC"}
     return f"""
+@%p1 bra WORKER;
 mov.u32 %r6, 33554689;
 {write}
 {own["A"]}
@@ -87,11 +89,45 @@ _ALL_WRITE = "st.shared.b32 [%r3], %r6;"
 _ONE_WRITES = "setp.eq.u32 %p3, %r1, 0;\n@%p3 st.shared.b32 [%r3], %r6;"
 _BYTE = "ld.shared.u8 %r7, [%r5];"
 _WORD = "ld.shared.u32 %r8, [%r3];\nshl.b32 %r10, %r4, 3;\nshr.u32 %r7, %r8, %r10;\nand.b32 %r7, %r7, 255;"
+_WORDS = """
+setp.eq.u32 %p4, %r1, 0;
+@%p4 mbarrier.init.shared::cta.b64 [full], {count};
+bar.sync 0;
+shl.b32 %r11, %r1, 2;
+and.b32 %r11, %r11, 511;
+mov.u32 %r12, words;
+add.u32 %r12, %r12, %r11;
+@%p1 bra READER;
+{store}
+{meet}
+setp.eq.u32 %p4, %r1, 0;
+{arrive}
+{late}
+bra.uni OUT;
+READER:
+wait:
+mbarrier.test_wait.parity.shared::cta.b64 %p5, [full], 0;
+@!%p5 bra wait;
+ld.shared.u32 %r9, [%r12];
+OUT:
+st.global.u32 [%rd4], %r9;
+ret;
+"""
+_ONE_ARRIVES = "@%p4 mbarrier.arrive.shared::cta.b64 _, [full];"
+_EACH_ARRIVES = "mbarrier.arrive.shared::cta.b64 _, [full];"
+_LAST_OF_WARP = "bar.warp.sync -1;\nand.b32 %r13, %r1, 31;\nsetp.eq.u32 %p4, %r13, 0;\n" + _ONE_ARRIVES
+_STORE = "st.shared.u32 [%r12], %r1;"
 _END = 50529027  # 3 in each byte: there is nothing left to do
 
 
 def _kernel(barrier: str, *, write: str = _ALL_WRITE, read: str = _BYTE, left_out: str = "", more: str = "") -> str:
     return _round(barrier, str(_END), write, read, left_out, more)
+
+
+def _handed(count: int, meet: str, arrive: str, *, late: str = "") -> str:
+    """Words of 128 threads to the 128 others; ``late`` are stored behind the arrival."""
+    store = "" if late else _STORE
+    return _WORDS.format(count=count, store=store, meet=meet, arrive=arrive, late=late)
 
 
 KERNELS = {
@@ -107,39 +143,58 @@ KERNELS = {
     "words_by_one_syncthreads": _kernel("bar.sync 0;", write=_ONE_WRITES, read=_WORD),
     "wrong_without_a": _kernel("barrier.sync 1;", left_out="A"),
     "wrong_without_b_and_c": _kernel("barrier.sync 1;", left_out="BC"),
+    "handed_by_one": _handed(1, "bar.sync 2, 128;", _ONE_ARRIVES),
+    "handed_by_warps": _handed(4, "", _LAST_OF_WARP),
+    "handed_by_each": _handed(128, "", _EACH_ARRIVES),
+    "wrong_handed_before": _handed(128, "", _EACH_ARRIVES, late=_STORE),
 }
-EXPECTED = [0] * 128 + [byte for byte in (1, 1, 0, 2) for _ in range(32)]
+STATES = [0] * 128 + [byte for byte in (1, 1, 0, 2) for _ in range(32)]
+WORDS = [0] * 128 + [*range(128)]
 
 
-def check(driver: ctypes.CDLL, name: str) -> str:
-    """Run one kernel ten times; what came of it."""
-    text = _HEAD.format(name=name) + KERNELS[name] + _TAIL
-    module, function = ctypes.c_void_p(), ctypes.c_void_p()
-    log = ctypes.create_string_buffer(4096)
-    options = (ctypes.c_int * 2)(5, 6)  # CU_JIT_ERROR_LOG_BUFFER and its size
-    values = (ctypes.c_void_p * 2)(ctypes.addressof(log), len(log))
-    status = driver.cuModuleLoadDataEx(ctypes.byref(module), text.encode(), 2, options, values)
-    if status:
-        return f"not loaded: {status} {log.value.decode()}"
-    driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
-    out = torch.zeros(256, dtype=torch.int32, device="cuda")
-    wrong = 0
-    for _ in range(10):
-        out.fill_(-1)
-        pointer = ctypes.c_uint64(out.data_ptr())
-        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        status = driver.cuLaunchKernel(function, 1, 1, 1, 256, 1, 1, 0, stream, arguments, None)
-        torch.cuda.synchronize()
-        wrong += status != 0 or out.tolist() != EXPECTED
-    return "right" if not wrong else f"wrong {wrong} of 10 times"
+class Driver:
+    """CUDA's driver, with nothing between: what is watched starts in no time."""
+
+    def __init__(self) -> None:
+        self.library, device, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p()
+        self.call("cuInit", 0)
+        self.call("cuDeviceGet", ctypes.byref(device), 0)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        self.call("cuCtxSetCurrent", context)
+        self.out = ctypes.c_uint64()
+        self.call("cuMemAlloc_v2", ctypes.byref(self.out), ctypes.c_size_t(1024))
+
+    def call(self, name: str, *arguments: object) -> None:
+        """A function of the driver; an error ends the program."""
+        status = getattr(self.library, name)(*arguments)
+        if status:
+            raise SystemExit(f"{name}: {status}")
+
+    def run(self, name: str, text: str) -> list[int]:
+        """What the 256 threads of a kernel write."""
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuModuleLoadData", ctypes.byref(module), text.encode())
+        self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+        found = (ctypes.c_int32 * 256)(*[-1] * 256)
+        self.call("cuMemcpyHtoD_v2", self.out, found, ctypes.c_size_t(1024))
+        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(self.out))
+        self.call("cuLaunchKernel", function, 1, 1, 1, 256, 1, 1, 0, None, arguments, None)
+        self.call("cuCtxSynchronize")
+        self.call("cuMemcpyDtoH_v2", found, self.out, ctypes.c_size_t(1024))
+        return list(found)
+
+
+def text_of(name: str) -> str:
+    """The PTX of a kernel."""
+    return _HEAD.format(name=name) + KERNELS[name] + _TAIL
 
 
 def main(names: list[str]) -> None:
-    torch.zeros(1, device="cuda")
-    driver = ctypes.CDLL("libcuda.so.1")
+    driver = Driver()
     for name in names or [name for name in KERNELS if not name.startswith("wrong")]:
-        print(f"{name}: {check(driver, name)}", flush=True)
+        expected = WORDS if "handed" in name else STATES
+        wrong = sum(driver.run(name, text_of(name)) != expected for _ in range(5))
+        print(f"{name}: {'right' if not wrong else f'wrong {wrong} of 5 times'}", flush=True)
 
 
 if __name__ == "__main__":
