@@ -54,3 +54,5 @@ def test_what_is_left_is_printed_and_fails(tmp_path, monkeypatch, capsys):
     )
     log.write_text(LOG.replace(HAZARD, ""))
     assert main(str(log), str(tmp_path)) == 0
+    log.write_text(LOG.replace(HAZARD, "") + "\nTraceback (most recent call last):\n")
+    assert main(str(log), str(tmp_path)) == 1

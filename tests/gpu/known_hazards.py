@@ -3,7 +3,8 @@
     python tests/gpu/known_hazards.py LOG FOLDER
 
 LOG is the output of ``compute-sanitizer --tool racecheck``, FOLDER a cache of Triton's with the machine code of the
-kernels that ran. The reports that are left are printed, and the exit status is 1 where there are any.
+kernels that ran. The reports that are left are printed; the exit status is 1 where there are any, or where what was
+watched failed itself.
 
 A worker's warps read a byte that says which partition is theirs, and the kernel's own warps write it (the pattern and
 kernels that show it alone: ``worker_state.py``). Between every write and every read lies barrier 1 of the whole block,
@@ -20,8 +21,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 _FUNCTION = re.compile(r"^\.text\.(?P<name>[\w$.]+):")
@@ -31,6 +33,7 @@ _BARRIER = re.compile(r"^BAR\.SYNC(?:\.DEFER_BLOCKING)? 0x1$")
 _MEMORY = ("ST", "LD", "ATOM", "RED", "BAR", "UTMA", "SYNCS")
 _REPORT = re.compile(r"^=+ (?:Error|Warning|Info): ")
 _ACCESS = re.compile(r"(?P<kind>Write|Read) (?:Thread \([\d,]+\)|access) at (?P<name>[\w$.]+)\+(?P<at>0x[0-9a-f]+)")
+_FAILED = ("Traceback (most recent call last)", "Target application returned an error", "Process didn't terminate")
 _LEAST, _MOST = 4, 28  # own warps of a kernel with partitions
 
 
@@ -56,15 +59,10 @@ def find_states(sass: str) -> dict[str, States]:
 
 def _states(lines: Sequence[tuple[int, str]]) -> States:
     memory = [(at, text) for at, text in lines if text.startswith(_MEMORY)]
-    reads = {at: _offset(two) for (_, one), (at, two) in _pairs(memory) if _BARRIER.match(one) and _is_byte(two)}
-    writes = {at: _offset(one) for (at, one), (_, two) in _pairs(memory) if _BARRIER.match(two) and _is_store(one)}
-    bytes_ = set(reads.values())
-    own = {at for at, place in writes.items() if any(_LEAST <= place - byte <= _MOST for byte in bytes_)}
-    return States(frozenset(own), frozenset(reads) if own else frozenset())
-
-
-def _pairs(items: Sequence[tuple[int, str]]) -> Iterable[tuple[tuple[int, str], tuple[int, str]]]:
-    return zip(items, items[1:])
+    reads = {at: _offset(two) for (_, one), (at, two) in pairwise(memory) if _BARRIER.match(one) and _is_byte(two)}
+    writes = {at: _offset(one) for (at, one), (_, two) in pairwise(memory) if _BARRIER.match(two) and _is_store(one)}
+    pairs = [(w, r) for w, word in writes.items() for r, byte in reads.items() if _LEAST <= word - byte <= _MOST]
+    return States(frozenset(w for w, _ in pairs), frozenset(r for _, r in pairs))
 
 
 def _is_byte(text: str) -> bool:
@@ -118,12 +116,13 @@ def _machine_code(folder: Path) -> dict[str, States]:
 
 
 def main(log: str, folder: str) -> int:
-    found = list(reports(Path(log).read_text(errors="replace")))
+    text = Path(log).read_text(errors="replace")
+    found = list(reports(text))
     states = _machine_code(Path(folder)) if found else {}
     left = [report for report in found if not is_known(report, states)]
     print(f"{len(found) - len(left)} known reports of workers' states, {len(left)} others")
     print("\n".join(left))
-    return 1 if left or not found else 0
+    return 1 if left or not found or any(word in text for word in _FAILED) else 0
 
 
 if __name__ == "__main__":
