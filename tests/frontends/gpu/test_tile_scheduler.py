@@ -68,7 +68,7 @@ def test_one_warp_fetches_and_tells_the_others(capability):
     assert not ptx_calls(kernel) and len(re.findall(r"\.entry\b", ptx)) == 1
     assert len(re.findall(r"atom\.global\.gpu\.relaxed\.add", ptx)) == 1, "one partition fetches"
     assert "fence.proxy" not in ptx, "threads alone touch the numbers"
-    told = r"st\.shared\.b32.*\n(?:.*\n){0,8}?.*bar\.warp\.sync\s+-1;\n(?:.*\n){0,12}?.*mbarrier\.arrive"
+    told = r"st\.shared(?:::cta)?\.b32.*\n(?:.*\n){0,8}?.*bar\.warp\.sync\s+-1;\n(?:.*\n){0,12}?.*mbarrier\.arrive"
     assert re.search(told, ptx), "the number is there before the arrival"
 
 
