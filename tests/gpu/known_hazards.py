@@ -6,9 +6,9 @@ LOG is the output of ``compute-sanitizer --tool racecheck``, FOLDER a cache of T
 kernels that ran. The reports that are left are printed; the exit status is 1 where there are any, or where what was
 watched failed itself.
 
-A worker's warps read a byte that says which partition is theirs, and the kernel's own warps write it (the pattern and
-kernels that show it alone: ``worker_state.py``). Between every write and every read lies barrier 1 of the whole block,
-which racecheck does not take for one. A report is known when all its accesses are of these two instructions, found in
+A worker's warps read a byte that says which partition is theirs, and the kernel's own warps write it (the pattern, and
+kernels that have it alone: ``worker_state.py``). Between every write and every read lies barrier 1 of the whole block,
+on every path through the machine code. A report is known when all its accesses are of these two instructions, found in
 the kernel's machine code: the byte's load behind ``BAR.SYNC 1``, and the store in front of it, of a word that begins as
 many bytes behind as the kernel has own warps::
 

@@ -17,9 +17,11 @@ own warps write these bytes in front of the first barrier, and behind the third 
     barrier 1          (A)
 
 Every write and read of a byte has a barrier of all threads in between. The kernels below differ in how that barrier is
-spelled; those whose names begin with ``wrong`` leave one out, and are to be found. Those that begin with ``handed`` are
-the other pattern of partitions: words that one half of the block writes, and the other reads behind a barrier with
-phases, at which one thread arrives for all, or each.
+spelled: none is reported. Those whose names begin with ``wrong`` leave something out, and are.
+
+Those that begin with ``handed`` are the other pattern of partitions: words that one half of the block writes, and the
+other reads behind a barrier with phases. Where each thread arrives at it, racecheck is content; where one arrives for
+others that it has met at another barrier, it reports a race, which there is not.
 """
 
 from __future__ import annotations

@@ -121,8 +121,8 @@ def test_loads_by_pointers_are_copies_of_a_worker(capability):
     assert re.search(r"cp\.async\.c[ag]", ptx) and "ld.global" not in ptx
     product = "wgmma.mma_async" if capability == 90 else "mma.sync"
     assert product in ptx
-    if capability == 90:  # copies of two steps are under way where those of one are waited for, and one product
-        assert re.search(r"cp\.async\.wait_group\s+2;", ptx) and "wgmma.wait_group.sync.aligned 1;" in ptx
+    if capability == 90:  # copies of one step are under way where those of another are waited for, and one product
+        assert re.search(r"cp\.async\.wait_group\s+1;", ptx) and "wgmma.wait_group.sync.aligned 1;" in ptx
 
 
 def test_copies_by_descriptors_need_one_warp():
