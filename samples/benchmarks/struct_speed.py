@@ -12,6 +12,7 @@ import compile_only
 import measure
 import struct_attention
 import struct_kernels as plain
+import struct_mla
 import struct_selection
 import torch
 import triton
@@ -343,6 +344,10 @@ def compile_all() -> None:
         for candidates in case.candidates():
             for launch in candidates.values():
                 launch(0)
+    for case in (struct_mla.Decode(sample, 2, 256, device="cpu"), struct_mla.Sparse(sample, 2, 256, 128, device="cpu")):
+        for candidates in case.candidates():
+            for launch in candidates.values():
+                launch(0)
     for make in struct_attention.makers(functools.partial(sample, "12_attention"), "cpu", 256):
         for launch in make().candidates().values():
             launch(0)
@@ -356,6 +361,10 @@ def selection_rows(case: Any, quick: bool) -> list[measure.Row]:
     return struct_selection.rows_of(case, fastest, quick)
 
 
+def latent_rows(case: Any, quick: bool) -> list[measure.Row]:
+    return struct_mla.rows_of(case, fastest, quick)
+
+
 # Groups of figures: what makes their cases, and the rows of one case.
 GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bool], list[measure.Row]]]] = {
     "products": (lambda: [functools.partial(Products, n) for n in (4096, 8192)], product_rows),
@@ -363,6 +372,8 @@ GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bo
     "loads": (lambda: [Loads], load_rows),
     "histograms": (lambda: [functools.partial(Histogram, bins) for bins in (256, 1024)], histogram_rows),
     "attention": (lambda: struct_attention.makers(functools.partial(sample, "12_attention")), attention_rows),
+    "latent": (lambda: struct_mla.decodes(sample), latent_rows),
+    "sparse": (lambda: struct_mla.sparse_ones(sample), latent_rows),
     "alignments": (lambda: struct_selection.alignments(sample), selection_rows),
     "selections": (lambda: struct_selection.selections(sample), selection_rows),
 }

@@ -43,10 +43,19 @@ def row_of(table_ptr, entry, tile, last, keys, PAGE: tl.constexpr, KEYS: tl.cons
 
 
 @triton.jit
+def prefetch(kv_ptr, row, end, KEYS: tl.constexpr, WIDTH: tl.constexpr):
+    """Ask the L2 cache for a tile of keys up to ``end``; each thread of a warp for two rows."""
+    at = kv_ptr + tl.minimum(row + tl.arange(0, KEYS), end - 1).to(tl.int64) * WIDTH
+    tl.inline_asm_elementwise(
+        f"cp.async.bulk.prefetch.L2.global [$1], {2 * WIDTH}; mov.u32 $0, 0;", "=r,l", [at], tl.int32, False, 1
+    )
+
+
+@triton.jit
 def produce(
-    q_desc, q_extra_desc, kv_desc, extra_desc, table_ptr, q, q_extra, k, extra, q_full, k_full, extra_full, empty,
+    q_desc, q_extra_desc, kv_desc, extra_desc, kv_ptr, table_ptr, q, q_extra, k, extra, q_full, k_full, extra_full, empty,
     query, entry, first, last, pairs, keys, HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr,
-    EXTRA: tl.constexpr, PAGE: tl.constexpr,
+    EXTRA: tl.constexpr, PAGE: tl.constexpr, PREFETCH: tl.constexpr,
 ):  # fmt: skip
     """Copy the queries, and each half of a tile as soon as its place is free."""
     HALF: tl.constexpr = LATENT // 2
@@ -58,6 +67,10 @@ def produce(
     for pair in range(pairs):
         for slot in tl.static_range(2):
             row = odd if slot else even
+            if PREFETCH > 0:
+                if (tl.program_id(0) + slot) % 2 == 0 or tl.num_programs(0) == 1:  # the heads share their keys
+                    ahead = row_of(table_ptr, entry, first + 2 * (pair + PREFETCH) + slot, last, keys, PAGE, KEYS)
+                    prefetch(kv_ptr, ahead, ahead + KEYS if PAGE else (entry + 1) * keys, KEYS, LATENT + EXTRA)
             for half in tl.static_range(2):
                 tle.gpu.barrier_wait(empty[2 * slot + half], pair)
                 tle.gpu.copy(
@@ -85,11 +98,14 @@ def scores(q, q_extra, k, extra, k_full, extra_full, slot: tl.constexpr, use):
 
 @triton.jit
 def attend(
-    q, q_extra, k, wide, extra, largest, sums, q_full, k_full, extra_full, empty, said, handed, summed, o_ptr, lse_ptr,
+    q, q_extra, k, wide, extra, bias, largest, sums, q_full, k_full, extra_full, empty, said, handed, summed, o_ptr, lse_ptr,
     result, heads, first, length, pairs, scale, HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr,
     GROUP: tl.constexpr,
 ):  # fmt: skip
-    """The columns of one group. Weights are 2 to the power of ``scale`` times scores, less the largest of a row."""
+    """The columns of one group. Weights are 2 to the power of ``scale`` times scores, less the largest of a row.
+
+    Keys count up to ``length``, or, with a ``bias`` for each key of a slot, where it is 0: else it is -infinity.
+    """
     HALF: tl.constexpr = LATENT // 2
     acc = tl.zeros((HEADS, HALF), tl.float32)
     before = tl.full((HEADS,), LOWEST, tl.float32)
@@ -111,7 +127,10 @@ def attend(
             s = tle.gpu.wgmma_wait(1, s)
             total = total * tl.math.exp2(before - even)
             before = even
-        s = tl.where((column < left)[None, :], s, float("-inf"))
+        if bias is None:
+            s = tl.where((column < left)[None, :], s, float("-inf"))
+        else:
+            s = s + bias[GROUP].load()[None, :]
         now = tl.maximum(before, tl.max(s, 1) * scale)
         largest[GROUP].store(now)
         tle.gpu.barrier_arrive(said[GROUP], 1, pair)
@@ -165,9 +184,9 @@ def attend(
 
 @triton.jit
 def decode(
-    q_desc, q_extra_desc, kv_desc, extra_desc, table_ptr, lengths_ptr, o_ptr, lse_ptr, heads, keys, share, scale,
+    q_desc, q_extra_desc, kv_desc, extra_desc, kv_ptr, table_ptr, lengths_ptr, o_ptr, lse_ptr, heads, keys, share, scale,
     HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr, PAGE: tl.constexpr,
-    REGISTERS: tl.constexpr,
+    PREFETCH: tl.constexpr, REGISTERS: tl.constexpr,
 ):  # fmt: skip
     """``softmax(q @ kv.T * scale / log2(e)) @ kv[:, :LATENT]`` of ``share`` keys of an entry.
 
@@ -200,16 +219,16 @@ def decode(
     tle.gpu.warp_specialize(
         (
             (attend, (
-                q, q_extra, k, wide, extra, largest, sums, q_full, k_full, extra_full, empty, said, handed, summed,
+                q, q_extra, k, wide, extra, None, largest, sums, q_full, k_full, extra_full, empty, said, handed, summed,
                 o_ptr, lse_ptr, result, rest, first, length, pairs, scale, HEADS, KEYS, LATENT, 0,
             )),
             (attend, (
-                q, q_extra, k, wide, extra, largest, sums, q_full, k_full, extra_full, empty, said, handed, summed,
+                q, q_extra, k, wide, extra, None, largest, sums, q_full, k_full, extra_full, empty, said, handed, summed,
                 o_ptr, lse_ptr, result, rest, first, length, pairs, scale, HEADS, KEYS, LATENT, 1,
             )),
             (produce, (
-                q_desc, q_extra_desc, kv_desc, extra_desc, table_ptr, q, q_extra, k, extra, q_full, k_full, extra_full,
-                empty, query, entry, first, last, pairs, keys, HEADS, KEYS, LATENT, EXTRA, PAGE,
+                q_desc, q_extra_desc, kv_desc, extra_desc, kv_ptr, table_ptr, q, q_extra, k, extra, q_full, k_full,
+                extra_full, empty, query, entry, first, last, pairs, keys, HEADS, KEYS, LATENT, EXTRA, PAGE, PREFETCH,
             )),
         ),
         worker_num_warps=(4, 1),
@@ -237,7 +256,7 @@ def combine(parts_ptr, part_lse_ptr, o_ptr, lse_ptr, heads, splits, SPLITS: tl.c
     tl.store(o_ptr + (entry * heads + head) * LATENT + column, o.to(o_ptr.dtype.element_ty))
 
 
-BLOCKS = {"HEADS": HEADS, "KEYS": KEYS, "LATENT": LATENT, "EXTRA": EXTRA, "REGISTERS": 240}
+BLOCKS = {"HEADS": HEADS, "KEYS": KEYS, "LATENT": LATENT, "EXTRA": EXTRA, "PREFETCH": 0, "REGISTERS": 240}
 
 
 def splits_of(batch: int, heads: int, keys: int, processors: int) -> int:
@@ -280,7 +299,7 @@ def launch(q, kv, lengths, table=None, page: int = 0, splits: int | None = None,
     grid = triton.cdiv(heads, HEADS), splits, batch
     table = lengths if table is None else table
     kernel = decode[grid](
-        *(*tiles, table, lengths, parts, part_lse, heads, keys, share, scale), **blocks, PAGE=page, num_warps=4
+        *(*tiles, kv, table, lengths, parts, part_lse, heads, keys, share, scale), **blocks, PAGE=page, num_warps=4
     )
     if splits > 1:
         size = triton.next_power_of_2(splits)
@@ -296,6 +315,7 @@ def compile_for(target):
             "q_extra_desc": f"tensordesc<{dtype}[{HEADS},{EXTRA}]>",
             "kv_desc": f"tensordesc<{dtype}[{KEYS},{HALF}]>",
             "extra_desc": f"tensordesc<{dtype}[{KEYS},{EXTRA}]>",
+            "kv_ptr": f"*{dtype}",
             "table_ptr": "*i32",
             "lengths_ptr": "*i32",
             "o_ptr": f"*{result}",
@@ -307,3 +327,55 @@ def compile_for(target):
         }
         compiled.append(common.compile_ahead(decode, target, types, BLOCKS | {"PAGE": page}, num_warps=4))
     return compiled
+
+
+def expected(q, rows, scale=None):
+    """In double precision, of a token's heads: the result, and the logarithms of the sums."""
+    rows, scale = rows.double(), q.shape[-1] ** -0.5 if scale is None else scale
+    s = q.double() @ rows.T * scale
+    return s.softmax(-1).nan_to_num() @ rows[:, :LATENT], s.logsumexp(-1)
+
+
+def compare(what, o, lse, wanted):
+    """With what ``expected`` gives for each token. Where no key is, the logarithm of nothing is -infinity."""
+    import torch
+
+    want, sums = (torch.stack(each) for each in zip(*wanted))
+    unit = 2**-10 if o.dtype == torch.float16 else 2**-7
+    yield common.compare(what, o, want, relative=unit, absolute=unit)
+    none = sums == float("-inf")
+    yield common.compare(f"{what}: sums", lse.where(~none, lse.exp()), sums.where(~none, 0.0), absolute=1e-4)
+
+
+def check():
+    import torch
+
+    every = ((1, 64, 128, 1), (3, 16, 300, 1), (2, 128, 1000, 3), (5, 70, 333, None), (64, 128, 4096, None))
+    for batch, heads, keys, splits in common.sizes(gpu=every, cpu=((2, 16, 300, 2),), watched=every[:3]):
+        for dtype in (torch.float16, torch.bfloat16):
+            q = torch.randn(batch, heads, LATENT + EXTRA).to(common.device(), dtype)
+            kv = torch.randn(batch, keys, LATENT + EXTRA).to(common.device(), dtype)
+            lengths = torch.randint(0, keys + 1, (batch,))
+            lengths[0] = keys
+            wanted = [expected(q[b], kv[b, : lengths[b]]) for b in range(batch)]
+            what = f"{batch} × {heads} heads, {keys} keys {str(dtype).removeprefix('torch.')}"
+            kernel, o, lse = launch(q, kv, lengths.to(q.device, torch.int32), splits=splits)
+            for comparison in compare(what, o, lse, wanted):
+                yield kernel, comparison
+            if common.on_cpu() and dtype == torch.bfloat16:
+                continue
+            page = 64 if batch % 2 else 128  # pages of a token lie anywhere
+            count = triton.cdiv(keys, page)
+            table = torch.randperm(batch * count).view(batch, count)
+            pages = torch.zeros(batch * count, page, LATENT + EXTRA, device=q.device, dtype=dtype)
+            for b in range(batch):
+                rows = torch.nn.functional.pad(kv[b], (0, 0, 0, count * page - keys))
+                pages[table[b].to(q.device)] = rows.view(count, page, -1)
+            table = table.to(q.device, torch.int32)
+            kernel, o, lse = launch(q, pages, lengths.to(q.device, torch.int32), table, page, splits)
+            for comparison in compare(f"{what}, pages of {page}", o, lse, wanted):
+                yield kernel, comparison
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("15 decode of latent attention by specialised warps", compile_for, check))

@@ -5,6 +5,9 @@ one piece of code Triton sees both sides and puts a fence between them. Of parti
 behind a barrier with phases. So a partition that itself reads or writes buffers which any copy or product touches has a
 fence before each arrival.
 
+A copy by ``cp.async`` that arrives when it is done (``tle.gpu.barrier_arrive(..., after_copies=True)``) is behind the
+fences of the partition that began it. There the fence stands behind the wait, where products follow.
+
 Where one thread arrives for its partition, it does so after all that the partition's warps did: they meet before.
 Triton 3.9 sees to that itself; earlier ones do where they know of an access to shared memory, and not of one by a
 pointer. Of other arrivals each warp makes its own (``arrive_by_warps``).
@@ -12,10 +15,10 @@ pointer. Of other arrivals each warp makes its own (``arrive_by_warps``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tle_raw.flir.nvidia.arrive_by_warps import ARRIVAL
-from tle_raw.flir.nvidia.barrier_walk import BEFORE
+from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.order_pointers import FENCE
 from tle_raw.flir.nvidia.partitions import find_partitions, warps_of_lines
@@ -24,7 +27,7 @@ from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.regions.ports import NAMED
 
-_ARRIVE = "ttng.arrive_barrier"
+_ARRIVE, _WAIT, _COPIES_ARRIVE = "ttng.arrive_barrier", "ttng.wait_barrier", "ttng.async_copy_mbarrier_arrive"
 _WRITES = ("ttg.local_store", "ttg.async_copy_global_to_local")
 _LOAD, _ADDRESS = "ttg.local_load", "tti.experimental_memdesc_to_i"
 _PASSED_ON = ("ttg.convert_layout", "tt.splat", "arith.trunci")
@@ -43,8 +46,13 @@ def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
     if not find_partitions(lines):
         return text, 0
     place = [number for number, _ in warps_of_lines(lines, 0)]
-    touched = {place[line] for line in _accesses(follow_buffers(lines))} if _holds(text) else set()
-    edits, found = LineEdits(lines), 0
+    edits, found, touched = LineEdits(lines), 0, set()
+    if _holds(text):
+        pointers = follow_buffers(lines)
+        touched = {place[line] for line in _accesses(pointers)}
+        for wait in _waits_for_copies(pointers, place):
+            edits.insert(wait, AFTER, FENCE)
+            found += 1
     for number, line in enumerate(lines):
         if generic_name(line) == _ARRIVE or ARRIVAL in line:
             meets = barrier and ARRIVAL not in line
@@ -57,6 +65,18 @@ def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
 
 def _holds(text: str) -> bool:
     return any(name in text for name in _OTHER_WAY)
+
+
+def _waits_for_copies(pointers: SharedPointers, place: Sequence[int]) -> Iterator[int]:
+    """The lines that wait for barriers at which copies arrive, in partitions with products."""
+    barriers: Buffers = frozenset().union(
+        *(_buffers(pointers, each) for each in pointers.walk() if each.name == _COPIES_ARRIVE)
+    )
+    products = {place[each.line] for each in pointers.walk() if each.name.startswith(_OTHER_WAY)}
+    for operation in pointers.walk():
+        if operation.name == _WAIT and place[operation.line] in products:
+            if not barriers.isdisjoint(_buffers(pointers, operation)):
+                yield operation.end
 
 
 def _accesses(pointers: SharedPointers) -> Iterator[int]:

@@ -1,0 +1,171 @@
+"""Sample 16: latent attention (MLA) to chosen keys: four warps fetch their rows, two groups of four multiply. For sm_90.
+
+Each token attends to keys of its own, of which a list is given. The copy engine does not gather rows, so a group of
+four warps copies them by ``cp.async``, 16 bytes a thread at a time; each copy arrives at its slot's barrier when it is
+done (``after_copies=True``), and the next ones are begun meanwhile. What multiplies is sample 15's.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import tle_raw.language as tle
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import common
+
+decode = common.load("tle_struct/15_mla_decode.py")
+attend = decode.attend
+HEADS, KEYS, LATENT, EXTRA, HALF = decode.HEADS, decode.KEYS, decode.LATENT, decode.EXTRA, decode.HALF
+
+
+@triton.jit
+def gather(
+    q_desc, q_extra_desc, kv_ptr, chosen_ptr, q, q_extra, k, extra, bias, q_full, k_full, extra_full, empty, query,
+    pairs, count, keys, HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr,
+):  # fmt: skip
+    """Copy the queries, and each half of the chosen rows as soon as its place is free. What is no key is zeros."""
+    HALF: tl.constexpr = LATENT // 2
+    for half in tl.static_range(2):
+        tle.gpu.copy(q_desc, q[half], [HEADS, HALF], offsets=[query, half * HALF], barrier=q_full)
+    tle.gpu.copy(q_extra_desc, q_extra, [HEADS, EXTRA], offsets=[query, LATENT], barrier=q_full)
+    row, column, last = tl.arange(0, KEYS), tl.arange(0, HALF), tl.arange(0, EXTRA)
+    for pair in range(pairs):
+        for slot in tl.static_range(2):
+            number = (2 * pair + slot) * KEYS + row
+            key = tl.load(chosen_ptr + number, mask=number < count, other=-1)
+            is_key = (key >= 0) & (key < keys)
+            source = kv_ptr + tl.where(is_key, key, 0).to(tl.int64)[:, None] * (LATENT + EXTRA)
+            for half in tl.static_range(2):
+                tle.gpu.barrier_wait(empty[2 * slot + half], pair)
+                tle.gpu.copy(
+                    source + half * HALF + column[None, :], k[2 * slot + half], [KEYS, HALF], mask=is_key[:, None],
+                    is_async=True,
+                )  # fmt: skip
+                tle.gpu.barrier_arrive(k_full[2 * slot + half], 1, pair, after_copies=True)
+                if half != slot:
+                    tle.gpu.copy(
+                        source + LATENT + last[None, :], extra[slot], [KEYS, EXTRA], mask=is_key[:, None],
+                        is_async=True,
+                    )  # fmt: skip
+                    bias[slot].store(tl.where(is_key, 0.0, float("-inf")))
+                    tle.gpu.barrier_arrive(extra_full[slot], 1, pair, after_copies=True)
+
+
+@triton.jit
+def sparse(
+    q_desc, q_extra_desc, kv_ptr, chosen_ptr, o_ptr, lse_ptr, heads, keys, count, scale,
+    HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr,
+    REGISTERS: tl.constexpr, GATHER_REGISTERS: tl.constexpr,
+):  # fmt: skip
+    """``softmax(q @ kv.T * scale / log2(e)) @ kv[:, :LATENT]`` of the chosen rows of kv.
+
+    q is [tokens * heads, LATENT + EXTRA], kv [keys, LATENT + EXTRA], chosen [tokens, count]: numbers of keys; what is
+    none, -1 for one, is left out. o is [tokens, heads, LATENT], ``lse`` without the last axis.
+    """
+    HALF: tl.constexpr = LATENT // 2
+    q = tle.gpu.alloc([2, HEADS, HALF], dtype=q_desc.dtype)
+    q_extra = tle.gpu.alloc([HEADS, EXTRA], dtype=q_desc.dtype)
+    k = tle.gpu.alloc([4, KEYS, HALF], dtype=q_desc.dtype)  # tile and half of columns
+    extra = tle.gpu.alloc([2, KEYS, EXTRA], dtype=q_desc.dtype)
+    bias = tle.gpu.alloc([2, KEYS], dtype=tl.float32)
+    largest = tle.gpu.alloc([2, HEADS], dtype=tl.float32)
+    sums = tle.gpu.alloc([2, HEADS], dtype=tl.float32)
+    q_full = tle.gpu.alloc_barrier(expect_bytes=HEADS * (LATENT + EXTRA) * q_desc.dtype.primitive_bitwidth // 8)
+    k_full, extra_full = tle.gpu.alloc_barriers(4), tle.gpu.alloc_barriers(2)
+    empty = tle.gpu.alloc_barriers(4, init=tle.gpu.READY)
+    said, handed = tle.gpu.alloc_barriers(2), tle.gpu.alloc_barriers(2)
+    summed = tle.gpu.alloc_barriers(2)
+    block, token = tl.program_id(0), tl.program_id(1)
+    query = token * heads + block * HEADS
+    pairs = tl.cdiv(count, 2 * KEYS)
+    rest = heads - block * HEADS
+    tle.gpu.warp_specialize(
+        (
+            (attend, (
+                q, q_extra, k, k, extra, bias, largest, sums, q_full, k_full, extra_full, empty, said, handed, summed,
+                o_ptr, lse_ptr, query, rest, 0, 0, pairs, scale, HEADS, KEYS, LATENT, 0,
+            )),
+            (attend, (
+                q, q_extra, k, k, extra, bias, largest, sums, q_full, k_full, extra_full, empty, said, handed, summed,
+                o_ptr, lse_ptr, query, rest, 0, 0, pairs, scale, HEADS, KEYS, LATENT, 1,
+            )),
+            (gather, (
+                q_desc, q_extra_desc, kv_ptr, chosen_ptr + token * count, q, q_extra, k, extra, bias, q_full, k_full,
+                extra_full, empty, query, pairs, count, keys, HEADS, KEYS, LATENT, EXTRA,
+            )),
+        ),
+        worker_num_warps=(4, 4),
+        worker_num_regs=(REGISTERS, GATHER_REGISTERS),
+    )  # fmt: skip
+
+
+BLOCKS = {"HEADS": HEADS, "KEYS": KEYS, "LATENT": LATENT, "EXTRA": EXTRA, "REGISTERS": 208, "GATHER_REGISTERS": 88}
+
+
+def launch(q, kv, chosen, scale=None, blocks=BLOCKS):
+    """Attention of q [tokens, heads, 576] to the rows of kv [keys, 576] that chosen [tokens, count] names.
+
+    Gives the kernel, o [tokens, heads, 512] and the logarithms of the sums.
+    """
+    import torch
+
+    tokens, heads, width = q.shape
+    o = q.new_empty((tokens, heads, LATENT))
+    lse = torch.empty((tokens, heads), device=q.device, dtype=torch.float32)
+    tiles = [
+        TensorDescriptor(q, [q.numel() // width, width], [width, 1], [HEADS, columns]) for columns in (HALF, EXTRA)
+    ]
+    scale = (width**-0.5 if scale is None else scale) * 1.4426950408889634
+    grid = triton.cdiv(heads, HEADS), tokens
+    kernel = sparse[grid](
+        *(*tiles, kv, chosen, o, lse, heads, kv.shape[0], chosen.shape[1], scale), **blocks, num_warps=4
+    )
+    return kernel, o, lse
+
+
+def compile_for(target):
+    compiled = []
+    for dtype in ("fp16", "bf16"):
+        types = {
+            "q_desc": f"tensordesc<{dtype}[{HEADS},{HALF}]>",
+            "q_extra_desc": f"tensordesc<{dtype}[{HEADS},{EXTRA}]>",
+            "kv_ptr": f"*{dtype}",
+            "chosen_ptr": "*i32",
+            "o_ptr": f"*{dtype}",
+            "lse_ptr": "*fp32",
+            "heads": "i32:16",
+            "keys": "i32",
+            "count": "i32:16",
+            "scale": "fp32",
+        }
+        compiled.append(common.compile_ahead(sparse, target, types, BLOCKS, num_warps=4))
+    return compiled
+
+
+def check():
+    import torch
+
+    every = ((1, 64, 500, 128), (3, 16, 300, 100), (2, 128, 70, 70), (7, 70, 1000, 321), (200, 128, 8192, 2048))
+    for tokens, heads, keys, count in common.sizes(gpu=every, cpu=((3, 16, 200, 100),), watched=every[:3]):
+        for dtype in (torch.float16, torch.bfloat16):
+            q = torch.randn(tokens, heads, LATENT + EXTRA).to(common.device(), dtype)
+            kv = torch.randn(keys, LATENT + EXTRA).to(common.device(), dtype)
+            chosen = torch.rand(tokens, keys).topk(count).indices
+            chosen[torch.rand(chosen.shape) < 0.1] = -1
+            chosen[tokens // 2, : count // 2] = -1
+            chosen[tokens - 1] = -1 if tokens > 2 else chosen[tokens - 1]
+            wanted = [decode.expected(q[t], kv[chosen[t][chosen[t] >= 0].to(kv.device)]) for t in range(tokens)]
+            kernel, o, lse = launch(q, kv, chosen.to(q.device, torch.int32))
+            what = f"{tokens} × {heads} heads, {count} of {keys} keys {str(dtype).removeprefix('torch.')}"
+            for comparison in decode.compare(what, o, lse, wanted):
+                yield kernel, comparison
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("16 latent attention to chosen keys by specialised warps", compile_for, check))
