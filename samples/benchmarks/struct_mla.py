@@ -10,6 +10,7 @@ import measure
 import struct_plain_mla as plain
 import torch
 import triton
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 HEADS, LATENT, EXTRA = 128, 512, 64
 WIDTH = LATENT + EXTRA
@@ -74,7 +75,12 @@ class Decode:
         heads, keys, warps, stages, copies = config
         self.o = torch.empty((self.batch, HEADS, LATENT), device=self.q[i].device, dtype=self.q[i].dtype)
         grid = triton.cdiv(HEADS, heads), self.batch
-        arguments = self.q[i], self.kv[i], self.lengths, self.o, HEADS, self.keys, SCALE
+        kv = self.kv[i]
+        rows = [
+            TensorDescriptor(kv, [self.batch * self.keys, WIDTH], [WIDTH, 1], [keys, width])
+            for width in (LATENT, EXTRA)
+        ]
+        arguments = self.q[i], kv, *rows, self.lengths, self.o, HEADS, self.keys, SCALE
         sizes = {"HEADS": heads, "KEYS": keys, "LATENT": LATENT, "EXTRA": EXTRA, "COPIES": copies}
         return plain.decode[grid](*arguments, **sizes, num_warps=warps, num_stages=stages)
 

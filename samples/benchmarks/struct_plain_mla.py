@@ -26,10 +26,10 @@ def _queries(q_ptr, row, is_head, column, WIDTH: tl.constexpr):
 
 @triton.jit
 def decode(
-    q_ptr, kv_ptr, lengths_ptr, o_ptr, heads, keys, scale,
+    q_ptr, kv_ptr, kv_desc, extra_desc, lengths_ptr, o_ptr, heads, keys, scale,
     HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr, COPIES: tl.constexpr,
 ):  # fmt: skip
-    """q is [batch, heads, LATENT + EXTRA], kv [batch, keys, LATENT + EXTRA]; with COPIES by tensor descriptors."""
+    """q is [batch, heads, LATENT + EXTRA], kv [batch, keys, LATENT + EXTRA]; with COPIES by the descriptors of its rows."""
     WIDTH: tl.constexpr = LATENT + EXTRA
     block, entry = tl.program_id(0), tl.program_id(1)
     head = block * HEADS + tl.arange(0, HEADS)
@@ -38,15 +38,12 @@ def decode(
     q_extra = _queries(q_ptr, row, is_head, LATENT + tl.arange(0, EXTRA), WIDTH)
     kv_ptr += entry.to(tl.int64) * keys * WIDTH
     length = tl.load(lengths_ptr + entry)
-    if COPIES:
-        kv_desc = tl.make_tensor_descriptor(kv_ptr, [keys, WIDTH], [WIDTH, 1], [KEYS, LATENT])
-        extra_desc = tl.make_tensor_descriptor(kv_ptr, [keys, WIDTH], [WIDTH, 1], [KEYS, EXTRA])
     largest, total = tl.full((HEADS,), float("-inf"), tl.float32), tl.zeros((HEADS,), tl.float32)
     acc = tl.zeros((HEADS, LATENT), tl.float32)
     for start in range(0, length, KEYS):
         key = start + tl.arange(0, KEYS)
         if COPIES:
-            k, extra = kv_desc.load([start, 0]), extra_desc.load([start, LATENT])
+            k, extra = kv_desc.load([entry * keys + start, 0]), extra_desc.load([entry * keys + start, LATENT])
         else:
             at = kv_ptr + tl.minimum(key, keys - 1)[:, None] * WIDTH
             k, extra = tl.load(at + tl.arange(0, LATENT)[None, :]), tl.load(at + LATENT + tl.arange(0, EXTRA)[None, :])
