@@ -38,8 +38,10 @@ def row_of(table_ptr, entry, tile, last, keys, PAGE: tl.constexpr, KEYS: tl.cons
     """Where a tile of an entry begins in the cache, whose rows are keys. Behind the last one it is the last."""
     key = tl.minimum(tile, last) * KEYS
     if PAGE == 0:
-        return entry * keys + key
-    return tl.load(table_ptr + entry * tl.cdiv(keys, PAGE) + key // PAGE) * PAGE + key % PAGE
+        row = entry * keys + key
+    else:
+        row = tl.load(table_ptr + entry * tl.cdiv(keys, PAGE) + key // PAGE) * PAGE + key % PAGE
+    return row
 
 
 @triton.jit
