@@ -169,7 +169,7 @@ def attend(
     o = acc * tl.where(total > 0, 1 / total, 0.0)[:, None]
     row = tl.arange(0, HEADS)
     is_head = row < heads
-    at = (result + row)[:, None] * LATENT + GROUP * HALF
+    at = (result + row).to(tl.int64)[:, None] * LATENT + GROUP * HALF
     if o_ptr.dtype.element_ty == q.dtype:  # by the memory of keys, so that rows are written in whole lines
         k[GROUP].store(o.to(q.dtype))
         tl.store(o_ptr + at + tl.arange(0, HALF)[None, :], k[GROUP].load(), mask=is_head[:, None])

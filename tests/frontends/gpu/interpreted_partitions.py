@@ -30,6 +30,14 @@ def test_a_producer_and_a_consumer_of_products():
         assert torch.allclose(c.double(), a.double() @ b.double().T, atol=1e-4)
 
 
+def test_copies_that_arrive_when_they_are_done():
+    if not COUNTS:
+        return
+    a, b, c = torch.randn(64, 3 * 32).half(), torch.randn(64, 3 * 32).half(), torch.zeros(64, 64)
+    kernels.multiply_copied[(1,)](a, b, c, 3, 64, 32, 2, 4)
+    assert torch.allclose(c.double(), a.double() @ b.double().T, atol=1e-4)
+
+
 def test_rows_through_a_ring_and_what_the_default_partition_returns():
     if not COUNTS:
         return

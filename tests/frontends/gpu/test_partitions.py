@@ -120,6 +120,24 @@ def test_tensor_cores_see_what_another_partition_stored():
     assert re.search(handed_over, text)
 
 
+def test_copies_that_arrive_when_they_are_done():
+    """Nobody waits for them but who multiplies, whose fence stands behind its wait."""
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
+    ptx = compiled("multiply_copied", signature, M=64, K=64, S=2, WARPS=4).asm["ptx"]
+    assert ptx.count("cp.async.cg.shared.global") == 8 and "cp.async.wait" not in ptx
+    words = r"cp\.async\.(?:cg|mbarrier\.arrive\.shared\.b64)|mbarrier\.(?:try_wait|arrive)|fence\.proxy|wgmma\.fence|bar\.sync"
+    seen = " ".join(re.findall(words, ptx))
+    assert "mbarrier.try_wait fence.proxy wgmma.fence" in seen
+    arrived = "cp.async.mbarrier.arrive.shared.b64 fence.proxy bar.sync mbarrier.arrive"
+    assert arrived in seen, "all threads' copies are counted before one of them arrives"
+
+
+@pytest.mark.one_triton
+def test_copies_are_waited_for_outside_of_partitions():
+    ptx = compile_kernel(kernels.copied_alone, {"x_ptr": "*fp32", "o_ptr": "*fp32"}, {"B": 512}, 90).asm["ptx"]
+    assert "cp.async.wait_group" in ptx and "cp.async.mbarrier" not in ptx
+
+
 def test_partitions_one_after_the_other():
     kernel = compiled("paces", {"x_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32", "times": "i32"})
     assert waited_at(kernel) >= {(0, 128), (3, 64), (4, 256)}

@@ -35,22 +35,24 @@ _NAMED = f'symbol = "{NAMED}.'  # of markers that name a barrier, and read nothi
 _OTHER_WAY = ("ttng.async_tma", "ttng.warp_group_dot", "ttng.tc_gen5")
 
 
-def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
+def fence_partitions(text: str, barrier: str, *, waits: bool) -> tuple[str, int]:
     """TritonGPU text in generic form with the fences and barriers, and at how many arrivals.
 
     Parameters
     ----------
     barrier : an operation that a partition's warps meet at; "" where Triton puts one before each arrival itself.
+    waits : fences stand behind waits for copies; not where each product has one (``multiply_in_place``).
     """
     lines = text.splitlines()
     if not find_partitions(lines):
         return text, 0
     place = [number for number, _ in warps_of_lines(lines, 0)]
-    edits, found, touched = LineEdits(lines), 0, set()
+    edits, found = LineEdits(lines), 0
+    touched: set[int] = set()
     if _holds(text):
         pointers = follow_buffers(lines)
         touched = {place[line] for line in _accesses(pointers)}
-        for wait in _waits_for_copies(pointers, place):
+        for wait in _waits_for_copies(pointers, place) if waits else ():
             edits.insert(wait, AFTER, FENCE)
             found += 1
     for number, line in enumerate(lines):

@@ -368,7 +368,8 @@ class Compilation:
     def fence_partitions(self) -> int | None:
         if not self.has_partitions:
             return None
-        self.module, found = fence_partitions(self.text(), "" if (MAJOR, MINOR) >= (3, 9) else SPELLING.barrier)
+        newest = (MAJOR, MINOR) >= (3, 9)
+        self.module, found = fence_partitions(self.text(), "" if newest else SPELLING.barrier, waits=newest)
         return found or None
 
     def keep_operands(self) -> int | None:
