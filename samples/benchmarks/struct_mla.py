@@ -25,14 +25,21 @@ DECODE: dict[str, dict[str, Any]] = {
     "prefetch 2 pairs ahead": {"PREFETCH": 2},
     "prefetch 4 pairs ahead": {"PREFETCH": 4},
     "232 registers": {"REGISTERS": 232},
+    "a program for each piece": {"programs": 2**20},
 }
 SPARSE: dict[str, dict[str, Any]] = {
     "as it is": {},
     "216 and 72 registers": {"REGISTERS": 216, "GATHER_REGISTERS": 72},
+    "200 and 96 registers": {"REGISTERS": 200, "GATHER_REGISTERS": 96},
+    "a program for each piece": {"programs": 2**20},
 }
 # Of plain Triton: heads of a program, keys of a tile, warps, stages, and whether by tensor descriptors.
 PLAIN = ((64, 64, 8, 2), (64, 64, 8, 1), (64, 32, 8, 2), (64, 32, 8, 3), (64, 32, 8, 4), (64, 16, 8, 4), (32, 64, 4, 2))
 PLAIN_DECODE = (*((*config, False) for config in PLAIN), *((*config, True) for config in PLAIN[:5]))
+
+
+def processors(device: str) -> int:
+    return torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
 
 
 def queries(count: int, heads: int, dtype: torch.dtype, device: str) -> list[torch.Tensor]:
@@ -51,12 +58,17 @@ class Decode:
     goal: float | None = None
 
     def __init__(
-        self, load: Callable[[str], Any], batch: int, keys: int, dtype: torch.dtype = torch.float16, device: str = "cuda"
+        self,
+        load: Callable[[str], Any],
+        batch: int,
+        keys: int,
+        dtype: torch.dtype = torch.float16,
+        device: str = "cuda",
     ) -> None:
         self.sample, self.batch, self.keys = load("15_mla_decode"), batch, keys
         kind = str(dtype).removeprefix("torch.")
         self.name = f"MLA decode {batch}×{HEADS}, {keys} keys of {LATENT}+{EXTRA} {kind}"
-        self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
+        self.processors = processors(device)
         self.q = queries(batch, HEADS, dtype, device)
         self.kv = [torch.randn(batch, keys, WIDTH, device=device, dtype=dtype) for _ in range(BUFFERS)]
         self.lengths = torch.full((batch,), keys, device=device, dtype=torch.int32)
@@ -66,9 +78,9 @@ class Decode:
 
     def ours(self, changed: dict[str, Any], i: int) -> object:
         blocks = self.sample.BLOCKS | changed
-        kernel, self.o, _ = self.sample.launch(
-            self.q[i], self.kv[i], self.lengths, processors=self.processors, blocks=blocks
-        )
+        options = {"programs": blocks.pop("programs", self.processors), "blocks": blocks}
+        splits = self.sample.splits_of(self.batch, HEADS, self.keys, self.processors)
+        kernel, self.o, _ = self.sample.launch(self.q[i], self.kv[i], self.lengths, splits=splits, **options)
         return kernel
 
     def triton(self, config: tuple[Any, ...], i: int) -> object:
@@ -116,6 +128,7 @@ class Sparse:
         self.sample, self.tokens, self.heads, self.keys = load("16_sparse_mla"), tokens, heads, keys
         kind = str(dtype).removeprefix("torch.")
         self.name = f"sparse MLA {tokens}×{heads}, {count} of {keys} keys of {LATENT}+{EXTRA} {kind}"
+        self.processors = processors(device)
         self.q = queries(tokens, heads, dtype, device)
         self.kv = [torch.randn(keys, WIDTH, device=device).to(dtype) for _ in range(BUFFERS)]
         self.chosen = [
@@ -127,7 +140,8 @@ class Sparse:
 
     def ours(self, changed: dict[str, Any], i: int) -> object:
         blocks = self.sample.BLOCKS | changed
-        kernel, self.o, _ = self.sample.launch(self.q[i], self.kv[i], self.chosen[i], blocks=blocks)
+        programs = blocks.pop("programs", self.processors)
+        kernel, self.o, _ = self.sample.launch(self.q[i], self.kv[i], self.chosen[i], programs, blocks=blocks)
         return kernel
 
     def triton(self, config: tuple[int, ...], i: int) -> object:
@@ -191,4 +205,7 @@ def decodes(load: Callable[[str], Any]) -> list[Callable[[], Decode]]:
 
 def sparse_ones(load: Callable[[str], Any]) -> list[Callable[[], Sparse]]:
     """The same for attention to chosen keys."""
-    return [functools.partial(Sparse, load, 2048, keys, heads=heads) for keys, heads in ((8192, 128), (65536, 128), (8192, 64))]
+    return [
+        functools.partial(Sparse, load, 2048, keys, heads=heads)
+        for keys, heads in ((8192, 128), (65536, 128), (8192, 64))
+    ]

@@ -29,7 +29,7 @@ def decode(
     q_ptr, kv_ptr, kv_desc, extra_desc, lengths_ptr, o_ptr, heads, keys, scale,
     HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr, COPIES: tl.constexpr,
 ):  # fmt: skip
-    """q is [batch, heads, LATENT + EXTRA], kv [batch, keys, LATENT + EXTRA]; with COPIES by the descriptors of its rows."""
+    """q is [batch, heads, LATENT + EXTRA], kv [batch, keys, LATENT + EXTRA]; with COPIES by descriptors."""
     WIDTH: tl.constexpr = LATENT + EXTRA
     block, entry = tl.program_id(0), tl.program_id(1)
     head = block * HEADS + tl.arange(0, HEADS)

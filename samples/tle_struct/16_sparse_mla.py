@@ -1,4 +1,4 @@
-"""Sample 16: latent attention (MLA) to chosen keys: four warps fetch their rows, two groups of four multiply. For sm_90.
+"""Sample 16: latent attention (MLA) to chosen keys: four warps fetch rows, two groups of four multiply. For sm_90.
 
 Each token attends to keys of its own, of which a list is given. The copy engine does not gather rows, so a group of
 four warps copies them by ``cp.async``, 16 bytes a thread at a time; each copy arrives at its slot's barrier when it is
@@ -20,46 +20,75 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
 decode = common.load("tle_struct/15_mla_decode.py")
-attend = decode.attend
+attend, copy_queries = decode.attend, decode.copy_queries
 HEADS, KEYS, LATENT, EXTRA, HALF = decode.HEADS, decode.KEYS, decode.LATENT, decode.EXTRA, decode.HALF
 
 
 @triton.jit
 def gather(
-    q_desc, q_extra_desc, kv_ptr, chosen_ptr, q, q_extra, k, extra, bias, q_full, k_full, extra_full, empty, query,
-    pairs, count, keys, HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr,
+    q_desc, q_extra_desc, kv_ptr, chosen_ptr, q, q_extra, k, extra, bias, q_full, q_empty, k_full, extra_full, empty,
+    tokens, heads, keys, count, HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr,
 ):  # fmt: skip
     """Copy the queries, and each half of the chosen rows as soon as its place is free. What is no key is zeros."""
     HALF: tl.constexpr = LATENT // 2
-    for half in tl.static_range(2):
-        tle.gpu.copy(q_desc, q[half], [HEADS, HALF], offsets=[query, half * HALF], barrier=q_full)
-    tle.gpu.copy(q_extra_desc, q_extra, [HEADS, EXTRA], offsets=[query, LATENT], barrier=q_full)
+    blocks, pairs = tl.cdiv(heads, HEADS), tl.cdiv(count, 2 * KEYS)
     row, column, last = tl.arange(0, KEYS), tl.arange(0, HALF), tl.arange(0, EXTRA)
-    for pair in range(pairs):
-        for slot in tl.static_range(2):
-            number = (2 * pair + slot) * KEYS + row
-            key = tl.load(chosen_ptr + number, mask=number < count, other=-1)
-            is_key = (key >= 0) & (key < keys)
-            source = kv_ptr + tl.where(is_key, key, 0).to(tl.int64)[:, None] * (LATENT + EXTRA)
-            for half in tl.static_range(2):
-                tle.gpu.barrier_wait(empty[2 * slot + half], pair)
-                tle.gpu.copy(
-                    source + half * HALF + column[None, :], k[2 * slot + half], [KEYS, HALF], mask=is_key[:, None],
-                    is_async=True,
-                )  # fmt: skip
-                tle.gpu.barrier_arrive(k_full[2 * slot + half], 1, pair, after_copies=True)
-                if half != slot:
+    turn, used = 0, 0
+    number = tl.program_id(0)
+    while number < blocks * tokens:
+        block, token = number % blocks, number // blocks
+        tle.gpu.barrier_wait(q_empty, turn)
+        copy_queries(q_desc, q_extra_desc, q, q_extra, q_full, token * heads + block * HEADS, HEADS, LATENT)
+        for pair in range(pairs):
+            for slot in tl.static_range(2):
+                place = (2 * pair + slot) * KEYS + row
+                key = tl.load(chosen_ptr + token * count + place, mask=place < count, other=-1)
+                is_key = (key >= 0) & (key < keys)
+                source = kv_ptr + tl.where(is_key, key, 0).to(tl.int64)[:, None] * (LATENT + EXTRA)
+                for half in tl.static_range(2):
+                    tle.gpu.barrier_wait(empty[2 * slot + half], used + pair)
                     tle.gpu.copy(
-                        source + LATENT + last[None, :], extra[slot], [KEYS, EXTRA], mask=is_key[:, None],
+                        source + half * HALF + column[None, :], k[2 * slot + half], [KEYS, HALF], mask=is_key[:, None],
                         is_async=True,
                     )  # fmt: skip
-                    bias[slot].store(tl.where(is_key, 0.0, float("-inf")))
-                    tle.gpu.barrier_arrive(extra_full[slot], 1, pair, after_copies=True)
+                    tle.gpu.barrier_arrive(k_full[2 * slot + half], 1, used + pair, after_copies=True)
+                    if half != slot:  # weights were there for the group of this half
+                        tle.gpu.copy(
+                            source + LATENT + last[None, :], extra[slot], [KEYS, EXTRA], mask=is_key[:, None],
+                            is_async=True,
+                        )  # fmt: skip
+                        bias[slot].store(tl.where(is_key, 0.0, float("-inf")))
+                        tle.gpu.barrier_arrive(extra_full[slot], 1, used + pair, after_copies=True)
+        used += pairs
+        turn += 1
+        number += tl.num_programs(0)
+
+
+@triton.jit
+def consume(
+    q, q_extra, k, extra, bias, largest, sums, q_full, q_empty, k_full, extra_full, empty, said, handed, summed,
+    o_ptr, lse_ptr, tokens, heads, count, scale, HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr,
+    GROUP: tl.constexpr,
+):  # fmt: skip
+    """One group's columns of all the program's tokens and blocks of heads."""
+    blocks, pairs = tl.cdiv(heads, HEADS), tl.cdiv(count, 2 * KEYS)
+    turn, used = 0, 0
+    number = tl.program_id(0)
+    while number < blocks * tokens:
+        block, token = number % blocks, number // blocks
+        attend(
+            q, q_extra, k, k, extra, bias, largest, sums, q_full, q_empty, k_full, extra_full, empty, said, handed,
+            summed, o_ptr, lse_ptr, turn, used, token * heads + block * HEADS, heads - block * HEADS, 0, 0, pairs,
+            scale, HEADS, KEYS, LATENT, GROUP,
+        )  # fmt: skip
+        used += pairs
+        turn += 1
+        number += tl.num_programs(0)
 
 
 @triton.jit
 def sparse(
-    q_desc, q_extra_desc, kv_ptr, chosen_ptr, o_ptr, lse_ptr, heads, keys, count, scale,
+    q_desc, q_extra_desc, kv_ptr, chosen_ptr, o_ptr, lse_ptr, tokens, heads, keys, count, scale,
     HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr,
     REGISTERS: tl.constexpr, GATHER_REGISTERS: tl.constexpr,
 ):  # fmt: skip
@@ -77,27 +106,24 @@ def sparse(
     largest = tle.gpu.alloc([2, HEADS], dtype=tl.float32)
     sums = tle.gpu.alloc([2, HEADS], dtype=tl.float32)
     q_full = tle.gpu.alloc_barrier(expect_bytes=HEADS * (LATENT + EXTRA) * q_desc.dtype.primitive_bitwidth // 8)
+    q_empty = tle.gpu.alloc_barrier(arrive_count=2, init=tle.gpu.READY)
     k_full, extra_full = tle.gpu.alloc_barriers(4), tle.gpu.alloc_barriers(2)
     empty = tle.gpu.alloc_barriers(4, init=tle.gpu.READY)
     said, handed = tle.gpu.alloc_barriers(2), tle.gpu.alloc_barriers(2)
     summed = tle.gpu.alloc_barriers(2)
-    block, token = tl.program_id(0), tl.program_id(1)
-    query = token * heads + block * HEADS
-    pairs = tl.cdiv(count, 2 * KEYS)
-    rest = heads - block * HEADS
     tle.gpu.warp_specialize(
         (
-            (attend, (
-                q, q_extra, k, k, extra, bias, largest, sums, q_full, k_full, extra_full, empty, said, handed, summed,
-                o_ptr, lse_ptr, query, rest, 0, 0, pairs, scale, HEADS, KEYS, LATENT, 0,
+            (consume, (
+                q, q_extra, k, extra, bias, largest, sums, q_full, q_empty, k_full, extra_full, empty, said, handed,
+                summed, o_ptr, lse_ptr, tokens, heads, count, scale, HEADS, KEYS, LATENT, 0,
             )),
-            (attend, (
-                q, q_extra, k, k, extra, bias, largest, sums, q_full, k_full, extra_full, empty, said, handed, summed,
-                o_ptr, lse_ptr, query, rest, 0, 0, pairs, scale, HEADS, KEYS, LATENT, 1,
+            (consume, (
+                q, q_extra, k, extra, bias, largest, sums, q_full, q_empty, k_full, extra_full, empty, said, handed,
+                summed, o_ptr, lse_ptr, tokens, heads, count, scale, HEADS, KEYS, LATENT, 1,
             )),
             (gather, (
-                q_desc, q_extra_desc, kv_ptr, chosen_ptr + token * count, q, q_extra, k, extra, bias, q_full, k_full,
-                extra_full, empty, query, pairs, count, keys, HEADS, KEYS, LATENT, EXTRA,
+                q_desc, q_extra_desc, kv_ptr, chosen_ptr, q, q_extra, k, extra, bias, q_full, q_empty, k_full,
+                extra_full, empty, tokens, heads, keys, count, HEADS, KEYS, LATENT, EXTRA,
             )),
         ),
         worker_num_warps=(4, 4),
@@ -108,7 +134,7 @@ def sparse(
 BLOCKS = {"HEADS": HEADS, "KEYS": KEYS, "LATENT": LATENT, "EXTRA": EXTRA, "REGISTERS": 208, "GATHER_REGISTERS": 88}
 
 
-def launch(q, kv, chosen, scale=None, blocks=BLOCKS):
+def launch(q, kv, chosen, programs: int = 132, scale=None, blocks=BLOCKS):
     """Attention of q [tokens, heads, 576] to the rows of kv [keys, 576] that chosen [tokens, count] names.
 
     Gives the kernel, o [tokens, heads, 512] and the logarithms of the sums.
@@ -122,9 +148,8 @@ def launch(q, kv, chosen, scale=None, blocks=BLOCKS):
         TensorDescriptor(q, [q.numel() // width, width], [width, 1], [HEADS, columns]) for columns in (HALF, EXTRA)
     ]
     scale = (width**-0.5 if scale is None else scale) * 1.4426950408889634
-    grid = triton.cdiv(heads, HEADS), tokens
-    kernel = sparse[grid](
-        *(*tiles, kv, chosen, o, lse, heads, kv.shape[0], chosen.shape[1], scale), **blocks, num_warps=4
+    kernel = sparse[(min(triton.cdiv(heads, HEADS) * tokens, programs),)](
+        *(*tiles, kv, chosen, o, lse, tokens, heads, kv.shape[0], chosen.shape[1], scale), **blocks, num_warps=4
     )
     return kernel, o, lse
 
@@ -139,6 +164,7 @@ def compile_for(target):
             "chosen_ptr": "*i32",
             "o_ptr": f"*{dtype}",
             "lse_ptr": "*fp32",
+            "tokens": "i32",
             "heads": "i32:16",
             "keys": "i32",
             "count": "i32:16",
@@ -161,7 +187,8 @@ def check():
             chosen[tokens // 2, : count // 2] = -1
             chosen[tokens - 1] = -1 if tokens > 2 else chosen[tokens - 1]
             wanted = [decode.expected(q[t], kv[chosen[t][chosen[t] >= 0].to(kv.device)]) for t in range(tokens)]
-            kernel, o, lse = launch(q, kv, chosen.to(q.device, torch.int32))
+            programs = 132 if tokens > 8 else 2  # that take one token, or several
+            kernel, o, lse = launch(q, kv, chosen.to(q.device, torch.int32), programs)
             what = f"{tokens} × {heads} heads, {count} of {keys} keys {str(dtype).removeprefix('torch.')}"
             for comparison in decode.compare(what, o, lse, wanted):
                 yield kernel, comparison

@@ -62,9 +62,7 @@ def check_decode(sample, q, kv, lengths, **options):
 )
 def test_lengths_of_their_own(decode, heads, keys, lengths, splits, dtype):
     batch = len(lengths)
-    check_decode(
-        decode, random(dtype, batch, heads, WIDTH), random(dtype, batch, keys, WIDTH), lengths, splits=splits
-    )
+    check_decode(decode, random(dtype, batch, heads, WIDTH), random(dtype, batch, keys, WIDTH), lengths, splits=splits)
 
 
 @pytest.mark.parametrize("page", [64, 192])
@@ -80,10 +78,11 @@ def test_pages_that_lie_anywhere(decode, splits, page):
     is_right(decode, *found, [decode.expected(q[b], kv[b]) for b in range(3)])
 
 
+@pytest.mark.parametrize("programs", [1, 3, 132])
 @pytest.mark.parametrize("splits", [2, 5, 16])
-def test_programs_that_share_keys(decode, splits):
+def test_programs_that_share_keys(decode, splits, programs):
     q, kv = random(torch.float16, 2, 128, WIDTH), random(torch.float16, 2, 3000, WIDTH)
-    check_decode(decode, q, kv, [3000, 700], splits=splits)
+    check_decode(decode, q, kv, [3000, 700], splits=splits, programs=programs)
 
 
 def test_large_scores(decode):
@@ -96,17 +95,18 @@ def test_large_scores(decode):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("programs", [2, 10**6])
 @pytest.mark.parametrize(
     "tokens, heads, keys, count",
     [(1, 128, 64, 64), (3, 64, 1000, 128), (5, 128, 777, 65), (2, 16, 300, 300), (40, 70, 5000, 1030)],
 )
-def test_chosen_keys(sparse, tokens, heads, keys, count, dtype):
+def test_chosen_keys(sparse, tokens, heads, keys, count, programs, dtype):
     q, kv = random(dtype, tokens, heads, WIDTH), random(dtype, keys, WIDTH)
     chosen = torch.rand(tokens, keys).topk(count).indices
     chosen[torch.rand(chosen.shape) < 0.2] = -1
     chosen[0, : count // 2] = -1  # whole tiles without a key
     chosen[-1, 1:] = -1  # one key, or none
-    _, o, lse = sparse.launch(q, kv, chosen.to(DEVICE, torch.int32))
+    _, o, lse = sparse.launch(q, kv, chosen.to(DEVICE, torch.int32), programs)
     rows = [kv[chosen[t][chosen[t] >= 0].to(DEVICE)] for t in range(tokens)]
     is_right(sparse.decode, o, lse, [sparse.decode.expected(q[t], rows[t]) for t in range(tokens)])
 

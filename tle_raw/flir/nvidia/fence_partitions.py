@@ -76,9 +76,9 @@ def _waits_for_copies(pointers: SharedPointers, place: Sequence[int]) -> Iterato
     )
     products = {place[each.line] for each in pointers.walk() if each.name.startswith(_OTHER_WAY)}
     for operation in pointers.walk():
-        if operation.name == _WAIT and place[operation.line] in products:
-            if not barriers.isdisjoint(_buffers(pointers, operation)):
-                yield operation.end
+        is_wait = operation.name == _WAIT and place[operation.line] in products
+        if is_wait and not barriers.isdisjoint(_buffers(pointers, operation)):
+            yield operation.end
 
 
 def _accesses(pointers: SharedPointers) -> Iterator[int]:
