@@ -409,34 +409,40 @@ def compare(what, o, lse, wanted):
     yield common.compare(f"{what}: sums", lse.where(~none, lse.exp()), sums.where(~none, 0.0), absolute=1e-4)
 
 
+def in_pages(kv, page: int):
+    """The rows of kv [batch, keys, 576] in pages that lie anywhere, and the table of their numbers."""
+    import torch
+
+    batch, keys, width = kv.shape
+    count = triton.cdiv(keys, page)
+    table = torch.randperm(batch * count, device=kv.device).view(batch, count)
+    pages = torch.empty(batch * count, page, width, device=kv.device, dtype=kv.dtype)
+    padded = torch.nn.functional.pad(kv, (0, 0, 0, count * page - keys))
+    pages[table.flatten()] = padded.view(-1, page, width)
+    return pages, table.to(torch.int32)
+
+
 def check():
     import torch
 
     every = ((1, 64, 128, 1), (3, 16, 300, 1), (2, 128, 1000, 3), (5, 70, 333, None), (64, 128, 4096, None))
     for batch, heads, keys, splits in common.sizes(gpu=every, cpu=((2, 16, 300, 2),), watched=every[:3]):
-        for dtype in (torch.float16, torch.bfloat16):
+        programs = 132 if batch > 8 else 3  # that take one piece of work, or several
+        for dtype, page in ((torch.float16, 0), (torch.bfloat16, 128), (torch.float16, 64), (torch.bfloat16, 0))[
+            : 2 if common.on_cpu() else 4
+        ]:
             q = torch.randn(batch, heads, LATENT + EXTRA).to(common.device(), dtype)
             kv = torch.randn(batch, keys, LATENT + EXTRA).to(common.device(), dtype)
             lengths = torch.randint(0, keys + 1, (batch,))
             lengths[0] = keys
+            cache, table = in_pages(kv, page) if page else (kv, None)
+            kernel, o, lse = launch(
+                q, cache, lengths.to(q.device, torch.int32), table, page, None if page else splits, programs
+            )
             wanted = [expected(q[b], kv[b, : lengths[b]]) for b in range(batch)]
             what = f"{batch} × {heads} heads, {keys} keys {str(dtype).removeprefix('torch.')}"
-            programs = 132 if batch > 8 else 3  # that take one piece of work, or several
-            kernel, o, lse = launch(q, kv, lengths.to(q.device, torch.int32), None, 0, splits, programs)
+            what += f", pages of {page}" if page else ""
             for comparison in compare(what, o, lse, wanted):
-                yield kernel, comparison
-            if common.on_cpu() and dtype == torch.bfloat16:
-                continue
-            page = 64 if batch % 2 else 128  # pages of a token lie anywhere
-            count = triton.cdiv(keys, page)
-            table = torch.randperm(batch * count).view(batch, count)
-            pages = torch.zeros(batch * count, page, LATENT + EXTRA, device=q.device, dtype=dtype)
-            for b in range(batch):
-                rows = torch.nn.functional.pad(kv[b], (0, 0, 0, count * page - keys))
-                pages[table[b].to(q.device)] = rows.view(count, page, -1)
-            table = table.to(q.device, torch.int32)
-            kernel, o, lse = launch(q, pages, lengths.to(q.device, torch.int32), table, page, splits, programs)
-            for comparison in compare(f"{what}, pages of {page}", o, lse, wanted):
                 yield kernel, comparison
 
 

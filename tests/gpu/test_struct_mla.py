@@ -68,14 +68,11 @@ def test_lengths_of_their_own(decode, heads, keys, lengths, splits, dtype):
 @pytest.mark.parametrize("page", [64, 192])
 @pytest.mark.parametrize("splits", [1, 3])
 def test_pages_that_lie_anywhere(decode, splits, page):
-    lengths, pages = [1500, 64, 777], 10
-    cache = random(torch.bfloat16, 3 * pages + 5, page, WIDTH)
-    table = torch.randperm(len(cache))[: 3 * pages].view(3, pages)
-    q = random(torch.bfloat16, 3, 128, WIDTH)
-    lengths = [min(length, pages * page) for length in lengths]
-    found = decoded(decode, q, cache, lengths, table=table.to(DEVICE, torch.int32), page=page, splits=splits)
-    kv = [cache[table[b].to(DEVICE)].reshape(-1, WIDTH)[: lengths[b]] for b in range(3)]
-    is_right(decode, *found, [decode.expected(q[b], kv[b]) for b in range(3)])
+    lengths = [1500, 64, 777]
+    q, kv = random(torch.bfloat16, 3, 128, WIDTH), random(torch.bfloat16, 3, 1500, WIDTH)
+    cache, table = decode.in_pages(kv, page)
+    found = decoded(decode, q, cache, lengths, table=table, page=page, splits=splits)
+    is_right(decode, *found, [decode.expected(q[b], kv[b, : lengths[b]]) for b in range(3)])
 
 
 @pytest.mark.parametrize("programs", [1, 3, 132])

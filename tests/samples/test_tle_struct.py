@@ -33,7 +33,7 @@ INSTRUCTIONS = {
     "13_ping_pong_gemm": {"wgmma.wait_group.sync.aligned 1;": 4, "bar.arrive": 6, ".e4m3.e4m3": None},
     # Of each of two kernels: the product with one group's weights runs behind the other's scores.
     "15_mla_decode": {"wgmma.wait_group.sync.aligned 1;": 2, "cp.async.bulk.tensor": None, "setmaxnreg": None},
-    "16_sparse_mla": {"wgmma.wait_group.sync.aligned 1;": 2, "cp.async.cg": 144, "cp.async.mbarrier.arrive": 12},
+    "16_sparse_mla": {"wgmma.wait_group.sync.aligned 1;": 1, "cp.async.cg": 72, "cp.async.mbarrier.arrive": 6},
 }
 
 FOR_HOPPER = ("02_tma_gemm", "04_int4_gemm", *(file.stem for file in FILES if file.stem >= "09"))
