@@ -183,13 +183,13 @@ def attend(
         acc = tle.gpu.wgmma(p, k[2 * GROUP + GROUP], acc)
         before = now
         if GROUP == 0:  # the odd tile's weights and values
+            acc = tle.gpu.wgmma_wait(0, acc)
+            tle.gpu.barrier_arrive(empty[0], 1, use)
             tle.gpu.barrier_wait(said[1], use)
             odd = largest[1].load()
             shrink = tl.math.exp2(before - odd)
             total = total * shrink
             tle.gpu.barrier_wait(handed[1], use)
-            acc = tle.gpu.wgmma_wait(0, acc)
-            tle.gpu.barrier_arrive(empty[0], 1, use)
             acc = acc * shrink[:, None]
             acc = tle.gpu.wgmma(extra[1], k[2], acc)
             before = odd

@@ -28,40 +28,44 @@ HEADS, KEYS, LATENT, EXTRA, HALF = decode.HEADS, decode.KEYS, decode.LATENT, dec
 def gather(
     q_desc, q_extra_desc, kv_ptr, chosen_ptr, q, q_extra, k, extra, bias, q_full, q_empty, k_full, extra_full, empty,
     tokens, heads, keys, count, HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr,
+    AHEAD: tl.constexpr,
 ):  # fmt: skip
-    """Copy the queries, and each half of the chosen rows as soon as its place is free. What is no key is zeros."""
+    """Copy the queries, and each half of the chosen rows as soon as its place is free.
+
+    What is no key is another one's row, whose bias is -infinity. Lists are loaded a tile ahead.
+    """
     HALF: tl.constexpr = LATENT // 2
     blocks, pairs = tl.cdiv(heads, HEADS), tl.cdiv(count, 2 * KEYS)
-    row, column, last = tl.arange(0, KEYS), tl.arange(0, HALF), tl.arange(0, EXTRA)
-    turn, used = 0, 0
-    number = tl.program_id(0)
+    row, column, last = tl.arange(0, KEYS), tl.arange(0, HALF)[None, :], LATENT + tl.arange(0, EXTRA)[None, :]
+    turn, used, number = 0, 0, tl.program_id(0)
+    following = tl.load(chosen_ptr + number // blocks * count + row, mask=row < count, other=-1)
     while number < blocks * tokens:
         block, token = number % blocks, number // blocks
+        number += tl.num_programs(0)
         tle.gpu.barrier_wait(q_empty, turn)
         copy_queries(q_desc, q_extra_desc, q, q_extra, q_full, token * heads + block * HEADS, HEADS, LATENT)
         for pair in range(pairs):
             for slot in tl.static_range(2):
-                place = (2 * pair + slot) * KEYS + row
-                key = tl.load(chosen_ptr + token * count + place, mask=place < count, other=-1)
-                is_key = (key >= 0) & (key < keys)
-                source = kv_ptr + tl.where(is_key, key, 0).to(tl.int64)[:, None] * (LATENT + EXTRA)
+                if AHEAD:
+                    key = following
+                    behind = (2 * pair + slot + 1) * KEYS
+                    if slot == 1 and pair + 1 == pairs:
+                        behind, token = 0, tl.minimum(number // blocks, tokens - 1)
+                    following = tl.load(chosen_ptr + token * count + behind + row, mask=behind + row < count, other=-1)
+                else:
+                    behind = (2 * pair + slot) * KEYS
+                    key = tl.load(chosen_ptr + token * count + behind + row, mask=behind + row < count, other=-1)
+                source = kv_ptr + tl.minimum(tl.maximum(key, 0), keys - 1).to(tl.int64)[:, None] * (LATENT + EXTRA)
                 for half in tl.static_range(2):
                     tle.gpu.barrier_wait(empty[2 * slot + half], used + pair)
-                    tle.gpu.copy(
-                        source + half * HALF + column[None, :], k[2 * slot + half], [KEYS, HALF], mask=is_key[:, None],
-                        is_async=True,
-                    )  # fmt: skip
+                    tle.gpu.copy(source + half * HALF + column, k[2 * slot + half], [KEYS, HALF], is_async=True)
                     tle.gpu.barrier_arrive(k_full[2 * slot + half], 1, used + pair, after_copies=True)
                     if half != slot:  # weights were there for the group of this half
-                        tle.gpu.copy(
-                            source + LATENT + last[None, :], extra[slot], [KEYS, EXTRA], mask=is_key[:, None],
-                            is_async=True,
-                        )  # fmt: skip
-                        bias[slot].store(tl.where(is_key, 0.0, float("-inf")))
+                        tle.gpu.copy(source + last, extra[slot], [KEYS, EXTRA], is_async=True)
+                        bias[slot].store(tl.where((key >= 0) & (key < keys), 0.0, float("-inf")))
                         tle.gpu.barrier_arrive(extra_full[slot], 1, used + pair, after_copies=True)
         used += pairs
         turn += 1
-        number += tl.num_programs(0)
 
 
 @triton.jit
@@ -90,7 +94,7 @@ def consume(
 def sparse(
     q_desc, q_extra_desc, kv_ptr, chosen_ptr, o_ptr, lse_ptr, tokens, heads, keys, count, scale,
     HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr,
-    REGISTERS: tl.constexpr, GATHER_REGISTERS: tl.constexpr,
+    REGISTERS: tl.constexpr, GATHER_REGISTERS: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     """``softmax(q @ kv.T * scale / log2(e)) @ kv[:, :LATENT]`` of the chosen rows of kv.
 
@@ -123,7 +127,7 @@ def sparse(
             )),
             (gather, (
                 q_desc, q_extra_desc, kv_ptr, chosen_ptr, q, q_extra, k, extra, bias, q_full, q_empty, k_full,
-                extra_full, empty, tokens, heads, keys, count, HEADS, KEYS, LATENT, EXTRA,
+                extra_full, empty, tokens, heads, keys, count, HEADS, KEYS, LATENT, EXTRA, AHEAD,
             )),
         ),
         worker_num_warps=(4, 4),
@@ -131,7 +135,7 @@ def sparse(
     )  # fmt: skip
 
 
-BLOCKS = {"HEADS": HEADS, "KEYS": KEYS, "LATENT": LATENT, "EXTRA": EXTRA, "REGISTERS": 208, "GATHER_REGISTERS": 88}
+BLOCKS = {"HEADS": HEADS, "KEYS": KEYS, "LATENT": LATENT, "EXTRA": EXTRA, "REGISTERS": 216, "GATHER_REGISTERS": 72, "AHEAD": False}
 
 
 def launch(q, kv, chosen, programs: int = 132, scale=None, blocks=BLOCKS):

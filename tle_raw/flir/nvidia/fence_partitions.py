@@ -6,7 +6,8 @@ behind a barrier with phases. So a partition that itself reads or writes buffers
 fence before each arrival.
 
 A copy by ``cp.async`` that arrives when it is done (``tle.gpu.barrier_arrive(..., after_copies=True)``) is behind the
-fences of the partition that began it. There the fence stands behind the wait, where products follow.
+fences of the partition that began it. For it the fence stands behind the wait, where products follow, and none before
+the arrival, which would have to wait for the copy.
 
 Where one thread arrives for its partition, it does so after all that the partition's warps did: they meet before.
 Triton 3.9 sees to that itself; earlier ones do where they know of an access to shared memory, and not of one by a
@@ -28,11 +29,13 @@ from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.regions.ports import NAMED
 
 _ARRIVE, _WAIT, _COPIES_ARRIVE = "ttng.arrive_barrier", "ttng.wait_barrier", "ttng.async_copy_mbarrier_arrive"
-_WRITES = ("ttg.local_store", "ttg.async_copy_global_to_local")
+_COPY, _COPIES_DONE = "ttg.async_copy_global_to_local", "ttg.async_wait"
+_WRITES = ("ttg.local_store", _COPY)
 _LOAD, _ADDRESS = "ttg.local_load", "tti.experimental_memdesc_to_i"
 _PASSED_ON = ("ttg.convert_layout", "tt.splat", "arith.trunci")
 _NAMED = f'symbol = "{NAMED}.'  # of markers that name a barrier, and read nothing
-_OTHER_WAY = ("ttng.async_tma", "ttng.warp_group_dot", "ttng.tc_gen5")
+_OTHERS = ("ttng.async_tma", "ttng.tc_gen5")
+_OTHER_WAY = (*_OTHERS, "ttng.warp_group_dot")
 
 
 def fence_partitions(text: str, barrier: str, *, waits: bool) -> tuple[str, int]:
@@ -41,7 +44,7 @@ def fence_partitions(text: str, barrier: str, *, waits: bool) -> tuple[str, int]
     Parameters
     ----------
     barrier : an operation that a partition's warps meet at; "" where Triton puts one before each arrival itself.
-    waits : fences stand behind waits for copies; not where each product has one (``multiply_in_place``).
+    waits : behind waits for copies stand fences for ``wgmma`` too; not where each has one (``multiply_in_place``).
     """
     lines = text.splitlines()
     if not find_partitions(lines):
@@ -51,8 +54,8 @@ def fence_partitions(text: str, barrier: str, *, waits: bool) -> tuple[str, int]
     touched: set[int] = set()
     if _holds(text):
         pointers = follow_buffers(lines)
-        touched = {place[line] for line in _accesses(pointers)}
-        for wait in _waits_for_copies(pointers, place) if waits else ():
+        touched = {place[line] for line in _accesses(pointers, place)}
+        for wait in _waits_for_copies(pointers, place, _OTHER_WAY if waits else _OTHERS):
             edits.insert(wait, AFTER, FENCE)
             found += 1
     for number, line in enumerate(lines):
@@ -69,20 +72,22 @@ def _holds(text: str) -> bool:
     return any(name in text for name in _OTHER_WAY)
 
 
-def _waits_for_copies(pointers: SharedPointers, place: Sequence[int]) -> Iterator[int]:
-    """The lines that wait for barriers at which copies arrive, in partitions with products."""
+def _waits_for_copies(pointers: SharedPointers, place: Sequence[int], names: tuple[str, ...]) -> Iterator[int]:
+    """The lines that wait for barriers at which copies arrive, in partitions with operations of these names."""
     barriers: Buffers = frozenset().union(
         *(_buffers(pointers, each) for each in pointers.walk() if each.name == _COPIES_ARRIVE)
     )
-    products = {place[each.line] for each in pointers.walk() if each.name.startswith(_OTHER_WAY)}
+    those = {place[each.line] for each in pointers.walk() if each.name.startswith(names)}
     for operation in pointers.walk():
-        is_wait = operation.name == _WAIT and place[operation.line] in products
+        is_wait = operation.name == _WAIT and place[operation.line] in those
         if is_wait and not barriers.isdisjoint(_buffers(pointers, operation)):
             yield operation.end
 
 
-def _accesses(pointers: SharedPointers) -> Iterator[int]:
+def _accesses(pointers: SharedPointers, place: Sequence[int]) -> Iterator[int]:
     """The lines where threads touch what copies or products touch too."""
+    waiting = {place[each.line] for each in pointers.walk() if each.name == _COPIES_DONE}
+    going_on = {place[each.line] for each in pointers.walk() if each.name == _COPIES_ARRIVE} - waiting
     users: dict[Value, list[Operation]] = {}
     for operation in pointers.walk():
         for value in operation.operands:
@@ -94,6 +99,8 @@ def _accesses(pointers: SharedPointers) -> Iterator[int]:
         is_access = operation.name in _WRITES or (
             operation.name.startswith((_LOAD, _ADDRESS)) and any(_is_used(each, users) for each in operation.results)
         )
+        if operation.name == _COPY and place[operation.line] in going_on:
+            continue
         buffers = _buffers(pointers, operation)
         if is_access and not (buffers and by_others.isdisjoint(buffers)):
             yield operation.line
