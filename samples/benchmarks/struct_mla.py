@@ -23,14 +23,13 @@ DECODE: dict[str, dict[str, Any]] = {
     "as it is": {},
     "prefetch a pair ahead": {"PREFETCH": 1},
     "prefetch 2 pairs ahead": {"PREFETCH": 2},
-    "prefetch 4 pairs ahead": {"PREFETCH": 4},
     "232 registers": {"REGISTERS": 232},
     "a program for each piece": {"programs": 2**20},
 }
 SPARSE: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "216 and 72 registers": {"REGISTERS": 216, "GATHER_REGISTERS": 72},
-    "200 and 96 registers": {"REGISTERS": 200, "GATHER_REGISTERS": 96},
+    "lists a tile ahead": {"AHEAD": True},
+    "208 and 88 registers": {"REGISTERS": 208, "GATHER_REGISTERS": 88},
     "a program for each piece": {"programs": 2**20},
 }
 # Of plain Triton: heads of a program, keys of a tile, warps, stages, and whether by tensor descriptors.

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
 HEADS, KEYS, LATENT, EXTRA = 64, 64, 512, 64  # of a program, of a tile, and numbers of a key
-HALF = LATENT // 2
+PART = LATENT // 4
 LOWEST = tl.constexpr(-1e30)  # below every score: a finite number, since differences of it are taken
 
 
@@ -45,12 +45,12 @@ def row_of(table_ptr, entry, tile, last, keys, PAGE: tl.constexpr, KEYS: tl.cons
 
 
 @triton.jit
-def prefetch(kv_ptr, row, end, KEYS: tl.constexpr, WIDTH: tl.constexpr):
-    """Ask the L2 cache for a tile of keys up to ``end``; each thread of a warp for two rows."""
-    at = kv_ptr + tl.minimum(row + tl.arange(0, KEYS), end - 1).to(tl.int64) * WIDTH
-    tl.inline_asm_elementwise(
-        f"cp.async.bulk.prefetch.L2.global [$1], {2 * WIDTH}; mov.u32 $0, 0;", "=r,l", [at], tl.int32, False, 1
-    )
+def prefetch(kv_ptr, row, end, which, KEYS: tl.constexpr, WIDTH: tl.constexpr):
+    """Ask the L2 cache for the lines of a half of a tile of keys, up to row ``end``."""
+    LINES: tl.constexpr = KEYS * WIDTH // 128
+    line = which * LINES + tl.minimum(tl.arange(0, 512), LINES - 1)
+    at = tl.minimum(row.to(tl.int64) * WIDTH + line * 64, end.to(tl.int64) * WIDTH - 64)
+    tl.inline_asm_elementwise("prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [kv_ptr + at], tl.int32, False, 1)
 
 
 @triton.jit
@@ -67,10 +67,10 @@ def part_of(number, heads, keys, share, splits, lengths_ptr, HEADS: tl.constexpr
 @triton.jit
 def copy_queries(q_desc, q_extra_desc, q, q_extra, q_full, row, HEADS: tl.constexpr, LATENT: tl.constexpr):
     """A program's rows of queries."""
-    HALF: tl.constexpr = LATENT // 2
+    PART: tl.constexpr = LATENT // 4
     EXTRA: tl.constexpr = q_extra_desc.block_shape[1]
-    for half in tl.static_range(2):
-        tle.gpu.copy(q_desc, q[half], [HEADS, HALF], offsets=[row, half * HALF], barrier=q_full)
+    for part in tl.static_range(4):
+        tle.gpu.copy(q_desc, q[part], [HEADS, PART], offsets=[row, part * PART], barrier=q_full)
     tle.gpu.copy(q_extra_desc, q_extra, [HEADS, EXTRA], offsets=[row, LATENT], barrier=q_full)
 
 
@@ -80,8 +80,8 @@ def produce(
     k_full, extra_full, empty, total, heads, keys, share, splits, HEADS: tl.constexpr, KEYS: tl.constexpr,
     LATENT: tl.constexpr, EXTRA: tl.constexpr, PAGE: tl.constexpr, PREFETCH: tl.constexpr,
 ):  # fmt: skip
-    """Copy the queries of each piece of work, and each half of a tile as soon as its place is free."""
-    HALF: tl.constexpr = LATENT // 2
+    """Copy the queries of each piece of work, and each quarter of a tile as soon as its place is free."""
+    PART: tl.constexpr = LATENT // 4
     turn, used = 0, 0
     number = tl.program_id(0)
     while number < total:
@@ -94,16 +94,17 @@ def produce(
         for pair in range(pairs):
             for slot in tl.static_range(2):
                 row = odd if slot else even
-                if PREFETCH > 0 and ((block + slot) % 2 == 0 or heads <= HEADS):  # blocks of heads share their keys
+                if PREFETCH > 0:  # two blocks of heads share their keys
                     ahead = row_of(table_ptr, entry, first + 2 * (pair + PREFETCH) + slot, last, keys, PAGE, KEYS)
-                    prefetch(kv_ptr, ahead, ahead + KEYS if PAGE else (entry + 1) * keys, KEYS, LATENT + EXTRA)
-                for half in tl.static_range(2):
-                    tle.gpu.barrier_wait(empty[2 * slot + half], used + pair)
+                    end = ahead + KEYS if PAGE else (entry + 1) * keys
+                    prefetch(kv_ptr, ahead, end, block % 2, KEYS, LATENT + EXTRA)
+                for part in tl.static_range(4):
+                    tle.gpu.barrier_wait(empty[4 * slot + part], used + pair)
                     tle.gpu.copy(
-                        kv_desc, k[2 * slot + half], [KEYS, HALF], offsets=[row, half * HALF],
-                        barrier=k_full[2 * slot + half],
+                        kv_desc, k[4 * slot + part], [KEYS, PART], offsets=[row, part * PART],
+                        barrier=k_full[4 * slot + part],
                     )  # fmt: skip
-                    if half != slot:  # weights were there for the group of this half
+                    if part == 3 - 2 * slot:  # weights were there for the group of this part
                         tle.gpu.copy(
                             extra_desc, extra[slot], [KEYS, EXTRA], offsets=[row, LATENT], barrier=extra_full[slot]
                         )
@@ -118,10 +119,11 @@ def produce(
 def scores(q, q_extra, k, extra, k_full, extra_full, slot: tl.constexpr, use):
     """Queries and a tile's keys, under way."""
     none = use >> 24  # 0, which the compiler does not know: else it keeps the addresses of all steps in registers
-    tle.gpu.barrier_wait(k_full[2 * slot], use)
-    s = tle.gpu.wgmma(q[none], k[2 * slot + none], trans_b=True)
-    tle.gpu.barrier_wait(k_full[2 * slot + 1], use)
-    s = tle.gpu.wgmma(q[1 + none], k[2 * slot + 1 + none], s, trans_b=True)
+    tle.gpu.barrier_wait(k_full[4 * slot], use)
+    s = tle.gpu.wgmma(q[none], k[4 * slot + none], trans_b=True)
+    for part in tl.static_range(1, 4):
+        tle.gpu.barrier_wait(k_full[4 * slot + part], use)
+        s = tle.gpu.wgmma(q[part + none], k[4 * slot + part + none], s, trans_b=True)
     tle.gpu.barrier_wait(extra_full[slot], use)
     return tle.gpu.wgmma(q_extra, extra[slot], s, trans_b=True)
 
@@ -137,8 +139,8 @@ def attend(
     Keys count up to ``length``, or, with a ``bias`` for each key of a slot, where it is 0: else it is -infinity.
     ``turn`` pieces and ``used`` pairs of tiles were done before; o and ``lse`` get ``heads`` rows from ``result`` on.
     """
-    HALF: tl.constexpr = LATENT // 2
-    acc = tl.zeros((HEADS, HALF), tl.float32)
+    PART: tl.constexpr = LATENT // 4
+    left, right = tl.zeros((HEADS, PART), tl.float32), tl.zeros((HEADS, PART), tl.float32)
     before = tl.full((HEADS,), LOWEST, tl.float32)
     total = tl.zeros((HEADS,), tl.float32)
     column = tl.arange(0, KEYS)
@@ -151,18 +153,19 @@ def attend(
             if pair + 1 == pairs:
                 tle.gpu.barrier_arrive(q_empty, 1, turn)
         else:  # the even tile's weights and values
-            acc = tle.gpu.wgmma_wait(3, acc)  # of the pair before
+            left, right = tle.gpu.wgmma_wait(5, left), tle.gpu.wgmma_wait(5, right)  # of the pair before
             tle.gpu.barrier_wait(said[0], use)
             even = largest[0].load()
-            acc = acc * tl.math.exp2(before - even)[:, None]
+            shrink = tl.math.exp2(before - even)
+            left, right = left * shrink[:, None], right * shrink[:, None]
             tle.gpu.barrier_wait(handed[0], use)
-            acc = tle.gpu.wgmma(extra[0], k[1], acc)
-            s = tle.gpu.wgmma_wait(1, s)
-            total = total * tl.math.exp2(before - even)
+            left, right = tle.gpu.wgmma(extra[0], k[2], left), tle.gpu.wgmma(extra[0], k[3], right)
+            s = tle.gpu.wgmma_wait(2, s)
+            total = total * shrink
             before = even
         if bias is None:
-            left = length - (first + 2 * pair + GROUP) * KEYS
-            s = tl.where((column < left)[None, :], s, float("-inf"))
+            rest = length - (first + 2 * pair + GROUP) * KEYS
+            s = tl.where((column < rest)[None, :], s, float("-inf"))
         else:
             s = s + bias[GROUP].load()[None, :]
         now = tl.maximum(before, tl.max(s, 1) * scale)
@@ -175,47 +178,58 @@ def attend(
         shrink = tl.math.exp2(before - now)
         total = total * shrink + tl.sum(weights, 1)
         if GROUP == 1:
-            acc = tle.gpu.wgmma_wait(0, acc, behind=total)
-            tle.gpu.barrier_arrive(empty[1], 1, use)
+            left = tle.gpu.wgmma_wait(1, left, behind=total)
+            tle.gpu.barrier_arrive(empty[2], 1, use)
+            right = tle.gpu.wgmma_wait(0, right)
+            tle.gpu.barrier_arrive(empty[3], 1, use)
             if pair + 1 == pairs:
                 tle.gpu.barrier_arrive(q_empty, 1, turn)
-        acc = acc * shrink[:, None]
-        acc = tle.gpu.wgmma(p, k[2 * GROUP + GROUP], acc)
+        left, right = left * shrink[:, None], right * shrink[:, None]
+        left, right = tle.gpu.wgmma(p, k[6 * GROUP], left), tle.gpu.wgmma(p, k[6 * GROUP + 1], right)
         before = now
         if GROUP == 0:  # the odd tile's weights and values
-            acc = tle.gpu.wgmma_wait(0, acc)
+            left = tle.gpu.wgmma_wait(1, left)
             tle.gpu.barrier_arrive(empty[0], 1, use)
+            right = tle.gpu.wgmma_wait(0, right)
+            tle.gpu.barrier_arrive(empty[1], 1, use)
             tle.gpu.barrier_wait(said[1], use)
             odd = largest[1].load()
             shrink = tl.math.exp2(before - odd)
             total = total * shrink
+            left, right = left * shrink[:, None], right * shrink[:, None]
             tle.gpu.barrier_wait(handed[1], use)
-            acc = acc * shrink[:, None]
-            acc = tle.gpu.wgmma(extra[1], k[2], acc)
+            left, right = tle.gpu.wgmma(extra[1], k[4], left), tle.gpu.wgmma(extra[1], k[5], right)
             before = odd
-        acc = tle.gpu.wgmma_wait(0, acc)
+        left = tle.gpu.wgmma_wait(1, left)
+        tle.gpu.barrier_arrive(empty[4 + 2 * GROUP], 1, use)
+        right = tle.gpu.wgmma_wait(0, right)
         if pair + 1 < pairs:  # the last one's place is used once more
-            tle.gpu.barrier_arrive(empty[2 + GROUP], 1, use)
+            tle.gpu.barrier_arrive(empty[5 + 2 * GROUP], 1, use)
 
     sums[GROUP].store(total)
     tle.gpu.barrier_arrive(summed[GROUP], 1, turn)
     tle.gpu.barrier_wait(summed[1 - GROUP], turn)
     total += sums[1 - GROUP].load()
-    o = tl.where((total > 0)[:, None], acc * (1 / total)[:, None], 0.0)
+    share = tl.where(total > 0, 1 / total, 0.0)
     row = tl.arange(0, HEADS)
     is_head = row < heads
-    at = (result + row).to(tl.int64)[:, None] * LATENT + GROUP * HALF
-    if o_ptr.dtype.element_ty == q.dtype:  # by the memory of keys, so that rows are written in whole lines
-        k[2 + GROUP].store(o.to(q.dtype))
-        tl.store(o_ptr + at + tl.arange(0, HALF)[None, :], k[2 + GROUP].load(), mask=is_head[:, None])
-    else:
-        WIDTH: tl.constexpr = HALF // 2
-        parts = tl.split(tl.permute(tl.reshape(o, (HEADS, 2, WIDTH)), (0, 2, 1)))
-        for part in tl.static_range(2):
-            wide[2 + GROUP].store(parts[part])
-            column = part * WIDTH + tl.arange(0, WIDTH)[None, :]
-            tl.store(o_ptr + at + column, wide[2 + GROUP].load(), mask=is_head[:, None])
-    tle.gpu.barrier_arrive(empty[2 + GROUP], 1, used + pairs - 1)
+    at = (result + row).to(tl.int64)[:, None] * LATENT + 2 * GROUP * PART
+    PLACE: tl.constexpr = 5 + 2 * GROUP
+    WIDTH: tl.constexpr = PART // 2
+    for side in tl.static_range(2):  # by the memory of keys, so that rows are written in whole lines
+        acc = right if side else left
+        o = tl.where((total > 0)[:, None], acc * share[:, None], 0.0)
+        if o_ptr.dtype.element_ty == q.dtype:
+            k[PLACE].store(o.to(q.dtype))
+            column = side * PART + tl.arange(0, PART)[None, :]
+            tl.store(o_ptr + at + column, k[PLACE].load(), mask=is_head[:, None])
+        else:
+            parts = tl.split(tl.permute(tl.reshape(o, (HEADS, 2, WIDTH)), (0, 2, 1)))
+            for part in tl.static_range(2):
+                wide[PLACE].store(parts[part])
+                column = side * PART + part * WIDTH + tl.arange(0, WIDTH)[None, :]
+                tl.store(o_ptr + at + column, wide[PLACE].load(), mask=is_head[:, None])
+    tle.gpu.barrier_arrive(empty[PLACE], 1, used + pairs - 1)
     if GROUP == 0:
         tl.store(lse_ptr + result + row, (before + tl.math.log2(total)) * 0.6931471805599453, mask=is_head)
 
@@ -257,20 +271,20 @@ def decode(
     rows, whose numbers the table has, [batch, ceil(keys / PAGE)]. o is [batch, splits, heads, LATENT], ``lse`` without
     the last axis. What stands in the rest of a tile behind the last key are to be finite numbers: their weights are 0.
     """
-    HALF: tl.constexpr = LATENT // 2
+    PART: tl.constexpr = LATENT // 4
     SIZE: tl.constexpr = q_desc.dtype.primitive_bitwidth // 8
-    q = tle.gpu.alloc([2, HEADS, HALF], dtype=q_desc.dtype)
+    q = tle.gpu.alloc([4, HEADS, PART], dtype=q_desc.dtype)
     q_extra = tle.gpu.alloc([HEADS, EXTRA], dtype=q_desc.dtype)
-    k = tle.gpu.alloc([4, KEYS, HALF], dtype=kv_desc.dtype)  # tile and half of columns
-    wide = tle.gpu.alloc([4, HEADS, HALF // 2], dtype=tl.float32, alias=k)
+    k = tle.gpu.alloc([8, KEYS, PART], dtype=kv_desc.dtype)  # tile and quarter of columns
+    wide = tle.gpu.alloc([8, HEADS, PART // 2], dtype=tl.float32, alias=k)
     extra = tle.gpu.alloc([2, KEYS, EXTRA], dtype=kv_desc.dtype)
     largest = tle.gpu.alloc([2, HEADS], dtype=tl.float32)
     sums = tle.gpu.alloc([2, HEADS], dtype=tl.float32)
     q_full = tle.gpu.alloc_barrier(expect_bytes=HEADS * (LATENT + EXTRA) * SIZE)
     q_empty = tle.gpu.alloc_barrier(arrive_count=2, init=tle.gpu.READY)
-    k_full = tle.gpu.alloc_barriers(4, expect_bytes=KEYS * HALF * SIZE)
+    k_full = tle.gpu.alloc_barriers(8, expect_bytes=KEYS * PART * SIZE)
     extra_full = tle.gpu.alloc_barriers(2, expect_bytes=KEYS * EXTRA * SIZE)
-    empty = tle.gpu.alloc_barriers(4, init=tle.gpu.READY)
+    empty = tle.gpu.alloc_barriers(8, init=tle.gpu.READY)
     said, handed = tle.gpu.alloc_barriers(2), tle.gpu.alloc_barriers(2)
     summed = tle.gpu.alloc_barriers(2)
     tle.gpu.warp_specialize(
@@ -351,7 +365,7 @@ def launch(q, kv, lengths, table=None, page: int = 0, splits: int | None = None,
     tiles = [
         TensorDescriptor(x, [x.numel() // width, width], [width, 1], [rows, columns])
         for x, rows in ((q, HEADS), (kv, KEYS))
-        for columns in (HALF, EXTRA)
+        for columns in (PART, EXTRA)
     ]
     scale = (width**-0.5 if scale is None else scale) * 1.4426950408889634
     count = triton.cdiv(heads, HEADS) * splits * batch
@@ -371,9 +385,9 @@ def compile_for(target):
     compiled = []
     for dtype, result, page in (("fp16", "fp16", 0), ("bf16", "fp32", 64)):
         types = {
-            "q_desc": f"tensordesc<{dtype}[{HEADS},{HALF}]>",
+            "q_desc": f"tensordesc<{dtype}[{HEADS},{PART}]>",
             "q_extra_desc": f"tensordesc<{dtype}[{HEADS},{EXTRA}]>",
-            "kv_desc": f"tensordesc<{dtype}[{KEYS},{HALF}]>",
+            "kv_desc": f"tensordesc<{dtype}[{KEYS},{PART}]>",
             "extra_desc": f"tensordesc<{dtype}[{KEYS},{EXTRA}]>",
             "kv_ptr": f"*{dtype}",
             "table_ptr": "*i32",
