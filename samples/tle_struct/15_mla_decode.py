@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
 HEADS, KEYS, LATENT, EXTRA = 64, 64, 512, 64  # of a program, of a tile, and numbers of a key
-PART = LATENT // 4
+HALF = LATENT // 2
 LOWEST = tl.constexpr(-1e30)  # below every score: a finite number, since differences of it are taken
 
 
@@ -45,15 +45,6 @@ def row_of(table_ptr, entry, tile, last, keys, PAGE: tl.constexpr, KEYS: tl.cons
 
 
 @triton.jit
-def prefetch(kv_ptr, row, end, which, KEYS: tl.constexpr, WIDTH: tl.constexpr):
-    """Ask the L2 cache for the lines of a half of a tile of keys, up to row ``end``."""
-    LINES: tl.constexpr = KEYS * WIDTH // 128
-    line = which * LINES + tl.minimum(tl.arange(0, 512), LINES - 1)
-    at = tl.minimum(row.to(tl.int64) * WIDTH + line * 64, end.to(tl.int64) * WIDTH - 64)
-    tl.inline_asm_elementwise("prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [kv_ptr + at], tl.int32, False, 1)
-
-
-@triton.jit
 def part_of(number, heads, keys, share, splits, lengths_ptr, HEADS: tl.constexpr, KEYS: tl.constexpr):
     """Of a piece of work: block of heads, split and entry, its first tile, the end of its keys, how many pairs."""
     blocks = tl.cdiv(heads, HEADS)
@@ -65,51 +56,57 @@ def part_of(number, heads, keys, share, splits, lengths_ptr, HEADS: tl.constexpr
 
 
 @triton.jit
+def tile_of(pair, slot, block):
+    """The tile in a slot. Every other block of heads takes a pair's tiles in the other order.
+
+    Programs of two blocks run at the same time on the same keys: what one asks for first is in the L2 cache when the
+    other one does.
+    """
+    return 2 * pair + (slot + block) % 2
+
+
+@triton.jit
 def copy_queries(q_desc, q_extra_desc, q, q_extra, q_full, row, HEADS: tl.constexpr, LATENT: tl.constexpr):
     """A program's rows of queries."""
-    PART: tl.constexpr = LATENT // 4
+    HALF: tl.constexpr = LATENT // 2
     EXTRA: tl.constexpr = q_extra_desc.block_shape[1]
-    for part in tl.static_range(4):
-        tle.gpu.copy(q_desc, q[part], [HEADS, PART], offsets=[row, part * PART], barrier=q_full)
+    for half in tl.static_range(2):
+        tle.gpu.copy(q_desc, q[half], [HEADS, HALF], offsets=[row, half * HALF], barrier=q_full)
     tle.gpu.copy(q_extra_desc, q_extra, [HEADS, EXTRA], offsets=[row, LATENT], barrier=q_full)
 
 
 @triton.jit
 def produce(
-    q_desc, q_extra_desc, kv_desc, extra_desc, kv_ptr, table_ptr, lengths_ptr, q, q_extra, k, extra, q_full, q_empty,
+    q_desc, q_extra_desc, kv_desc, extra_desc, table_ptr, lengths_ptr, q, q_extra, k, extra, q_full, q_empty,
     k_full, extra_full, empty, total, heads, keys, share, splits, HEADS: tl.constexpr, KEYS: tl.constexpr,
-    LATENT: tl.constexpr, EXTRA: tl.constexpr, PAGE: tl.constexpr, PREFETCH: tl.constexpr,
+    LATENT: tl.constexpr, EXTRA: tl.constexpr, PAGE: tl.constexpr,
 ):  # fmt: skip
-    """Copy the queries of each piece of work, and each quarter of a tile as soon as its place is free."""
-    PART: tl.constexpr = LATENT // 4
+    """Copy the queries of each piece of work, and each half of a tile as soon as its place is free."""
+    HALF: tl.constexpr = LATENT // 2
     turn, used = 0, 0
     number = tl.program_id(0)
     while number < total:
         block, _, entry, first, length, pairs = part_of(number, heads, keys, share, splits, lengths_ptr, HEADS, KEYS)
         last = tl.maximum(tl.cdiv(length, KEYS) - 1, 0)
-        even = row_of(table_ptr, entry, first, last, keys, PAGE, KEYS)
-        odd = row_of(table_ptr, entry, first + 1, last, keys, PAGE, KEYS)
+        even = row_of(table_ptr, entry, first + tile_of(0, 0, block), last, keys, PAGE, KEYS)
+        odd = row_of(table_ptr, entry, first + tile_of(0, 1, block), last, keys, PAGE, KEYS)
         tle.gpu.barrier_wait(q_empty, turn)
         copy_queries(q_desc, q_extra_desc, q, q_extra, q_full, entry * heads + block * HEADS, HEADS, LATENT)
         for pair in range(pairs):
             for slot in tl.static_range(2):
                 row = odd if slot else even
-                if PREFETCH > 0:  # two blocks of heads share their keys
-                    ahead = row_of(table_ptr, entry, first + 2 * (pair + PREFETCH) + slot, last, keys, PAGE, KEYS)
-                    end = ahead + KEYS if PAGE else (entry + 1) * keys
-                    prefetch(kv_ptr, ahead, end, block % 2, KEYS, LATENT + EXTRA)
-                for part in tl.static_range(4):
-                    tle.gpu.barrier_wait(empty[4 * slot + part], used + pair)
+                for half in tl.static_range(2):
+                    tle.gpu.barrier_wait(empty[2 * slot + half], used + pair)
                     tle.gpu.copy(
-                        kv_desc, k[4 * slot + part], [KEYS, PART], offsets=[row, part * PART],
-                        barrier=k_full[4 * slot + part],
+                        kv_desc, k[2 * slot + half], [KEYS, HALF], offsets=[row, half * HALF],
+                        barrier=k_full[2 * slot + half],
                     )  # fmt: skip
-                    if part == 3 - 2 * slot:  # weights were there for the group of this part
+                    if half != slot:  # weights were there for the group of this half
                         tle.gpu.copy(
                             extra_desc, extra[slot], [KEYS, EXTRA], offsets=[row, LATENT], barrier=extra_full[slot]
                         )
-            even = row_of(table_ptr, entry, first + 2 * pair + 2, last, keys, PAGE, KEYS)
-            odd = row_of(table_ptr, entry, first + 2 * pair + 3, last, keys, PAGE, KEYS)
+            even = row_of(table_ptr, entry, first + tile_of(pair + 1, 0, block), last, keys, PAGE, KEYS)
+            odd = row_of(table_ptr, entry, first + tile_of(pair + 1, 1, block), last, keys, PAGE, KEYS)
         used += pairs
         turn += 1
         number += tl.num_programs(0)
@@ -119,11 +116,10 @@ def produce(
 def scores(q, q_extra, k, extra, k_full, extra_full, slot: tl.constexpr, use):
     """Queries and a tile's keys, under way."""
     none = use >> 24  # 0, which the compiler does not know: else it keeps the addresses of all steps in registers
-    tle.gpu.barrier_wait(k_full[4 * slot], use)
-    s = tle.gpu.wgmma(q[none], k[4 * slot + none], trans_b=True)
-    for part in tl.static_range(1, 4):
-        tle.gpu.barrier_wait(k_full[4 * slot + part], use)
-        s = tle.gpu.wgmma(q[part + none], k[4 * slot + part + none], s, trans_b=True)
+    tle.gpu.barrier_wait(k_full[2 * slot], use)
+    s = tle.gpu.wgmma(q[none], k[2 * slot + none], trans_b=True)
+    tle.gpu.barrier_wait(k_full[2 * slot + 1], use)
+    s = tle.gpu.wgmma(q[1 + none], k[2 * slot + 1 + none], s, trans_b=True)
     tle.gpu.barrier_wait(extra_full[slot], use)
     return tle.gpu.wgmma(q_extra, extra[slot], s, trans_b=True)
 
@@ -131,16 +127,16 @@ def scores(q, q_extra, k, extra, k_full, extra_full, slot: tl.constexpr, use):
 @triton.jit
 def attend(
     q, q_extra, k, wide, extra, bias, largest, sums, q_full, q_empty, k_full, extra_full, empty, said, handed, summed,
-    o_ptr, lse_ptr, turn, used, result, heads, first, length, pairs, scale, HEADS: tl.constexpr, KEYS: tl.constexpr,
-    LATENT: tl.constexpr, GROUP: tl.constexpr,
+    o_ptr, lse_ptr, turn, used, result, heads, block, first, length, pairs, scale, HEADS: tl.constexpr,
+    KEYS: tl.constexpr, LATENT: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """One group's columns of a piece of work. Weights are 2 to the power of ``scale`` times scores, less the largest.
 
     Keys count up to ``length``, or, with a ``bias`` for each key of a slot, where it is 0: else it is -infinity.
     ``turn`` pieces and ``used`` pairs of tiles were done before; o and ``lse`` get ``heads`` rows from ``result`` on.
     """
-    PART: tl.constexpr = LATENT // 4
-    left, right = tl.zeros((HEADS, PART), tl.float32), tl.zeros((HEADS, PART), tl.float32)
+    HALF: tl.constexpr = LATENT // 2
+    acc = tl.zeros((HEADS, HALF), tl.float32)
     before = tl.full((HEADS,), LOWEST, tl.float32)
     total = tl.zeros((HEADS,), tl.float32)
     column = tl.arange(0, KEYS)
@@ -153,19 +149,18 @@ def attend(
             if pair + 1 == pairs:
                 tle.gpu.barrier_arrive(q_empty, 1, turn)
         else:  # the even tile's weights and values
-            left, right = tle.gpu.wgmma_wait(5, left), tle.gpu.wgmma_wait(5, right)  # of the pair before
+            acc = tle.gpu.wgmma_wait(3, acc)  # of the pair before
             tle.gpu.barrier_wait(said[0], use)
             even = largest[0].load()
-            shrink = tl.math.exp2(before - even)
-            left, right = left * shrink[:, None], right * shrink[:, None]
+            acc = acc * tl.math.exp2(before - even)[:, None]
             tle.gpu.barrier_wait(handed[0], use)
-            left, right = tle.gpu.wgmma(extra[0], k[2], left), tle.gpu.wgmma(extra[0], k[3], right)
-            s = tle.gpu.wgmma_wait(2, s)
-            total = total * shrink
+            acc = tle.gpu.wgmma(extra[0], k[1], acc)
+            s = tle.gpu.wgmma_wait(1, s)
+            total = total * tl.math.exp2(before - even)
             before = even
         if bias is None:
-            rest = length - (first + 2 * pair + GROUP) * KEYS
-            s = tl.where((column < rest)[None, :], s, float("-inf"))
+            left = length - (first + tile_of(pair, GROUP, block)) * KEYS
+            s = tl.where((column < left)[None, :], s, float("-inf"))
         else:
             s = s + bias[GROUP].load()[None, :]
         now = tl.maximum(before, tl.max(s, 1) * scale)
@@ -178,58 +173,47 @@ def attend(
         shrink = tl.math.exp2(before - now)
         total = total * shrink + tl.sum(weights, 1)
         if GROUP == 1:
-            left = tle.gpu.wgmma_wait(1, left, behind=total)
-            tle.gpu.barrier_arrive(empty[2], 1, use)
-            right = tle.gpu.wgmma_wait(0, right)
-            tle.gpu.barrier_arrive(empty[3], 1, use)
+            acc = tle.gpu.wgmma_wait(0, acc, behind=total)
+            tle.gpu.barrier_arrive(empty[1], 1, use)
             if pair + 1 == pairs:
                 tle.gpu.barrier_arrive(q_empty, 1, turn)
-        left, right = left * shrink[:, None], right * shrink[:, None]
-        left, right = tle.gpu.wgmma(p, k[6 * GROUP], left), tle.gpu.wgmma(p, k[6 * GROUP + 1], right)
+        acc = acc * shrink[:, None]
+        acc = tle.gpu.wgmma(p, k[2 * GROUP + GROUP], acc)
         before = now
         if GROUP == 0:  # the odd tile's weights and values
-            left = tle.gpu.wgmma_wait(1, left)
+            acc = tle.gpu.wgmma_wait(0, acc)
             tle.gpu.barrier_arrive(empty[0], 1, use)
-            right = tle.gpu.wgmma_wait(0, right)
-            tle.gpu.barrier_arrive(empty[1], 1, use)
             tle.gpu.barrier_wait(said[1], use)
             odd = largest[1].load()
             shrink = tl.math.exp2(before - odd)
             total = total * shrink
-            left, right = left * shrink[:, None], right * shrink[:, None]
             tle.gpu.barrier_wait(handed[1], use)
-            left, right = tle.gpu.wgmma(extra[1], k[4], left), tle.gpu.wgmma(extra[1], k[5], right)
+            acc = acc * shrink[:, None]
+            acc = tle.gpu.wgmma(extra[1], k[2], acc)
             before = odd
-        left = tle.gpu.wgmma_wait(1, left)
-        tle.gpu.barrier_arrive(empty[4 + 2 * GROUP], 1, use)
-        right = tle.gpu.wgmma_wait(0, right)
+        acc = tle.gpu.wgmma_wait(0, acc)
         if pair + 1 < pairs:  # the last one's place is used once more
-            tle.gpu.barrier_arrive(empty[5 + 2 * GROUP], 1, use)
+            tle.gpu.barrier_arrive(empty[2 + GROUP], 1, use)
 
     sums[GROUP].store(total)
     tle.gpu.barrier_arrive(summed[GROUP], 1, turn)
     tle.gpu.barrier_wait(summed[1 - GROUP], turn)
     total += sums[1 - GROUP].load()
-    share = tl.where(total > 0, 1 / total, 0.0)
+    o = tl.where((total > 0)[:, None], acc * (1 / total)[:, None], 0.0)
     row = tl.arange(0, HEADS)
     is_head = row < heads
-    at = (result + row).to(tl.int64)[:, None] * LATENT + 2 * GROUP * PART
-    PLACE: tl.constexpr = 5 + 2 * GROUP
-    WIDTH: tl.constexpr = PART // 2
-    for side in tl.static_range(2):  # by the memory of keys, so that rows are written in whole lines
-        acc = right if side else left
-        o = tl.where((total > 0)[:, None], acc * share[:, None], 0.0)
-        if o_ptr.dtype.element_ty == q.dtype:
-            k[PLACE].store(o.to(q.dtype))
-            column = side * PART + tl.arange(0, PART)[None, :]
-            tl.store(o_ptr + at + column, k[PLACE].load(), mask=is_head[:, None])
-        else:
-            parts = tl.split(tl.permute(tl.reshape(o, (HEADS, 2, WIDTH)), (0, 2, 1)))
-            for part in tl.static_range(2):
-                wide[PLACE].store(parts[part])
-                column = side * PART + part * WIDTH + tl.arange(0, WIDTH)[None, :]
-                tl.store(o_ptr + at + column, wide[PLACE].load(), mask=is_head[:, None])
-    tle.gpu.barrier_arrive(empty[PLACE], 1, used + pairs - 1)
+    at = (result + row).to(tl.int64)[:, None] * LATENT + GROUP * HALF
+    if o_ptr.dtype.element_ty == q.dtype:  # by the memory of keys, so that rows are written in whole lines
+        k[2 + GROUP].store(o.to(q.dtype))
+        tl.store(o_ptr + at + tl.arange(0, HALF)[None, :], k[2 + GROUP].load(), mask=is_head[:, None])
+    else:
+        WIDTH: tl.constexpr = HALF // 2
+        parts = tl.split(tl.permute(tl.reshape(o, (HEADS, 2, WIDTH)), (0, 2, 1)))
+        for part in tl.static_range(2):
+            wide[2 + GROUP].store(parts[part])
+            column = part * WIDTH + tl.arange(0, WIDTH)[None, :]
+            tl.store(o_ptr + at + column, wide[2 + GROUP].load(), mask=is_head[:, None])
+    tle.gpu.barrier_arrive(empty[2 + GROUP], 1, used + pairs - 1)
     if GROUP == 0:
         tl.store(lse_ptr + result + row, (before + tl.math.log2(total)) * 0.6931471805599453, mask=is_head)
 
@@ -250,8 +234,8 @@ def consume(
         result = (entry * splits + split) * heads + block * HEADS
         attend(
             q, q_extra, k, wide, extra, None, largest, sums, q_full, q_empty, k_full, extra_full, empty, said, handed,
-            summed, o_ptr, lse_ptr, turn, used, result, heads - block * HEADS, first, length, pairs, scale, HEADS,
-            KEYS, LATENT, GROUP,
+            summed, o_ptr, lse_ptr, turn, used, result, heads - block * HEADS, block, first, length, pairs, scale,
+            HEADS, KEYS, LATENT, GROUP,
         )  # fmt: skip
         used += pairs
         turn += 1
@@ -260,10 +244,10 @@ def consume(
 
 @triton.jit
 def decode(
-    q_desc, q_extra_desc, kv_desc, extra_desc, kv_ptr, table_ptr, lengths_ptr, o_ptr, lse_ptr, count, heads, keys,
+    q_desc, q_extra_desc, kv_desc, extra_desc, table_ptr, lengths_ptr, o_ptr, lse_ptr, count, heads, keys,
     share, splits, scale,
     HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr, PAGE: tl.constexpr,
-    PREFETCH: tl.constexpr, REGISTERS: tl.constexpr,
+    REGISTERS: tl.constexpr,
 ):  # fmt: skip
     """``softmax(q @ kv.T * scale / log2(e)) @ kv[:, :LATENT]`` of each entry, ``share`` keys in a piece of work.
 
@@ -271,20 +255,20 @@ def decode(
     rows, whose numbers the table has, [batch, ceil(keys / PAGE)]. o is [batch, splits, heads, LATENT], ``lse`` without
     the last axis. What stands in the rest of a tile behind the last key are to be finite numbers: their weights are 0.
     """
-    PART: tl.constexpr = LATENT // 4
+    HALF: tl.constexpr = LATENT // 2
     SIZE: tl.constexpr = q_desc.dtype.primitive_bitwidth // 8
-    q = tle.gpu.alloc([4, HEADS, PART], dtype=q_desc.dtype)
+    q = tle.gpu.alloc([2, HEADS, HALF], dtype=q_desc.dtype)
     q_extra = tle.gpu.alloc([HEADS, EXTRA], dtype=q_desc.dtype)
-    k = tle.gpu.alloc([8, KEYS, PART], dtype=kv_desc.dtype)  # tile and quarter of columns
-    wide = tle.gpu.alloc([8, HEADS, PART // 2], dtype=tl.float32, alias=k)
+    k = tle.gpu.alloc([4, KEYS, HALF], dtype=kv_desc.dtype)  # tile and half of columns
+    wide = tle.gpu.alloc([4, HEADS, HALF // 2], dtype=tl.float32, alias=k)
     extra = tle.gpu.alloc([2, KEYS, EXTRA], dtype=kv_desc.dtype)
     largest = tle.gpu.alloc([2, HEADS], dtype=tl.float32)
     sums = tle.gpu.alloc([2, HEADS], dtype=tl.float32)
     q_full = tle.gpu.alloc_barrier(expect_bytes=HEADS * (LATENT + EXTRA) * SIZE)
     q_empty = tle.gpu.alloc_barrier(arrive_count=2, init=tle.gpu.READY)
-    k_full = tle.gpu.alloc_barriers(8, expect_bytes=KEYS * PART * SIZE)
+    k_full = tle.gpu.alloc_barriers(4, expect_bytes=KEYS * HALF * SIZE)
     extra_full = tle.gpu.alloc_barriers(2, expect_bytes=KEYS * EXTRA * SIZE)
-    empty = tle.gpu.alloc_barriers(8, init=tle.gpu.READY)
+    empty = tle.gpu.alloc_barriers(4, init=tle.gpu.READY)
     said, handed = tle.gpu.alloc_barriers(2), tle.gpu.alloc_barriers(2)
     summed = tle.gpu.alloc_barriers(2)
     tle.gpu.warp_specialize(
@@ -298,9 +282,9 @@ def decode(
                 summed, lengths_ptr, o_ptr, lse_ptr, count, heads, keys, share, splits, scale, HEADS, KEYS, LATENT, 1,
             )),
             (produce, (
-                q_desc, q_extra_desc, kv_desc, extra_desc, kv_ptr, table_ptr, lengths_ptr, q, q_extra, k, extra,
+                q_desc, q_extra_desc, kv_desc, extra_desc, table_ptr, lengths_ptr, q, q_extra, k, extra,
                 q_full, q_empty, k_full, extra_full, empty, count, heads, keys, share, splits, HEADS, KEYS, LATENT,
-                EXTRA, PAGE, PREFETCH,
+                EXTRA, PAGE,
             )),
         ),
         worker_num_warps=(4, 1),
@@ -328,7 +312,7 @@ def combine(parts_ptr, part_lse_ptr, o_ptr, lse_ptr, heads, splits, SPLITS: tl.c
     tl.store(o_ptr + (entry * heads + head) * LATENT + column, o.to(o_ptr.dtype.element_ty))
 
 
-BLOCKS = {"HEADS": HEADS, "KEYS": KEYS, "LATENT": LATENT, "EXTRA": EXTRA, "PREFETCH": 0, "REGISTERS": 240}
+BLOCKS = {"HEADS": HEADS, "KEYS": KEYS, "LATENT": LATENT, "EXTRA": EXTRA, "REGISTERS": 240}
 
 
 def splits_of(batch: int, heads: int, keys: int, processors: int) -> int:
@@ -365,13 +349,13 @@ def launch(q, kv, lengths, table=None, page: int = 0, splits: int | None = None,
     tiles = [
         TensorDescriptor(x, [x.numel() // width, width], [width, 1], [rows, columns])
         for x, rows in ((q, HEADS), (kv, KEYS))
-        for columns in (PART, EXTRA)
+        for columns in (HALF, EXTRA)
     ]
     scale = (width**-0.5 if scale is None else scale) * 1.4426950408889634
     count = triton.cdiv(heads, HEADS) * splits * batch
     table = lengths if table is None else table
     kernel = decode[(min(count, programs),)](
-        *(*tiles, kv, table, lengths, parts, part_lse, count, heads, keys, share, splits, scale),
+        *(*tiles, table, lengths, parts, part_lse, count, heads, keys, share, splits, scale),
         **(blocks | {"PAGE": page}),
         num_warps=4,
     )
@@ -385,11 +369,10 @@ def compile_for(target):
     compiled = []
     for dtype, result, page in (("fp16", "fp16", 0), ("bf16", "fp32", 64)):
         types = {
-            "q_desc": f"tensordesc<{dtype}[{HEADS},{PART}]>",
+            "q_desc": f"tensordesc<{dtype}[{HEADS},{HALF}]>",
             "q_extra_desc": f"tensordesc<{dtype}[{HEADS},{EXTRA}]>",
-            "kv_desc": f"tensordesc<{dtype}[{KEYS},{PART}]>",
+            "kv_desc": f"tensordesc<{dtype}[{KEYS},{HALF}]>",
             "extra_desc": f"tensordesc<{dtype}[{KEYS},{EXTRA}]>",
-            "kv_ptr": f"*{dtype}",
             "table_ptr": "*i32",
             "lengths_ptr": "*i32",
             "o_ptr": f"*{result}",

@@ -20,50 +20,54 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
 decode = common.load("tle_struct/15_mla_decode.py")
-attend, copy_queries = decode.attend, decode.copy_queries
-HEADS, KEYS, LATENT, EXTRA, PART = decode.HEADS, decode.KEYS, decode.LATENT, decode.EXTRA, decode.PART
+attend, copy_queries, tile_of = decode.attend, decode.copy_queries, decode.tile_of
+HEADS, KEYS, LATENT, EXTRA, HALF = decode.HEADS, decode.KEYS, decode.LATENT, decode.EXTRA, decode.HALF
+
+
+@triton.jit
+def keys_of(chosen_ptr, number, pair, slot: tl.constexpr, blocks, count, row, KEYS: tl.constexpr):
+    """What is chosen in a slot of a pair; -1 behind the end of the list."""
+    place = tile_of(pair, slot, number % blocks) * KEYS + row
+    return tl.load(chosen_ptr + number // blocks * count + place, mask=place < count, other=-1)
 
 
 @triton.jit
 def gather(
     q_desc, q_extra_desc, kv_ptr, chosen_ptr, q, q_extra, k, extra, bias, q_full, q_empty, k_full, extra_full, empty,
     tokens, heads, keys, count, HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr,
-    AHEAD: tl.constexpr,
 ):  # fmt: skip
-    """Copy the queries, and each quarter of the chosen rows as soon as its place is free.
+    """Copy the queries, and each half of the chosen rows as soon as its place is free.
 
     What is no key is another one's row, whose bias is -infinity. Lists are loaded a tile ahead.
     """
-    PART: tl.constexpr = LATENT // 4
+    HALF: tl.constexpr = LATENT // 2
     blocks, pairs = tl.cdiv(heads, HEADS), tl.cdiv(count, 2 * KEYS)
-    row, column, last = tl.arange(0, KEYS), tl.arange(0, PART)[None, :], LATENT + tl.arange(0, EXTRA)[None, :]
+    row, column, last = tl.arange(0, KEYS), tl.arange(0, HALF)[None, :], LATENT + tl.arange(0, EXTRA)[None, :]
     turn, used, number = 0, 0, tl.program_id(0)
-    following = tl.load(chosen_ptr + number // blocks * count + row, mask=row < count, other=-1)
+    key = keys_of(chosen_ptr, number, 0, 0, blocks, count, row, KEYS)
     while number < blocks * tokens:
-        block, token = number % blocks, number // blocks
+        block, token, now = number % blocks, number // blocks, number
         number += tl.num_programs(0)
         tle.gpu.barrier_wait(q_empty, turn)
         copy_queries(q_desc, q_extra_desc, q, q_extra, q_full, token * heads + block * HEADS, HEADS, LATENT)
         for pair in range(pairs):
             for slot in tl.static_range(2):
-                if AHEAD:
-                    key = following
-                    behind = (2 * pair + slot + 1) * KEYS
-                    if slot == 1 and pair + 1 == pairs:
-                        behind, token = 0, tl.minimum(number // blocks, tokens - 1)
-                    following = tl.load(chosen_ptr + token * count + behind + row, mask=behind + row < count, other=-1)
+                if slot == 0:
+                    following = keys_of(chosen_ptr, now, pair, 1, blocks, count, row, KEYS)
                 else:
-                    behind = (2 * pair + slot) * KEYS
-                    key = tl.load(chosen_ptr + token * count + behind + row, mask=behind + row < count, other=-1)
+                    is_last = pair + 1 == pairs
+                    behind = tl.where(is_last, tl.minimum(number, blocks * tokens - 1), now)
+                    following = keys_of(chosen_ptr, behind, tl.where(is_last, 0, pair + 1), 0, blocks, count, row, KEYS)
                 source = kv_ptr + tl.minimum(tl.maximum(key, 0), keys - 1).to(tl.int64)[:, None] * (LATENT + EXTRA)
-                for part in tl.static_range(4):
-                    tle.gpu.barrier_wait(empty[4 * slot + part], used + pair)
-                    tle.gpu.copy(source + part * PART + column, k[4 * slot + part], [KEYS, PART], is_async=True)
-                    tle.gpu.barrier_arrive(k_full[4 * slot + part], 1, used + pair, after_copies=True)
-                    if part == 3 - 2 * slot:  # weights were there for the group of this part
+                for half in tl.static_range(2):
+                    tle.gpu.barrier_wait(empty[2 * slot + half], used + pair)
+                    tle.gpu.copy(source + half * HALF + column, k[2 * slot + half], [KEYS, HALF], is_async=True)
+                    tle.gpu.barrier_arrive(k_full[2 * slot + half], 1, used + pair, after_copies=True)
+                    if half != slot:  # weights were there for the group of this half
                         tle.gpu.copy(source + last, extra[slot], [KEYS, EXTRA], is_async=True)
                         bias[slot].store(tl.where((key >= 0) & (key < keys), 0.0, float("-inf")))
                         tle.gpu.barrier_arrive(extra_full[slot], 1, used + pair, after_copies=True)
+                key = following
         used += pairs
         turn += 1
 
@@ -82,7 +86,7 @@ def consume(
         block, token = number % blocks, number // blocks
         attend(
             q, q_extra, k, k, extra, bias, largest, sums, q_full, q_empty, k_full, extra_full, empty, said, handed,
-            summed, o_ptr, lse_ptr, turn, used, token * heads + block * HEADS, heads - block * HEADS, 0, 0, pairs,
+            summed, o_ptr, lse_ptr, turn, used, token * heads + block * HEADS, heads - block * HEADS, 0, 0, 0, pairs,
             scale, HEADS, KEYS, LATENT, GROUP,
         )  # fmt: skip
         used += pairs
@@ -94,25 +98,25 @@ def consume(
 def sparse(
     q_desc, q_extra_desc, kv_ptr, chosen_ptr, o_ptr, lse_ptr, tokens, heads, keys, count, scale,
     HEADS: tl.constexpr, KEYS: tl.constexpr, LATENT: tl.constexpr, EXTRA: tl.constexpr,
-    REGISTERS: tl.constexpr, GATHER_REGISTERS: tl.constexpr, AHEAD: tl.constexpr,
+    REGISTERS: tl.constexpr, GATHER_REGISTERS: tl.constexpr,
 ):  # fmt: skip
     """``softmax(q @ kv.T * scale / log2(e)) @ kv[:, :LATENT]`` of the chosen rows of kv.
 
     q is [tokens * heads, LATENT + EXTRA], kv [keys, LATENT + EXTRA], chosen [tokens, count]: numbers of keys; what is
     none, -1 for one, is left out. o is [tokens, heads, LATENT], ``lse`` without the last axis.
     """
-    PART: tl.constexpr = LATENT // 4
-    q = tle.gpu.alloc([4, HEADS, PART], dtype=q_desc.dtype)
+    HALF: tl.constexpr = LATENT // 2
+    q = tle.gpu.alloc([2, HEADS, HALF], dtype=q_desc.dtype)
     q_extra = tle.gpu.alloc([HEADS, EXTRA], dtype=q_desc.dtype)
-    k = tle.gpu.alloc([8, KEYS, PART], dtype=q_desc.dtype)  # tile and quarter of columns
+    k = tle.gpu.alloc([4, KEYS, HALF], dtype=q_desc.dtype)  # tile and half of columns
     extra = tle.gpu.alloc([2, KEYS, EXTRA], dtype=q_desc.dtype)
     bias = tle.gpu.alloc([2, KEYS], dtype=tl.float32)
     largest = tle.gpu.alloc([2, HEADS], dtype=tl.float32)
     sums = tle.gpu.alloc([2, HEADS], dtype=tl.float32)
     q_full = tle.gpu.alloc_barrier(expect_bytes=HEADS * (LATENT + EXTRA) * q_desc.dtype.primitive_bitwidth // 8)
     q_empty = tle.gpu.alloc_barrier(arrive_count=2, init=tle.gpu.READY)
-    k_full, extra_full = tle.gpu.alloc_barriers(8), tle.gpu.alloc_barriers(2)
-    empty = tle.gpu.alloc_barriers(8, init=tle.gpu.READY)
+    k_full, extra_full = tle.gpu.alloc_barriers(4), tle.gpu.alloc_barriers(2)
+    empty = tle.gpu.alloc_barriers(4, init=tle.gpu.READY)
     said, handed = tle.gpu.alloc_barriers(2), tle.gpu.alloc_barriers(2)
     summed = tle.gpu.alloc_barriers(2)
     tle.gpu.warp_specialize(
@@ -127,7 +131,7 @@ def sparse(
             )),
             (gather, (
                 q_desc, q_extra_desc, kv_ptr, chosen_ptr, q, q_extra, k, extra, bias, q_full, q_empty, k_full,
-                extra_full, empty, tokens, heads, keys, count, HEADS, KEYS, LATENT, EXTRA, AHEAD,
+                extra_full, empty, tokens, heads, keys, count, HEADS, KEYS, LATENT, EXTRA,
             )),
         ),
         worker_num_warps=(4, 4),
@@ -135,15 +139,7 @@ def sparse(
     )  # fmt: skip
 
 
-BLOCKS = {
-    "HEADS": HEADS,
-    "KEYS": KEYS,
-    "LATENT": LATENT,
-    "EXTRA": EXTRA,
-    "REGISTERS": 216,
-    "GATHER_REGISTERS": 72,
-    "AHEAD": False,
-}
+BLOCKS = {"HEADS": HEADS, "KEYS": KEYS, "LATENT": LATENT, "EXTRA": EXTRA, "REGISTERS": 208, "GATHER_REGISTERS": 88}
 
 
 def launch(q, kv, chosen, programs: int = 132, scale=None, blocks=BLOCKS):
@@ -157,7 +153,7 @@ def launch(q, kv, chosen, programs: int = 132, scale=None, blocks=BLOCKS):
     o = q.new_empty((tokens, heads, LATENT))
     lse = torch.empty((tokens, heads), device=q.device, dtype=torch.float32)
     tiles = [
-        TensorDescriptor(q, [q.numel() // width, width], [width, 1], [HEADS, columns]) for columns in (PART, EXTRA)
+        TensorDescriptor(q, [q.numel() // width, width], [width, 1], [HEADS, columns]) for columns in (HALF, EXTRA)
     ]
     scale = (width**-0.5 if scale is None else scale) * 1.4426950408889634
     kernel = sparse[(min(triton.cdiv(heads, HEADS) * tokens, programs),)](
@@ -168,7 +164,7 @@ def launch(q, kv, chosen, programs: int = 132, scale=None, blocks=BLOCKS):
 
 def compile_for(target):
     types = {
-        "q_desc": f"tensordesc<bf16[{HEADS},{PART}]>",
+        "q_desc": f"tensordesc<bf16[{HEADS},{HALF}]>",
         "q_extra_desc": f"tensordesc<bf16[{HEADS},{EXTRA}]>",
         "kv_ptr": "*bf16",
         "chosen_ptr": "*i32",
