@@ -21,15 +21,12 @@ PEER, PEER_GOAL, SPARSE_GOAL = 0.626, 1.0, 1.27
 # What is changed of the samples' blocks.
 DECODE: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "prefetch a pair ahead": {"PREFETCH": 1},
-    "prefetch 2 pairs ahead": {"PREFETCH": 2},
     "232 registers": {"REGISTERS": 232},
     "a program for each piece": {"programs": 2**20},
 }
 SPARSE: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "lists a tile ahead": {"AHEAD": True},
-    "208 and 88 registers": {"REGISTERS": 208, "GATHER_REGISTERS": 88},
+    "216 and 72 registers": {"REGISTERS": 216, "GATHER_REGISTERS": 72},
     "a program for each piece": {"programs": 2**20},
 }
 # Of plain Triton: heads of a program, keys of a tile, warps, stages, and whether by tensor descriptors.
