@@ -20,14 +20,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
 decode = common.load("tle_struct/15_mla_decode.py")
-attend, copy_queries, tile_of = decode.attend, decode.copy_queries, decode.tile_of
+attend, copy_queries = decode.attend, decode.copy_queries
 HEADS, KEYS, LATENT, EXTRA, HALF = decode.HEADS, decode.KEYS, decode.LATENT, decode.EXTRA, decode.HALF
 
 
 @triton.jit
 def keys_of(chosen_ptr, number, pair, slot: tl.constexpr, blocks, count, row, KEYS: tl.constexpr):
     """What is chosen in a slot of a pair; -1 behind the end of the list."""
-    place = tile_of(pair, slot, number % blocks) * KEYS + row
+    place = (2 * pair + slot) * KEYS + row
     return tl.load(chosen_ptr + number // blocks * count + place, mask=place < count, other=-1)
 
 
@@ -86,7 +86,7 @@ def consume(
         block, token = number % blocks, number // blocks
         attend(
             q, q_extra, k, k, extra, bias, largest, sums, q_full, q_empty, k_full, extra_full, empty, said, handed,
-            summed, o_ptr, lse_ptr, turn, used, token * heads + block * HEADS, heads - block * HEADS, 0, 0, 0, pairs,
+            summed, o_ptr, lse_ptr, turn, used, token * heads + block * HEADS, heads - block * HEADS, 0, 0, pairs,
             scale, HEADS, KEYS, LATENT, GROUP,
         )  # fmt: skip
         used += pairs
