@@ -60,36 +60,51 @@ class Align:
         self.space = sample.workspace(self.experts[0], EXPERTS)
         self.places = torch.empty_like(self.experts[0])
         self.alone_counts = torch.zeros(EXPERTS * 8, dtype=torch.int32, device=device)
+        self.plain_counters = [torch.zeros(rows * EXPERTS, dtype=torch.int32, device=device) for rows in (2, 1)]
         # Of the counts of each stride: they count on from launch to launch.
         self.counts = {stride: torch.zeros(EXPERTS * stride, dtype=torch.int32, device=device) for stride in (1, 8)}
         self.begins = {stride: torch.zeros(2, EXPERTS, dtype=torch.int32, device=device) for stride in (1, 8)}
 
-    def ours(self, chunk: int, warps: int, launches: int, added: bool, dependent: bool) -> measure.Launch:
-        forms = {"launches": launches, "added": added, "dependent": dependent}
+    def ours(self, chunk: int, warps: int, launches: int, added: bool, dependent: bool, **more: bool) -> measure.Launch:
+        forms = {"launches": launches, "added": added, "dependent": dependent, **more}
         out, space = self.out, self.space
         return lambda i: self.sample.launch(
             self.experts[i], EXPERTS, self.size, chunk, warps, out=out, space=space, **forms
         )
 
-    def plain(self, chunk: int, warps: int, stride: int, sort: bool, dependent: bool) -> measure.Launch:
+    def together(self, chunk: int, warps: int, chained: bool) -> measure.Launch:
+        grid = (triton.cdiv(self.n, chunk),)
+        own = triton.next_power_of_2(triton.cdiv(EXPERTS, grid[0]))
+        sizes = {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "OWN": own, "CHAINED": chained}
+        early = {"launch_pdl": True} if chained else {}
+        kernel = struct_plain_moe.align_together
+        return lambda i: kernel[grid](
+            self.experts[i], *self.plain_counters, *self.out, self.n, **sizes, num_warps=warps, **early
+        )
+
+    def plain(
+        self, chunk: int, warps: int, stride: int, sort: bool, dependent: bool, chained: bool = False
+    ) -> measure.Launch:
         grid = (triton.cdiv(self.n, chunk),)
         sizes = {"EXPERTS": EXPERTS, "CHUNK": chunk, "STRIDE": stride, "DEPENDENT": dependent, "num_warps": warps}
+        sizes["CHAINED"] = chained
         early = {"launch_pdl": True} if dependent else {}
+        chain = {"launch_pdl": True} if chained else {}
         counts = self.counts[stride], self.begins[stride], self.places
         own = triton.next_power_of_2(triton.cdiv(EXPERTS, grid[0]))
         kernels = struct_plain_moe
 
         def launch(i: int) -> object:
             experts = self.experts[i]
-            kernels.rank_pairs[grid](experts, *counts, self.n, SORT=sort, **sizes)
+            kernels.rank_pairs[grid](experts, *counts, self.n, SORT=sort, **sizes, **chain)
             return kernels.place_ranked[grid](
-                experts, *counts, *self.out, self.n, SIZE=self.size, OWN=own, GROUPS=8, **sizes, **early
+                experts, *counts, *self.out, self.n, SIZE=self.size, OWN=own, **sizes, **early
             )
 
         return launch
 
     def alone(self, chunk: int, warps: int, stride: int) -> measure.Launch:
-        sizes = {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "GROUPS": 8, "STRIDE": stride}
+        sizes = {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "STRIDE": stride}
         kernel = struct_plain_moe.align_alone
         return lambda i: kernel[(1,)](self.experts[i], self.alone_counts, *self.out, self.n, **sizes, num_warps=warps)
 

@@ -25,41 +25,40 @@ def rank_pairs(chosen, mask, EXPERTS: tl.constexpr):
 @triton.jit
 def place_pairs(
     chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, OWN: tl.constexpr, GROUPS: tl.constexpr,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, OWN: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Write pairs ``i``, whose experts are ``chosen``, and for OWN experts the blocks and what is behind their pairs.
+    """Write pairs ``i``, whose experts are ``chosen``, and for OWN experts what is behind their pairs.
 
-    Of each expert's ``count`` pairs, ``before`` are other programs' and come before these.
+    Of each expert's ``count`` pairs, ``before`` are other programs' and come before these; it has WIDE entries, of
+    which the first are experts. The pair that begins a block says whose it is.
     """
     blocks = (count + SIZE - 1) // SIZE
-    begin = tl.cumsum(blocks, 0) - blocks
-    places, begins, counts = (
+    end = tl.cumsum(blocks, 0)
+    begins, ends, befores = (
         tle.gpu.alloc([EXPERTS], tl.int32), tle.gpu.alloc([EXPERTS], tl.int32), tle.gpu.alloc([EXPERTS], tl.int32)
     )  # fmt: skip
-    places.store(begin * SIZE + before)
+    begin = (end - blocks) * SIZE
     begins.store(begin)
-    counts.store(count)
-    place = tl.load(tle.gpu.local_ptr(places, (chosen,))) + rank
+    ends.store(begin + count)
+    wide = tl.arange(0, WIDE)
+    tl.store(tle.gpu.local_ptr(befores, (wide,)), before, mask=wide < EXPERTS)
+    place = tl.load(tle.gpu.local_ptr(befores, (chosen,))) + tl.load(tle.gpu.local_ptr(begins, (chosen,))) + rank
     tl.store(sorted_ptr + place, i, mask=i < n)
+    tl.store(block_experts_ptr + place // SIZE, chosen, mask=(i < n) & (place % SIZE == 0))
     own = tl.program_id(0) * OWN + tl.arange(0, OWN)
-    begin = tl.load(tle.gpu.local_ptr(begins, (own,)), mask=own < EXPERTS, other=0)
-    count = tl.load(tle.gpu.local_ptr(counts, (own,)), mask=own < EXPERTS, other=0)
-    own_blocks = (count + SIZE - 1) // SIZE
-    for first in range(0, tl.max(own_blocks, 0), GROUPS):
-        number = first + tl.arange(0, GROUPS)[None, :]
-        expert = tl.broadcast_to(own[:, None], (OWN, GROUPS))
-        tl.store(block_experts_ptr + begin[:, None] + number, expert, mask=number < own_blocks[:, None])
-    behind = count[:, None] + tl.arange(0, SIZE)[None, :]
-    tl.store(sorted_ptr + begin[:, None] * SIZE + behind, n, mask=behind < own_blocks[:, None] * SIZE)
-    if tl.program_id(0) == 0:
-        tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
+    behind = tl.load(tle.gpu.local_ptr(ends, (own,)), mask=own < EXPERTS, other=0)[:, None]
+    filled = behind + tl.arange(0, SIZE)[None, :]
+    tl.store(sorted_ptr + filled, n, mask=filled < (behind + SIZE - 1) // SIZE * SIZE)
+    expert = tl.arange(0, EXPERTS)
+    is_last = (expert == EXPERTS - 1) & (tl.program_id(0) == 0)
+    tl.store(total_ptr + tl.zeros_like(expert), end * SIZE, mask=is_last)
 
 
 @triton.jit
 def moe_align(
     experts_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, TILE: tl.constexpr,
-    OWN: tl.constexpr, GROUPS: tl.constexpr,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, TILE: tl.constexpr, OWN: tl.constexpr,
+    CHAINED: tl.constexpr,
 ):  # fmt: skip
     """Entry i of ``experts`` is the expert of pair i of tokens and choices.
 
@@ -68,6 +67,9 @@ def moe_align(
     Each program counts all pairs, TILE at a time, and places CHUNK of them: few pairs are counted in less time than
     programs wait for each other. EXPERTS is a power of two, and OWN such that all programs together have EXPERTS.
     """
+    if CHAINED:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
     begin, expert = tl.program_id(0) * CHUNK, tl.arange(0, EXPERTS)
     i = begin + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
@@ -82,14 +84,48 @@ def moe_align(
     before = tl.load(tle.gpu.local_ptr(counts, (expert,)))
     count += before + tl.load(tle.gpu.local_ptr(counts, (expert + EXPERTS,)))
     place_pairs(
-        chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, GROUPS
+        chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, EXPERTS
     )  # fmt: skip
+
+
+@triton.jit
+def align_together(
+    experts_ptr, counters_ptr, launches_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, OWN: tl.constexpr, WIDE: tl.constexpr,
+    CHAINED: tl.constexpr,
+):  # fmt: skip
+    """The results of ``moe_align`` by programs that count their own pairs, and wait for each other's counts.
+
+    An expert's counter says how many pairs it has and, from bit 20 on, how many programs have added theirs: what it
+    held before is the place of the program's own. The programs must all run at once, and n is below 2 ** 20.
+    ``launches`` counts launches: each uses one of two rows of counters, and clears the other.
+    """
+    if CHAINED:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
+    expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
+    wide = tl.arange(0, WIDE)  # one for each thread: none adds what another has added
+    number = tl.load(launches_ptr)
+    chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
+    counts = tle.gpu.alloc([EXPERTS], tl.int32, init_value=0)
+    rank = tl.atomic_add(tle.gpu.local_ptr(counts, (chosen,)), 1, mask=i < n)
+    own = tl.load(tle.gpu.local_ptr(counts, (wide,)), mask=wide < EXPERTS, other=0)
+    counters, others = counters_ptr + number % 2 * EXPERTS, counters_ptr + (number + 1) % 2 * EXPERTS
+    earlier = tl.atomic_add(counters + wide, own + 2**20, mask=wide < EXPERTS, sem="relaxed")
+    count = tl.load(counters + expert, volatile=True)
+    while tl.min(count, 0) < tl.num_programs(0) * 2**20:
+        count = tl.load(counters + expert, volatile=True)
+    if tl.program_id(0) == 0:
+        tl.store(others + expert, 0)
+        tl.store(launches_ptr, number + 1)
+    before, count = earlier & (2**20 - 1), count & (2**20 - 1)
+    place_pairs(chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, WIDE)
 
 
 @triton.jit
 def count_chunks(
     experts_ptr, table_ptr, counters_ptr, n,
-    EXPERTS: tl.constexpr, CHUNK: tl.constexpr, ADDED: tl.constexpr, DEPENDENT: tl.constexpr,
+    EXPERTS: tl.constexpr, CHUNK: tl.constexpr, ADDED: tl.constexpr, DEPENDENT: tl.constexpr, CHAINED: tl.constexpr,
 ):  # fmt: skip
     """``table``, a row for each program: how many of its CHUNK pairs each expert has. ADDED: ``counters`` instead.
 
@@ -97,6 +133,8 @@ def count_chunks(
     that were placed; and how many there were when this launch began, and when the next one will.
     DEPENDENT: the next launch may begin meanwhile.
     """
+    if CHAINED:
+        tl.extra.cuda.gdc_wait()
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
@@ -118,37 +156,46 @@ def both_sums(a, b, c, d):
 @triton.jit
 def place_chunks(
     experts_ptr, table_ptr, counters_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr,
-    OWN: tl.constexpr, GROUPS: tl.constexpr, ADDED: tl.constexpr, DEPENDENT: tl.constexpr,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr, OWN: tl.constexpr,
+    WIDE: tl.constexpr, ADDED: tl.constexpr, DEPENDENT: tl.constexpr, CHAINED: tl.constexpr,
 ):  # fmt: skip
     """The results of ``moe_align`` behind ``count_chunks``, whose table is read ROWS rows at a time, unless ADDED.
 
     What needs no counts of others is done before the wait for them.
     """
+    if CHAINED:
+        tl.extra.cuda.gdc_launch_dependents()
     expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
+    wide = tl.arange(0, WIDE)  # one for each thread: none adds what another has added
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    rank, own = rank_pairs(chosen, i < n, EXPERTS)
+    counts = tle.gpu.alloc([EXPERTS], tl.int32, init_value=0)
+    rank = tl.atomic_add(tle.gpu.local_ptr(counts, (chosen,)), 1, mask=i < n)
+    own = tl.load(tle.gpu.local_ptr(counts, (wide,)), mask=wide < EXPERTS, other=0)
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
     if ADDED:
-        counted, placed = counters_ptr + expert, counters_ptr + EXPERTS + expert
+        counted, placed = counters_ptr + expert, counters_ptr + EXPERTS + wide
+        before = tl.atomic_add(placed, own, mask=own > 0, sem="relaxed")
         begin = tl.load(counters_ptr + 2 * EXPERTS + expert)
         all_ = tl.load(counted)
-        before = tl.atomic_add(placed, own, mask=own > 0, sem="relaxed") - begin
         count = all_ - begin
+        before -= tl.load(counters_ptr + 2 * EXPERTS + wide, mask=wide < EXPERTS, other=0)
         if tl.program_id(0) == 0:
             tl.store(counters_ptr + 3 * EXPERTS + expert, all_)
+        place_pairs(
+            chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, WIDE
+        )  # fmt: skip
     else:
         before, count = tl.zeros((EXPERTS,), tl.int32), tl.zeros((EXPERTS,), tl.int32)
         for first in range(0, tl.num_programs(0), ROWS):
             row = first + tl.arange(0, ROWS)[:, None]
             in_table = row < tl.num_programs(0)
-            counts = tl.load(table_ptr + row * EXPERTS + expert[None, :], mask=in_table, other=0).to(tl.int32)
-            earlier, all_ = tl.reduce((tl.where(row < tl.program_id(0), counts, 0), counts), 0, both_sums)
+            counts_ = tl.load(table_ptr + row * EXPERTS + expert[None, :], mask=in_table, other=0).to(tl.int32)
+            earlier, all_ = tl.reduce((tl.where(row < tl.program_id(0), counts_, 0), counts_), 0, both_sums)
             before, count = before + earlier, count + all_
-    place_pairs(
-        chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, GROUPS
-    )  # fmt: skip
+        place_pairs(
+            chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, EXPERTS
+        )  # fmt: skip
 
 
 def results(experts, count, size):
@@ -162,15 +209,19 @@ def results(experts, count, size):
 
 
 def workspace(experts, count, chunk=256):
-    """What two launches need beside the results: a row of counts for each ``chunk`` of pairs, and counters."""
+    """What launches need beside the results: a row of counts for each ``chunk`` of pairs, counters, and launches."""
     import torch
 
     width = triton.next_power_of_2(count)
     table = torch.empty((triton.cdiv(experts.numel(), chunk), width), dtype=torch.int16, device=experts.device)
-    return table, torch.zeros((4, width), dtype=torch.int32, device=experts.device)
+    counters = [torch.zeros((rows, width), dtype=torch.int32, device=experts.device) for rows in (4, 2, 1)]
+    return table, *counters
 
 
-def launch(experts, count, size, chunk=512, warps=16, out=None, space=None, launches=None, added=True, dependent=None):
+def launch(
+    experts, count, size, chunk=512, warps=16, out=None, space=None, launches=None, added=True, dependent=None,
+    together=False, chained=False, cooperative=False,
+):  # fmt: skip
     """A program for each ``chunk`` of pairs, in one launch or two: one is the faster way to place up to 8,192.
 
     ``added``: the first of two adds its counts up, else the second does. ``dependent``: the second begins before the
@@ -180,17 +231,23 @@ def launch(experts, count, size, chunk=512, warps=16, out=None, space=None, laun
     out = out or results(experts, count, size)
     chunk = min(chunk, max(256, triton.next_power_of_2(n)))
     programs, width = triton.cdiv(n, chunk), triton.next_power_of_2(count)
-    sizes = {"EXPERTS": width, "CHUNK": chunk, "num_warps": warps}
-    more = {"SIZE": size, "OWN": triton.next_power_of_2(triton.cdiv(width, programs)), "GROUPS": 8}
+    wide = {"WIDE": max(width, 32 * warps)}
+    sizes = {"EXPERTS": width, "CHUNK": chunk, "num_warps": warps, "CHAINED": chained}
+    more = {"SIZE": size, "OWN": triton.next_power_of_2(triton.cdiv(width, programs))}
+    chain = {"launch_pdl": True} if chained else {}
+    space = workspace(experts, count, chunk) if space is None else space
+    if together:
+        if cooperative:
+            chain["launch_cooperative_grid"] = True
+        return align_together[(programs,)](experts, *space[2:], *out, n, **more, **wide, **sizes, **chain), *out
     if (launches or (1 if n <= 8192 else 2)) == 1:
         tile = max(256, min(1024 * warps, triton.next_power_of_2(n)))
-        return moe_align[(programs,)](experts, *out, n, TILE=tile, **more, **sizes), *out
-    space = workspace(experts, count, chunk) if space is None else space
+        return moe_align[(programs,)](experts, *out, n, TILE=tile, **more, **sizes, **chain), *out
     rows = min(128, triton.next_power_of_2(programs))
     sizes |= {"ADDED": added, "DEPENDENT": has_dependent_launches() if dependent is None else dependent}
-    count_chunks[(programs,)](experts, *space, n, **sizes)
+    count_chunks[(programs,)](experts, *space[:2], n, **sizes, **chain)
     early = {"launch_pdl": True} if sizes["DEPENDENT"] else {}
-    return place_chunks[(programs,)](experts, *space, *out, n, ROWS=rows, **more, **sizes, **early), *out
+    return place_chunks[(programs,)](experts, *space[:2], *out, n, ROWS=rows, **wide, **more, **sizes, **early), *out
 
 
 def has_dependent_launches():
@@ -200,14 +257,16 @@ def has_dependent_launches():
 
 def compile_for(target):
     results = dict.fromkeys(("experts_ptr", "sorted_ptr", "block_experts_ptr", "total_ptr"), "*i32") | {"n": "i32:16"}
-    constants = {"EXPERTS": 256, "SIZE": 64, "CHUNK": 512, "OWN": 16, "GROUPS": 8}
+    constants = {"EXPERTS": 256, "SIZE": 64, "CHUNK": 512, "OWN": 16, "CHAINED": False}
     yield common.compile_ahead(moe_align, target, results, constants | {"TILE": 8192}, num_warps=16)
+    counters = {"counters_ptr": "*i32", "launches_ptr": "*i32"}
+    yield common.compile_ahead(align_together, target, results | counters, constants | {"WIDE": 512}, num_warps=16)
     counted = {"experts_ptr": "*i32", "table_ptr": "*i16", "counters_ptr": "*i32", "n": "i32:16"}
     for added in (True, False):
-        forms = {"ADDED": added, "DEPENDENT": target in ("cuda:90", "cuda:100")}
+        forms = {"ADDED": added, "DEPENDENT": target in ("cuda:90", "cuda:100"), "CHAINED": False}
         sizes = {"EXPERTS": 256, "CHUNK": 512, **forms}
         yield common.compile_ahead(count_chunks, target, counted, sizes, num_warps=16)
-        all_sizes = constants | {"ROWS": 64, **forms}
+        all_sizes = constants | {"ROWS": 64, "WIDE": 512, **forms}
         yield common.compile_ahead(place_chunks, target, results | counted, all_sizes, num_warps=16)
 
 
