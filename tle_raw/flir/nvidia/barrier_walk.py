@@ -31,7 +31,7 @@ A = TypeVar("A", bound=Access)
 
 @dataclass(frozen=True)
 class Rules(Generic[A]):
-    """A module, what its operations access, and which of two accesses, one after the other, want a barrier.
+    """All operations of a module, what they access, and which of two accesses, one after the other, want a barrier.
 
     ``anything`` is what callers of a function may have done; ``lines`` are those where barriers stand or are proposed.
     """
@@ -45,8 +45,7 @@ class Rules(Generic[A]):
     @cached_property
     def functions(self) -> list[Operation]:
         """Those that have a body."""
-        every = (each for operation in self.operations for each in operation.walk())
-        return [each for each in every if each.name == "tt.func" and each.regions]
+        return [each for each in self.operations if each.name == "tt.func" and each.regions]
 
     def steps(self, block: Block) -> list[Operation]:
         """The operations of a block at which anything happens, or may."""

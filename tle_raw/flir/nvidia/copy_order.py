@@ -138,6 +138,8 @@ def decide_copies(pointers: SharedPointers, aliases: Mapping[str, str]) -> Decis
 
 def _is_unclear(operation: Operation, pointers: SharedPointers) -> bool:
     """Whether it works on a buffer of which nobody knows where it was allocated."""
+    if _MEMDESC not in operation.typed:
+        return False
     return any(_is_buffer(value) and not pointers.of(value) for value in operation.operands)
 
 
@@ -296,6 +298,8 @@ class Lifetimes:
         for operation in operations:
             if operation.name == "ttng.init_barrier":
                 self.mbarriers |= pointers.of(operation.operands[0])
+            if _MEMDESC not in operation.typed:
+                continue
             for value in (*operation.operands, *operation.results):
                 if value.type.startswith(_MEMDESC):
                     for buffer in pointers.of(value):
