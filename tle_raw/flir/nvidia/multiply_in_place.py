@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle_raw.flir.nvidia.blocked_layout import read_tensor, with_layout
 from tle_raw.flir.nvidia.buffer_types import element_bits, layout_aliases, read_buffer_type
@@ -28,9 +28,11 @@ from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name
 COPY = "ttg.async_copy_global_to_local"
 DOT, LOAD, CONVERT, WAIT = "tt.dot", "ttg.local_load", "ttg.convert_layout", "ttng.warp_group_dot_wait"
 TENSOR, _IN_BACKGROUND = "ttng.tc_gen5_mma", "is_async"
+_WGMMA, _FENCE = "ttng.warp_group_dot", "ttng.fence_async_shared"
 NOTE = "tle.note"
 HOPPER = 90
 _NOTED = '"wgmma"'
+_LOOKED_AT = (DOT, LOAD, CONVERT, WAIT, TENSOR)
 _ELEMENTS = ("f16", "bf16", "f8E4M3FN", "f8E5M2", "i8")
 _WARPGROUP = 4
 _WIDEST = 256  # columns of one instruction
@@ -53,7 +55,7 @@ def multiply_in_place(text: str, num_warps: int, capability: int, *, fences: boo
     if not any(f'"{name}"' in text for name in (DOT, WAIT, TENSOR)):
         return text, 0, 0
     lines = text.splitlines()
-    fences = fences and any(generic_name(line) == COPY for line in lines)
+    fences = fences and any(COPY in line and generic_name(line) == COPY for line in lines)
     rewriter = _Rewriter(lines, num_warps, layout_aliases(lines), capability == HOPPER, fences)
     made = [part for number, line in enumerate(lines) for part in rewriter.rewrite(number, line)]
     if not rewriter.changed:
@@ -79,7 +81,7 @@ class _Rewriter:
         self.fences = fences
         self.warps = warps_of_lines(lines, num_warps)
         self.partition, self.num_warps = 0, num_warps  # of the line that is rewritten
-        noted = {n: read_generic(line) for n, line in enumerate(lines) if generic_name(line) == DOT and NOTE in line}
+        noted = {n: read_generic(line) for n, line in enumerate(lines) if NOTE in line and generic_name(line) == DOT}
         # Of the products in the background, by the dims of their results: what waits for one has its layout.
         self.waited = {(self.warps[n][0], read_tensor(dot.result_types[0])[0]): dot for n, dot in noted.items()}
         self.layouts: dict[str, str] = {}
@@ -88,7 +90,7 @@ class _Rewriter:
         self.changed = False
 
     def rewrite(self, number: int, line: str) -> list[str]:
-        name = generic_name(line)
+        name = generic_name(line) if any(each in line for each in _LOOKED_AT) else ""
         self.partition, self.num_warps = self.warps[number]
         if name in (LOAD, CONVERT):
             self.known[line.split("=", 1)[0].strip()] = number
@@ -153,24 +155,27 @@ class _Rewriter:
         wide = with_layout(result, layout)
         name = f"%tle_wgmma_{self.in_place}"
         precision, imprecise = _PRECISION.search(dot.properties), _IMPRECISE.search(dot.properties)
-        extra = f", maxNumImpreciseAcc = {imprecise[1]} : i32" if imprecise and imprecise[1] != "0" else ""
-        attributes = f"{{inputPrecision = {precision[1] if precision else 0} : i32, isAsync = true{extra}}}"
-        lines = [f"{indent}ttng.fence_async_shared {{bCluster = false}}{loc}"] if self.fences else []
+        properties = (
+            f"inputPrecision = {precision[1] if precision else 0} : i32, isAsync = true, "
+            f"maxNumImpreciseAcc = {imprecise[1] if imprecise else 0} : i32"
+        )
+        fence = GenericOperation(_FENCE, properties="bCluster = false", indent=indent, location=loc)
+        lines = [str(fence)] if self.fences else []
         left, left_type = a.name, a.type
         if not a.is_buffer:
             width = 32 // element_bits(_element(a))
             left_type = with_layout(dot.types[0], f"#ttg.dot_op<{{opIdx = 0, parent = {layout}, kWidth = {width}}}>")
-            lines.append(f"{indent}{name}_a = ttg.convert_layout {a.name} : {dot.types[0]} -> {left_type}{loc}")
             left = f"{name}_a"
+            lines.append(_on_one(CONVERT, a.name, dot.types[0], left, left_type, dot))
+        operands, types = (left, b.name, f"{name}_c"), (left_type, b.type, wide)
         lines += [
-            f"{indent}{name}_c = ttg.convert_layout {dot.operands[2]} : {result} -> {wide}{loc}",
-            f"{indent}{name} = ttng.warp_group_dot {left}, {b.name}, {name}_c {attributes} : "
-            f"{left_type} * {b.type} -> {wide}{loc}",
+            _on_one(CONVERT, dot.operands[2], result, f"{name}_c", wide, dot),
+            str(GenericOperation(_WGMMA, operands, types, (wide,), name, properties, "", indent, loc)),
         ]
         if not noted:
-            lines.append(f"{indent}{name}_w = {WAIT} {name} {{pendings = 0 : i32}} : {wide}{loc}")
+            lines.append(_on_one(WAIT, name, wide, f"{name}_w", wide, dot, "pendings = 0 : i32"))
         done = name if noted else f"{name}_w"
-        return [*lines, f"{indent}{dot.results} = ttg.convert_layout {done} : {wide} -> {result}{loc}"]
+        return [*lines, _on_one(CONVERT, done, wide, dot.results, result, dot)]
 
     def _layout(self, result: str, operand_bits: int) -> str:
         """Of accumulators: what Triton's own pass for products chooses."""
@@ -194,14 +199,22 @@ class _Rewriter:
         type_, name = wait.result_types[0], f"%tle_wait_{wait.results[1:]}"
         dot = self.waited.get((self.partition, read_tensor(type_)[0]))
         if dot is None or not self.has_wgmma or self.num_warps % _WARPGROUP:
-            return [f"{wait.indent}{wait.results} = ttg.convert_layout {wait.operands[0]} : {type_} -> {type_}"]
+            return [_on_one(CONVERT, wait.operands[0], type_, wait.results, type_, replace(wait, location=""))]
         wide = with_layout(type_, self._layout(type_, element_bits(read_tensor(dot.types[0])[1])))
-        loc, indent = wait.location, wait.indent
         return [
-            f"{indent}{name}_c = ttg.convert_layout {wait.operands[0]} : {type_} -> {wide}{loc}",
-            f"{indent}{name} = {WAIT} {name}_c {{{wait.properties}}} : {wide}{loc}",
-            f"{indent}{wait.results} = ttg.convert_layout {name} : {wide} -> {type_}{loc}",
+            _on_one(CONVERT, wait.operands[0], type_, f"{name}_c", wide, wait),
+            _on_one(WAIT, f"{name}_c", wide, name, wide, wait, wait.properties),
+            _on_one(CONVERT, name, wide, wait.results, type_, wait),
         ]
+
+
+def _on_one(
+    name: str, operand: str, type_: str, result: str, gives: str, near: GenericOperation, properties: str = ""
+) -> str:
+    """An operation on one value, where another one stands."""
+    return str(
+        GenericOperation(name, (operand,), (type_,), (gives,), result, properties, "", near.indent, near.location)
+    )
 
 
 def _element(operand: _Operand) -> str:

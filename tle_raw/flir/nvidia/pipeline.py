@@ -171,6 +171,7 @@ class Compilation:
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_partitions = False  # of its warps
+        self.joined = 0  # copies, in Triton's own form
         self.has_layouts = False  # of tensors, that it says
         self.is_explicit = False  # it waits for products itself
         self.has_hints = False  # regions of it are called with hint="pipeline"
@@ -339,8 +340,8 @@ class Compilation:
     def lower_tma_copy(self) -> int | None:
         if not self.has_buffers:
             return None
-        self.module, found = join_tma_copies(self.text())
-        return found or None
+        self.module, self.joined = join_tma_copies(self.text())
+        return self.joined or None
 
     def lay_out_descriptors(self) -> int | None:
         if not self.has_partitions:
@@ -355,7 +356,7 @@ class Compilation:
             self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
-        if self.has_partitions:  # all of it in generic form, as what follows reads it
+        if self.has_partitions and self.joined:  # all of it in generic form, as what follows reads it
             self.module = generic_text(self._parsed(), ir)
         return found or None
 
