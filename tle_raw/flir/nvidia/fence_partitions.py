@@ -46,7 +46,7 @@ def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
     touched = {place[line] for line in _accesses(follow_buffers(lines))} if _holds(text) else set()
     edits, found = LineEdits(lines), 0
     for number, line in enumerate(lines):
-        if generic_name(line) == _ARRIVE or ARRIVAL in line:
+        if ARRIVAL in line or (_ARRIVE in line and generic_name(line) == _ARRIVE):
             meets = barrier and ARRIVAL not in line
             before = [*([FENCE] if place[number] in touched else []), *([barrier] if meets else [])]
             for operation in before:
@@ -61,19 +61,14 @@ def _holds(text: str) -> bool:
 
 def _accesses(pointers: SharedPointers) -> Iterator[int]:
     """The lines where threads touch what copies or products touch too."""
-    users: dict[Value, list[Operation]] = {}
-    for operation in pointers.walk():
-        for value in operation.operands:
-            users.setdefault(value, []).append(operation)
     by_others: Buffers = frozenset().union(
         *(_buffers(pointers, each) for each in pointers.walk() if each.name.startswith(_OTHER_WAY))
     )
     for operation in pointers.walk():
         is_access = operation.name in _WRITES or (
-            operation.name.startswith((_LOAD, _ADDRESS)) and any(_is_used(each, users) for each in operation.results)
+            operation.name.startswith((_LOAD, _ADDRESS)) and any(map(_is_used, operation.results))
         )
-        buffers = _buffers(pointers, operation)
-        if is_access and not (buffers and by_others.isdisjoint(buffers)):
+        if is_access and not ((buffers := _buffers(pointers, operation)) and by_others.isdisjoint(buffers)):
             yield operation.line
 
 
@@ -82,11 +77,11 @@ def _buffers(pointers: SharedPointers, operation: Operation) -> Buffers:
     return frozenset().union(*(pointers.of(value) for value in values))
 
 
-def _is_used(value: Value, users: dict[Value, list[Operation]]) -> bool:
+def _is_used(value: Value) -> bool:
     """Whether a value goes anywhere: that of a product which reads the buffer itself, or of a marker, does not."""
     return any(
-        any(_is_used(result, users) for result in user.results)
+        any(map(_is_used, user.results))
         if user.name in _PASSED_ON
         else not (_NAMED in user.details or ARRIVAL in user.details)
-        for user in users.get(value, ())
+        for user in value.uses
     )

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.partition_results import give_results, hold_results
 from tle_raw.linker.mlir.generic_operation import generic_name
-from tle_raw.linker.mlir.text import brace_depth, matching_bracket, split_top_level
+from tle_raw.linker.mlir.text import matching_bracket, split_top_level
 
 SPECIALIZE, PARTITIONS = "ttg.warp_specialize", "ttg.warp_specialize.partitions"
 _WARPS = re.compile(r"partitionNumWarps = array<i32: ([\d, ]+)>")
@@ -47,7 +47,7 @@ def find_partitions(lines: Sequence[str]) -> list[Partition]:
     found: list[Partition] = []
     warps: list[list[int]] = []  # of operations that are open
     for number, line in enumerate(lines):
-        name = generic_name(line)
+        name = generic_name(line) if SPECIALIZE in line else ""
         if name == SPECIALIZE:
             warps.append(warps_of_workers(line))
         elif name == PARTITIONS:
@@ -108,8 +108,8 @@ def _regions(lines: Sequence[str], opened: int) -> Iterator[tuple[int, int]]:
             if text.startswith("})"):
                 return
             begin = number + 1
-        else:
-            depth += brace_depth(lines[number])
+        else:  # in generic form other braces of a line are in pairs
+            depth += text.endswith("({") - text.startswith("})")
 
 
 def _emptied(lines: Sequence[str], partitions: Sequence[Partition]) -> list[str]:
