@@ -389,7 +389,8 @@ class Compilation:
             return None
         is_new = self.capability >= BLACKWELL
         self.module, found = leave_loops(self.text(), with_buffers=is_new)
-        self.module = self._parsed()
+        if self.pipeline is NVIDIA or not holds_named(self.module):  # they are placed in this text
+            self.module = self._parsed()
         return found if is_new else found or None
 
     def _coalesced(self, text: str) -> str:
@@ -541,11 +542,13 @@ class Compilation:
         if not self.has_buffers or not holds_named(self._any_text()):
             return None
         text = self.text()
-        if isinstance(self.module, str):  # in generic form, or as passes left it
+        if self.regions and isinstance(self.module, str):  # as passes left it
             text = self._parsed().str()
         threads = self.threads or WARP * self.options.num_warps
         located = (MAJOR, MINOR) != (3, 7)
         self.module, found = place_named_barriers(text.splitlines(), self.compiled, threads, located=located)
+        if not self.regions:
+            self.module = self._parsed()
         return found
 
     def triton_ttgir(self) -> int | None:

@@ -18,6 +18,7 @@ from functools import partial
 
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.barrier_slots import CONVERT, INDEX, INIT, LOAD, BarrierText, Slot, users
+from tle_raw.flir.nvidia.partitions import SPECIALIZE, warps_of_workers
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.llvm.barrier_numbers import UNKNOWN, barrier_numbers
 from tle_raw.linker.llvm.text import read_module
@@ -30,7 +31,8 @@ _COUNTED = ("ttng.wait_barrier", "ttng.arrive_barrier", "ttng.barrier_expect", "
 _ADDRESS = ("tti.experimental_memdesc_to_i32", "tti.experimental_memdesc_to_i64")
 _SPLAT = "tt.splat"
 _MARKED = f'symbol = "{NAMED}.'
-_PARTITION = re.compile(r"^\s*partition(\d+)\(", re.MULTILINE)
+_PARTITION = re.compile(r"^\s*partition(\d+)\(", re.MULTILINE)  # in Triton's own form
+_GENERIC = f'"{SPECIALIZE}"('
 _WRITTEN = re.compile(r'tt\.elementwise_inline_asm "bar\.(?:sync|arrive) (\d+), \d+; ')
 
 
@@ -72,7 +74,7 @@ def place_named_barriers(
     text = BarrierText(lines)
     uses = list(_uses(text))
     _check_kinds(text, {use.slot for use in uses})
-    has_partitions = _PARTITION.search(text.joined) is not None
+    has_partitions = SPECIALIZE in text.joined
     write = _assembly if has_partitions else partial(_instruction, located=located)
     if not has_partitions:
         _check_counts(text, uses, threads)
@@ -140,9 +142,10 @@ def _check_counts(text: BarrierText, uses: Sequence[_Use], threads: int) -> None
 
 def _allot(text: BarrierText, slots: Sequence[Slot], compiled: Sequence[CompiledFragment]) -> dict[Slot, int]:
     taken = {0}
-    partitions = [int(number) for number in _PARTITION.findall(text.joined)]
-    if partitions:
-        taken |= set(range(1, max(partitions) + 3))
+    workers = [len(warps_of_workers(line)) for line in text.lines if _GENERIC in line]
+    workers += [int(number) + 1 for number in _PARTITION.findall(text.joined)]
+    if workers:
+        taken |= set(range(1, max(workers) + 2))
     for fragment in compiled:
         taken |= barrier_numbers(read_module(fragment.text))
     if UNKNOWN in taken and slots:
