@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tle_raw.errors import RegionError
 from tle_raw.linker.mlir.text import brace_depth, matching_bracket, split_top_level
@@ -25,7 +26,7 @@ class Value:
 
     def __init__(self, name: str, type_: str = "", definition: Operation | None = None) -> None:
         self.name, self._type, self.definition = name, type_, definition
-        self.uses: list[Operation] = []
+        self.uses: list[Operation] = _NOTHING
 
     @property
     def type(self) -> str:
@@ -38,6 +39,10 @@ class Value:
     @type.setter
     def type(self, text: str) -> None:
         self._type = text
+
+
+# Of the many that have none; nobody adds to it. A list for each would keep Python's collector of cycles busy.
+_NOTHING: list[Any] = []
 
 
 @dataclass(eq=False, slots=True)
@@ -62,10 +67,10 @@ class Operation:
     end: int
     parent: Block
     above: Operation | None = None
-    operands: list[Value] = field(default_factory=list)
-    results: list[Value] = field(default_factory=list)
-    regions: list[list[Block]] = field(default_factory=list)
-    successors: list[str] = field(default_factory=list)
+    operands: Sequence[Value] = ()
+    results: Sequence[Value] = ()
+    regions: Sequence[list[Block]] = ()
+    successors: Sequence[str] = ()
     details: str = ""
     typed: str = ""
 
@@ -144,7 +149,7 @@ class _Reader:
     def _begin_region(self, operation: Operation) -> None:
         self.block, self.above = Block(), operation
         self.scopes.append([])
-        operation.regions.append([self.block])
+        operation.regions = [*operation.regions, [self.block]]
 
     def _begin_block(self, label: str, arguments: str) -> None:
         region = self.open[-1][0].regions[-1]
@@ -162,10 +167,15 @@ class _Reader:
         """A line that one begins at."""
         results, name, names = head.groups()
         details, known, block = line[head.end() :].rstrip(), self.known, self.block
-        operands = [known.get(each) or self._value(each) for each in names.replace(" ", "").split(",")] if names else []
-        made = Operation(name, number, number, block, self.above, operands, [], [], [], details, details)
+        operands: Sequence[Value] = ()
+        if names:
+            operands = [known.get(each) or self._value(each) for each in names.replace(" ", "").split(",")]
+        made = Operation(name, number, number, block, self.above, operands, (), (), (), details, details)
         for value in operands:
-            value.uses.append(made)
+            if value.uses is _NOTHING:
+                value.uses = [made]
+            else:
+                value.uses.append(made)
         if results:
             made.results = self._results(results, made)
         self.all.append(made)

@@ -54,6 +54,18 @@ class Rules(Generic[A]):
             found = self._steps[id(block)] = [each for each in block.operations if self._counts(each)]
         return found
 
+    def meets(self, state: frozenset[A], new: A) -> bool:
+        """Whether an access conflicts with an earlier one. Each pair is asked about once."""
+        asked, conflicting = self._conflicts.setdefault(new, (set(), set()))
+        if not state <= asked:
+            conflicting.update(old for old in state - asked if self.conflict(old, new))
+            asked |= state
+        return not conflicting.isdisjoint(state)
+
+    @cached_property
+    def _conflicts(self) -> dict[A, tuple[set[A], set[A]]]:
+        return {}
+
     @cached_property
     def _steps(self) -> dict[int, list[Operation]]:
         return {}
@@ -136,7 +148,7 @@ class _Walk(Generic[A]):
         if operation.name in BARRIERS:
             return self.nothing
         accesses = self.rules.events.get(operation, ())
-        if any(self.rules.conflict(old, new) for old in state for new in accesses):
+        if state and any(self.rules.meets(state, new) for new in accesses):
             self.found.add(operation)
             state = self.nothing if self.ordered_by_itself else state
         state |= {access for access in accesses if access.lasts}

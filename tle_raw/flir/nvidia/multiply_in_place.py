@@ -32,7 +32,6 @@ _WGMMA, _FENCE = "ttng.warp_group_dot", "ttng.fence_async_shared"
 NOTE = "tle.note"
 HOPPER = 90
 _NOTED = '"wgmma"'
-_LOOKED_AT = (DOT, LOAD, CONVERT, WAIT, TENSOR)
 _ELEMENTS = ("f16", "bf16", "f8E4M3FN", "f8E5M2", "i8")
 _WARPGROUP = 4
 _WIDEST = 256  # columns of one instruction
@@ -90,7 +89,8 @@ class _Rewriter:
         self.changed = False
 
     def rewrite(self, number: int, line: str) -> list[str]:
-        name = generic_name(line) if any(each in line for each in _LOOKED_AT) else ""
+        is_ours = LOAD in line or CONVERT in line or DOT in line or WAIT in line or TENSOR in line
+        name = generic_name(line) if is_ours else ""
         self.partition, self.num_warps = self.warps[number]
         if name in (LOAD, CONVERT):
             self.known[line.split("=", 1)[0].strip()] = number
