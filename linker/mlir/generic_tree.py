@@ -194,10 +194,8 @@ class _Reader:
         made.typed = text[2:]
 
     def _results(self, text: str, operation: Operation) -> list[Value]:
-        if ":" in text or "," in text:
-            found = [self._value(each) for each in _names(text)]
-        else:
-            found = [self._value(text)]
+        names = _names(text) if ":" in text or "," in text else (text,)
+        found = [self.known.get(name) or self._value(name) for name in names]
         for value in found:
             value.definition = operation
         return found

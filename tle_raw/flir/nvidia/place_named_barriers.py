@@ -112,7 +112,7 @@ def _uses(text: BarrierText) -> Iterator[_Use]:
 def _check_kinds(text: BarrierText, named: set[Slot]) -> None:
     """None of them is an mbarrier elsewhere."""
     for number, line in enumerate(text.lines):
-        kind = operation_name(line)
+        kind = operation_name(line) if "ttng." in line or "tti." in line else ""
         if kind not in _COUNTED and not (kind in _ADDRESS and _leads_into_region(text.lines, number)):
             continue
         for name in value_names(line)[1 if kind in _ADDRESS else 0 :]:
@@ -190,7 +190,7 @@ def _unused(text: BarrierText, named: set[Slot]) -> Iterator[int]:
     """The lines that make mbarriers of named ones, and of allocations that hold nothing else."""
     whole = {alloc for alloc in {alloc for alloc, _ in named} if not _is_counted(text, alloc)}
     for number, line in enumerate(text.lines):
-        if operation_name(line) == INIT:
+        if INIT in line and operation_name(line) == INIT:
             slot = text.slot(value_names(line)[0], number)
             if slot is not None and (slot in named or slot[0] in whole):
                 yield number
