@@ -183,14 +183,14 @@ def _through_regions(operation: Operation) -> Iterator[tuple[Value, Value]]:
                 yield from zip(_ending(block, "scf.yield"), results)
 
 
-def _captured(operation: Operation) -> list[Value]:
+def _captured(operation: Operation) -> Sequence[Value]:
     """What partitions are given: by themselves, or, as in Triton 3.6, by the operation around them."""
     if operation.operands or not operation.name.endswith(".partitions") or operation.above is None:
         return operation.operands
     return operation.above.operands
 
 
-def _ending(block: Block, name: str) -> list[Value]:
+def _ending(block: Block, name: str) -> Sequence[Value]:
     """What the operation of this name at the end of a block is given."""
     last = block.operations[-1] if block.operations else None
     return last.operands if last is not None and last.name == name else []
