@@ -35,7 +35,7 @@ def rank_pairs(
 
     By an atomic operation for each pair; with SORT by a sort of the program's pairs, and one for each expert. The
     counts go on from launch to launch: rows of ``begins`` are those when this launch began, and when the next one will.
-    DEPENDENT: the next launch may begin meanwhile.
+    DEPENDENT: the next launch may begin meanwhile. CHAINED: this one begins while the one before it may still run.
     """
     if CHAINED:
         tl.extra.cuda.gdc_wait()
@@ -92,7 +92,12 @@ def align_together(
     experts_ptr, counters_ptr, launches_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
     EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, OWN: tl.constexpr, CHAINED: tl.constexpr,
 ):  # fmt: skip
-    """In one launch, whose programs wait for each other's counts as those of sample 07 do."""
+    """In one launch, whose programs wait for each other's counts: a cooperative one, which runs them all at once.
+
+    An expert's counter says how many pairs it has and, from bit 20 on, how many programs have added theirs: what it
+    held before is the place of the program's own. A launch uses one of two rows of counters, and clears the other.
+    A thread has experts of its own, so that there are at most EXPERTS threads.
+    """
     if CHAINED:
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()

@@ -66,6 +66,7 @@ def moe_align(
     blocks of SIZE; ``block_experts`` the expert of each block; ``total`` how many entries of ``sorted`` there are.
     Each program counts all pairs, TILE at a time, and places CHUNK of them: few pairs are counted in less time than
     programs wait for each other. EXPERTS is a power of two, and OWN such that all programs together have EXPERTS.
+    CHAINED: it begins while the launch before it may still run, and so may the next one meanwhile.
     """
     if CHAINED:
         tl.extra.cuda.gdc_launch_dependents()
@@ -89,40 +90,6 @@ def moe_align(
 
 
 @triton.jit
-def align_together(
-    experts_ptr, counters_ptr, launches_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, OWN: tl.constexpr, WIDE: tl.constexpr,
-    CHAINED: tl.constexpr,
-):  # fmt: skip
-    """The results of ``moe_align`` by programs that count their own pairs, and wait for each other's counts.
-
-    An expert's counter says how many pairs it has and, from bit 20 on, how many programs have added theirs: what it
-    held before is the place of the program's own. The programs must all run at once, and n is below 2 ** 20.
-    ``launches`` counts launches: each uses one of two rows of counters, and clears the other.
-    """
-    if CHAINED:
-        tl.extra.cuda.gdc_launch_dependents()
-        tl.extra.cuda.gdc_wait()
-    expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
-    wide = tl.arange(0, WIDE)  # one for each thread: none adds what another has added
-    number = tl.load(launches_ptr)
-    chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    counts = tle.gpu.alloc([EXPERTS], tl.int32, init_value=0)
-    rank = tl.atomic_add(tle.gpu.local_ptr(counts, (chosen,)), 1, mask=i < n)
-    own = tl.load(tle.gpu.local_ptr(counts, (wide,)), mask=wide < EXPERTS, other=0)
-    counters, others = counters_ptr + number % 2 * EXPERTS, counters_ptr + (number + 1) % 2 * EXPERTS
-    earlier = tl.atomic_add(counters + wide, own + 2**20, mask=wide < EXPERTS, sem="relaxed")
-    count = tl.load(counters + expert, volatile=True)
-    while tl.min(count, 0) < tl.num_programs(0) * 2**20:
-        count = tl.load(counters + expert, volatile=True)
-    if tl.program_id(0) == 0:
-        tl.store(others + expert, 0)
-        tl.store(launches_ptr, number + 1)
-    before, count = earlier & (2**20 - 1), count & (2**20 - 1)
-    place_pairs(chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, WIDE)
-
-
-@triton.jit
 def count_chunks(
     experts_ptr, table_ptr, counters_ptr, n,
     EXPERTS: tl.constexpr, CHUNK: tl.constexpr, ADDED: tl.constexpr, DEPENDENT: tl.constexpr, CHAINED: tl.constexpr,
@@ -131,11 +98,11 @@ def count_chunks(
 
     The rows of ``counters``, an entry for each expert, count on from launch to launch: pairs that were counted, pairs
     that were placed; and how many there were when this launch began, and when the next one will.
-    DEPENDENT: the next launch may begin meanwhile.
+    DEPENDENT: the next launch may begin meanwhile. CHAINED: this one begins while the one before it may still run.
     """
     if CHAINED:
         tl.extra.cuda.gdc_wait()
-    if DEPENDENT:
+    if DEPENDENT:  # not before the wait: the next one reads ``experts`` at once
         tl.extra.cuda.gdc_launch_dependents()
     expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
@@ -161,7 +128,7 @@ def place_chunks(
 ):  # fmt: skip
     """The results of ``moe_align`` behind ``count_chunks``, whose table is read ROWS rows at a time, unless ADDED.
 
-    What needs no counts of others is done before the wait for them.
+    What needs no counts of others is done before the wait for them. CHAINED: the next launch may begin meanwhile.
     """
     if CHAINED:
         tl.extra.cuda.gdc_launch_dependents()
@@ -209,45 +176,39 @@ def results(experts, count, size):
 
 
 def workspace(experts, count, chunk=256):
-    """What launches need beside the results: a row of counts for each ``chunk`` of pairs, counters, and launches."""
+    """What two launches need beside the results: a row of counts for each ``chunk`` of pairs, and counters."""
     import torch
 
     width = triton.next_power_of_2(count)
     table = torch.empty((triton.cdiv(experts.numel(), chunk), width), dtype=torch.int16, device=experts.device)
-    counters = [torch.zeros((rows, width), dtype=torch.int32, device=experts.device) for rows in (4, 2, 1)]
-    return table, *counters
+    return table, torch.zeros((4, width), dtype=torch.int32, device=experts.device)
 
 
 def launch(
     experts, count, size, chunk=512, warps=16, out=None, space=None, launches=None, added=True, dependent=None,
-    together=False, chained=False, cooperative=False,
+    chained=False,
 ):  # fmt: skip
     """A program for each ``chunk`` of pairs, in one launch or two: one is the faster way to place up to 8,192.
 
     ``added``: the first of two adds its counts up, else the second does. ``dependent``: the second begins before the
-    first has ended, as GPUs do from Hopper on.
+    first has ended, as GPUs do from Hopper on. ``chained``: the first does so too, behind whatever is launched before.
     """
     n = experts.numel()
     out = out or results(experts, count, size)
     chunk = min(chunk, max(256, triton.next_power_of_2(n)))
     programs, width = triton.cdiv(n, chunk), triton.next_power_of_2(count)
-    wide = {"WIDE": max(width, 32 * warps)}
-    sizes = {"EXPERTS": width, "CHUNK": chunk, "num_warps": warps, "CHAINED": chained}
+    sizes = {"EXPERTS": width, "CHUNK": chunk, "CHAINED": chained, "num_warps": warps}
     more = {"SIZE": size, "OWN": triton.next_power_of_2(triton.cdiv(width, programs))}
-    chain = {"launch_pdl": True} if chained else {}
-    space = workspace(experts, count, chunk) if space is None else space
-    if together:
-        if cooperative:
-            chain["launch_cooperative_grid"] = True
-        return align_together[(programs,)](experts, *space[2:], *out, n, **more, **wide, **sizes, **chain), *out
+    early = {"launch_pdl": True}
     if (launches or (1 if n <= 8192 else 2)) == 1:
         tile = max(256, min(1024 * warps, triton.next_power_of_2(n)))
-        return moe_align[(programs,)](experts, *out, n, TILE=tile, **more, **sizes, **chain), *out
-    rows = min(128, triton.next_power_of_2(programs))
+        return moe_align[(programs,)](experts, *out, n, TILE=tile, **more, **sizes, **early if chained else {}), *out
+    space = workspace(experts, count, chunk) if space is None else space
+    more |= {"ROWS": min(128, triton.next_power_of_2(programs)), "WIDE": max(width, 32 * warps)}
     sizes |= {"ADDED": added, "DEPENDENT": has_dependent_launches() if dependent is None else dependent}
-    count_chunks[(programs,)](experts, *space[:2], n, **sizes, **chain)
-    early = {"launch_pdl": True} if sizes["DEPENDENT"] else {}
-    return place_chunks[(programs,)](experts, *space[:2], *out, n, ROWS=rows, **wide, **more, **sizes, **early), *out
+    count_chunks[(programs,)](experts, *space, n, **sizes, **early if chained else {})
+    early = early if sizes["DEPENDENT"] else {}
+    return place_chunks[(programs,)](experts, *space, *out, n, **more, **sizes, **early), *out
 
 
 def has_dependent_launches():
@@ -259,8 +220,6 @@ def compile_for(target):
     results = dict.fromkeys(("experts_ptr", "sorted_ptr", "block_experts_ptr", "total_ptr"), "*i32") | {"n": "i32:16"}
     constants = {"EXPERTS": 256, "SIZE": 64, "CHUNK": 512, "OWN": 16, "CHAINED": False}
     yield common.compile_ahead(moe_align, target, results, constants | {"TILE": 8192}, num_warps=16)
-    counters = {"counters_ptr": "*i32", "launches_ptr": "*i32"}
-    yield common.compile_ahead(align_together, target, results | counters, constants | {"WIDE": 512}, num_warps=16)
     counted = {"experts_ptr": "*i32", "table_ptr": "*i16", "counters_ptr": "*i32", "n": "i32:16"}
     for added in (True, False):
         forms = {"ADDED": added, "DEPENDENT": target in ("cuda:90", "cuda:100"), "CHAINED": False}
@@ -277,20 +236,19 @@ def check():
         gpu=((1, 8, 8, 16), (1024, 8, 64, 64), (8192, 8, 256, 128), (16_384, 2, 8, 32)),
         cpu=((37, 2, 8, 16), (300, 2, 8, 16)),
     )
+    forms = [
+        *((chunk, {"launches": launches}) for launches in (1, 2) for chunk in (1024, 256)),
+        (256, {"launches": 2, "added": False}),
+    ]
+    if has_dependent_launches():
+        forms += [(256, {"launches": launches, "chained": True}) for launches in (1, 2)]
     for tokens, choices, count, size in cases:
         experts = torch.rand(tokens, count).topk(choices).indices.to(torch.int32).reshape(-1).to(common.device())
         space = workspace(experts, count)
-        for chunk, launches, added in (
-            (1024, 1, True),
-            (256, 1, True),
-            (1024, 2, True),
-            (256, 2, True),
-            (256, 2, False),
-        ):
-            made = launch(experts, count, size, chunk, 8, space=space, launches=launches, added=added)
-            kernel, order, of_blocks, total = made
-            form = f"{launches} launches" + ("" if launches == 1 else ", added" if added else ", a table")
-            what = f"{tokens} × {choices} of {count}, blocks of {size}, {chunk} a program, {form}"
+        for chunk, form in forms:
+            kernel, order, of_blocks, total = launch(experts, count, size, chunk, 8, space=space, **form)
+            said = ", ".join(f"{name} {value}" for name, value in form.items())
+            what = f"{tokens} × {choices} of {count}, blocks of {size}, {chunk} a program, {said}"
             yield from ((kernel, found) for found in wrong(what, experts, count, size, order, of_blocks, total))
 
 
