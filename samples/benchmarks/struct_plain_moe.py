@@ -126,3 +126,25 @@ def align_together(
     fill_blocks(
         chosen, place, mask, begin + count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN
     )  # fmt: skip
+
+
+@triton.jit
+def align_alone(
+    experts_ptr, counts_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, STRIDE: tl.constexpr,
+):  # fmt: skip
+    """All of it in one program, which has the pairs in its registers: n is at most CHUNK. ``counts`` are left at 0."""
+    i, expert = tl.arange(0, CHUNK), tl.arange(0, EXPERTS)
+    chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
+    place = tl.atomic_add(counts_ptr + chosen * STRIDE, 1, mask=i < n, sem="relaxed")
+    tl.debug_barrier()
+    count = tl.load(counts_ptr + expert * STRIDE, cache_modifier=".cg")
+    tl.debug_barrier()
+    tl.store(counts_ptr + expert * STRIDE, 0)
+    blocks = (count + SIZE - 1) // SIZE
+    begin = (tl.cumsum(blocks, 0) - blocks) * SIZE
+    place += tl.gather(begin, chosen, 0)
+    tl.store(sorted_ptr + place, i, mask=i < n)
+    fill_blocks(
+        chosen, place, i < n, begin + count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, EXPERTS
+    )  # fmt: skip

@@ -14,22 +14,23 @@ BUFFERS, GOAL = 2, 1.25
 EXPERTS, CHOICES, K = 256, 8, 2048
 TOKENS = ((1024, 64), (4096, 64), (16_384, 128), (65_536, 128))  # with the size of a block
 ROWS = ((1, 131_072), (8, 65_536), (64, 32_768), (64, 131_072))
-# By how many tokens there are: CHUNK, warps of a program, launches; "together" of programs that wait for each other.
+# By how many tokens there are: CHUNK, warps of a program, launches.
 OUR_ALIGNED = {
-    1024: ((256, 8, 1), (256, 8, "together")),
-    4096: ((512, 8, 2), (512, 16, 2), (512, 8, "together"), (512, 16, "together")),
-    16_384: ((2048, 32, 2), (1024, 8, "together"), (1024, 16, "together")),
-    65_536: ((2048, 32, 2), (2048, 16, "together"), (4096, 32, "together")),
+    1024: ((256, 8, 1),),
+    4096: ((512, 8, 2), (512, 16, 2), (1024, 32, 2)),
+    16_384: ((2048, 32, 2), (1024, 32, 2)),
+    65_536: ((2048, 32, 2), (4096, 32, 2)),
 }
 # CHUNK, warps, words from one counter to the next, whether pairs are sorted.
 ALIGNED = {
-    1024: ((512, 4, 8, False),),
-    4096: ((512, 4, 1, True),),
-    16_384: ((512, 4, 1, True),),
+    1024: ((512, 4, 8, False), (512, 4, 1, True)),
+    4096: ((512, 4, 1, True), (512, 8, 1, True), (512, 4, 8, False)),
+    16_384: ((512, 4, 1, True), (1024, 8, 1, True)),
     65_536: ((1024, 8, 1, True),),
 }
 # CHUNK, warps of programs that wait for each other.
-TOGETHER = {1024: (256, 4), 4096: (512, 8), 16_384: (1024, 8), 65_536: (1024, 8)}
+TOGETHER = {1024: ((256, 4),), 4096: ((512, 8),), 16_384: ((1024, 8),), 65_536: ((1024, 8),)}
+ALONE = ((8192, 32), (32_768, 32))
 # programs for a row, CHUNK, warps.
 SELECTED = ((1, 8192, 32), (1, 16_384, 32), (4, 8192, 32), (8, 4096, 16), (16, 8192, 32), (32, 4096, 16))
 # Of ours, by rows and columns.
@@ -54,14 +55,14 @@ class Align:
         self.n = self.experts[0].numel()
         self.space = sample.workspace(self.experts[0], EXPERTS)
         self.places = torch.empty_like(self.experts[0])
+        self.alone_counts = torch.zeros(EXPERTS * 8, dtype=torch.int32, device=device)
         self.plain_counters = [torch.zeros(rows * EXPERTS, dtype=torch.int32, device=device) for rows in (2, 1)]
         # Of the counts of each stride: they count on from launch to launch.
         self.counts = {stride: torch.zeros(EXPERTS * stride, dtype=torch.int32, device=device) for stride in (1, 8)}
         self.begins = {stride: torch.zeros(2, EXPERTS, dtype=torch.int32, device=device) for stride in (1, 8)}
 
-    def ours(self, chunk: int, warps: int, launches: int | str) -> measure.Launch:
-        forms = {"together": True} if launches == "together" else {"launches": launches, "dependent": launches == 2}
-        forms["chained"] = True
+    def ours(self, chunk: int, warps: int, launches: int, chained: bool) -> measure.Launch:
+        forms = {"launches": launches, "dependent": launches == 2, "chained": chained}
         out, space = self.out, self.space
         return lambda i: self.sample.launch(
             self.experts[i], EXPERTS, self.size, chunk, warps, out=out, space=space, **forms
@@ -96,24 +97,31 @@ class Align:
 
         return launch
 
+    def alone(self, chunk: int, warps: int, stride: int) -> measure.Launch:
+        sizes = {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "STRIDE": stride}
+        kernel = struct_plain_moe.align_alone
+        return lambda i: kernel[(1,)](self.experts[i], self.alone_counts, *self.out, self.n, **sizes, num_warps=warps)
+
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
-        tokens, plain = self.n // CHOICES, {}
-        ours = {
-            f"{chunk} pairs, {warps} warps, " + (form if form == "together" else f"{form} launches"): self.ours(
-                chunk, warps, form
-            )
-            for chunk, warps, form in OUR_ALIGNED[tokens]
-        }
-        chunk, warps = TOGETHER[tokens]
+        ours, plain = {}, {}
+        tokens = self.n // CHOICES
         for chained in (False, True):
-            plain[f"{chunk} pairs, {warps} warps, together" + ", chained" * chained] = self.together(
-                chunk, warps, chained
-            )
-        for chunk, warps, stride, sort in ALIGNED[tokens]:
-            name = f"{chunk} pairs, {warps} warps, " + ("sorted" if sort else f"counters {4 * stride} bytes apart")
-            plain[f"{name}, chained"] = self.plain(chunk, warps, stride, sort, True, True)
-            if tokens == 65_536:  # where a launch that begins early is in the way
-                plain[f"{name}, one after the other"] = self.plain(chunk, warps, stride, sort, False, False)
+            more = ", chained" * chained
+            for chunk, warps, launches in OUR_ALIGNED[tokens]:
+                name = f"{chunk} pairs, {warps} warps, {launches} launches{more}"
+                ours[name] = self.ours(chunk, warps, launches, chained)
+            for chunk, warps, stride, sort in ALIGNED[tokens]:
+                form = "sorted" if sort else f"counters {4 * stride} bytes apart"
+                name = f"{chunk} pairs, {warps} warps, {form}{more}"
+                plain[name] = self.plain(chunk, warps, stride, sort, True, chained)
+            for chunk, warps in TOGETHER[tokens]:
+                plain[f"{chunk} pairs, {warps} warps, cooperative{more}"] = self.together(chunk, warps, chained)
+        for chunk, warps, stride, sort in ALIGNED[tokens][:1]:
+            name = f"{chunk} pairs, {warps} warps, one after the other"
+            plain[name] = self.plain(chunk, warps, stride, sort, False, False)
+        for chunk, warps in ALONE:
+            if chunk // 4 < self.n <= chunk:
+                plain[f"alone, {warps} warps"] = self.alone(chunk, warps, 1)
         return ours, plain
 
     def check(self, name: str, launch: measure.Launch) -> None:

@@ -13,17 +13,6 @@ import tle_raw.language as tle
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
-# Not on Triton 3.6, where atomic operations have four that lie together in any case.
-SWAP = tl.constexpr(int(not triton.__version__.startswith("3.6.")))
-
-
-@triton.jit
-def lanes(COUNT: tl.constexpr):
-    """0 to COUNT, neighbours swapped: threads load single numbers, side by side all the same. Of some that lie
-    together, as a load would take them, all would move to other threads before each scattered store.
-    """
-    return tl.arange(0, COUNT) ^ SWAP
-
 
 @triton.jit
 def rank_pairs(chosen, mask, EXPERTS: tl.constexpr):
@@ -34,33 +23,6 @@ def rank_pairs(chosen, mask, EXPERTS: tl.constexpr):
 
 
 @triton.jit
-def first_places(count, SIZE: tl.constexpr):
-    """Where each expert's pairs begin, in whole blocks of SIZE."""
-    blocks = (count + SIZE - 1) // SIZE
-    return (tl.cumsum(blocks, 0) - blocks) * SIZE
-
-
-@triton.jit
-def write_blocks(
-    chosen, place, pair, is_pair, ends, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, OWN: tl.constexpr,
-):  # fmt: skip
-    """Write pairs to their places, and for OWN experts what is behind their pairs: these end before ``ends``.
-
-    The pair that begins a block says whose it is.
-    """
-    tl.store(sorted_ptr + place, pair, mask=is_pair)
-    tl.store(block_experts_ptr + place // SIZE, chosen, mask=is_pair & (place % SIZE == 0))
-    own = tl.program_id(0) * OWN + tl.arange(0, OWN)
-    behind = tl.load(tle.gpu.local_ptr(ends, (own,)), mask=own < EXPERTS, other=0)[:, None]
-    filled = behind + tl.arange(0, SIZE)[None, :]
-    tl.store(sorted_ptr + filled, n, mask=filled < (behind + SIZE - 1) // SIZE * SIZE)
-    if tl.program_id(0) == 0:
-        last = tl.load(tle.gpu.local_ptr(ends, (EXPERTS - 1,)))
-        tl.store(total_ptr, (last + SIZE - 1) // SIZE * SIZE)
-
-
-@triton.jit
 def place_pairs(
     chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n,
     EXPERTS: tl.constexpr, SIZE: tl.constexpr, OWN: tl.constexpr, WIDE: tl.constexpr,
@@ -68,18 +30,28 @@ def place_pairs(
     """Write pairs ``i``, whose experts are ``chosen``, and for OWN experts what is behind their pairs.
 
     Of each expert's ``count`` pairs, ``before`` are other programs' and come before these; it has WIDE entries, of
-    which the first are experts.
+    which the first are experts. The pair that begins a block says whose it is.
     """
-    begin = first_places(count, SIZE)
+    blocks = (count + SIZE - 1) // SIZE
+    end = tl.cumsum(blocks, 0)
     begins, ends, befores = (
         tle.gpu.alloc([EXPERTS], tl.int32), tle.gpu.alloc([EXPERTS], tl.int32), tle.gpu.alloc([EXPERTS], tl.int32)
     )  # fmt: skip
+    begin = (end - blocks) * SIZE
     begins.store(begin)
     ends.store(begin + count)
     wide = tl.arange(0, WIDE)
     tl.store(tle.gpu.local_ptr(befores, (wide,)), before, mask=wide < EXPERTS)
     place = tl.load(tle.gpu.local_ptr(befores, (chosen,))) + tl.load(tle.gpu.local_ptr(begins, (chosen,))) + rank
-    write_blocks(chosen, place, i, i < n, ends, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN)
+    tl.store(sorted_ptr + place, i, mask=i < n)
+    tl.store(block_experts_ptr + place // SIZE, chosen, mask=(i < n) & (place % SIZE == 0))
+    own = tl.program_id(0) * OWN + tl.arange(0, OWN)
+    behind = tl.load(tle.gpu.local_ptr(ends, (own,)), mask=own < EXPERTS, other=0)[:, None]
+    filled = behind + tl.arange(0, SIZE)[None, :]
+    tl.store(sorted_ptr + filled, n, mask=filled < (behind + SIZE - 1) // SIZE * SIZE)
+    expert = tl.arange(0, EXPERTS)
+    is_last = (expert == EXPERTS - 1) & (tl.program_id(0) == 0)
+    tl.store(total_ptr + tl.zeros_like(expert), end * SIZE, mask=is_last)
 
 
 @triton.jit
@@ -100,7 +72,7 @@ def moe_align(
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
     begin, expert = tl.program_id(0) * CHUNK, tl.arange(0, EXPERTS)
-    i = begin + lanes(CHUNK)
+    i = begin + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
     rank, count = rank_pairs(chosen, i < n, EXPERTS)
     counts = tle.gpu.alloc([2 * EXPERTS], tl.int32, init_value=0)  # of pairs before the own ones, and behind them
@@ -114,62 +86,6 @@ def moe_align(
     count += before + tl.load(tle.gpu.local_ptr(counts, (expert + EXPERTS,)))
     place_pairs(
         chosen, rank, i, before, count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN, EXPERTS
-    )  # fmt: skip
-
-
-@triton.jit
-def align_together(
-    experts_ptr, counters_ptr, launches_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, OWN: tl.constexpr, WIDE: tl.constexpr,
-    CHAINED: tl.constexpr,
-):  # fmt: skip
-    """The results of ``moe_align`` by programs that count their own pairs, and wait for each other's counts.
-
-    A cooperative launch: all programs run at once. An expert's counter says how many pairs it has and, from bit 20 on,
-    how many programs have added theirs; what it held before is the place of the program's own. ``launches`` counts
-    launches: each uses one of two rows of counters, and clears the other. While it waits, a program puts its pairs in
-    the order of their experts, so that neighbours are stored side by side.
-    """
-    if CHAINED:
-        tl.extra.cuda.gdc_launch_dependents()
-        tl.extra.cuda.gdc_wait()
-    number = tl.load(launches_ptr)
-    lane, wide = lanes(CHUNK), tl.arange(0, WIDE)  # of the latter each thread has its own
-    i, is_expert = tl.program_id(0) * CHUNK + lane, wide < EXPERTS
-    chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
-    counts = tle.gpu.alloc([EXPERTS], tl.int32, init_value=0)
-    rank = tl.atomic_add(tle.gpu.local_ptr(counts, (chosen,)), 1, mask=i < n)
-    own = tl.load(tle.gpu.local_ptr(counts, (wide,)), mask=is_expert, other=0)
-    counter = counters_ptr + number % 2 * EXPERTS + wide
-    before = tl.atomic_add(counter, own + 2**20, mask=is_expert, sem="relaxed") & (2**20 - 1)
-    count = tl.load(tle.gpu.local_ptr(counts))
-    first = tl.cumsum(count, 0) - count  # of the expert's pairs among the program's own
-    firsts, pairs = tle.gpu.alloc([EXPERTS], tl.int32), tle.gpu.alloc([CHUNK], tl.int32)
-    firsts.store(first)
-    place = tl.load(tle.gpu.local_ptr(firsts, (chosen,))) + rank
-    tl.store(tle.gpu.local_ptr(pairs, (place,)), chosen * CHUNK + lane, mask=i < n)
-    seen = tl.load(counter, mask=is_expert, other=2**31 - 1, volatile=True)
-    while tl.min(seen, 0) < tl.num_programs(0) * 2**20:
-        seen = tl.load(counter, mask=is_expert, other=2**31 - 1, volatile=True)
-    if tl.program_id(0) == 0:
-        tl.store(counters_ptr + (number + 1) % 2 * EXPERTS + wide, 0, mask=is_expert)
-        tl.store(launches_ptr, number + 1)
-    alls = tle.gpu.alloc([EXPERTS], tl.int32)
-    tl.store(tle.gpu.local_ptr(alls, (wide,)), seen & (2**20 - 1), mask=is_expert)
-    all_ = tl.load(tle.gpu.local_ptr(alls))
-    begin = first_places(all_, SIZE)
-    begins, befores = tle.gpu.alloc([EXPERTS], tl.int32), tle.gpu.alloc([EXPERTS], tl.int32)
-    begins.store(begin - first)
-    tl.store(tle.gpu.local_ptr(befores, (wide,)), before, mask=is_expert)
-    ends = tle.gpu.alloc([EXPERTS], tl.int32)
-    ends.store(begin + all_)
-    is_pair = i < n
-    pair = tl.load(tle.gpu.local_ptr(pairs, (lane,)), mask=is_pair, other=0)
-    chosen = pair // CHUNK
-    place = tl.load(tle.gpu.local_ptr(befores, (chosen,))) + tl.load(tle.gpu.local_ptr(begins, (chosen,))) + lane
-    write_blocks(
-        chosen, place, tl.program_id(0) * CHUNK + pair % CHUNK, is_pair, ends, sorted_ptr, block_experts_ptr, total_ptr,
-        n, EXPERTS, SIZE, OWN,
     )  # fmt: skip
 
 
@@ -188,7 +104,7 @@ def count_chunks(
         tl.extra.cuda.gdc_wait()
     if DEPENDENT:  # not before the wait: the next one reads ``experts`` at once
         tl.extra.cuda.gdc_launch_dependents()
-    expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + lanes(CHUNK)
+    expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
     _, count = rank_pairs(chosen, i < n, EXPERTS)
     if ADDED:
@@ -216,7 +132,7 @@ def place_chunks(
     """
     if CHAINED:
         tl.extra.cuda.gdc_launch_dependents()
-    expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + lanes(CHUNK)
+    expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
     wide = tl.arange(0, WIDE)  # one for each thread: none adds what another has added
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
     counts = tle.gpu.alloc([EXPERTS], tl.int32, init_value=0)
@@ -260,24 +176,20 @@ def results(experts, count, size):
 
 
 def workspace(experts, count, chunk=256):
-    """What launches need beside the results: a row of counts for each ``chunk`` of pairs; counters of two launches,
-    and of one whose programs wait for each other.
-    """
+    """What two launches need beside the results: a row of counts for each ``chunk`` of pairs, and counters."""
     import torch
 
     width = triton.next_power_of_2(count)
     table = torch.empty((triton.cdiv(experts.numel(), chunk), width), dtype=torch.int16, device=experts.device)
-    return table, *(torch.zeros((rows, width), dtype=torch.int32, device=experts.device) for rows in (4, 2, 1))
+    return table, torch.zeros((4, width), dtype=torch.int32, device=experts.device)
 
 
 def launch(
     experts, count, size, chunk=512, warps=16, out=None, space=None, launches=None, added=True, dependent=None,
-    chained=False, together=False,
+    chained=False,
 ):  # fmt: skip
     """A program for each ``chunk`` of pairs, in one launch or two: one is the faster way to place up to 8,192.
 
-    ``together``: in one launch of programs that wait for each other, of less than 2 ** 20 pairs, and of no more
-    programs than a GPU runs at once.
     ``added``: the first of two adds its counts up, else the second does. ``dependent``: the second begins before the
     first has ended, as GPUs do from Hopper on. ``chained``: the first does so too, behind whatever is launched before.
     """
@@ -288,19 +200,15 @@ def launch(
     sizes = {"EXPERTS": width, "CHUNK": chunk, "CHAINED": chained, "num_warps": warps}
     more = {"SIZE": size, "OWN": triton.next_power_of_2(triton.cdiv(width, programs))}
     early = {"launch_pdl": True}
-    if together:
-        space = workspace(experts, count, chunk) if space is None else space
-        more |= {"WIDE": max(width, 32 * warps), "launch_cooperative_grid": True} | (early if chained else {})
-        return align_together[(programs,)](experts, *space[2:], *out, n, **more, **sizes), *out
     if (launches or (1 if n <= 8192 else 2)) == 1:
         tile = max(256, min(1024 * warps, triton.next_power_of_2(n)))
         return moe_align[(programs,)](experts, *out, n, TILE=tile, **more, **sizes, **early if chained else {}), *out
     space = workspace(experts, count, chunk) if space is None else space
     more |= {"ROWS": min(128, triton.next_power_of_2(programs)), "WIDE": max(width, 32 * warps)}
     sizes |= {"ADDED": added, "DEPENDENT": has_dependent_launches() if dependent is None else dependent}
-    count_chunks[(programs,)](experts, *space[:2], n, **sizes, **early if chained else {})
+    count_chunks[(programs,)](experts, *space, n, **sizes, **early if chained else {})
     early = early if sizes["DEPENDENT"] else {}
-    return place_chunks[(programs,)](experts, *space[:2], *out, n, **more, **sizes, **early), *out
+    return place_chunks[(programs,)](experts, *space, *out, n, **more, **sizes, **early), *out
 
 
 def has_dependent_launches():
@@ -312,9 +220,6 @@ def compile_for(target):
     results = dict.fromkeys(("experts_ptr", "sorted_ptr", "block_experts_ptr", "total_ptr"), "*i32") | {"n": "i32:16"}
     constants = {"EXPERTS": 256, "SIZE": 64, "CHUNK": 512, "OWN": 16, "CHAINED": False}
     yield common.compile_ahead(moe_align, target, results, constants | {"TILE": 8192}, num_warps=16)
-    counters = {"counters_ptr": "*i32", "launches_ptr": "*i32"}
-    sizes = constants | {"WIDE": 256}
-    yield common.compile_ahead(align_together, target, results | counters, sizes, num_warps=8)
     counted = {"experts_ptr": "*i32", "table_ptr": "*i16", "counters_ptr": "*i32", "n": "i32:16"}
     for added in (True, False):
         forms = {"ADDED": added, "DEPENDENT": target in ("cuda:90", "cuda:100"), "CHAINED": False}
@@ -335,8 +240,6 @@ def check():
         *((chunk, {"launches": launches}) for launches in (1, 2) for chunk in (1024, 256)),
         (256, {"launches": 2, "added": False}),
     ]
-    if not common.on_cpu():
-        forms += [(chunk, {"together": True}) for chunk in (1024, 512)]
     if has_dependent_launches():
         forms += [(256, {"launches": launches, "chained": True}) for launches in (1, 2)]
     for tokens, choices, count, size in cases:
