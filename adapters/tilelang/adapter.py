@@ -31,7 +31,8 @@ from tle_raw.triton_types import Semantic
 
 @dataclass(frozen=True)
 class Reading:
-    """A declaration, understood. ``places`` says where each block index comes from, by its tag."""
+    """A declaration, understood. ``places`` says where each block index comes from, by its tag; ``plan`` what is done
+    with a loop whose copies get a warp of their own, None where none does."""
 
     program: Program
     tiles: dict[str, NamedTile]
@@ -40,6 +41,7 @@ class Reading:
     options: Options
     linkable: Linkable
     descriptors: LaunchDescriptors
+    plan: Any = None
 
 
 class TileLangAdapter:
@@ -92,6 +94,7 @@ class TileLangAdapter:
         linkable = Linkable(program.prim_func, places, configs, tiles, *promises)
         text = program.prim_func.script(show_meta=True)
         settings = (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items()))))
+        plan = _plan_of(program) if options.is_planned else None
         descriptors = LaunchDescriptors(program, linkable, digest(text, settings), declaration.location)
         return Source(
             self.name,
@@ -100,8 +103,8 @@ class TileLangAdapter:
             text,
             declaration.location,
             settings,
-            data=Reading(program, tiles, barriers, places, options, linkable, descriptors),
-            signature=read_signature(program, tiles, places, bool(options.tma), barriers),
+            data=Reading(program, tiles, barriers, places, options, linkable, descriptors, plan),
+            signature=read_signature(program, tiles, places, bool(options.tma), barriers, plan.loads if plan else ()),
         )
 
     def files(self, source: Source) -> tuple[Path, ...]:
@@ -134,6 +137,8 @@ class TileLangAdapter:
             bound,
             values,
             semantic,
+            reading.plan,
+            reading.options.unplanned,
         )
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
@@ -188,3 +193,9 @@ class TileLangAdapter:
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The call that the fragment takes; the text of the PrimFunc stands in ``source``."""
         return f"{signature}\n" + (f"\n{source.text}" if source is not None else "")
+
+
+def _plan_of(program: Program) -> Any:
+    from tle_raw.adapters.tilelang.traced.warp_plan import find_plan  # brings Triton, which adapters load without
+
+    return find_plan(program)

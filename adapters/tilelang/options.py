@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, Row
 
 ROUTES = ("traced", "linked")
-_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "alone", "barriers")
+_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "alone", "barriers", "specialise", "planned", "unplanned")
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,9 @@ class Options:
     held against the kernel. The linked route then has just the threads that TileLang has, where Triton's own code knows
     blocks of 32, 64, 128, … only and the others would stand idle, and it puts nothing in order for code before or
     behind it. ``barriers`` names buffers of ``T.alloc_barrier`` that are barriers of the Triton kernel.
+    ``specialise`` says whether ``as_kernel()`` gives a traced loop a warp that only copies: by default where that is
+    known to pay; True wherever partitions of warps run, and False nowhere. ``is_planned`` (``planned=``) is set for the
+    region of such a kernel, and ``unplanned`` says of another one why it is none.
     """
 
     tiles: tuple[str, ...] = ()
@@ -37,6 +40,9 @@ class Options:
     tma: bool | None = None
     exclusive: bool = False
     barriers: tuple[str, ...] = ()
+    specialise: bool | None = None
+    is_planned: bool = False
+    unplanned: str = ""
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
@@ -47,6 +53,7 @@ class Options:
             ("barriers", ",".join(self.barriers)),
             ("grid", grid),
             ("in_grid", str(self.in_grid)),
+            *([("planned", "True")] if self.is_planned else []),
             ("route", self.route or ""),
             ("tiles", ",".join(self.tiles)),
             ("tma", str(self.tma)),
@@ -87,7 +94,13 @@ def read_options(given: Mapping[str, Any]) -> Options:
     in_grid, exclusive, tma = given.get("in_grid", False), given.get("alone", False), given.get("tma")
     if tma not in (None, True, False):
         raise _wrong("tma", "True, False or None", tma)
-    return Options(tiles, dict(grid), route, dict(arguments), in_grid, configs, tma, exclusive, barriers)
+    specialise = given.get("specialise")
+    if specialise not in (None, True, False):
+        raise _wrong("specialise", "True, False or None", specialise)
+    planned = bool(given.get("planned")), str(given.get("unplanned", ""))
+    return Options(
+        tiles, dict(grid), route, dict(arguments), in_grid, configs, tma, exclusive, barriers, specialise, *planned
+    )
 
 
 def _names(option: str, given: Mapping[str, Any]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -260,54 +260,114 @@ def _interpret(works: Sequence[_Work], warps: Sequence[int]) -> Any:
 def _trace(
     works: Sequence[_Work], warps: Sequence[int], registers: Sequence[int] | None, semantic: Any, generator: Any
 ) -> Any:
-    handles = _captures(works[1:])
+    result: Any = None
+
+    def main() -> list[Any]:
+        nonlocal result
+        arguments = [_value(value) for value in works[0].arguments]
+        result = _called(works[0], arguments, Partition(DEFAULT, semantic.builder.options.num_warps), generator)
+        return [] if _is_nothing(result) else flatten_values_to_ir([result])
+
+    handles = _captures([value for work in works[1:] for value in work.arguments])
+    workers = [
+        partial(_worker, work, Partition(number, warps[number]), handles, generator)
+        for number, work in enumerate(works[1:])
+    ]
+    results = _written(main, workers, handles, warps, registers, semantic, generator)
+    return None if _is_nothing(result) else next(unflatten_ir_values(results, [result.type]))
+
+
+def specialise(
+    main: Callable[[], list[Any]],
+    worker: Callable[[list[Any]], None],
+    captured: Sequence[Any],
+    warps: int,
+    registers: int,
+    semantic: Any,
+    generator: Any,
+) -> list[Any]:
+    """``main`` beside one worker, both written by functions: what ``main`` gives, block tensors or scalars.
+
+    Parameters
+    ----------
+    worker : is called with the ``captured`` values as the worker has them.
+    warps, registers : the worker's; see ``warp_specialize``.
+    """
+    _check_target(generator)
+    _check_threads([warps], semantic, generator)
+    given: list[Any] = []
+
+    def write_main() -> list[Any]:
+        with inside(Partition(DEFAULT, semantic.builder.options.num_warps)):
+            given.extend(main())
+        return flatten_values_to_ir(given)
+
+    def write_worker(body: Any) -> None:
+        with inside(Partition(0, warps)):
+            worker(_as_captured(captured, handles, body))
+
+    handles = _captures(captured)
+    results = _written(write_main, [write_worker], handles, [warps], [registers], semantic, generator)
+    return list(unflatten_ir_values(results, [value.type for value in given]))
+
+
+def _written(
+    main: Callable[[], list[Any]],
+    workers: Sequence[Callable[[Any], None]],
+    handles: Sequence[Any],
+    warps: Sequence[int],
+    registers: Sequence[int] | None,
+    semantic: Any,
+    generator: Any,
+) -> list[Any]:
+    """The operation with its partitions, which these functions write; the handles of its results."""
     with builder_here(semantic, generator.context) as g:
-        block, result = _default(works[0], g, semantic.builder, generator)
-        given = [] if _is_nothing(result) else flatten_values_to_ir([result])
-        made = operations.specialize(g, [handle.get_type() for handle in given], handles, list(warps))
+        block, given = _default(main, g, semantic.builder)
+        made = operations.specialize(g, [handle.get_type() for handle in given], list(handles), list(warps))
         made.get_default_region().push_back(block)
         if registers is not None and compiled_target() == "cuda" and capability_of(semantic) >= _HOPPER:
             made.set_requested_registers(list(registers))
         g.create_block_with_parent(made.get_partition_op_holder(), [])
-        regions = operations.partitions(g, handles, len(works) - 1)
-        for number, work in enumerate(works[1:]):
+        regions = operations.partitions(g, list(handles), len(workers))
+        for number, write in enumerate(workers):
             body = g.create_block_with_parent(regions.get_region(number), [handle.get_type() for handle in handles])
             semantic.builder.restore_insertion_point(g.get_insertion_point())
-            _worker(work, Partition(number, warps[number]), body, handles, generator)
+            write(body)
             g.restore_insertion_point(semantic.builder.get_insertion_point())
             g.create_warp_return()
         g.set_insertion_point_after(made.get_operation())
-        results = [made.get_result(number) for number in range(len(given))]
-    return None if _is_nothing(result) else next(unflatten_ir_values(results, [result.type]))
+        return [made.get_result(number) for number in range(len(given))]
 
 
-def _default(work: _Work, g: Any, builder: Any, generator: Any) -> tuple[Any, Any]:
-    """The block of the default partition, and what it returns; ``g`` writes where it did before."""
+def _default(main: Callable[[], list[Any]], g: Any, builder: Any) -> tuple[Any, list[Any]]:
+    """The block of the default partition, and what it yields; ``g`` writes where it did before."""
     start, block = builder.get_insertion_point(), builder.new_block()
     builder.set_insertion_point_to_start(block)
-    arguments = [_value(value) for value in work.arguments]
-    result = _called(work, arguments, Partition(DEFAULT, builder.options.num_warps), generator)
+    given = main()
     g.restore_insertion_point(builder.get_insertion_point())
-    g.create_warp_yield([] if _is_nothing(result) else flatten_values_to_ir([result]))
+    g.create_warp_yield(given)
     g.restore_insertion_point(start)
-    return block, result
+    return block, given
 
 
-def _captures(works: Sequence[_Work]) -> list[Any]:
-    """The values that workers are called with, each once."""
+def _captures(values: Sequence[Any]) -> list[Any]:
+    """What lies outside of the operation and workers use: the values' handles, each once."""
     found: dict[int, Any] = {}
-    for work in works:
-        for handle in flatten_values_to_ir([_value(value) for value in work.arguments]):
-            found.setdefault(identity(handle), handle)
+    for handle in flatten_values_to_ir([_value(value) for value in values]):
+        found.setdefault(identity(handle), handle)
     return list(found.values())
 
 
-def _worker(work: _Work, partition: Partition, body: Any, captured: Sequence[Any], generator: Any) -> None:
-    """Called with the arguments of its block, which stand for the captured values."""
-    values = [_value(value) for value in work.arguments]
+def _as_captured(values: Sequence[Any], captured: Sequence[Any], body: Any) -> list[Any]:
+    """The values as a worker has them: by the arguments of its block, which stand for the captured handles."""
+    given = [_value(value) for value in values]
     places = {identity(handle): place for place, handle in enumerate(captured)}
-    handles = [body.get_argument(places[identity(handle)]) for handle in flatten_values_to_ir(values)]
-    arguments = list(unflatten_ir_values(handles, [value.type for value in values]))
+    handles = [body.get_argument(places[identity(handle)]) for handle in flatten_values_to_ir(given)]
+    return list(unflatten_ir_values(handles, [value.type for value in given]))
+
+
+def _worker(work: _Work, partition: Partition, captured: Sequence[Any], generator: Any, body: Any) -> None:
+    arguments = _as_captured(work.arguments, captured, body)
     _check_result(work, partition, _called(work, arguments, partition, generator))
 
 

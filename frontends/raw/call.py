@@ -37,6 +37,7 @@ from tle_raw.frontends.raw.buffers import (
 )
 from tle_raw.frontends.raw.descriptors import check_blocks
 from tle_raw.frontends.raw.interpreted_waits import letting_others_run
+from tle_raw.frontends.raw.structure import StructureHere
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
 from tle_raw.regions.interpret import (
@@ -46,7 +47,8 @@ from tle_raw.regions.interpret import (
     record_region,
 )
 from tle_raw.regions.ports import RegionRecord
-from tle_raw.regions.stages import check_stages
+from tle_raw.regions.stages import check_stages, compiled_target
+from tle_raw.regions.structure import offering
 from tle_raw.regions.trace import interpret_traced, trace_region
 
 
@@ -135,6 +137,10 @@ def _emitted(
         if traced is not None:
             return traced
         values = load_buffers(bound, given, semantic)
+    elif any(p.is_descriptor for p in bound.parameters) and "linked" not in fragment.routes(compiled_target()):
+        # Code of this package alone takes descriptors as they are, and what it builds with them.
+        with offering(StructureHere(semantic)):
+            return trace_region(fragment, bound, given, semantic, site) or []
     else:
         values = load_buffers(bound, given, semantic)
         traced = trace_region(fragment, bound, values, semantic, site)

@@ -146,6 +146,14 @@ _LAYOUTS = (
         expects=PROMISED,
     ),
     Pass(
+        "yield-products",
+        "ttgir",
+        "flir/nvidia/yield_products.py",
+        "yield_products",
+        "sums of products leave the default partition in the layout that they have; absent where none does",
+        for_speed=True,
+    ),
+    Pass(
         "arrive-by-warps",
         "ttgir",
         "flir/nvidia/arrive_by_warps.py",

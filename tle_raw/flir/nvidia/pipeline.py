@@ -79,6 +79,7 @@ from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.schedule_groups import schedule_groups
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.nvidia.take_addresses import asks_addresses, take_addresses
+from tle_raw.flir.nvidia.yield_products import yield_products
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.flir.pass_value import Pass
 from tle_raw.flir.record_regions import record_regions
@@ -357,6 +358,12 @@ class Compilation:
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
         if self.has_partitions:  # all of it in generic form, as what follows reads it
             self.module = generic_text(self._parsed(), ir)
+        return found or None
+
+    def yield_products(self) -> int | None:
+        if not self.has_partitions or not self.is_explicit:
+            return None
+        self.module, found = yield_products(self.text())
         return found or None
 
     def arrive_by_warps(self) -> int | None:
