@@ -15,7 +15,7 @@ from tle_raw.adapters.tilelang.dtypes import torch_dtype
 from tle_raw.adapters.tilelang.launch_descriptors import TMA
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.tile_descriptors import HOPPER, describe_tiles, fit_tiles
-from tle_raw.errors import UntraceableError
+from tle_raw.errors import TLEError, UntraceableError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.target import Target, parse_target
 from tle_raw.targets.current import current_target
@@ -113,15 +113,17 @@ class WholeKernel:
         if not self._specialises(target):
             return self._by_either_route(target, run)
         way = self._specialised_way()
-        if arguments is not None and not fit_tiles(way.plan.loads, self.program, arguments):
-            return self._by_either_route(target, run)
+        if arguments is not None:
+            self.sizes(*arguments)  # what a caller did wrong is no reason against the way
+            if not fit_tiles(way.plan.loads, self.program, arguments):
+                return self._by_either_route(target, run)
         try:
             return run(way)
         except Exception as error:
-            reason = _untraceable(error)
-            if reason is None or self._source.data.options.specialise:
+            reason = _refusal(error)
+            if not reason or self._source.data.options.specialise:
                 raise
-            self._refuse(reason.message)
+            self._refuse(reason)
         return self._by_either_route(target, run)
 
     def _specialises(self, target: Target) -> bool:
@@ -238,6 +240,19 @@ def make_whole_kernel(adapter: Adapter, source: Source) -> WholeKernel:
         hint = "declare the PrimFunc once more without tiles= and grid=, and take as_kernel() of that"
         raise without_caller(source, "tiles or block indices", hint)
     return WholeKernel(adapter, source)
+
+
+def _refusal(error: BaseException | None) -> str:
+    """Why a kernel cannot be compiled, or has no room on the GPU; "" where it failed in another way."""
+    from triton.errors import TritonError  # adapters load without Triton
+
+    found = ""
+    while error is not None:
+        is_pass = isinstance(error, RuntimeError) and "PassManager" in str(error)
+        if is_pass or isinstance(error, (TLEError, TritonError)):
+            found = str(getattr(error, "message", None) or error).strip().splitlines()[-1]
+        error = error.__cause__
+    return found
 
 
 def _untraceable(error: BaseException | None) -> UntraceableError | None:

@@ -314,10 +314,13 @@ class Specialised:
         """Some of the body's statements. Nothing is under way where one may be left out or come again."""
         body = self._plan.body
         for number in range(start, stop):
-            if not is_straight(body[number]):
+            straight = is_straight(body[number])
+            if not straight:
                 self._settle()
             with self._tracer.before([loop.body]), self._tracer.before(body[number + 1 :]):
                 self._tracer.run_body(body[number])
+            if not straight:
+                self._latest = None  # what was computed last may have no meaning here
 
     # --- copies -------------------------------------------------------------------------------------------------
 
