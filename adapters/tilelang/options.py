@@ -11,7 +11,10 @@ from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, Row
 
 ROUTES = ("traced", "linked")
-_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "alone", "barriers", "specialise", "planned", "unplanned")
+_NAMES = (
+    *("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "alone", "barriers", "specialise"),
+    *("planned", "unplanned"),  # of whole kernels, by themselves
+)
 
 
 @dataclass(frozen=True)

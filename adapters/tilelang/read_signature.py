@@ -14,7 +14,18 @@ from tle_raw.adapters.tilelang.regions import constant, is_global
 from tle_raw.adapters.tilelang.tir_types import Node, Variable
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.dtypes import parse_dtype
-from tle_raw.fragments.signature import DESCRIPTOR, IN, INOUT, Barrier, Descriptor, Parameter, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.signature import (
+    DESCRIPTOR,
+    IN,
+    INOUT,
+    Barrier,
+    Descriptor,
+    Parameter,
+    Pointer,
+    Scalar,
+    Signature,
+    Tile,
+)
 
 
 def read_signature(

@@ -106,9 +106,7 @@ class WholeKernel:
         """
         return read_sizes(self.program, arguments)
 
-    def _by_any_way(
-        self, target: Target, run: Callable[[Way], Any], arguments: Sequence[Any] | None = None
-    ) -> Any:
+    def _by_any_way(self, target: Target, run: Callable[[Way], Any], arguments: Sequence[Any] | None = None) -> Any:
         """By a warp that copies alone, where the target and the program have what that takes, and the arrays, too."""
         if not self._specialises(target):
             return self._by_either_route(target, run)

@@ -21,7 +21,7 @@ from tle_raw.adapters.tilelang.tir_types import Call, Node
 from tle_raw.adapters.tilelang.traced import loops
 from tle_raw.adapters.tilelang.traced.block_reads import current
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.adapters.tilelang.traced.warp_plan import A, B, C, CLEAR, TURN_A, TURN_B, Load, Plan, is_straight
+from tle_raw.adapters.tilelang.traced.warp_plan import CLEAR, TURN_A, TURN_B, A, B, C, Load, Plan, is_straight
 from tle_raw.regions.shapes import shape_of
 from tle_raw.regions.structure import Structure
 

@@ -32,6 +32,7 @@ _DTYPES = ("float16", "bfloat16")
 _SHARED_BYTES = 227 * 1024 - 2048  # of a block, less what barriers and reductions take
 _ROWS, _COLUMNS, _DEPTH = 64, 8, 16  # multiples of which tensor cores take
 _MOST_ROWS = 256  # of one copy
+_SWIZZLE = "threadblock_swizzle_pattern"  # advice, which Triton does not take
 _GROUP = 128  # threads that multiply together
 _MOST_THREADS = 512
 
@@ -160,12 +161,16 @@ def _flat(node: Any) -> Iterator[Any]:
             yield from _flat(inner)
     elif kind == "SBlockRealize":
         yield from _flat(node.block)
-    elif kind == "SBlock" and not node.alloc_buffers:
-        yield from _flat(node.body)
-    elif kind == "AttrStmt" and str(node.attr_key) == "threadblock_swizzle_pattern":
+    elif _is_transparent(node):
         yield from _flat(node.body)
     else:
         yield node
+
+
+def _is_transparent(node: Any) -> bool:
+    if type(node).__name__ == "SBlock":
+        return not node.alloc_buffers
+    return type(node).__name__ == "AttrStmt" and str(node.attr_key) == _SWIZZLE
 
 
 def _stages(statement: Node) -> int:

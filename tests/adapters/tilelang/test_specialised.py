@@ -47,7 +47,12 @@ def test_attention(on_cpu, causal, stages, length, tile):
 @pytest.mark.parametrize("stages", [2, 3])
 def test_two_products_that_make_one_sum(on_cpu, stages):
     """Latent attention; with two stages the last product begins in its turn, with three in the next."""
-    queries, places, latent, positions = halves(2, 64, 64), halves(2, 64, 32), halves(2, 192, 1, 64), halves(2, 192, 1, 32)
+    queries, places, latent, positions = (
+        halves(2, 64, 64),
+        halves(2, 64, 32),
+        halves(2, 192, 1, 64),
+        halves(2, 192, 1, 32),
+    )
     out = torch.full_like(queries, float("nan"))
     prim_func = mla_decode(2, 64, 192, 64, 32, 1, (64, 64), 256, stages)
     tle_raw.fragment(prim_func, specialise=True).as_kernel()(queries, places, latent, positions, out)
