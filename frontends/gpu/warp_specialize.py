@@ -300,7 +300,7 @@ def specialise(
     def write_main() -> list[Any]:
         with inside(Partition(DEFAULT, semantic.builder.options.num_warps)):
             given.extend(main())
-        return flatten_values_to_ir(given)
+        return list(flatten_values_to_ir(given))
 
     def write_worker(body: Any) -> None:
         with inside(Partition(0, warps)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from triton.language import core
@@ -184,7 +184,8 @@ def _present(tracer: Tracer, memory: Any) -> core.tensor:
     return current(tracer, home)
 
 
-def put_back(tracer: Tracer, memories: list[Any], values: list[core.tensor]) -> None:
+def put_back(tracer: Tracer, memories: Sequence[Any], values: Sequence[core.tensor]) -> None:
+    """The values of these memories from here on."""
     for memory, value in zip(memories, values):
         tracer.tiles[memory] = value
 

@@ -6,8 +6,9 @@ memory, of which none is free there: the buffers of all partitions are in use un
 yielded tensor with the dims of a product of the partition takes the product's layout, and the conversion stands behind
 the operation, where Triton's passes see what uses the value.
 
-The sums of an MLA decode of 64 heads, 64×512 of f32, would take 128 KiB beside the 216 KiB of its tiles: without this
-the one of ``samples/benchmarks/tilelang_regions.py`` has no room. ``TLE_RAW_DISABLE_PASSES=yield-products`` compiles without it.
+The sums of an MLA decode of 64 heads, 64×512 of f32, would take 128 KiB beside the 216 KiB of its tiles: that of
+``samples/benchmarks/tilelang_regions.py`` has no room without this. ``TLE_RAW_DISABLE_PASSES=yield-products``
+compiles without it.
 """
 
 from __future__ import annotations
