@@ -8,6 +8,7 @@ from tle_raw.flir.nvidia.yield_products import yield_products
 
 SUM, OTHER, ROW = "tensor<64x32xf32, #blocked>", "tensor<64x64xf32, #blocked>", "tensor<64xf32, #blocked1>"
 PRODUCT = "tensor<64x32xf32, #mma>"
+OPERANDS = "!ttg.memdesc<64x16xf16, #shared>, !ttg.memdesc<16x32xf16, #shared>"
 
 
 def module(yielded: str, types: str, results: str = "2") -> str:
@@ -15,7 +16,7 @@ def module(yielded: str, types: str, results: str = "2") -> str:
 "builtin.module"() ({{
   %a = "test.buffer"() : () -> !ttg.memdesc<64x16xf16, #shared>
   %z{f":{results}" if results != "1" else ""} = "ttg.warp_specialize"() <{{partitionNumWarps = array<i32: 1>}}> ({{
-    %p = "ttng.warp_group_dot"(%a, %b, %c) <{{isAsync = true}}> : (!ttg.memdesc<64x16xf16, #shared>, !ttg.memdesc<16x32xf16, #shared>, {PRODUCT}) -> {PRODUCT}
+    %p = "ttng.warp_group_dot"(%a, %b, %c) <{{isAsync = true}}> : ({OPERANDS}, {PRODUCT}) -> {PRODUCT}
     %v = "ttg.convert_layout"(%p) : ({PRODUCT}) -> {SUM}
     "ttg.warp_yield"({yielded}) : ({types}) -> () loc(#loc4)
   }}, {{
