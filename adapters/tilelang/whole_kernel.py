@@ -149,6 +149,8 @@ class WholeKernel:
             if has_pipelined_products(self.program):
                 self._refuse(str(reason))
             return False
+        if not asked and not self._plan.pays:
+            self._refuse("several blocks of its size share a multiprocessor, and overlap without it")
         return bool(asked or self._plan.pays)
 
     def _refuse(self, reason: str) -> None:

@@ -21,7 +21,19 @@ from tle_raw.adapters.tilelang.tir_types import Call, Node
 from tle_raw.adapters.tilelang.traced import loops
 from tle_raw.adapters.tilelang.traced.block_reads import current
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
-from tle_raw.adapters.tilelang.traced.warp_plan import CLEAR, TURN_A, TURN_B, A, B, C, Load, Plan, is_straight
+from tle_raw.adapters.tilelang.traced.warp_plan import (
+    CLEAR,
+    TURN_A,
+    TURN_B,
+    A,
+    B,
+    C,
+    Load,
+    Meeting,
+    Plan,
+    is_straight,
+)
+from tle_raw.regions.notes import note
 from tle_raw.regions.shapes import shape_of
 from tle_raw.regions.structure import Structure
 
@@ -192,14 +204,10 @@ class Specialised:
             raise tracer.fail(f"a tile that begins at `{missing[0].name}`, which is no scalar of the program")
         kept = loops.visible(tracer, loop.body)
         before = [loops.value_of(tracer, memory) for memory in kept]
-        write = self._in_order
-        if self._plan.head and tracer.proves(extent >= 1):
-            write = self._overlapping if self._plan.puts_off else self._in_order
-        import os
-
-        variant = os.environ.get("TL_VARIANT", "")
-        self.first = variant == "first"
-        write = {"order": self._in_order, "first": self._overlapping, "behind": self._overlapping}.get(variant, write)
+        meeting = self._plan.meeting if tracer.proves(extent >= 1) else Meeting.NONE
+        ways = {Meeting.NONE: self._in_order, Meeting.SUM: self._adding}
+        write = ways.get(meeting, self._overlapping)
+        note(f"one warp copies alone, {self._plan.slots} tiles ahead; the last product of a turn: {meeting.value}")
 
         def main() -> list[core.tensor]:
             loops.put_back(tracer, kept, before)
@@ -259,11 +267,34 @@ class Specialised:
 
         self._loop(loop, first, end, kept, once)
 
+    def _adding(self, loop: Node, first: core.tensor, end: core.tensor, kept: Sequence[Any]) -> None:
+        """A sum to which a product is added while the one of the turn before runs; the first turn stands before."""
+        tracer, last = self._tracer, len(self._plan.body) - 1
+        total, one = region_of(self._plan.body[last].value.args[C]).buffer.data, tracer.number(1, core.int32)
+
+        def once(index: core.tensor, carried: list[core.tensor]) -> list[core.tensor]:
+            loops.put_back(tracer, kept, carried)
+            turn = self._take_turn(loop, index, first)
+            self._run(loop, 0, last + 1)
+            self._under_way = []
+            tracer.tiles[total] = self._structure.wait_for_products(tracer.tiles[total], 1)
+            before = tracer.semantic.sub(turn.use, one, False)
+            for ring in self._rings:
+                if ring.empty is not None:
+                    self._structure.arrive(ring.empty, self._number(ring, before), self._round(ring, before))
+            return [loops.value_of(tracer, memory) for memory in kept]
+
+        self._take_turn(loop, first, first)
+        self._run(loop, 0, last + 1)
+        self._under_way = []
+        self._loop(loop, tracer.semantic.add(first, one, False), end, kept, once)
+        tracer.tiles[total] = self._structure.wait_for_products(tracer.tiles[total], 0)
+
     def _overlapping(self, loop: Node, first: core.tensor, end: core.tensor, kept: Sequence[Any]) -> None:
         """The last product of a turn beside the first ones of the next; the first turn stands before the loop."""
         tracer, head, last = self._tracer, self._plan.head, len(self._plan.body) - 1
         product = self._plan.body[last].value
-        operand = region_of(product.args[A]).buffer.data
+        operand, total = (region_of(product.args[which]).buffer.data for which in (A, C))
         carried_too = [*kept] if self._ring(operand) is not None else [*kept, operand]
         one = tracer.number(1, core.int32)
         self._take_turn(loop, first, first)
@@ -274,10 +305,10 @@ class Specialised:
             loops.put_back(tracer, carried_too, carried)
             turn = self._take_turn(loop, index, first)
             before = _Turn(tracer.semantic.sub(turn.use, one, False), set())
-            if self.first:
+            if self._plan.meeting is Meeting.BEFORE:
                 self._multiply_in(before, product)
                 self._run(loop, 0, head)
-                self.needs(region_of(product.args[C]).buffer.data)
+                self.needs(total)  # its tiles are free
             else:
                 self._run(loop, 0, head)
                 self._multiply_in(before, product)

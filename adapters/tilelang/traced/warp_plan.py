@@ -4,10 +4,7 @@ Such a program has one ``T.Pipelined`` loop. In its body tiles of the PrimFunc's
 which products (``T.gemm``) alone read. The copies become the work of one warp, which runs ahead by as many tiles as
 the loop has stages, and a product runs in the background until somebody needs its result.
 
-Where the last product of the body and the first ones know nothing of each other, the first ones of the next turn begin
-before anybody waits for the last one. It is even *put off*, to begin behind them, so that what is computed from their
-results overlaps with it; but not where they read the same tiles, of which there are two only: these would be free too
-late for the copies to go on.
+How far a product may run into the next turn of the loop depends on who waits for it (``Meeting``).
 
 What cannot be proven is not planned: ``find_plan`` says why, and the program is traced as any other.
 """
@@ -16,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from math import prod
 from typing import Any
 
@@ -34,7 +32,16 @@ _ROWS, _COLUMNS, _DEPTH = 64, 8, 16  # multiples of which tensor cores take
 _MOST_ROWS = 256  # of one copy
 _SWIZZLE = "threadblock_swizzle_pattern"  # advice, which Triton does not take
 _GROUP = 128  # threads that multiply together
-_MOST_THREADS = 512
+_WIDE, _MOST_THREADS = 256, 512
+
+
+class Meeting(Enum):
+    """How the last product of a turn meets the first ones of the next."""
+
+    NONE = "it is waited for in its own turn"
+    SUM = "it is the only one, and adds to a sum that the loop does not read: the next one begins behind it"
+    BEFORE = "it is put off, and begins in front of the first ones of the next turn"
+    BEHIND = "it is put off, and begins behind them: what is computed from their results overlaps with it"
 
 
 class Unfit(Exception):
@@ -76,8 +83,9 @@ class Plan:
     loop, body : the pipelined loop, and its statements in order.
     slots : how many tiles of each copy there are at a time.
     ring, resident : the loop's copies; those before the loop.
-    head : how many statements run beside the last product, up to the next turn's first ones; 0 where none do.
-    puts_off : whether it begins behind these products, or in front of them.
+    meeting : how the last product of the body meets those of the next turn, where there is one.
+    head : how many statements of the next turn the product that is put off runs beside, up to the first products.
+    pays : whether it is known to: not where several blocks share a multiprocessor, and overlap without it.
     """
 
     loop: Any
@@ -85,18 +93,14 @@ class Plan:
     slots: int
     ring: tuple[Load, ...]
     resident: tuple[Load, ...]
+    meeting: Meeting
     head: int
-    puts_off: bool
+    pays: bool
 
     @property
     def loads(self) -> tuple[Load, ...]:
         """All copies, in order."""
         return (*self.resident, *self.ring)
-
-    @property
-    def pays(self) -> bool:
-        """Whether it is known to: where products of a turn wait for each other."""
-        return sum(map(_is_product, self.body)) > 1
 
     def reads_last(self, call: Any, load: Load) -> bool:
         """Whether a product is the last one of a turn that reads the tile of a copy."""
@@ -137,8 +141,9 @@ def find_plan(program: Program) -> Plan:
     taken = sum(load.bytes for load in resident) + slots * sum(load.bytes for load in ring)
     if taken > _SHARED_BYTES:
         raise Unfit(f"its tiles take {taken} bytes of shared memory, of {_SHARED_BYTES}")
-    head, shares = _head(body, [load.target.data for load in ring])
-    return Plan(loop, tuple(body), slots, tuple(ring), tuple(resident), head, not shares or slots > 2)
+    meeting, head = _meeting(body, [load.target.data for load in ring], slots, threads)
+    pays = threads >= _WIDE or 2 * taken > _SHARED_BYTES
+    return Plan(loop, tuple(body), slots, tuple(ring), tuple(resident), meeting, head, pays)
 
 
 def has_pipelined_products(program: Program) -> bool:
@@ -318,13 +323,19 @@ def _check_product(call: Any, filled: Sequence[Buffer]) -> None:
         raise Unfit(f"a product of {rows} by {columns} elements, which is none of the tensor cores'")
 
 
-def _head(body: Sequence[Any], ring: Sequence[Any]) -> tuple[int, bool]:
-    """How many statements run beside the last product of the turn before, and whether products among them read what it
-    reads; 0 where it is not put off."""
+def _meeting(body: Sequence[Any], ring: Sequence[Any], slots: int, threads: int) -> tuple[Meeting, int]:
+    """How the last product meets those of the next turn, and beside how many statements it runs there."""
     last = body[-1]
     if not _is_product(last):
-        return 0, False
+        return Meeting.NONE, 0
     a, b, c = (region_of(last.value.args[which]).buffer.data for which in (A, B, C))
+    products = [s for s in body if _is_product(s)]
+    others = Walk({}).block(body[:-1]).effects
+    if len(products) == 1:
+        is_sum = (
+            holds(ring, a) and not holds((*others.written, *others.seen), c) and constant(last.value.args[CLEAR]) == 0
+        )
+        return (Meeting.SUM if is_sum else Meeting.NONE), 0
     head, shares = 0, False
     for number, statement in enumerate(body[:-1]):
         effects = Walk({}).block([statement]).effects
@@ -335,4 +346,10 @@ def _head(body: Sequence[Any], ring: Sequence[Any]) -> tuple[int, bool]:
             shares |= any(holds(ring, memory) and _multiplies(statement.value, memory) for memory in (a, b))
         elif head:
             break
-    return head, shares
+    if not head:
+        return Meeting.NONE, 0
+    rows = min(_size(region_of(product.value.args[C]).buffer.shape[0]) for product in products)
+    if rows * 2 >= threads:  # each warp has rows of its own: all results lie in the same way
+        return Meeting.BEFORE, head
+    # In front of the others it would be brought into their layout; behind them it holds tiles that they share too long.
+    return (Meeting.NONE, 0) if shares and slots < 3 else (Meeting.BEHIND, head)

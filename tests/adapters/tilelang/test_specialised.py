@@ -11,7 +11,7 @@ import tle_raw
 from samples.benchmarks.tilelang_kernels import attention, mla_decode
 from tests.adapters.tilelang.specialised_kernels import changed, product
 from tle_raw.adapters.tilelang.program import read_program
-from tle_raw.adapters.tilelang.traced.warp_plan import Unfit, find_plan
+from tle_raw.adapters.tilelang.traced.warp_plan import Meeting, Unfit, find_plan
 from tle_raw.errors import DialectError, UntraceableError
 
 pytestmark = pytest.mark.every_triton(2)
@@ -86,9 +86,11 @@ def attention_on_gpu(capability=90, **options):
 
 
 def test_warps_of_a_group_meet_nowhere_in_the_loop():
-    ptx = attention_on_gpu().asm["ptx"]
+    kernel = attention_on_gpu()
+    ptx = kernel.asm["ptx"]
     loop = next(part for part in re.split(r"^\$L__BB", ptx, flags=re.M) if "wait_group.sync.aligned 1" in part)
     assert "bar.sync" not in loop and loop.count("wgmma.commit_group") == 2
+    assert "it is put off, and begins in front of the first ones" in str(tle_raw.report(kernel))
     assert "cp.async.bulk.tensor" in ptx and "cp.async.cg" not in ptx
     assert "setmaxnreg.inc.sync.aligned.u32 \t240" in ptx
 
@@ -131,6 +133,21 @@ def test_who_asks_for_it_is_told_what_stands_in_the_way():
         kernel.compile("cuda:90")
     with pytest.raises(DialectError, match="specialise="):
         tle_raw.fragment(changed(), specialise="yes")
+
+
+@pytest.mark.parametrize(
+    "prim_func, meeting",
+    [
+        (attention(1, 1, 256, 64, False, (128, 64), 256), Meeting.BEFORE),
+        (attention(1, 1, 256, 64, False, (64, 64), 256), Meeting.BEHIND),
+        (mla_decode(1, 64, 128, 64, 32, 1, (64, 64), 256, 3), Meeting.BEHIND),
+        (mla_decode(1, 64, 128, 64, 32, 1, (64, 64), 256, 2), Meeting.NONE),
+        (mla_decode(1, 64, 128, 64, 32, 1, (64, 64), 128, 2), Meeting.BEFORE),
+        (changed(), Meeting.SUM),
+    ],
+)
+def test_how_the_last_product_of_a_turn_meets_the_next_ones(prim_func, meeting):
+    assert find_plan(read_program(prim_func)).meeting is meeting
 
 
 def test_the_report_says_why_no_warp_copies_alone():
