@@ -136,17 +136,18 @@ class WholeKernel:
 
     def _find_plan(self) -> bool:
         """Whether the program has the form, and it is known to pay, or asked for."""
-        from tle_raw.adapters.tilelang.traced.warp_plan import Unfit, find_plan, has_pipelined_products  # brings Triton
+        from tle_raw.adapters.tilelang.traced import pipelined_body  # brings Triton, which adapters load without
+        from tle_raw.adapters.tilelang.traced.warp_plan import find_plan
 
         asked = self._source.data.options.specialise
         try:
             self._plan = find_plan(self.program)
-        except Unfit as reason:
+        except pipelined_body.Unfit as reason:
             if asked:
                 raise UntraceableError(
                     f"no warp of `{self.program.name}` can copy alone: {reason}", hint="leave specialise= out"
                 ).at(source=self._source.location) from None
-            if has_pipelined_products(self.program):
+            if pipelined_body.has_pipelined_products(self.program):
                 self._refuse(str(reason))
             return False
         if not asked and not self._plan.pays:

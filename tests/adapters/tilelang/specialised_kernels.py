@@ -24,7 +24,8 @@ def product(m=100, n=96, k=80, dtype="bfloat16"):
 
 def changed(**what):
     """A product as above with one thing different."""
-    told = {"dtype": "float16", "rows": 64, "read": False, "scaled": False, "places": False, "threads": 128} | what
+    told = {"dtype": "float16", "rows": 64, "threads": 128, "shift": 0}
+    told |= dict.fromkeys(("read", "scaled", "places", "idle"), False) | what
     dtype, rows = told["dtype"], told["rows"]
 
     @T.prim_func
@@ -35,10 +36,13 @@ def changed(**what):
         with T.Kernel(128 // rows, threads=told["threads"]) as by:
             a = T.alloc_shared((rows, 32), dtype)
             b = T.alloc_shared((32, 64), dtype)
+            idle = T.alloc_shared((32, 64), dtype)
             c = T.alloc_fragment((rows, 64), "float32")
             T.clear(c)
             for step in T.Pipelined(2, num_stages=2):
-                T.copy(A[by * rows, step * 32], a)
+                T.copy(A[by * rows, step * 32 + told["shift"]], a)
+                if told["idle"]:
+                    T.copy(B[step * 32, 0], idle)
                 if told["places"]:
                     T.copy(B[P[step], 0], b)
                 else:

@@ -6,12 +6,15 @@ import re
 
 import pytest
 import torch
+from triton.compiler.errors import CompilationError
 
 import tle_raw
 from samples.benchmarks.tilelang_kernels import attention, mla_decode
 from tests.adapters.tilelang.specialised_kernels import changed, product
 from tle_raw.adapters.tilelang.program import read_program
-from tle_raw.adapters.tilelang.traced.warp_plan import Meeting, Unfit, find_plan
+from tle_raw.adapters.tilelang.traced.pipelined_body import Unfit
+from tle_raw.adapters.tilelang.traced.product_meetings import Meeting
+from tle_raw.adapters.tilelang.traced.warp_plan import find_plan
 from tle_raw.errors import DialectError, UntraceableError
 
 pytestmark = pytest.mark.every_triton(2)
@@ -118,6 +121,7 @@ def test_sums_leave_the_partition_without_shared_memory():
         ({"scaled": True}, "`a` is used by something else than products"),
         ({"read": True}, "`C` is touched in the pipelined loop"),
         ({"places": True}, "is read from memory"),
+        ({"idle": True}, "`idle` is used by something else than products"),
         ({"threads": 96}, "no groups of 128"),
     ],
 )
@@ -131,6 +135,8 @@ def test_who_asks_for_it_is_told_what_stands_in_the_way():
     kernel = tle_raw.fragment(changed(scaled=True), specialise=True).as_kernel()
     with pytest.raises(UntraceableError, match="`a` is used by something else"):
         kernel.compile("cuda:90")
+    with pytest.raises(CompilationError, match="may begin between multiples of 16 bytes"):
+        tle_raw.fragment(changed(shift=4), specialise=True).as_kernel().compile("cuda:90")
     with pytest.raises(DialectError, match="specialise="):
         tle_raw.fragment(changed(), specialise="yes")
 
