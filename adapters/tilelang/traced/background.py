@@ -6,7 +6,7 @@ Tensor cores finish products in the order in which they begin. So a wait for one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from triton.language import core
@@ -28,7 +28,7 @@ class Sum:
 
     result: Any
     operand: Any
-    done: list[Callable[[], None]] = field(default_factory=list)
+    done: Sequence[Callable[[], None]] = ()
     count: int = 1
 
     def reads(self, memory: Any) -> bool:
