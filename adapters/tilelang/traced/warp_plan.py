@@ -17,19 +17,23 @@ from tle_raw.adapters.tilelang.program import Program, is_call
 from tle_raw.adapters.tilelang.regions import region_of
 from tle_raw.adapters.tilelang.traced.pipelined_body import (
     GEMM,
+    C,
     Unfit,
     flat,
     is_copy_in,
     is_product,
     multiplies,
     nodes,
+    size_of,
     stages,
 )
 from tle_raw.adapters.tilelang.traced.product_meetings import Meeting, check_product, find_meeting
 from tle_raw.adapters.tilelang.traced.tile_loads import Load, Loads, check_reads
 
 _SHARED_BYTES = 227 * 1024 - 2048  # of a block, less what barriers and reductions take
-_GROUP, _WIDE, _MOST_THREADS = 128, 256, 512  # threads that multiply together; that fill a multiprocessor; of a block
+# Sums that leave no registers for a second block: half of a multiprocessor's, less 32 for other things of 256 threads.
+_HALF_OF_REGISTERS = 65536 // 2 - 32 * 256
+_GROUP, _MOST_THREADS = 128, 512  # threads that multiply together; of a block
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,8 @@ class Plan:
     ring, resident : the loop's copies; those before the loop.
     meeting : how the last product of the body meets those of the next turn, where there is one.
     head : how many statements of the next turn the product that is put off runs beside, up to the first products.
-    pays : whether it is known to: not where several blocks share a multiprocessor, and overlap without it.
+    pays : whether it is known to. Where several blocks share a multiprocessor they overlap without it: on an H200 the
+        attention of 4x16x4096x64 by tiles of 64x64 takes 0.647 ms as any other kernel, and 0.733 by this plan.
     """
 
     loop: Any
@@ -100,5 +105,15 @@ def find_plan(program: Program) -> Plan:
     if taken > _SHARED_BYTES:
         raise Unfit(f"its tiles take {taken} bytes of shared memory, of {_SHARED_BYTES}")
     meeting, head = find_meeting(body, [load.target.data for load in ring], slots, threads)
-    pays = threads >= _WIDE or 2 * taken > _SHARED_BYTES
+    pays = 2 * taken > _SHARED_BYTES or _results(products) >= _HALF_OF_REGISTERS
     return Plan(loop, tuple(body), slots, tuple(ring), tuple(resident), meeting, head, pays)
+
+
+def _results(products: list[Any]) -> int:
+    """How many elements the sums of the products have."""
+    found: list[Any] = []
+    for call in products:
+        buffer = region_of(call.args[C]).buffer
+        if not any(buffer.data.same_as(known.data) for known in found):
+            found.append(buffer)
+    return sum(size_of(b.shape[0]) * size_of(b.shape[1]) for b in found)

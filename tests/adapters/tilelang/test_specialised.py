@@ -9,7 +9,7 @@ import torch
 from triton.compiler.errors import CompilationError
 
 import tle_raw
-from samples.benchmarks.tilelang_kernels import attention, mla_decode
+from samples.benchmarks.tilelang_kernels import attention, gemm, mla_decode
 from tests.adapters.tilelang.specialised_kernels import changed, product
 from tle_raw.adapters.tilelang.program import read_program
 from tle_raw.adapters.tilelang.traced.pipelined_body import Unfit
@@ -129,6 +129,20 @@ def test_what_has_not_the_form_is_not_planned(what, reason):
     with pytest.raises(Unfit, match=reason):
         find_plan(read_program(changed(**what)))
     assert find_plan(read_program(changed())).slots == 2
+
+
+@pytest.mark.parametrize(
+    "prim_func, pays",
+    [
+        (attention(1, 1, 256, 128, False, (128, 128), 256), True),
+        (attention(1, 1, 256, 128, False, (64, 128), 128), True),  # by its shared memory
+        (attention(1, 1, 256, 64, False, (64, 64), 128), False),
+        (gemm(512, 512, 512, (128, 256, 64), 256), True),
+        (gemm(512, 512, 512, (128, 128, 32), 256), False),
+    ],
+)
+def test_it_pays_where_one_block_fills_a_multiprocessor(prim_func, pays):
+    assert find_plan(read_program(prim_func)).pays is pays
 
 
 def test_who_asks_for_it_is_told_what_stands_in_the_way():
