@@ -86,12 +86,12 @@ class WholeKernel:
     @property
     def kernel(self) -> Any:
         """The ``@triton.jit`` function of the last launch, or of the next one."""
-        return self._way(current_target()).kernel
+        return self._chosen(current_target()).kernel
 
     @property
     def num_warps(self) -> int:
         """As many as the threads that it needs, rounded up to a power of two."""
-        return self._way(current_target()).num_warps
+        return self._chosen(current_target()).num_warps
 
     def grid(self, *arguments: Any) -> tuple[int, ...]:
         """How many programs the PrimFunc wants for these arguments."""
@@ -124,11 +124,15 @@ class WholeKernel:
             self._refuse(reason)
         return self._by_either_route(target, run)
 
+    def _chosen(self, target: Target) -> Way:
+        return self._specialised_way() if self._specialises(target) else self._way(target)
+
     def _specialises(self, target: Target) -> bool:
         options = self._source.data.options
         if options.specialise is False or options.route == "linked":
             return False
-        if not options.specialise and (target.backend != "cuda" or target.capability != HOPPER):
+        has_engine = target.backend == "cuda" and target.capability == HOPPER and options.tma is not False
+        if not options.specialise and not has_engine:
             return False
         if self._may_specialise is None:
             self._may_specialise = self._find_plan()
