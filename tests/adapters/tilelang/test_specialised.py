@@ -98,9 +98,7 @@ def test_warps_of_a_group_meet_nowhere_in_the_loop():
     assert "setmaxnreg.inc.sync.aligned.u32 \t240" in ptx
 
 
-@pytest.mark.parametrize(
-    "capability, options", [(90, {"specialise": False}), (90, {"tma": False}), (80, {})]
-)
+@pytest.mark.parametrize("capability, options", [(90, {"specialise": False}), (90, {"tma": False}), (80, {})])
 def test_elsewhere_the_code_is_what_it_was(capability, options):
     ptx = attention_on_gpu(capability, **options).asm["ptx"]
     assert "setmaxnreg" not in ptx and "cp.async.bulk.tensor" not in ptx
