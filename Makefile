@@ -27,12 +27,14 @@ help:
 .venv-%/.ready: pyproject.toml tools/make_environment.sh
 	@tools/make_environment.sh .venv-$* $*
 
-test: .venv-$(OLDEST)/.ready
-	@$(MAKE) --no-print-directory --output-sync=target -j2 lint .venv-$(NEWEST)/.ready # pip takes one core
+test:
+	@$(MAKE) --no-print-directory -j2 .venv-$(OLDEST)/.ready .venv-$(NEWEST)/.ready # pip takes one core
 	@export TMPDIR=$$(tools/scratch_folder.sh); trap 'rm -rf "$$TMPDIR"' EXIT; \
 	export TLE_RAW_TEST_FRAGMENTS=$$(mktemp -d); \
-	echo '== tests, Triton $(OLDEST)'; \
-	.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST) && \
+	{ log=$$(mktemp); $(MAKE) --no-print-directory lint >"$$log" 2>&1; status=$$?; echo; cat "$$log"; exit $$status; } & \
+	echo '== tests, Triton $(OLDEST), beside style and types'; \
+	.venv-$(OLDEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(PYTEST); tests=$$?; \
+	wait $$! && [ $$tests = 0 ] && \
 	echo '== tests, Triton $(NEWEST), without those that do not touch Triton' && \
 	.venv-$(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not one_triton' $(PYTEST)
 

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -44,6 +45,49 @@ class Comparison:
 
 # A sample's checks: each kernel that ran, with one comparison of what it wrote.
 Checks = Iterator[tuple[Any, Comparison]]
+
+
+@dataclass(frozen=True)
+class Stressed:
+    """One case of ``stress(random)``, which samples with specialised warps offer to ``tests/gpu/stress.py``.
+
+    Attributes
+    ----------
+    what : the sizes, for messages.
+    launch : launches the kernel once, and gets one tensor for each of ``wanted`` to write all of.
+    wanted : what is right, in double precision.
+    dtypes, relative, absolute : of the tensors that the kernel writes, and how far each may be off.
+    """
+
+    what: str
+    launch: Callable[..., Any]
+    wanted: tuple[Any, ...]
+    dtypes: tuple[Any, ...]
+    relative: tuple[float, ...]
+    absolute: tuple[float, ...]
+
+
+def odd_or_even(random: Random, *most: int, step: int = 8) -> tuple[int, ...]:
+    """A random size up to each of ``most``: all multiples of 16, or none of them is.
+
+    All but the first are multiples of ``step`` then. Triton compiles a kernel anew for each of its arguments that is a
+    multiple of 16, or that is 1: none is.
+    """
+    if random.random() < 0.25:
+        return tuple(16 * random.randint(1, max(1, each // 16)) for each in most)
+    first, *others = most
+    rest = (16 * random.randint(int(step == 1), (each - step) // 16) + step for each in others)
+    return 2 * random.randint(1, (first - 1) // 2) + 1, *rest
+
+
+def sharing(tiles: int, programs: int) -> int:
+    """How many programs, at most so many, share the tiles most evenly: as many rounds by fewer.
+
+    Of 512 tiles 132 programs take four rounds, and so do 128. Where a GPU's power is the limit, as in products, the
+    clocks are higher then.
+    """
+    rounds = max(1, triton.cdiv(tiles, programs))
+    return triton.cdiv(tiles, rounds)
 
 
 def compare(what: str, got: Any, want: Any, relative: float = 0.0, absolute: float = 0.0) -> Comparison:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.started import run_python
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,9 +22,7 @@ def names_of(file: Path) -> list[str]:
 def interpret(module: str, names: Sequence[str]) -> str:
     """What it says; "ok" and a name for each test that passes."""
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-m", module, *names], capture_output=True, text=True, timeout=300, env=environment, cwd=ROOT
-    )
+    done = run_python("-m", module, *names, timeout=300, environment=environment, folder=ROOT)
     return done.stdout + done.stderr
 
 

@@ -3,13 +3,13 @@
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import tle_raw
+from tests.started import run_python
 from tests.support import compile_kernel
 
 README = Path(__file__).parents[1] / "README.md"
@@ -50,8 +50,7 @@ def test_the_plain_pointer_form_fits_the_same_signature(quickstart, tmp_path):
 def test_the_quickstart_runs_on_the_cpu(quickstart, tmp_path):
     pytest.importorskip("torch")
     environment = {**os.environ, "TLE_RAW_TARGET": "cpu"}
-    command = [sys.executable, str(tmp_path / "scale.py")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
+    done = run_python(tmp_path / "scale.py", environment=environment)
     assert done.returncode == 0, done.stderr
     assert "kernel `kernel` for cpu" in done.stdout and "a team of 128 threads" in done.stdout
 
@@ -76,7 +75,7 @@ def test_every_other_python_example_runs(quickstart, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["normalise_rows.py", "scale_module.py"])
 def test_the_mlir_examples_run(quickstart, tmp_path, name):
-    done = subprocess.run([sys.executable, name], capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    done = run_python(name, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     shown = {"normalise_rows.py": "a team of 128 threads", "scale_module.py": "double(t: InOut[memref<64x64xf32, 3>])"}
     assert shown[name] in done.stdout

@@ -7,6 +7,15 @@ here=$(dirname "$0")
 say() { printf '== %s: %s\n' "$folder" "$*"; }
 # Most modules are never imported: each is compiled when it is.
 install() { "$folder/bin/python" -m pip install -qq --no-compile --no-input --disable-pip-version-check "$@"; }
+# What the package and these extras of it need.
+requirements() {
+  "$folder/bin/python" - "$@" <<'END'
+import sys, tomllib
+with open("pyproject.toml", "rb") as file:
+    project = tomllib.load(file)["project"]
+print(*project["dependencies"], *sum((project["optional-dependencies"][extra] for extra in sys.argv[1:]), []), sep="\n")
+END
+}
 
 if ! "$folder/bin/python" -c '' 2>/dev/null; then
   python=$("$here/find_python.sh")
@@ -17,9 +26,15 @@ fi
 # First, and by its exact version: as a dependency of something else another build of torch would be chosen.
 say "torch 2.13.0 (the largest download)"
 install torch==2.13.0
-say "Triton $triton, clang, CUDA headers, MLIR, LLVM, TileLang, cuTile, CuPy and Numba as wheels, this checkout, and the tools of the tests"
-install "triton==$triton" -e ".[cuda,cpu,cupy,cutile,dev,numba,tilelang]"
+say "Triton $triton, clang, CUDA headers, MLIR, LLVM, TileLang, cuTile, CuPy and Numba as wheels, and the tools of the tests"
+needed=$(requirements cuda cpu cupy cutile dev numba tilelang)
+install "triton==$triton" -r <(echo "$needed")
+say "this checkout"
+{
+  flock 9 # two environments are made at a time, and to build what is installed writes into the checkout
+  install --no-deps -e .
+  # Left by builds of before; lying next to the package it would be asked for its entry points first.
+  rm -rf tle_raw.egg-info
+} 9<"$here"
 say "ready: $("$folder/bin/python" -c 'import triton; print("Triton", triton.__version__)')"
-# Left by builds of before; lying next to the package it would be asked for its entry points first.
-rm -rf tle_raw.egg-info
 touch "$folder/.ready"

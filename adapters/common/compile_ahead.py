@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tle_raw.adapters.common.launched_kernel import WARP
-from tle_raw.fragments.signature import Signature
+from tle_raw.fragments.signature import Descriptor, Signature
 from tle_raw.target import Target
 
 ALIGNED = [["tt.divisibility", 16]]  # of pointers, as those of tensors are
@@ -48,7 +48,9 @@ def triton_types(signature: Signature) -> dict[str, str]:
     """Triton's spelling of the parameters' types, by name."""
     types = {}
     for parameter in signature.parameters:
-        kind: Any = parameter.type  # a pointer or a scalar
+        kind: Any = parameter.type  # a pointer, a scalar or a tensor descriptor
         spelled = kind.dtype.in_signature
+        if isinstance(kind, Descriptor):
+            spelled = f"tensordesc<{spelled}[{','.join(map(str, kind.dims))}]>"
         types[parameter.name] = f"*{spelled}" if kind.kind == "pointer" else spelled
     return types

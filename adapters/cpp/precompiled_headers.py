@@ -29,7 +29,7 @@ _ERROR = re.compile(r"^(.+?):\d+:\d+: (fatal )?error: ", re.MULTILINE)
 _PARTS = 3
 # Those that cannot be made here, or that failed where plain headers did not: not tried again in this process.
 _USELESS: set[str] = set()
-# Bytes that all of them may take: CUDA's are 10 MB for each architecture, those of TileLang's programs 40 MB.
+# Bytes that all of them may take: CUDA's are 10 MB for each architecture, TileLang's 50 MB.
 _ROOM = 512 * 1024 * 1024
 
 

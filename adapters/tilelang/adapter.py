@@ -14,6 +14,7 @@ from tle_raw.adapters.tilelang.launch_descriptors import LaunchDescriptors
 from tle_raw.adapters.tilelang.linked import Linkable, compile_linked, compiler_identity
 from tle_raw.adapters.tilelang.linked.pass_configs import pass_configs_of
 from tle_raw.adapters.tilelang.named_barriers import NamedBarrier, find_named_barriers
+from tle_raw.adapters.tilelang.named_buffers import FILLED_BY_OTHERS, NamedBuffer, find_named_buffers
 from tle_raw.adapters.tilelang.named_tiles import NamedTile, find_named_tiles
 from tle_raw.adapters.tilelang.options import Options, block_indices, read_options
 from tle_raw.adapters.tilelang.program import Program, read_program
@@ -31,15 +32,18 @@ from tle_raw.triton_types import Semantic
 
 @dataclass(frozen=True)
 class Reading:
-    """A declaration, understood. ``places`` says where each block index comes from, by its tag."""
+    """A declaration, understood. ``places`` says where each block index comes from, by its tag; ``plan`` what is done
+    with a loop whose copies get a warp of their own, None where none does."""
 
     program: Program
     tiles: dict[str, NamedTile]
     barriers: dict[str, NamedBarrier]
+    buffers: dict[str, NamedBuffer]
     places: dict[str, int | str]
     options: Options
     linkable: Linkable
     descriptors: LaunchDescriptors
+    plan: Any = None
 
 
 class TileLangAdapter:
@@ -52,6 +56,8 @@ class TileLangAdapter:
         options = source.data.options
         if options.route:
             return (options.route,)
+        if options.buffers:
+            return ("linked",)
         return ("traced", "linked") if backend == "cuda" else ("traced",)
 
     def takes(self, source: object, named: bool) -> bool:
@@ -85,13 +91,16 @@ class TileLangAdapter:
         load_tilelang()
         program = read_program(objects.build_prim_func(declaration.wrapped, options.arguments))
         tiles = find_named_tiles(program, options.tiles)
-        barriers = find_named_barriers(program, options.barriers)
+        buffers = find_named_buffers(program, options.buffers)
+        barriers = find_named_barriers(program, options.barriers, several=bool(buffers))
         places = block_indices(program, options)
-        configs = {**pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
-        promises = (bool(options.tma), options.exclusive, tuple(barriers))
+        own = {FILLED_BY_OTHERS: True} if buffers else {}
+        configs = {**own, **pass_configs_of(declaration.wrapped, program.prim_func), **options.pass_configs}
+        promises = (bool(options.tma), options.exclusive, tuple(barriers), tuple(buffers.values()))
         linkable = Linkable(program.prim_func, places, configs, tiles, *promises)
         text = program.prim_func.script(show_meta=True)
         settings = (*options.settings, ("pass_configs", str(sorted(linkable.pass_configs.items()))))
+        plan = _plan_of(program) if options.is_planned else None
         descriptors = LaunchDescriptors(program, linkable, digest(text, settings), declaration.location)
         return Source(
             self.name,
@@ -100,8 +109,10 @@ class TileLangAdapter:
             text,
             declaration.location,
             settings,
-            data=Reading(program, tiles, barriers, places, options, linkable, descriptors),
-            signature=read_signature(program, tiles, places, bool(options.tma), barriers),
+            data=Reading(program, tiles, barriers, buffers, places, options, linkable, descriptors, plan),
+            signature=read_signature(
+                program, tiles, places, bool(options.tma), barriers, buffers, plan.loads if plan else ()
+            ),
         )
 
     def files(self, source: Source) -> tuple[Path, ...]:
@@ -134,6 +145,8 @@ class TileLangAdapter:
             bound,
             values,
             semantic,
+            reading.plan,
+            reading.options.unplanned,
         )
 
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
@@ -166,10 +179,12 @@ class TileLangAdapter:
         ------
         DialectError : it takes barriers of a Triton kernel.
         """
-        if source.data.options.barriers:
+        for option in ("barriers", "buffers"):
+            if not getattr(source.data.options, option):
+                continue
             raise DialectError(
-                f"`{source.name}` takes barriers of a Triton kernel: it is a region of one",
-                hint="leave barriers= out, and it has barriers of its own",
+                f"`{source.name}` takes {option} of a Triton kernel: it is a region of one",
+                hint=f"leave {option}= out, and it has {option} of its own",
             ).at(fragment=source.name, source=source.location)
         return make_whole_kernel(self, source)
 
@@ -188,3 +203,9 @@ class TileLangAdapter:
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The call that the fragment takes; the text of the PrimFunc stands in ``source``."""
         return f"{signature}\n" + (f"\n{source.text}" if source is not None else "")
+
+
+def _plan_of(program: Program) -> Any:
+    from tle_raw.adapters.tilelang.traced.warp_plan import find_plan  # brings Triton, which adapters load without
+
+    return find_plan(program)

@@ -22,7 +22,7 @@ _COUNTS = "barrier_init"
 
 @dataclass(frozen=True)
 class NamedBarrier:
-    """``arrivals`` complete a phase; ``effect`` is ``In`` where the kernel only waits."""
+    """``arrivals`` complete a phase; ``effect`` is ``In`` where the kernel only waits. Of several it is the first."""
 
     name: str
     buffer: Buffer
@@ -30,17 +30,17 @@ class NamedBarrier:
     effect: str
 
 
-def find_named_barriers(program: Program, names: Sequence[str]) -> dict[str, NamedBarrier]:
-    """The named barriers, as the kernel allocates them.
+def find_named_barriers(program: Program, names: Sequence[str], several: bool = False) -> dict[str, NamedBarrier]:
+    """The named barriers, as the kernel allocates them. ``several`` in one buffer, all alike, follow each other.
 
     Raises
     ------
     SignatureError : no such barrier, one name of two, or several in one buffer.
     """
-    return {name: _find(program, name) for name in names}
+    return {name: _find(program, name, several) for name in names}
 
 
-def _find(program: Program, name: str) -> NamedBarrier:
+def _find(program: Program, name: str, several: bool) -> NamedBarrier:
     made = [buffer for buffer in program.locals if str(buffer.scope()) == SCOPE]
     found = [buffer for buffer in made if str(buffer.name) == name]
     if len(found) != 1:
@@ -53,7 +53,9 @@ def _find(program: Program, name: str) -> NamedBarrier:
     (buffer,) = found
     begun: dict[Any, Any] = dict(program.annotations.get(_COUNTS, {}))
     counts: Sequence[Any] = next((v for k, v in begun.items() if k.same_as(buffer.data)), ())
-    if [constant(extent) for extent in buffer.shape] != [1] or len(counts) != 1:
+    number = constant(buffer.shape[0])
+    alike = len({constant(count) for count in counts}) == 1 and len(buffer.shape) == 1 and len(counts) == number
+    if not alike or (number != 1 and not several):
         raise SignatureError(
             f"`{name}` of barriers= is several barriers in one buffer",
             table=[Row(name, "one barrier", f"{buffer.shape[0]}")],

@@ -11,7 +11,22 @@ from tle_raw.adapters.tilelang.program import Program
 from tle_raw.errors import DialectError, Row
 
 ROUTES = ("traced", "linked")
-_NAMES = ("tiles", "grid", "route", "arguments", "in_grid", "pass_configs", "tma", "alone", "barriers")
+_NAMES = (
+    *(
+        "tiles",
+        "grid",
+        "route",
+        "arguments",
+        "in_grid",
+        "pass_configs",
+        "tma",
+        "alone",
+        "barriers",
+        "buffers",
+        "specialise",
+    ),
+    *("planned", "unplanned"),  # of whole kernels, by themselves
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +40,11 @@ class Options:
     ``exclusive`` (``alone=``) is the promise that the region is all that its kernel does, as in ``as_kernel()``; it is
     held against the kernel. The linked route then has just the threads that TileLang has, where Triton's own code knows
     blocks of 32, 64, 128, … only and the others would stand idle, and it puts nothing in order for code before or
-    behind it. ``barriers`` names buffers of ``T.alloc_barrier`` that are barriers of the Triton kernel.
+    behind it. ``barriers`` names buffers of ``T.alloc_barrier`` that are barriers of the Triton kernel,
+    ``buffers`` those of ``T.alloc_shared`` that are its shared buffers.
+    ``specialise`` says whether ``as_kernel()`` gives a traced loop a warp that only copies: by default where that is
+    known to pay; True wherever partitions of warps run, and False nowhere. ``is_planned`` (``planned=``) is set for the
+    region of such a kernel, and ``unplanned`` says of another one why it is none.
     """
 
     tiles: tuple[str, ...] = ()
@@ -37,6 +56,10 @@ class Options:
     tma: bool | None = None
     exclusive: bool = False
     barriers: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
+    specialise: bool | None = None
+    is_planned: bool = False
+    unplanned: str = ""
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
@@ -45,8 +68,10 @@ class Options:
         return (
             ("alone", str(self.exclusive)),
             ("barriers", ",".join(self.barriers)),
+            *([("buffers", ",".join(self.buffers))] if self.buffers else []),
             ("grid", grid),
             ("in_grid", str(self.in_grid)),
+            *([("planned", "True")] if self.is_planned else []),
             ("route", self.route or ""),
             ("tiles", ",".join(self.tiles)),
             ("tma", str(self.tma)),
@@ -67,7 +92,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 f"dialect 'tilelang' has no option `{name}`",
                 hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(_NAMES)}",
             )
-    tiles, barriers = _names("tiles", given), _names("barriers", given)
+    tiles, barriers, buffers = (_names(name, given) for name in ("tiles", "barriers", "buffers"))
     route = given.get("route")
     if route not in (None, *ROUTES):
         raise _wrong("route", "'traced', 'linked' or None", route)
@@ -87,7 +112,14 @@ def read_options(given: Mapping[str, Any]) -> Options:
     in_grid, exclusive, tma = given.get("in_grid", False), given.get("alone", False), given.get("tma")
     if tma not in (None, True, False):
         raise _wrong("tma", "True, False or None", tma)
-    return Options(tiles, dict(grid), route, dict(arguments), in_grid, configs, tma, exclusive, barriers)
+    specialise = given.get("specialise")
+    if specialise not in (None, True, False):
+        raise _wrong("specialise", "True, False or None", specialise)
+    planned = bool(given.get("planned")), str(given.get("unplanned", ""))
+    names = (barriers, buffers)
+    return Options(
+        tiles, dict(grid), route, dict(arguments), in_grid, configs, tma, exclusive, *names, specialise, *planned
+    )
 
 
 def _names(option: str, given: Mapping[str, Any]) -> tuple[str, ...]:

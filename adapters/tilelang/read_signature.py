@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle_raw.adapters.tilelang.dtypes import dtype_of
 from tle_raw.adapters.tilelang.linked.descriptors import DESCRIPTORS
 from tle_raw.adapters.tilelang.named_barriers import NamedBarrier
+from tle_raw.adapters.tilelang.named_buffers import NamedBuffer
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.program import Program, is_call
 from tle_raw.adapters.tilelang.regions import constant, is_global
 from tle_raw.adapters.tilelang.tir_types import Node, Variable
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.dtypes import parse_dtype
-from tle_raw.fragments.signature import IN, INOUT, Barrier, Parameter, Pointer, Scalar, Signature, Tile
+from tle_raw.fragments.signature import (
+    ANY_LAYOUT,
+    DESCRIPTOR,
+    IN,
+    INOUT,
+    Barrier,
+    Buffer,
+    Descriptor,
+    Parameter,
+    Pointer,
+    Scalar,
+    Signature,
+    Tile,
+)
 
 
 def read_signature(
@@ -23,9 +37,12 @@ def read_signature(
     places: Mapping[str, int | str],
     tma: bool = False,
     barriers: Mapping[str, NamedBarrier] | None = None,
+    buffers: Mapping[str, NamedBuffer] | None = None,
+    loads: Sequence[Any] = (),
 ) -> Signature:
     """The parameters as the PrimFunc has them, then the sizes and strides that its buffers leave open, then the block
-    indices that the caller gives, then the barriers that the caller has, then the memory of the TMA descriptors.
+    indices that the caller gives, then the barriers and the buffers that the caller has, then the memory of the TMA
+    descriptors, or on the traced route a tensor descriptor for each of the ``loads``.
 
     Raises
     ------
@@ -47,10 +64,15 @@ def read_signature(
     parameters += [Parameter(p, Scalar(dtype_of("int32"))) for p in places.values() if isinstance(p, str)]
     for name, barrier in (barriers or {}).items():
         parameters.append(Parameter(name, Barrier(arrivals=barrier.arrivals), barrier.effect))
+    for name, given in (buffers or {}).items():
+        parameters.append(Parameter(name, Buffer(given.dtype, given.dims, layout=ANY_LAYOUT), IN))
     if tma:
         if any(p.name == DESCRIPTORS for p in parameters):
             raise SignatureError(f"the PrimFunc has a parameter `{DESCRIPTORS}`, which tma=True adds", hint="rename it")
         parameters.append(Parameter(DESCRIPTORS, Pointer(parse_dtype("u8"))))
+    for load in loads:
+        block = Descriptor(dtype_of(load.target.dtype), load.tile, DESCRIPTOR)
+        parameters.append(Parameter(load.descriptor, block))
     return Signature(program.name, tuple(parameters))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from tle_raw.adapters.tilelang.arguments import read_grid, read_sizes
 from tle_raw.adapters.tilelang.dtypes import torch_dtype
 from tle_raw.adapters.tilelang.launch_descriptors import TMA
 from tle_raw.adapters.tilelang.program import Program
-from tle_raw.errors import UntraceableError
+from tle_raw.adapters.tilelang.tile_descriptors import HOPPER, describe_tiles, fit_tiles
+from tle_raw.errors import TLEError, UntraceableError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.target import Target, parse_target
 from tle_raw.targets.current import current_target
@@ -28,12 +29,14 @@ def region_threads(program: Program) -> int:
 @dataclass(frozen=True)
 class Way:
     """One route as a kernel. It takes the PrimFunc's arguments, then the sizes and strides that are left open, and
-    last, where ``takes_descriptors``, the memory of the TMA descriptors."""
+    last, where ``takes_descriptors``, the memory of the TMA descriptors; or a tensor descriptor for each of the copies
+    of its ``plan``, which a warp of their own makes."""
 
     kernel: Any
     fragment: Any
     num_warps: int
     takes_descriptors: bool
+    plan: Any = None
 
 
 class WholeKernel:
@@ -46,6 +49,7 @@ class WholeKernel:
     ----------
     program, pass_configs : the PrimFunc, and TileLang's own configuration for it.
     untraceable : why the traced route was left, as far as a launch or a compilation tried it.
+    unspecialised : why no warp of the traced route copies alone, in the same way; "" where one does.
     """
 
     def __init__(self, adapter: Adapter, source: Source) -> None:
@@ -55,11 +59,14 @@ class WholeKernel:
         self._descriptors = reading.descriptors
         self._ways: dict[tuple[str, bool, str], Way] = {}
         self.untraceable: UntraceableError | None = None
+        self.unspecialised = ""
+        self._may_specialise: bool | None = None
+        self._plan: Any = None
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Launch over the PrimFunc's grid; ``options`` are Triton's, such as ``num_warps=`` and ``num_stages=``."""
         target = current_target()
-        return self._by_either_route(target, lambda way: self._launch(way, target, arguments, options))
+        return self._by_any_way(target, lambda way: self._launch(way, target, arguments, options), arguments)
 
     def compile(self, target: str | Target = "cuda:90", **options: Any) -> Any:
         """Compile without a launch, and without a GPU: Triton's compiled kernel, as ``tle_raw.report`` takes it.
@@ -69,7 +76,7 @@ class WholeKernel:
         options : Triton's. Pointers are taken to be aligned to 16 bytes, as launches find them.
         """
         wanted = parse_target(target)
-        return self._by_either_route(
+        return self._by_any_way(
             wanted,
             lambda way: compile_ahead(
                 way.kernel, way.fragment.signature, wanted, {"num_warps": way.num_warps, **options}
@@ -79,12 +86,12 @@ class WholeKernel:
     @property
     def kernel(self) -> Any:
         """The ``@triton.jit`` function of the last launch, or of the next one."""
-        return self._way(current_target()).kernel
+        return self._chosen(current_target()).kernel
 
     @property
     def num_warps(self) -> int:
         """As many as the threads that it needs, rounded up to a power of two."""
-        return self._way(current_target()).num_warps
+        return self._chosen(current_target()).num_warps
 
     def grid(self, *arguments: Any) -> tuple[int, ...]:
         """How many programs the PrimFunc wants for these arguments."""
@@ -98,6 +105,69 @@ class WholeKernel:
         ArgumentCountError, ArgumentTypeError, ShapeError : an array does not fit its buffer.
         """
         return read_sizes(self.program, arguments)
+
+    def _by_any_way(self, target: Target, run: Callable[[Way], Any], arguments: Sequence[Any] | None = None) -> Any:
+        """By a warp that copies alone, where the target and the program have what that takes, and the arrays, too."""
+        if not self._specialises(target):
+            return self._by_either_route(target, run)
+        way = self._specialised_way()
+        if arguments is not None:
+            self.sizes(*arguments)  # what a caller did wrong is no reason against the way
+            if not fit_tiles(way.plan.loads, self.program, arguments):
+                return self._by_either_route(target, run)
+        try:
+            return run(way)
+        except Exception as error:
+            reason = _refusal(error)
+            if not reason or self._source.data.options.specialise:
+                raise
+            self._refuse(reason)
+        return self._by_either_route(target, run)
+
+    def _chosen(self, target: Target) -> Way:
+        return self._specialised_way() if self._specialises(target) else self._way(target)
+
+    def _specialises(self, target: Target) -> bool:
+        options = self._source.data.options
+        if options.specialise is False or options.route == "linked":
+            return False
+        has_engine = target.backend == "cuda" and target.capability == HOPPER and options.tma is not False
+        if not options.specialise and not has_engine:
+            return False
+        if self._may_specialise is None:
+            self._may_specialise = self._find_plan()
+        return self._may_specialise
+
+    def _find_plan(self) -> bool:
+        """Whether the program has the form, and it is known to pay, or asked for."""
+        from tle_raw.adapters.tilelang.traced import pipelined_body  # brings Triton, which adapters load without
+        from tle_raw.adapters.tilelang.traced.warp_plan import find_plan
+
+        asked = self._source.data.options.specialise
+        try:
+            self._plan = find_plan(self.program)
+        except pipelined_body.Unfit as reason:
+            if asked:
+                raise UntraceableError(
+                    f"no warp of `{self.program.name}` can copy alone: {reason}", hint="leave specialise= out"
+                ).at(source=self._source.location) from None
+            if pipelined_body.has_pipelined_products(self.program):
+                self._refuse(str(reason))
+            return False
+        if not asked and not self._plan.pays:
+            self._refuse("several blocks of its size share a multiprocessor, and overlap without it")
+        return bool(asked or self._plan.pays)
+
+    def _refuse(self, reason: str) -> None:
+        self._may_specialise, self.unspecialised = False, reason
+
+    def _specialised_way(self) -> Way:
+        key = ("traced", True, "specialised")
+        if key not in self._ways:
+            fragment = self._declare("traced", False, planned=True)
+            warps = warps_for(region_threads(self.program))
+            self._ways[key] = Way(_kernel_of(fragment), fragment, warps, False, self._plan)
+        return self._ways[key]
 
     def _by_either_route(self, target: Target, run: Callable[[Way], Any]) -> Any:
         """Try the traced route first, where the user named none and there is another."""
@@ -128,6 +198,8 @@ class WholeKernel:
         if any(argument is None for argument in arguments):
             arguments = self._with_stand_ins(arguments)
         descriptors = [self._descriptors.find(arguments, sizes, target)] if way.takes_descriptors else []
+        if way.plan is not None:
+            descriptors = describe_tiles(way.plan.loads, self.program, arguments)
         return way.kernel[grid](*arguments, *sizes.values(), *descriptors, **{"num_warps": way.num_warps, **options})
 
     def _with_stand_ins(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -142,11 +214,12 @@ class WholeKernel:
         }
         return tuple(stand_ins.get(name, given) for name, given in zip(self.program.order, arguments))
 
-    def _declare(self, route: str | None, tma: bool) -> Any:
+    def _declare(self, route: str | None, tma: bool, planned: bool = False) -> Any:
         source = self._source
         if route == "linked" and not source.data.options.route:
             route = None  # it is linked all the same, and the report says why it could not be traced
         options = {"in_grid": True, "alone": True, "route": route, "tma": tma, "pass_configs": self.pass_configs}
+        options |= {"planned": True} if planned else {"unplanned": self.unspecialised}
         folder, wrapped = Path(source.location.file).parent, self.program.prim_func
         return declare_region(
             self._adapter, Declaration(source.name, None, options, source.location, folder, wrapped=wrapped)
@@ -172,6 +245,19 @@ def make_whole_kernel(adapter: Adapter, source: Source) -> WholeKernel:
         hint = "declare the PrimFunc once more without tiles= and grid=, and take as_kernel() of that"
         raise without_caller(source, "tiles or block indices", hint)
     return WholeKernel(adapter, source)
+
+
+def _refusal(error: BaseException | None) -> str:
+    """Why a kernel cannot be compiled, or has no room on the GPU; "" where it failed in another way."""
+    from triton.errors import TritonError  # adapters load without Triton
+
+    found = ""
+    while error is not None:
+        is_pass = isinstance(error, RuntimeError) and "PassManager" in str(error)
+        if is_pass or isinstance(error, (TLEError, TritonError)):
+            found = str(getattr(error, "message", None) or error).strip().splitlines()[-1]
+        error = error.__cause__
+    return found
 
 
 def _untraceable(error: BaseException | None) -> UntraceableError | None:

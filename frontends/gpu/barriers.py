@@ -18,12 +18,14 @@ from tle_raw.frontends.gpu.barrier_value import (
     barrier_type,
     check_kind,
 )
-from tle_raw.frontends.gpu.checks import check_constant
+from tle_raw.frontends.gpu.capability import check_has_barriers
+from tle_raw.frontends.gpu.checks import check_constant, check_flag
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.named_barriers import arrive_named, wait_named
 from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, plain
-from tle_raw.regions.stages import check_stages
+from tle_raw.regions.partitions import current_partition
+from tle_raw.regions.stages import check_stages, compiled_target
 
 _MOST_ARRIVALS = (1 << 20) - 1  # that an mbarrier counts
 _MOST_BYTES = (1 << 20) - 1
@@ -87,6 +89,7 @@ def _allocate(
 ) -> barrier:
     if generator is not None:
         check_stages(semantic.builder.options, BUFFERS)
+        check_has_barriers("tle.gpu.alloc_barriers", semantic, generator)
     arrivals = check_constant("alloc_barriers", "arrive_count", arrive_count)
     bytes_ = 0 if plain(expect_bytes) is None else check_constant("alloc_barriers", "expect_bytes", expect_bytes)
     state = plain(init)
@@ -171,7 +174,12 @@ def barrier_wait(bar: Any, phaseIdx: Any = None, _semantic: Any = None, _generat
 
 @gpu_function
 def barrier_arrive(
-    bar: Any, arrive_count: Any = 1, phaseIdx: Any = None, _semantic: Any = None, _generator: Any = None
+    bar: Any,
+    arrive_count: Any = 1,
+    phaseIdx: Any = None,
+    after_copies: Any = False,
+    _semantic: Any = None,
+    _generator: Any = None,
 ) -> None:
     """Arrive at a barrier: what was done before is done for whoever waits for it.
 
@@ -181,11 +189,13 @@ def barrier_arrive(
     arrive_count : as how many arrivals it counts; a constant.
     phaseIdx : which use this is; the barrier counts by itself. Without it the barrier is a named one of the GPU
         (``bar.arrive``), at which each of the threads that come here arrives once.
+    after_copies : arrive when all copies with ``is_async=True`` that were begun before are done too, and go on
+        meanwhile (``cp.async.mbarrier.arrive``). Outside of ``warp_specialize``'s partitions they are waited for.
 
     Raises
     ------
     ArgumentTypeError : no barrier, a count that the barrier does not have, or one that has phases elsewhere and none
-        here.
+        here; ``after_copies`` without a phase.
     """
     one = check_barrier("barrier_arrive", bar)
     count = check_constant("barrier_arrive", "arrive_count", arrive_count)
@@ -194,11 +204,22 @@ def barrier_arrive(
             "tle.gpu.barrier_arrive: more arrivals than a phase has",
             table=[Row("arrive_count", f"1 to {one.type.arrive_count}", str(count))],
         )
+    waits_for_copies = check_flag("barrier_arrive", "after_copies", after_copies)
     if plain(phaseIdx) is None:
+        if waits_for_copies:
+            raise ArgumentTypeError(
+                "tle.gpu.barrier_arrive: copies arrive at barriers with phases",
+                table=[Row("phaseIdx", "which use of the barrier it is", "None")],
+            )
         arrive_named(one, count, _semantic, _generator)
         return
     _phase("barrier_arrive", phaseIdx, _semantic)
     check_kind("barrier_arrive", one, COUNTING)
+    if waits_for_copies and compiled_target() == "cuda" and current_partition() is not None:
+        perform(operations.ASYNC_ARRIVE, _semantic, _generator, one.handle)
+    elif waits_for_copies:
+        perform(operations.ASYNC_COMMIT_GROUP, _semantic, _generator)
+        perform(operations.ASYNC_WAIT, _semantic, _generator, 0)
     perform(operations.BARRIER_ARRIVE, _semantic, _generator, one.handle, count)
 
 

@@ -68,6 +68,12 @@ def _check(function: str, one: barrier) -> None:
             table=[Row("arrive_count", f"a multiple of {WARP}, at most {_MOST_THREADS}", str(type_.arrive_count))],
             hint="of the allocation; or say which use of the barrier this is: phaseIdx",
         )
+    if partition is not None and partition.own_warps:
+        raise ArgumentTypeError(
+            f"tle.gpu.{function}: a named barrier counts threads, and {partition.name} has those of "
+            f"{partition.own_warps} warps for fragments and of {partition.num_warps} for all else",
+            hint="say which use of the barrier this is, phaseIdx, or give the worker a power of two of warps",
+        )
     if partition is not None and type_.arrive_count < WARP * partition.num_warps:
         raise ArgumentTypeError(
             f"tle.gpu.{function}: a named barrier counts fewer threads than come: all of {partition.name} do",

@@ -13,29 +13,34 @@ from tle_raw.frontends.gpu.composite import Parts, Whole
 
 @dataclass(frozen=True)
 class tile_scheduler_type(Parts, core.base_type):  # type: ignore[misc]
-    """``members`` are the types of what a dynamic order works with; a static one has none."""
+    """``members`` are the types of what an order of this kind works with; a static one has none."""
 
+    kind: str = "static"
     members: tuple[Any, ...] = ()
 
     def parts(self) -> Sequence[Any]:
         return self.members
 
     def of(self, parts: Sequence[Any]) -> tile_scheduler:
-        return tile_scheduler(tuple(parts))
+        return tile_scheduler(self.kind, tuple(parts))
 
     def mangle(self) -> str:
-        return f"T{'_'.join(part.mangle() for part in self.members)}T"
+        return f"T{self.kind}{'_'.join(part.mangle() for part in self.members)}T"
 
     def __str__(self) -> str:
-        return f"a {'dynamic' if self.members else 'static'} order of tiles"
+        return f"a {self.kind} order of tiles"
 
 
 class tile_scheduler(Whole):
-    """Of ``tle.gpu.alloc_tile_scheduler``: the counter, the ring of numbers, and its full and empty barriers."""
+    """Of ``tle.gpu.alloc_tile_scheduler``.
 
-    def __init__(self, members: tuple[Any, ...]) -> None:
+    ``members`` are what the numbers come from, the counter or what programs are taken over by, and the ring of numbers
+    with its full and its empty barriers.
+    """
+
+    def __init__(self, kind: str, members: tuple[Any, ...] = ()) -> None:
         self.members = members
-        self.type = tile_scheduler_type(tuple(member.type for member in members))
+        self.type = tile_scheduler_type(kind, tuple(member.type for member in members))
 
     def parts(self) -> Sequence[Any]:
         return self.members

@@ -1,7 +1,8 @@
 """``tle.gpu.alloc_tile_scheduler``, ``fetch_tile`` and ``next_tile``: which tiles a program that stays takes.
 
 A static order is a formula of program and turn. In a dynamic one a counter in global memory gives each program the next
-tile that nobody has: one partition of the warps fetches it and tells the others by a ring of numbers in shared memory.
+tile that nobody has, or the GPU one of a program that has not begun (``take_over``): one partition of the warps fetches
+it and tells the others by a ring of numbers in shared memory.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.errors import ArgumentTypeError, Row, UnsupportedFeatureError
+from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.gpu import alloc as buffers
 from tle_raw.frontends.gpu import barriers, content
 from tle_raw.frontends.gpu.barrier_value import READY
 from tle_raw.frontends.gpu.checks import check_constant
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.scheduler_value import tile_scheduler
+from tle_raw.frontends.gpu.take_over import answers, taken_over, takes_over
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, plain
 
 STATIC, DYNAMIC, TRY_CANCEL = "static", "dynamic", "try_cancel"
@@ -35,42 +37,38 @@ def alloc_tile_scheduler(
 
     The first tile of a program is ``tl.program_id(0)``. ``"static"`` gives the others by turns: every other round goes
     from the last program to the first, so that no program gets the longer tile each time. ``"dynamic"`` gives the next
-    one that nobody has, by a counter: programs that were faster take more.
+    one that nobody has, by a counter: programs that were faster take more. ``"try_cancel"`` gives the tile of a program
+    that has not begun, of a launch with a program for each tile: on sm_100, elsewhere each program has its own alone.
 
     Parameters
     ----------
-    kind : ``"static"`` or ``"dynamic"``; a constant.
+    kind : ``"static"``, ``"dynamic"`` or ``"try_cancel"``; a constant.
     counter : of ``"dynamic"``: a pointer to an i32 in global memory. It is 0 before a launch, and again behind it.
-    readers : of ``"dynamic"``: how many partitions call ``next_tile``; a constant.
-    slots : of ``"dynamic"``: how many tiles ``fetch_tile`` may be ahead of them; a constant.
+    readers : how many partitions call ``next_tile``; a constant.
+    slots : how many tiles ``fetch_tile`` may be ahead of them; a constant. Of a static order neither matters.
 
     Raises
     ------
     ArgumentTypeError : no such kind, or no counter where one is wanted.
-    UnsupportedFeatureError : ``"try_cancel"``, the order of sm_100's ``clusterlaunchcontrol``.
     """
     wanted, pointer = plain(kind), plain(counter)
-    if wanted == TRY_CANCEL:
-        raise UnsupportedFeatureError(
-            "tle.gpu.alloc_tile_scheduler: clusterlaunchcontrol.try_cancel takes over programs that have not begun, "
-            "and is not there yet",
-            hint='kind="dynamic" gives the same balance, by a counter',
-        )
-    if wanted not in (STATIC, DYNAMIC):
+    if wanted not in (STATIC, DYNAMIC, TRY_CANCEL):
         raise ArgumentTypeError(
             "tle.gpu.alloc_tile_scheduler: no such order of tiles",
-            table=[Row("kind", f'"{STATIC}" or "{DYNAMIC}"', describe_value(kind))],
+            table=[Row("kind", f'"{STATIC}", "{DYNAMIC}" or "{TRY_CANCEL}"', describe_value(kind))],
         )
-    if wanted == STATIC:
-        return tile_scheduler(())
-    _check_counter(pointer, counter)
+    if wanted == DYNAMIC:
+        _check_counter(pointer, counter)
     count = check_constant("alloc_tile_scheduler", "readers", readers)
     depth = check_constant("alloc_tile_scheduler", "slots", slots)
+    if wanted == STATIC or (wanted == TRY_CANCEL and not takes_over(_semantic, _generator)):
+        return tile_scheduler(wanted)
     traced = {"_semantic": _semantic, "_generator": _generator}
+    source = (pointer,) if wanted == DYNAMIC else answers(_semantic, _generator)
     numbers = buffers.alloc([depth, 1], core.int32, nv_mma_shared_layout=False, **traced)
     full = barriers.alloc_barriers(depth, **traced)
     empty = barriers.alloc_barriers(depth, arrive_count=count, init=READY, **traced)
-    return tile_scheduler((pointer, numbers, full, empty))
+    return tile_scheduler(wanted, (*source, numbers, full, empty))
 
 
 @gpu_function
@@ -90,17 +88,15 @@ def fetch_tile(scheduler: Any, turn: Any, total: Any, _semantic: Any = None, _ge
     ------
     ArgumentTypeError : no scheduler, or a turn or total that is no integer.
     """
-    parts, number, end = _checked("fetch_tile", scheduler, turn, total, _semantic)
-    if not parts:
-        return _static(number, _semantic)
-    counter, numbers, full, empty = parts
+    order, number, end = _checked("fetch_tile", scheduler, turn, total, _semantic)
+    if not order.members:
+        return _known(order, number, end, _semantic)
+    *source, numbers, full, empty = order.members
     traced = {"_semantic": _semantic, "_generator": _generator}
-    one = _semantic.to_tensor(1)
-    before = core.atomic_add(counter, one, sem="relaxed", _semantic=_semantic)
-    # Each tile that is taken is followed by one call: the last one leaves the counter as it was.
-    is_last = _semantic.equal(before, _semantic.sub(end, one, False))
-    core.store(counter, _semantic.to_tensor(0), mask=is_last, _semantic=_semantic)
-    found = _semantic.add(before, _semantic.num_programs(0), False)
+    if order.type.kind == DYNAMIC:
+        found = _counted(source[0], end, _semantic)
+    else:
+        found = taken_over(tuple(source), number, end, _semantic, _generator)
     slot, use = _ring(numbers, number, _semantic)
     barriers.barrier_wait(barriers.slot(empty, slot, **traced), use, **traced)
     content.store(numbers.slot(slot, **traced), found, **traced)
@@ -120,10 +116,10 @@ def next_tile(scheduler: Any, turn: Any, total: Any, _semantic: Any = None, _gen
     ------
     ArgumentTypeError : no scheduler, or a turn or total that is no integer.
     """
-    parts, number, _ = _checked("next_tile", scheduler, turn, total, _semantic)
-    if not parts:
-        return _static(number, _semantic)
-    _, numbers, full, empty = parts
+    order, number, end = _checked("next_tile", scheduler, turn, total, _semantic)
+    if not order.members:
+        return _known(order, number, end, _semantic)
+    *_, numbers, full, empty = order.members
     traced = {"_semantic": _semantic, "_generator": _generator}
     slot, use = _ring(numbers, number, _semantic)
     barriers.barrier_wait(barriers.slot(full, slot, **traced), use, **traced)
@@ -143,8 +139,8 @@ def _check_counter(pointer: Any, given: Any) -> None:
 
 def _checked(
     function: str, scheduler: Any, turn: Any, total: Any, semantic: Any
-) -> tuple[tuple[Any, ...], core.tensor, core.tensor]:
-    """The parts of a scheduler, the turn and the total."""
+) -> tuple[tile_scheduler, core.tensor, core.tensor]:
+    """The scheduler, the turn and the total."""
     order = plain(scheduler)
     if not isinstance(order, tile_scheduler):
         raise ArgumentTypeError(
@@ -159,13 +155,27 @@ def _checked(
                 table=[Row(name, "an integer, or a scalar of integers", describe_value(value))],
             )
         numbers.append(semantic.cast(semantic.to_tensor(value), core.int32))
-    return order.members, numbers[0], numbers[1]
+    return order, numbers[0], numbers[1]
 
 
 def _ring(numbers: Any, turn: core.tensor, semantic: Any) -> tuple[core.tensor, core.tensor]:
     """The slot of a turn, and the use of its barriers."""
     depth = semantic.to_tensor(int(numbers.type.shape[0]))
     return semantic.mod(turn, depth), semantic.floordiv(turn, depth)
+
+
+def _known(order: tile_scheduler, turn: core.tensor, end: core.tensor, semantic: Any) -> core.tensor:
+    """The number that nobody needs to fetch."""
+    return _static(turn, semantic) if order.type.kind == STATIC else end
+
+
+def _counted(counter: Any, end: core.tensor, semantic: Any) -> core.tensor:
+    """The next number of a counter. Each tile that is taken is followed by one call: the last leaves it as it was."""
+    one = semantic.to_tensor(1)
+    before = core.atomic_add(counter, one, sem="relaxed", _semantic=semantic)
+    is_last = semantic.equal(before, semantic.sub(end, one, False))
+    core.store(counter, semantic.to_tensor(0), mask=is_last, _semantic=semantic)
+    return semantic.add(before, semantic.num_programs(0), False)
 
 
 def _static(turn: core.tensor, semantic: Any) -> core.tensor:

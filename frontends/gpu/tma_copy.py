@@ -20,7 +20,7 @@ from tle_raw.frontends.lite.arguments import plain
 from tle_raw.regions.stages import compiled_target
 from tle_raw.triton_types import Semantic
 
-NOTE, TMA = "tle.note", "tma"
+NOTE, TMA, REDUCE = "tle.note", "tma", "reduce"
 
 
 def is_descriptor(value: Any) -> bool:
@@ -90,6 +90,8 @@ def store_tile(
     if kind is None:
         descriptor.store(places, value, _semantic=semantic)
     else:
+        if generator is not None and has_tma(semantic) and is_tma_layout(buffer):
+            value.handle.set_attr(NOTE, semantic.builder.get_string_attr(REDUCE))
         reduce_into(descriptor, places, value, kind, semantic, generator)
 
 

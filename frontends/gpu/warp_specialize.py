@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,13 +18,14 @@ from tle_raw.frontends.gpu.capability import capability_of
 from tle_raw.frontends.gpu.gluon_builder import builder_here, identity
 from tle_raw.frontends.gpu.gpu_function import gpu_function
 from tle_raw.frontends.gpu.interpreted_partitions import Turns
+from tle_raw.frontends.gpu.reused_warps import check_reused, handed, rest, taken
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.interpret import interpreted_warps
-from tle_raw.regions.partitions import DEFAULT, Partition, current_partition, inside
+from tle_raw.regions.partitions import DEFAULT, Partition, current_partition, inside, started_warps
 from tle_raw.regions.stages import compiled_target
 
 _FEWEST = 2  # partitions
-_WARPS = (1, 2, 4, 8, 16)
+_WARPS = (1, 2, 3, 4, 8, 16)
 _MOST_WARPS = 32  # of a block
 _GROUP = 4  # Triton starts warps by groups of four
 _REGISTERS = range(24, 257, 8)
@@ -65,11 +66,14 @@ def warp_specialize(
     functions_and_args : ``(function, arguments)`` for each partition; ``@triton.jit`` functions and tuples. Buffers,
         barriers, tensor descriptors, pointers, scalars and constants can be arguments; a block tensor only of the
         default partition. The launch's ``num_warps``, those of the default partition, is a multiple of 4.
-    worker_num_warps : the warps of each worker: 1, 2, 4, 8 or 16; constants.
+    worker_num_warps : the warps of each worker: 1, 2, 3, 4, 8 or 16; constants. A worker of three is one of four of
+        which the last warp takes no part in fragments.
     worker_num_regs : the registers of each worker's threads: multiples of 8 from 24 to 256; constants. The default
         partition gets what is left (``setmaxnreg``). GPUs before sm_90 and CPUs have no such budgets, and do without.
         None leaves the registers alike.
-    reuse_default_warps : only False.
+    reuse_default_warps : all functions are workers that share the launch's warps: as many numbers as functions, and
+        together ``num_warps``. None returns a value, and each takes block tensors. On NVIDIA GPUs they run beside the
+        launch's warps, which wait. A constant.
 
     Raises
     ------
@@ -77,10 +81,12 @@ def warp_specialize(
     ArgumentTypeError : a number that cannot be, a block tensor for a worker, or a worker that returns a value.
     RegionError : it stands in a partition.
     """
-    works = _works(functions_and_args)
+    works, reuses = _works(functions_and_args), _is_true("reuse_default_warps", reuse_default_warps)
+    if reuses:
+        works = [_Work(rest, ()), *works]
     warps = _numbers("worker_num_warps", worker_num_warps, len(works) - 1)
     registers = None if plain(worker_num_regs) is None else _numbers("worker_num_regs", worker_num_regs, len(works) - 1)
-    _check_numbers(warps, registers, reuse_default_warps)
+    _check_numbers(warps, registers)
     around = current_partition()
     if around is not None:
         raise RegionError(
@@ -89,10 +95,15 @@ def warp_specialize(
         )
     _check_target(_generator)
     _check_threads(warps, _semantic, _generator)
-    for number, work in enumerate(works[1:]):
-        _check_arguments(number, work)
+    if reuses:
+        check_reused(warps, interpreted_warps() if _generator is None else _semantic.builder.options.num_warps)
+    else:
+        for number, work in enumerate(works[1:]):
+            _check_arguments(number, work)
     if _generator is None:
         return _interpret(works, warps)
+    if reuses:
+        works = [_Work(each.function, tuple(handed(each.arguments, _semantic, _generator).values)) for each in works]
     return _trace(works, warps, registers, _semantic, _generator)
 
 
@@ -156,18 +167,22 @@ def _numbers(name: str, value: Any, count: int) -> list[int]:
     return [int(number) for number in found]
 
 
-def _check_numbers(warps: Sequence[int], registers: Sequence[int] | None, reuse: Any) -> None:
-    if plain(reuse):
+def _is_true(name: str, value: Any) -> bool:
+    given = plain(value)
+    if not isinstance(given, (bool, int)):
         raise ArgumentTypeError(
-            "tle.gpu.warp_specialize: workers run on warps of their own",
-            table=[Row("reuse_default_warps", "False", describe_value(reuse))],
-            hint="stock Triton divides no warps that the kernel already runs on",
+            f"tle.gpu.warp_specialize: {name} is known at compile time",
+            table=[Row(name, "True or False", describe_value(value))],
         )
+    return bool(given)
+
+
+def _check_numbers(warps: Sequence[int], registers: Sequence[int] | None) -> None:
     if not set(warps) <= set(_WARPS):
         raise ArgumentTypeError(
             "tle.gpu.warp_specialize: Triton's partitions have a power of two of warps",
-            table=[Row("worker_num_warps", "1, 2, 4, 8 or 16 each", str(list(warps)))],
-            hint="of three warps: take four, or one worker of two and one of one",
+            table=[Row("worker_num_warps", "1, 2, 3, 4, 8 or 16 each", str(list(warps)))],
+            hint="a worker of three is one of four for all but fragments; of others take several",
         )
     if registers is not None and not all(number in _REGISTERS for number in registers):
         raise ArgumentTypeError(
@@ -192,7 +207,7 @@ def _check_threads(warps: Sequence[int], semantic: Any, generator: Any) -> None:
             table=[Row("num_warps", "4, 8, 16", str(own))],
             hint="of the launch: it counts the default partition's warps",
         )
-    total = own + -(-sum(warps) // _GROUP) * _GROUP
+    total = own + -(-sum(map(started_warps, warps)) // _GROUP) * _GROUP
     if total > _MOST_WARPS:
         raise ArgumentTypeError(
             "tle.gpu.warp_specialize: a block has too few warps; those of workers are started by fours",
@@ -225,10 +240,20 @@ def _holds_block(value: Any) -> bool:
     return any(str(handle.get_type()).startswith("tensor<") for handle in handles if hasattr(handle, "get_type"))
 
 
+def _partition(number: int, asked: int) -> Partition:
+    """A worker's partition, of which Triton may start more warps than are asked for."""
+    started = started_warps(asked)
+    return Partition(number, started, asked if asked != started else 0)
+
+
 def _give(work: _Work, partition: Partition) -> None:
     """What belongs to one partition alone is told of it, even where the function was traced before."""
-    for value in work.arguments:
-        if hasattr(value, "given_to"):
+    stack = list(work.arguments)
+    while stack:
+        value = stack.pop()
+        if isinstance(value, (core.tuple, tuple, list)):
+            stack += value.values if isinstance(value, core.tuple) else value
+        elif hasattr(value, "given_to"):
             value.given_to(partition)
 
 
@@ -244,7 +269,7 @@ def _value(value: Any) -> Any:
 
 def _interpret(works: Sequence[_Work], warps: Sequence[int]) -> Any:
     partitions = [Partition(DEFAULT, interpreted_warps())]
-    partitions += [Partition(number, count) for number, count in enumerate(warps)]
+    partitions += [_partition(number, count) for number, count in enumerate(warps)]
     bodies = [partial(work.function, *work.arguments) for work in works]
     for work, partition in zip(works, partitions):
         _give(work, partition)
@@ -260,54 +285,117 @@ def _interpret(works: Sequence[_Work], warps: Sequence[int]) -> Any:
 def _trace(
     works: Sequence[_Work], warps: Sequence[int], registers: Sequence[int] | None, semantic: Any, generator: Any
 ) -> Any:
-    handles = _captures(works[1:])
+    result: Any = None
+
+    def main() -> list[Any]:
+        nonlocal result
+        arguments = [_value(value) for value in works[0].arguments]
+        result = _called(works[0], arguments, Partition(DEFAULT, semantic.builder.options.num_warps), generator)
+        return [] if _is_nothing(result) else flatten_values_to_ir([result])
+
+    handles = _captures([value for work in works[1:] for value in work.arguments])
+    workers = [
+        partial(_worker, work, _partition(number, warps[number]), handles, generator)
+        for number, work in enumerate(works[1:])
+    ]
+    results = _written(main, workers, handles, warps, registers, semantic, generator)
+    return None if _is_nothing(result) else next(unflatten_ir_values(results, [result.type]))
+
+
+def specialise(
+    main: Callable[[], list[Any]],
+    worker: Callable[[list[Any]], None],
+    captured: Sequence[Any],
+    warps: int,
+    registers: int,
+    semantic: Any,
+    generator: Any,
+) -> list[Any]:
+    """``main`` beside one worker, both written by functions: what ``main`` gives, block tensors or scalars.
+
+    Parameters
+    ----------
+    worker : is called with the ``captured`` values as the worker has them.
+    warps, registers : the worker's; see ``warp_specialize``.
+    """
+    _check_target(generator)
+    _check_threads([warps], semantic, generator)
+    given: list[Any] = []
+
+    def write_main() -> list[Any]:
+        with inside(Partition(DEFAULT, semantic.builder.options.num_warps)):
+            given.extend(main())
+        return list(flatten_values_to_ir(given))
+
+    def write_worker(body: Any) -> None:
+        with inside(Partition(0, warps)):
+            worker(_as_captured(captured, handles, body))
+
+    handles = _captures(captured)
+    results = _written(write_main, [write_worker], handles, [warps], [registers], semantic, generator)
+    return list(unflatten_ir_values(results, [value.type for value in given]))
+
+
+def _written(
+    main: Callable[[], list[Any]],
+    workers: Sequence[Callable[[Any], None]],
+    handles: Sequence[Any],
+    warps: Sequence[int],
+    registers: Sequence[int] | None,
+    semantic: Any,
+    generator: Any,
+) -> list[Any]:
+    """The operation with its partitions, which these functions write; the handles of its results."""
     with builder_here(semantic, generator.context) as g:
-        block, result = _default(works[0], g, semantic.builder, generator)
-        given = [] if _is_nothing(result) else flatten_values_to_ir([result])
-        made = operations.specialize(g, [handle.get_type() for handle in given], handles, list(warps))
+        block, given = _default(main, g, semantic.builder)
+        made = operations.specialize(
+            g, [handle.get_type() for handle in given], list(handles), [*map(started_warps, warps)]
+        )
         made.get_default_region().push_back(block)
         if registers is not None and compiled_target() == "cuda" and capability_of(semantic) >= _HOPPER:
             made.set_requested_registers(list(registers))
         g.create_block_with_parent(made.get_partition_op_holder(), [])
-        regions = operations.partitions(g, handles, len(works) - 1)
-        for number, work in enumerate(works[1:]):
+        regions = operations.partitions(g, list(handles), len(workers))
+        for number, write in enumerate(workers):
             body = g.create_block_with_parent(regions.get_region(number), [handle.get_type() for handle in handles])
             semantic.builder.restore_insertion_point(g.get_insertion_point())
-            _worker(work, Partition(number, warps[number]), body, handles, generator)
+            write(body)
             g.restore_insertion_point(semantic.builder.get_insertion_point())
             g.create_warp_return()
         g.set_insertion_point_after(made.get_operation())
-        results = [made.get_result(number) for number in range(len(given))]
-    return None if _is_nothing(result) else next(unflatten_ir_values(results, [result.type]))
+        return [made.get_result(number) for number in range(len(given))]
 
 
-def _default(work: _Work, g: Any, builder: Any, generator: Any) -> tuple[Any, Any]:
-    """The block of the default partition, and what it returns; ``g`` writes where it did before."""
+def _default(main: Callable[[], list[Any]], g: Any, builder: Any) -> tuple[Any, list[Any]]:
+    """The block of the default partition, and what it yields; ``g`` writes where it did before."""
     start, block = builder.get_insertion_point(), builder.new_block()
     builder.set_insertion_point_to_start(block)
-    arguments = [_value(value) for value in work.arguments]
-    result = _called(work, arguments, Partition(DEFAULT, builder.options.num_warps), generator)
+    given = main()
     g.restore_insertion_point(builder.get_insertion_point())
-    g.create_warp_yield([] if _is_nothing(result) else flatten_values_to_ir([result]))
+    g.create_warp_yield(given)
     g.restore_insertion_point(start)
-    return block, result
+    return block, given
 
 
-def _captures(works: Sequence[_Work]) -> list[Any]:
-    """The values that workers are called with, each once."""
+def _captures(values: Sequence[Any]) -> list[Any]:
+    """What lies outside of the operation and workers use: the values' handles, each once."""
     found: dict[int, Any] = {}
-    for work in works:
-        for handle in flatten_values_to_ir([_value(value) for value in work.arguments]):
-            found.setdefault(identity(handle), handle)
+    for handle in flatten_values_to_ir([_value(value) for value in values]):
+        found.setdefault(identity(handle), handle)
     return list(found.values())
 
 
-def _worker(work: _Work, partition: Partition, body: Any, captured: Sequence[Any], generator: Any) -> None:
-    """Called with the arguments of its block, which stand for the captured values."""
-    values = [_value(value) for value in work.arguments]
+def _as_captured(values: Sequence[Any], captured: Sequence[Any], body: Any) -> list[Any]:
+    """The values as a worker has them: by the arguments of its block, which stand for the captured handles."""
+    given = [_value(value) for value in values]
     places = {identity(handle): place for place, handle in enumerate(captured)}
-    handles = [body.get_argument(places[identity(handle)]) for handle in flatten_values_to_ir(values)]
-    arguments = list(unflatten_ir_values(handles, [value.type for value in values]))
+    handles = [body.get_argument(places[identity(handle)]) for handle in flatten_values_to_ir(given)]
+    return list(unflatten_ir_values(handles, [value.type for value in given]))
+
+
+def _worker(work: _Work, partition: Partition, captured: Sequence[Any], generator: Any, body: Any) -> None:
+    given = _as_captured(work.arguments, captured, body)
+    arguments = [taken(value, generator.semantic, generator) for value in given]
     _check_result(work, partition, _called(work, arguments, partition, generator))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tle_raw.errors import ArgumentTypeError, CallError, Row, ScheduleError, UnsupportedFeatureError
+from tle_raw.errors import ArgumentTypeError, CallError, Row, ScheduleError
 from tle_raw.flir.group_markers import LoopSchedule
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
+from tle_raw.frontends.lite.executors import with_executors
 
 OWN = ("reorder", "pipe_stages", "pipe_orders", "executors")
 _FEWEST = 1
@@ -24,12 +25,15 @@ def read_options(given: Mapping[str, Any]) -> tuple[LoopSchedule, int | None]:
     ------
     ArgumentTypeError : an argument is no constant of its kind.
     ScheduleError : arguments that contradict each other.
-    UnsupportedFeatureError : several executors.
     """
+    schedule, number = _read_stages(given)
+    return with_executors(schedule, number, given), number
+
+
+def _read_stages(given: Mapping[str, Any]) -> tuple[LoopSchedule, int | None]:
     reorder = plain(given.get("reorder"))
     if not isinstance(reorder, (bool, int)) and reorder is not None:
         raise _type_error("reorder", "True or False", given["reorder"])
-    _check_executors(given.get("executors"))
     number = _stages_number(given)
     stages = _numbers("pipe_stages", given.get("pipe_stages")) if number is None else ()
     orders = _numbers("pipe_orders", given.get("pipe_orders"))
@@ -93,18 +97,6 @@ def _check_stages(given: Mapping[str, Any], stages: tuple[int, ...], orders: tup
     for name in ("flatten", "warp_specialize"):
         if plain(given.get(name)):
             raise ScheduleError(f"tle.range: {name} and stages of groups cannot be together")
-
-
-def _check_executors(value: Any) -> None:
-    if plain(value) is None:
-        return
-    listed = items(value)
-    if listed is None or not listed or not all(is_integer(number) and number == listed[0] for number in listed):
-        raise UnsupportedFeatureError(
-            "tle.range: executors gives groups to specialised warps, which are not there yet",
-            table=[Row("executors", "None, or the same number for every group", describe_value(value))],
-            hint="pipe_stages overlaps the groups on the warps of the whole block",
-        )
 
 
 def _type_error(name: str, expected: str, value: Any) -> ArgumentTypeError:

@@ -43,9 +43,9 @@ class OpenLoop:
         ArgumentTypeError : there is no group of this number.
         RegionError : another group is open.
         """
-        count = len(self.schedule.stages)
+        count = self.schedule.count
         if group < 0 or (count and group >= count):
-            expected = f"0 to {count - 1}: pipe_stages has {count} entries" if count else "0 or more"
+            expected = f"0 to {count - 1}: {self._list} has {count} entries" if count else "0 or more"
             raise ArgumentTypeError("tle.pipeline_group: no such group", table=[Row("group", expected, str(group))])
         if self.inside is not None:
             raise RegionError(f"tle.pipeline_group: group {group} stands within group {self.inside}")
@@ -61,18 +61,22 @@ class OpenLoop:
 
         Raises
         ------
-        ScheduleError : a group of ``pipe_stages`` does not stand in it.
+        ScheduleError : a group of ``pipe_stages`` or ``executors`` does not stand in it.
         """
-        missing = sorted(set(range(len(self.schedule.stages))) - self.seen)
+        count = self.schedule.count
+        missing = sorted(set(range(count)) - self.seen)
         if missing:
-            count = len(self.schedule.stages)
             raise ScheduleError(
-                "tle.range: a group of pipe_stages does not stand in the loop",
+                f"tle.range: a group of {self._list} does not stand in the loop",
                 table=[
                     Row("groups in the loop", f"0 to {count - 1}", ", ".join(map(str, sorted(self.seen))) or "none")
                 ],
                 hint=f"put what belongs together into `with tle.pipeline_group({missing[0]}):`, directly in the body",
             )
+
+    @property
+    def _list(self) -> str:
+        return "pipe_stages" if self.schedule.stages else "executors"
 
 
 def interpreted_loop(loop: OpenLoop, numbers: Iterable[int]) -> Iterator[int]:

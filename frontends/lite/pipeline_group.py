@@ -28,19 +28,21 @@ class Group:
         self.loop.leave()
 
     def _mark(self, symbol: str) -> None:
-        if self.loop.schedule.stages and self.semantic is not None:
+        if self.loop.schedule.is_marked and self.semantic is not None:
             write_marker(symbol, str(self.number), self.semantic)
 
 
 def _pipeline_group(group: Any, _semantic: Any = None, _generator: Any = None) -> Group:
     """A group of a loop: ``with tle.pipeline_group(0):``, directly in the body of a ``for ... in tle.range(...)``.
 
-    ``pipe_stages`` of the loop gives each group its stage, ``pipe_orders`` its place among the groups of that stage.
-    Where Triton decides about the stages, and on CPUs and in Triton's interpreter, a group is what stands in it.
+    ``pipe_stages`` of the loop gives each group its stage, ``pipe_orders`` its place among the groups of that stage,
+    ``executors`` the warps that run it. Where Triton decides about the stages, and on CPUs and in Triton's interpreter,
+    a group is what stands in it.
 
     Parameters
     ----------
-    group : its number, a constant: the place of its stage in ``pipe_stages``. The same group may stand there again.
+    group : its number, a constant: its place in ``pipe_stages`` and ``executors``. The same group may stand there
+        again.
 
     Raises
     ------

@@ -17,11 +17,12 @@ from typing import Any
 
 from triton.language import core
 
-from tle_raw.errors import ArgumentCountError, ArgumentTypeError, RegionError, Row, UnsupportedFeatureError
+from tle_raw.errors import ArgumentCountError, ArgumentTypeError, RegionError, Row
 from tle_raw.flir import group_markers
 from tle_raw.flir.group_markers import LoopSchedule
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.frontends.lite.code_generator import errors_at, visited
+from tle_raw.frontends.lite.executors import check_kernel, read_executors
 from tle_raw.frontends.lite.kernel_function import kernel_function
 from tle_raw.frontends.lite.loop_options import OWN, read_options
 from tle_raw.frontends.lite.open_loops import OpenLoop, interpreted_loop
@@ -73,13 +74,16 @@ def _range(
         that none reads what the body stores before it. A constant.
     pipe_stages : the stage of each group, a list of constants from 0 on. A number is ``num_stages``: Triton decides.
     pipe_orders : the place of each group among the groups of its stage; as they are numbered where it is not given.
-    executors : None, or one number for all groups.
+    executors : who runs each group, a list of numbers: on NVIDIA GPUs each executor is a partition of warps, which
+        begin together and wait for each other's values, as in ``tle.gpu.warp_specialize``. The launch's own warps are
+        the executor that makes what is used behind the loop. ``range(4, 8)`` is one executor of up to four warps.
+        Values go through shared memory, in as many slots as there are stages.
 
     Raises
     ------
     ArgumentTypeError : an argument is no constant of its kind.
-    ScheduleError : a group needs a value that a later one makes, or cannot run in its stage, or does not stand there.
-    UnsupportedFeatureError : several executors.
+    ScheduleError : a group needs a value that a later one makes, or cannot run in its stage, or does not stand there;
+        groups that do not split into executors.
     """
     given = {"reorder": reorder, "pipe_stages": pipe_stages, "pipe_orders": pipe_orders, "executors": executors}
     given |= {"num_stages": num_stages, "flatten": flatten, "warp_specialize": warp_specialize}
@@ -141,7 +145,9 @@ def _open(generator: Any, statement: ast.For) -> None:
     loop = OpenLoop(schedule)
     setattr(statement, LOOP, loop)
     statement.body = body
-    if schedule.stages or schedule.reorder:
+    if schedule.executors:
+        check_kernel(generator.semantic)
+    if schedule.is_marked or schedule.reorder:
         begin, end = _statement(statement, _begin(loop)), _statement(statement, _end(loop))
         statement.body = [begin, *body, end]
 
@@ -161,16 +167,7 @@ def _bind(arguments: list[ast.expr], keywords: list[ast.keyword]) -> dict[str, a
 
 
 def _value(generator: Any, name: str, node: ast.expr) -> Any:
-    try:
-        return generator.visit(node)
-    except Exception as error:
-        if name != "executors":
-            raise
-        raise UnsupportedFeatureError(  # the documents write `range(1, 31)` there
-            "tle.range: executors gives groups to specialised warps, which are not there yet",
-            table=[Row("executors", "None, or the same number for every group", ast.unparse(node))],
-            hint="pipe_stages overlaps the groups on the warps of the whole block",
-        ) from error
+    return read_executors(generator, node) if name == "executors" else generator.visit(node)
 
 
 def _statement(near: ast.For, function: Callable[..., None]) -> ast.stmt:

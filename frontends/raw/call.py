@@ -37,6 +37,7 @@ from tle_raw.frontends.raw.buffers import (
 )
 from tle_raw.frontends.raw.descriptors import check_blocks
 from tle_raw.frontends.raw.interpreted_waits import letting_others_run
+from tle_raw.frontends.raw.structure import StructureHere
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
 from tle_raw.regions.interpret import (
@@ -45,8 +46,10 @@ from tle_raw.regions.interpret import (
     interpreted_call_site,
     record_region,
 )
+from tle_raw.regions.partitions import current_partition
 from tle_raw.regions.ports import RegionRecord
-from tle_raw.regions.stages import check_stages
+from tle_raw.regions.stages import check_stages, compiled_target
+from tle_raw.regions.structure import offering
 from tle_raw.regions.trace import interpret_traced, trace_region
 
 
@@ -135,17 +138,41 @@ def _emitted(
         if traced is not None:
             return traced
         values = load_buffers(bound, given, semantic)
+    elif any(p.is_descriptor for p in bound.parameters) and "linked" not in fragment.routes(compiled_target()):
+        # Code of this package alone takes descriptors as they are, and what it builds with them.
+        with offering(StructureHere(semantic)):
+            return trace_region(fragment, bound, given, semantic, site) or []
     else:
         values = load_buffers(bound, given, semantic)
         traced = trace_region(fragment, bound, values, semantic, site)
         if traced is not None:
             return store_buffers(bound, given, traced, semantic)
-    record = RegionRecord(fragment.identity, bound, hint=hint)
+    record = RegionRecord(fragment.identity, bound, hint=hint, warps=_own_warps(bound))
     if not compiled:
         record = emit_effects(fragment, record, values, semantic)
     if bound.is_elementwise:
         return [emit_element(record, values, semantic)]
     return store_buffers(bound, given, emit_region(record, values, semantic), semantic)
+
+
+def _own_warps(bound: BoundSignature) -> int:
+    """How many warps run the region, where they are not all of the partition that calls it; else 0.
+
+    Raises
+    ------
+    RegionError : it gives all threads a scalar, of which some do not run it.
+    """
+    partition = current_partition()
+    if partition is None or bound.is_elementwise:
+        return 0
+    own = partition.own_warps
+    if own and bound.result is not None:
+        raise RegionError(
+            f"a fragment that returns a scalar is called in {partition.name}, of whose warps {own} run it and "
+            "all need the scalar",
+            hint="let it write the scalar into a tile or a buffer, or give the worker a power of two of warps",
+        )
+    return own
 
 
 def _check_language(semantic: Any) -> None:

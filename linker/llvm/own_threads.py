@@ -26,7 +26,7 @@ from tle_raw.linker.llvm.barrier_instructions import (
     edit_barriers,
 )
 from tle_raw.linker.llvm.calls import CallInstruction, calls
-from tle_raw.linker.llvm.functions import read_global
+from tle_raw.linker.llvm.functions import LINKAGES, read_function, read_global
 from tle_raw.linker.llvm.references import global_names, reachable, references
 from tle_raw.linker.llvm.shared_memory import SHARED_SPACE
 from tle_raw.linker.llvm.symbols import is_settable, original_name, private_name
@@ -68,12 +68,14 @@ class OwnThreads:
     count : how many there are.
     barrier : the number of the one at which all of them meet.
     numbers : for each other barrier that the code names, the number that it has instead.
+    are_all : whether no other thread comes to the code: those behind the last one leave it at once.
     """
 
     first: int
     count: int
     barrier: int
     numbers: Mapping[int, int]
+    are_all: bool = True
 
 
 def depends_on_threads(module: Module) -> bool:
@@ -123,7 +125,8 @@ def for_partition(module: Module, entry: str, name: str, threads: OwnThreads) ->
     name : what the entry is called instead; all that the module defines is renamed after it.
     """
     shared = {entity.name for entity in module.of_kind("global") if _is_for_all(module, entity)}
-    names = {n: _renamed(n, entry, name) for n in _defined(module) - shared}
+    inner = name if threads.are_all else private_name(f"{name}.inside", name)
+    names = {n: inner if n == entry else _renamed(n, entry, name) for n in _defined(module) - shared}
     places = {_SREG + register: private_name(f"tle.{short}", name) for register, short in _PLACES.items()}
     edits = [edit for entity in module.of_kind("global") if entity.name in shared for edit in _common(module, entity)]
     for entity in module.entities:
@@ -136,7 +139,48 @@ def for_partition(module: Module, entry: str, name: str, threads: OwnThreads) ->
     renamed = module.edited(edits)
     barriers = [edit for each in _functions(renamed) for edit in _barrier_edits(renamed, each, threads, needed)]
     made = renamed.edited(barriers)
-    return made.with_text(_helpers(module, used, places, needed, threads))
+    helpers = _helpers(module, used, places, needed, threads)
+    if threads.are_all:
+        return made.with_text(helpers)
+    return _inside(made, inner).with_text(helpers + _left_at_once(made, helpers, inner, name, threads))
+
+
+def _inside(module: Module, name: str) -> Module:
+    """The module in which a function is nobody else's."""
+    function = read_function(module, next(each for each in module.of_kind("define") if each.name == name))
+    kept = [token for token in function.before if token.text in LINKAGES]
+    if kept:
+        return module.edited([Edit(kept[0].start, kept[0].end, "internal")])
+    return module.edited([Edit(function.before[0].end, function.before[0].end, " internal")])
+
+
+def _left_at_once(module: Module, helpers: str, inner: str, name: str, threads: OwnThreads) -> str:
+    """The entry, which only the threads go through that are meant: whole warps."""
+    entity = next(entity for entity in module.of_kind("define") if entity.name == inner)
+    type_ = read_function(module, entity).type
+    given = [f"{kind} %x{number}" for number, kind in enumerate(type_.parameters)]
+    call = f"call {type_.result} {encode_name('@', inner)}({', '.join(given)})"
+    is_void = type_.result == "void"
+    last = "ret void" if is_void else f"ret {type_.result} zeroinitializer"
+    is_declared = f"@{_SREG}tid.x()" in helpers or any(
+        each.name == f"{_SREG}tid.x" for each in module.of_kind("declare")
+    )
+    return "\n".join(
+        [
+            "" if is_declared else f"declare i32 @{_SREG}tid.x()",
+            f"define {type_.result} {encode_name('@', name)}({', '.join(given)}) alwaysinline {{",
+            f"  %all = call i32 @{_SREG}tid.x()",
+            f"  %own = sub nuw nsw i32 %all, {threads.first}",
+            f"  %goes = icmp ult i32 %own, {threads.count}",
+            "  br i1 %goes, label %in, label %out",
+            "in:",
+            *([f"  {call}", "  ret void"] if is_void else [f"  %result = {call}", f"  ret {type_.result} %result"]),
+            "out:",
+            f"  {last}",
+            "}",
+            "",
+        ]
+    )
 
 
 # --- names ---------------------------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ def _entities_after(entities: Iterable[Entity], edits: Sequence[Edit], text: str
         if is_stale:
             yield from _entities(text, known, start)
         known, is_stale = entity.end + shift, False
-        yield entity._replace(start=start, end=known, body=entity.body + shift) if shift else entity
+        yield Entity(entity.kind, entity.name, start, known, entity.body + shift) if shift else entity
     if is_stale or next_edit < len(edits):
         yield from _entities(text, known, len(text))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tle_raw.errors import RegionError
 from tle_raw.linker.mlir.text import matching_bracket, split_top_level
 
-HEAD = re.compile(r'^(?P<indent>\s*)(?:(?P<results>%[^=]*?) = )?"(?P<name>[\w.]+)"\(')
+HEAD = re.compile(r'^(?P<indent>\s*)(?:(?P<results>%[^=]*) = )?"(?P<name>[\w.]+)"\(')
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,45 @@ def _read(line: str) -> GenericOperation:
     match = HEAD.match(line)
     if not match:
         raise ValueError(line)
-    operands, rest = _within(line[match.end() - 1 :])
+    indent, left, name = match.groups()
+    operands, properties, attributes, types, rest = _plain_parts(line, match.end()) or _nested_parts(line, match.end())
+    if rest.startswith("("):
+        results, rest = _within(rest)
+        location = f" {rest}" if rest else ""
+    else:
+        start = rest.find(" loc(")
+        results, location = (rest, "") if start < 0 else (rest[:start], rest[start:])
+    return GenericOperation(
+        name, _parts(operands), _parts(types), _parts(results), left or "", properties, attributes, indent, location
+    )
+
+
+def _plain_parts(line: str, start: int) -> tuple[str, str, str, str, str] | None:
+    """Operands, properties, attributes, types, and what stands behind the arrow; None where they may hold each other.
+
+    Most operations have no strings, and properties or attributes: then the ends can be found without counting brackets.
+    """
+    end, colon = line.find(")", start), line.find(" : (", start)
+    close = line.find(") -> ", colon)
+    if not start <= end < colon < close or '"' in line[end:colon] or "(" in line[colon + 4 : close]:
+        return None
+    operands, types, rest = line[start:end], line[colon + 4 : close], line[close + 5 :]
+    between = line[end + 1 : colon]
+    if not between:
+        return operands, "", "", types, rest
+    if " {" in between[1:]:
+        properties, both, attributes = between[:-1].partition("}> {")
+        is_plain = both and properties.startswith(" <{") and "{" not in attributes and between.endswith("}")
+        return (operands, properties[3:], attributes, types, rest) if is_plain and " {" not in properties else None
+    if between.startswith(" <{") and between.endswith("}>"):
+        return operands, between[3:-2], "", types, rest
+    if between.startswith(" {") and between.endswith("}"):
+        return operands, "", between[2:-1], types, rest
+    return None
+
+
+def _nested_parts(line: str, start: int) -> tuple[str, str, str, str, str]:
+    operands, rest = _within(line[start - 1 :])
     properties = attributes = ""
     if rest.startswith("<{"):
         properties, rest = _within(rest[1:])
@@ -94,24 +134,7 @@ def _read(line: str) -> GenericOperation:
     types, rest = _within(rest[2:])
     if not rest.startswith("-> "):
         raise ValueError(line)
-    rest = rest[3:]
-    if rest.startswith("("):
-        results, rest = _within(rest)
-        location = f" {rest}" if rest else ""
-    else:
-        start = rest.find(" loc(")
-        results, location = (rest, "") if start < 0 else (rest[:start], rest[start:])
-    return GenericOperation(
-        match["name"],
-        _parts(operands),
-        _parts(types),
-        _parts(results),
-        match["results"] or "",
-        properties,
-        attributes,
-        match["indent"],
-        location,
-    )
+    return operands, properties, attributes, types, rest[3:]
 
 
 def _within(text: str) -> tuple[str, str]:
@@ -120,10 +143,12 @@ def _within(text: str) -> tuple[str, str]:
     return text[1:end], text[end + 1 :].lstrip()
 
 
+@lru_cache(maxsize=256)  # operations of a kernel have few types
 def _parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in split_top_level(text))
 
 
-def _entries(text: str) -> dict[str, str]:
+@lru_cache(maxsize=8)  # more than one entry is asked for
+def _entries(text: str) -> Mapping[str, str]:
     entries = (part.partition("=") for part in split_top_level(text))
     return {name.strip(): value.strip() or "unit" for name, _, value in entries}

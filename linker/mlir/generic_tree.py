@@ -8,23 +8,41 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tle_raw.errors import RegionError
-from tle_raw.linker.mlir.generic_operation import HEAD
 from tle_raw.linker.mlir.text import brace_depth, matching_bracket, split_top_level
 
+_OPERATION = re.compile(r'\s*(?:(?P<results>%[^=]*) = )?"(?P<name>[\w.]+)"\((?P<operands>[^)]*)\)\s*')
 _LABEL = re.compile(r"^\s*(?P<label>\^[\w$.\-]+)(?P<arguments>\(.*\))?:")
 _SUCCESSORS = re.compile(r"^\[(?P<labels>\^[^\]]*)\]")
 _LABELS = re.compile(r"\^[\w$.\-]+")
 
 
-@dataclass(eq=False, slots=True)
 class Value:
-    """A result or an argument of a block."""
+    """A result or an argument of a block, and the operations that use it, one as often as it does."""
 
-    name: str
-    type: str = ""
-    definition: Operation | None = None
+    __slots__ = ("_type", "definition", "name", "uses")
+
+    def __init__(self, name: str, type_: str = "", definition: Operation | None = None) -> None:
+        self.name, self._type, self.definition = name, type_, definition
+        self.uses: list[Operation] = _NOTHING
+
+    @property
+    def type(self) -> str:
+        """Its text. That of a result is read from its operation when it is asked for first: few are."""
+        if not self._type and self.definition is not None:
+            for value, type_ in zip(self.definition.results, _types(self.definition.typed), strict=True):
+                value._type = type_
+        return self._type
+
+    @type.setter
+    def type(self, text: str) -> None:
+        self._type = text
+
+
+# Of the many that have none; nobody adds to it. A list for each would keep Python's collector of cycles busy.
+_NOTHING: list[Any] = []
 
 
 @dataclass(eq=False, slots=True)
@@ -41,6 +59,7 @@ class Operation:
     """An operation; ``line`` is the number of its first line, ``end`` of its last.
 
     ``successors`` are the labels of a branch, and ``details`` what stands behind its operands on the first line.
+    ``typed`` ends with the types of its results.
     """
 
     name: str
@@ -48,11 +67,12 @@ class Operation:
     end: int
     parent: Block
     above: Operation | None = None
-    operands: list[Value] = field(default_factory=list)
-    results: list[Value] = field(default_factory=list)
-    regions: list[list[Block]] = field(default_factory=list)
-    successors: list[str] = field(default_factory=list)
+    operands: Sequence[Value] = ()
+    results: Sequence[Value] = ()
+    regions: Sequence[list[Block]] = ()
+    successors: Sequence[str] = ()
     details: str = ""
+    typed: str = ""
 
     def walk(self) -> Iterator[Operation]:
         """The operation and those inside of it, in the text's order."""
@@ -74,53 +94,62 @@ class Operation:
 
 
 def read_tree(lines: Sequence[str]) -> list[Operation]:
-    """The operations at the top of a module's text, which is mostly one, the module.
+    """The operations at the top of a module's text, which is mostly one, the module. Raises as ``read_operations``."""
+    return [each for each in read_operations(lines) if each.above is None]
+
+
+def read_operations(lines: Sequence[str]) -> list[Operation]:
+    """All operations of a module's text, in its order.
 
     Raises
     ------
     RegionError : the text is not of the form that this release knows.
     """
-    reader = _Reader()
+    reader, operation = _Reader(), _OPERATION.match
     for number, line in enumerate(lines):
         try:
-            reader.read(number, line)
+            if head := operation(line):
+                reader.operation(number, line, head)
+            elif not line.startswith("#"):  # an alias
+                reader.other(number, line)
         except (ValueError, IndexError, KeyError) as error:
             raise RegionError(
                 "a module is printed in a form that this release of tle_raw does not know",
                 log=line.strip()[:400],
                 hint="report this with the Triton version; `tle-raw doctor` shows the tested range",
             ) from error
-    return reader.top.operations
+    return reader.all
 
 
 class _Reader:
     def __init__(self) -> None:
-        self.top = Block()
-        self.block = self.top
+        self.block = Block()
+        self.all: list[Operation] = []
         self.open: list[tuple[Operation, Block]] = []
-        self.scopes: list[dict[str, Value]] = [{}]
+        self.above: Operation | None = None  # the innermost of them
+        # The values that are known here, and the names that each scope has brought: they are forgotten at its end.
+        self.known: dict[str, Value] = {}
+        self.scopes: list[list[str]] = [[]]
 
-    def read(self, number: int, line: str) -> None:
-        if head := HEAD.match(line):
-            self._operation(number, line, head)
-            return
+    def other(self, number: int, line: str) -> None:
+        """A line that no operation begins at."""
         text = line.strip()
-        if not text or text.startswith(("#", "//")):
+        if not text or text.startswith("//"):
             return
         if label := _LABEL.match(line):
             self._begin_block(label["label"], label["arguments"] or "")
         elif text.startswith("}, {"):
-            self.scopes[-1] = {}
-            self._begin_region()
+            self._forget()
+            self._begin_region(self.open[-1][0])
         elif text.startswith("})"):
             self._close(number, text)
         elif not text.startswith(("{-#", "dialect_resources", "}")) or brace_depth(line):
             raise ValueError(line)
 
-    def _begin_region(self) -> None:
-        operation = self.open[-1][0]
-        self.block = Block()
-        operation.regions.append([self.block])
+    def _begin_region(self, operation: Operation) -> None:
+        self.block, self.above = Block(), operation
+        self.scopes.append([])
+        operation.regions = [*operation.regions, [self.block]]
 
     def _begin_block(self, label: str, arguments: str) -> None:
         region = self.open[-1][0].regions[-1]
@@ -134,62 +163,70 @@ class _Reader:
             value.type = type_.rpartition(" loc(")[0].strip() or type_.strip()
             self.block.arguments.append(value)
 
-    def _operation(self, number: int, line: str, head: re.Match[str]) -> None:
-        end = line.index(")", head.end())  # operands are names
-        details = line[end + 1 :].strip()
-        above = self.open[-1][0] if self.open else None
-        made = Operation(head["name"], number, number, self.block, above, details=details)
-        if end > head.end():
-            made.operands = [self._value(name.strip()) for name in line[head.end() : end].split(",")]
-        if details.startswith("[") and (jumps := _SUCCESSORS.match(details)):
-            made.successors = _LABELS.findall(jumps["labels"])
-        if results := head["results"]:
+    def operation(self, number: int, line: str, head: re.Match[str]) -> None:
+        """A line that one begins at."""
+        results, name, names = head.groups()
+        details, known, block = line[head.end() :].rstrip(), self.known, self.block
+        operands: Sequence[Value] = ()
+        if names:
+            operands = [known.get(each) or self._value(each) for each in names.replace(" ", "").split(",")]
+        made = Operation(name, number, number, block, self.above, operands, (), (), (), details, details)
+        for value in operands:
+            if value.uses is _NOTHING:
+                value.uses = [made]
+            else:
+                value.uses.append(made)
+        if results:
             made.results = self._results(results, made)
-        self.block.operations.append(made)
-        if details.endswith("({"):
-            self.open.append((made, self.block))
-            self.scopes.append({})
-            self._begin_region()
-        else:
-            self._give_types(made, line)
+        self.all.append(made)
+        block.operations.append(made)
+        if details[0] == "[" and (jumps := _SUCCESSORS.match(details)):
+            made.successors = _LABELS.findall(jumps["labels"])
+        elif details[-1] == "{" and details.endswith("({"):
+            self.open.append((made, block))
+            self._begin_region(made)
 
     def _close(self, number: int, text: str) -> None:
         made, self.block = self.open.pop()
-        self.scopes.pop()
+        self.above = self.open[-1][0] if self.open else None
+        self._forget()
         made.end = number
-        self._give_types(made, text[2:])
+        made.typed = text[2:]
 
     def _results(self, text: str, operation: Operation) -> list[Value]:
-        found = []
-        for part in text.split(","):
-            name, _, count = part.strip().partition(":")
-            names = [f"{name}#{n}" for n in range(int(count))] if count else [name]
-            found += [self._value(each) for each in names]
+        names = _names(text) if ":" in text or "," in text else (text,)
+        found = [self.known.get(name) or self._value(name) for name in names]
         for value in found:
             value.definition = operation
         return found
 
-    def _give_types(self, operation: Operation, line: str) -> None:
-        if not operation.results:
-            return
-        arrow = _last_arrow(line)
-        rest = line[arrow + 2 :].strip()
-        if not rest.startswith("("):
-            start = rest.find(" loc(")
-            (value,) = operation.results
-            value.type = rest if start < 0 else rest[:start].rstrip()
-            return
-        types = split_top_level(rest[1 : matching_bracket(rest, 0)])
-        for value, type_ in zip(operation.results, types, strict=True):
-            value.type = type_.strip()
-
     def _value(self, name: str) -> Value:
         """By its name; one that is not known yet is defined further down, in a block that jumps lead to."""
-        for scope in reversed(self.scopes):
-            if (known := scope.get(name)) is not None:
-                return known
-        made = self.scopes[-1][name] = Value(name)
-        return made
+        found = self.known.get(name)
+        if found is None:
+            found = self.known[name] = Value(name)
+            self.scopes[-1].append(name)
+        return found
+
+    def _forget(self) -> None:
+        """A scope ends."""
+        for name in self.scopes.pop():
+            del self.known[name]
+
+
+def _names(text: str) -> Iterator[str]:
+    """``%a, %b``, or ``%a:2`` for ``%a#0`` and ``%a#1``."""
+    for part in text.split(","):
+        name, _, count = part.strip().partition(":")
+        yield from (f"{name}#{n}" for n in range(int(count))) if count else (name,)
+
+
+def _types(line: str) -> Sequence[str]:
+    """Of an operation's results, from what stands behind its operands."""
+    rest = line[_last_arrow(line) + 2 :].strip()
+    if not rest.startswith("("):
+        return (rest.partition(" loc(")[0].rstrip(),)
+    return [type_.strip() for type_ in split_top_level(rest[1 : matching_bracket(rest, 0)])]
 
 
 def _last_arrow(line: str) -> int:

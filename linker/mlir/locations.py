@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Sequence
+from functools import cached_property
 
 from tle_raw.errors import SourceLocation
 
@@ -15,9 +17,13 @@ _DEEPEST = 32  # aliases of aliases; more is a cycle
 class Locations:
     """The location aliases of one module's text."""
 
-    def __init__(self, lines: list[str]) -> None:
-        parts = (line.partition(" = loc(") for line in lines if line.startswith("#loc"))
-        self._aliases = {name: text.removesuffix(")") for name, is_alias, text in parts if is_alias}
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+
+    @cached_property
+    def _aliases(self) -> dict[str, str]:
+        parts = (line.partition(" = loc(") for line in self._lines if line.startswith("#loc"))
+        return {name: text.removesuffix(")") for name, is_alias, text in parts if is_alias}
 
     def source_location(self, location: str) -> SourceLocation:
         """The place of ``loc(...)`` as an operation carries it; of an inlined call, the line in the helper."""

@@ -49,8 +49,10 @@ def read_structure(lines: list[str]) -> list[int | Nest]:
     found: list[int | Nest] = []
     current, opened = found, list[tuple[Nest, list[int | Nest]]]()
     for number, line in enumerate(lines):
-        depth = brace_depth(line)
-        if depth == 0 and opened and line.lstrip().startswith("}"):
+        text = line.lstrip()
+        # Of the lines that neither end with a brace nor begin with one, no other brace opens or closes anything.
+        depth = brace_depth(line) if line.endswith("{") or text.startswith("}") else 0
+        if depth == 0 and opened and text.startswith("}"):
             opened[-1][0].bodies.append([])
             current = opened[-1][0].bodies[-1]
         elif depth == 0:

@@ -26,6 +26,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "two slots for keys": {"K_SLOTS": 2},
     "without turns": {"TURNS": False},
+    "waits behind sums": {"BEHIND": True},
     "a program for each tile": {"programs": 2**20},
     "232 registers": {"REGISTERS": 232},
     "block barriers before arrivals": {"disabled": "arrive-by-warps"},
@@ -40,6 +41,7 @@ NARROW = {
 AHEAD: dict[str, dict[str, Any]] = {
     "first scores ahead": {},
     "first scores ahead, without turns": {"TURNS": False},
+    "first scores ahead, waits behind sums": {"BEHIND": True},
 }
 SECTIONS = {f"sections of {heads} heads": {"SECTION": heads} for heads in (4, 8, 32)}
 SECTIONS["static order, one section"] = {"SECTION": HEADS * BATCH, "ORDER": "static"}
@@ -94,7 +96,7 @@ class Attention:
     def candidates(self) -> dict[str, measure.Launch]:
         found = CONFIGS | (SECTIONS if self.causal else NARROW)
         if self.dtype != torch.float16:
-            found = {name: found[name] for name in ("as it is", "a program for each tile")}
+            found = {name: changed for name, changed in found.items() if "disabled" not in changed}
         made = {name: self.ours(changed) for name, changed in found.items()}
         return made | {name: self.ahead(changed) for name, changed in AHEAD.items()}
 

@@ -89,7 +89,7 @@ def first_weights(
 def consume(
     q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads, queries, keys,
     scale, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
-    SECTION: tl.constexpr, TURNS: tl.constexpr, GROUP: tl.constexpr,
+    SECTION: tl.constexpr, TURNS: tl.constexpr, BEHIND: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """The rows of one group. Weights are 2 to the power of ``scale`` times products, less the largest of a row.
 
@@ -139,7 +139,7 @@ def consume(
             shrink = tl.math.exp2(largest - now)
             total = total * shrink + tl.sum(weights, 1)
             largest = now
-            acc = tle.gpu.wgmma_wait(0, acc, behind=total)
+            acc = tle.gpu.wgmma_wait(0, acc, behind=total if BEHIND else None)
             tle.gpu.barrier_arrive(v_empty[before], 1, (step + n - 1) // SLOTS)
             acc = acc * shrink[:, None]
             p = weights.to(q.dtype)
@@ -165,7 +165,7 @@ def consume(
             tle.gpu.barrier_arrive(k_empty[slot], 1, step // SLOTS)
         weights, next_largest, next_total = first_weights(s, next_tile, keys, scale, BLOCK_M, BLOCK_N, CAUSAL, GROUP)
         p = weights.to(q.dtype)
-        acc = tle.gpu.wgmma_wait(0, acc, behind=next_total)
+        acc = tle.gpu.wgmma_wait(0, acc, behind=next_total if BEHIND else None)
         tle.gpu.barrier_arrive(v_empty[before], 1, (step - 1) // SLOTS)
 
         rows = tile * BLOCK_M + GROUP * ROWS + tl.arange(0, ROWS)
@@ -182,7 +182,7 @@ def consume(
 def attention(
     q_desc, k_desc, v_desc, o_ptr, lse_ptr, heads, queries, keys, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, SLOTS: tl.constexpr, CAUSAL: tl.constexpr,
-    SECTION: tl.constexpr, TURNS: tl.constexpr, REGISTERS: tl.constexpr,
+    SECTION: tl.constexpr, TURNS: tl.constexpr, BEHIND: tl.constexpr, REGISTERS: tl.constexpr,
 ):  # fmt: skip
     """``softmax(q @ k.T * scale / log2(e)) @ v`` of each head: q and o are [heads * queries, DIM], k and v of keys.
 
@@ -205,11 +205,11 @@ def attention(
         (
             (consume, (
                 q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads,
-                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, TURNS, 0,
+                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, TURNS, BEHIND, 0,
             )),
             (consume, (
                 q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads,
-                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, TURNS, 1,
+                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, SLOTS, CAUSAL, SECTION, TURNS, BEHIND, 1,
             )),
             (produce, (
                 q_desc, k_desc, v_desc, q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, heads,
@@ -221,7 +221,8 @@ def attention(
     )  # fmt: skip
 
 
-BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "SLOTS": 2, "SECTION": 64, "TURNS": True, "REGISTERS": 240}
+BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "SLOTS": 2, "SECTION": 64, "TURNS": True, "BEHIND": False}
+BLOCKS |= {"REGISTERS": 240}
 
 
 def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS):

@@ -6,6 +6,11 @@ import triton
 import triton.language as tl
 
 
+def sharing(tiles: int, programs: int) -> int:
+    """How many programs, at most so many, share the tiles most evenly, as the samples' ``common.sharing`` says."""
+    return triton.cdiv(tiles, triton.cdiv(tiles, programs))
+
+
 @triton.jit
 def tile_of(program, tiles_m, tiles_n, GROUP_M: tl.constexpr):
     in_group = GROUP_M * tiles_n

@@ -7,34 +7,38 @@ import triton.language as tl
 
 
 @triton.jit
-def fill_experts(
-    sorted_ptr, block_experts_ptr, count, begin, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, OWN: tl.constexpr, GROUPS: tl.constexpr,
+def fill_blocks(
+    chosen, place, mask, end, sorted_ptr, block_experts_ptr, total_ptr, n,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, OWN: tl.constexpr,
 ):  # fmt: skip
-    """For the program's OWN experts: whose their blocks are, and what is behind their pairs."""
+    """What stands beside the pairs at ``place``: whose blocks are, by the pair that begins one, and the total.
+
+    And what is behind the pairs of OWN experts, whose last ones are before ``end``.
+    """
+    tl.store(block_experts_ptr + place // SIZE, chosen, mask=mask & (place % SIZE == 0))
     own = tl.program_id(0) * OWN + tl.arange(0, OWN)
-    count = tl.where(own < EXPERTS, tl.gather(count, tl.minimum(own, EXPERTS - 1), 0), 0)
-    begin = tl.gather(begin, tl.minimum(own, EXPERTS - 1), 0)
-    blocks = tl.cdiv(count, SIZE)
-    for first in range(0, tl.max(blocks, 0), GROUPS):
-        number = first + tl.arange(0, GROUPS)[None, :]
-        expert = tl.broadcast_to(own[:, None], (OWN, GROUPS))
-        tl.store(block_experts_ptr + begin[:, None] + number, expert, mask=number < blocks[:, None])
-    behind = count[:, None] + tl.arange(0, SIZE)[None, :]
-    tl.store(sorted_ptr + begin[:, None] * SIZE + behind, n, mask=behind < blocks[:, None] * SIZE)
+    behind = tl.gather(end, tl.minimum(own, EXPERTS - 1), 0)[:, None]
+    filled = behind + tl.arange(0, SIZE)[None, :]
+    tl.store(sorted_ptr + filled, n, mask=(own < EXPERTS)[:, None] & (filled < tl.cdiv(behind, SIZE) * SIZE))
+    expert = tl.arange(0, EXPERTS)
+    is_last = (expert == EXPERTS - 1) & (tl.program_id(0) == 0)
+    tl.store(total_ptr + tl.zeros_like(expert), tl.cdiv(end, SIZE) * SIZE, mask=is_last)
 
 
 @triton.jit
 def rank_pairs(
     experts_ptr, counts_ptr, begins_ptr, places_ptr, n,
     EXPERTS: tl.constexpr, CHUNK: tl.constexpr, STRIDE: tl.constexpr, SORT: tl.constexpr, DEPENDENT: tl.constexpr,
+    CHAINED: tl.constexpr,
 ):  # fmt: skip
     """``places``: of each pair the place among those of its expert. ``counts[expert * STRIDE]``: how many there are.
 
     By an atomic operation for each pair; with SORT by a sort of the program's pairs, and one for each expert. The
     counts go on from launch to launch: rows of ``begins`` are those when this launch began, and when the next one will.
-    DEPENDENT: the next launch may begin meanwhile.
+    DEPENDENT: the next launch may begin meanwhile. CHAINED: this one begins while the one before it may still run.
     """
+    if CHAINED:
+        tl.extra.cuda.gdc_wait()
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     lane, expert = tl.arange(0, CHUNK), tl.arange(0, EXPERTS)
@@ -58,10 +62,12 @@ def rank_pairs(
 @triton.jit
 def place_ranked(
     experts_ptr, counts_ptr, begins_ptr, places_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, OWN: tl.constexpr, GROUPS: tl.constexpr,
-    STRIDE: tl.constexpr, DEPENDENT: tl.constexpr,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, OWN: tl.constexpr,
+    STRIDE: tl.constexpr, DEPENDENT: tl.constexpr, CHAINED: tl.constexpr,
 ):  # fmt: skip
     """Behind ``rank_pairs``."""
+    if CHAINED:
+        tl.extra.cuda.gdc_launch_dependents()
     expert, i = tl.arange(0, EXPERTS), tl.program_id(0) * CHUNK + tl.arange(0, CHUNK)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
     if DEPENDENT:
@@ -73,20 +79,62 @@ def place_ranked(
         tl.store(begins_ptr + EXPERTS + expert, all_)
     count = all_ - before
     blocks = (count + SIZE - 1) // SIZE
-    begin = tl.cumsum(blocks, 0) - blocks
-    tl.store(sorted_ptr + tl.gather(begin * SIZE - before, chosen, 0) + place, i, mask=i < n)
-    fill_experts(sorted_ptr, block_experts_ptr, count, begin, n, EXPERTS, SIZE, OWN, GROUPS)
+    begin = (tl.cumsum(blocks, 0) - blocks) * SIZE
+    place += tl.gather(begin - before, chosen, 0)
+    tl.store(sorted_ptr + place, i, mask=i < n)
+    fill_blocks(
+        chosen, place, i < n, begin + count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN
+    )  # fmt: skip
+
+
+@triton.jit
+def align_together(
+    experts_ptr, counters_ptr, launches_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, OWN: tl.constexpr, CHAINED: tl.constexpr,
+):  # fmt: skip
+    """In one launch, whose programs wait for each other's counts: a cooperative one, which runs them all at once.
+
+    An expert's counter says how many pairs it has and, from bit 20 on, how many programs have added theirs: what it
+    held before is the place of the program's own. A launch uses one of two rows of counters, and clears the other.
+    A thread has experts of its own, so that there are at most EXPERTS threads.
+    """
+    if CHAINED:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
+    lane, expert = tl.arange(0, CHUNK), tl.arange(0, EXPERTS)
+    i = tl.program_id(0) * CHUNK + lane
+    number = tl.load(launches_ptr)
+    chosen = tl.load(experts_ptr + i, mask=i < n, other=EXPERTS - 1)
+    counters, others = counters_ptr + number % 2 * EXPERTS, counters_ptr + (number + 1) % 2 * EXPERTS
+    own = tl.histogram(chosen, EXPERTS, mask=i < n)
+    earlier = tl.atomic_add(counters + expert, own + 2**20, sem="relaxed") & (2**20 - 1)
+    first = tl.cumsum(own, 0) - own
+    key = tl.sort(tl.where(i < n, chosen, EXPERTS) * CHUNK + lane)
+    count = tl.load(counters + expert, volatile=True)
+    while tl.min(count, 0) < tl.num_programs(0) * 2**20:
+        count = tl.load(counters + expert, volatile=True)
     if tl.program_id(0) == 0:
-        tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
+        tl.store(others + expert, 0)
+        tl.store(launches_ptr, number + 1)
+    count &= 2**20 - 1
+    blocks = (count + SIZE - 1) // SIZE
+    begin = (tl.cumsum(blocks, 0) - blocks) * SIZE
+    chosen = key // CHUNK
+    place = tl.gather(begin + earlier - first, tl.minimum(chosen, EXPERTS - 1), 0) + lane
+    mask = chosen < EXPERTS
+    tl.store(sorted_ptr + place, tl.program_id(0) * CHUNK + key % CHUNK, mask=mask)
+    fill_blocks(
+        chosen, place, mask, begin + count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN
+    )  # fmt: skip
 
 
 @triton.jit
 def align_alone(
     experts_ptr, counts_ptr, sorted_ptr, block_experts_ptr, total_ptr, n,
-    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, GROUPS: tl.constexpr, STRIDE: tl.constexpr,
+    EXPERTS: tl.constexpr, SIZE: tl.constexpr, CHUNK: tl.constexpr, STRIDE: tl.constexpr,
 ):  # fmt: skip
     """All of it in one program, which has the pairs in its registers: n is at most CHUNK. ``counts`` are left at 0."""
-    i, expert, group = tl.arange(0, CHUNK), tl.arange(0, EXPERTS), tl.arange(0, GROUPS)
+    i, expert = tl.arange(0, CHUNK), tl.arange(0, EXPERTS)
     chosen = tl.load(experts_ptr + i, mask=i < n, other=0)
     place = tl.atomic_add(counts_ptr + chosen * STRIDE, 1, mask=i < n, sem="relaxed")
     tl.debug_barrier()
@@ -94,15 +142,9 @@ def align_alone(
     tl.debug_barrier()
     tl.store(counts_ptr + expert * STRIDE, 0)
     blocks = (count + SIZE - 1) // SIZE
-    begin = tl.cumsum(blocks, 0) - blocks
-    tl.store(sorted_ptr + tl.gather(begin, chosen, 0) * SIZE + place, i, mask=i < n)
-    tl.store(total_ptr, tl.sum(blocks, 0) * SIZE)
-    for first in range(0, tl.max(blocks, 0), GROUPS):
-        number = first + group[None, :]
-        tl.store(
-            block_experts_ptr + begin[:, None] + number,
-            tl.broadcast_to(expert[:, None], (EXPERTS, GROUPS)),
-            mask=number < blocks[:, None],
-        )
-    filled = tl.arange(0, SIZE)[None, :]
-    tl.store(sorted_ptr + (begin * SIZE + count)[:, None] + filled, n, mask=filled < (blocks * SIZE - count)[:, None])
+    begin = (tl.cumsum(blocks, 0) - blocks) * SIZE
+    place += tl.gather(begin, chosen, 0)
+    tl.store(sorted_ptr + place, i, mask=i < n)
+    fill_blocks(
+        chosen, place, i < n, begin + count, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, EXPERTS
+    )  # fmt: skip

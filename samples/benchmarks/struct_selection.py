@@ -14,27 +14,23 @@ BUFFERS, GOAL = 2, 1.25
 EXPERTS, CHOICES, K = 256, 8, 2048
 TOKENS = ((1024, 64), (4096, 64), (16_384, 128), (65_536, 128))  # with the size of a block
 ROWS = ((1, 131_072), (8, 65_536), (64, 32_768), (64, 131_072))
-# CHUNK, warps of a program.
-ALIGNED = ((512, 4), (1024, 8), (1024, 16), (2048, 16), (4096, 32))
-ALONE = ((8192, 32), (32_768, 32))
-# And of ours: launches, and whether the first of two adds its counts up. By how many tokens there are.
+# By how many tokens there are: CHUNK, warps of a program, launches.
 OUR_ALIGNED = {
-    1024: ((512, 16, 1, False), (256, 8, 1, False), (512, 16, 2, True), (512, 16, 2, False)),
-    4096: (
-        (512, 32, 1, False),
-        (1024, 32, 1, False),
-        (1024, 32, 2, False),
-        (512, 16, 2, False),
-        (1024, 16, 2, False),
-        (512, 8, 2, True),
-        (512, 16, 2, True),
-        (1024, 32, 2, True),
-        (1024, 16, 2, True),
-        (256, 8, 2, True),
-    ),
-    16_384: ((1024, 16, 2, False), (2048, 16, 2, False), (1024, 16, 2, True), (2048, 32, 2, True), (1024, 32, 2, True)),
-    65_536: ((4096, 16, 2, False), (4096, 32, 2, True), (2048, 16, 2, True), (4096, 16, 2, True), (2048, 32, 2, True)),
+    1024: ((256, 8, 1),),
+    4096: ((512, 8, 2), (512, 16, 2), (1024, 32, 2)),
+    16_384: ((2048, 32, 2), (1024, 32, 2)),
+    65_536: ((2048, 32, 2), (4096, 32, 2)),
 }
+# CHUNK, warps, words from one counter to the next, whether pairs are sorted.
+ALIGNED = {
+    1024: ((512, 4, 8, False), (512, 4, 1, True)),
+    4096: ((512, 4, 1, True), (512, 8, 1, True), (512, 4, 8, False)),
+    16_384: ((512, 4, 1, True), (1024, 8, 1, True)),
+    65_536: ((1024, 8, 1, True),),
+}
+# CHUNK, warps of programs that wait for each other.
+TOGETHER = {1024: ((256, 4),), 4096: ((512, 8),), 16_384: ((1024, 8),), 65_536: ((1024, 8),)}
+ALONE = ((8192, 32), (32_768, 32))
 # programs for a row, CHUNK, warps.
 SELECTED = ((1, 8192, 32), (1, 16_384, 32), (4, 8192, 32), (8, 4096, 16), (16, 8192, 32), (32, 4096, 16))
 # Of ours, by rows and columns.
@@ -60,56 +56,72 @@ class Align:
         self.space = sample.workspace(self.experts[0], EXPERTS)
         self.places = torch.empty_like(self.experts[0])
         self.alone_counts = torch.zeros(EXPERTS * 8, dtype=torch.int32, device=device)
+        self.plain_counters = [torch.zeros(rows * EXPERTS, dtype=torch.int32, device=device) for rows in (2, 1)]
         # Of the counts of each stride: they count on from launch to launch.
         self.counts = {stride: torch.zeros(EXPERTS * stride, dtype=torch.int32, device=device) for stride in (1, 8)}
         self.begins = {stride: torch.zeros(2, EXPERTS, dtype=torch.int32, device=device) for stride in (1, 8)}
 
-    def ours(self, chunk: int, warps: int, launches: int, added: bool, dependent: bool) -> measure.Launch:
-        forms = {"launches": launches, "added": added, "dependent": dependent}
+    def ours(self, chunk: int, warps: int, launches: int, chained: bool) -> measure.Launch:
+        forms = {"launches": launches, "dependent": launches == 2, "chained": chained}
         out, space = self.out, self.space
         return lambda i: self.sample.launch(
             self.experts[i], EXPERTS, self.size, chunk, warps, out=out, space=space, **forms
         )
 
-    def plain(self, chunk: int, warps: int, stride: int, sort: bool, dependent: bool) -> measure.Launch:
+    def together(self, chunk: int, warps: int, chained: bool) -> measure.Launch:
+        grid = (triton.cdiv(self.n, chunk),)
+        own = triton.next_power_of_2(triton.cdiv(EXPERTS, grid[0]))
+        sizes = {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "OWN": own, "CHAINED": chained}
+        early = {"launch_cooperative_grid": True} | ({"launch_pdl": True} if chained else {})
+        kernel = struct_plain_moe.align_together
+        return lambda i: kernel[grid](
+            self.experts[i], *self.plain_counters, *self.out, self.n, **sizes, num_warps=warps, **early
+        )
+
+    def plain(self, chunk: int, warps: int, stride: int, sort: bool, dependent: bool, chained: bool) -> measure.Launch:
         grid = (triton.cdiv(self.n, chunk),)
         sizes = {"EXPERTS": EXPERTS, "CHUNK": chunk, "STRIDE": stride, "DEPENDENT": dependent, "num_warps": warps}
+        sizes["CHAINED"] = chained
         early = {"launch_pdl": True} if dependent else {}
+        chain = {"launch_pdl": True} if chained else {}
         counts = self.counts[stride], self.begins[stride], self.places
         own = triton.next_power_of_2(triton.cdiv(EXPERTS, grid[0]))
         kernels = struct_plain_moe
 
         def launch(i: int) -> object:
             experts = self.experts[i]
-            kernels.rank_pairs[grid](experts, *counts, self.n, SORT=sort, **sizes)
+            kernels.rank_pairs[grid](experts, *counts, self.n, SORT=sort, **sizes, **chain)
             return kernels.place_ranked[grid](
-                experts, *counts, *self.out, self.n, SIZE=self.size, OWN=own, GROUPS=8, **sizes, **early
+                experts, *counts, *self.out, self.n, SIZE=self.size, OWN=own, **sizes, **early
             )
 
         return launch
 
     def alone(self, chunk: int, warps: int, stride: int) -> measure.Launch:
-        sizes = {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "GROUPS": 8, "STRIDE": stride}
+        sizes = {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "STRIDE": stride}
         kernel = struct_plain_moe.align_alone
         return lambda i: kernel[(1,)](self.experts[i], self.alone_counts, *self.out, self.n, **sizes, num_warps=warps)
 
     def candidates(self) -> tuple[dict[str, measure.Launch], dict[str, measure.Launch]]:
         ours, plain = {}, {}
-        for chunk, warps, launches, added in OUR_ALIGNED[self.n // CHOICES]:
-            for dependent in (False, True)[:launches]:
-                form = ", added" * added + ", dependent" * dependent
-                name = f"{chunk} pairs, {warps} warps, {launches} launches{form}"
-                ours[name] = self.ours(chunk, warps, launches, added, dependent)
-        for chunk, warps in ALIGNED:
-            for stride, sort in ((1, False), (8, False), (1, True)):
-                for dependent in (False, True):
-                    form = ("sorted" if sort else f"counters {4 * stride} bytes apart") + ", dependent" * dependent
-                    name = f"{chunk} pairs, {warps} warps, {form}"
-                    plain[name] = self.plain(chunk, warps, stride, sort, dependent)
+        tokens = self.n // CHOICES
+        for chained in (False, True):
+            more = ", chained" * chained
+            for chunk, warps, launches in OUR_ALIGNED[tokens]:
+                name = f"{chunk} pairs, {warps} warps, {launches} launches{more}"
+                ours[name] = self.ours(chunk, warps, launches, chained)
+            for chunk, warps, stride, sort in ALIGNED[tokens]:
+                form = "sorted" if sort else f"counters {4 * stride} bytes apart"
+                name = f"{chunk} pairs, {warps} warps, {form}{more}"
+                plain[name] = self.plain(chunk, warps, stride, sort, True, chained)
+            for chunk, warps in TOGETHER[tokens]:
+                plain[f"{chunk} pairs, {warps} warps, cooperative{more}"] = self.together(chunk, warps, chained)
+        for chunk, warps, stride, sort in ALIGNED[tokens][:1]:
+            name = f"{chunk} pairs, {warps} warps, one after the other"
+            plain[name] = self.plain(chunk, warps, stride, sort, False, False)
         for chunk, warps in ALONE:
             if chunk // 4 < self.n <= chunk:
-                for stride in (1, 8):
-                    plain[f"alone, {warps} warps, counters {4 * stride} bytes apart"] = self.alone(chunk, warps, stride)
+                plain[f"alone, {warps} warps"] = self.alone(chunk, warps, 1)
         return ours, plain
 
     def check(self, name: str, launch: measure.Launch) -> None:

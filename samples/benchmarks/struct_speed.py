@@ -11,7 +11,11 @@ from typing import Any
 import compile_only
 import measure
 import struct_attention
+import struct_attention_backward
+import struct_grouped
 import struct_kernels as plain
+import struct_mla
+import struct_norm
 import struct_selection
 import torch
 import triton
@@ -20,7 +24,9 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 import tle_raw.language as tle
 
-PRODUCT_GOAL, LOADS_GOAL = 0.98, 1.7
+LOADS_GOAL = 1.7
+PRODUCT_GOALS = {"Triton": 1.0, "cuBLAS": 1.01}
+NARROW_GOAL = 0.98
 BUFFERS = 2
 # BLOCK_M, BLOCK_N, warps, slots, GROUP_M; and for plain Triton stages.
 OURS = ((128, 256, 8, 4, 4), (128, 256, 8, 4, 8), (128, 256, 8, 4, 16), (128, 256, 8, 3, 8), (128, 128, 4, 3, 8))
@@ -31,9 +37,8 @@ STAYING = (
     (128, 256, 8, 3, 8, 1),
 )
 # BLOCK_M, BLOCK_N, slots, GROUP_M, groups of warps that multiply, parts: of kernels with a warp that copies.
-SPECIALISED = (
-    *((128, 256, slots, group, groups, 2) for slots in (3, 4) for group in (4, 8, 16) for groups in (1, 2)),
-    *((256, 128, slots, 8, groups, 2) for slots in (3, 4) for groups in (1, 2)),
+SPECIALISED = tuple(
+    (128, 256, 4, group, groups, parts) for group in (4, 8, 16) for groups in (1, 2) for parts in (2, 4)
 )
 # BLOCK_M, BLOCK_N, slots, GROUP_M: of groups of warps that take turns.
 IN_TURNS = ((128, 128, 4, 8), (128, 128, 5, 8), (128, 128, 4, 16), (64, 256, 4, 8), (64, 256, 4, 16))
@@ -104,7 +109,7 @@ class Products:
             a, b, c = self.a[i], self.b[i], self.c[i]
             taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, columns // parts)
             tiles = triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns)
-            grid = (min(self.processors, tiles),)
+            grid = (plain.sharing(tiles, self.processors),)
             sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "SLOTS": slots, "GROUP_M": group}
             persistent = self.sample.persistent_matmul
             return persistent[grid](*taken, self.n, self.n, self.n, **sizes, PARTS=parts, num_warps=warps)
@@ -130,7 +135,7 @@ class Products:
             out = columns // 2 if halves else columns
             taken = descriptor(a, rows, 64), descriptor(b, columns, 64), descriptor(c, rows, out)
             tiles = triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns)
-            grid = (min(self.processors, tiles) if kernel is plain.persistent else tiles,)
+            grid = (plain.sharing(tiles, self.processors) if kernel is plain.persistent else tiles,)
             sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "GROUP_M": group, "HALVES": halves}
             return kernel[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps, num_stages=stages)
 
@@ -204,12 +209,16 @@ def product_rows(case: Products, quick: bool) -> list[measure.Row]:
         note = f"ours {ours[0]}" + (f"; {others[0]}" if reference == "Triton" else "")
         name = f"{case.name}: TMA and wgmma over {'the best plain Triton' if reference == 'Triton' else reference}"
         tflops = {f"{side} TFLOP/s": value for side, value in speed.items()}
-        rows.append(measure.Row(name, speed["ours"] / speed[reference], "x", PRODUCT_GOAL, True, tflops, noise, note))
+        rows.append(
+            measure.Row(
+                name, speed["ours"] / speed[reference], "x", PRODUCT_GOALS[reference], True, tflops, noise, note
+            )
+        )
     return rows
 
 
 class NarrowProducts:
-    """``c = a @ b.T`` of n × n in fp8 (e4m3) into bf16, by groups of warps that take turns, and by cuBLAS."""
+    """``c = a @ b.T`` of n × n in fp8 (e4m3) into bf16, by specialised warps, and by cuBLAS."""
 
     def __init__(self, n: int, device: str = "cuda") -> None:
         self.n, self.name = n, f"fp8 product of {n}³"
@@ -218,7 +227,7 @@ class NarrowProducts:
         )
         self.c = torch.empty(n, n, device=device, dtype=torch.bfloat16)
         self.one = torch.ones((), device=device)
-        self.sample = sample("13_ping_pong_gemm")
+        self.sample, self.specialising = sample("13_ping_pong_gemm"), sample("09_warp_specialized_gemm")
         self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
 
     def ours(self, config: tuple[int, ...]) -> measure.Launch:
@@ -229,8 +238,15 @@ class NarrowProducts:
         options = {"out_dtype": torch.bfloat16, "use_fast_accum": True, "out": self.c}
         return torch._scaled_mm(self.a[i], self.b[i].T, self.one, self.one, **options)
 
+    def specialised(self, config: tuple[int, ...]) -> measure.Launch:
+        names = "BLOCK_M", "BLOCK_N", "SLOTS", "GROUP_M", "GROUPS", "PARTS"
+        blocks = dict(zip(names, config)) | {"BLOCK_K": 128}
+        return lambda i: self.specialising.launch(self.a[i], self.b[i], self.c, blocks, self.processors)
+
     def candidates(self) -> dict[str, measure.Launch]:
-        return {"in turns {}x{}, {} slots, groups of {}".format(*config): self.ours(config) for config in IN_TURNS}
+        names = "specialised {}x{}, {} slots, groups of {}, {} multiply, {} parts"
+        found = {"in turns {}x{}, {} slots, groups of {}".format(*config): self.ours(config) for config in IN_TURNS}
+        return found | {names.format(*config): self.specialised(config) for config in SPECIALISED}
 
 
 def narrow_rows(case: NarrowProducts, quick: bool) -> list[measure.Row]:
@@ -246,8 +262,8 @@ def narrow_rows(case: NarrowProducts, quick: bool) -> list[measure.Row]:
     name, best = fastest(case.candidates(), check, lambda ms: f"{2 * case.n**3 / ms / 1e9:.1f}")
     times, noise = measure.compare({"ours": best, "cuBLAS": case.cublas}, BUFFERS, quick)
     tflops = {f"{side} TFLOP/s": 2 * case.n**3 / ms / 1e9 for side, ms in times.items()}
-    what = f"{case.name}: groups that take turns over cuBLAS"
-    return [measure.Row(what, times["cuBLAS"] / times["ours"], "x", None, True, tflops, noise, name)]
+    what = f"{case.name}: specialised warps over cuBLAS"
+    return [measure.Row(what, times["cuBLAS"] / times["ours"], "x", NARROW_GOAL, True, tflops, noise, name)]
 
 
 class Loads:
@@ -339,12 +355,21 @@ def compile_all() -> None:
     loads.plain(0), loads.asynchronous(4)(0)
     align, select = sample("07_moe_align"), sample("08_topk_selector")
     selections = struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 64, 2**15, "cpu")
-    for case in (Histogram(256, 2**14, "cpu"), *selections):
+    norm = struct_norm.Norm(sample("17_rms_norm_gemm"), 256, 512, 512, "cpu")
+    grouped = struct_grouped.Grouped(sample("10_moe_grouped_gemm"), 256, 8, 2, 512, 512, "cpu")
+    for case in (Histogram(256, 2**14, "cpu"), norm, grouped, *selections):
+        for candidates in case.candidates():
+            for launch in candidates.values():
+                launch(0)
+    for case in (struct_mla.Decode(sample, 2, 256, device="cpu"), struct_mla.Sparse(sample, 2, 256, 128, device="cpu")):
         for candidates in case.candidates():
             for launch in candidates.values():
                 launch(0)
     for make in struct_attention.makers(functools.partial(sample, "12_attention"), "cpu", 256):
         for launch in make().candidates().values():
+            launch(0)
+    for make in struct_attention_backward.makers(functools.partial(sample, "14_attention_backward"), "cpu", 256):
+        for launch in make().all_candidates():
             launch(0)
 
 
@@ -352,8 +377,24 @@ def attention_rows(case: Any, quick: bool) -> list[measure.Row]:
     return struct_attention.rows_of(case, fastest, quick)
 
 
+def grouped_rows(case: Any, quick: bool) -> list[measure.Row]:
+    return struct_grouped.rows_of(case, fastest, quick)
+
+
+def norm_rows(case: Any, quick: bool) -> list[measure.Row]:
+    return struct_norm.rows_of(case, fastest, quick)
+
+
+def gradient_rows(case: Any, quick: bool) -> list[measure.Row]:
+    return struct_attention_backward.rows_of(case, fastest, quick)
+
+
 def selection_rows(case: Any, quick: bool) -> list[measure.Row]:
     return struct_selection.rows_of(case, fastest, quick)
+
+
+def latent_rows(case: Any, quick: bool) -> list[measure.Row]:
+    return struct_mla.rows_of(case, fastest, quick)
 
 
 # Groups of figures: what makes their cases, and the rows of one case.
@@ -363,6 +404,14 @@ GROUPS: dict[str, tuple[Callable[[], list[Callable[[], Any]]], Callable[[Any, bo
     "loads": (lambda: [Loads], load_rows),
     "histograms": (lambda: [functools.partial(Histogram, bins) for bins in (256, 1024)], histogram_rows),
     "attention": (lambda: struct_attention.makers(functools.partial(sample, "12_attention")), attention_rows),
+    "latent": (lambda: struct_mla.decodes(sample), latent_rows),
+    "sparse": (lambda: struct_mla.sparse_ones(sample), latent_rows),
+    "norm": (lambda: struct_norm.makers(sample), norm_rows),
+    "experts": (lambda: struct_grouped.makers(sample), grouped_rows),
+    "gradients": (
+        lambda: struct_attention_backward.makers(functools.partial(sample, "14_attention_backward")),
+        gradient_rows,
+    ),
     "alignments": (lambda: struct_selection.alignments(sample), selection_rows),
     "selections": (lambda: struct_selection.selections(sample), selection_rows),
 }

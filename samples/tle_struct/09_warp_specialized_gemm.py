@@ -34,14 +34,15 @@ def tile_of_program(program, tiles_m, tiles_n, GROUP_M: tl.constexpr):
 
 
 @triton.jit
-def store_tile(c_desc, m, n, c, ROWS: tl.constexpr, BLOCK_N: tl.constexpr, PARTS: tl.constexpr):
-    """In two parts where the descriptor's blocks are half as wide: what is written takes less shared memory."""
-    if PARTS == 2:
-        left, right = tl.split(tl.permute(tl.reshape(c, (ROWS, 2, BLOCK_N // 2)), (0, 2, 1)))
-        c_desc.store([m, n], left.to(c_desc.dtype))
-        c_desc.store([m, n + BLOCK_N // 2], right.to(c_desc.dtype))
-    else:
+def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
+    """In parts as wide as the descriptor's blocks: what is written takes less shared memory."""
+    if PARTS == 1:
         c_desc.store([m, n], c.to(c_desc.dtype))
+    else:
+        WIDTH: tl.constexpr = c.shape[1] // 2
+        left, right = tl.split(tl.permute(tl.reshape(c, (c.shape[0], 2, WIDTH)), (0, 2, 1)))
+        store_tile(c_desc, m, n, left, PARTS // 2)
+        store_tile(c_desc, m, n + WIDTH, right, PARTS // 2)
 
 
 @triton.jit
@@ -93,7 +94,7 @@ def consume(
         c = tle.gpu.wgmma_wait(0, c)
         tle.gpu.barrier_arrive(empty[(step - 1) % SLOTS], 1, (step - 1) // SLOTS)
         tile_m, tile_n = tile_of_program(tile, tiles_m, tiles_n, GROUP_M)
-        store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, ROWS, BLOCK_N, PARTS)
+        store_tile(c_desc, tile_m * BLOCK_M + GROUP * ROWS, tile_n * BLOCK_N, c, PARTS)
 
 
 @triton.jit
@@ -129,7 +130,7 @@ def matmul(
         )
 
 
-TOGETHER = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "GROUPS": 1, "PARTS": 2}
+TOGETHER = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 16, "GROUPS": 1, "PARTS": 4}
 APART = TOGETHER | {"GROUPS": 2}
 
 
@@ -142,13 +143,14 @@ def descriptor(x, rows: int, columns: int):
     return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
 
 
-def launch(a, b, c, blocks, programs: int):
+def launch(a, b, c, blocks, programs: int, idle: int = 0):
+    """``idle`` programs find no tile."""
     (M, K), N = a.shape, b.shape[0]
     rows, columns, depth = (blocks[f"BLOCK_{axis}"] for axis in "MNK")
     height, width = rows // blocks["GROUPS"], columns // blocks["PARTS"]
     operands = descriptor(a, height, depth), descriptor(b, columns, depth), descriptor(c, height, width)
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    return matmul[(min(programs, tiles),)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
+    return matmul[(common.sharing(tiles, programs) + idle,)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
 
 
 def compile_for(target):
@@ -169,7 +171,7 @@ def check():
 
     every = ((128, 256, 64), (200, 136, 72), (1000, 504, 1016), (2048, 2048, 2048), (129, 64, 40))
     for M, N, K in common.sizes(gpu=every, cpu=(*every[:2], every[-1]), watched=every[:3]):
-        for dtype in (torch.float16, torch.bfloat16):
+        for dtype in common.sizes(gpu=(torch.float16, torch.bfloat16), cpu=(torch.bfloat16,)):
             a, b = (torch.randn(shape).to(common.device(), dtype) for shape in ((M, K), (N, K)))
             want = a.double() @ b.double().T
             unit = 2**-10 if dtype == torch.float16 else 2**-7
@@ -178,6 +180,19 @@ def check():
                 kernel = launch(a, b, c, blocks, programs=132)
                 what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}, {groups} group{'s'[: groups - 1]}"
                 yield kernel, common.compare(what, c, want, relative=unit, absolute=3e-5 * K**0.5)
+
+
+def stress(random):
+    import torch
+
+    M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
+    a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
+    blocks, programs, idle = random.choice((TOGETHER, APART)), random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    what = f"{M} × {N} × {K}, {blocks['GROUPS']} groups, at most {programs} programs, {idle} idle"
+    wanted = a.double() @ b.double().T
+    return common.Stressed(
+        what, lambda c: launch(a, b, c, blocks, programs, idle), (wanted,), (a.dtype,), (2**-7,), (3e-5 * K**0.5,)
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Who multiplies waits for the slot, and gives it back when the product is done. T
 * eight warps multiply one tile of the result together, the pipe's one reader;
 * two groups of four warps multiply the two halves of its rows, each a reader of its own, which sees its half.
 
-Blocks have no specialised warps on CPUs: there it is compiled only.
+On the CPU the warps take turns on one thread, at the pipes.
 """
 
 from __future__ import annotations
@@ -137,13 +137,14 @@ def descriptor(x, rows: int, columns: int):
     return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
 
 
-def launch(a, b, c, blocks, programs: int):
+def launch(a, b, c, blocks, programs: int, idle: int = 0):
+    """``idle`` programs find no tile."""
     (M, K), N = a.shape, b.shape[0]
     rows, columns, depth = (blocks[f"BLOCK_{axis}"] for axis in "MNK")
     height, width = rows // blocks["GROUPS"], columns // blocks["PARTS"]
     operands = descriptor(a, height, depth), descriptor(b, columns, depth), descriptor(c, height, width)
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    return matmul[(min(programs, tiles),)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
+    return matmul[(common.sharing(tiles, programs) + idle,)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
 
 
 def compile_for(target):
@@ -162,11 +163,9 @@ def compile_for(target):
 def check():
     import torch
 
-    if common.on_cpu():
-        raise SystemExit("this sample needs a GPU of sm_90; --compile-only compiles it without one")
     every = ((128, 256, 64), (200, 136, 72), (1000, 504, 1016), (2048, 2048, 2048), (129, 64, 40))
-    for M, N, K in common.sizes(gpu=every, cpu=(), watched=every[:3]):
-        for dtype in (torch.float16, torch.bfloat16):
+    for M, N, K in common.sizes(gpu=every, cpu=every[1:2], watched=every[:3]):
+        for dtype in common.sizes(gpu=(torch.float16, torch.bfloat16), cpu=(torch.bfloat16,)):
             a, b = (torch.randn(shape).to(common.device(), dtype) for shape in ((M, K), (N, K)))
             want = a.double() @ b.double().T
             unit = 2**-10 if dtype == torch.float16 else 2**-7
@@ -175,6 +174,19 @@ def check():
                 kernel = launch(a, b, c, blocks, programs=132)
                 what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}, {groups} group{'s'[: groups - 1]}"
                 yield kernel, common.compare(what, c, want, relative=unit, absolute=3e-5 * K**0.5)
+
+
+def stress(random):
+    import torch
+
+    M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
+    a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
+    blocks, programs, idle = random.choice((TOGETHER, APART)), random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    what = f"{M} × {N} × {K}, {blocks['GROUPS']} groups, at most {programs} programs, {idle} idle"
+    wanted = a.double() @ b.double().T
+    return common.Stressed(
+        what, lambda c: launch(a, b, c, blocks, programs, idle), (wanted,), (a.dtype,), (2**-7,), (3e-5 * K**0.5,)
+    )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ things overlap with products:
 Programs stay, and take tile after tile. Where rows see the keys before them alone, tiles differ: the longest come
 first, and whoever is done takes the next one. The queries of the next tile arrive while the last one is written.
 
-Blocks have no specialised warps on CPUs: there it is compiled only.
+On the CPU the warps take turns on one thread, at the barriers.
 """
 
 from __future__ import annotations
@@ -88,9 +88,13 @@ def consume(
     q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads, queries, keys,
     scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, K_SLOTS: tl.constexpr, V_SLOTS: tl.constexpr,
-    CAUSAL: tl.constexpr, SECTION: tl.constexpr, TURNS: tl.constexpr, GROUP: tl.constexpr,
+    CAUSAL: tl.constexpr, SECTION: tl.constexpr, TURNS: tl.constexpr, BEHIND: tl.constexpr,
+    GROUP: tl.constexpr,
 ):  # fmt: skip
-    """The rows of one group. Weights are 2 to the power of ``scale`` times products, less the largest of a row."""
+    """The rows of one group. Weights are 2 to the power of ``scale`` times products, less the largest of a row.
+
+    With BEHIND the product of values is waited for when a step's weights are summed, and not where ptxas puts the wait.
+    """
     ROWS: tl.constexpr = BLOCK_M // 2
     tiles = tl.cdiv(queries, BLOCK_M)
     number, turn, step = tl.program_id(0), 0, 0
@@ -138,7 +142,7 @@ def consume(
             shrink = tl.math.exp2(largest - now)
             total = total * shrink + tl.sum(weights, 1)
             largest = now
-            acc = tle.gpu.wgmma_wait(0, acc, behind=total)
+            acc = tle.gpu.wgmma_wait(0, acc, behind=total if BEHIND else None)
             tle.gpu.barrier_arrive(v_empty[before], 1, (step + n - 1) // V_SLOTS)
             acc = acc * shrink[:, None]
             p = weights.to(q.dtype)
@@ -164,7 +168,8 @@ def consume(
 def attention(
     q_desc, k_desc, v_desc, o_ptr, lse_ptr, counter_ptr, heads, queries, keys, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr, K_SLOTS: tl.constexpr, V_SLOTS: tl.constexpr,
-    CAUSAL: tl.constexpr, SECTION: tl.constexpr, TURNS: tl.constexpr, REGISTERS: tl.constexpr, ORDER: tl.constexpr,
+    CAUSAL: tl.constexpr, SECTION: tl.constexpr, TURNS: tl.constexpr, BEHIND: tl.constexpr,
+    REGISTERS: tl.constexpr, ORDER: tl.constexpr,
 ):  # fmt: skip
     """``softmax(q @ k.T * scale / log2(e)) @ v`` of each head: q and o are [heads * queries, DIM], k and v of keys.
 
@@ -188,11 +193,13 @@ def attention(
         (
             (consume, (
                 q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads,
-                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION, TURNS, 0,
+                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION, TURNS,
+                BEHIND, 0,
             )),
             (consume, (
                 q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, turns, o_ptr, lse_ptr, heads,
-                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION, TURNS, 1,
+                queries, keys, scale, BLOCK_M, BLOCK_N, DIM, K_SLOTS, V_SLOTS, CAUSAL, SECTION, TURNS,
+                BEHIND, 1,
             )),
             (produce, (
                 q_desc, k_desc, v_desc, q, k, v, q_full, q_empty, k_full, k_empty, v_full, v_empty, order, heads,
@@ -204,7 +211,8 @@ def attention(
     )  # fmt: skip
 
 
-BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "K_SLOTS": 3, "V_SLOTS": 2, "SECTION": 16, "TURNS": True, "REGISTERS": 240}
+BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "K_SLOTS": 3, "V_SLOTS": 2, "SECTION": 16, "TURNS": True, "BEHIND": False}
+BLOCKS |= {"REGISTERS": 240}
 
 
 @functools.cache
@@ -215,13 +223,16 @@ def counter_of(device):
     return torch.zeros(1, dtype=torch.int32, device=device)
 
 
-def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | None = None):
-    """Attention of q [batch, heads, queries, dim] and its like: the kernel, what it gives and the sums' logarithms."""
+def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | None = None, into=None, idle: int = 0):
+    """Attention of q [batch, heads, queries, dim] and its like: the kernel, what it gives and the sums' logarithms.
+
+    ``into`` are both results, where they are there already; ``idle`` programs find no tile.
+    """
     import torch
 
     batch, heads, queries, dim = q.shape
     keys = k.shape[2]
-    o, lse = torch.empty_like(q), torch.empty(q.shape[:3], device=q.device, dtype=torch.float32)
+    o, lse = into or (torch.empty_like(q), torch.empty(q.shape[:3], device=q.device, dtype=torch.float32))
     rows = {"q": blocks["BLOCK_M"] // 2, "k": blocks["BLOCK_N"], "v": blocks["BLOCK_N"]}
     flat = {"q": q, "k": k, "v": v}
     tiles = [
@@ -231,7 +242,7 @@ def launch(q, k, v, causal: bool, programs: int, blocks=BLOCKS, scale: float | N
     scale = (dim**-0.5 if scale is None else scale) * 1.4426950408889634
     count = triton.cdiv(queries, blocks["BLOCK_M"]) * batch * heads
     blocks = {"ORDER": "dynamic" if causal else "static"} | blocks
-    kernel = attention[(min(programs, count),)](
+    kernel = attention[(min(programs, count) + idle,)](
         *(*tiles, o, lse, counter_of(q.device), batch * heads, queries, keys, scale),
         **(blocks | {"DIM": dim, "CAUSAL": causal}),
         num_warps=4,
@@ -269,12 +280,10 @@ def expected(q, k, v, causal: bool):
 def check():
     import torch
 
-    if common.on_cpu():
-        raise SystemExit("this sample needs a GPU of sm_90; --compile-only compiles it without one")
     # batch, heads, queries, keys
     every = ((1, 1, 128, 128), (2, 3, 129, 257), (1, 5, 1000, 1000), (3, 7, 77, 1025), (2, 40, 1024, 1024))
-    for batch, heads, queries, keys in common.sizes(gpu=every, cpu=(), watched=every[:2]):
-        for dtype in (torch.float16, torch.bfloat16):
+    for batch, heads, queries, keys in common.sizes(gpu=every, cpu=every[1:2], watched=every[:2]):
+        for dtype in common.sizes(gpu=(torch.float16, torch.bfloat16), cpu=(torch.bfloat16,)):
             q, k, v = (
                 torch.randn(batch, heads, length, 128).to(common.device(), dtype) for length in (queries, keys, keys)
             )
@@ -286,6 +295,26 @@ def check():
                 what += ", causal" if causal else ""
                 yield kernel, common.compare(what, o, want, relative=unit, absolute=2 * unit)
                 yield kernel, common.compare(f"{what}: sums", lse, sums, absolute=1e-4)
+
+
+def stress(random):
+    import torch
+
+    batch, heads = random.choice(((1, 2), (1, 3), (2, 2)))
+    most = common.sizes(gpu=250, cpu=75)
+    queries, keys = (2 * random.randint(1, most) + 1 for _ in range(2))  # of other sizes there are more kernels
+    causal = random.random() < 0.5
+    q, k, v = (
+        torch.randn(batch, heads, length, 128, device=common.device()).to(torch.bfloat16)
+        for length in (queries, keys, keys)
+    )
+    programs, idle = random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    what = f"{batch}×{heads}, {queries} of {keys}{', causal' if causal else ''}, at most {programs}, {idle} idle"
+    return common.Stressed(
+        what,
+        lambda *into: launch(q, k, v, causal, programs, into=into, idle=idle),
+        *(expected(q, k, v, causal), (q.dtype, torch.float32), (2**-7, 0.0), (2**-6, 1e-4)),
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ One warp copies by TMA. Two groups of four warps multiply, of bf16, f16 or fp8: 
 cores work for the other, which has waited at a named barrier until the first one had begun its last product. In
 sample 09 both groups work on one tile, and write it at the same time.
 
-Blocks have no specialised warps on CPUs: there it is compiled only.
+On the CPU the warps take turns on one thread, at the barriers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def consume(
     before, number, turn = tl.program_id(0), tl.program_id(0), 0
     if GROUP == 1:
         number, turn = tle.gpu.next_tile(order, 0, total), 1
-        tle.gpu.barrier_arrive(turns[0])  # group 0 begins
+        if before < total:
+            tle.gpu.barrier_arrive(turns[0])  # group 0 begins
     step = turn * steps
     while number < total:
         tle.gpu.barrier_wait(turns[GROUP])
@@ -124,13 +125,14 @@ def descriptor(x, rows: int, columns: int):
     return TensorDescriptor(x, list(x.shape), [x.stride(0), 1], [rows, columns])
 
 
-def launch(a, b, c, programs: int, blocks=BLOCKS):
+def launch(a, b, c, programs: int, blocks=BLOCKS, idle: int = 0):
+    """``idle`` programs find no tile."""
     (M, K), N = a.shape, b.shape[0]
     sizes = blocks | {"BLOCK_K": blocks["BLOCK_K"] // a.element_size()}
     rows, columns, depth = (sizes[f"BLOCK_{axis}"] for axis in "MNK")
     operands = descriptor(a, rows, depth), descriptor(b, columns, depth), descriptor(c, rows, columns)
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    return matmul[(min(programs, tiles),)](*operands, M, N, K, **sizes, num_warps=4)
+    return matmul[(common.sharing(tiles, programs) + idle,)](*operands, M, N, K, **sizes, num_warps=4)
 
 
 def compile_for(target):
@@ -150,11 +152,10 @@ def compile_for(target):
 def check():
     import torch
 
-    if common.on_cpu():
-        raise SystemExit("this sample needs a GPU of sm_90; --compile-only compiles it without one")
     every = ((128, 256, 64), (200, 144, 80), (1000, 512, 1008), (2048, 2048, 2048), (129, 64, 48))
-    for M, N, K in common.sizes(gpu=every, cpu=(), watched=every[:3]):
-        for dtype, programs in ((torch.bfloat16, 132), (torch.float16, 3), (torch.float8_e4m3fn, 132)):
+    for M, N, K in common.sizes(gpu=every, cpu=every[1:2], watched=every[:3]):
+        kinds = (torch.bfloat16, 132), (torch.float16, 3), (torch.float8_e4m3fn, 132)
+        for dtype, programs in common.sizes(gpu=kinds, cpu=((torch.bfloat16, 2), kinds[2])):
             a, b = (torch.randn(shape).to(common.device()).to(dtype) for shape in ((M, K), (N, K)))
             made = torch.bfloat16 if dtype == torch.float8_e4m3fn else dtype
             c = torch.full((M, N), float("nan"), device=a.device, dtype=made)
@@ -164,6 +165,19 @@ def check():
             unit = 2**-10 if made == torch.float16 else 2**-7
             what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}"
             yield kernel, common.compare(what, c, a.double() @ b.double().T, relative=unit, absolute=slack)
+
+
+def stress(random):
+    import torch
+
+    M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
+    a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
+    programs, idle = random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
+    what = f"{M} × {N} × {K}, at most {programs} programs, {idle} idle"
+    wanted = a.double() @ b.double().T
+    return common.Stressed(
+        what, lambda c: launch(a, b, c, programs, idle=idle), (wanted,), (a.dtype,), (2**-7,), (3e-5 * K**0.5,)
+    )
 
 
 if __name__ == "__main__":

@@ -44,6 +44,15 @@ HELPERS = {
         "nvidia.mask_operations",
         "nvidia.ring_buffers",
     },
+    "loops with several executors: who does what": {
+        "split_executors",
+        "executor_memory",
+        "nvidia.executor_loop",
+        "nvidia.executor_products",
+        "nvidia.executor_rings",
+        "nvidia.executor_slots",
+        "nvidia.executor_text",
+    },
     "NVIDIA: what order_regions decides by": {"nvidia.memory_events", "nvidia.memory_order"},
     "how modules of Triton are edited, and which part of one is asked about": {
         "nvidia.line_edits",

@@ -60,11 +60,12 @@ ABSENT = {"limit-registers", "keep-scalars", "launch-exact-block", "prefetch"}
 # Passes of kernels with shared buffers, which it has none of.
 ABSENT |= {"open-crossings", "close-crossings", "multiply-in-place", "lower-tma-copy", "lower-async-load"}
 ABSENT |= {"leave-loops", "explicit-ttgir", "keep-waits", "place-named-barriers", "keep-operands"}
-ABSENT |= {"order-copies", "unwanted-barriers"}
+ABSENT |= {"order-copies", "unwanted-barriers", "reduce-in-place"}
 ABSENT |= {"release-layouts", "read-back"}
 # Of kernels with specialised warps.
 ABSENT |= {"check-partitions", "lay-out-descriptors", "arrive-by-warps", "fence-partitions"}
 # Passes of kernels whose loops have groups.
+ABSENT |= {"specialise-executors", "convert-results"}
 ABSENT |= {"pipeline-hints", "reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
 # And of kernels that point into them.
 ABSENT |= {"take-addresses", "order-pointers", "shared-accesses"}

@@ -192,11 +192,30 @@ def specialised(x, o, n, B: tl.constexpr):
     tl.store(o + i, twice(tl.sum(acc, 0)))
 
 
-@pytest.mark.parametrize("capability", [90, 100])
-def test_warp_specialisation_is_refused(capability):
+def test_beside_warp_specialisation_by_triton_on_sm_90_a_region_is_refused():
     signature = {"x": "*fp16", "o": "*fp32", "n": "i32"}
+    with pytest.raises(tle_raw.errors.RegionError, match="specialises the kernel's warps by itself") as caught:
+        compiled(specialised, signature, {"B": 64}, capability=90)
+    assert "tle.gpu.warp_specialize([(multiply" in str(caught.value)
+
+
+@triton.jit
+def divided_by_triton(a_desc, b_desc, x, n, B: tl.constexpr, INSIDE: tl.constexpr):
+    acc = tl.zeros((B, B), tl.float32)
+    for k in tl.range(0, n, warp_specialize=True, num_stages=2):
+        acc = tl.dot(a_desc.load([0, k * B]), b_desc.load([0, k * B]).T, acc)
+        if INSIDE:
+            acc += twice(tl.sum(acc, 0))[None, :]
+    tl.store(x + tl.arange(0, B), twice(tl.sum(acc, 0)))
+
+
+def test_on_sm_100_a_region_behind_such_a_loop_has_the_threads_of_the_launch():
+    tiles = dict.fromkeys(("a_desc", "b_desc"), "tensordesc<fp16[128, 128]>") | {"x": "*fp32", "n": "i32"}
+    kernel = compiled(divided_by_triton, tiles, {"B": 128, "INSIDE": False}, capability=100)
+    assert "ttg.warp_specialize" in kernel.asm["ttgir"] and kernel.metadata.num_warps > 4
+    assert ptx_calls(kernel) == [] and "bar.sync \t0, 128;" in kernel.asm["ptx"]
     with pytest.raises(tle_raw.errors.RegionError, match="specialises the kernel's warps by itself"):
-        compiled(specialised, signature, {"B": 64}, capability=capability)
+        compiled(divided_by_triton, tiles, {"B": 128, "INSIDE": True}, capability=100)
 
 
 def test_warp_specialisation_that_the_target_ignores_is_no_hindrance():

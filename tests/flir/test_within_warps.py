@@ -27,7 +27,13 @@ def operation(text):
 
 @pytest.mark.parametrize(
     "layout, axis, expected",
-    [("#mma", 1, True), ("#mma", 0, False), ("#wide", 1, False), ("#blocked", 0, True), ("#blocked", 1, False)],
+    [
+        *(("#mma", 1, True), ("#mma", 0, False), ("#wide", 1, False), ("#blocked", 0, True), ("#blocked", 1, False)),
+        (OPERAND.format(index=0, parent="#mma", width=2), 1, True),
+        (OPERAND.format(index=0, parent="#mma", width=2), 0, False),
+        (OPERAND.format(index=0, parent="#wide", width=2), 1, False),
+        (OPERAND.format(index=1, parent="#mma", width=2), 1, False),
+    ],
 )
 def test_reductions_over_the_threads_of_a_warp(layout, axis, expected):
     reduce = operation(REDUCE.format(axis=axis, layout=layout))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.started import run_python
 from tests.support import chosen_names
 from tests.test_readme import examples
 
@@ -27,13 +26,7 @@ def output(request):
     """What all tests of the file say: one process, because most of its time is imports."""
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     found = {}
-    run = subprocess.run(
-        [sys.executable, str(KERNELS), *chosen_names(request)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    run = run_python(KERNELS, *chosen_names(request), environment=environment, timeout=600)
     found = dict.fromkeys(re.findall(r"^passed (\w+)", run.stdout, re.MULTILINE), True)
     return found, run.stderr
 
@@ -47,13 +40,7 @@ def test_interpreted(output, name):
 def test_the_readmes_own_example_runs(tmp_path):
     example = tmp_path / "scale.py"
     example.write_text(examples()["scale.py"])
-    run = subprocess.run(
-        [sys.executable, str(example)],
-        env=os.environ | {"TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    run = run_python(example, environment=os.environ | {"TRITON_INTERPRET": "1"}, timeout=600)
     assert run.returncode == 0, run.stderr[-3000:]
     assert "kernel `kernel` in Triton's interpreter: 1 region" in run.stdout
     assert re.search(r"tile_scale +scale.py:26 +a team of 128 threads +4 ", run.stdout), run.stdout

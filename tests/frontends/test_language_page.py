@@ -5,8 +5,6 @@ import inspect
 import operator
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,7 @@ pytest.importorskip("torch_mlir")
 
 import tle_raw
 import tle_raw.language as tle
+from tests.started import run_python
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/language.md").read_text()
@@ -49,7 +48,8 @@ def test_an_example_of_turns_runs_in_the_interpreter(name, tmp_path):
     path = tmp_path / name
     path.write_text(EXAMPLES[name])
     environment = os.environ | {"TRITON_INTERPRET": "1"}
-    subprocess.run([sys.executable, str(path)], check=True, timeout=240, env=environment, cwd=ROOT)
+    done = run_python(path, environment=environment, folder=ROOT)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", list(EXAMPLES))

@@ -39,8 +39,15 @@ unpack_carried() {
 # Every sample that runs on a GPU; what starts with no digit is a part of one, or for the CPU alone.
 list_samples() {
   local sample
-  for sample in samples/[0-9]*/*.py samples/[0-9]*.py samples/*_edsl/[0-9]*.py samples/pycuda_*/[0-9]*.py samples/tle_struct/[0-9]*.py $(tilelang_samples) $(cutile_samples); do
+  for sample in samples/[0-9]*/*.py samples/[0-9]*.py samples/*_edsl/[0-9]*.py samples/pycuda_*/[0-9]*.py samples/tle_struct/0*.py $(struct_samples) $(tilelang_samples) $(cutile_samples); do
     [ -f "$sample" ] && printf '%s\n' "$sample"
+  done
+}
+
+struct_samples() { # all but what needs TileLang, where it is not
+  local sample
+  for sample in samples/tle_struct/[1-9]*.py; do
+    has_tilelang || ! grep -q 'common.require("tilelang"' "$sample" && echo "$sample"
   done
 }
 

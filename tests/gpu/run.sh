@@ -2,7 +2,7 @@
 # Everything that a GPU machine without a network can tell about one Triton version:
 #
 #   bash tests/gpu/run.sh 3.6.0|3.9.0 [setup] [tests] [samples] [sanitizer] [bench] [tilelang] [cutile] \
-#                                          [cutile_races]   (all but the last when none is named)
+#                                          [cutile_races] [stress]   (all but the last two when none is named)
 #
 # What the machine lacks was put into .carry/ by tests/gpu/pack.sh. The checkout and what was carried are copied to
 # $TLE_GPU_FOLDER (default /tmp/tle_gpu), where a later call finds what it did not carry itself: `setup` alone, with
@@ -12,6 +12,15 @@
 # the sanitizer's part runs under racecheck; BENCH_ARGS are options of the benchmarks. Logs and figures go to $OUT
 # (default: a folder under $TLE_GPU_FOLDER), a table comes last. Every part has its own time limit; all but `tilelang` end within ten minutes
 # on one H200. The exit status is 1 when a part failed.
+#
+# racecheck reports of some samples with specialised warps how Triton starts them: a worker's warps read in shared memory
+# which partition is theirs, and the kernel's own warps write it. Between each write and each read all threads of the
+# block come to barrier 1 (BAR.SYNC 0x1 in the machine code), on every path, so that nothing is wrong there. The pattern
+# alone is not reported, and with a barrier left out it is (tests/gpu/worker_state.py, on an H200); what makes the
+# difference in the samples, which also hand registers over (setmaxnreg), is not known. tests/gpu/known_hazards.py finds
+# the two instructions in the machine code and takes reports of them alone away; what is left counts as a failure.
+# racecheck does not follow a barrier with phases at which one thread arrives for others that it has met: words handed
+# over so are reported, though they are right (handed_by_one and handed_by_warps there; handed_by_each is not reported).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 source tests/gpu/layout.sh
@@ -114,6 +123,9 @@ part_sanitizer() {
   for file in ${WATCHED:-}; do
     log=$folder/logs/racecheck-$(basename "$file").txt
     read -r status seconds <"$log.status"
+    if [ "$status" = 9 ]; then
+      "$python" tests/gpu/known_hazards.py "$log" "$TRITON_CACHE_DIR" >"$log.left" 2>&1 && status=0
+    fi
     result "racecheck $file" "$status" "$seconds" "$(grep -E 'SUMMARY|passed|failed' "$log" | tail -2 | tr '\n' ' ')"
     [ "$status" = 0 ] || grep -vE '^=+ +Host Frame' "$log" | tail -25
   done
@@ -121,7 +133,12 @@ part_sanitizer() {
     for sample in "${existing[@]}"; do
       log=$folder/logs/$tool-$(basename "$sample").txt
       read -r status seconds <"$log.status"
-      result "$tool $sample" "$status" "$seconds" "$(grep 'SUMMARY' "$log" | tail -1 | sed 's/=* //')"
+      words=$(grep 'SUMMARY' "$log" | tail -1 | sed 's/=* //')
+      if [ $tool = racecheck ] && [ "$status" = 9 ]; then
+        "$python" tests/gpu/known_hazards.py "$log" "$TRITON_CACHE_DIR" >"$log.left" 2>&1 && status=0
+        words=$(head -1 "$log.left")
+      fi
+      result "$tool $sample" "$status" "$seconds" "$words"
       [ "$status" = 0 ] || grep -vE '^=+ +Host Frame' "$log" | tail -25
     done
   done
@@ -155,6 +172,12 @@ part_cutile_races() {
     compute-sanitizer --tool racecheck --target-processes application-only --error-exitcode 9 \
     "$python" -m pytest -q -m gpu -p no:cacheprovider -p no:xdist tests/gpu/test_cutile.py tests/gpu/test_cutile_regions.py \
     -k "threads_see or in_order"
+}
+
+# Kernels with specialised warps, each launched 10,000 times with random sizes.
+part_stress() {
+  timed "stress" 120 "$out/stress-$triton.txt" "$python" tests/gpu/stress.py --limit 100
+  cat "$out/stress-$triton.txt"
 }
 
 measure() { # the name of the file of figures, benchmarks

@@ -91,3 +91,14 @@ def test_sums_of_floats(dtype):
     o = torch.zeros(18, 32, device=DEVICE, dtype=dtype)
     reduce_kernels.combined[(60,)](x, TensorDescriptor.from_tensor(o, [16, 32]), KIND="add", M=16, N=32)
     same(o[2:].double(), x.double().sum(0))
+
+
+@needs_hopper
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_tiles_through_one_buffer(dtype):
+    """A buffer is written again when the copy engine has read it."""
+    x = torch.randint(-4, 4, (40, 25, 32, 64), device=DEVICE).to(dtype)  # whose sums are exact
+    o = torch.zeros(32, 64, device=DEVICE, dtype=dtype)
+    descriptor = TensorDescriptor.from_tensor(o, [32, 64])
+    reduce_kernels.accumulated[(40,)](x, descriptor, 25, M=32, N=64)
+    same(o.double(), x.double().sum((0, 1)))

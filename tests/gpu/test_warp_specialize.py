@@ -10,7 +10,7 @@ import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.frontends.gpu import partition_kernels as kernels
-from tests.frontends.gpu import scheduler_kernels
+from tests.frontends.gpu import scheduler_kernels, three_warps_kernels
 from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES
 
 HOPPER = COMPILE_ONLY or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
@@ -138,3 +138,24 @@ def test_thousands_of_launches_of_all_sizes():
         assert COMPILE_ONLY or torch.equal(again, c)
     for k, c in seen.items():
         close(c, a[:, : k * 64].double() @ b[:, : k * 64].double().T)
+
+
+@pytest.mark.parametrize("warps", [1, 2, 3, 4, 8])
+def test_a_fragment_has_the_threads_of_its_worker(warps):
+    for _ in range(max(TIMES // 100, 1)):
+        x, y = (torch.randn(5 * three_warps_kernels.SIZE, device=DEVICE) for _ in range(2))
+        counts, others = (torch.zeros(2, dtype=torch.int32, device=DEVICE) for _ in range(2))
+        wanted = three_warps_kernels.expected(x, 5), three_warps_kernels.expected(y, 5)
+        constants = {"rows": 5, "B": three_warps_kernels.SIZE, "FRAGMENT": three_warps_kernels.turned, "WARPS": warps}
+        three_warps_kernels.three[(1,)](x, y, counts, others, **constants, num_warps=4)
+        close(x, wanted[0], 1e-6)
+        close(y, wanted[1], 1e-6)
+        assert COMPILE_ONLY or others.tolist() == [5 * 32 * warps, 32 * warps]
+
+
+@pytest.mark.parametrize("warps", [2, 4])
+def test_functions_that_share_the_launchs_warps_get_block_tensors(warps):
+    x, o = torch.randn(1024, device=DEVICE), torch.full((1024,), float("nan"), device=DEVICE)
+    kernels.shared_warps[(1,)](x, o, 3.0, 512, warps, num_warps=2 * warps)
+    halves = x.double().view(2, 512)
+    close(o.view(2, 512), halves * 3 - halves.flip(0).amax(1, keepdim=True), 1e-6)

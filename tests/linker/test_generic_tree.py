@@ -57,6 +57,14 @@ def test_types_blocks_and_jumps():
     assert [above.name for above in found["arith.addi"].ancestors()] == ["scf.for", "tt.func", "builtin.module"]
 
 
+def test_values_know_the_operations_that_use_them():
+    found, _ = operations()
+    loop, branch = found["scf.for"], found["scf.if"]
+    assert [each.name for each in loop.results[1].uses] == ["test.one"]
+    assert [each.name for each in found["arith.constant"].results[0].uses] == ["scf.for"] * 3 + ["scf.if", "cf.cond_br"]
+    assert not loop.results[0].uses and [each.name for each in branch.results[0].uses] == ["cf.cond_br"]
+
+
 def test_lines_are_those_of_the_text():
     found, module = operations()
     lines = MODULE.splitlines()

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import tle_raw
+from tests.started import run_python
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def check_on_the_cpu(program: ModuleType) -> None:
 
 def check_run(file: Path) -> None:
     """A process of its own says PASS at its end."""
-    output = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=240)
+    output = run_python(file)
     assert output.returncode == 0 and output.stdout.splitlines()[-1] == "PASS", output.stdout + output.stderr
 
 

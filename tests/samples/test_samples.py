@@ -13,8 +13,9 @@ from types import ModuleType
 import pytest
 
 import tle_raw
+from tests.started import run_python
 
-pytestmark = pytest.mark.every_triton(6)
+pytestmark = pytest.mark.every_triton(4)
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 FOLDERS = sorted(folder.name for folder in SAMPLES.glob("[0-9][0-9]_*"))
@@ -148,8 +149,7 @@ def test_the_numbers_of_a_sample_are_right(folder: str):
 
 
 def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SAMPLES / arguments[0]), *arguments[1:]]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, env={**os.environ, **environment})
+    return run_python(SAMPLES / arguments[0], *arguments[1:], environment={**os.environ, **environment})
 
 
 # The references and the comparison, on the processor: they decide whether a sample passes.

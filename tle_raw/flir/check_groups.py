@@ -18,14 +18,14 @@ _SHOWN = 60
 
 
 def check_groups(lines: Sequence[str]) -> int:
-    """Check every marked loop of a module in generic form; how many loops have groups in stages.
+    """Check every marked loop of a module in generic form; how many loops have groups in stages on the same warps.
 
     Raises
     ------
     ScheduleError : a value is needed before its group has run, an operation cannot run ahead in its stage, or one with
         effects stands in no group.
     """
-    checked = [loop for loop in grouped_loops(lines) if loop.schedule.stages]
+    checked = [loop for loop in grouped_loops(lines) if loop.schedule.stages and not loop.schedule.executors]
     for loop in checked:
         check_loop(loop, lines)
     return len(checked)

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 LOOP, BEGIN, END = "pipeline.loop", "pipeline.group.begin", "pipeline.group.end"
 GROUP = "tle.group."  # and the number: the name of a location
 STAGES, ORDERS = "tle.pipe_stages", "tle.pipe_orders"  # attributes of a loop
+_EXECUTORS = "\\22executors\\22"  # as a module's text has it
+_ALWAYS = ("stages", "orders", "reorder")  # in a schedule's text
 
 
 @dataclass(frozen=True)
@@ -30,15 +33,32 @@ class LoopSchedule:
     stages : the stage of each group, from 0 on; empty where Triton decides.
     orders : the place of each group among those of its stage.
     reorder : whether the loads of the body come first.
+    executors : the executor of each group, numbered as they come; empty where one runs all groups.
+    names, warps : of each executor, as the kernel writes it, and how many warps it asks for; 0 where it does not say.
+    slots : how many iterations executors may be apart; 0 where the kernel does not say.
     """
 
     stages: tuple[int, ...] = ()
     orders: tuple[int, ...] = ()
     reorder: bool = False
+    executors: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    warps: tuple[int, ...] = ()
+    slots: int = 0
 
     def to_text(self) -> str:
         """One line of JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps({name: value for name, value in asdict(self).items() if value or name in _ALWAYS})
+
+    @property
+    def count(self) -> int:
+        """Of groups; 0 where any may stand in the loop."""
+        return len(self.executors) or len(self.stages)
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the loop's groups are written into Triton IR."""
+        return bool(self.stages or self.executors)
 
     @property
     def last_stage(self) -> int:
@@ -58,10 +78,16 @@ class LoopSchedule:
 
 def read_schedule(text: str) -> LoopSchedule:
     """The inverse of ``LoopSchedule.to_text``."""
-    data = json.loads(text)
-    return LoopSchedule(tuple(data["stages"]), tuple(data["orders"]), data["reorder"])
+    data: dict[str, Any] = json.loads(text)
+    given: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in data.items()}
+    return LoopSchedule(**given)
 
 
 def holds_groups(text: str) -> bool:
     """Whether a module's text holds a loop that ``tle.range`` has marked."""
     return f'symbol = "{LOOP}"' in text
+
+
+def holds_executors(text: str) -> bool:
+    """Whether the groups of such a loop have several executors."""
+    return holds_groups(text) and _EXECUTORS in text

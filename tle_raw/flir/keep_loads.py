@@ -8,6 +8,7 @@ for what is inlined twice would have one number.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,12 +48,12 @@ def _number(module: Any) -> None:
     module.walk(see)
 
 
-def number_loads(text: str) -> str:
-    """A module in generic form, whose loads have numbers, other ones than before."""
-    return "\n".join(
+def number_loads(lines: Sequence[str]) -> list[str]:
+    """The lines of a module in generic form, whose loads have numbers, other ones than before."""
+    return [
         _numbered(line, number) if 'load"(' in line and generic_name(line) in _LOADS and TOLD not in line else line
-        for number, line in enumerate(text.splitlines())
-    )
+        for number, line in enumerate(lines)
+    ]
 
 
 def _numbered(line: str, number: int) -> str:

@@ -77,7 +77,9 @@ def compile_source(
 
 def derived(fragment: CompiledFragment, text: str) -> CompiledFragment:
     """The fragment with code that was made of its own for one kernel, in a file that Triton links."""
-    entry = _store().save(f"{digest(text)[:40]}-derived", text, {**fragment.to_json(), "created": time.time()})
+    key, store = f"{digest(text)[:40]}-derived", _store()
+    entry = store.load(key) if _caching() else None
+    entry = entry or store.save(key, text, {**fragment.to_json(), "created": time.time()})
     return replace(fragment, path=entry.path)
 
 

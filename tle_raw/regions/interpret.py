@@ -15,7 +15,7 @@ from tle_raw.errors import LaunchError, SourceLocation
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
 from tle_raw.regions.interpreted_launch import InterpretedLaunch
-from tle_raw.regions.partitions import warps_here
+from tle_raw.regions.partitions import region_warps_here
 from tle_raw.regions.values import to_handle_type
 from tle_raw.registry import find_target
 from tle_raw.target import Target
@@ -77,7 +77,9 @@ def interpret_region(
     arrays = {p.name: _array(p, values[p.name]) for p in bound.crossing if p.effect != "Out"}
     grid = interpreter_builder.grid_dim
     program = interpreter_builder.grid_idx
-    results = target.run_region(compiled, arrays, num_warps=warps_here(launch.num_warps), program=program, grid=grid)
+    results = target.run_region(
+        compiled, arrays, num_warps=region_warps_here(launch.num_warps), program=program, grid=grid
+    )
     return [_tensor(result, dtype) for result, dtype in zip(results, _result_dtypes(bound))]
 
 

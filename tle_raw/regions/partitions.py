@@ -17,11 +17,18 @@ class Partition:
     Attributes
     ----------
     number : which of the workers; ``DEFAULT`` of the partition that the kernel's own warps run.
-    num_warps : how many warps run it.
+    num_warps : how many warps run what Triton makes of it: a power of two.
+    own_warps : how many of them run regions; 0 where all do. A partition of three warps is one of four for Triton.
     """
 
     number: int
     num_warps: int
+    own_warps: int = 0
+
+    @property
+    def region_warps(self) -> int:
+        """The warps whose threads are a region's block."""
+        return self.own_warps or self.num_warps
 
     @property
     def name(self) -> str:
@@ -30,7 +37,7 @@ class Partition:
 
     def mangle(self) -> str:
         """Part of the name of a function that is traced for these warps."""
-        return f"_P{'D' if self.number == DEFAULT else 'W'}{self.num_warps}"
+        return f"_P{'D' if self.number == DEFAULT else 'W'}{self.region_warps}"
 
     def initialize_callee(self, function: object, builder: object) -> None:
         """Triton asks this of whoever calls: a partition's functions are inlined, and need no mark of their own."""
@@ -48,6 +55,17 @@ def warps_here(num_warps: int) -> int:
     """How many warps run what is traced: the partition's, else those of the launch."""
     partition = current_partition()
     return num_warps if partition is None else partition.num_warps
+
+
+def region_warps_here(num_warps: int) -> int:
+    """How many warps run a region that is called here."""
+    partition = current_partition()
+    return num_warps if partition is None else partition.region_warps
+
+
+def started_warps(asked: int) -> int:
+    """How many warps Triton starts for a partition of so many."""
+    return 1 << (asked - 1).bit_length()
 
 
 @contextmanager

@@ -43,6 +43,7 @@ class RegionRecord:
     """One use of a fragment: which fragment and how it is bound. Where it is called, the operation's location says.
 
     ``compiled`` is False in IR that somebody makes to look at it: its regions are not whole. ``hint`` is the call's.
+    ``warps`` are those that run it, where they are not all of its partition; else 0.
     """
 
     fragment: str
@@ -50,11 +51,13 @@ class RegionRecord:
     call_site: SourceLocation = SourceLocation("<kernel>", 0)
     compiled: bool = True
     hint: str = ""
+    warps: int = 0
 
     def to_text(self) -> str:
         """One line of JSON."""
         data = {"fragment": self.fragment, "bound": json.loads(self.bound.to_json())}
         data |= {"hint": self.hint} if self.hint else {}
+        data |= {"warps": self.warps} if self.warps else {}
         return json.dumps(data if self.compiled else data | {"compiled": False}, separators=(",", ":"))
 
 
@@ -72,4 +75,4 @@ def record_from_text(text: str, call_site: SourceLocation) -> RegionRecord:
             hint="take the IR of a compilation: kernel.asm['ttir'], or what triton.compile writes",
         ).at(call_site=call_site)
     bound = bound_from_json(json.dumps(data["bound"]))
-    return RegionRecord(data["fragment"], bound, call_site, hint=data.get("hint", ""))
+    return RegionRecord(data["fragment"], bound, call_site, hint=data.get("hint", ""), warps=data.get("warps", 0))

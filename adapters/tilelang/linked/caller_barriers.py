@@ -75,7 +75,7 @@ def caller_barriers(body: Sequence[Token], names: Sequence[str]) -> Iterator[Spa
 def _memory_of(texts: Sequence[str], name: str) -> int:
     """Where the statement begins that takes the memory of a barrier."""
     for at in range(1, len(texts) - 3):
-        if texts[at] == memory(name) and texts[at - 1] == "uint64_t" and texts[at + 1 : at + 4] == ["[", "1", "]"]:
+        if texts[at] == memory(name) and texts[at - 1] == "uint64_t" and texts[at + 1 : at + 4 : 2] == ["[", "]"]:
             first = next((i for i in range(at, -1, -1) if texts[i] in (";", "{", "}")), -1) + 1
             if texts[first] == "__shared__":
                 return first

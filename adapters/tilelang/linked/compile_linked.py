@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to, find_toolchain
 from tle_raw.adapters.tilelang.installed import RANGE, installed_version
+from tle_raw.adapters.tilelang.linked.beginning import common_beginning
 from tle_raw.adapters.tilelang.linked.curand import curand_folders, curand_version
 from tle_raw.adapters.tilelang.linked.device_function import device_function
 from tle_raw.adapters.tilelang.linked.explain import explain
@@ -23,6 +23,7 @@ from tle_raw.adapters.tilelang.linked.lower_for_launch import lower_for_launch
 from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
 from tle_raw.adapters.tilelang.linked.register_budgets import needed_by_products
 from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
+from tle_raw.adapters.tilelang.named_buffers import NamedBuffer
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.tir_types import PrimFunc
 from tle_raw.errors import DialectError, Row, SourceLocation, TLEError, ToolchainError, UnsupportedFeatureError
@@ -55,7 +56,7 @@ class Linkable:
     tma : the caller passes TMA descriptors, and has the warps that TileLang wants: nothing is lowered away.
     exclusive : the region is all that its kernel does. The launch then has as many threads as the kernel; otherwise the
         next power of two.
-    barriers : the buffers that are barriers of the caller.
+    barriers : the buffers that are barriers of the caller. ``buffers`` : those that are its shared buffers.
     """
 
     prim_func: PrimFunc
@@ -65,6 +66,7 @@ class Linkable:
     tma: bool = False
     exclusive: bool = False
     barriers: tuple[str, ...] = ()
+    buffers: tuple[NamedBuffer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
     lowered, route = _lower(linkable, arch)
     launched = lowered.threads if linkable.exclusive else launched_threads(lowered.threads)
     blocks = (lowered.threads, launched)
-    function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, linkable.barriers)
+    given = linkable.barriers, linkable.buffers
+    function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, *given)
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
     needed = needed_by_products(lowered.text) if function.budgets else 0
     if function.budgets and needed > function.budgets.launch:
@@ -169,7 +172,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: st
         linked.unit.text,
         knobs.compile_timeout,
         line_info=bool(knobs.line_info),
-        beginning=_directives(linked.unit.text),
+        beginning=common_beginning(linked.unit.text, arch, headers[0]),
     )
     if run.returncode != 0:
         raise explain(run, toolchain, headers, arch, knobs.compile_timeout)
@@ -187,12 +190,6 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: st
         exclusive=linkable.exclusive,
         route=linked.route,
     )
-
-
-def _directives(unit: str) -> str:
-    """What stands before the first line of code: macros, and the headers of TileLang."""
-    lines = itertools.takewhile(lambda line: not line.strip() or line.startswith("#"), unit.splitlines(keepends=True))
-    return "".join(lines)
 
 
 def _options(

@@ -14,8 +14,11 @@ from itertools import accumulate
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.tokens import Token, tokenize
 from tle_raw.adapters.tilelang.linked.caller_barriers import caller_barriers, memory, parameter
+from tle_raw.adapters.tilelang.linked.caller_buffers import caller_buffers
+from tle_raw.adapters.tilelang.linked.caller_buffers import parameter as buffer_parameter
 from tle_raw.adapters.tilelang.linked.loops import loop_pragmas
 from tle_raw.adapters.tilelang.linked.register_budgets import GIVE, TAKE, Budgets, fit_budgets
+from tle_raw.adapters.tilelang.named_buffers import NamedBuffer
 from tle_raw.errors import UnsupportedFeatureError
 
 # Names of the parameters that the rewritten function takes after its own.
@@ -50,7 +53,7 @@ class DeviceFunction:
 
     ``uses_grid`` : the body asks how many blocks there are. ``uses_shared`` : it has dynamic shared memory.
     ``stores_by_tma`` : it writes global memory by TMA. ``budgets`` : the registers that its warps hand to each other.
-    ``barriers`` : those of the caller, whose addresses it takes last, in this order.
+    ``barriers``, ``buffers`` : those of the caller, whose addresses it takes last, in this order.
     """
 
     text: str
@@ -61,6 +64,7 @@ class DeviceFunction:
     stores_by_tma: bool = False
     budgets: Budgets | None = None
     barriers: tuple[str, ...] = ()
+    buffers: tuple[NamedBuffer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,13 @@ class _Edit:
 
 
 def device_function(
-    text: str, kernel: str, threads: int = 0, block: int = 0, last: bool = False, barriers: Sequence[str] = ()
+    text: str,
+    kernel: str,
+    threads: int = 0,
+    block: int = 0,
+    last: bool = False,
+    barriers: Sequence[str] = (),
+    buffers: Sequence[NamedBuffer] = (),
 ) -> DeviceFunction:
     """Rewrite the one kernel of a text.
 
@@ -79,7 +89,7 @@ def device_function(
     ----------
     threads, block : how many threads it has, and how many the launch has.
     last : nothing follows it in the launch.
-    barriers : the names of those that the caller has.
+    barriers : the names of those that the caller has. ``buffers`` : its shared buffers.
 
     Raises
     ------
@@ -99,7 +109,9 @@ def device_function(
             )
     budgets = _budgets(body, threads, block) if block else None
     own = _parameter_texts(text, offsets, tokens[start:opening])
-    header = ", ".join([*own, PARAMETERS, *(f"uint64_t* {parameter(name)}" for name in barriers)])
+    taken = [f"uint64_t* {parameter(name)}" for name in barriers]
+    taken += [f"unsigned char* {buffer_parameter(buffer.name)}" for buffer in buffers]
+    header = ", ".join([*own, PARAMETERS, *taken])
     edits.append(
         _Edit(
             offsets.start(tokens[start]),
@@ -110,7 +122,7 @@ def device_function(
     )
     epilogue = "" if last else _epilogue(body, barriers)
     edits.append(_Edit(offsets.start(tokens[closing]), offsets.end(tokens[closing]), f"{epilogue}}}}}"))
-    for span in caller_barriers(body, barriers):
+    for span in (*caller_barriers(body, barriers), *caller_buffers(body, buffers)):
         edits.append(_Edit(offsets.start(body[span.first]), offsets.end(body[span.last]), span.text))
     inside = list(_edits_of_body(body, offsets, budgets))
     ends = [offsets.end(tokens[opening]), *(offsets.end(token) for token in body)]
@@ -126,6 +138,7 @@ def device_function(
         stores_by_tma=any(word.startswith("tma_store") for word in words),
         budgets=budgets,
         barriers=tuple(barriers),
+        buffers=tuple(buffers),
     )
 
 

@@ -142,10 +142,18 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, ex
 
 
 def _barriers(function: DeviceFunction, bound: BoundSignature) -> Iterator[str]:
-    """The addresses of the kernel's barriers, in the order in which the function takes them."""
+    """The addresses of the kernel's barriers and buffers, in the order in which the function takes them."""
     positions = {parameter.name: i for i, parameter in enumerate(bound.crossing)}
     for name in function.barriers:
         yield f"(uint64_t*)(void*){_SHARED}p{positions[name]}"
+    for buffer in function.buffers:
+        found = bound.crossing[positions[buffer.name]]
+        if found.buffer != f"tle::nvmma<{buffer.swizzle}>":
+            raise UnsupportedFeatureError(
+                f"the buffer `{buffer.name}` lies otherwise than the kernel's products read it",
+                table=[Row(buffer.name, f"tle.gpu.alloc's own layout, tle::nvmma<{buffer.swizzle}>", found.buffer)],
+            )
+        yield f"(unsigned char*)(void*){_SHARED}p{positions[buffer.name]}"
 
 
 def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int) -> Iterator[str]:
@@ -162,7 +170,7 @@ def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int) -> It
 def _crossing(parameter: BoundParameter, tiles: Mapping[str, bool]) -> str:
     if parameter.kind == POINTER:
         return "void __attribute__((address_space(1)))*"
-    if parameter.is_barrier or (parameter.kind == TILE and parameter.name in tiles):
+    if parameter.is_in_place or (parameter.kind == TILE and parameter.name in tiles):
         return "unsigned"
     if parameter.kind == SCALAR_PORT and parameter.dtype is not None:
         return crossing_type(parameter.dtype)

@@ -33,6 +33,7 @@ def current(tracer: Tracer, buffer: Buffer) -> core.tensor:
     """The value of a buffer, or of a view of one; zeros before the first write."""
     memory, extents = buffer.data, extents_of(tracer, buffer)
     shape, dtype = block_shape(extents), tracer.dtype(buffer.dtype)
+    tracer.needs(memory)
     found = tracer.tiles.get(memory)
     if memory in tracer.shared:
         found = tracer.shared[memory].load()

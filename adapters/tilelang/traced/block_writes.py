@@ -53,6 +53,7 @@ def set_value(tracer: Tracer, buffer: Buffer, new: core.tensor, where: core.tens
 def _keep(tracer: Tracer, buffer: Buffer, new: core.tensor) -> None:
     """A tile in a buffer of the kernel is written there and then: an arrival may follow."""
     shared = tracer.shared.get(buffer.data)
+    tracer.replaces(buffer.data, new)
     if shared is None:
         tracer.tiles[buffer.data] = new
     else:

@@ -10,6 +10,8 @@ from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 def copy(tracer: Tracer, call: Call) -> None:
     """Box to box, between any two kinds of memory; dims of size 1 do not count."""
+    if tracer.specialised is not None and tracer.specialised.copies(call):
+        return
     source, target = region_of(call.args[0]), region_of(call.args[1])
     dims = [_walked(tracer, box) for box in (source, target)]
     extents = [[boxes.sizes(tracer, box)[d] for d in walked] for box, walked in zip((source, target), dims)]

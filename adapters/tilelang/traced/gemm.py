@@ -21,6 +21,9 @@ def gemm(tracer: Tracer, call: Call) -> None:
     """``C += A @ B``, either of them turned; ``clear_accum`` starts from zero."""
     if len(call.args) > 10 and type(call.args[10]).__name__ not in ("IntImm", "int"):
         raise tracer.fail("a gemm that signals an mbarrier")
+    if tracer.specialised is not None:
+        tracer.specialised.multiply(call)
+        return
     a = _operand(tracer, call.args[A], bool(constant(call.args[TURN_A])), depth=1)
     b = _operand(tracer, call.args[B], bool(constant(call.args[TURN_B])), depth=0)
     target = region_of(call.args[C])

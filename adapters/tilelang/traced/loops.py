@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from triton.language import core
@@ -51,6 +51,9 @@ def _parallel_loops(body: Any) -> list[Any]:
 
 def serial(tracer: Tracer, loop: Node) -> None:
     """A loop that goes in order: unrolled where the source says so, else an scf.for."""
+    if tracer.specialised is not None and tracer.specialised.is_loop(loop):
+        tracer.specialised.run(loop)
+        return
     low, extent = tracer.simplify(loop.min), tracer.simplify(loop.extent)
     count, step = constant(extent), constant(getattr(loop, "step", None) or 1)
     if step != 1:
@@ -86,22 +89,22 @@ def repeat(tracer: Tracer, loop: Node) -> None:
     """``while``: the condition is read anew each time."""
     if tracer.lanes.extents:
         raise tracer.fail("a while loop inside a parallel loop")
-    memories = _visible(tracer, loop.body, condition=loop.condition)
-    before = [_value(tracer, m) for m in memories]
+    memories = visible(tracer, loop.body, condition=loop.condition)
+    before = [value_of(tracer, m) for m in memories]
 
     def condition(carried: list[core.tensor]) -> core.tensor:
-        _put_back(tracer, memories, carried)
+        put_back(tracer, memories, carried)
         return tracer.evaluate(loop.condition)
 
     def body(carried: list[core.tensor]) -> list[core.tensor]:
-        _put_back(tracer, memories, carried)
+        put_back(tracer, memories, carried)
         with tracer.before([loop.body]):
             tracer.run_body(loop.body)
-        return [_value(tracer, m) for m in memories]
+        return [value_of(tracer, m) for m in memories]
 
     after = tracer.flow.repeat(tracer, before, condition, body)
-    _reset_written(tracer, loop.body)
-    _put_back(tracer, memories, after)
+    reset_written(tracer, loop.body)
+    put_back(tracer, memories, after)
 
 
 def branch(tracer: Tracer, statement: Node, held: core.tensor) -> None:
@@ -115,31 +118,31 @@ def branch(tracer: Tracer, statement: Node, held: core.tensor) -> None:
         tracer.tiles = dict(before)
         if body is not None:
             tracer.run_body(body)
-        return [_value(tracer, m) for m in memories]
+        return [value_of(tracer, m) for m in memories]
 
     after = tracer.flow.branch(tracer, held, lambda: side(statement.then_case), lambda: side(statement.else_case))
     tracer.tiles = dict(before)
     for memory in written.effects.written:
         tracer.tiles.pop(memory, None)
-    _put_back(tracer, memories, after)
+    put_back(tracer, memories, after)
 
 
 def _carrying(tracer: Tracer, body: Any, run: Callable[[core.tensor], None], loop: Callable[..., Any]) -> None:
-    memories = _visible(tracer, body)
-    before = [_value(tracer, m) for m in memories]
+    memories = visible(tracer, body)
+    before = [value_of(tracer, m) for m in memories]
 
     def once(index: core.tensor, carried: list[core.tensor]) -> list[core.tensor]:
-        _put_back(tracer, memories, carried)
+        put_back(tracer, memories, carried)
         with tracer.before([body]):
             run(index)
-        return [_value(tracer, m) for m in memories]
+        return [value_of(tracer, m) for m in memories]
 
     after = loop(before, once)
-    _reset_written(tracer, body)
-    _put_back(tracer, memories, after)
+    reset_written(tracer, body)
+    put_back(tracer, memories, after)
 
 
-def _visible(tracer: Tracer, body: Any, condition: Any = None) -> list[Any]:
+def visible(tracer: Tracer, body: Any, condition: Any = None) -> list[Any]:
     """Memory that the body writes and whose value is seen by its next turn, or after the loop."""
     walk = Walk(tracer.named)
     if condition is not None:
@@ -157,7 +160,7 @@ def _seen_later(tracer: Tracer) -> list[Any]:
     return found
 
 
-def _value(tracer: Tracer, memory: Any) -> core.tensor:
+def value_of(tracer: Tracer, memory: Any) -> core.tensor:
     """The present value; zeros where nothing was written yet. Inside parallel loops one element may differ by lane."""
     found = _present(tracer, memory)
     home = tracer.homes.get(memory)
@@ -171,6 +174,7 @@ def _value(tracer: Tracer, memory: Any) -> core.tensor:
 
 
 def _present(tracer: Tracer, memory: Any) -> core.tensor:
+    tracer.needs(memory)
     if memory in tracer.tiles:
         return tracer.tiles[memory]
     home = next((t.buffer for t in tracer.named.values() if t.buffer.data.same_as(memory)), None)
@@ -180,12 +184,13 @@ def _present(tracer: Tracer, memory: Any) -> core.tensor:
     return current(tracer, home)
 
 
-def _put_back(tracer: Tracer, memories: list[Any], values: list[core.tensor]) -> None:
+def put_back(tracer: Tracer, memories: Sequence[Any], values: Sequence[core.tensor]) -> None:
+    """The values of these memories from here on."""
     for memory, value in zip(memories, values):
         tracer.tiles[memory] = value
 
 
-def _reset_written(tracer: Tracer, body: Any) -> None:
+def reset_written(tracer: Tracer, body: Any) -> None:
     """What a loop's body made is gone when the loop ends, unless it was carried out."""
     for memory in Walk(tracer.named).block([body]).effects.written:
         tracer.tiles.pop(memory, None)

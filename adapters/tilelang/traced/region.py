@@ -17,13 +17,17 @@ from tle_raw.adapters.tilelang.tir_types import Variable
 from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current
 from tle_raw.adapters.tilelang.traced.expressions import evaluate
 from tle_raw.adapters.tilelang.traced.reducers import kinds_of
+from tle_raw.adapters.tilelang.traced.specialised import Specialised
 from tle_raw.adapters.tilelang.traced.statements import run_body
 from tle_raw.adapters.tilelang.traced.threads import bind_thread_indices
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
+from tle_raw.adapters.tilelang.traced.warp_plan import Plan
 from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import IN
+from tle_raw.regions.notes import note
 from tle_raw.regions.shared_values import SharedTile
+from tle_raw.regions.structure import offered
 from tle_raw.triton_types import Semantic
 
 LARGEST = 2**31 - 1
@@ -38,10 +42,13 @@ def trace_region(
     bound: BoundSignature,
     values: Mapping[str, Any],
     semantic: Semantic,
+    plan: Plan | None = None,
+    unplanned: str = "",
 ) -> list[core.tensor]:
     """Write the region with Triton's semantic object; the tiles that it returns, in the signature's order.
 
-    A tile that a region with barriers works on where it is, is none of them.
+    A tile that a region with barriers works on where it is, is none of them. ``plan`` is that of a loop whose copies
+    get a warp of their own; ``unplanned`` says why none does, where that is worth a word.
 
     Raises
     ------
@@ -58,6 +65,10 @@ def trace_region(
         tracer.reads_again = is_read_again(program.body)
         bind_thread_indices(tracer, program)
         tracer.reducers = kinds_of(program.annotations)
+        if plan is not None:
+            tracer.specialised = _specialised(tracer, plan, values)
+        elif unplanned:
+            note(f"no warp copies alone: {unplanned}")
         tracer.safe = dict(program.annotations.get("safe_value_map", {}))
         run_body(tracer, program.body)
         tracer.raise_obstacles()
@@ -66,6 +77,13 @@ def trace_region(
     except TLEError as e:
         e.at(source=tracer.location)
         raise
+
+
+def _specialised(tracer: Tracer, plan: Plan, values: Mapping[str, Any]) -> Specialised:
+    structure = offered()
+    if structure is None:
+        raise tracer.fail("a warp that copies alone, outside of a kernel that is compiled")
+    return Specialised(tracer, plan, structure, {load.descriptor: values[load.descriptor] for load in plan.loads})
 
 
 def _first_location(program: Program) -> SourceLocation | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from triton.language import core
 
 from tle_raw.adapters.common.control_flow import Flow
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.regions import constant, linear_form
-from tle_raw.adapters.tilelang.tir_types import Expression, Node, Variable
+from tle_raw.adapters.tilelang.tir_types import Call, Expression, Node, Variable
 from tle_raw.adapters.tilelang.traced.types import padded, triton_dtype
 from tle_raw.errors import SourceLocation, UntraceableError
 from tle_raw.regions import small_floats
@@ -37,6 +37,28 @@ class ParallelAxes:
 
     def axis(self, variable: Variable) -> int | None:
         return next((a for a, v in enumerate(self.variables) if v.same_as(variable)), None)
+
+
+class Specialising(Protocol):
+    """What traces a loop whose copies are another warp's, and its products: see ``specialised.py``."""
+
+    def is_loop(self, loop: Node) -> bool:
+        """Whether it is that loop."""
+
+    def run(self, loop: Node) -> None:
+        """Trace it."""
+
+    def copies(self, call: Call) -> bool:
+        """Whether a copy is the other warp's."""
+
+    def multiply(self, call: Call) -> None:
+        """Trace a product."""
+
+    def needs(self, memory: Any) -> None:
+        """The value of a buffer is about to be read."""
+
+    def replaces(self, memory: Any, value: core.tensor) -> None:
+        """A buffer is about to get another value."""
 
 
 class Tracer:
@@ -79,6 +101,7 @@ class Tracer:
         self.threads: dict[Any, int] = {}  # a thread's indices, and how many threads there are along each
         self.thread_conditions: list[Any] = []  # on these, which hold for those that run the present statements,
         self.active = 1  # and how many they are
+        self.specialised: Specialising | None = None  # where a loop has warps of its own that copy
         self.obstacles: list[UntraceableError] = []
         self.entered: set[Any] = set()  # bodies of statements that were traced, for what goes on after an obstacle
         self.location: SourceLocation | None = None
@@ -99,6 +122,16 @@ class Tracer:
     def run_body(self, body: Any) -> None:
         """Trace the statements of a body."""
         self._run_body(self, body)
+
+    def needs(self, memory: Any) -> None:
+        """The value of a buffer is about to be read: it may be a product that is under way."""
+        if self.specialised is not None:
+            self.specialised.needs(memory)
+
+    def replaces(self, memory: Any, value: core.tensor) -> None:
+        """A buffer is about to get another value: a product that is under way may read the old one."""
+        if self.specialised is not None:
+            self.specialised.replaces(memory, value)
 
     # --- failing ------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from tle_raw.frontends.gpu import content, operations, views
 from tle_raw.frontends.gpu.alloc import BUFFERS, NAME, allocated_name
 from tle_raw.frontends.gpu.barrier_value import Account, barrier, barrier_type
 from tle_raw.frontends.gpu.buffered_tensor import BufferType, buffered_tensor
+from tle_raw.frontends.gpu.capability import check_has_barriers
 from tle_raw.frontends.gpu.checks import check_flag
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.frontends.gpu.operations import perform
@@ -61,6 +62,7 @@ def pipe(
     """
     if _generator is not None:
         check_stages(_semantic.builder.options, BUFFERS)
+        check_has_barriers("tle.pipe", _semantic, _generator)
     slots, once = checks.check_capacity(capacity), check_flag("pipe", "one_shot", one_shot)
     checks.check_scope(scope)
     known = checks.check_readers(readers)

@@ -9,7 +9,7 @@ import tle_raw
 from tests.adapters.cupy import programs as p
 from tests.support import compile_kernel, ptx_calls
 
-pytestmark = pytest.mark.every_triton(2)
+pytestmark = pytest.mark.every_triton(1)
 
 RANDOM = np.random.default_rng(7)
 

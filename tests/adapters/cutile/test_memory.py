@@ -11,7 +11,7 @@ import torch
 
 from tests.adapters.cutile.arrays import compile_for_gpu, launch
 
-pytestmark = pytest.mark.every_triton(2)
+pytestmark = pytest.mark.every_triton(1)
 
 Int = ct.Constant[int]
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int8, torch.uint8, torch.int64, torch.bool]

@@ -9,7 +9,7 @@ from tle_raw import Const, Element, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.flir.cpu.run_fragment import storage
 from tle_raw.fragments.dtypes import DTYPES
 
-pytestmark = pytest.mark.every_triton(2)
+pytestmark = pytest.mark.every_triton(1)
 
 RANDOM = np.random.default_rng(7)
 THREAD = "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\ndeclare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()\n"

@@ -6,7 +6,7 @@ import pytest
 import tle_raw
 from tle_raw.errors import UnsupportedFeatureError
 
-pytestmark = pytest.mark.every_triton(2)
+pytestmark = pytest.mark.every_triton(1)
 
 WARPS = (1, 2, 4, 8)
 

@@ -8,7 +8,7 @@ from tests.adapters.pycuda import programs as p
 from tests.support import compile_kernel, ptx_calls
 from tle_raw.errors import DialectError, RegionError
 
-pytestmark = pytest.mark.every_triton(2)
+pytestmark = pytest.mark.every_triton(1)
 
 RANDOM = np.random.default_rng(7)
 

@@ -30,6 +30,14 @@ def test_a_producer_and_a_consumer_of_products():
         assert torch.allclose(c.double(), a.double() @ b.double().T, atol=1e-4)
 
 
+def test_copies_that_arrive_when_they_are_done():
+    if not COUNTS:
+        return
+    a, b, c = torch.randn(64, 3 * 32).half(), torch.randn(64, 3 * 32).half(), torch.zeros(64, 64)
+    kernels.multiply_copied[(1,)](a, b, c, 3, 64, 32, 2, 4)
+    assert torch.allclose(c.double(), a.double() @ b.double().T, atol=1e-4)
+
+
 def test_rows_through_a_ring_and_what_the_default_partition_returns():
     if not COUNTS:
         return
@@ -43,6 +51,13 @@ def test_rows_through_a_ring_and_what_the_default_partition_returns():
         expected = expected + expected.sum() * 0.00001
     assert torch.allclose(y[:16].double(), expected, atol=1e-4)
     assert torch.allclose(y[16], x[:16].sum(), atol=1e-5)
+
+
+def test_functions_that_share_the_launchs_warps_get_block_tensors():
+    x, o = torch.randn(512), torch.zeros(512)
+    kernels.shared_warps[(1,)](x, o, 3.0, 256, 2, num_warps=4)
+    halves = x.double().view(2, 256)
+    assert torch.allclose(o.double().view(2, 256), halves * 3 - halves.flip(0).amax(1, keepdim=True), atol=1e-5)
 
 
 @triton.jit

@@ -195,6 +195,46 @@ def multiply_stored(a_ptr, b_ptr, c_ptr, k, M: tl.constexpr, K: tl.constexpr, S:
 
 
 @triton.jit
+def copy_tiles(a_ptr, b_ptr, a, b, full, empty, k, M: tl.constexpr, K: tl.constexpr, S: tl.constexpr):
+    """The same by copies that arrive when they are done, while the next ones are begun."""
+    i, j = tl.arange(0, M), tl.arange(0, K)
+    at = i[:, None] * (k * K) + j[None, :]
+    for step in range(k):
+        slot = step % S
+        tle.gpu.barrier_wait(empty[slot], step // S)
+        tle.gpu.copy(a_ptr + at + step * K, a[slot], [M, K], is_async=True)
+        tle.gpu.copy(b_ptr + at + step * K, b[slot], [M, K], is_async=True)
+        tle.gpu.barrier_arrive(full[slot], 1, step // S, after_copies=True)
+
+
+@triton.jit
+def multiply_copied(a_ptr, b_ptr, c_ptr, k, M: tl.constexpr, K: tl.constexpr, S: tl.constexpr, WARPS: tl.constexpr):
+    """C = A @ B^T of one tile of M rows and columns."""
+    a = tle.gpu.alloc([S, M, K], tl.float16)
+    b = tle.gpu.alloc([S, M, K], tl.float16)
+    full = tle.gpu.alloc_barriers(S)
+    empty = tle.gpu.alloc_barriers(S, init=tle.gpu.READY)
+    tle.gpu.warp_specialize(
+        [
+            (multiply_tiles, (a, b, full, empty, c_ptr, k, M, M, S, 1)),
+            (copy_tiles, (a_ptr, b_ptr, a, b, full, empty, k, M, K, S)),
+        ],
+        [WARPS],
+    )
+
+
+@triton.jit
+def copied_alone(x_ptr, o_ptr, B: tl.constexpr):
+    """Outside of partitions: who arrives has waited for its copies."""
+    i = tl.arange(0, B)
+    x, full = tle.gpu.alloc([B], tl.float32), tle.gpu.alloc_barrier()
+    tle.gpu.copy(x_ptr + i, x, [B], is_async=True)
+    tle.gpu.barrier_arrive(full, 1, 0, after_copies=True)
+    tle.gpu.barrier_wait(full, 0)
+    tl.store(o_ptr + i, x.load())
+
+
+@triton.jit
 def rounds(o_ptr, x, number, n):
     """So many sums over the partition's warps; what they come to is stored."""
     total = 0.0
@@ -307,3 +347,21 @@ def wait_and_tell(bar, o, n):
     tle.gpu.barrier_arrive(bar, 1, 0)
     tle.gpu.barrier_wait(bar, 0)
     tl.atomic_add(o + n, 1)
+
+
+@triton.jit
+def take_half(block, both, o, HALF: tl.constexpr, N: tl.constexpr):
+    other, scale = both
+    tl.store(o + HALF * N + tl.arange(0, N), block * scale - tl.max(other, 0))
+
+
+@triton.jit
+def shared_warps(x, o, scale, N: tl.constexpr, WARPS: tl.constexpr):
+    """The launch's warps are shared by two functions, which get block tensors."""
+    i = tl.arange(0, N)
+    first, second = tl.load(x + i), tl.load(x + N + i)
+    tle.gpu.warp_specialize(
+        [(take_half, (first, (second, scale), o, 0, N)), (take_half, (second, (first, scale), o, 1, N))],
+        worker_num_warps=(WARPS, WARPS),
+        reuse_default_warps=True,
+    )

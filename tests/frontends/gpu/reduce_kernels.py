@@ -15,3 +15,13 @@ def combined(x_ptr, o_desc, KIND: tl.constexpr, M: tl.constexpr, N: tl.constexpr
     tile = tle.gpu.alloc([M, N], o_desc.dtype)
     tile.store(tl.load(x_ptr + tl.program_id(0) * M * N + rows[:, None] * N + columns[None, :]))
     tle.gpu.copy(tile, o_desc, [M, N], offsets=[2, 0], reduce=KIND)
+
+
+@triton.jit
+def accumulated(x_ptr, o_desc, count, M: tl.constexpr, N: tl.constexpr):
+    """Every program adds its tiles of x one by one, through one buffer, to the array behind the descriptor."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tile = tle.gpu.alloc([M, N], o_desc.dtype)
+    for i in range(count):
+        tile.store(tl.load(x_ptr + (tl.program_id(0) * count + i) * M * N + at))
+        tle.gpu.copy(tile, o_desc, [M, N], offsets=[0, 0], reduce="add")

@@ -58,8 +58,6 @@ def wrong(x, n, WHAT: tl.constexpr):
     order = tle.gpu.alloc_tile_scheduler()
     if WHAT == "no kind":
         tle.gpu.alloc_tile_scheduler("guided")
-    if WHAT == "try_cancel":
-        tle.gpu.alloc_tile_scheduler("try_cancel")
     if WHAT == "no counter":
         tle.gpu.alloc_tile_scheduler("dynamic")
     if WHAT == "a counter of floats":

@@ -10,6 +10,8 @@ import tle_raw.language as tle
 from tests.frontends.gpu import buffer_kernels as kernels
 from tests.support import compile_kernel, ptx_calls
 
+pytestmark = pytest.mark.every_triton(9)
+
 SIGNATURE = {"x": "*fp32", "o": "*fp32", "n": "i32"}
 PLAIN = ["ring", "while_ring", "chosen", "copied", "masked", "parts", "reshaped", "aliased", "uneven", "dtypes"]
 

@@ -10,6 +10,8 @@ import tle_raw.language as tle
 from tests.frontends.gpu import pointer_kernels as kernels
 from tests.support import compile_kernel, ptx_calls
 
+pytestmark = pytest.mark.every_triton(9)
+
 SUMS = {"x": "*i32", "o": "*i32"}
 
 

@@ -12,6 +12,8 @@ import tle_raw.language as tle
 from tests.frontends.gpu import product_kernels as kernels
 from tests.support import cause_of, compile_kernel, ptx_calls
 
+pytestmark = pytest.mark.every_triton(4)
+
 POINTERS = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
 TILE = "tensordesc<fp16[128,64]>"
 DESCRIPTORS = {"a_desc": TILE, "b_desc": TILE, "c_ptr": "*fp32", "k": "i32"}
@@ -46,6 +48,52 @@ def test_on_sm_90_a_dot_reads_its_buffers_in_place(dtype):
     assert kernel.metadata.shared == 2 * 128 * 64 * 2
     assert not re.search(r"st\.shared|ldmatrix|ld\.shared", loop_of(kernel))
     assert set(waits(kernel)) == {"0"}, "the next copy writes the buffer"
+
+
+@triton.jit
+def turned(x_ptr, c_ptr, LEFT: tl.constexpr):
+    """Tiles that are transposed on their way from a buffer to a product."""
+    i = tl.arange(0, 64)
+    at = x_ptr + i[:, None] * 64 + i[None, :]
+    x = tle.gpu.alloc([64, 64], tl.float16)
+    x.store(tl.load(at))
+    c = tl.dot(x.load().T if LEFT else x.load(), x.load().T)
+    tl.store(c_ptr + i[:, None] * 64 + i[None, :], c)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_dot_reads_tiles_that_are_transposed_on_the_way_in_place(left):
+    kernel = compile_kernel(turned, {"x_ptr": "*fp16", "c_ptr": "*fp32"}, {"LEFT": left})
+    assert count(kernel, r"wgmma\.mma_async") > 0 and count(kernel, "ldmatrix") == 0
+    assert len(re.findall("ttg.local_alloc", kernel.asm["ttgir"])) == 1
+
+
+@triton.jit
+def scaled_products(x_ptr, c_ptr, n, BEHIND: tl.constexpr, NEWER: tl.constexpr):
+    """Sums of products of tiles that are scaled in registers."""
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    x = tle.gpu.alloc([64, 64], tl.float16)
+    x.store(tl.load(x_ptr + at))
+    c, d = tl.zeros((64, 64), tl.float32), tl.zeros((64, 64), tl.float32)
+    for k in range(n):
+        c = tle.gpu.wgmma(tl.load(x_ptr + k * 4096 + at) * 2, x, c)
+        if NEWER:
+            d = tle.gpu.wgmma(x, x, d)
+        c = tle.gpu.wgmma_wait(1, c)
+        if BEHIND:
+            c = tle.gpu.wgmma_wait(0, c)
+    tl.store(c_ptr + at, tle.gpu.wgmma_wait(0, c) + tle.gpu.wgmma_wait(0, d))
+
+
+@pytest.mark.parametrize("behind, newer, expected", [(False, False, "0"), (True, False, "1"), (False, True, "1")])
+def test_no_product_that_reads_registers_is_under_way_from_one_iteration_to_the_next(behind, newer, expected):
+    """Its registers are free for ptxas: the next operand was written over the one that was still read."""
+    types, constants = {"x_ptr": "*fp16", "c_ptr": "*fp32", "n": "i32"}, {"BEHIND": behind, "NEWER": newer}
+    kernel = compile_kernel(scaled_products, types, constants)
+    text = kernel.asm["ttgir"]
+    loop = text[text.index("scf.for") : text.index("scf.yield")]
+    assert re.findall(r"warp_group_dot_wait .*pendings = (\d)", loop)[0] == expected
 
 
 @pytest.mark.parametrize("capability", [80, 90])

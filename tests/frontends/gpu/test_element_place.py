@@ -14,6 +14,8 @@ from tle_raw.frontends.gpu.element_place import place_in_layout
 from tle_raw.frontends.gpu.gluon_builder import VERSION
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 
+pytestmark = pytest.mark.every_triton(16)
+
 SHAPES = [(64, 64), (8, 256), (256, 8), (32, 128)]
 
 

@@ -10,6 +10,8 @@ import tle_raw
 import tle_raw.language as tle
 from tests.support import cause_of, compile_kernel
 
+pytestmark = pytest.mark.every_triton(9)
+
 SIGNATURE = {"x": "*fp32", "n": "i32"}
 
 

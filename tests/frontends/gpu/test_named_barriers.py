@@ -17,6 +17,8 @@ from tests.support import cause_of, compile_kernel
 from tle_raw import InOut, Tile
 from tle_raw.errors import ArgumentTypeError, KernelFailed
 
+pytestmark = pytest.mark.every_triton(4)
+
 
 def instructions(kernel, name):
     """The operands of an instruction, each time that it stands in the PTX."""
@@ -127,6 +129,8 @@ def wrong(x, n, WHAT: tl.constexpr):
         tle.gpu.barrier_wait(tle.gpu.alloc_barrier(4096))
     if WHAT == "other arrivals":
         tle.gpu.barrier_arrive(one, 64)
+    if WHAT == "copies":
+        tle.gpu.barrier_arrive(one, after_copies=True)
     if WHAT == "half a block":
         tle.gpu.barrier_wait(tle.gpu.alloc_barrier(64))
     if WHAT == "chosen at run time":
@@ -157,6 +161,7 @@ def with_phase(bar):
         ("no warps", "counts the threads of whole warps"),
         ("too many threads", "at most 4064"),
         ("other arrivals", "one arrival each"),
+        ("copies", "copies arrive at barriers with phases"),
         ("half a block", "a multiple of the block's 128 threads"),
         ("chosen at run time", "must be known at compile time"),
         ("too many", "at most 15"),

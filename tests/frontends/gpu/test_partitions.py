@@ -12,6 +12,8 @@ import tle_raw.language as tle
 from tests.frontends.gpu import partition_kernels as kernels
 from tests.support import cause_of, compile_kernel, ptx_calls
 
+pytestmark = pytest.mark.every_triton(5)
+
 TILE = "tensordesc<fp16[128,64]>"
 RING = {"x_ptr": "*fp32", "o_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "size": "i32"}
 
@@ -120,6 +122,29 @@ def test_tensor_cores_see_what_another_partition_stored():
     assert re.search(handed_over, text)
 
 
+def test_copies_that_arrive_when_they_are_done():
+    """Nobody waits for them but who multiplies, whose fence stands behind its wait."""
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
+    ptx = compiled("multiply_copied", signature, M=64, K=64, S=2, WARPS=4).asm["ptx"]
+    assert ptx.count("cp.async.cg.shared.global") == 8 and "cp.async.wait" not in ptx
+    words = (
+        r"cp\.async\.mbarrier\.arrive\.shared\.b64",
+        r"mbarrier\.(?:try_wait|arrive)",
+        r"fence\.proxy",
+        r"wgmma\.fence",
+    )
+    seen = " ".join(re.findall("|".join((*words, r"bar\.sync")), ptx))
+    assert "mbarrier.try_wait fence.proxy wgmma.fence" in seen
+    arrived = "cp.async.mbarrier.arrive.shared.b64 bar.sync mbarrier.arrive"
+    assert arrived in seen, "all threads' copies are counted before one of them arrives, and no fence waits for them"
+
+
+@pytest.mark.one_triton
+def test_copies_are_waited_for_outside_of_partitions():
+    ptx = compile_kernel(kernels.copied_alone, {"x_ptr": "*fp32", "o_ptr": "*fp32"}, {"B": 512}, 90).asm["ptx"]
+    assert "cp.async.wait_group" in ptx and "cp.async.mbarrier" not in ptx
+
+
 def test_partitions_one_after_the_other():
     kernel = compiled("paces", {"x_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32", "times": "i32"})
     assert waited_at(kernel) >= {(0, 128), (3, 64), (4, 256)}
@@ -225,14 +250,16 @@ def kernel(x, n, WHAT: tl.constexpr):  # one call a line: the error names it
         tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], [24, 24])
     if WHAT == "run-time warps":
         tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [n])
-    if WHAT == "three warps":
-        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [3])
+    if WHAT == "five warps":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [5])
     if WHAT == "odd registers":
         tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], [20])
     if WHAT == "a whole block more":
         tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,)), (nothing, (x,))], [16, 16])
-    if WHAT == "the default's warps":
-        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], [24], True)
+    if WHAT == "more than the launch's warps":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [4, 1], None, True)
+    if WHAT == "a run-time flag":
+        tle.gpu.warp_specialize([(nothing, (x,)), (nothing, (x,))], [1], None, n)
     if WHAT == "a block tensor":
         tle.gpu.warp_specialize([(nothing, (x,)), (takes_block, (x, block))], [1])
     if WHAT == "a worker's result":
@@ -252,10 +279,11 @@ REFUSED = [
     ("too few warps", "ArgumentCountError", "a number for each worker"),
     ("too many registers", "ArgumentCountError", "a number for each worker"),
     ("run-time warps", "ArgumentTypeError", "known at compile time"),
-    ("three warps", "ArgumentTypeError", "a power of two of warps"),
+    ("five warps", "ArgumentTypeError", "a power of two of warps"),
     ("odd registers", "ArgumentTypeError", "setmaxnreg does not have"),
     ("a whole block more", "ArgumentTypeError", "too few warps"),
-    ("the default's warps", "ArgumentTypeError", "warps of their own"),
+    ("more than the launch's warps", "ArgumentTypeError", "the functions share the launch's warps"),
+    ("a run-time flag", "ArgumentTypeError", "reuse_default_warps is known at compile time"),
     ("a block tensor", "ArgumentTypeError", "a block tensor is spread over the kernel's own warps"),
     ("a worker's result", "ArgumentTypeError", "a worker returns a value"),
     ("partitions of partitions", "RegionError", "not divided again"),
@@ -277,6 +305,16 @@ def test_refused(what, error, message):
     wanted = INSIDE.get(what) or lines[lines.index(f'    if WHAT == "{what}":') + 1]
     number = next(number for number, line in enumerate(lines, 1) if wanted in line)
     assert f"test_partitions.py:{number}" in str(found), found
+
+
+def test_functions_that_share_the_launchs_warps_get_block_tensors():
+    torch = pytest.importorskip("torch")
+    x, o = torch.randn(512), torch.zeros(512)
+    kernels.shared_warps[(1,)](x, o, 3.0, 256, 2, num_warps=4)
+    halves = x.double().view(2, 256)
+    assert torch.allclose(o.double().view(2, 256), halves * 3 - halves.flip(0).amax(1, keepdim=True), atol=1e-5)
+    kernel = compile_kernel(kernels.shared_warps, {"x": "*fp32", "o": "*fp32", "scale": "fp32"}, {"N": 256, "WARPS": 2})
+    assert re.findall(r"num_warps\((\d)\)", kernel.asm["ttgir"]) == ["2", "2"] and not ptx_calls(kernel)
 
 
 @triton.jit

@@ -13,6 +13,8 @@ from tests.frontends.gpu import barrier_kernels as kernels
 from tests.support import compile_kernel
 from tle_raw.errors import ArgumentTypeError, SharedBufferError
 
+pytestmark = pytest.mark.every_triton(3)
+
 TYPES = {"d": "tensordesc<fp16[64,64]>", "x": "*fp16", "n": "i32"}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import triton
@@ -15,9 +17,12 @@ from tle_raw.errors import ArgumentTypeError
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.every_triton(4)
+
 KINDS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or}
 KINDS["xor"] = np.bitwise_xor
 SHAPE = {"M": 16, "N": 32}
+_ORDERED = re.compile(r"st\.shared|fence\.proxy\.async|bar\.sync|cp\.reduce|wait_group\.read")
 
 
 @pytest.mark.parametrize(
@@ -28,6 +33,38 @@ def test_the_copy_engine_combines(kind, element):
     types = {"x_ptr": f"*{element}", "o_desc": f"tensordesc<{element}[16, 32]>"}
     kernel = compile_kernel(kernels.combined, types, {"KIND": kind, **SHAPE})
     assert f"cp.reduce.async.bulk.tensor.2d.global.shared::cta.{kind}" in kernel.asm["ptx"]
+
+
+def accesses():
+    """How often threads load from and store into shared memory to combine a tile."""
+    types = {"x_ptr": "*fp32", "o_desc": "tensordesc<fp32[16, 32]>"}
+    ptx = compile_kernel(kernels.combined, types, {"KIND": "add", **SHAPE}).asm["ptx"]
+    return ptx.count("ld.shared"), ptx.count("st.shared")
+
+
+def test_the_copy_engine_reads_the_buffer_where_it_lies():
+    assert accesses() == (0, 1)
+    with tle_raw.knobs.scope() as knobs, triton.knobs.compilation.scope():
+        knobs.disable_passes = "reduce-in-place"
+        triton.knobs.compilation.always_compile = True
+        through_registers = accesses()
+    assert through_registers == (1, 2)
+
+
+def test_a_buffer_is_written_again_behind_the_copy():
+    types = {"x_ptr": "*fp32", "o_desc": "tensordesc<fp32[16, 32]>", "count": "i32"}
+    ptx = compile_kernel(kernels.accumulated, types, SHAPE).asm["ptx"]
+    handed_over = ["st.shared", "fence.proxy.async", "bar.sync", "cp.reduce"]
+    assert _ORDERED.findall(ptx) == [*handed_over, "wait_group.read", "bar.sync"]
+
+
+def test_tiles_through_one_buffer_on_the_cpu():
+    x = np.random.default_rng(5).integers(-9, 9, (3, 4, 16, 32)).astype(np.float32)
+    o = torch.zeros(16, 32)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        kernels.accumulated[(3,)](torch.from_numpy(x), TensorDescriptor.from_tensor(o, [16, 32]), 4, **SHAPE)
+    assert np.array_equal(o.numpy(), x.sum((0, 1)))
 
 
 def on_cpu(x, o, kind):

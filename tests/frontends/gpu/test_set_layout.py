@@ -16,6 +16,8 @@ from tests.frontends.gpu import layout_kernels as kernels
 from tests.support import compile_kernel
 from tle_raw.errors import ArgumentTypeError, LayoutError
 
+pytestmark = pytest.mark.every_triton(4)
+
 G = tle.gpu
 ROWS = G.BlockEncoding([2, 2], [8, 4], [2, 2], [1, 0])
 COLUMNS = G.BlockEncoding([1, 64], [32, 1], [1, 4], [0, 1])
@@ -54,6 +56,40 @@ def test_no_element_changes_places():
         constants = {"L": layout, "N": 64}
         kernel = compile_kernel(kernels.laid_out, {"x": "*fp32", "y": "*fp32"}, constants)
         assert "tt.reshape" not in kernel.asm["ttgir"] and "tle.layout" not in kernel.asm["ttgir"], name
+
+
+@triton.jit
+def scaled_product(x_ptr, y_ptr, L: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    x = G.alloc([N, N], tl.float16)
+    x.store(tl.load(x_ptr + at))
+    left = G.set_layout(x.load(), L)
+    y = G.wgmma_wait(0, G.wgmma(left * left, x, tl.zeros((N, N), tl.float32), trans_b=True))
+    tl.store(y_ptr + at, y)
+
+
+def test_a_buffer_is_loaded_in_the_layout_that_is_wanted():
+    """An operand of wgmma in registers, by ldmatrix: it does not go through shared memory once more."""
+    constants = {"L": G.DotOperandEncoding(0, WGMMA, 2), "N": 64}
+    kernel = compile_kernel(scaled_product, {"x_ptr": "*fp16", "y_ptr": "*fp32"}, constants)
+    loads = [line for line in kernel.asm["ttgir"].splitlines() if "ttg.local_load" in line]
+    assert len(loads) == 1 and "#ttg.dot_op<{opIdx = 0" in loads[0]
+    assert kernel.asm["ptx"].count("ldmatrix.sync") == 4
+
+
+@triton.jit
+def sums(x_ptr, n, L: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    total = G.set_layout(tl.zeros((N,), tl.float32), L)
+    for row in range(n):
+        total += tl.load(x_ptr + row * N + i)
+    tl.store(x_ptr + i, total)
+
+
+def test_a_tensor_of_equal_elements_may_have_a_layout():
+    constants = {"L": G.BlockEncoding([1], [32], [4], [0]), "N": 128}
+    kernel = compile_kernel(sums, {"x_ptr": "*fp32", "n": "i32"}, constants)
+    assert "tle.layout" not in kernel.asm["ttgir"] and "cubin" in kernel.asm
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -14,6 +14,8 @@ from tests.frontends.gpu import tensor_memory_kernels as kernels
 from tests.support import compile_kernel, ttgir_lines
 from tle_raw.errors import ArgumentTypeError, LayoutError, ShapeError, SharedBufferError
 
+pytestmark = pytest.mark.every_triton(4)
+
 GEMM = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
 
 

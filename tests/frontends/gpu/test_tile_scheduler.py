@@ -68,7 +68,7 @@ def test_one_warp_fetches_and_tells_the_others(capability):
     assert not ptx_calls(kernel) and len(re.findall(r"\.entry\b", ptx)) == 1
     assert len(re.findall(r"atom\.global\.gpu\.relaxed\.add", ptx)) == 1, "one partition fetches"
     assert "fence.proxy" not in ptx, "threads alone touch the numbers"
-    told = r"st\.shared\.b32.*\n(?:.*\n){0,8}?.*bar\.warp\.sync\s+-1;\n(?:.*\n){0,12}?.*mbarrier\.arrive"
+    told = r"st\.shared(?:::cta)?\.b32.*\n(?:.*\n){0,8}?.*bar\.warp\.sync\s+-1;\n(?:.*\n){0,12}?.*mbarrier\.arrive"
     assert re.search(told, ptx), "the number is there before the arrival"
 
 
@@ -77,9 +77,26 @@ def test_a_static_order_is_a_formula():
     assert "mbarrier" not in kernel.asm["ptx"] and len(re.findall(r"atom\.", kernel.asm["ptx"])) == 2
 
 
+@pytest.mark.parametrize("total", [0, 1, 6])
+def test_where_no_program_is_taken_over_each_has_its_own_tile(total):
+    o = np.zeros(max(total, 1), np.int32)
+    run(kernels.taken_by, max(total, 1), o, np.zeros(1, np.int32), total, KIND="try_cancel")
+    assert list(o[:total]) == [number * 1000 + 1 for number in range(total)]
+
+
+def test_on_sm_100_one_thread_asks_for_a_program_that_has_not_begun():
+    kernel = compile_kernel(kernels.counted_twice, TYPES, {"KIND": "try_cancel", "SLOTS": 2}, 100)
+    ptx = kernel.asm["ptx"]
+    assert not ptx_calls(kernel) and kernel.asm["cubin"]
+    asked = re.search(r"elect\.sync.*@p atom\.shared::cta\.cas.*@q mbarrier.*expect_tx.*, 16; @q clusterlaunch.*", ptx)
+    assert ptx.count("clusterlaunchcontrol.try_cancel") == 1 and asked
+    assert ptx.index("try_wait", asked.end()) < ptx.index("query_cancel.is_canceled", asked.end())
+    older = compile_kernel(kernels.counted_twice, TYPES, {"KIND": "try_cancel", "SLOTS": 2}, 90).asm["ptx"]
+    assert "clusterlaunchcontrol" not in older and "mbarrier" not in older
+
+
 REFUSED = {
-    "no kind": ("ArgumentTypeError", '"static" or "dynamic"'),
-    "try_cancel": ("UnsupportedFeatureError", "clusterlaunchcontrol.try_cancel"),
+    "no kind": ("ArgumentTypeError", '"static", "dynamic" or "try_cancel"'),
     "no counter": ("ArgumentTypeError", "a pointer to an int32"),
     "a counter of floats": ("ArgumentTypeError", "a pointer to an int32"),
     "no scheduler": ("ArgumentTypeError", "tle.gpu.next_tile takes a scheduler"),

@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 import tle_raw.language as tle
+from tests.frontends.lite import executor_numbers as executed
 from tests.frontends.lite import pipeline_kernels as loops
 from tests.interpreting import run_chosen
 from tle_raw.errors import (
@@ -16,7 +17,6 @@ from tle_raw.errors import (
     ShapeError,
     TileIndexError,
     TLEError,
-    UnsupportedFeatureError,
 )
 
 
@@ -120,6 +120,11 @@ def test_products_and_chains():
     assert torch.allclose(o, x[index.long()].cumsum(0), atol=1e-5)
 
 
+def test_loops_with_several_executors():
+    for got, expected in (executed.product("cpu", (100, 70, 65), 3), executed.dequantised("cpu", 64)):
+        executed.close(got, expected)
+
+
 @triton.jit
 def wrong_loop(x, n, WHAT: tl.constexpr):
     if WHAT == 0:
@@ -147,7 +152,7 @@ def wrong_loop(x, n, WHAT: tl.constexpr):
 
 def test_errors_of_loops():
     kinds = [
-        UnsupportedFeatureError,
+        ScheduleError,
         ScheduleError,
         ArgumentTypeError,
         RegionError,

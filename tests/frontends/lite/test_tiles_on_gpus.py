@@ -10,6 +10,8 @@ import tle_raw.language as tle
 from tests.support import compile_kernel
 from tle_raw.linker.tools.cuda_tools import run_tool
 
+pytestmark = pytest.mark.every_triton(6)
+
 MOVES = r"ld\.shared|st\.shared|ldmatrix|stmatrix|shfl|bar\.sync|barrier"
 SIGNATURE = {"x": "*fp32", "y": "*fp32", "o": "*fp32", "n": "i32"}
 

@@ -20,6 +20,8 @@ from tle_raw import Barrier, Buffer, In, InOut, Out, Pointer, Scalar, Tile
 from tle_raw.errors import ArgumentTypeError, CompilationFailed, KernelFailed, SignatureError
 from tle_raw.fragments.annotations import signature_of
 
+pytestmark = pytest.mark.every_triton(4)
+
 SIZES = {"M": 32, "N": 64, "S": 3}
 RING = {"x": "*fp32", "y": "*fp32", "n": "i32"}
 

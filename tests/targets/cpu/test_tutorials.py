@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.started import run_python
 from tle_raw import knobs
 
-pytestmark = pytest.mark.every_triton(3)
+pytestmark = pytest.mark.every_triton(2)
 
 torch = pytest.importorskip("torch")
 SAMPLES = Path(__file__).resolve().parents[3] / "samples" / "triton_on_cpu"
@@ -72,8 +72,7 @@ def test_the_samples_are_the_tutorials():
 
 @pytest.mark.one_triton
 def test_a_sample_checks_itself():
-    command = [sys.executable, str(SAMPLES / "01_vector_add.py")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    done = run_python(SAMPLES / "01_vector_add.py")
     assert done.returncode == 0 and "PASS" in done.stdout, done.stdout + done.stderr
 
 

@@ -9,6 +9,7 @@ from triton._C.libtriton import ir
 from tle_raw.flir.check_groups import check_groups, without_markers
 from tle_raw.flir.group_markers import holds_groups
 from tle_raw.flir.parse_module import parse_module
+from tle_raw.flir.split_executors import split_executors
 from tle_raw.linker.mlir.generic_form import generic_text
 
 
@@ -17,10 +18,11 @@ def leave_out_groups(module: Any) -> Any | None:
 
     Raises
     ------
-    ScheduleError : as ``check_groups``.
+    ScheduleError : as ``split_executors`` and ``check_groups``.
     """
     if not holds_groups(module.str()):
         return None
     lines = generic_text(module, ir).splitlines()
+    split_executors(lines)
     check_groups(lines)
     return parse_module("\n".join(without_markers(lines)), module.context)

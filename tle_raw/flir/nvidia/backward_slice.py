@@ -128,12 +128,16 @@ class _Slice:
         self.wanted: set[str] = set()
         self.frames: list[_Frame] = []
         self.calls = False
+        self._around: set[Path] = set()  # places whose operations are kept
         self._waiting: list[tuple[str, int]] = []  # names, and the lines that use them
 
     def keep_around(self, number: int) -> None:
         """Keep the operations that a line stands in."""
-        for begin, _ in self.kernel.places[number]:
-            self._keep(begin)
+        place = self.kernel.places[number]
+        if place not in self._around:
+            self._around.add(place)
+            for begin, _ in place:
+                self._keep(begin)
 
     def follow(self, uses: Iterable[tuple[str, int]]) -> None:
         """Keep what values are computed by, as lines use them."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from tle_raw.errors import ArgumentTypeError, Row, TLEError
+from tle_raw.flir.nvidia.partitions import captured_values
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.structure import is_worker, nests, read_structure
 from tle_raw.linker.mlir.text import (
@@ -22,7 +23,7 @@ ALLOC, INIT = "ttg.local_alloc", "ttng.init_barrier"
 _DEFINED = re.compile(r"\s*(%[\w$.\-]+)")
 _INTEGER = re.compile(r'arith\.constant(?: |"\(\) <\{value = )(-?\d+) : i32')  # as Triton prints it, in generic form
 _SPECIALIZE = "ttg.warp_specialize"
-_WORKERS = " partition0("  # in Triton's own form
+_WORKERS, _GENERIC = " partition0(", f'"{_SPECIALIZE}"('  # in Triton's own form, in generic form
 
 Slot = tuple[int, int]  # the line of the allocation, and which of it
 
@@ -75,6 +76,8 @@ class BarrierText:
     def _captured(self) -> dict[str, list[tuple[int, int, str, int]]]:
         """Of names in partitions: the lines of the partition, the value outside, and the line that gives it."""
         found: dict[str, list[tuple[int, int, str, int]]] = {}
+        for begin, end, argument, value, given in captured_values(self.lines) if _GENERIC in self.joined else ():
+            found.setdefault(argument, []).append((begin, end, value, given))
         for nest in nests(read_structure(list(self.lines))) if _WORKERS in self.joined else ():
             if not is_worker(nest):
                 continue
@@ -105,9 +108,9 @@ def _between_brackets(line: str, begin: int = 0) -> str:
 def users(lines: Sequence[str], number: int) -> Iterator[int]:
     """The lines that use the value which a line defines, as far as the name is its own."""
     name = value_names(lines[number])[0]
-    for user in range(number + 1, len(lines)):
+    for user in [user for user in range(number + 1, len(lines)) if name in lines[user]]:
         line = lines[user]
-        if name in line and name in (names := value_names(line)):
+        if name in (names := value_names(line)):
             if names[0] == name and line.lstrip().startswith("%"):
                 return
             yield user

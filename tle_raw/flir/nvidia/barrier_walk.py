@@ -31,7 +31,7 @@ A = TypeVar("A", bound=Access)
 
 @dataclass(frozen=True)
 class Rules(Generic[A]):
-    """A module, what its operations access, and which of two accesses, one after the other, want a barrier.
+    """All operations of a module, what they access, and which of two accesses, one after the other, want a barrier.
 
     ``anything`` is what callers of a function may have done; ``lines`` are those where barriers stand or are proposed.
     """
@@ -45,8 +45,7 @@ class Rules(Generic[A]):
     @cached_property
     def functions(self) -> list[Operation]:
         """Those that have a body."""
-        every = (each for operation in self.operations for each in operation.walk())
-        return [each for each in every if each.name == "tt.func" and each.regions]
+        return [each for each in self.operations if each.name == "tt.func" and each.regions]
 
     def steps(self, block: Block) -> list[Operation]:
         """The operations of a block at which anything happens, or may."""
@@ -54,6 +53,18 @@ class Rules(Generic[A]):
         if found is None:
             found = self._steps[id(block)] = [each for each in block.operations if self._counts(each)]
         return found
+
+    def meets(self, state: frozenset[A], new: A) -> bool:
+        """Whether an access conflicts with an earlier one. Each pair is asked about once."""
+        asked, conflicting = self._conflicts.setdefault(new, (set(), set()))
+        if not state <= asked:
+            conflicting.update(old for old in state - asked if self.conflict(old, new))
+            asked |= state
+        return not conflicting.isdisjoint(state)
+
+    @cached_property
+    def _conflicts(self) -> dict[A, tuple[set[A], set[A]]]:
+        return {}
 
     @cached_property
     def _steps(self) -> dict[int, list[Operation]]:
@@ -137,7 +148,7 @@ class _Walk(Generic[A]):
         if operation.name in BARRIERS:
             return self.nothing
         accesses = self.rules.events.get(operation, ())
-        if any(self.rules.conflict(old, new) for old in state for new in accesses):
+        if state and any(self.rules.meets(state, new) for new in accesses):
             self.found.add(operation)
             state = self.nothing if self.ordered_by_itself else state
         state |= {access for access in accesses if access.lasts}

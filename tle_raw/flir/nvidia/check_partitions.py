@@ -12,6 +12,7 @@ from tle_raw.linker.mlir.text import location_of
 from tle_raw.regions import ports
 
 _AUTOMATIC = "tt.warp_specialize"
+_CALL = "tt.call"
 _NAMED = f'symbol = "{ports.NAMED}.'
 
 
@@ -27,14 +28,14 @@ def check_partitions(lines: Sequence[str], num_ctas: int, has_stages: bool, *, k
     RegionError : a function that is not inlined, a loop that Triton is to specialise, groups in stages, a cluster, or
         a named barrier where Triton may change the warps that it counts.
     """
-    places = [number for number, line in enumerate(lines) if generic_name(line) == SPECIALIZE]
+    places = [n for n, line in enumerate(lines) if SPECIALIZE in line and generic_name(line) == SPECIALIZE]
     for number, line in enumerate(lines):
         if _AUTOMATIC in line:
             raise _refused(
                 lines, number, "a loop asks Triton to specialise warps, and the kernel does so itself",
                 "remove warp_specialize=True from the loop",
             )  # fmt: skip
-        if generic_name(line) == "tt.call":
+        if _CALL in line and generic_name(line) == _CALL:
             raise _refused(
                 lines, number, "a kernel with specialised warps calls a function that is not inlined",
                 "remove noinline=True from it, or a return from its middle where it is called in a loop or a branch",

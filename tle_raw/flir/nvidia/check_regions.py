@@ -9,8 +9,12 @@ from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.nvidia.read_ports import Region, RegionPlace
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
+from tle_raw.linker.mlir.structure import nests, read_structure
 
-__all__ = ["WARP", "check_compiled", "check_launch", "check_not_specialised", "check_warps"]
+__all__ = ["WARP", "asks_triton", "check_compiled", "check_launch", "check_not_specialised", "check_warps"]
+
+_AUTOMATIC = "tt.warp_specialize"
+_HOPPER, _BLACKWELL = 90, 100
 
 
 def check_launch(region: Region, fragment: Fragment, options: Any, threads: int, place: RegionPlace) -> None:
@@ -49,17 +53,29 @@ def check_compiled(region: Region, fragment: CompiledFragment, place: RegionPlac
         raise e.at(fragment=region.record.bound.name, source=location, call_site=region.record.call_site) from None
 
 
-def check_not_specialised(lines: list[str], regions: list[Region], capability: int) -> None:
-    """No loop may ask for warp specialisation, from sm_90 on.
+def asks_triton(text: str, capability: int) -> bool:
+    """Whether a loop asks Triton to specialise the kernel's warps, and the GPU is one that it does so for."""
+    return capability >= _HOPPER and _AUTOMATIC in text
 
-    Triton's specialising passes do not survive foreign operations, so this is checked before they run.
+
+def check_not_specialised(lines: list[str], regions: list[Region], capability: int) -> None:
+    """No region stands where Triton's passes for warp specialisation meet it: they do not survive foreign operations.
+
+    From sm_100 on that is in a loop that asks for it, before and behind which a region may stand; on sm_90, where they
+    look at the whole kernel, anywhere beside such a loop. GPUs before have no such passes.
 
     Raises
     ------
-    RegionError : a loop does.
+    RegionError : a region does.
     """
-    if capability >= 90 and any("tt.warp_specialize" in line for line in lines):
+    if capability < _HOPPER or not any(_AUTOMATIC in line for line in lines):
+        return
+    if capability < _BLACKWELL:
         _refuse_specialised(regions)
+        return
+    for nest in nests(read_structure(lines)):
+        if nest.is_loop and _AUTOMATIC in lines[nest.end] + nest.text:
+            _refuse_specialised([region for region in regions if nest.begin < region.call.line < nest.end])
 
 
 def check_warps(num_warps: int, regions: list[Region], options: Any) -> None:
@@ -80,6 +96,7 @@ def _refuse_specialised(regions: list[Region]) -> None:
         raise RegionError(
             "Triton specialises the kernel's warps by itself: a region's threads and barriers would no longer be the "
             "whole block",
-            hint="divide the kernel with tle.gpu.warp_specialize, whose partitions call fragments, or remove "
-            "warp_specialize=True from tl.range; elementwise fragments work with it",
+            hint="put the loop's parts into functions, and give them to tle.gpu.warp_specialize([(multiply, (...)), "
+            "(load, (...))], worker_num_warps=[4]): its partitions call fragments; or remove warp_specialize=True from "
+            "tl.range. Elementwise fragments work with it, from sm_100 on also regions before and behind the loop",
         ).at(fragment=blocks[0].record.bound.name, call_site=blocks[0].record.call_site)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.blocked_layout import Blocked, coalesced, in_tensor_memory, layout_of, read_tensor, with_layout
@@ -24,6 +25,7 @@ _FOLLOWED = (
 )
 _LAID_OUT = f'symbol = "{LAYOUT}"'
 _MARKED = f'symbol = "{CROSSING}"'
+_SYMBOL = 'symbol = "tle'
 _ALIAS = re.compile(r"#[\w$.]+")
 CONVERT, _CONSTANT = "ttg.convert_layout", "arith.constant"
 _DENSE = re.compile(r"value = dense<([^<>]*)>")
@@ -53,7 +55,7 @@ def close_crossings(text: str, num_warps: int) -> str:
     """
     given = text.splitlines()
     aliases = layout_aliases(given)
-    closing = _Closing(num_warps, aliases, _free_aliases(given, aliases))
+    closing = _Closing(num_warps, aliases, given)
     lines: list[str] = []
     for line, (_, warps) in zip(given, warps_of_lines(given, num_warps)):
         if line.startswith("#"):
@@ -79,7 +81,7 @@ def _free_aliases(lines: list[str], aliases: dict[str, str]) -> set[str]:
 class _Closing:
     num_warps: int
     aliases: dict[str, str]
-    free: set[str]
+    given: list[str]
     layouts: dict[Blocked, None] = field(default_factory=dict)
     redefined: dict[str, Blocked] = field(default_factory=dict)
     # The latest line that defines a name: the riders of a marker stand before it, in its block.
@@ -87,10 +89,17 @@ class _Closing:
     stored: int = 0
     constants: int = 0
 
+    @cached_property
+    def free(self) -> set[str]:
+        """Layouts that may be anything."""
+        return _free_aliases(self.given, self.aliases)
+
     def close(self, line: str, num_warps: int) -> list[str]:
-        name, self.num_warps = generic_name(line), num_warps
-        if name in _FOLLOWED:
-            self.known[line.split("=", 1)[0].strip()] = line
+        self.num_warps = num_warps
+        if _SYMBOL not in line:
+            if generic_name(line) in _FOLLOWED:
+                self.known[line.split("=", 1)[0].strip()] = line
+            return [line]
         if _LAID_OUT in line:
             return self._laid_out(read_generic(line))
         if _MARKED not in line:
@@ -179,6 +188,8 @@ class _Closing:
         sees to it that it moves nothing.
         """
         given, name = marker.result_types[0], f"%tle_laid_{marker.results[1:]}"
+        if not given.startswith("tensor<"):  # of equal elements Triton takes one, and spreads what becomes of it
+            return [str(replace(marker, name="tt.bitcast", properties="", attributes=""))]
         wide = with_layout(given, unescape(marker.property("libname")))
         loc = {"indent": marker.indent, "location": marker.location}
         first = GenericOperation(CONVERT, marker.operands, (given,), (wide,), f"{name}_a", **loc)

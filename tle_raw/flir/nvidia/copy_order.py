@@ -121,7 +121,8 @@ def decide_copies(pointers: SharedPointers, aliases: Mapping[str, str]) -> Decis
     if any(each.name.startswith(_ABSENT) or _is_unclear(each, pointers) for each in operations):
         return Decision(set(), set(), [])
     reader = _Reader(pointers, operations, aliases)
-    events = {each: found for each in operations if (found := list(reader.accesses(each)))}
+    touching = [each for each in operations if not each.name.startswith(_FAMILIES)]
+    events = {each: found for each in touching if (found := list(reader.accesses(each)))}
     waits = {(each.end, AFTER) for each in operations if each.name in WAITS and not is_followed(each)}
     if reader.has_partitions:
         waits |= _behind_scratch(events)
@@ -138,6 +139,8 @@ def decide_copies(pointers: SharedPointers, aliases: Mapping[str, str]) -> Decis
 
 def _is_unclear(operation: Operation, pointers: SharedPointers) -> bool:
     """Whether it works on a buffer of which nobody knows where it was allocated."""
+    if _MEMDESC not in operation.typed:
+        return False
     return any(_is_buffer(value) and not pointers.of(value) for value in operation.operands)
 
 
@@ -209,6 +212,7 @@ class _Reader:
         return name in _MBARRIERS or name in _KNOWN or name == _ARRIVE or name.startswith(_COPIES)
 
     def accesses(self, operation: Operation) -> Iterator[Access]:
+        """Of an operation that is none of the families which touch no memory."""
         name, is_known = operation.name, self.is_known(operation)
         if name in ACCESSES:
             yield Access(POINTER, None, None, operation.line, True)
@@ -227,7 +231,7 @@ class _Reader:
             yield from self._of(operation, ARRIVE, True, operation.operands[:1])
         elif name == "ttg.local_alloc":
             yield from self._of(operation, WRITE, False, operation.results if operation.operands else [])
-        elif not (name.startswith(_FAMILIES) or self._is_elsewhere(operation)):
+        elif not self._is_elsewhere(operation):
             kind = next((kind for other, kind in _OTHERS.items() if name.startswith(other)), WRITE)
             found = list(self._of(operation, kind, False))
             yield from found or [Access(SCRATCH, None, None, operation.line, False)]
@@ -296,6 +300,8 @@ class Lifetimes:
         for operation in operations:
             if operation.name == "ttng.init_barrier":
                 self.mbarriers |= pointers.of(operation.operands[0])
+            if _MEMDESC not in operation.typed:
+                continue
             for value in (*operation.operands, *operation.results):
                 if value.type.startswith(_MEMDESC):
                     for buffer in pointers.of(value):

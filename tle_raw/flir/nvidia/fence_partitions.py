@@ -5,6 +5,10 @@ one piece of code Triton sees both sides and puts a fence between them. Of parti
 behind a barrier with phases. So a partition that itself reads or writes buffers which any copy or product touches has a
 fence before each arrival.
 
+A copy by ``cp.async`` that arrives when it is done (``tle.gpu.barrier_arrive(..., after_copies=True)``) is behind the
+fences of the partition that began it. For it the fence stands behind the wait, where products follow, and none before
+the arrival, which would have to wait for the copy.
+
 Where one thread arrives for its partition, it does so after all that the partition's warps did: they meet before.
 Triton 3.9 sees to that itself; earlier ones do where they know of an access to shared memory, and not of one by a
 pointer. Of other arrivals each warp makes its own (``arrive_by_warps``).
@@ -12,10 +16,10 @@ pointer. Of other arrivals each warp makes its own (``arrive_by_warps``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tle_raw.flir.nvidia.arrive_by_warps import ARRIVAL
-from tle_raw.flir.nvidia.barrier_walk import BEFORE
+from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.order_pointers import FENCE
 from tle_raw.flir.nvidia.partitions import find_partitions, warps_of_lines
@@ -24,29 +28,38 @@ from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.generic_tree import Operation, Value
 from tle_raw.regions.ports import NAMED
 
-_ARRIVE = "ttng.arrive_barrier"
-_WRITES = ("ttg.local_store", "ttg.async_copy_global_to_local")
+_ARRIVE, _WAIT, _COPIES_ARRIVE = "ttng.arrive_barrier", "ttng.wait_barrier", "ttng.async_copy_mbarrier_arrive"
+_COPY, _COPIES_DONE = "ttg.async_copy_global_to_local", "ttg.async_wait"
+_WRITES = ("ttg.local_store", _COPY)
 _LOAD, _ADDRESS = "ttg.local_load", "tti.experimental_memdesc_to_i"
 _PASSED_ON = ("ttg.convert_layout", "tt.splat", "arith.trunci")
 _NAMED = f'symbol = "{NAMED}.'  # of markers that name a barrier, and read nothing
-_OTHER_WAY = ("ttng.async_tma", "ttng.warp_group_dot", "ttng.tc_gen5")
+_OTHERS = ("ttng.async_tma", "ttng.tc_gen5")
+_OTHER_WAY = (*_OTHERS, "ttng.warp_group_dot")
 
 
-def fence_partitions(text: str, barrier: str) -> tuple[str, int]:
+def fence_partitions(text: str, barrier: str, *, waits: bool) -> tuple[str, int]:
     """TritonGPU text in generic form with the fences and barriers, and at how many arrivals.
 
     Parameters
     ----------
     barrier : an operation that a partition's warps meet at; "" where Triton puts one before each arrival itself.
+    waits : behind waits for copies stand fences for ``wgmma`` too; not where each has one (``multiply_in_place``).
     """
     lines = text.splitlines()
     if not find_partitions(lines):
         return text, 0
     place = [number for number, _ in warps_of_lines(lines, 0)]
-    touched = {place[line] for line in _accesses(follow_buffers(lines))} if _holds(text) else set()
     edits, found = LineEdits(lines), 0
+    touched: set[int] = set()
+    if _holds(text):
+        pointers = follow_buffers(lines)
+        touched = {place[line] for line in _accesses(pointers, place)}
+        for wait in _waits_for_copies(pointers, place, _OTHER_WAY if waits else _OTHERS):
+            edits.insert(wait, AFTER, FENCE)
+            found += 1
     for number, line in enumerate(lines):
-        if generic_name(line) == _ARRIVE or ARRIVAL in line:
+        if ARRIVAL in line or (_ARRIVE in line and generic_name(line) == _ARRIVE):
             meets = barrier and ARRIVAL not in line
             before = [*([FENCE] if place[number] in touched else []), *([barrier] if meets else [])]
             for operation in before:
@@ -59,21 +72,32 @@ def _holds(text: str) -> bool:
     return any(name in text for name in _OTHER_WAY)
 
 
-def _accesses(pointers: SharedPointers) -> Iterator[int]:
-    """The lines where threads touch what copies or products touch too."""
-    users: dict[Value, list[Operation]] = {}
+def _waits_for_copies(pointers: SharedPointers, place: Sequence[int], names: tuple[str, ...]) -> Iterator[int]:
+    """The lines that wait for barriers at which copies arrive, in partitions with operations of these names."""
+    barriers: Buffers = frozenset().union(
+        *(_buffers(pointers, each) for each in pointers.walk() if each.name == _COPIES_ARRIVE)
+    )
+    those = {place[each.line] for each in pointers.walk() if each.name.startswith(names)}
     for operation in pointers.walk():
-        for value in operation.operands:
-            users.setdefault(value, []).append(operation)
+        is_wait = operation.name == _WAIT and place[operation.line] in those
+        if is_wait and not barriers.isdisjoint(_buffers(pointers, operation)):
+            yield operation.end
+
+
+def _accesses(pointers: SharedPointers, place: Sequence[int]) -> Iterator[int]:
+    """The lines where threads touch what copies or products touch too."""
+    waiting = {place[each.line] for each in pointers.walk() if each.name == _COPIES_DONE}
+    going_on = {place[each.line] for each in pointers.walk() if each.name == _COPIES_ARRIVE} - waiting
     by_others: Buffers = frozenset().union(
         *(_buffers(pointers, each) for each in pointers.walk() if each.name.startswith(_OTHER_WAY))
     )
     for operation in pointers.walk():
         is_access = operation.name in _WRITES or (
-            operation.name.startswith((_LOAD, _ADDRESS)) and any(_is_used(each, users) for each in operation.results)
+            operation.name.startswith((_LOAD, _ADDRESS)) and any(map(_is_used, operation.results))
         )
-        buffers = _buffers(pointers, operation)
-        if is_access and not (buffers and by_others.isdisjoint(buffers)):
+        if operation.name == _COPY and place[operation.line] in going_on:
+            continue
+        if is_access and not ((buffers := _buffers(pointers, operation)) and by_others.isdisjoint(buffers)):
             yield operation.line
 
 
@@ -82,11 +106,11 @@ def _buffers(pointers: SharedPointers, operation: Operation) -> Buffers:
     return frozenset().union(*(pointers.of(value) for value in values))
 
 
-def _is_used(value: Value, users: dict[Value, list[Operation]]) -> bool:
+def _is_used(value: Value) -> bool:
     """Whether a value goes anywhere: that of a product which reads the buffer itself, or of a marker, does not."""
     return any(
-        any(_is_used(result, users) for result in user.results)
+        any(map(_is_used, user.results))
         if user.name in _PASSED_ON
         else not (_NAMED in user.details or ARRIVAL in user.details)
-        for user in users.get(value, ())
+        for user in value.uses
     )

@@ -18,7 +18,7 @@ they are computed from; later ones know that no instruction joins such operation
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tle_raw.flir.nvidia.open_crossings import is_tensor, quoted, with_element
@@ -30,6 +30,7 @@ from tle_raw.linker.mlir.text import OPERATION, block_ids, unescape
 ACCESS = "tle_access"  # without a point: it is no port of a region
 _MARKED = f'symbol = "{ACCESS}"'
 _LIE = "tle.neighbours"
+_BOTH = "tle"  # of which lines with either hold
 _FAR = 16  # more elements than a thread gets in a row
 _COPIED = ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.int_to_ptr", "tt.bitcast")
 
@@ -45,13 +46,12 @@ def hide_accesses(lines: list[str], pointers: SharedPointers, *, used_too: bool)
     ----------
     used_too : hide atomic operations whose results are used.
     """
-    used = {operand for each in pointers.walk() for operand in each.operands}
     hidden: dict[int, list[str]] = {}
     for number, access in enumerate(pointers.accesses()):
         operation = read_generic(lines[access.line])
         if access.name in LOADS or not is_tensor(operation.types[0]):
             continue
-        is_used = any(result in used for result in access.results)
+        is_used = any(result.uses for result in access.results)
         if is_used and not used_too:
             hidden[access.line] = _as_neighbours(operation, access, number, lines)
         else:
@@ -87,32 +87,38 @@ def _as_neighbours(operation: GenericOperation, access: Operation, number: int, 
     return [str(near), str(replace(operation, operands=(name, *operation.operands[1:])))]
 
 
-def show_accesses(text: str) -> str:
-    """TritonGPU text in generic form with the accesses themselves.
+def show_accesses(text: str) -> list[str]:
+    """The lines of TritonGPU text in generic form with the accesses themselves.
 
     Raises
     ------
     RepeatedAccessError : one was hidden that should not have been.
     """
-    return "\n".join(_shown(text.splitlines())) if _LIE in text or _MARKED in text else text
-
-
-def _shown(lines: Sequence[str]) -> Iterator[str]:
-    blocks, seen = block_ids(list(lines)), set[tuple[int, int]]()
-    for line, block in zip(lines, blocks):
-        if _LIE in line:
-            near = read_generic(line)
-            for note in (_LIE, "tt.contiguity", "tt.divisibility"):
-                near = near.without_attribute(note)
-            yield str(near)
-        elif _MARKED in line:
-            operation = read_generic(line)
-            name, properties, attributes, number = json.loads(unescape(operation.property("libname")))
-            if (number, block) in seen:
-                raise RepeatedAccessError
+    lines = text.splitlines()
+    once: list[tuple[int, int]] = []  # numbers of accesses that must not be repeated, and their lines
+    for at in [at for at, line in enumerate(lines) if _BOTH in line]:
+        if _LIE in lines[at]:
+            lines[at] = _far_apart(lines[at])
+        elif _MARKED in lines[at]:
+            lines[at], number = _shown(lines[at])
             if number >= 0:
-                seen.add((number, block))
-            shown = replace(operation, name=name, properties=properties, attributes=attributes)
-            yield str(replace(shown, results="", result_types=()) if name in STORES else shown)
-        else:
-            yield line
+                once.append((number, at))
+    if len({number for number, _ in once}) < len(once):
+        blocks = block_ids(lines)
+        if len({(number, blocks[at]) for number, at in once}) < len(once):
+            raise RepeatedAccessError
+    return lines
+
+
+def _far_apart(line: str) -> str:
+    near = read_generic(line)
+    for note in (_LIE, "tt.contiguity", "tt.divisibility"):
+        near = near.without_attribute(note)
+    return str(near)
+
+
+def _shown(line: str) -> tuple[str, int]:
+    operation = read_generic(line)
+    name, properties, attributes, number = json.loads(unescape(operation.property("libname")))
+    shown = replace(operation, name=name, properties=properties, attributes=attributes)
+    return str(replace(shown, results="", result_types=()) if name in STORES else shown), number

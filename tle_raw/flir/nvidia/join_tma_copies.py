@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tle_raw.errors import LayoutError, RegionError, Row
-from tle_raw.flir.nvidia.buffer_types import PREFIX
+from tle_raw.flir.nvidia.buffer_types import PREFIX, layout_aliases
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
 from tle_raw.linker.mlir.text import split_top_level
 
@@ -46,6 +46,7 @@ def join_tma_copies(text: str) -> tuple[str, int]:
 def _joined(lines: Sequence[str], types: dict[str, str]) -> list[str]:
     loads: dict[str, _Copy] = {}
     waiting: _Copy | None = None
+    aliases = layout_aliases(lines)
     made = []
     for number, line in enumerate(lines):
         name = generic_name(line)
@@ -61,7 +62,7 @@ def _joined(lines: Sequence[str], types: dict[str, str]) -> list[str]:
             waiting.store = store
             continue
         if name == ARRIVE and waiting is not None:
-            made += _copy(waiting, read_generic(line), number, types)
+            made += _copy(waiting, read_generic(line), number, types, aliases)
             waiting = None
             continue
         made.append(line)
@@ -74,11 +75,33 @@ def _joined(lines: Sequence[str], types: dict[str, str]) -> list[str]:
     return made
 
 
-def _copy(copy: _Copy, arrive: GenericOperation, number: int, types: dict[str, str]) -> list[str]:
+def _copy(
+    copy: _Copy, arrive: GenericOperation, number: int, types: dict[str, str], aliases: dict[str, str]
+) -> list[str]:
     load, store = copy.load, copy.store
     assert store is not None
     descriptor, buffer, barrier = load.types[0], store.types[1], arrive.types[0]
+    laid_out(descriptor, buffer, types, aliases)
+    places = ", ".join(load.operands[1:])
+    true, indent, loc = f"%tle_true_{number}", load.indent, load.location
+    return [
+        f"{indent}{true} = arith.constant true{loc}",
+        f"{indent}ttng.async_tma_copy_global_to_local {load.operands[0]}[{places}] {store.operands[1]}, "
+        f"{arrive.operands[0]}, {true} : {descriptor}, {barrier} -> {buffer}{loc}",
+    ]
+
+
+def laid_out(descriptor: str, buffer: str, types: dict[str, str], aliases: dict[str, str]) -> None:
+    """Enter into ``types`` a descriptor's type with the layout of a buffer that it is copied into, or from.
+
+    Partitions may have ``aliases`` of their own for one layout.
+
+    Raises
+    ------
+    LayoutError : the type is there with another layout.
+    """
     layout = split_top_level(buffer.removeprefix(PREFIX)[:-1])[1].strip()
+    layout = aliases.get(layout, layout)
     wanted = _INSIDE.sub(rf"!tt.tensordesc<\g<tensor>\g<inner>, {layout}>", descriptor)
     if not _INSIDE.search(descriptor)["tensor"]:  # type: ignore[index]
         wanted = descriptor[:-1] + f", {layout}>"
@@ -88,10 +111,3 @@ def _copy(copy: _Copy, arrive: GenericOperation, number: int, types: dict[str, s
             table=[Row("layout", types[descriptor], wanted)],
             hint="give the buffers one layout: tle.gpu.alloc's own",
         )
-    places = ", ".join(load.operands[1:])
-    true, indent, loc = f"%tle_true_{number}", load.indent, load.location
-    return [
-        f"{indent}{true} = arith.constant true{loc}",
-        f"{indent}ttng.async_tma_copy_global_to_local {load.operands[0]}[{places}] {store.operands[1]}, "
-        f"{arrive.operands[0]}, {true} : {descriptor}, {barrier} -> {buffer}{loc}",
-    ]

@@ -3,6 +3,10 @@
 Triton sees the last use of such a buffer where a product begins. Without a loop around it the memory would be free from
 there on: a buffer that is allocated before the wait could get it, and be written while the product still reads. So the
 wait becomes a use: ``ttg.local_dealloc``, of which Triton's allocator takes the latest.
+
+Registers that a product reads are free for ptxas where it begins, too. Within straight code ptxas sees the wait; from
+one iteration of a loop to the next it does not, and the next operand was seen to be written over the one that a product
+still read (on an H200). So the last wait of an iteration leaves no such product under way.
 """
 
 from __future__ import annotations
@@ -11,12 +15,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from tle_raw.flir.nvidia.barrier_slots import ALLOC, BarrierText
-from tle_raw.linker.mlir.structure import Path, paths, read_structure
+from tle_raw.linker.mlir.structure import Path, is_loop, paths, read_structure
 from tle_raw.linker.mlir.text import indent_of, location_of, operation_name, value_names
 
 _WGMMA, _WGMMA_WAIT = "ttng.warp_group_dot", "ttng.warp_group_dot_wait"
 _TENSOR, _COMMIT, _WAIT = "ttng.tc_gen5_mma", "ttng.tc_gen5_commit", "ttng.wait_barrier"
 _VIEWS = ("ttg.memdesc_index", "ttg.memdesc_subslice", "ttg.memdesc_trans", "ttg.memdesc_reinterpret")
+_REGISTERS = "#ttg.dot_op<{opIdx = 0"  # of an operand of wgmma
 _PENDINGS = re.compile(r"pendings = (\d+)")
 
 
@@ -33,6 +38,9 @@ def keep_operands(text: str) -> tuple[str, int]:
     waits = list(_waits(lines, places))
     made = list(lines)
     found = 0
+    for wait in _too_early(lines, products, waits, places):
+        made[wait] = _PENDINGS.sub("pendings = 0", lines[wait], count=1)
+        found += 1
     for wait in waits:
         since = max(
             (w for w in waits if w < wait and _waits_for_all(lines[w]) and places[w] == places[wait]), default=-1
@@ -43,6 +51,25 @@ def keep_operands(text: str) -> tuple[str, int]:
                 made[wait] += "\n" + _use(lines[root], lines[wait])
                 found += 1
     return "\n".join(made), found
+
+
+def _too_early(lines: Sequence[str], products: set[int], waits: Sequence[int], places: Mapping[int, Path]) -> set[int]:
+    """The waits at the end of a loop's iterations that leave a product under way which reads registers."""
+    found = set()
+    for number in sorted(products):
+        place = places.get(number, ())
+        if _REGISTERS not in lines[number] or not place or not is_loop(lines[place[-1][0]]):
+            continue
+        behind = [wait for wait in waits if wait > number and places[wait] == place]
+        begun = [sum(number < other < wait and places.get(other) == place for other in products) for wait in behind]
+        if behind and not any(_pendings(lines[wait]) <= newer for wait, newer in zip(behind, begun)):
+            found.add(behind[-1])
+    return found
+
+
+def _pendings(line: str) -> int:
+    found = _PENDINGS.search(line)
+    return int(found[1]) if found else 0
 
 
 def _operands(text: BarrierText, number: int) -> Iterator[int]:
@@ -72,8 +99,7 @@ def _waits(lines: Sequence[str], places: Mapping[int, Path]) -> Iterator[int]:
 
 
 def _waits_for_all(line: str) -> bool:
-    pendings = _PENDINGS.search(line)
-    return pendings is None or pendings[1] == "0"
+    return _pendings(line) == 0
 
 
 def _use(alloc: str, wait: str) -> str:

@@ -25,13 +25,11 @@ class LineEdits:
         self.instead[number] = lines
 
     def text(self) -> str:
-        edited = {*self.before, *self.instead, *self.after}
-        made: list[str] = []
-        for number, line in enumerate(self.lines):
-            if number in edited:
-                made += self.before.get(number, ())
-                made += self.instead.get(number, (line,))
-                made += self.after.get(number, ())
-            else:
-                made.append(line)
-        return "\n".join(made)
+        made, end = list[str](), 0
+        for number in sorted({*self.before, *self.instead, *self.after}):
+            made += self.lines[end:number]
+            made += self.before.get(number, ())
+            made += self.instead.get(number, (self.lines[number],))
+            made += self.after.get(number, ())
+            end = number + 1
+        return "\n".join((*made, *self.lines[end:]))

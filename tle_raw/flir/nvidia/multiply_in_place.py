@@ -8,6 +8,8 @@ itself. It is asynchronous:
 * behind that of a plain ``tl.dot`` a wait stands at once. (Without one Triton's software pipeliner would leave one
   product under way while the kernel writes into its buffers.)
 
+A tile that is transposed on the way, as in ``tl.dot(a.load(), b.load().T)``, is read through a transposed view.
+
 On sm_100 a product into tensor memory runs in the background too: without a word to that effect Triton waits behind it.
 
 Triton 3.6 puts a fence between stores into a buffer and ``wgmma``, but none behind ``cp.async``, whose writes the
@@ -18,16 +20,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle_raw.flir.nvidia.blocked_layout import read_tensor, with_layout
-from tle_raw.flir.nvidia.buffer_types import element_bits, layout_aliases, read_buffer_type
+from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits, layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.partitions import warps_of_lines
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
+from tle_raw.linker.mlir.text import split_top_level
 
 COPY = "ttg.async_copy_global_to_local"
 DOT, LOAD, CONVERT, WAIT = "tt.dot", "ttg.local_load", "ttg.convert_layout", "ttng.warp_group_dot_wait"
 TENSOR, _IN_BACKGROUND = "ttng.tc_gen5_mma", "is_async"
+_WGMMA, _FENCE, _VIEW = "ttng.warp_group_dot", "ttng.fence_async_shared", "ttg.memdesc_trans"
+TRANS, _SWAPPED = "tt.trans", "order = array<i32: 1, 0>"
 NOTE = "tle.note"
 HOPPER = 90
 _NOTED = '"wgmma"'
@@ -36,7 +41,7 @@ _WARPGROUP = 4
 _WIDEST = 256  # columns of one instruction
 # What may stand between a load and the product that reads the buffer in its stead: nothing that writes shared memory.
 _BETWEEN = (
-    *("arith.", "math.", LOAD, CONVERT, "ttg.memdesc", "tti.experimental_memdesc", DOT),
+    *("arith.", "math.", LOAD, CONVERT, TRANS, "ttg.memdesc", "tti.experimental_memdesc", DOT),
     *("tt.load", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr"),
 )
 _PRECISION = re.compile(r"inputPrecision = (\d+) : i32")
@@ -53,7 +58,7 @@ def multiply_in_place(text: str, num_warps: int, capability: int, *, fences: boo
     if not any(f'"{name}"' in text for name in (DOT, WAIT, TENSOR)):
         return text, 0, 0
     lines = text.splitlines()
-    fences = fences and any(generic_name(line) == COPY for line in lines)
+    fences = fences and any(COPY in line and generic_name(line) == COPY for line in lines)
     rewriter = _Rewriter(lines, num_warps, layout_aliases(lines), capability == HOPPER, fences)
     made = [part for number, line in enumerate(lines) for part in rewriter.rewrite(number, line)]
     if not rewriter.changed:
@@ -64,11 +69,12 @@ def multiply_in_place(text: str, num_warps: int, capability: int, *, fences: boo
 
 @dataclass(frozen=True)
 class _Operand:
-    """A buffer's name and type; of a tensor in registers the tensor's."""
+    """A buffer's name and type; of a tensor in registers the tensor's. ``view`` is a line that makes the buffer."""
 
     name: str
     type: str
     is_buffer: bool
+    view: str = ""
 
 
 class _Rewriter:
@@ -79,18 +85,19 @@ class _Rewriter:
         self.fences = fences
         self.warps = warps_of_lines(lines, num_warps)
         self.partition, self.num_warps = 0, num_warps  # of the line that is rewritten
-        noted = {n: read_generic(line) for n, line in enumerate(lines) if generic_name(line) == DOT and NOTE in line}
+        noted = {n: read_generic(line) for n, line in enumerate(lines) if NOTE in line and generic_name(line) == DOT}
         # Of the products in the background, by the dims of their results: what waits for one has its layout.
         self.waited = {(self.warps[n][0], read_tensor(dot.result_types[0])[0]): dot for n, dot in noted.items()}
         self.layouts: dict[str, str] = {}
         self.known: dict[str, int] = {}  # the latest line that defines a name
-        self.in_place = self.in_background = 0
+        self.in_place = self.in_background = self.views = 0
         self.changed = False
 
     def rewrite(self, number: int, line: str) -> list[str]:
-        name = generic_name(line)
+        is_ours = any(known in line for known in (LOAD, CONVERT, TRANS, DOT, WAIT, TENSOR))
+        name = generic_name(line) if is_ours else ""
         self.partition, self.num_warps = self.warps[number]
-        if name in (LOAD, CONVERT):
+        if name in (LOAD, CONVERT) or (name == TRANS and _SWAPPED in line):
             self.known[line.split("=", 1)[0].strip()] = number
         if name == DOT:
             return self._dot(number, read_generic(line))
@@ -116,17 +123,35 @@ class _Rewriter:
 
     def _operand(self, number: int, name: str, type_: str) -> _Operand:
         """Where a value comes from, if nothing was written between."""
-        given, place = name, number
+        given, place, swapped = name, number, False
         while given in self.known:
             place = self.known[given]
             operation = read_generic(self.lines[place])
             if operation.name == LOAD:
                 between = self.lines[place + 1 : number]
                 if all(generic_name(line).startswith(_BETWEEN) and "({" not in line for line in between):
-                    return _Operand(operation.operands[0], operation.types[0], True)
+                    buffer = _Operand(operation.operands[0], operation.types[0], True)
+                    return self._swapped(buffer, operation) if swapped else buffer
                 break
+            swapped ^= operation.name == TRANS
             given = operation.operands[0]
         return _Operand(name, type_, False)
+
+    def _swapped(self, buffer: _Operand, load: GenericOperation) -> _Operand:
+        """A view of it with rows for columns."""
+        known = read_buffer_type(buffer.type, self.aliases)
+        was, becomes = ("true", "false") if "transposed = true" in known.layout else ("false", "true")
+        alias = f"#tle_swapped_{len(self.layouts)}"
+        layout = known.layout.replace(f"transposed = {was}", f"transposed = {becomes}")
+        alias = next((name for name, text in self.layouts.items() if text == layout), alias)
+        self.layouts[alias] = self.aliases[alias] = layout
+        _, *rest = split_top_level(buffer.type.removeprefix(PREFIX)[:-1])
+        dims = "x".join(map(str, reversed(known.dims)))
+        type_ = f"{PREFIX}{', '.join([f'{dims}x{known.element}', alias, *(part.strip() for part in rest[1:])])}>"
+        name = f"%tle_swapped_{self.views}"
+        self.views += 1
+        view = GenericOperation(_VIEW, (buffer.name,), (buffer.type,), (type_,), name, _SWAPPED, location=load.location)
+        return _Operand(name, type_, True, str(view))
 
     def _fits(self, dot: GenericOperation, a: _Operand, b: _Operand) -> bool:
         """Whether the hardware multiplies such tiles in such layouts."""
@@ -153,24 +178,28 @@ class _Rewriter:
         wide = with_layout(result, layout)
         name = f"%tle_wgmma_{self.in_place}"
         precision, imprecise = _PRECISION.search(dot.properties), _IMPRECISE.search(dot.properties)
-        extra = f", maxNumImpreciseAcc = {imprecise[1]} : i32" if imprecise and imprecise[1] != "0" else ""
-        attributes = f"{{inputPrecision = {precision[1] if precision else 0} : i32, isAsync = true{extra}}}"
-        lines = [f"{indent}ttng.fence_async_shared {{bCluster = false}}{loc}"] if self.fences else []
+        properties = (
+            f"inputPrecision = {precision[1] if precision else 0} : i32, isAsync = true, "
+            f"maxNumImpreciseAcc = {imprecise[1] if imprecise else 0} : i32"
+        )
+        fence = GenericOperation(_FENCE, properties="bCluster = false", indent=indent, location=loc)
+        lines = [f"{indent}{operand.view}" for operand in (a, b) if operand.view]
+        lines += [str(fence)] if self.fences else []
         left, left_type = a.name, a.type
         if not a.is_buffer:
             width = 32 // element_bits(_element(a))
             left_type = with_layout(dot.types[0], f"#ttg.dot_op<{{opIdx = 0, parent = {layout}, kWidth = {width}}}>")
-            lines.append(f"{indent}{name}_a = ttg.convert_layout {a.name} : {dot.types[0]} -> {left_type}{loc}")
             left = f"{name}_a"
+            lines.append(_on_one(CONVERT, a.name, dot.types[0], left, left_type, dot))
+        operands, types = (left, b.name, f"{name}_c"), (left_type, b.type, wide)
         lines += [
-            f"{indent}{name}_c = ttg.convert_layout {dot.operands[2]} : {result} -> {wide}{loc}",
-            f"{indent}{name} = ttng.warp_group_dot {left}, {b.name}, {name}_c {attributes} : "
-            f"{left_type} * {b.type} -> {wide}{loc}",
+            _on_one(CONVERT, dot.operands[2], result, f"{name}_c", wide, dot),
+            str(GenericOperation(_WGMMA, operands, types, (wide,), name, properties, "", indent, loc)),
         ]
         if not noted:
-            lines.append(f"{indent}{name}_w = {WAIT} {name} {{pendings = 0 : i32}} : {wide}{loc}")
+            lines.append(_on_one(WAIT, name, wide, f"{name}_w", wide, dot, "pendings = 0 : i32"))
         done = name if noted else f"{name}_w"
-        return [*lines, f"{indent}{dot.results} = ttg.convert_layout {done} : {wide} -> {result}{loc}"]
+        return [*lines, _on_one(CONVERT, done, wide, dot.results, result, dot)]
 
     def _layout(self, result: str, operand_bits: int) -> str:
         """Of accumulators: what Triton's own pass for products chooses."""
@@ -194,14 +223,22 @@ class _Rewriter:
         type_, name = wait.result_types[0], f"%tle_wait_{wait.results[1:]}"
         dot = self.waited.get((self.partition, read_tensor(type_)[0]))
         if dot is None or not self.has_wgmma or self.num_warps % _WARPGROUP:
-            return [f"{wait.indent}{wait.results} = ttg.convert_layout {wait.operands[0]} : {type_} -> {type_}"]
+            return [_on_one(CONVERT, wait.operands[0], type_, wait.results, type_, replace(wait, location=""))]
         wide = with_layout(type_, self._layout(type_, element_bits(read_tensor(dot.types[0])[1])))
-        loc, indent = wait.location, wait.indent
         return [
-            f"{indent}{name}_c = ttg.convert_layout {wait.operands[0]} : {type_} -> {wide}{loc}",
-            f"{indent}{name} = {WAIT} {name}_c {{{wait.properties}}} : {wide}{loc}",
-            f"{indent}{wait.results} = ttg.convert_layout {name} : {wide} -> {type_}{loc}",
+            _on_one(CONVERT, wait.operands[0], type_, f"{name}_c", wide, wait),
+            _on_one(WAIT, f"{name}_c", wide, name, wide, wait, wait.properties),
+            _on_one(CONVERT, name, wide, wait.results, type_, wait),
         ]
+
+
+def _on_one(
+    name: str, operand: str, type_: str, result: str, gives: str, near: GenericOperation, properties: str = ""
+) -> str:
+    """An operation on one value, where another one stands."""
+    return str(
+        GenericOperation(name, (operand,), (type_,), (gives,), result, properties, "", near.indent, near.location)
+    )
 
 
 def _element(operand: _Operand) -> str:

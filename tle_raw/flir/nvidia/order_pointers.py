@@ -40,7 +40,7 @@ _ENDS = ("tt.return", "ttg.warp_return", "ttg.warp_yield")
 
 def order_pointers(text: str, spelling: Spelling, capability: int) -> tuple[str, int]:
     """TritonGPU text in generic form, ready for Triton's lowering; how many accesses there are."""
-    lines = show_accesses(text).splitlines()
+    lines = show_accesses(text)
     pointers = read_pointers(lines)
     accesses = list(pointers.accesses())
     if not accesses:
@@ -105,9 +105,10 @@ def _for_the_whole_kernel(alloc: Operation, edits: LineEdits) -> None:
 
 
 def _marked(line: str, access: Operation, pointers: SharedPointers) -> list[str]:
-    operation = read_generic(line)
     if access.operands[0] not in pointers.buffers:
-        return [str(_of_the_gpu(operation))]
+        is_plain = access.name in LOADS or access.name in STORES
+        return [line if is_plain else str(_of_the_gpu(read_generic(line)))]
+    operation = read_generic(line)
     if access.name in LOADS:
         return [str(_with(_cached(operation, "cg", "3"), {"isVolatile": "true"}))]
     if access.name in STORES:

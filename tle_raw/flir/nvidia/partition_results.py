@@ -24,12 +24,12 @@ from tle_raw.linker.mlir.text import OPERATION, brace_depth, split_top_level
 _SPECIALIZE, _YIELD = "ttg.warp_specialize", "ttg.warp_yield"
 _YIELDED, _RESULT = "tle.yield", "tle.result"
 _RECORD = 'libname = "{}", libpath = "", pure = false, symbol = "{}"'
-_HEAD = re.compile(r"^(?P<indent>\s*)(?:%(?P<name>[\w$.\-]+)(?::\d+)? = )?(?P<rest>\".*)$")
+HEAD = re.compile(r"^(?P<indent>\s*)(?:%(?P<name>[\w$.\-]+)(?::\d+)? = )?(?P<rest>\".*)$")
 _TAIL = re.compile(r"^(?P<head>\s*\}\) : \(.*\) -> )(?P<types>.*?)(?P<location> loc\(.*)?$")
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     """An operation in the text: where it begins, yields and ends."""
 
     begin: int
@@ -40,8 +40,8 @@ class _Place:
 def hold_results(lines: Sequence[str]) -> list[str]:
     """A module in generic form with markers in place of the tensors."""
     made = list(lines)
-    for number, place in reversed(list(enumerate(_places(lines)))):
-        types = _types(made[place.end])
+    for number, place in reversed(list(enumerate(places(lines)))):
+        types = result_types(made[place.end])
         if any(map(is_tensor, types)):
             _hold(made, place, types, number)
     return [part for line in made for part in line.split("\n")]
@@ -53,15 +53,21 @@ def give_results(lines: Sequence[str]) -> list[str]:
     if not any(f'"{_RESULT}"' in line for line in lines):
         return made
     yielded, given = _markers(lines, _YIELDED), _markers(lines, _RESULT)
-    for number, place in reversed(list(enumerate(_places(lines)))):
+    for number, place in reversed(list(enumerate(places(lines)))):
         ends = {key: operation for key, operation in given.items() if key[0] == str(number)}
         if ends:
             _give(made, place, {k: yielded[k] for k in ends}, ends)
     return [part for line in made if line for part in line.split("\n")]
 
 
-def _places(lines: Sequence[str]) -> list[_Place]:
-    found: list[_Place] = []
+def places(lines: Sequence[str]) -> list[Place]:
+    """The operations of a module in generic form, in order.
+
+    Raises
+    ------
+    RegionError : a default partition does not end in a yield.
+    """
+    found: list[Place] = []
     for begin, line in enumerate(lines):
         if generic_name(line) != _SPECIALIZE:
             continue
@@ -74,26 +80,27 @@ def _places(lines: Sequence[str]) -> list[_Place]:
                 break
         if yields < 0:
             raise RegionError("a default partition ends in no way that is known", hint="report this with the kernel")
-        found.append(_Place(begin, yields, number))
+        found.append(Place(begin, yields, number))
     return found
 
 
-def _types(line: str) -> list[str]:
+def result_types(line: str) -> list[str]:
     """The result types on the line that ends an operation with regions."""
     found = _TAIL.match(line)
     text = found["types"] if found else "()"
     return [part.strip() for part in split_top_level(text[1:-1] if text.startswith("(") else text) if part.strip()]
 
 
-def _with_types(line: str, types: Sequence[str]) -> str:
+def with_result_types(line: str, types: Sequence[str]) -> str:
+    """The line that ends an operation with regions, with other result types."""
     found = _TAIL.match(line)
     assert found is not None
     text = types[0] if len(types) == 1 else f"({', '.join(types)})"
     return f"{found['head']}{text}{found['location'] or ''}"
 
 
-def _hold(lines: list[str], place: _Place, types: list[str], number: int) -> None:
-    head = _HEAD.match(lines[place.begin])
+def _hold(lines: list[str], place: Place, types: list[str], number: int) -> None:
+    head = HEAD.match(lines[place.begin])
     assert head is not None
     kept = [type_ for type_ in types if not is_tensor(type_)]
     tail = read_generic(lines[place.yields])
@@ -124,7 +131,7 @@ def _hold(lines: list[str], place: _Place, types: list[str], number: int) -> Non
     lines[place.begin] = f"{head['indent']}{left}{head['rest']}"
     shorter = replace(tail, operands=tuple(operands), types=tuple(kept))
     lines[place.yields] = "\n".join([*before, str(shorter)])
-    lines[place.end] = "\n".join([_with_types(lines[place.end], kept), *after])
+    lines[place.end] = "\n".join([with_result_types(lines[place.end], kept), *after])
 
 
 def _markers(lines: Sequence[str], symbol: str) -> dict[tuple[str, int], tuple[int, GenericOperation]]:
@@ -139,11 +146,11 @@ def _markers(lines: Sequence[str], symbol: str) -> dict[tuple[str, int], tuple[i
 
 def _give(
     lines: list[str],
-    place: _Place,
+    place: Place,
     yielded: dict[tuple[str, int], tuple[int, GenericOperation]],
     given: dict[tuple[str, int], tuple[int, GenericOperation]],
 ) -> None:
-    head, tail = _HEAD.match(lines[place.begin]), read_generic(lines[place.yields])
+    head, tail = HEAD.match(lines[place.begin]), read_generic(lines[place.yields])
     assert head is not None
     kept, types = list(tail.operands), list(tail.types)
     names = [f"%{head['name']}" + (f"#{i}" if len(kept) > 1 else "") for i in range(len(kept))]
@@ -160,18 +167,19 @@ def _give(
     made = f"%tle_specialized_{next(iter(given))[0]}"
     several = len(kept) > 1
     for index, name in reversed(list(enumerate(names))):
-        _rename_one(lines, place.end + 1, name, f"{made}#{index}" if several else made)
+        rename(lines, place.end + 1, name, f"{made}#{index}" if several else made)
     lines[place.begin] = f"{head['indent']}{made}{f':{len(kept)}' if several else ''} = {head['rest']}"
     lines[place.yields] = "\n".join([*before, str(replace(tail, operands=tuple(kept), types=tuple(types)))])
-    lines[place.end] = _with_types(lines[place.end], types)
+    lines[place.end] = with_result_types(lines[place.end], types)
 
 
 def _rename(lines: list[str], begin: int, name: str, names: Sequence[str]) -> None:
     for index, other in enumerate(names):
-        _rename_one(lines, begin, f"{name}#{index}" if len(names) > 1 else name, other)
+        rename(lines, begin, f"{name}#{index}" if len(names) > 1 else name, other)
 
 
-def _rename_one(lines: list[str], begin: int, name: str, other: str) -> None:
+def rename(lines: list[str], begin: int, name: str, other: str) -> None:
+    """Another name for a value on the lines from ``begin`` on."""
     pattern = re.compile(re.escape(name) + r"(?![\w$.\-#:])")
     for number in range(begin, len(lines)):
         if name in lines[number]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.partition_results import give_results, hold_results
 from tle_raw.linker.mlir.generic_operation import generic_name
-from tle_raw.linker.mlir.text import brace_depth, matching_bracket, split_top_level
+from tle_raw.linker.mlir.text import matching_bracket, split_top_level
 
 SPECIALIZE, PARTITIONS = "ttg.warp_specialize", "ttg.warp_specialize.partitions"
 _WARPS = re.compile(r"partitionNumWarps = array<i32: ([\d, ]+)>")
@@ -47,7 +47,7 @@ def find_partitions(lines: Sequence[str]) -> list[Partition]:
     found: list[Partition] = []
     warps: list[list[int]] = []  # of operations that are open
     for number, line in enumerate(lines):
-        name = generic_name(line)
+        name = generic_name(line) if SPECIALIZE in line else ""
         if name == SPECIALIZE:
             warps.append(warps_of_workers(line))
         elif name == PARTITIONS:
@@ -73,6 +73,29 @@ def warps_of_lines(lines: Sequence[str], num_warps: int) -> list[tuple[int, int]
     for number, partition in enumerate(find_partitions(lines), 1):
         found[partition.begin : partition.end] = [(number, partition.num_warps)] * (partition.end - partition.begin)
     return found
+
+
+def captured_values(lines: Sequence[str]) -> Iterator[tuple[int, int, str, str, int]]:
+    """Of each argument of a worker's partition, in generic form: where the partition begins and ends, the argument,
+    the value that it is outside, and the line that gives it.
+    """
+    outer = -1  # which gives the values on Triton 3.6
+    for number, line in enumerate(lines):
+        name = generic_name(line) if SPECIALIZE in line else ""
+        if name == SPECIALIZE:
+            outer = number
+        elif name == PARTITIONS:
+            giving = number if (own := _operands(line)) else outer
+            given = own or _operands(lines[outer])
+            for begin, end in _regions(lines, number):
+                if lines[begin].lstrip().startswith("^"):
+                    for argument, value in zip(_arguments(lines[begin]), given):
+                        yield begin, end, argument.partition(":")[0].strip(), value, giving
+
+
+def _operands(line: str) -> list[str]:
+    start = line.index('"(') + 2
+    return [name.strip() for name in line[start : line.index(")", start)].split(",") if name]
 
 
 def convert_apart(text: str, convert: Callable[[str, int | None], str]) -> str:
@@ -108,8 +131,8 @@ def _regions(lines: Sequence[str], opened: int) -> Iterator[tuple[int, int]]:
             if text.startswith("})"):
                 return
             begin = number + 1
-        else:
-            depth += brace_depth(lines[number])
+        else:  # in generic form other braces of a line are in pairs
+            depth += text.endswith("({") - text.startswith("})")
 
 
 def _emptied(lines: Sequence[str], partitions: Sequence[Partition]) -> list[str]:
@@ -137,10 +160,13 @@ def _outlined(body: Sequence[str], aliases: Sequence[str]) -> str:
     return "\n".join([*aliases, *head, *returned, "}) : () -> ()", "}) : () -> ()"])
 
 
-def _argument_types(label: str) -> list[str]:
+def _arguments(label: str) -> list[str]:
     start = label.index("(")
-    arguments = split_top_level(label[start + 1 : matching_bracket(label, start)])
-    return [argument.partition(": ")[2].rpartition(" loc(")[0].strip() or argument for argument in arguments]
+    return split_top_level(label[start + 1 : matching_bracket(label, start)])
+
+
+def _argument_types(label: str) -> list[str]:
+    return [argument.partition(": ")[2].rpartition(" loc(")[0].strip() or argument for argument in _arguments(label)]
 
 
 def _renamed(text: str, number: int) -> _Part:

@@ -26,6 +26,14 @@ NVIDIA_TRACED = (_ORDER_TRACED, _TRITON_TTGIR)
 # Loops whose groups run in stages.
 _GROUPS = (
     Pass(
+        "specialise-executors",
+        "ttgir",
+        "flir/nvidia/specialise_executors.py",
+        "specialise_executors",
+        "partitions of specialised warps for loops whose groups have several executors; absent where there are none",
+        expects=PROMISED,
+    ),
+    Pass(
         "pipeline-hints",
         "ttgir",
         "flir/nvidia/pipeline_hints.py",
@@ -130,6 +138,14 @@ _LAYOUTS = (
         expects=PROMISED,
     ),
     Pass(
+        "reduce-in-place",
+        "ttgir",
+        "flir/nvidia/reduce_in_place.py",
+        "reduce_in_place",
+        "copies of the copy engine that add buffers to global memory where they lie; absent where there are none",
+        for_speed=True,
+    ),
+    Pass(
         "lay-out-descriptors",
         "ttgir",
         "flir/nvidia/lay_out_descriptors.py",
@@ -144,6 +160,14 @@ _LAYOUTS = (
         "multiply_in_place",
         "wgmma on the buffers that a product's operands come from; absent where there are none, or no wgmma",
         expects=PROMISED,
+    ),
+    Pass(
+        "yield-products",
+        "ttgir",
+        "flir/nvidia/yield_products.py",
+        "yield_products",
+        "sums of products leave the default partition in the layout that they have; absent where none does",
+        for_speed=True,
     ),
     Pass(
         "arrive-by-warps",
@@ -217,6 +241,21 @@ _KEEP_WAITS = Pass(
     "the kernel's own numbers in waits for groups of copies; absent where all are waited for",
 )
 
+_CONVERT_RESULTS = Pass(
+    "convert-results",
+    "ttgir",
+    "flir/nvidia/convert_results.py",
+    "convert_results",
+    "changes of the layout of what comes out of divided loops behind their partitions; absent where there are none",
+)
+_DEFER_STORES = Pass(
+    "defer-stores",
+    "ttgir",
+    "flir/nvidia/defer_stores.py",
+    "defer_stores",
+    "tiles that loops store by descriptors in memory of their own, and later waits; absent where Triton does it",
+    for_speed=True,
+)
 _RELEASE_LAYOUTS = Pass(
     "release-layouts",
     "ttgir",
@@ -290,7 +329,9 @@ NVIDIA_BUFFERS = (
     *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
+    _CONVERT_RESULTS,
     _RELEASE_LAYOUTS,
+    _DEFER_STORES,
     _READ_BUFFERS,
     _ORDER_POINTERS,
     _ORDER_COPIES,
@@ -495,7 +536,9 @@ NVIDIA = (
     *_PIPELINE_GROUPS,
     _TRITON_TTGIR,
     _KEEP_WAITS,
+    _CONVERT_RESULTS,
     _RELEASE_LAYOUTS,
+    _DEFER_STORES,
     _READ_BUFFERS,
     Pass(
         "check-order",

@@ -13,14 +13,14 @@ from functools import partial
 from typing import Any
 
 import triton
-from triton._C.libtriton import ir, passes
+from triton._C.libtriton import gluon_ir, ir, passes
 
 from tle_raw.errors import PipelineHintWarning, ScheduleError, TLEError
 from tle_raw.flir.check_groups import check_groups
 from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
-from tle_raw.flir.group_markers import holds_groups
+from tle_raw.flir.group_markers import holds_executors, holds_groups
 from tle_raw.flir.keep_loads import keep_loads
 from tle_raw.flir.nvidia.arrive_by_warps import arrive_by_warps
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor, find_buffers, find_descriptors
@@ -30,13 +30,16 @@ from tle_raw.flir.nvidia.check_partitions import check_partitions
 from tle_raw.flir.nvidia.check_phases import WAITS, check_phases
 from tle_raw.flir.nvidia.check_regions import (
     WARP,
+    asks_triton,
     check_compiled,
     check_launch,
     check_not_specialised,
     check_warps,
 )
 from tle_raw.flir.nvidia.close_crossings import close_crossings
+from tle_raw.flir.nvidia.convert_results import convert_results
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_partitions, convert_to_ttgpuir
+from tle_raw.flir.nvidia.defer_stores import defer_stores, stores_tiles
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
 from tle_raw.flir.nvidia.fence_partitions import fence_partitions
@@ -67,6 +70,7 @@ from tle_raw.flir.nvidia.place_buffers import Placement, place_buffers
 from tle_raw.flir.nvidia.place_named_barriers import holds_named, place_named_barriers
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer, read_buffers
 from tle_raw.flir.nvidia.read_ports import Region, RegionPlace, holds_ports, is_border, read_regions
+from tle_raw.flir.nvidia.reduce_in_place import reduce_in_place
 from tle_raw.flir.nvidia.region_partitions import (
     enter_partitions,
     fit_partitions,
@@ -78,7 +82,9 @@ from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.schedule_groups import schedule_groups
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
+from tle_raw.flir.nvidia.specialise_executors import Machine, specialise_executors
 from tle_raw.flir.nvidia.take_addresses import asks_addresses, take_addresses
+from tle_raw.flir.nvidia.yield_products import yield_products
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.flir.pass_value import Pass
 from tle_raw.flir.record_regions import record_regions
@@ -103,9 +109,13 @@ from tle_raw.regions.ports import LAYOUT
 from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
+# Whether a wait for stores by the copy engine has a word for those that it has read.
+_SAYS_READS = "arg1" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
 Stage = Callable[[Any, dict[str, Any]], Any]
 MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
 SPELLING = spelling_of((MAJOR, MINOR))
+# Whether its waits for copies out of buffers say that the buffers' reading is enough; before it always is.
+WAITS_FOR_READING = "bool" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
 # Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.
 _BRANCHES = (" scf.", " cf.")
 
@@ -171,6 +181,9 @@ class Compilation:
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_partitions = False  # of its warps
+        self.joined = 0  # copies, in Triton's own form
+        self.has_executors = False  # which loops were divided among
+        self.may_be_divided = False  # into partitions by Triton itself, or by the kernel
         self.has_layouts = False  # of tensors, that it says
         self.is_explicit = False  # it waits for products itself
         self.has_hints = False  # regions of it are called with hint="pipeline"
@@ -238,6 +251,7 @@ class Compilation:
         self.has_buffers = holds_buffers(text) or (EARLY in text and bool(early_loads(text.splitlines())))
         self.has_groups, self.has_hints = holds_groups(text), holds_hints(text)
         self.has_partitions = SPECIALIZE in text
+        self.may_be_divided = self.has_partitions or asks_triton(text, self.capability)
         self.waits_for_mbarriers = self.has_buffers and holds_mbarriers(text)
         self.has_pointers = asks_addresses(text)
         self.has_borders = is_border(text)
@@ -251,6 +265,27 @@ class Compilation:
             traced_regions.describe(self.metadata)
 
     # --- ttgir ------------------------------------------------------------------------------------------------
+
+    def specialise_executors(self) -> int | None:
+        if not self.has_groups or not holds_executors(self._any_text()):
+            return None
+        machine = Machine(
+            self.capability,
+            self.options.num_warps,
+            self.options.num_stages,
+            SPELLING.memory_barrier,
+            captures_inside=(MAJOR, MINOR) >= (3, 7),
+            has_tma_copy=(MAJOR, MINOR) < (3, 7),
+        )
+        text, found = specialise_executors(generic_text(self.module, ir), machine)
+        self._take(text)
+        self.module = self._parsed()
+        self.has_groups = holds_groups(text)
+        if not found:  # such a loop of one iteration is none any more
+            return None
+        self.has_buffers = self.has_partitions = self.waits_for_mbarriers = True
+        self.has_executors = self.may_be_divided = True
+        return found
 
     def pipeline_hints(self) -> int | None:
         if not self.has_hints:
@@ -339,7 +374,13 @@ class Compilation:
     def lower_tma_copy(self) -> int | None:
         if not self.has_buffers:
             return None
-        self.module, found = join_tma_copies(self.text())
+        self.module, self.joined = join_tma_copies(self.text())
+        return self.joined or None
+
+    def reduce_in_place(self) -> int | None:
+        if not self.has_buffers:
+            return None
+        self.module, found = reduce_in_place(self.text(), read_only=WAITS_FOR_READING)
         return found or None
 
     def lay_out_descriptors(self) -> int | None:
@@ -355,8 +396,14 @@ class Compilation:
             self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
-        if self.has_partitions:  # all of it in generic form, as what follows reads it
+        if self.has_partitions and self.joined:  # all of it in generic form, as what follows reads it
             self.module = generic_text(self._parsed(), ir)
+        return found or None
+
+    def yield_products(self) -> int | None:
+        if not self.has_partitions or not self.is_explicit:
+            return None
+        self.module, found = yield_products(self.text())
         return found or None
 
     def arrive_by_warps(self) -> int | None:
@@ -368,7 +415,8 @@ class Compilation:
     def fence_partitions(self) -> int | None:
         if not self.has_partitions:
             return None
-        self.module, found = fence_partitions(self.text(), "" if (MAJOR, MINOR) >= (3, 9) else SPELLING.barrier)
+        newest = (MAJOR, MINOR) >= (3, 9)
+        self.module, found = fence_partitions(self.text(), "" if newest else SPELLING.barrier, waits=newest)
         return found or None
 
     def keep_operands(self) -> int | None:
@@ -388,7 +436,8 @@ class Compilation:
             return None
         is_new = self.capability >= BLACKWELL
         self.module, found = leave_loops(self.text(), with_buffers=is_new)
-        self.module = self._parsed()
+        if self.pipeline is NVIDIA or not holds_named(self.module):  # they are placed in this text
+            self.module = self._parsed()
         return found if is_new else found or None
 
     def _coalesced(self, text: str) -> str:
@@ -405,13 +454,13 @@ class Compilation:
         return len(self.regions)
 
     def find_partitions(self) -> int | None:
-        if not self.has_partitions:
+        if not self.may_be_divided:
             return None
         self.places = region_places(self.lines, self.regions, self.options.num_warps)
         return len(set(self.places))
 
     def declared_block(self) -> int | None:
-        if self.has_partitions:
+        if self.may_be_divided:
             return None
         self.declared = exact_block(self.lines, [fragment.block for fragment in self.fragments])
         return 1
@@ -434,7 +483,7 @@ class Compilation:
         return 1
 
     def compiled_block(self) -> int | None:
-        if self.has_partitions:
+        if self.may_be_divided:
             return None
         declared = [fragment.block for fragment in self.fragments]
         self.threads = exact_block(self.lines, [*declared, *(fragment.block for fragment in self.compiled)])
@@ -450,7 +499,7 @@ class Compilation:
         return 1
 
     def enter_partitions(self) -> int | None:
-        if not self.has_partitions:
+        if not self.may_be_divided:
             return None
         self.compiled = enter_partitions(self.regions, self.places, self.compiled)
         return len(set(self.places))
@@ -540,11 +589,13 @@ class Compilation:
         if not self.has_buffers or not holds_named(self._any_text()):
             return None
         text = self.text()
-        if isinstance(self.module, str):  # in generic form, or as passes left it
+        if self.regions and isinstance(self.module, str):  # as passes left it
             text = self._parsed().str()
         threads = self.threads or WARP * self.options.num_warps
         located = (MAJOR, MINOR) != (3, 7)
         self.module, found = place_named_barriers(text.splitlines(), self.compiled, threads, located=located)
+        if not self.regions:
+            self.module = self._parsed()
         return found
 
     def triton_ttgir(self) -> int | None:
@@ -577,6 +628,13 @@ class Compilation:
         """A pass has changed the module in its place."""
         self.printed = self.read = None
 
+    def convert_results(self) -> int | None:
+        if not self.has_executors:
+            return None
+        text, found = convert_results(self._generic())
+        self._take(text)
+        return found or None
+
     def keep_waits(self) -> int | None:
         if not self.notes_waits:
             return None
@@ -587,6 +645,13 @@ class Compilation:
         if not self.has_layouts:
             return None
         text, found = release_layouts(self._generic())
+        self._take(text)
+        return found or None
+
+    def defer_stores(self) -> int | None:
+        if not self.is_explicit or self.options.num_ctas > 1 or not stores_tiles(self._any_text()):
+            return None
+        text, found = defer_stores(self._generic(), self.capability, says_reads=_SAYS_READS)
         self._take(text)
         return found or None
 
@@ -648,7 +713,7 @@ class Compilation:
         return 1
 
     def fit_partitions(self) -> int | None:
-        if not self.has_partitions:
+        if not self.may_be_divided:
             return None
         text = with_first_warps(self.module.str(), self._with_warp_groups)
         self.compiled = fit_partitions(text, self.options.num_warps, self.regions, self.compiled)
@@ -695,7 +760,7 @@ class Compilation:
         return self._edit(without_no_vectors(self.module)) or (0 if promised or keeps_scalars(self.module) else None)
 
     def check_warps(self) -> int | None:
-        if self.has_partitions:  # Triton's stage counts those of workers too
+        if self.may_be_divided:  # Triton's stage counts those of workers too
             return None
         check_warps(self.metadata["num_warps"], self.regions, self.options)
         return 1

@@ -18,6 +18,7 @@ from functools import partial
 
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.nvidia.barrier_slots import CONVERT, INDEX, INIT, LOAD, BarrierText, Slot, users
+from tle_raw.flir.nvidia.partitions import SPECIALIZE, warps_of_workers
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.llvm.barrier_numbers import UNKNOWN, barrier_numbers
 from tle_raw.linker.llvm.text import read_module
@@ -30,7 +31,8 @@ _COUNTED = ("ttng.wait_barrier", "ttng.arrive_barrier", "ttng.barrier_expect", "
 _ADDRESS = ("tti.experimental_memdesc_to_i32", "tti.experimental_memdesc_to_i64")
 _SPLAT = "tt.splat"
 _MARKED = f'symbol = "{NAMED}.'
-_PARTITION = re.compile(r"^\s*partition(\d+)\(", re.MULTILINE)
+_PARTITION = re.compile(r"^\s*partition(\d+)\(", re.MULTILINE)  # in Triton's own form
+_GENERIC = f'"{SPECIALIZE}"('
 _WRITTEN = re.compile(r'tt\.elementwise_inline_asm "bar\.(?:sync|arrive) (\d+), \d+; ')
 
 
@@ -72,7 +74,7 @@ def place_named_barriers(
     text = BarrierText(lines)
     uses = list(_uses(text))
     _check_kinds(text, {use.slot for use in uses})
-    has_partitions = _PARTITION.search(text.joined) is not None
+    has_partitions = SPECIALIZE in text.joined
     write = _assembly if has_partitions else partial(_instruction, located=located)
     if not has_partitions:
         _check_counts(text, uses, threads)
@@ -110,7 +112,7 @@ def _uses(text: BarrierText) -> Iterator[_Use]:
 def _check_kinds(text: BarrierText, named: set[Slot]) -> None:
     """None of them is an mbarrier elsewhere."""
     for number, line in enumerate(text.lines):
-        kind = operation_name(line)
+        kind = operation_name(line) if "ttng." in line or "tti." in line else ""
         if kind not in _COUNTED and not (kind in _ADDRESS and _leads_into_region(text.lines, number)):
             continue
         for name in value_names(line)[1 if kind in _ADDRESS else 0 :]:
@@ -140,9 +142,10 @@ def _check_counts(text: BarrierText, uses: Sequence[_Use], threads: int) -> None
 
 def _allot(text: BarrierText, slots: Sequence[Slot], compiled: Sequence[CompiledFragment]) -> dict[Slot, int]:
     taken = {0}
-    partitions = [int(number) for number in _PARTITION.findall(text.joined)]
-    if partitions:
-        taken |= set(range(1, max(partitions) + 3))
+    workers = [len(warps_of_workers(line)) for line in text.lines if _GENERIC in line]
+    workers += [int(number) + 1 for number in _PARTITION.findall(text.joined)]
+    if workers:
+        taken |= set(range(1, max(workers) + 2))
     for fragment in compiled:
         taken |= barrier_numbers(read_module(fragment.text))
     if UNKNOWN in taken and slots:
@@ -187,7 +190,7 @@ def _unused(text: BarrierText, named: set[Slot]) -> Iterator[int]:
     """The lines that make mbarriers of named ones, and of allocations that hold nothing else."""
     whole = {alloc for alloc in {alloc for alloc, _ in named} if not _is_counted(text, alloc)}
     for number, line in enumerate(text.lines):
-        if operation_name(line) == INIT:
+        if INIT in line and operation_name(line) == INIT:
             slot = text.slot(value_names(line)[0], number)
             if slot is not None and (slot in named or slot[0] in whole):
                 yield number

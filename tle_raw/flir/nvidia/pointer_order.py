@@ -32,6 +32,7 @@ _UNTOUCHED = (
     *(f"ttng.{name}" for name in _BARRIER_OPERATIONS),
     *("ttg.memdesc", "ttg.local_dealloc", "tti.", "ttg.warp_specialize", "ttng.tensormap"),
 )
+_OURS = ("ttg.", "ttng.", "tt.extern_elementwise")
 _OWN = {"ttg.local_load": _READ, "ttg.local_store": _WRITTEN, "ttg.local_alloc": _WRITTEN, "ttg.async_copy": _WRITTEN}
 
 
@@ -75,29 +76,30 @@ def used_in_background(pointers: SharedPointers) -> frozenset[Value]:
 
 
 def _events(pointers: SharedPointers) -> Iterator[tuple[Operation, list[Access]]]:
-    used = {operand for each in pointers.walk() for operand in each.operands}
-    touching, places = _functions_that_touch(pointers), ConstantPlaces()
+    touching: set[str] | None = None
+    places = ConstantPlaces()
     for operation in pointers.walk():
         if operation.name in BARRIERS or operation.name in WAITS:
             yield operation, []
         elif operation.name in ACCESSES:
             if buffers := pointers.of(operation.operands[0]):
-                kind, place = _kind(operation, used), places.of(operation.operands[0])
+                kind, place = _kind(operation), places.of(operation.operands[0])
                 yield operation, [Access(kind, buffer, True, place=place) for buffer in buffers]
         elif operation.name == "tt.call":
+            touching = _functions_that_touch(pointers) if touching is None else touching
             if called_function(operation) in touching:
                 yield operation, list(_ANYTHING)
-        elif accesses := list(_own_accesses(operation, pointers)):
+        elif operation.name.startswith(_OURS) and (accesses := list(_own_accesses(operation, pointers))):
             yield operation, accesses
 
 
-def _kind(access: Operation, used: set[Value]) -> str:
+def _kind(access: Operation) -> str:
     if access.name in LOADS:
         return _READ
     if access.name in STORES:
         return _WRITTEN
     kind = _KIND.search(access.details)
-    is_used = any(result in used for result in access.results)
+    is_used = any(result.uses for result in access.results)
     return kind[1] if kind and kind[1] in _COMMUTE and not is_used else _BOTH
 
 
@@ -108,7 +110,7 @@ def _own_accesses(operation: Operation, pointers: SharedPointers) -> Iterator[Ac
         yield Access(_READ, None, False)
         return
     is_function = name == "tt.extern_elementwise"
-    if not is_function and (not name.startswith(("ttg.", "ttng.")) or name.startswith(_UNTOUCHED)):
+    if name.startswith(_UNTOUCHED):
         return
     if name == "ttg.local_alloc" and not operation.operands:
         return

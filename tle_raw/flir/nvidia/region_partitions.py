@@ -46,7 +46,8 @@ class _Worker:
 def region_places(lines: list[str], regions: Sequence[Region], num_warps: int) -> list[RegionPlace]:
     """For each region, whose warps run it."""
     workers = list(_workers(lines))
-    return [_place(workers, region.call.line, num_warps) for region in regions]
+    places = [_place(workers, region.call.line, num_warps) for region in regions]
+    return [replace(place, num_warps=_own(each) or place.num_warps) for each, place in zip(regions, places)]
 
 
 def enter_partitions(
@@ -83,18 +84,24 @@ def fit_partitions(
     for fragment in compiled:
         if _original(fragment) != fragment.entry and fragment.entry not in threads:
             threads[fragment.entry] = _only_worker(lines, workers, fragment)
+    own_warps = {fragment.entry: _own(region) for region, fragment in zip(regions, compiled)}
     for region, fragment in zip(regions, compiled):
         _check_warps(region, fragment, threads.get(fragment.entry))
-    numbers = _barriers(workers, threads, compiled, placed_numbers(text))
+    numbers = _barriers(workers, threads, compiled, placed_numbers(text), own_warps)
     made: dict[str, CompiledFragment] = {}
     for fragment in compiled:
         if fragment.entry in threads and fragment.entry not in made:
             worker = threads[fragment.entry]
+            named, all_warps = (
+                numbers[worker.place if worker else None],
+                worker.place.num_warps if worker else num_warps,
+            )
             own = OwnThreads(
                 WARP * worker.first if worker else 0,
-                WARP * (worker.place.num_warps if worker else num_warps),
-                _WORKERS + worker.place.worker if worker else _OWN,
-                numbers[worker.place if worker else None],
+                WARP * (own_warps[fragment.entry] or all_warps),
+                named.get(0, _WORKERS + worker.place.worker if worker else _OWN),
+                named,
+                are_all=not own_warps[fragment.entry],
             )
             module = for_partition(read_module(fragment.text), _original(fragment), fragment.entry, own)
             made[fragment.entry] = derived(fragment, module.text)
@@ -153,15 +160,27 @@ def _check_warps(region: Region, fragment: CompiledFragment, worker: _Worker | N
     """From sm_100 on Triton runs a worker with fewer warps than asked for, where its tensors are small."""
     if worker is None:
         return
-    declared = fragment_by_identity(region.record.fragment)
+    declared, own = fragment_by_identity(region.record.fragment), _own(region)
     try:
         for block in (declared.block, fragment.block):
-            check_block(block, worker.place.num_warps, worker.place.name)
+            check_block(block, own or worker.place.num_warps, worker.place.name)
+        if own > worker.place.num_warps:
+            raise RegionError(
+                "Triton runs the worker with fewer warps than asked for, as its tensors are small",
+                table=[Row(f"warps of {worker.place.name}", f"{own} for its fragments", str(worker.place.num_warps))],
+                hint="ask for a power of two of warps: then a fragment's blockDim.x says how many there are",
+            )
     except RegionError as error:
         raise error.at(fragment=fragment.name, source=declared.location, call_site=region.record.call_site) from None
 
 
 # --- entries and barriers ------------------------------------------------------------------------------------------
+
+
+def _own(region: Region) -> int:
+    """The warps that run a region, where they are not all of its partition; else 0."""
+    return 0 if region.is_element else region.record.warps
+
 
 _SUFFIX = re.compile(r"_at\d+$")
 
@@ -184,7 +203,7 @@ def _entered(
     except TLEError as error:
         location = fragment_by_identity(region.record.fragment).location
         raise error.at(fragment=fragment.name, source=location, call_site=region.record.call_site) from None
-    if not depends_on_threads(module):
+    if not depends_on_threads(module) and not _own(region):
         return fragment
     return replace(fragment, entry=f"{fragment.entry}_at{numbers[place]}")
 
@@ -194,11 +213,13 @@ def _barriers(
     threads: Mapping[str, _Worker | None],
     compiled: Sequence[CompiledFragment],
     kernels: Collection[int],
+    own_warps: Mapping[str, int],
 ) -> dict[RegionPlace | None, dict[int, int]]:
     """For each place, the block's barriers instead of those that its fragments name.
 
     The highest that are free: Triton takes one for the kernel's own warps, one at which workers begin and end, and one
-    for each worker; ``kernels`` are those of the kernel's named barriers.
+    for each worker; ``kernels`` are those of the kernel's named barriers. Where not all warps of a partition run its
+    fragments, ``__syncthreads`` has one, too: at Triton's own all meet.
     """
     used = _WORKERS + 1 + max((worker.place.worker for worker in workers), default=-1)
     free = [number for number in reversed(range(used, NUMBERS)) if number not in kernels]
@@ -209,7 +230,7 @@ def _barriers(
         worker, module = threads[fragment.entry], read_module(fragment.text)
         own = found[worker.place if worker else None]
         reached = reachable(references(module), [_original(fragment)])
-        for number in sorted(barrier_numbers(module, reached) - {0}):
+        for number in sorted(barrier_numbers(module, reached) - (set() if own_warps[fragment.entry] else {0})):
             if number not in own:
                 asked += 1
                 own[number] = free.pop(0) if free else -1

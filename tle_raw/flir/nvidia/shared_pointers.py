@@ -8,12 +8,12 @@ whatever way the kernel takes: one that may be either is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from tle_raw.errors import Row, SharedBufferError, SourceLocation
-from tle_raw.linker.mlir.generic_tree import Block, Operation, Value, read_tree
+from tle_raw.linker.mlir.generic_tree import Block, Operation, Value, read_operations
 from tle_raw.linker.mlir.locations import Locations
 
 ADDRESS = "tti.experimental_memdesc_to_i"  # and its width, which differs between versions
@@ -29,22 +29,19 @@ _GLOBAL_ONLY = ("ttg.async_copy_global_to_local", "tt.extern_elementwise", "tt.m
 _SYMBOL = re.compile(r'sym_name = "([^"]*)"')
 _CALLEE = re.compile(r'callee = @(?:"([^"]*)"|([\w$.\-]+))')
 Buffers = frozenset[Value]
+_Pair = tuple[int, Value, Value]  # where an operation says that the second value may be the first
 
 
 @dataclass
 class SharedPointers:
     """A module, and of each of its values the buffers into which it points or of which it is a view."""
 
-    operations: list[Operation]
+    operations: list[Operation]  # all of them, in the text's order
     buffers: dict[Value, Buffers] = field(default_factory=dict)
 
     def walk(self) -> Sequence[Operation]:
         """All operations."""
-        return self._all
-
-    @cached_property
-    def _all(self) -> list[Operation]:
-        return [each for operation in self.operations for each in operation.walk()]
+        return self.operations
 
     def accesses(self) -> Iterator[Operation]:
         """Loads, stores and atomics by pointers into buffers."""
@@ -74,45 +71,62 @@ def follow_buffers(lines: Sequence[str]) -> SharedPointers:
     return _followed(lines)[0]
 
 
-def _followed(lines: Sequence[str]) -> tuple[SharedPointers, list[tuple[Value, Value]]]:
-    found = SharedPointers(read_tree(lines))
-    flow = list(_flow(found))
-    changed = True
-    while changed:
-        changed = False
-        for source, target in flow:
-            if source in found.buffers and not found.buffers[source] <= found.of(target):
-                found.buffers[target] = found.buffers[source] | found.of(target)
-                changed = True
+def _followed(lines: Sequence[str]) -> tuple[SharedPointers, list[_Pair]]:
+    found = SharedPointers(read_operations(lines))
+    flow = [(operation.line, *pair) for operation, pair in _control_flow(found)]
+    passed: dict[Value, list[Value]] = {}
+    for _, source, target in flow:
+        passed.setdefault(source, []).append(target)
+    allocated = [each.results[0] for each in found.walk() if each.name == ALLOC and each.results]
+    found.buffers.update((each, frozenset((each,))) for each in allocated)
+    pending = allocated
+    while pending:
+        source = pending.pop()
+        given = found.buffers[source]
+        for target in (*passed.get(source, ()), *_made_of(source)):
+            if not given <= found.of(target):
+                found.buffers[target] = given | found.of(target)
+                pending.append(target)
     return found, flow
 
 
-def _flow(found: SharedPointers) -> Iterator[tuple[Value, Value]]:
-    """Pairs of values: the second may be, or be made of, the first."""
-    functions = {function_name(each): each for each in found.walk() if each.name == "tt.func"}
+def _control_flow(found: SharedPointers) -> Iterator[tuple[Operation, tuple[Value, Value]]]:
+    """Pairs of values: the second may be the first. And the operation that says so."""
+    functions: dict[str, Operation] | None = None
     for operation in found.walk():
-        if operation.name == ALLOC and operation.results:
-            found.buffers[operation.results[0]] = frozenset(operation.results)
-        elif operation.name == "tt.call":
-            yield from _through_call(operation, functions)
+        pairs: Iterable[tuple[Value, Value]] = ()
+        if operation.name == "tt.call":
+            functions = functions or {function_name(each): each for each in found.walk() if each.name == "tt.func"}
+            pairs = _through_call(operation, functions)
         elif operation.regions:
-            yield from _through_regions(operation)
+            pairs = _through_regions(operation)
         elif operation.successors:
-            yield from _through_jumps(operation)
-        elif not operation.name.startswith(_ENDS):
-            yield from _through_operation(operation)
+            pairs = _through_jumps(operation)
+        for pair in pairs:
+            yield operation, pair
 
 
-def _through_operation(operation: Operation) -> Iterator[tuple[Value, Value]]:
-    operands = operation.operands
+def _made_of(value: Value) -> Iterator[Value]:
+    """What is computed with a value and may point to where it points."""
+    for operation in value.uses:
+        if _computes(operation) and value in _pointing(operation):
+            yield from _results(operation)
+
+
+def _computes(operation: Operation) -> bool:
+    is_control = operation.regions or operation.successors or operation.name == ALLOC
+    return not is_control and not operation.name.startswith(_ENDS)
+
+
+def _pointing(operation: Operation) -> Sequence[Value]:
+    """The operands that its results may point with."""
     if operation.name == "tt.addptr":
-        operands = operands[:1]
-    elif operation.name == "arith.select":
-        operands = operands[1:]
-    for result in operation.results:
-        if not _is_float(result.type):  # which is no address
-            for operand in operands:
-                yield operand, result
+        return operation.operands[:1]
+    return operation.operands[1:] if operation.name == "arith.select" else operation.operands
+
+
+def _results(operation: Operation) -> Iterator[Value]:
+    return (result for result in operation.results if not _is_float(result.type))  # which is no address
 
 
 @lru_cache(maxsize=256)
@@ -169,14 +183,14 @@ def _through_regions(operation: Operation) -> Iterator[tuple[Value, Value]]:
                 yield from zip(_ending(block, "scf.yield"), results)
 
 
-def _captured(operation: Operation) -> list[Value]:
+def _captured(operation: Operation) -> Sequence[Value]:
     """What partitions are given: by themselves, or, as in Triton 3.6, by the operation around them."""
     if operation.operands or not operation.name.endswith(".partitions") or operation.above is None:
         return operation.operands
     return operation.above.operands
 
 
-def _ending(block: Block, name: str) -> list[Value]:
+def _ending(block: Block, name: str) -> Sequence[Value]:
     """What the operation of this name at the end of a block is given."""
     last = block.operations[-1] if block.operations else None
     return last.operands if last is not None and last.name == name else []
@@ -194,9 +208,17 @@ def _through_jumps(jump: Operation) -> Iterator[tuple[Value, Value]]:
         given = given[len(arguments) :]
 
 
-def _check_pointers(found: SharedPointers, flow: Sequence[tuple[Value, Value]], lines: Sequence[str]) -> None:
+def _check_pointers(found: SharedPointers, flow: Sequence[_Pair], lines: Sequence[str]) -> None:
     """A pointer into a buffer comes from such pointers alone."""
-    for source, target in flow:
+    computed = {value.definition for value in found.buffers if value.definition is not None}
+    made = (
+        (operation.line, source, target)
+        for operation in computed
+        if _computes(operation)
+        for target in _results(operation)
+        for source in _pointing(operation)
+    )
+    for _, source, target in sorted((*flow, *made), key=lambda pair: pair[0]):
         if target not in found.buffers or source in found.buffers or _POINTER not in target.type:
             continue
         if _POINTER not in source.type or (source.definition is not None and source.definition.name == "ub.poison"):

@@ -52,7 +52,8 @@ def take_addresses(text: str, spelling: Spelling, *, hide_used: bool) -> tuple[s
     lines: list[str] = []
     found = 0
     for line in text.splitlines():
-        name = generic_name(line)
+        is_needed = TOLD in line or _NUMBER in line or _VIEW in line or _TAKE in line
+        name = generic_name(line) if is_needed else ""
         if name == _VIEW or (name == _SLOT and TOLD in line):  # by both on Triton 3.8
             view = read_generic(line)
             views[view.results] = view if name == _VIEW else views.get(view.operands[0], view)
@@ -73,7 +74,7 @@ def take_addresses(text: str, spelling: Spelling, *, hide_used: bool) -> tuple[s
             lines += _address(taken, words[taken.operands[0]], found, spelling)
             continue
         lines.append(line)
-    lines = number_loads("\n".join(lines)).splitlines()
+    lines = number_loads(lines)
     pointers = read_pointers(lines)
     _keep_in_order(lines, pointers)
     return "\n".join(hide_accesses(lines, pointers, used_too=hide_used)), found
@@ -101,12 +102,12 @@ def _keep_in_order(lines: list[str], pointers: SharedPointers) -> None:
     It would make asynchronous copies of them. So a loop that holds one, or an atomic operation whose result is used,
     has one stage. A load is volatile, and nothing moves it over what writes.
     """
-    used = {operand for each in pointers.walk() for operand in each.operands}
     for access in list(pointers.accesses()):
         if access.name in LOADS:
-            load = read_generic(lines[access.line]).without_attribute(EARLY)
-            lines[access.line] = str(load).replace("isVolatile = false", "isVolatile = true", 1)
-        if used.isdisjoint(access.results):
+            line = lines[access.line]
+            load = str(read_generic(line).without_attribute(EARLY)) if EARLY in line else line
+            lines[access.line] = load.replace("isVolatile = false", "isVolatile = true", 1)
+        if not any(result.uses for result in access.results):
             continue
         for above in access.ancestors():
             if above.name == "scf.for":

@@ -12,6 +12,7 @@ from tle_raw.linker.mlir.generic_tree import Operation
 _WARPS = re.compile(r"warpsPerCTA = \[([\d, ]+)\]")
 _AXIS = re.compile(r"\baxis = (\d+) : i32")
 _OPERAND = re.compile(r"#ttg\.dot_op<\{opIdx = 0, parent = (?P<parent>#[\w$.]+), kWidth = (?P<width>\d+)\}>")
+_LEFT = re.compile(r"#ttg\.dot_op<\{opIdx = 0, parent = (?P<parent>#[\w$.]+)")
 _HOPPER = "versionMajor = 3"
 _HALVES = 2, 16  # elements in a row, and their bits
 _ENDS = ("tt.reduce.return",)
@@ -31,9 +32,12 @@ def is_within_warps(operation: Operation, aliases: Mapping[str, str]) -> bool:
         return False
     given = operation.operands[0].type
     if operation.name == "tt.reduce":
-        axis, warps = _AXIS.search(operation.details), _WARPS.search(_layout(given, aliases))
+        layout = _layout(given, aliases)
+        if left := _LEFT.match(layout):  # whose rows are spread over warps as those of the product are
+            layout = aliases.get(left["parent"], "")
+        axis, warps = _AXIS.search(operation.details), _WARPS.search(layout)
         # of a slice the axes are not those of its parent, where the warps are counted
-        is_plain = "#ttg.slice" not in _layout(given, aliases)
+        is_plain = "#ttg.slice" not in layout
         if axis is None or warps is None or not is_plain:
             return False
         return warps[1].split(",")[int(axis[1])].strip() == "1"

@@ -6,7 +6,7 @@ import pytest
 from tle_raw import InOut, Pointer, Scalar, mlir
 from tle_raw.mlir import static_range, thread_id
 
-pytestmark = pytest.mark.every_triton(2)
+pytestmark = pytest.mark.every_triton(1)
 
 COUNT = 60
 A = np.random.default_rng(3).integers(-12, 13, COUNT).astype(np.int32)

@@ -8,7 +8,7 @@ from tle_raw.flir.cpu.run_fragment import storage
 from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.mlir import f32, thread_id
 
-pytestmark = pytest.mark.every_triton(3)
+pytestmark = pytest.mark.every_triton(1)
 
 RANDOM = np.random.default_rng(11)
 COUNT = 129

@@ -11,7 +11,7 @@ from tle_raw.errors import KernelFailed
 from tle_raw.flir.cpu.run_fragment import storage
 from tle_raw.fragments.dtypes import DTYPES
 
-pytestmark = pytest.mark.every_triton(2)
+pytestmark = pytest.mark.every_triton(1)
 
 RANDOM = np.random.default_rng(23)
 THREADS = 64

@@ -146,6 +146,7 @@ def test_masks_and_the_last_divisions_are_as_nvcc_makes_them():
     assert len(ends) == 96 and max(len(list(run)) for _, run in itertools.groupby(ends)) == 2
 
 
+@pytest.mark.one_triton  # which instruction it is TileLang says, and the sample of GEMM on every Triton
 @pytest.mark.parametrize("capability, instruction", [(80, "mma.sync"), (90, "wgmma.mma_async"), (120, "mma.sync")])
 def test_tensor_cores_are_those_of_the_architecture(capability, instruction):
     compiled = compile_kernel(with_gemm, HALVES, capability=capability)

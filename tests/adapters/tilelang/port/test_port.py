@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import tle_raw
+from tests.started import run_python
 
 SCRIPT = Path(__file__).with_name("many_kernels.py")
 ROOT = Path(__file__).parents[4]
@@ -131,9 +132,7 @@ def test_the_file_is_formatted(told, folder):
 @pytest.mark.one_triton
 def test_the_file_checks_itself_on_the_cpu(told, folder):
     environment = {**os.environ, "TLE_RAW_TARGET": "cpu", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(
-        [sys.executable, "many_kernels_triton.py"], cwd=folder, env=environment, capture_output=True, text=True
-    )
+    done = run_python("many_kernels_triton.py", folder=folder, environment=environment)
     assert done.returncode == 0, done.stderr
     for name in ("matmul", "axpy", "sized", "eager", "doubling"):
         assert f"{name} computes what the region alone does" in done.stdout

@@ -2,13 +2,12 @@
 
 import importlib
 import os
-import subprocess
-import sys
 
 import pytest
 import torch
 
 import tle_raw
+from tests.started import run_python
 from tle_raw.adapters.common import tested_package
 from tle_raw.adapters.tilelang import installed
 from tle_raw.adapters.tilelang.port import load_script
@@ -277,5 +276,5 @@ def strided(
     file = tmp_path / "out.py"
     file.write_text(text)
     environment = {**os.environ, "TLE_RAW_TARGET": "cpu"}
-    done = subprocess.run([sys.executable, file], env=environment, capture_output=True, text=True)
+    done = run_python(file, environment=environment)
     assert "strided computes what the region alone does" in done.stdout, done.stderr

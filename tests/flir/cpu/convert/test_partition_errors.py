@@ -373,9 +373,7 @@ def named(o, ALONE: tl.constexpr):
         tle.gpu.warp_specialize([(done, (o,)), (meets, (bar, o, 0, 1)), (meets, (bar, o, 1, 0))], [1, 2])
 
 
-def test_named_barriers_count_the_threads_of_partitions(monkeypatch):
-    """The language refuses them in partitions, for GPUs' sake; here they would do."""
-    monkeypatch.setattr("tle_raw.frontends.gpu.named_barriers.current_partition", lambda: None)
+def test_named_barriers_count_the_threads_of_partitions():
     o = torch.zeros(6)
     named[(1,)](o, ALONE=False)
     assert o.tolist() == [1, 2, 20, 10, 10, 20]

@@ -113,7 +113,7 @@ def _opened(kernel: Kernel, op: Operation, symbol: str) -> Opened:
 def _call(kernel: Kernel, op: Operation) -> None:
     record, compiled = kernel.regions.of(op)
     if not _odd_threads(kernel):
-        _check_block(record, kernel.num_warps)
+        _check_block(record, record.warps or kernel.num_warps)
     buffers = kernel.regions.opened.pop(op.block, [])
     if len(buffers) != len(record.bound.tiles):
         raise RegionError("the ports of a region were separated from its call by one of Triton's passes")
@@ -129,7 +129,7 @@ def _call(kernel: Kernel, op: Operation) -> None:
     for number, argument in enumerate(arguments):
         build.store(argument, build.address(packed, number, "!llvm.ptr"))
     _declare(kernel, compiled.entry, ["!llvm.ptr", "!llvm.ptr"], "i32")
-    build.call_outside(compiled.entry, [_region_call(kernel), packed], "i32")
+    build.call_outside(compiled.entry, [_region_call(kernel, record.warps), packed], "i32")
     if slot is not None:
         loaded = build.load(slot, types.in_memory(result.type))
         kernel.set(result, types.from_memory(loaded, result.type))
@@ -168,9 +168,9 @@ def _argument(
     return slot
 
 
-def _region_call(kernel: Kernel) -> Value:
+def _region_call(kernel: Kernel, own_warps: int) -> Value:
     call = kernel.stack(_CALL_TYPE)
-    threads = _odd_threads(kernel) or WARP * kernel.num_warps
+    threads = _odd_threads(kernel) or WARP * (own_warps or kernel.num_warps)
     numbers = [build.constant(threads, "i32"), *kernel.program, *kernel.grid, build.constant(0, "i32")]
     for at, number in enumerate(numbers):
         build.store(number, build.address(call, at, "i32"))

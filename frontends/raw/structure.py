@@ -1,0 +1,69 @@
+"""TLE-Struct as traced regions ask for it: see ``tle_raw/regions/structure.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tle_raw.frontends.gpu import barriers, views, wgmma
+from tle_raw.frontends.gpu.alloc import alloc
+from tle_raw.frontends.gpu.barrier_value import PENDING, READY
+from tle_raw.frontends.gpu.copy import copy
+from tle_raw.frontends.gpu.warp_specialize import specialise
+from tle_raw.triton_types import Semantic
+
+
+@dataclass(frozen=True)
+class _Tracer:
+    """What operations ask Triton's code generator for, which fragments do not see from Triton 3.7 on."""
+
+    context: Any
+
+
+class StructureHere:
+    """``tle.gpu`` at the place where ``semantic`` writes."""
+
+    def __init__(self, semantic: Semantic) -> None:
+        self._semantic = semantic
+        self._tracer = _Tracer(semantic.to_tensor(0).handle.get_context())
+        self._traced: dict[str, Any] = {"_semantic": semantic, "_generator": self._tracer}
+
+    def buffer(self, slots: int, shape: Sequence[int], dtype: Any) -> Any:
+        return alloc([slots, *shape], dtype, **self._traced)
+
+    def slot(self, buffer: Any, number: Any) -> Any:
+        return views.slot(buffer, number, **self._traced)
+
+    def turned(self, tile: Any) -> Any:
+        return views.trans(tile, **self._traced)
+
+    def barriers(self, count: int, arrivals: int = 1, expect_bytes: int | None = None, ready: bool = False) -> Any:
+        state = READY if ready else PENDING
+        return barriers.alloc_barriers(count, arrivals, state, expect_bytes, **self._traced)
+
+    def wait(self, several: Any, number: Any, use: Any) -> None:
+        barriers.barrier_wait(barriers.slot(several, number, **self._traced), use, **self._traced)
+
+    def arrive(self, several: Any, number: Any, use: Any) -> None:
+        barriers.barrier_arrive(barriers.slot(several, number, **self._traced), 1, use, **self._traced)
+
+    def copy(self, descriptor: Any, tile: Any, places: Sequence[Any], several: Any, number: Any) -> None:
+        one = barriers.slot(several, number, **self._traced)
+        copy(descriptor, tile, list(tile.type.shape), offsets=list(places), barrier=one, **self._traced)
+
+    def multiply(self, a: Any, b: Any, total: Any) -> Any:
+        return wgmma.wgmma(a, b, total, **self._traced)
+
+    def wait_for_products(self, value: Any, left: int, behind: Any = None) -> Any:
+        return wgmma.wgmma_wait(left, value, behind, **self._traced)
+
+    def specialise(
+        self,
+        main: Callable[[], list[Any]],
+        worker: Callable[[list[Any]], None],
+        captured: Sequence[Any],
+        warps: int,
+        registers: int,
+    ) -> list[Any]:
+        return specialise(main, worker, captured, warps, registers, self._semantic, self._tracer)
