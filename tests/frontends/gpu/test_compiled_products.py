@@ -96,6 +96,32 @@ def test_no_product_that_reads_registers_is_under_way_from_one_iteration_to_the_
     assert re.findall(r"warp_group_dot_wait .*pendings = (\d)", loop)[0] == expected
 
 
+@triton.jit
+def stored_slots(x_ptr, c_ptr, steps, SLOTS: tl.constexpr, TURNED: tl.constexpr):
+    """Tiles that threads store, into one buffer or into slots of one, where tensor cores read them."""
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    x = tle.gpu.alloc([SLOTS, 64, 64], tl.float16) if SLOTS else tle.gpu.alloc([64, 64], tl.float16)
+    c = tl.zeros((64, 64), tl.float32)
+    for step in range(steps):
+        slot = x[step % SLOTS] if SLOTS else x
+        slot.store(tl.load(x_ptr + step * 4096 + at) * 2)
+        if TURNED:
+            c += tl.dot(slot.load(), slot.load().T)
+        else:
+            c = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(slot, slot, c))
+    tl.store(c_ptr + at, c)
+
+
+@pytest.mark.parametrize("slots", [0, 1, 2])
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_threads_store_is_fenced_before_wgmma_in_slots_too(slots, turned):
+    constants = {"SLOTS": slots, "TURNED": turned}
+    kernel = compile_kernel(stored_slots, {"x_ptr": "*fp16", "c_ptr": "*fp32", "steps": "i32"}, constants, 90)
+    loop = loop_of(kernel)
+    assert loop.index("st.shared") < loop.index("fence.proxy.async") < loop.index("wgmma.mma_async")
+
+
 @pytest.mark.parametrize("capability", [80, 90])
 def test_copies_are_fenced_before_wgmma(capability):
     """cp.async writes by another way than wgmma reads."""

@@ -12,8 +12,8 @@ A tile that is transposed on the way, as in ``tl.dot(a.load(), b.load().T)``, is
 
 On sm_100 a product into tensor memory runs in the background too: without a word to that effect Triton waits behind it.
 
-Triton 3.6 puts a fence between stores into a buffer and ``wgmma``, but none behind ``cp.async``, whose writes the
-tensor core may then miss: it stands before the product.
+Triton 3.6 puts a fence between stores into a buffer and ``wgmma``, but none behind ``cp.async``, nor behind stores into
+a slot (``stored_slots``), which the tensor core may then miss: it stands before the product.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from tle_raw.flir.nvidia.blocked_layout import read_tensor, with_layout
 from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits, layout_aliases, read_buffer_type
 from tle_raw.flir.nvidia.partitions import warps_of_lines
+from tle_raw.flir.nvidia.stored_slots import StoredSlots
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
 from tle_raw.linker.mlir.text import split_top_level
 
@@ -53,12 +54,12 @@ def multiply_in_place(text: str, num_warps: int, capability: int, *, fences: boo
 
     Parameters
     ----------
-    fences : put a fence before each product, where buffers are filled by ``cp.async``: this Triton does not.
+    fences : put a fence before each product where buffers are filled by ``cp.async``, and before one that reads a
+        buffer whose slots are stored into: this Triton does not.
     """
     if not any(f'"{name}"' in text for name in (DOT, WAIT, TENSOR)):
         return text, 0, 0
     lines = text.splitlines()
-    fences = fences and any(COPY in line and generic_name(line) == COPY for line in lines)
     rewriter = _Rewriter(lines, num_warps, layout_aliases(lines), capability == HOPPER, fences)
     made = [part for number, line in enumerate(lines) for part in rewriter.rewrite(number, line)]
     if not rewriter.changed:
@@ -82,8 +83,9 @@ class _Rewriter:
         self, lines: Sequence[str], num_warps: int, aliases: dict[str, str], has_wgmma: bool, fences: bool
     ) -> None:
         self.lines, self.aliases, self.has_wgmma = lines, aliases, has_wgmma
-        self.fences = fences
         self.warps = warps_of_lines(lines, num_warps)
+        self.slots = StoredSlots(lines, [partition for partition, _ in self.warps]) if fences else None
+        self.has_copies = fences and any(COPY in line and generic_name(line) == COPY for line in lines)
         self.partition, self.num_warps = 0, num_warps  # of the line that is rewritten
         noted = {n: read_generic(line) for n, line in enumerate(lines) if NOTE in line and generic_name(line) == DOT}
         # Of the products in the background, by the dims of their results: what waits for one has its layout.
@@ -150,6 +152,8 @@ class _Rewriter:
         type_ = f"{PREFIX}{', '.join([f'{dims}x{known.element}', alias, *(part.strip() for part in rest[1:])])}>"
         name = f"%tle_swapped_{self.views}"
         self.views += 1
+        if self.slots is not None:
+            self.slots.add_view(name, buffer.name)
         view = GenericOperation(_VIEW, (buffer.name,), (buffer.type,), (type_,), name, _SWAPPED, location=load.location)
         return _Operand(name, type_, True, str(view))
 
@@ -184,7 +188,7 @@ class _Rewriter:
         )
         fence = GenericOperation(_FENCE, properties="bCluster = false", indent=indent, location=loc)
         lines = [f"{indent}{operand.view}" for operand in (a, b) if operand.view]
-        lines += [str(fence)] if self.fences else []
+        lines += [str(fence)] if self._wants_fence((a, b)) else []
         left, left_type = a.name, a.type
         if not a.is_buffer:
             width = 32 // element_bits(_element(a))
@@ -200,6 +204,12 @@ class _Rewriter:
             lines.append(_on_one(WAIT, name, wide, f"{name}_w", wide, dot, "pendings = 0 : i32"))
         done = name if noted else f"{name}_w"
         return [*lines, _on_one(CONVERT, done, wide, dot.results, result, dot)]
+
+    def _wants_fence(self, operands: Sequence[_Operand]) -> bool:
+        """Whether tensor cores may miss what lies in the buffers, and Triton does nothing about it."""
+        if self.has_copies or self.slots is None:
+            return self.has_copies
+        return any(self.slots.has(self.partition, each.name) for each in operands if each.is_buffer)
 
     def _layout(self, result: str, operand_bits: int) -> str:
         """Of accumulators: what Triton's own pass for products chooses."""
