@@ -121,7 +121,7 @@ class _Rewriter:
         self.changed = True
         self.in_place += 1
         self.in_background += noted
-        return self._wgmma(dot, a, b, noted)
+        return self._wgmma(dot, a, b, noted, self._wants_fence(number, (a, b)))
 
     def _operand(self, number: int, name: str, type_: str) -> _Operand:
         """Where a value comes from, if nothing was written between."""
@@ -176,7 +176,7 @@ class _Rewriter:
             and not (narrow and (_is_transposed(buffers[0], a) or not _is_transposed(buffers[-1], b)))
         )
 
-    def _wgmma(self, dot: GenericOperation, a: _Operand, b: _Operand, noted: bool) -> list[str]:
+    def _wgmma(self, dot: GenericOperation, a: _Operand, b: _Operand, noted: bool, is_fenced: bool) -> list[str]:
         result, loc, indent = dot.result_types[0], dot.location, dot.indent
         layout = self._layout(result, element_bits(_element(a)))
         wide = with_layout(result, layout)
@@ -188,7 +188,7 @@ class _Rewriter:
         )
         fence = GenericOperation(_FENCE, properties="bCluster = false", indent=indent, location=loc)
         lines = [f"{indent}{operand.view}" for operand in (a, b) if operand.view]
-        lines += [str(fence)] if self._wants_fence((a, b)) else []
+        lines += [str(fence)] if is_fenced else []
         left, left_type = a.name, a.type
         if not a.is_buffer:
             width = 32 // element_bits(_element(a))
@@ -205,11 +205,11 @@ class _Rewriter:
         done = name if noted else f"{name}_w"
         return [*lines, _on_one(CONVERT, done, wide, dot.results, result, dot)]
 
-    def _wants_fence(self, operands: Sequence[_Operand]) -> bool:
+    def _wants_fence(self, number: int, operands: Sequence[_Operand]) -> bool:
         """Whether tensor cores may miss what lies in the buffers, and Triton does nothing about it."""
         if self.has_copies or self.slots is None:
             return self.has_copies
-        return any(self.slots.has(self.partition, each.name) for each in operands if each.is_buffer)
+        return any(self.slots.wants_fence(number, each.name) for each in operands if each.is_buffer)
 
     def _layout(self, result: str, operand_bits: int) -> str:
         """Of accumulators: what Triton's own pass for products chooses."""

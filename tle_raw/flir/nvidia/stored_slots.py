@@ -1,54 +1,74 @@
-"""Which buffers threads store into by a view of them, a slot for one.
+"""Which buffers threads store into by a view of them, a slot for one, and hand to tensor cores without a fence.
 
 Before Triton 3.9 its passes put a fence between stores into a buffer and ``wgmma`` that reads it, but they do not look
-through views: tensor cores may then miss what was stored into a slot.
+through views: tensor cores may then miss what was stored into a slot. In partitions of warps an arrival at a barrier
+brings a fence of its own (``fence_partitions``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tle_raw.flir.nvidia.partitions import find_partitions
 from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
 
-_STORE, _ALLOC, _VIEW = "ttg.local_store", "ttg.local_alloc", "ttg.memdesc_"
+_STORE, _ALLOC, _VIEW, _ARRIVE = "ttg.local_store", "ttg.local_alloc", "ttg.memdesc_", "ttng.arrive_barrier"
 _LOOPS = ("scf.for", "scf.while")
 _BUFFER = "!ttg.memdesc"
 
 
 class StoredSlots:
-    """Asked for a buffer in a partition of the warps.
+    """Asked for a buffer at a line.
 
     A buffer that a loop hands on has another name in each iteration: where any does, each view may be any buffer's.
     """
 
     def __init__(self, lines: Sequence[str], partitions: Sequence[int]) -> None:
         """``partitions`` has the number of each line's."""
+        self._lines, self._partitions = lines, partitions
         self._whole: dict[str, str] = {}  # what a view is of
-        self._allocated: set[str] = set()
-        self._stored: set[tuple[int, str]] = set()
+        self._arrivals: list[int] = []
         self._are_handed_on = False
+        allocated: set[str] = set()
         stores: list[tuple[int, str]] = []
         for number, line in enumerate(lines):
             if _STORE in line and generic_name(line) == _STORE:
-                stores.append((partitions[number], read_generic(line).operands[1]))
+                stores.append((number, read_generic(line).operands[1]))
             elif _VIEW in line and generic_name(line).startswith(_VIEW):
                 view = read_generic(line)
                 self._whole[view.results] = view.operands[0]
             elif _ALLOC in line and generic_name(line) == _ALLOC:
-                self._allocated.add(line.split("=", 1)[0].strip())
+                allocated.add(line.split("=", 1)[0].strip())
+            elif _ARRIVE in line and generic_name(line) == _ARRIVE:
+                self._arrivals.append(number)
             elif _BUFFER in line and generic_name(line).startswith(_LOOPS):
                 self._are_handed_on = True
-        for partition, name in stores:
-            if name not in self._allocated:
-                self._stored.add((partition, self._name(name)))
+        self._stores = [(number, self._name(name)) for number, name in stores if name not in allocated]
+        if self._stores and self._arrivals and not find_partitions(lines):
+            self._arrivals = []  # they bring no fence
 
     def add_view(self, name: str, whole: str) -> None:
         """A view that is made later."""
         self._whole[name] = whole
 
-    def has(self, partition: int, name: str) -> bool:
-        """Whether threads of the partition store into the buffer, or into a part of it, by a view."""
-        return (partition, self._name(name)) in self._stored
+    def wants_fence(self, number: int, name: str) -> bool:
+        """Whether threads store into the buffer or a part of it by a view, and nothing fences that at a line."""
+        whole = self._name(name)
+        return any(
+            self._partitions[store] == self._partitions[number] and not self._is_fenced(store, number)
+            for store, stored in self._stores
+            if stored == whole
+        )
+
+    def _is_fenced(self, store: int, number: int) -> bool:
+        """Whether an arrival always stands between: behind the store, in the same block, before the line is reached."""
+        behind = [each for each in self._arrivals if each > store and self._is_beside(store, each)]
+        return any(each < number or number < store for each in behind)
+
+    def _is_beside(self, store: int, arrival: int) -> bool:
+        depth = _indent(self._lines[store])
+        between = self._lines[store : arrival + 1]
+        return _indent(self._lines[arrival]) == depth and all(_indent(line) >= depth for line in between)
 
     def _name(self, name: str) -> str:
         """Of the whole buffer; "" where that is not known."""
@@ -57,3 +77,7 @@ class StoredSlots:
         while name in self._whole:
             name = self._whole[name]
         return name
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
