@@ -64,6 +64,7 @@ ABSENT |= {"order-copies", "unwanted-barriers", "reduce-in-place"}
 ABSENT |= {"release-layouts", "read-back"}
 # Of kernels with specialised warps.
 ABSENT |= {"check-partitions", "lay-out-descriptors", "arrive-by-warps", "fence-partitions"}
+ABSENT |= {"yield-products", "defer-stores"}
 # Passes of kernels whose loops have groups.
 ABSENT |= {"specialise-executors", "convert-results"}
 ABSENT |= {"pipeline-hints", "reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}
