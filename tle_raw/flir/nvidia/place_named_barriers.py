@@ -64,7 +64,8 @@ def place_named_barriers(
     Parameters
     ----------
     threads : of the block, where no warps are specialised.
-    located : Triton's parser takes a location behind ``nvvm.barrier``.
+    located : Triton's parser takes ``nvvm.barrier`` as it is printed. That of 3.7 takes neither a location behind it
+        nor an operation in generic form.
 
     Raises
     ------
@@ -168,11 +169,15 @@ def _instruction(line: str, use: _Use, number: int, *, located: bool) -> str:
     indent, location = indent_of(line), location_of(line)
     name = "nvvm.barrier" if use.waits else "nvvm.barrier.arrive"
     number_name, threads_name = f"%tle_number_{use.line}", f"%tle_threads_{use.line}"
+    barrier = f"{name} id = {number_name} number_of_threads = {threads_name}"
+    if use.waits and not located:
+        sizes = "operandSegmentSizes = array<i32: 1, 1, 0>"
+        barrier = f'"{name}"({number_name}, {threads_name}) <{{{sizes}}}> : (i32, i32) -> ()'
     return "\n".join(
         (
             f"{indent}{number_name} = arith.constant {number} : i32{location}",
             f"{indent}{threads_name} = arith.constant {use.threads} : i32{location}",
-            f"{indent}{name} id = {number_name} number_of_threads = {threads_name}{location if located else ''}",
+            f"{indent}{barrier}{location}",
         )
     )
 
