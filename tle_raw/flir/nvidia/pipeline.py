@@ -109,8 +109,6 @@ from tle_raw.regions.ports import LAYOUT
 from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
-# Whether a wait for stores by the copy engine has a word for those that it has read.
-_SAYS_READS = "arg1" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
 Stage = Callable[[Any, dict[str, Any]], Any]
 MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
 SPELLING = spelling_of((MAJOR, MINOR))
@@ -651,7 +649,7 @@ class Compilation:
     def defer_stores(self) -> int | None:
         if not self.is_explicit or self.options.num_ctas > 1 or not stores_tiles(self._any_text()):
             return None
-        text, found = defer_stores(self._generic(), self.capability, says_reads=_SAYS_READS)
+        text, found = defer_stores(self._generic(), self.capability, says_reads=WAITS_FOR_READING)
         self._take(text)
         return found or None
 

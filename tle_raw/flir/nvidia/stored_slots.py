@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tle_raw.flir.nvidia.partitions import find_partitions
 from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
 
 _STORE, _ALLOC, _VIEW, _ARRIVE = "ttg.local_store", "ttg.local_alloc", "ttg.memdesc_", "ttng.arrive_barrier"
@@ -24,7 +23,7 @@ class StoredSlots:
     """
 
     def __init__(self, lines: Sequence[str], partitions: Sequence[int]) -> None:
-        """``partitions`` has the number of each line's."""
+        """``partitions`` has the number of each line's, 0 outside of all."""
         self._lines, self._partitions = lines, partitions
         self._whole: dict[str, str] = {}  # what a view is of
         self._arrivals: list[int] = []
@@ -44,7 +43,7 @@ class StoredSlots:
             elif _BUFFER in line and generic_name(line).startswith(_LOOPS):
                 self._are_handed_on = True
         self._stores = [(number, self._name(name)) for number, name in stores if name not in allocated]
-        if self._stores and self._arrivals and not find_partitions(lines):
+        if not any(partitions):
             self._arrivals = []  # they bring no fence
 
     def add_view(self, name: str, whole: str) -> None:
