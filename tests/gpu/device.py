@@ -14,6 +14,8 @@ COMPILE_ONLY = bool(os.environ.get("GPU_TESTS_COMPILE_ONLY"))
 ON_CPU = not COMPILE_ONLY and os.environ.get("TLE_GPU_TESTS_ON") == "cpu"
 # How often a test launches what may go wrong now and then; fewer times where a tool watches every access.
 TIMES = int(os.environ.get("GPU_TESTS_TIMES", 3 if COMPILE_ONLY or ON_CPU else 1000))
+# Whether the copy engine and wgmma are there.
+HOPPER = COMPILE_ONLY or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
 DEVICE = "cpu" if COMPILE_ONLY or ON_CPU else "cuda"
 
 # Our names, torch's dtypes. Floats first differ in what a comparison may forgive.

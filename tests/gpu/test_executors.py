@@ -7,9 +7,8 @@ import torch
 
 from tests.frontends.lite import executor_kernels as kernels
 from tests.frontends.lite import executor_numbers as numbers
-from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES
+from tests.gpu.device import COMPILE_ONLY, DEVICE, HOPPER, ON_CPU, TIMES
 
-HOPPER = COMPILE_ONLY or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.usefixtures("hang_guard"),

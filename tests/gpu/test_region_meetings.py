@@ -7,12 +7,11 @@ import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.frontends.raw import meeting_kernels as kernels
-from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES
+from tests.gpu.device import COMPILE_ONLY, DEVICE, HOPPER, ON_CPU, TIMES
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("device_allocator")]
 
-HOPPER = COMPILE_ONLY or ON_CPU or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
-needs_hopper = pytest.mark.skipif(not HOPPER, reason="the copy engine needs sm_90")
+needs_hopper = pytest.mark.skipif(not (ON_CPU or HOPPER), reason="the copy engine needs sm_90")
 
 CPP = {"FETCH": kernels.fetch_block, "PUT": kernels.put_block}
 MLIR = {"FETCH": kernels.fetch_block_mlir, "PUT": kernels.put_block_mlir}

@@ -9,12 +9,11 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.frontends.gpu import barrier_kernels as kernels
 from tests.frontends.gpu import reduce_kernels
-from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU
+from tests.gpu.device import COMPILE_ONLY, DEVICE, HOPPER, ON_CPU
 
 pytestmark = pytest.mark.gpu
 
-HOPPER = COMPILE_ONLY or ON_CPU or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
-needs_hopper = pytest.mark.skipif(not HOPPER, reason="bulk copies need sm_90")
+needs_hopper = pytest.mark.skipif(not (ON_CPU or HOPPER), reason="bulk copies need sm_90")
 
 
 def same(got, expected):

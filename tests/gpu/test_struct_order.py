@@ -7,11 +7,11 @@ import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.frontends.gpu import order_kernels as kernels
-from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU
+from tests.gpu.device import COMPILE_ONLY, DEVICE, HOPPER, ON_CPU
 
 pytestmark = pytest.mark.gpu
 
-TMA = COMPILE_ONLY or ON_CPU or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
+TMA = ON_CPU or HOPPER
 SIZE = 32
 
 

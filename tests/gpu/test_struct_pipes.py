@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from tests.frontends.gpu import pipe_numbers as numbers
-from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES
+from tests.gpu.device import COMPILE_ONLY, DEVICE, HOPPER, ON_CPU, TIMES
 
-HOPPER = COMPILE_ONLY or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("hang_guard")]
 across_partitions = pytest.mark.skipif(ON_CPU, reason="specialised warps are for GPUs")
 by_the_copy_engine = pytest.mark.skipif(not (HOPPER or ON_CPU), reason="the kernels use the copy engine: sm_90")

@@ -11,9 +11,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.frontends.gpu import partition_kernels as kernels
 from tests.frontends.gpu import scheduler_kernels, three_warps_kernels
-from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, TIMES
+from tests.gpu.device import COMPILE_ONLY, DEVICE, HOPPER, ON_CPU, TIMES
 
-HOPPER = COMPILE_ONLY or (torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0))
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.usefixtures("hang_guard"),
