@@ -249,7 +249,7 @@ class Knobs(Group):
     racecheck = Knob(
         switch,
         False,
-        "each thread arrives at barriers of specialised warps, so that compute-sanitizer's racecheck follows them; slower",
+        "each thread arrives at barriers of specialised warps: racecheck follows them, and they are slower",
     )
     debug = Knob(switch, False, "kernels on the CPU check what they do: array bounds, barriers, tiles never written")
     target = Knob[str | None](

@@ -64,7 +64,11 @@ def arrive_by_warps(text: str, num_warps: int, spelling: Spelling, *, by_threads
         arrivals = {each: _warps(each, num_warps) for each in uses if each.name == _ARRIVE}
         largest = max(arrivals.values(), default=0)
         inits = [each for each in uses if each.name == _INIT]
-        if largest * lanes < 2 or not all(arrivals.values()) or not all(_is_understood(each, by_threads) for each in uses):
+        if (
+            largest * lanes < 2
+            or not all(arrivals.values())
+            or not all(_is_understood(each, by_threads) for each in uses)
+        ):
             continue
         if any(_count(lines[each.line]) * largest * lanes > _MOST for each in inits):
             continue

@@ -407,9 +407,7 @@ class Compilation:
     def arrive_by_warps(self) -> int | None:
         if not self.has_partitions or self.capability != HOPPER:  # from sm_100 on Triton may take warps from workers
             return None
-        self.module, found = arrive_by_warps(
-            self.text(), self.options.num_warps, SPELLING, by_threads=knobs.racecheck
-        )
+        self.module, found = arrive_by_warps(self.text(), self.options.num_warps, SPELLING, by_threads=knobs.racecheck)
         return found
 
     def fence_partitions(self) -> int | None:
