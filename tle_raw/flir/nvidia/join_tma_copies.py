@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle_raw.errors import LayoutError, RegionError, Row
 from tle_raw.flir.nvidia.buffer_types import PREFIX, layout_aliases
@@ -18,6 +18,7 @@ from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name
 from tle_raw.linker.mlir.text import split_top_level
 
 LOAD, STORE, ARRIVE, CONVERT = "tt.descriptor_load", "ttg.local_store", "ttng.arrive_barrier", "ttg.convert_layout"
+COPY = "ttng.async_tma_copy_global_to_local"
 _NOTED = 'tle.note = "tma"'
 _INSIDE = re.compile(r"!tt\.tensordesc<(?P<tensor>tensor<)?(?P<inner>[^<>]*)>")
 
@@ -82,13 +83,15 @@ def _copy(
     assert store is not None
     descriptor, buffer, barrier = load.types[0], store.types[1], arrive.types[0]
     laid_out(descriptor, buffer, types, aliases)
-    places = ", ".join(load.operands[1:])
-    true, indent, loc = f"%tle_true_{number}", load.indent, load.location
-    return [
-        f"{indent}{true} = arith.constant true{loc}",
-        f"{indent}ttng.async_tma_copy_global_to_local {load.operands[0]}[{places}] {store.operands[1]}, "
-        f"{arrive.operands[0]}, {true} : {descriptor}, {barrier} -> {buffer}{loc}",
-    ]
+    places, true = load.operands[1:], f"%tle_true_{number}"
+    always = GenericOperation("arith.constant", (), (), ("i1",), true, "value = true")
+    made = GenericOperation(
+        COPY,
+        (load.operands[0], *places, arrive.operands[0], store.operands[1], true),
+        (descriptor, *load.types[1:], barrier, buffer, "i1"),
+        properties=f"operandSegmentSizes = array<i32: 1, {len(places)}, 0, 1, 1, 1>",
+    )
+    return [str(replace(each, indent=load.indent, location=load.location)) for each in (always, made)]
 
 
 def laid_out(descriptor: str, buffer: str, types: dict[str, str], aliases: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ untouched.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -58,7 +58,7 @@ from tle_raw.flir.nvidia.link_fragments import link_fragments
 from tle_raw.flir.nvidia.lower_async_load import EARLY, LOAD, early_loads, lower_async_load
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.multiply_in_place import HOPPER, multiply_in_place
-from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
+from tle_raw.flir.nvidia.open_crossings import CROSSING, holds_buffers, open_crossings
 from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
 from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
@@ -75,7 +75,6 @@ from tle_raw.flir.nvidia.region_partitions import (
     enter_partitions,
     fit_partitions,
     region_places,
-    with_first_warps,
 )
 from tle_raw.flir.nvidia.release_layouts import release_layouts
 from tle_raw.flir.nvidia.reorder_loads import reorder_loads
@@ -105,7 +104,7 @@ from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 from tle_raw.linker.verify import verify_kernel
 from tle_raw.regions import traced_regions
-from tle_raw.regions.ports import LAYOUT
+from tle_raw.regions.ports import LAYOUT, NAMED
 from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
@@ -114,6 +113,12 @@ MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
 SPELLING = spelling_of((MAJOR, MINOR))
 # Whether its waits for copies out of buffers say that the buffers' reading is enough; before it always is.
 WAITS_FOR_READING = "bool" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
+# What the passes between the conversion and Triton's stage look for. A kernel that holds none of it, as one that reaches
+# buffers by pointers alone, need not be printed and read again there.
+_EDITED = (
+    *(f'symbol = "{marker}' for marker in (CROSSING, LAYOUT, NAMED)),
+    *("tt.dot", "ttng.", "tt.descriptor_", "ttg.async_", EARLY),
+)
 # Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.
 _BRANCHES = (" scf.", " cf.")
 
@@ -170,6 +175,7 @@ class Compilation:
         self.pipeline: tuple[Pass, ...] = ()
         self.has_buffers = False
         self.waits_for_mbarriers = False  # the kernel itself; Triton's stage may add waits
+        self.has_edits = False  # between the conversion and Triton's stage
         self.notes_waits = False  # for groups of copies: see `keep_waits`
         self.has_pointers = False  # into buffers
         self.has_borders = False  # of traced regions
@@ -179,7 +185,6 @@ class Compilation:
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_partitions = False  # of its warps
-        self.joined = 0  # copies, in Triton's own form
         self.has_executors = False  # which loops were divided among
         self.may_be_divided = False  # into partitions by Triton itself, or by the kernel
         self.has_layouts = False  # of tensors, that it says
@@ -349,7 +354,9 @@ class Compilation:
         if not self.has_buffers:
             return None
         self._take(open_crossings(self._generic(), SPELLING))
-        self.module = self._parsed()
+        self.has_edits = self.has_partitions or self.capability >= BLACKWELL or _holds_any(self.module, _EDITED)
+        if not self.has_partitions:  # which are converted one by one, as texts
+            self.module = self._parsed()
         return 1
 
     def convert_to_ttgpuir(self) -> int:
@@ -363,20 +370,20 @@ class Compilation:
         return 1
 
     def close_crossings(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
         self.module = note_waits(close_crossings(self._generic(), self.options.num_warps))
         self.notes_waits = NOTE in self.module
         return 1
 
     def lower_tma_copy(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
-        self.module, self.joined = join_tma_copies(self.text())
-        return self.joined or None
+        self.module, found = join_tma_copies(self.text())
+        return found or None
 
     def reduce_in_place(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
         self.module, found = reduce_in_place(self.text(), read_only=WAITS_FOR_READING)
         return found or None
@@ -388,14 +395,12 @@ class Compilation:
         return found or None
 
     def multiply_in_place(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
         self.module, found, background = multiply_in_place(
             self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
-        if self.has_partitions and self.joined:  # all of it in generic form, as what follows reads it
-            self.module = generic_text(self._parsed(), ir)
         return found or None
 
     def yield_products(self) -> int | None:
@@ -424,13 +429,13 @@ class Compilation:
         return found or None
 
     def lower_async_load(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
         self.module, found = lower_async_load(self.text(), self._coalesced)
         return found or None
 
     def leave_loops(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
         is_new = self.capability >= BLACKWELL
         self.module, found = leave_loops(self.text(), with_buffers=is_new)
@@ -706,29 +711,28 @@ class Compilation:
         self.module = self.own(self.module, self.metadata)
         return 1
 
+    def fit_partitions(self) -> int | None:
+        if not self.may_be_divided:
+            return None
+        self._place_warps()
+        self.compiled = fit_partitions(self.text(), self.options.num_warps, self.regions, self.compiled)
+        return len(self.compiled)
+
+    def _place_warps(self) -> None:
+        """Triton says where each partition's warps begin: the pass that its next stage begins with, and finds done."""
+        manager = ir.pass_manager(self.context)
+        mode = "consan" in str(getattr(self.options, "instrumentation_mode", ""))
+        passes.ttgpuir.add_allocate_warp_groups(manager, *([mode] if (MAJOR, MINOR) >= (3, 8) else []))
+        manager.run(self.module, "tle_raw_warp_groups")
+        self._changed()
+
     def leave_out_libdevice(self) -> int:
         self.without_libdevice = not may_need_libdevice(self.text())
         return 1
 
-    def fit_partitions(self) -> int | None:
-        if not self.may_be_divided:
-            return None
-        text = with_first_warps(self.module.str(), self._with_warp_groups)
-        self.compiled = fit_partitions(text, self.options.num_warps, self.regions, self.compiled)
-        return len(self.compiled)
-
-    def _with_warp_groups(self, text: str) -> str:
-        """A copy of the module behind the pass that Triton's next stage begins with."""
-        module = parse_module(text, self.context)
-        manager = ir.pass_manager(self.context)
-        mode = "consan" in str(getattr(self.options, "instrumentation_mode", ""))
-        passes.ttgpuir.add_allocate_warp_groups(manager, *([mode] if (MAJOR, MINOR) >= (3, 8) else []))
-        manager.run(module, "tle_raw_warp_groups")
-        return str(module.str_nodebug())
-
     def link_fragments(self) -> int:
         before = self.text()  # the stage works on the module in place
-        self.has_branches = any(branch in before for branch in _BRANCHES)
+        self.has_branches = _holds_any(before, _BRANCHES)
         self.module = link_fragments(
             self.own,
             self.module,
@@ -840,6 +844,10 @@ class Compilation:
             except TLEError as e:
                 e.at(fragment=region.record.bound.name, source=fragment.location, call_site=region.record.call_site)
                 raise
+
+
+def _holds_any(text: str, words: Iterable[str]) -> bool:
+    return any(word in text for word in words)
 
 
 def _pointer_types(operation: Any) -> list[str]:
