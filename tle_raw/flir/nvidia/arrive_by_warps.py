@@ -17,12 +17,12 @@ Of the four block barriers in each step of a group that multiplies in the attent
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.partitions import PARTITIONS, SPECIALIZE, warps_of_workers
 from tle_raw.flir.nvidia.replace_ports import Spelling
-from tle_raw.flir.nvidia.shared_pointers import SharedPointers, follow_buffers
+from tle_raw.flir.nvidia.shared_pointers import SharedPointers
 from tle_raw.linker.mlir.generic_operation import read_generic
 from tle_raw.linker.mlir.generic_tree import Operation, Value
 
@@ -40,15 +40,16 @@ _ASSEMBLY = (
 )
 
 
-def arrive_by_warps(text: str, num_warps: int, spelling: Spelling) -> tuple[str, int]:
+def arrive_by_warps(
+    lines: Sequence[str], pointers: SharedPointers, num_warps: int, spelling: Spelling
+) -> tuple[str, int]:
     """TritonGPU text in generic form, and how many arrivals are made by warps.
 
     Parameters
     ----------
+    lines, pointers : of a module in generic form, and where its buffers go.
     num_warps : of the default partition.
     """
-    lines = text.splitlines()
-    pointers = follow_buffers(lines)
     edits, found = LineEdits(lines), 0
     for uses in _barriers(pointers).values():
         arrivals = {each: _warps(each, num_warps) for each in uses if each.name == _ARRIVE}
@@ -70,18 +71,18 @@ def arrive_by_warps(text: str, num_warps: int, spelling: Spelling) -> tuple[str,
 
 def _barriers(pointers: SharedPointers) -> Mapping[Value, list[Operation]]:
     """The operations on each allocation of barriers whose values belong to nothing else."""
-    found: dict[Value, list[Operation]] = {}
+    found: dict[Value, set[Operation]] = {}
     mixed: set[Value] = set()
-    for operation in pointers.walk():
-        for value in {*operation.operands, *operation.results}:
-            roots = pointers.of(value)
-            if len(roots) > 1:
-                mixed |= roots
-            for root in roots:
-                uses = found.setdefault(root, [])
-                if operation not in uses[-1:]:
-                    uses.append(operation)
-    return {root: uses for root, uses in found.items() if root not in mixed and _is_barrier(uses)}
+    for value, roots in pointers.buffers.items():
+        if len(roots) > 1:
+            mixed |= roots
+        for root in roots:
+            uses = found.setdefault(root, set())
+            uses.update(value.uses)
+            if value.definition is not None:
+                uses.add(value.definition)
+    barriers = {root: uses for root, uses in found.items() if root not in mixed and _is_barrier(uses)}
+    return {root: sorted(uses, key=lambda each: each.line) for root, uses in barriers.items()}
 
 
 def _is_barrier(uses: Iterable[Operation]) -> bool:

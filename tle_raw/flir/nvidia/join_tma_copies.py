@@ -9,13 +9,13 @@ type gets the buffer's layout.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tle_raw.errors import LayoutError, RegionError, Row
 from tle_raw.flir.nvidia.buffer_types import PREFIX, layout_aliases
+from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
-from tle_raw.linker.mlir.text import split_top_level
+from tle_raw.linker.mlir.text import find_lines, split_top_level
 
 LOAD, STORE, ARRIVE, CONVERT = "tt.descriptor_load", "ttg.local_store", "ttng.arrive_barrier", "ttg.convert_layout"
 COPY = "ttng.async_tma_copy_global_to_local"
@@ -33,47 +33,44 @@ class _Copy:
 
 def join_tma_copies(text: str) -> tuple[str, int]:
     """TritonGPU text in generic form, and how many copies were joined."""
-    lines = text.splitlines()
-    if not any(_NOTED in line for line in lines):
+    if _NOTED not in text:
         return text, 0
     types: dict[str, str] = {}
-    made = _joined(lines, types)
-    joined = "\n".join(made)
+    joined = _joined(text, types)
     for plain, laid_out in types.items():
         joined = joined.replace(plain, laid_out)
     return joined, len(types)
 
 
-def _joined(lines: Sequence[str], types: dict[str, str]) -> list[str]:
+def _joined(text: str, types: dict[str, str]) -> str:
     loads: dict[str, _Copy] = {}
     waiting: _Copy | None = None
-    aliases = layout_aliases(lines)
-    made = []
-    for number, line in enumerate(lines):
+    lines = text.splitlines()
+    aliases, edits = layout_aliases(lines), LineEdits(lines)
+    for number in find_lines(text, *(f'"{name}"' for name in (LOAD, CONVERT, STORE, ARRIVE))):
+        line, made = lines[number], list[str]()
         name = generic_name(line)
         if name == LOAD and _NOTED in line:
             load = read_generic(line)
             loads[load.results] = _Copy(load)
-            continue
-        if name == CONVERT and (convert := read_generic(line)).operands[0] in loads:
+        elif name == CONVERT and (convert := read_generic(line)).operands[0] in loads:
             loads[convert.results] = loads[convert.operands[0]]
-            continue
-        if name == STORE and (store := read_generic(line)).operands[0] in loads and waiting is None:
+        elif name == STORE and (store := read_generic(line)).operands[0] in loads and waiting is None:
             waiting = loads[store.operands[0]]
             waiting.store = store
-            continue
-        if name == ARRIVE and waiting is not None:
-            made += _copy(waiting, read_generic(line), number, types, aliases)
+        elif name == ARRIVE and waiting is not None:
+            made = _copy(waiting, read_generic(line), number, types, aliases)
             waiting = None
+        else:
             continue
-        made.append(line)
+        edits.replace(number, made)
     if waiting is not None or any(copy.store is None for copy in loads.values()):
         raise RegionError(
             "a copy by a tensor descriptor was separated from its barrier by one of Triton's passes",
             log=str(next(iter(loads.values())).load).strip()[:300],
             hint="report this with the kernel",
         )
-    return made
+    return edits.text()
 
 
 def _copy(

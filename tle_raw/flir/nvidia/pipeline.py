@@ -42,7 +42,7 @@ from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_partitions, convert_t
 from tle_raw.flir.nvidia.defer_stores import defer_stores, stores_tiles
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
-from tle_raw.flir.nvidia.fence_partitions import fence_partitions
+from tle_raw.flir.nvidia.fence_partitions import Handover, fence_partitions, find_handover
 from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
 from tle_raw.flir.nvidia.hide_accesses import RepeatedAccessError
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
@@ -81,6 +81,7 @@ from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.schedule_groups import schedule_groups
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
+from tle_raw.flir.nvidia.shared_pointers import SharedPointers, follow_buffers
 from tle_raw.flir.nvidia.specialise_executors import Machine, specialise_executors
 from tle_raw.flir.nvidia.take_addresses import asks_addresses, take_addresses
 from tle_raw.flir.nvidia.yield_products import yield_products
@@ -111,6 +112,7 @@ from tle_raw.target import Target
 Stage = Callable[[Any, dict[str, Any]], Any]
 MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
 SPELLING = spelling_of((MAJOR, MINOR))
+IS_NEWEST = (MAJOR, MINOR) >= (3, 9)
 # Whether its waits for copies out of buffers say that the buffers' reading is enough; before it always is.
 WAITS_FOR_READING = "bool" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
 # What the passes between the conversion and Triton's stage look for. A kernel that holds none of it, as one that reaches
@@ -185,6 +187,7 @@ class Compilation:
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_partitions = False  # of its warps
+        self.handover: Handover | None = None  # between them
         self.has_executors = False  # which loops were divided among
         self.may_be_divided = False  # into partitions by Triton itself, or by the kernel
         self.has_layouts = False  # of tensors, that it says
@@ -398,7 +401,7 @@ class Compilation:
         if not self.has_edits:
             return None
         self.module, found, background = multiply_in_place(
-            self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
+            self.text(), self.options.num_warps, self.capability, fences=not IS_NEWEST
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
         return found or None
@@ -412,15 +415,26 @@ class Compilation:
     def arrive_by_warps(self) -> int | None:
         if not self.has_partitions or self.capability != HOPPER:  # from sm_100 on Triton may take warps from workers
             return None
-        self.module, found = arrive_by_warps(self.text(), self.options.num_warps, SPELLING)
+        lines, pointers = self._follow_buffers()
+        self.module, found = arrive_by_warps(lines, pointers, self.options.num_warps, SPELLING)
         return found
 
     def fence_partitions(self) -> int | None:
         if not self.has_partitions:
             return None
-        newest = (MAJOR, MINOR) >= (3, 9)
-        self.module, found = fence_partitions(self.text(), "" if newest else SPELLING.barrier, waits=newest)
+        if self.handover is None:
+            self._follow_buffers()
+        assert self.handover is not None
+        barrier = "" if IS_NEWEST else SPELLING.barrier
+        self.module, found = fence_partitions(self.text(), barrier, self.handover)
         return found or None
+
+    def _follow_buffers(self) -> tuple[list[str], SharedPointers]:
+        """The module's lines with the ways of its buffers, and what partitions hand over in them."""
+        lines = self.text().splitlines()
+        pointers = follow_buffers(lines)
+        self.handover = find_handover(lines, pointers, waits=IS_NEWEST)
+        return lines, pointers
 
     def keep_operands(self) -> int | None:
         if not self.is_explicit:
@@ -583,13 +597,13 @@ class Compilation:
         return 1
 
     def check_phases(self) -> int | None:
-        if not self.has_buffers or self.has_partitions or WAITS not in self._any_text():
+        if not self.has_edits or self.has_partitions or WAITS not in self._any_text():
             return None
         check_phases(self._any_text().splitlines())
         return 1
 
     def place_named_barriers(self) -> int | None:
-        if not self.has_buffers or not holds_named(self._any_text()):
+        if not self.has_edits or not holds_named(self._any_text()):
             return None
         text = self.text()
         if self.regions and isinstance(self.module, str):  # as passes left it
@@ -652,7 +666,7 @@ class Compilation:
         return found or None
 
     def defer_stores(self) -> int | None:
-        if not self.is_explicit or self.options.num_ctas > 1 or not stores_tiles(self._any_text()):
+        if not self.is_explicit or self.options.num_ctas > 1 or not stores_tiles(self._text_behind()):
             return None
         text, found = defer_stores(self._generic(), self.capability, says_reads=WAITS_FOR_READING)
         self._take(text)
@@ -661,11 +675,14 @@ class Compilation:
     def read_buffers(self) -> int | None:
         if not self.has_buffers:
             return None
-        # Printed as the passes behind need it.
-        is_edited = self.are_all_pinned and (self.has_pointers or self.waits_for_mbarriers)
-        text = self._generic() if is_edited else self.text()
+        text = self._text_behind()
         self.buffers, self.has_mbarriers = read_buffers(text.splitlines()), holds_mbarriers(text)
         return 1
+
+    def _text_behind(self) -> str:
+        """The module's text once Triton's stage is done, printed as most passes there need it."""
+        is_edited = self.are_all_pinned and (self.has_pointers or self.waits_for_mbarriers)
+        return self._generic() if is_edited else self.text()
 
     def check_order(self) -> int | None:
         if self.are_all_pinned:
