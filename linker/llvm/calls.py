@@ -37,9 +37,7 @@ class CallInstruction:
 _ANY = re.compile("")
 
 
-def calls(
-    module: Module, entity: Entity, *callees: str, assembly: re.Pattern[str] = _ANY
-) -> Iterator[CallInstruction]:
+def calls(module: Module, entity: Entity, *callees: str, assembly: re.Pattern[str] = _ANY) -> Iterator[CallInstruction]:
     """The calls of a definition that are inline asm or name one of the callees (prefixes of ``@name``).
 
     Parameters

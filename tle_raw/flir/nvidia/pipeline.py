@@ -115,8 +115,8 @@ SPELLING = spelling_of((MAJOR, MINOR))
 IS_NEWEST = (MAJOR, MINOR) >= (3, 9)
 # Whether its waits for copies out of buffers say that the buffers' reading is enough; before it always is.
 WAITS_FOR_READING = "bool" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
-# What the passes between the conversion and Triton's stage look for. A kernel that holds none of it, as one that reaches
-# buffers by pointers alone, need not be printed and read again there.
+# What the passes between the conversion and Triton's stage look for. A kernel that holds none of it, as one that
+# reaches buffers by pointers alone, need not be printed and read again there.
 _EDITED = (
     *(f'symbol = "{marker}' for marker in (CROSSING, LAYOUT, NAMED)),
     *("tt.dot", "ttng.", "tt.descriptor_", "ttg.async_", EARLY),
