@@ -37,6 +37,7 @@ from tle_raw.flir.nvidia.check_regions import (
     check_warps,
 )
 from tle_raw.flir.nvidia.close_crossings import close_crossings
+from tle_raw.flir.nvidia.close_in_place import close_in_place, only_stores_cross, with_pure_markers
 from tle_raw.flir.nvidia.convert_results import convert_results
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_partitions, convert_to_ttgpuir
 from tle_raw.flir.nvidia.defer_stores import defer_stores, stores_tiles
@@ -58,7 +59,7 @@ from tle_raw.flir.nvidia.link_fragments import link_fragments
 from tle_raw.flir.nvidia.lower_async_load import EARLY, LOAD, early_loads, lower_async_load
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.multiply_in_place import HOPPER, multiply_in_place
-from tle_raw.flir.nvidia.open_crossings import CROSSING, holds_buffers, open_crossings
+from tle_raw.flir.nvidia.open_crossings import holds_buffers, open_crossings
 from tle_raw.flir.nvidia.order_copies import holds_mbarriers, order_copies
 from tle_raw.flir.nvidia.order_pointers import order_pointers
 from tle_raw.flir.nvidia.order_regions import missing_barriers, place_barriers, place_in_text
@@ -115,10 +116,10 @@ SPELLING = spelling_of((MAJOR, MINOR))
 IS_NEWEST = (MAJOR, MINOR) >= (3, 9)
 # Whether its waits for copies out of buffers say that the buffers' reading is enough; before it always is.
 WAITS_FOR_READING = "bool" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
-# What the passes between the conversion and Triton's stage look for. A kernel that holds none of it, as one that
-# reaches buffers by pointers alone, need not be printed and read again there.
+# What the passes between the conversion and Triton's stage look for, beside the markers of what crosses. A kernel that
+# holds none of it, as one that clears buffers and reaches them by pointers, is not printed and read again there.
 _EDITED = (
-    *(f'symbol = "{marker}' for marker in (CROSSING, LAYOUT, NAMED)),
+    *(f'symbol = "{marker}' for marker in (LAYOUT, NAMED)),
     *("tt.dot", "ttng.", "tt.descriptor_", "ttg.async_", EARLY),
 )
 # Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.
@@ -357,7 +358,10 @@ class Compilation:
         if not self.has_buffers:
             return None
         self._take(open_crossings(self._generic(), SPELLING))
-        self.has_edits = self.has_partitions or self.capability >= BLACKWELL or _holds_any(self.module, _EDITED)
+        is_edited = self.has_partitions or self.capability >= BLACKWELL or _holds_any(self.module, _EDITED)
+        self.has_edits = is_edited or not only_stores_cross(self.module)
+        if not self.has_edits:
+            self._take(with_pure_markers(self.module))
         if not self.has_partitions:  # which are converted one by one, as texts
             self.module = self._parsed()
         return 1
@@ -373,8 +377,12 @@ class Compilation:
         return 1
 
     def close_crossings(self) -> int | None:
-        if not self.has_edits:
+        if not self.has_buffers:
             return None
+        if not self.has_edits:
+            found = close_in_place(self.module)
+            self._changed()
+            return found or None
         self.module = note_waits(close_crossings(self._generic(), self.options.num_warps))
         self.notes_waits = NOTE in self.module
         return 1
