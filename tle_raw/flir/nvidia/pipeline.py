@@ -465,13 +465,13 @@ class Compilation:
             self.module = self._parsed()
         return found if is_new else found or None
 
-    def _coalesced(self, text: str) -> str:
+    def _coalesced(self, text: str) -> list[str]:
         module, types = parse_module(text, self.context), list[str]()
         manager = ir.pass_manager(self.context)
         passes.ttgpuir.add_coalesce(manager)
         manager.run(module, "tle_raw_coalesce")
         module.walk(lambda each: types.extend(_pointer_types(each)))
-        return types[0]
+        return types
 
     def read_ports(self) -> int:
         self.lines = self.text().splitlines()
