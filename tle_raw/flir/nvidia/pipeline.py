@@ -222,6 +222,7 @@ class Compilation:
     def begin_again(self) -> None:
         """The same stage, with all atomic operations whose results are used in Triton's sight."""
         self.module, self.lines, self.hide_used = parse_module(self.given, self.context), [], False
+        self.handover = None
 
     def text(self) -> str:
         if self.lines:
