@@ -6,8 +6,8 @@ partitions of different sizes arrive at counts as many for each as the largest h
 
 It is for sm_90: from sm_100 on Triton may run a worker with fewer warps than asked for, later than this.
 
-Barriers that copies complete stay as they are, as do those at which anybody arrives outside of partitions, and those of
-which it is not known where they were allocated.
+Barriers that copies complete stay as they are, as do those at which anybody arrives outside of partitions, those of
+which it is not known where they were allocated, and those that a region takes, unless it only waits (``In[Barrier]``).
 
 Of the four block barriers in each step of a group that multiplies in the attention of
 ``samples/benchmarks/struct_attention.py`` the two named ones of the kernel are left.
@@ -25,6 +25,7 @@ from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.flir.nvidia.shared_pointers import SharedPointers, follow_buffers
 from tle_raw.linker.mlir.generic_operation import read_generic
 from tle_raw.linker.mlir.generic_tree import Operation, Value
+from tle_raw.regions.ports import IN
 
 ARRIVAL = "// tle.arrival"  # ends the assembly of such an arrival
 _ARRIVE, _INIT = "ttng.arrive_barrier", "ttng.init_barrier"
@@ -33,6 +34,8 @@ _HARMLESS = (
     *("scf.", SPECIALIZE),
 )
 _COUNT = re.compile(r"count = (\d+) : i32")
+_ADDRESS = "tti.experimental_memdesc_to_i"
+_BARRIER = 'tle.note = "barrier"'  # of what stands for a barrier that is passed to a region
 _MOST = (1 << 20) - 1  # arrivals that an mbarrier counts
 _ASSEMBLY = (
     "{{ .reg .pred p; bar.warp.sync -1; elect.sync _|p, -1; @p mbarrier.arrive.shared::cta.b64 _, [$1], {}; "
@@ -91,7 +94,24 @@ def _is_barrier(uses: Iterable[Operation]) -> bool:
 def _is_understood(use: Operation) -> bool:
     if use.name == _ARRIVE:
         return len(use.operands) == 1 or _is_true(use.operands[1])
-    return use.name == _INIT or use.name.startswith(_HARMLESS)
+    return use.name == _INIT or use.name.startswith(_HARMLESS) or _is_waited_for_by_a_region(use)
+
+
+def _is_waited_for_by_a_region(use: Operation) -> bool:
+    """Whether a region is given the barrier, and does not give it back: it does not arrive there.
+
+    Its address, which stands beside that, is used by nobody yet.
+    """
+    users = [user for value in use.results for user in value.uses]
+    if use.name.startswith(_ADDRESS):
+        return all(map(_is_unused_splat, users))
+    if use.name != "ttg.local_load" or _BARRIER not in use.details:
+        return _is_unused_splat(use)
+    return bool(users) and all(f'symbol = "{IN}.' in user.details and not user.results[0].uses for user in users)
+
+
+def _is_unused_splat(operation: Operation) -> bool:
+    return operation.name == "tt.splat" and not operation.results[0].uses
 
 
 def _is_true(value: Value) -> bool:
