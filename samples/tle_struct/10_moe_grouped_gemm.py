@@ -153,24 +153,26 @@ def produce(
 
 
 @triton.jit
-def store_columns(y_ptr, pairs_ptr, begin, end, row, y, N, PARTS: tl.constexpr):
-    """Each pair's row of the result is a column here. In parts: a part goes through shared memory on its way."""
+def store_columns(y_ptr, pairs_ptr, passage, begin, end, row, y, N, PARTS: tl.constexpr):
+    """Each pair's row of the result is a column here: they go through shared memory on their way, in parts."""
     if PARTS == 1:
-        place = begin + tl.arange(0, y.shape[1])
+        ROWS: tl.constexpr = y.shape[0]
+        place = begin + tl.arange(0, y.shape[1])[:, None]
         pair = tl.load(pairs_ptr + place, mask=place < end, other=0)
-        rows, N = row + tl.arange(0, y.shape[0]), N // 8 * 8  # which says that it is a multiple of eight
-        at = pair.to(tl.int64)[None, :] * N + rows[:, None]
-        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=(place < end)[None, :] & (rows < N)[:, None])
+        rows, N = row + tl.arange(0, ROWS)[None, :], N // 8 * 8  # which says that it is a multiple of eight
+        to = passage.subslice(0, y.shape[1], dim=0)
+        to.store(tl.trans(y.to(y_ptr.dtype.element_ty)))
+        tl.store(y_ptr + pair.to(tl.int64) * N + rows, to.load(), mask=(place < end) & (rows < N))
     else:
         WIDTH: tl.constexpr = y.shape[1] // 2
         left, right = tl.split(tl.permute(tl.reshape(y, (y.shape[0], 2, WIDTH)), (0, 2, 1)))
-        store_columns(y_ptr, pairs_ptr, begin, end, row, left, N, PARTS // 2)
-        store_columns(y_ptr, pairs_ptr, begin + WIDTH, end, row, right, N, PARTS // 2)
+        store_columns(y_ptr, pairs_ptr, passage, begin, end, row, left, N, PARTS // 2)
+        store_columns(y_ptr, pairs_ptr, passage, begin + WIDTH, end, row, right, N, PARTS // 2)
 
 
 @triton.jit
 def multiply(
-    w, x, full, empty, y_ptr, pairs_ptr, begin, end, row, N, step, steps,
+    w, x, full, empty, passage, y_ptr, pairs_ptr, begin, end, row, N, step, steps,
     ROWS: tl.constexpr, SLOTS: tl.constexpr, GROUP: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr,
     PART: tl.constexpr,
 ):  # fmt: skip
@@ -194,14 +196,16 @@ def multiply(
     if SECOND > 0:
         z = tle.gpu.wgmma_wait(0, z)
     tle.gpu.barrier_arrive(empty[(step + steps - 1) % SLOTS], 1, (step + steps - 1) // SLOTS)
-    store_columns(y_ptr, pairs_ptr, begin, end, row, y, N, FIRST // PART if FIRST > PART else 1)
+    store_columns(y_ptr, pairs_ptr, passage[GROUP], begin, end, row, y, N, FIRST // PART if FIRST > PART else 1)
     if SECOND > 0:
-        store_columns(y_ptr, pairs_ptr, begin + FIRST, end, row, z, N, SECOND // PART if SECOND > PART else 1)
+        store_columns(
+            y_ptr, pairs_ptr, passage[GROUP], begin + FIRST, end, row, z, N, SECOND // PART if SECOND > PART else 1
+        )
 
 
 @triton.jit
 def consume(
-    pairs_ptr, blocks_ptr, y_ptr, w, x, full, empty, blocks, N, K,
+    pairs_ptr, blocks_ptr, y_ptr, w, x, full, empty, passage, blocks, N, K,
     BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
     PART: tl.constexpr, WIDTHS: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
@@ -217,8 +221,8 @@ def consume(
         for number in tl.static_range(len(WIDTHS)):
             if (count > WIDTHS[number][0]) & (count <= WIDTHS[number][1] + WIDTHS[number][2]):
                 multiply(
-                    w, x, full, empty, y_ptr, pairs_ptr, begin, begin + count, row, N, step, steps, ROWS, SLOTS, GROUP,
-                    WIDTHS[number][1], WIDTHS[number][2], PART,
+                    w, x, full, empty, passage, y_ptr, pairs_ptr, begin, begin + count, row, N, step, steps, ROWS,
+                    SLOTS, GROUP, WIDTHS[number][1], WIDTHS[number][2], PART,
                 )  # fmt: skip
         step += steps
 
@@ -237,6 +241,7 @@ def moe_products(
     """
     w = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=w_desc.dtype)
     x = tle.gpu.alloc([SLOTS, BLOCK_M, BLOCK_K], dtype=w_desc.dtype)
+    passage = tle.gpu.alloc([2, PART, BLOCK_N // 2], dtype=w_desc.dtype)
     full = tle.gpu.alloc_barriers(SLOTS, arrive_count=2)
     empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
     tle.gpu.warp_specialize(
@@ -245,12 +250,12 @@ def moe_products(
                 x_ptr, pairs_ptr, blocks_ptr, w_desc, w, x, full, empty, blocks, choices, N, K, SLOTS, GROUP_M,
             )),
             (consume, (
-                pairs_ptr, blocks_ptr, y_ptr, w, x, full, empty, blocks, N, K, BLOCK_N, BLOCK_M, BLOCK_K, SLOTS,
-                GROUP_M, PART, WIDTHS, 0,
+                pairs_ptr, blocks_ptr, y_ptr, w, x, full, empty, passage, blocks, N, K, BLOCK_N, BLOCK_M, BLOCK_K,
+                SLOTS, GROUP_M, PART, WIDTHS, 0,
             )),
             (consume, (
-                pairs_ptr, blocks_ptr, y_ptr, w, x, full, empty, blocks, N, K, BLOCK_N, BLOCK_M, BLOCK_K, SLOTS,
-                GROUP_M, PART, WIDTHS, 1,
+                pairs_ptr, blocks_ptr, y_ptr, w, x, full, empty, passage, blocks, N, K, BLOCK_N, BLOCK_M, BLOCK_K,
+                SLOTS, GROUP_M, PART, WIDTHS, 1,
             )),
         ),
         worker_num_warps=(4, 4),
