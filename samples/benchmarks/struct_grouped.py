@@ -70,7 +70,7 @@ def ours_for(sample: Any, most: float) -> dict[str, dict[str, Any]]:
             "128 × 128": {"BLOCK_N": 128, "SLOTS": 6},
         }
     if most >= 48:
-        found |= {"groups of 16": {"GROUP_M": 16}, "groups of 4": {"GROUP_M": 4}}
+        found |= {"groups of 16": {"GROUP_M": 16}, "groups of 4": {"GROUP_M": 4}, "parts of 64": {"PART": 64}}
     if most >= 100:
         found |= {"128 × 256": {"BLOCK_N": 128, "BLOCK_M": 256}}
     for changed in found.values():
