@@ -30,90 +30,90 @@ SOURCE = r"""
 #include <tle_raw/buffer.h>
 #include <tle_raw/descriptor.h>
 
-// A block of pairs: whose rows they are multiplied with, which pairs, how many.
+// A block of pairs: the expert whose weights they are multiplied with, the first of them, and how many there are.
 struct block_of_pairs { int expert, begin, count, unused; };
 
-// The rows of a warp's lanes: lane l has those of pairs l, l + 32, ...
+// Where the tiles of a program are, in the order of tle.gpu.grouped_tile.
+struct places {
+  const block_of_pairs* blocks;
+  int count, columns, group;  // of blocks, of tiles beside each other, of blocks whose tiles are walked together
+  __device__ int first(int tile) const { return tile / (group * columns) * group; }
+  __device__ int height(int tile) const { return min(count - first(tile), group); }
+  __device__ block_of_pairs block(int tile) const {
+    return blocks[first(tile) + tile % (group * columns) % height(tile)];
+  }
+  __device__ int column(int tile) const { return tile % (group * columns) / height(tile); }
+};
+
+// The rows of x for a block's pairs: lane l has those of pairs l, l + 32, ...
 template <int M> struct rows_of_block {
   static constexpr int COUNT = (M + 31) / 32;
   int row[COUNT];
-  __device__ void load(const int* pairs, int begin, int count, int choices) {
+  // For place i + lane in the block, which is one for some lanes behind each other.
+  __device__ int at(int i, int lane) const { return __shfl_sync(0xffffffffu, row[i / 32], (i + lane) % 32); }
+  __device__ void load(const int* pairs, const block_of_pairs& block, int choices) {
 #pragma unroll
     for (int n = 0; n < COUNT; ++n) {
       const int i = n * 32 + threadIdx.x % 32;
-      row[n] = i < count ? pairs[begin + i] / choices : 0;
+      row[n] = i < block.count ? pairs[block.begin + i] / choices : 0;
     }
   }
 };
 
-// Fill slots for all tiles of the program, each with a step of the weights and of the tokens' rows. Each warp has every
-// so manyth step for itself: it waits for its copies while the other warps begin theirs.
+// Copies 16 bytes of x, or as many zeros.
+template <class T> __device__ void copy_run(T* to, const T* from, bool is_inside) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::
+               "r"(unsigned(__cvta_generic_to_shared(to))), "l"(__cvta_generic_to_global(from)),
+               "r"(is_inside ? 16 : 0) : "memory");
+}
+
+// Fills the slots of all tiles of the program in turn, each with a step of the weights and of the tokens' rows. A warp
+// has every so manyth step for itself: while it waits for its copies, other warps begin theirs. None waits for a use of
+// a slot while another one waits for the use before, whose parity is the other one.
 template <class T, int S, int N, int M, int K, class Layout>
 __device__ void fetch_tiles(const T* x, const int* pairs, const int* blocks, tle::descriptor<T, N, K> weights,
                             tle::buffer<T, Layout, N, K> w, tle::buffer<T, Layout, M, K> rows, tle::barrier full,
-                             tle::barrier empty, int count, int choices, int height, int depth,
-                            int group, int first, int programs) {
+                            tle::barrier empty, int count, int choices, int height, int depth, int group, int first,
+                            int programs) {
   constexpr int RUN = 16 / sizeof(T), RUNS = K / RUN, AT_ONCE = 32 / RUNS, PASSES = M / AT_ONCE;
-  const int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32, column = lane % RUNS * RUN;
-  const int tiles_n = (height + N - 1) / N, steps = (depth + K - 1) / K, tiles = count * tiles_n;
-  auto block_at = [&](int tile) {
-    const int in_group = group * tiles_n, first_block = tile / in_group * group;
-    const int tall = count - first_block < group ? count - first_block : group;
-    return reinterpret_cast<const block_of_pairs*>(blocks)[first_block + tile % in_group % tall];
-  };
-  auto column_at = [&](int tile) {
-    const int in_group = group * tiles_n, first_block = tile / in_group * group;
-    const int tall = count - first_block < group ? count - first_block : group;
-    return tile % in_group / tall;
-  };
-  if (first >= tiles) return;
-  block_of_pairs block = block_at(first);
-  rows_of_block<M> its;
-  its.load(pairs, block.begin, block.count, choices);
-  int step = 0;
-  for (int tile = first; tile < tiles; tile += programs, step += steps) {
-    const int following = tile + programs < tiles ? tile + programs : tile;
-    const block_of_pairs next = block_at(following);
-    const int at = block.expert * height + column_at(tile) * N, present = block.count;
-    unsigned from[PASSES];  // in runs of 16 bytes
-#pragma unroll
-    for (int pass = 0; pass < PASSES; ++pass) {
-      const int i = pass * AT_ONCE + lane / RUNS;
-      from[pass] = unsigned(__shfl_sync(0xffffffffu, its.row[pass * AT_ONCE / 32], i % 32)) * (depth / RUN);
-    }
-    bool loaded = false;
+  const int warps = min(S, int(blockDim.x) / 32), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int own = lane / RUNS, column = lane % RUNS * RUN, steps = (depth + K - 1) / K;
+  const places at{reinterpret_cast<const block_of_pairs*>(blocks), count, (height + N - 1) / N, group};
+  const int tiles = count * at.columns;
+  if (warp >= warps || first >= tiles) return;
+  block_of_pairs block = at.block(first);
+  rows_of_block<M> its, following;
+  following.load(pairs, block, choices);
+  for (int tile = first, step = 0; tile < tiles; tile += programs, step += steps) {
+    const int present = block.count, row = block.expert * height + at.column(tile) * N;
+    its = following;
+    block = at.block(min(tile + programs, tiles - 1));  // the next one's, and its rows behind the first copies
+    bool is_ahead = false;
     for (int k = (warp + warps - step % warps) % warps; k < steps; k += warps) {
       const int slot = (step + k) % S;
-      tle::barrier here(full.word() + slot);
+      const tle::barrier here(full.word() + slot);
+      const tle::buffer<T, Layout, M, K> to(rows.data() + slot * M * K);
       tle::barrier(empty.word() + slot, 1).wait((step + k) / S);
       if (lane == 0) {
         here.expect(weights.bytes());
-        weights.load(tle::buffer<T, Layout, N, K>(w.data() + slot * N * K), here, at, k * K);
+        weights.load(tle::buffer<T, Layout, N, K>(w.data() + slot * N * K), here, row, k * K);
       }
-      const int bytes = k * K + column < depth ? 16 : 0;
-      const tle::buffer<T, Layout, M, K> to(rows.data() + slot * M * K);
-      const T* source = x + (bytes ? k * K + column : 0);
+      const bool is_inside = k * K + column < depth;
+      const T* source = is_inside ? x + k * K + column : x;
 #pragma unroll
-      for (int pass = 0; pass < PASSES; ++pass) {
-        if (pass * AT_ONCE < present) {
-          asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::
-                       "r"(unsigned(__cvta_generic_to_shared(to.data(pass * AT_ONCE + lane / RUNS, column)))),
-                       "l"(__cvta_generic_to_global(source + (unsigned long long)from[pass] * RUN)), "r"(bytes)
-                       : "memory");
-        }
-      }
+      for (int pass = 0; pass < PASSES; ++pass)
+        if (pass * AT_ONCE < present)
+          copy_run(to.data(pass * AT_ONCE + own, column),
+                   source + (long long)its.at(pass * AT_ONCE, own) * depth, is_inside);
       asm volatile("cp.async.commit_group;" ::: "memory");
-      if (!loaded) {
-        its.load(pairs, next.begin, next.count, choices);
-        loaded = true;
-      }
+      if (!is_ahead) following.load(pairs, block, choices);
+      is_ahead = true;
       asm volatile("cp.async.wait_group 0;" ::: "memory");
       tle::barrier::fence();  // wgmma reads shared memory by another way than cp.async writes it
       __syncwarp();
       if (lane == 0) here.arrive();
     }
-    if (!loaded) its.load(pairs, next.begin, next.count, choices);
-    block = next;
+    if (!is_ahead) following.load(pairs, block, choices);
   }
 }
 """
