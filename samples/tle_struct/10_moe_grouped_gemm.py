@@ -278,7 +278,8 @@ WARPS = 4  # of the default partition
 def in_blocks(chosen, experts: int, size: int):
     """The pairs in the order of their experts, and of each block its expert, its first pair and how many it has.
 
-    An expert's pairs are shared by its blocks evenly. Sample 07 sorts faster.
+    An expert's pairs are shared by its blocks evenly. Large blocks come first: programs take every so manyth tile, and
+    have about as much to do then. Sample 07 sorts faster.
     """
     import torch
 
@@ -292,7 +293,8 @@ def in_blocks(chosen, experts: int, size: int):
     before = torch.minimum(number * each, counts[expert])
     behind = torch.minimum(before + each, counts[expert])
     begin = (counts.cumsum(0) - counts)[expert] + before
-    return order, torch.stack((expert, begin, behind - before, number), 1).to(torch.int32)
+    largest_first = torch.argsort(each, stable=True, descending=True)
+    return order, torch.stack((expert, begin, behind - before, number), 1)[largest_first].to(torch.int32)
 
 
 def launch(x, w, pairs, blocks, y, choices: int, programs: int, sizes=BLOCKS, idle: int = 0):
