@@ -72,7 +72,11 @@ def ours_for(sample: Any, most: float) -> dict[str, dict[str, Any]]:
     if most >= 48:
         found |= {"groups of 16": {"GROUP_M": 16}, "groups of 4": {"GROUP_M": 4}, "parts of 64": {"PART": 64}}
     if most >= 100:
-        found |= {"128 × 256": {"BLOCK_N": 128, "BLOCK_M": 256}}
+        found |= {
+            "128 × 256": {"BLOCK_N": 128, "BLOCK_M": 256},
+            "128 × 256, groups of 4": {"BLOCK_N": 128, "BLOCK_M": 256, "GROUP_M": 4},
+            "128 × 256, groups of 16": {"BLOCK_N": 128, "BLOCK_M": 256, "GROUP_M": 16},
+        }
     for changed in found.values():
         changed["WIDTHS"] = sample.widths_up_to(changed.get("BLOCK_M", 128))
     return found

@@ -265,7 +265,7 @@ def moe_products(
 
 def widths_up_to(most: int):
     """As what a tile of tokens is multiplied: of more rows than the first number, as the sum of the others."""
-    parts = ((16, 0), (32, 0), (32, 16), (64, 0), (64, 16), (64, 32), (128, 0), (128, 32), (128, 64), (256, 0))
+    parts = ((16, 0), (32, 0), (64, 0), (64, 16), (64, 32), (128, 0), (128, 16), (128, 32), (128, 64), (256, 0))
     parts = [each for each in parts if sum(each) <= most]
     return tuple((sum(before), *each) for before, each in zip(((0, 0), *parts), parts))
 
