@@ -45,21 +45,6 @@ struct places {
   __device__ int column(int tile) const { return tile % (group * columns) / height(tile); }
 };
 
-// The rows of x for a block's pairs: lane l has those of pairs l, l + 32, ...
-template <int M> struct rows_of_block {
-  static constexpr int COUNT = (M + 31) / 32;
-  int row[COUNT];
-  // For place i + lane in the block, which is one for some lanes behind each other.
-  __device__ int at(int i, int lane) const { return __shfl_sync(0xffffffffu, row[i / 32], (i + lane) % 32); }
-  __device__ void load(const int* pairs, const block_of_pairs& block, int choices) {
-#pragma unroll
-    for (int n = 0; n < COUNT; ++n) {
-      const int i = n * 32 + threadIdx.x % 32;
-      row[n] = i < block.count ? pairs[block.begin + i] / choices : 0;
-    }
-  }
-};
-
 // Copies 16 bytes of x, or as many zeros.
 template <class T> __device__ void copy_run(T* to, const T* from, bool is_inside) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::
@@ -67,55 +52,56 @@ template <class T> __device__ void copy_run(T* to, const T* from, bool is_inside
                "r"(is_inside ? 16 : 0) : "memory");
 }
 
-// Fills the slots of all tiles of the program in turn, each with a step of the weights and of the tokens' rows. A warp
-// has every so manyth step for itself: while it waits for its copies, other warps begin theirs. None waits for a use of
-// a slot while another one waits for the use before, whose parity is the other one.
-template <class T, int S, int N, int M, int K, class Layout>
+// Fills the slots of all tiles of the program in turn, each with a step of the weights and of the tokens' rows. Slots'
+// barriers count an arrival of each thread, when its copies are done, and one that tells of the weights' bytes.
+template <class T, int S, int THREADS, int N, int M, int K, class Layout>
 __device__ void fetch_tiles(const T* x, const int* pairs, const int* blocks, tle::descriptor<T, N, K> weights,
                             tle::buffer<T, Layout, N, K> w, tle::buffer<T, Layout, M, K> rows, tle::barrier full,
                             tle::barrier empty, int count, int choices, int height, int depth, int group, int first,
                             int programs) {
-  constexpr int RUN = 16 / sizeof(T), RUNS = K / RUN, AT_ONCE = 32 / RUNS, PASSES = M / AT_ONCE;
-  const int warps = min(S, int(blockDim.x) / 32), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int own = lane / RUNS, column = lane % RUNS * RUN, steps = (depth + K - 1) / K;
+  constexpr int RUN = 16 / sizeof(T), RUNS = K / RUN, AT_ONCE = THREADS / RUNS, PASSES = M / AT_ONCE;
+  const int own = threadIdx.x / RUNS, column = threadIdx.x % RUNS * RUN, steps = (depth + K - 1) / K;
   const places at{reinterpret_cast<const block_of_pairs*>(blocks), count, (height + N - 1) / N, group};
   const int tiles = count * at.columns;
-  if (warp >= warps || first >= tiles) return;
+  if (first >= tiles) return;
   block_of_pairs block = at.block(first);
-  rows_of_block<M> its, following;
-  following.load(pairs, block, choices);
-  for (int tile = first, step = 0; tile < tiles; tile += programs, step += steps) {
+  int token[PASSES];  // that the thread copies of the next tile
+  auto load_tokens = [&] {
+#pragma unroll
+    for (int pass = 0; pass < PASSES; ++pass) {
+      const int i = pass * AT_ONCE + own;
+      token[pass] = i < block.count ? pairs[block.begin + i] / choices : 0;
+    }
+  };
+  load_tokens();
+  for (int tile = first, step = 0; tile < tiles; tile += programs) {
     const int present = block.count, row = block.expert * height + at.column(tile) * N;
-    its = following;
-    block = at.block(min(tile + programs, tiles - 1));  // the next one's, and its rows behind the first copies
-    bool is_ahead = false;
-    for (int k = (warp + warps - step % warps) % warps; k < steps; k += warps) {
-      const int slot = (step + k) % S;
+    const T* from[PASSES];
+#pragma unroll
+    for (int pass = 0; pass < PASSES; ++pass) from[pass] = x + (long long)token[pass] * depth + column;
+    block = at.block(min(tile + programs, tiles - 1));
+    for (int k = 0; k < steps; ++k, ++step) {
+      const int slot = step % S;
       const tle::barrier here(full.word() + slot);
       const tle::buffer<T, Layout, M, K> to(rows.data() + slot * M * K);
-      tle::barrier(empty.word() + slot, 1).wait((step + k) / S);
-      if (lane == 0) {
+      tle::barrier(empty.word() + slot, 1).wait(step / S);
+      if (threadIdx.x == 0) {
         here.expect(weights.bytes());
         weights.load(tle::buffer<T, Layout, N, K>(w.data() + slot * N * K), here, row, k * K);
       }
       const bool is_inside = k * K + column < depth;
-      const T* source = is_inside ? x + k * K + column : x;
 #pragma unroll
       for (int pass = 0; pass < PASSES; ++pass)
         if (pass * AT_ONCE < present)
-          copy_run(to.data(pass * AT_ONCE + own, column),
-                   source + (long long)its.at(pass * AT_ONCE, own) * depth, is_inside);
-      asm volatile("cp.async.commit_group;" ::: "memory");
-      if (!is_ahead) following.load(pairs, block, choices);
-      is_ahead = true;
-      asm volatile("cp.async.wait_group 0;" ::: "memory");
-      tle::barrier::fence();  // wgmma reads shared memory by another way than cp.async writes it
-      __syncwarp();
-      if (lane == 0) here.arrive();
+          copy_run(to.data(pass * AT_ONCE + own, column), is_inside ? from[pass] + k * K : x, is_inside);
+      here.arrive_after_copies();
+      if (k == 0) load_tokens();
     }
-    if (!is_ahead) following.load(pairs, block, choices);
   }
 }
+
+// Behind a wait for copies by cp.async: wgmma reads shared memory by another way than they write it.
+__device__ void see_copies() { tle::barrier::fence(); }
 """
 
 
@@ -130,6 +116,7 @@ def fetch_tiles(
     full: Barrier,
     empty: In[Barrier],
     slots: Const["S"],
+    threads: Const["THREADS"],
     count: Scalar["i32"],
     choices: Scalar["i32"],
     height: Scalar["i32"],
@@ -140,15 +127,19 @@ def fetch_tiles(
 ): ...
 
 
+@tle_raw.dialect("cuda", source=SOURCE, ordered=False)
+def see_copies(): ...
+
+
 @triton.jit
 def produce(
     x_ptr, pairs_ptr, blocks_ptr, w_desc, w, x, full, empty, blocks, choices, N, K,
-    SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
+    SLOTS: tl.constexpr, GROUP_M: tl.constexpr, FETCHERS: tl.constexpr,
 ):  # fmt: skip
     """Bring each step's weights and rows into the slots in turn."""
     fetch_tiles(
-        x_ptr, pairs_ptr, blocks_ptr, w_desc, w[0], x[0], full[0], empty[0], SLOTS, blocks, choices, N, K, GROUP_M,
-        tl.program_id(0), tl.num_programs(0),
+        x_ptr, pairs_ptr, blocks_ptr, w_desc, w[0], x[0], full[0], empty[0], SLOTS, 32 * FETCHERS, blocks, choices, N,
+        K, GROUP_M, tl.program_id(0), tl.num_programs(0),
     )  # fmt: skip
 
 
@@ -183,6 +174,7 @@ def multiply(
     for k in range(steps):
         slot = (step + k) % SLOTS
         tle.gpu.barrier_wait(full[slot], (step + k) // SLOTS)
+        see_copies()
         own = w[slot].subslice(GROUP * ROWS, ROWS, dim=0)
         y = tle.gpu.wgmma(own, x[slot].subslice(0, FIRST, dim=0), y, trans_b=True)
         if SECOND > 0:
@@ -231,7 +223,7 @@ def consume(
 def moe_products(
     x_ptr, pairs_ptr, blocks_ptr, w_desc, y_ptr, blocks, choices, N, K,
     BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    PART: tl.constexpr, WIDTHS: tl.constexpr, REGISTERS: tl.constexpr,
+    PART: tl.constexpr, WIDTHS: tl.constexpr, REGISTERS: tl.constexpr, FETCHERS: tl.constexpr,
 ):  # fmt: skip
     """``y[pair] = x[pair // choices] @ w[expert of the pair].T``: x is [tokens, K], w [experts * N, K].
 
@@ -242,12 +234,13 @@ def moe_products(
     w = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=w_desc.dtype)
     x = tle.gpu.alloc([SLOTS, BLOCK_M, BLOCK_K], dtype=w_desc.dtype)
     passage = tle.gpu.alloc([2, PART, BLOCK_N // 2], dtype=w_desc.dtype)
-    full = tle.gpu.alloc_barriers(SLOTS, arrive_count=2)
+    full = tle.gpu.alloc_barriers(SLOTS, arrive_count=32 * FETCHERS + 1)
     empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
     tle.gpu.warp_specialize(
         (
             (produce, (
                 x_ptr, pairs_ptr, blocks_ptr, w_desc, w, x, full, empty, blocks, choices, N, K, SLOTS, GROUP_M,
+                FETCHERS,
             )),
             (consume, (
                 pairs_ptr, blocks_ptr, y_ptr, w, x, full, empty, passage, blocks, N, K, BLOCK_N, BLOCK_M, BLOCK_K,
@@ -270,9 +263,17 @@ def widths_up_to(most: int):
     return tuple((sum(before), *each) for before, each in zip(((0, 0), *parts), parts))
 
 
-BLOCKS = {"BLOCK_N": 256, "BLOCK_M": 128, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "PART": 32, "REGISTERS": 208}
+BLOCKS = {
+    "BLOCK_N": 256,
+    "BLOCK_M": 128,
+    "BLOCK_K": 64,
+    "SLOTS": 4,
+    "GROUP_M": 8,
+    "PART": 32,
+    "REGISTERS": 208,
+    "FETCHERS": 4,
+}
 BLOCKS |= {"WIDTHS": widths_up_to(BLOCKS["BLOCK_M"])}
-WARPS = 4  # of the default partition
 
 
 def in_blocks(chosen, experts: int, size: int):
@@ -303,14 +304,14 @@ def launch(x, w, pairs, blocks, y, choices: int, programs: int, sizes=BLOCKS, id
     w_desc = TensorDescriptor.from_tensor(w.view(-1, K), [sizes["BLOCK_N"], sizes["BLOCK_K"]])
     count = blocks.shape[0]
     grid = (common.sharing(triton.cdiv(N, sizes["BLOCK_N"]) * count, programs) + idle,)
-    return moe_products[grid](x, pairs, blocks, w_desc, y, count, choices, N, K, **sizes, num_warps=WARPS)
+    return moe_products[grid](x, pairs, blocks, w_desc, y, count, choices, N, K, **sizes, num_warps=sizes["FETCHERS"])
 
 
 def compile_for(target):
     types = {"x_ptr": "*fp16", "pairs_ptr": "*i32", "blocks_ptr": "*i32"}
     types |= {"w_desc": f"tensordesc<fp16[{BLOCKS['BLOCK_N']},{BLOCKS['BLOCK_K']}]>", "y_ptr": "*fp16"}
     types |= dict.fromkeys(("blocks", "choices", "N", "K"), "i32")
-    return [common.compile_ahead(moe_products, target, types, BLOCKS, num_warps=WARPS)]
+    return [common.compile_ahead(moe_products, target, types, BLOCKS, num_warps=BLOCKS["FETCHERS"])]
 
 
 def expected(x, w, chosen):
