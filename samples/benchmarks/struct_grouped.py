@@ -67,10 +67,7 @@ def ours_for(sample: Any, most: float) -> dict[str, dict[str, Any]]:
         }
     if most >= 48:
         found |= {"groups of 4, 8 fetch": {"GROUP_M": 4, "FETCHERS": 8}, "parts of 64": {"PART": 64}}
-        found |= {
-            "128 × 256": {"BLOCK_N": 128, "BLOCK_M": 256},
-            "128 × 256, 8 fetch": {"BLOCK_N": 128, "BLOCK_M": 256, "FETCHERS": 8},
-        }
+        found |= {"128 × 256": {"BLOCK_N": 128, "BLOCK_M": 256}}
     for changed in found.values():
         changed["WIDTHS"] = sample.widths_up_to(changed.get("BLOCK_M", 128))
     return found
