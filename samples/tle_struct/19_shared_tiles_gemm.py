@@ -170,6 +170,7 @@ def matmul(
     empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
     tle.gpu.warp_specialize(
         (
+            (produce, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, a_desc, b_desc)),
             (consume, (
                 a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, c_desc, sums_ptr, told_ptr, 0,
                 PARTS,
@@ -178,10 +179,9 @@ def matmul(
                 a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, c_desc, sums_ptr, told_ptr, 1,
                 PARTS,
             )),
-            (produce, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, a_desc, b_desc)),
         ),
-        worker_num_warps=(4, 1),
-        worker_num_regs=(240, 24),
+        worker_num_warps=(4, 4),
+        worker_num_regs=(232, 232),
     )  # fmt: skip
 
 
