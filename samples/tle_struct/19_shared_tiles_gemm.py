@@ -28,12 +28,15 @@ tile_of_program, descriptor = others.tile_of_program, others.descriptor
 def begin_of(program, tiles, steps):
     """How many steps of shared tiles the programs before this one have, and how many tiles are taken whole.
 
-    There are as many shared tiles as make no whole round, and those of one round more where these are few.
+    There are as many shared tiles as make no whole round, and those of one round more where these are few. Nobody has
+    less than eight steps, unless one program has them all.
     """
     programs = tl.num_programs(0)
     left = tiles % programs
     left += tl.where((left > 0) & (left < programs // 2) & (tiles > programs), programs, 0)
-    return (program.to(tl.int64) * (left * steps) // programs).to(tl.int32), tiles - left
+    shared = left * steps
+    sharers = tl.minimum(programs, tl.maximum(shared // 8, 1))
+    return (tl.minimum(program, sharers).to(tl.int64) * shared // sharers).to(tl.int32), tiles - left
 
 
 @triton.jit
@@ -215,3 +218,44 @@ def compile_for(target):
         "told_ptr": "*i32",
     } | dict.fromkeys(("M", "N", "K"), "i32")
     return [common.compile_ahead(matmul, target, types, blocks, num_warps=4)]
+
+
+def check():
+    import torch
+
+    # Tiles: fewer than programs, as many, some more, many more.
+    every = (
+        (200, 136, 2000, 4),
+        (129, 600, 72, 6),
+        (2000, 3000, 1000, 132),
+        (4096, 4096, 512, 132),
+        (1000, 512, 40, 3),
+    )
+    for M, N, K, programs in common.sizes(gpu=every, cpu=(every[1], (300, 600, 200, 4)), watched=every[:2]):
+        for dtype in common.sizes(gpu=(torch.float16, torch.bfloat16), cpu=(torch.bfloat16,)):
+            a, b = (torch.randn(shape).to(common.device(), dtype) for shape in ((M, K), (N, K)))
+            want, given = a.double() @ b.double().T, room(programs, a.device)
+            unit = 2**-10 if dtype == torch.float16 else 2**-7
+            for turn in range(2):
+                c = torch.full((M, N), float("nan"), device=a.device, dtype=dtype)
+                kernel = launch(a, b, c, given, programs)
+                what = f"{M} × {N} × {K} {str(dtype).removeprefix('torch.')}, {programs} programs, launch {turn}"
+                yield kernel, common.compare(what, c, want, relative=unit, absolute=3e-5 * K**0.5)
+
+
+def stress(random):
+    import torch
+
+    M, N, K = common.odd_or_even(random, *common.sizes(gpu=(700, 1100, 900), cpu=(200, 200, 90)))
+    a, b = (torch.randn(shape, device=common.device()).to(torch.bfloat16) for shape in ((M, K), (N, K)))
+    programs = random.choice((1, 2, 5, 132))
+    given = room(programs, a.device)
+    return common.Stressed(
+        f"{M} × {N} × {K}, {programs} programs",
+        lambda c: launch(a, b, c, given, programs),
+        *((a.double() @ b.double().T,), (a.dtype,), (2**-7,), (3e-5 * K**0.5,)),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(common.main("19 matrix product whose last tiles are shared", compile_for, check))
