@@ -34,15 +34,8 @@ def store_tile(c_desc, m, n, c, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HA
 def persistent(
     a_desc, b_desc, c_desc, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, HALVES: tl.constexpr,
-    CHAINED: tl.constexpr = False,
 ):  # fmt: skip
-    """``c = a @ b.T`` by descriptors; each program takes tile after tile, as one loop.
-
-    CHAINED: the launch behind this one may begin, and this one began while the one before it was still at work.
-    """
-    if CHAINED:
-        tl.extra.cuda.gdc_launch_dependents()
-        tl.extra.cuda.gdc_wait()
+    """``c = a @ b.T`` by descriptors; each program takes tile after tile, as one loop."""
     tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
     for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), flatten=True):
         tile_m, tile_n = tile_of(tile, tiles_m, tiles_n, GROUP_M)

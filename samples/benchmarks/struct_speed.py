@@ -126,7 +126,7 @@ class Products:
         blocks = dict(zip(("BLOCK_M", "BLOCK_N", "SLOTS", "GROUP_M"), config)) | {"BLOCK_K": 128}
         return lambda i: self.taking_turns.launch(self.a[i], self.b[i], self.c[i], self.processors, blocks)
 
-    def triton(self, kernel: Any, config: tuple[int, ...], chained: bool = False) -> measure.Launch:
+    def triton(self, kernel: Any, config: tuple[int, ...]) -> measure.Launch:
         rows, columns, warps, stages, group = config
         halves = columns == 256
 
@@ -137,8 +137,7 @@ class Products:
             tiles = triton.cdiv(self.n, rows) * triton.cdiv(self.n, columns)
             grid = (plain.sharing(tiles, self.processors) if kernel is plain.persistent else tiles,)
             sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": 64, "GROUP_M": group, "HALVES": halves}
-            early = {"CHAINED": True, "launch_pdl": True} if chained else {}
-            return kernel[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps, num_stages=stages, **early)
+            return kernel[grid](*taken, self.n, self.n, self.n, **sizes, num_warps=warps, num_stages=stages)
 
         return launch
 

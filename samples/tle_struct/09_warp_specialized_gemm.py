@@ -49,15 +49,9 @@ def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
 def produce(
     a, b, full, empty, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    GROUPS: tl.constexpr, a_desc, b_desc, CHAINED: tl.constexpr = False,
+    GROUPS: tl.constexpr, a_desc, b_desc,
 ):  # fmt: skip
-    """Copy the operands of all the program's tiles, step after step, into the slots in turn.
-
-    CHAINED: the launch behind this one may begin, and this one began while the one before it was still at work.
-    """
-    if CHAINED:
-        tl.extra.cuda.gdc_launch_dependents()
-        tl.extra.cuda.gdc_wait()
+    """Copy the operands of all the program's tiles, step after step, into the slots in turn."""
     ROWS: tl.constexpr = BLOCK_M // GROUPS
     tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
     step = 0
@@ -107,7 +101,7 @@ def consume(
 def matmul(
     a_desc, b_desc, c_desc, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    GROUPS: tl.constexpr, PARTS: tl.constexpr, CHAINED: tl.constexpr = False,
+    GROUPS: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """``c = a @ b.T``: a is [M, K], b [N, K], c [M, N]; what lies beyond the edges is read as 0 and not written."""
     a = tle.gpu.alloc([SLOTS * GROUPS, BLOCK_M // GROUPS, BLOCK_K], dtype=a_desc.dtype)
@@ -119,10 +113,7 @@ def matmul(
         tle.gpu.warp_specialize(
             (
                 (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 1, c_desc, 0, PARTS)),
-                (
-                    produce,
-                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 1, a_desc, b_desc, CHAINED),
-                ),
+                (produce, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 1, a_desc, b_desc)),
             ),
             worker_num_warps=(1,),
             worker_num_regs=(24,),
@@ -132,10 +123,7 @@ def matmul(
             (
                 (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, c_desc, 0, PARTS)),
                 (consume, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, c_desc, 1, PARTS)),
-                (
-                    produce,
-                    (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, a_desc, b_desc, CHAINED),
-                ),
+                (produce, (a, b, full, empty, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SLOTS, GROUP_M, 2, a_desc, b_desc)),
             ),
             worker_num_warps=(4, 1),
             worker_num_regs=(240, 24),
@@ -162,9 +150,7 @@ def launch(a, b, c, blocks, programs: int, idle: int = 0):
     height, width = rows // blocks["GROUPS"], columns // blocks["PARTS"]
     operands = descriptor(a, height, depth), descriptor(b, columns, depth), descriptor(c, height, width)
     tiles = triton.cdiv(M, rows) * triton.cdiv(N, columns)
-    early = {"launch_pdl": True} if blocks.get("CHAINED") else {}
-    grid = (common.sharing(tiles, programs) + idle,)
-    return matmul[grid](*operands, M, N, K, **blocks, num_warps=warps_of(blocks), **early)
+    return matmul[(common.sharing(tiles, programs) + idle,)](*operands, M, N, K, **blocks, num_warps=warps_of(blocks))
 
 
 def compile_for(target):

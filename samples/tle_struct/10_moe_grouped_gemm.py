@@ -54,12 +54,12 @@ template <class T> __device__ void copy_run(T* to, const T* from, bool is_inside
 
 // Fills the slots of all tiles of the program in turn, each with a step of the weights and of the tokens' rows. Slots'
 // barriers count an arrival of each thread, when its copies are done, and one that tells of the weights' bytes.
-template <class T, int S, int THREADS, int N, int M, int K, class Layout>
+template <class T, int S, int THREADS, int N, int M, int R, int K, class Layout>
 __device__ void fetch_tiles(const T* x, const int* pairs, const int* blocks, tle::descriptor<T, N, K> weights,
-                            tle::buffer<T, Layout, N, K> w, tle::buffer<T, Layout, M, K> rows, tle::barrier full,
-                            tle::barrier empty, int count, int choices, int height, int depth, int group, int first,
-                            int programs) {
-  constexpr int RUN = 16 / sizeof(T), RUNS = K / RUN, AT_ONCE = THREADS / RUNS, PASSES = M / AT_ONCE;
+                            tle::buffer<T, Layout, N, K> w, tle::buffer<T, Layout, M, K> rows,
+                            tle::buffer<T, Layout, R, K> more, tle::barrier full, tle::barrier empty, int count,
+                            int choices, int height, int depth, int group, int first, int programs) {
+  constexpr int RUN = 16 / sizeof(T), RUNS = K / RUN, AT_ONCE = THREADS / RUNS, PASSES = (M + R) / AT_ONCE;
   const int own = threadIdx.x / RUNS, column = threadIdx.x % RUNS * RUN, steps = (depth + K - 1) / K;
   const places at{reinterpret_cast<const block_of_pairs*>(blocks), count, (height + N - 1) / N, group};
   const int tiles = count * at.columns;
@@ -84,6 +84,7 @@ __device__ void fetch_tiles(const T* x, const int* pairs, const int* blocks, tle
       const int slot = step % S;
       const tle::barrier here(full.word() + slot);
       const tle::buffer<T, Layout, M, K> to(rows.data() + slot * M * K);
+      const tle::buffer<T, Layout, R, K> behind(more.data() + slot * R * K);
       tle::barrier(empty.word() + slot, 1).wait(step / S);
       if (threadIdx.x == 0) {
         here.expect(weights.bytes());
@@ -91,9 +92,12 @@ __device__ void fetch_tiles(const T* x, const int* pairs, const int* blocks, tle
       }
       const bool is_inside = k * K + column < depth;
 #pragma unroll
-      for (int pass = 0; pass < PASSES; ++pass)
+      for (int pass = 0; pass < PASSES; ++pass) {
+        const int i = pass * AT_ONCE + own;
         if (pass * AT_ONCE < present)
-          copy_run(to.data(pass * AT_ONCE + own, column), is_inside ? from[pass] + k * K : x, is_inside);
+          copy_run(pass * AT_ONCE < M ? to.data(i, column) : behind.data(i - M, column),
+                   is_inside ? from[pass] + k * K : x, is_inside);
+      }
       here.arrive_after_copies();
       if (k == 0) load_tokens();
     }
@@ -113,6 +117,7 @@ def fetch_tiles(
     weights: Descriptor["T", "N", "K"],
     w: Out[Buffer["T", "N", "K", AnyLayout]],
     rows: Out[Buffer["T", "M", "K", AnyLayout]],
+    more: Out[Buffer["T", "R", "K", AnyLayout]],
     full: Barrier,
     empty: In[Barrier],
     slots: Const["S"],
@@ -133,13 +138,13 @@ def see_copies(): ...
 
 @triton.jit
 def produce(
-    x_ptr, pairs_ptr, blocks_ptr, w_desc, w, x, full, empty, blocks, choices, N, K,
+    x_ptr, pairs_ptr, blocks_ptr, w_desc, w, x, more, full, empty, blocks, choices, N, K,
     SLOTS: tl.constexpr, GROUP_M: tl.constexpr, FETCHERS: tl.constexpr,
 ):  # fmt: skip
     """Bring each step's weights and rows into the slots in turn."""
     fetch_tiles(
-        x_ptr, pairs_ptr, blocks_ptr, w_desc, w[0], x[0], full[0], empty[0], SLOTS, 32 * FETCHERS, blocks, choices, N,
-        K, GROUP_M, tl.program_id(0), tl.num_programs(0),
+        x_ptr, pairs_ptr, blocks_ptr, w_desc, w[0], x[0], more[0], full[0], empty[0], SLOTS, 32 * FETCHERS, blocks,
+        choices, N, K, GROUP_M, tl.program_id(0), tl.num_programs(0),
     )  # fmt: skip
 
 
@@ -163,7 +168,7 @@ def store_columns(y_ptr, pairs_ptr, passage, begin, end, row, y, N, PARTS: tl.co
 
 @triton.jit
 def multiply(
-    w, x, full, empty, passage, y_ptr, pairs_ptr, begin, end, row, N, step, steps,
+    w, x, more, full, empty, passage, y_ptr, pairs_ptr, begin, end, row, N, step, steps,
     ROWS: tl.constexpr, SLOTS: tl.constexpr, GROUP: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr,
     PART: tl.constexpr,
 ):  # fmt: skip
@@ -178,7 +183,10 @@ def multiply(
         own = w[slot].subslice(GROUP * ROWS, ROWS, dim=0)
         y = tle.gpu.wgmma(own, x[slot].subslice(0, FIRST, dim=0), y, trans_b=True)
         if SECOND > 0:
-            z = tle.gpu.wgmma(own, x[slot].subslice(FIRST, SECOND, dim=0), z, trans_b=True)
+            if x.shape[1] == FIRST:  # they are all of its rows
+                z = tle.gpu.wgmma(own, more[slot].subslice(0, SECOND, dim=0), z, trans_b=True)
+            else:
+                z = tle.gpu.wgmma(own, x[slot].subslice(FIRST, SECOND, dim=0), z, trans_b=True)
             y = tle.gpu.wgmma_wait(2, y)
         else:
             y = tle.gpu.wgmma_wait(1, y)
@@ -197,7 +205,7 @@ def multiply(
 
 @triton.jit
 def consume(
-    pairs_ptr, blocks_ptr, y_ptr, w, x, full, empty, passage, blocks, N, K,
+    pairs_ptr, blocks_ptr, y_ptr, w, x, more, full, empty, passage, blocks, N, K,
     BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
     PART: tl.constexpr, WIDTHS: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
@@ -213,7 +221,7 @@ def consume(
         for number in tl.static_range(len(WIDTHS)):
             if (count > WIDTHS[number][0]) & (count <= WIDTHS[number][1] + WIDTHS[number][2]):
                 multiply(
-                    w, x, full, empty, passage, y_ptr, pairs_ptr, begin, begin + count, row, N, step, steps, ROWS,
+                    w, x, more, full, empty, passage, y_ptr, pairs_ptr, begin, begin + count, row, N, step, steps, ROWS,
                     SLOTS, GROUP, WIDTHS[number][1], WIDTHS[number][2], PART,
                 )  # fmt: skip
         step += steps
@@ -222,32 +230,33 @@ def consume(
 @triton.jit(do_not_specialize=["blocks", "choices"])
 def moe_products(
     x_ptr, pairs_ptr, blocks_ptr, w_desc, y_ptr, blocks, choices, N, K,
-    BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr, GROUP_M: tl.constexpr,
-    PART: tl.constexpr, WIDTHS: tl.constexpr, REGISTERS: tl.constexpr, FETCHERS: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, MORE: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
+    GROUP_M: tl.constexpr, PART: tl.constexpr, WIDTHS: tl.constexpr, REGISTERS: tl.constexpr, FETCHERS: tl.constexpr,
 ):  # fmt: skip
     """``y[pair] = x[pair // choices] @ w[expert of the pair].T``: x is [tokens, K], w [experts * N, K].
 
     ``pairs`` holds the pairs of tokens and choices in the order of their experts, ``blocks`` of each block of up to
-    BLOCK_M of them the expert, the first one, and how many there are. The weights are the left operand: the rows of
-    tokens are as many as there are, up to a multiple of eight or more, which WIDTHS lists.
+    BLOCK_M + MORE of them the expert, the first one, and how many there are. The weights are the left operand: the
+    rows of tokens are as many as there are, up to one of the sums that WIDTHS lists.
     """
     w = tle.gpu.alloc([SLOTS, BLOCK_N, BLOCK_K], dtype=w_desc.dtype)
     x = tle.gpu.alloc([SLOTS, BLOCK_M, BLOCK_K], dtype=w_desc.dtype)
+    more = tle.gpu.alloc([SLOTS, MORE, BLOCK_K], dtype=w_desc.dtype)
     passage = tle.gpu.alloc([2, PART, BLOCK_N // 2], dtype=w_desc.dtype)
     full = tle.gpu.alloc_barriers(SLOTS, arrive_count=32 * FETCHERS + 1)
     empty = tle.gpu.alloc_barriers(SLOTS, arrive_count=2, init=tle.gpu.READY)
     tle.gpu.warp_specialize(
         (
             (produce, (
-                x_ptr, pairs_ptr, blocks_ptr, w_desc, w, x, full, empty, blocks, choices, N, K, SLOTS, GROUP_M,
+                x_ptr, pairs_ptr, blocks_ptr, w_desc, w, x, more, full, empty, blocks, choices, N, K, SLOTS, GROUP_M,
                 FETCHERS,
             )),
             (consume, (
-                pairs_ptr, blocks_ptr, y_ptr, w, x, full, empty, passage, blocks, N, K, BLOCK_N, BLOCK_M, BLOCK_K,
+                pairs_ptr, blocks_ptr, y_ptr, w, x, more, full, empty, passage, blocks, N, K, BLOCK_N, BLOCK_M, BLOCK_K,
                 SLOTS, GROUP_M, PART, WIDTHS, 0,
             )),
             (consume, (
-                pairs_ptr, blocks_ptr, y_ptr, w, x, full, empty, passage, blocks, N, K, BLOCK_N, BLOCK_M, BLOCK_K,
+                pairs_ptr, blocks_ptr, y_ptr, w, x, more, full, empty, passage, blocks, N, K, BLOCK_N, BLOCK_M, BLOCK_K,
                 SLOTS, GROUP_M, PART, WIDTHS, 1,
             )),
         ),
@@ -256,38 +265,46 @@ def moe_products(
     )  # fmt: skip
 
 
-def widths_up_to(most: int):
-    """As what a tile of tokens is multiplied: of more rows than the first number, as the sum of the others."""
-    parts = ((16, 0), (32, 0), (64, 0), (64, 16), (64, 32), (128, 0), (128, 16), (128, 32), (128, 64), (256, 0))
-    parts = [each for each in parts if sum(each) <= most]
-    return tuple((sum(before), *each) for before, each in zip(((0, 0), *parts), parts))
+# What tiles of tokens are multiplied as: of more than the first number, as the others' sum.
+WIDTHS = (
+    (0, 16, 0),
+    (16, 32, 0),
+    (32, 64, 0),
+    (64, 64, 16),
+    (80, 64, 32),
+    (96, 128, 0),
+    (128, 128, 16),
+    (144, 128, 32),
+)
+BLOCKS = {"BLOCK_N": 256, "BLOCK_M": 128, "MORE": 32, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "PART": 32}
+BLOCKS |= {"WIDTHS": WIDTHS, "REGISTERS": 208, "FETCHERS": 4}
 
 
-BLOCKS = {
-    "BLOCK_N": 256,
-    "BLOCK_M": 128,
-    "BLOCK_K": 64,
-    "SLOTS": 4,
-    "GROUP_M": 8,
-    "PART": 32,
-    "REGISTERS": 208,
-    "FETCHERS": 4,
-}
-BLOCKS |= {"WIDTHS": widths_up_to(BLOCKS["BLOCK_M"])}
+def costs():
+    """Of tiles of up to so many tokens, in cycles of tensor cores, or of shared memory where that takes longer."""
+    found = [0]
+    for least, first, second in WIDTHS:
+        width, parts = first + second, 1 + (second > 0)
+        found += [max(width, 32 * parts + width // 2)] * (width - least)
+    return found
 
 
-def in_blocks(chosen, experts: int, size: int):
+def in_blocks(chosen, experts: int):
     """The pairs in the order of their experts, and of each block its expert, its first pair and how many it has.
 
-    An expert's pairs are shared by its blocks evenly. Large blocks come first: programs take every so manyth tile, and
-    have about as much to do then. Sample 07 sorts faster.
+    An expert's pairs are shared evenly by as many blocks as cost least. Large blocks come first: programs take every so
+    manyth tile, and have about as much to do then. Sample 07 sorts faster.
     """
     import torch
 
     flat = chosen.flatten()
     order = torch.argsort(flat, stable=True).to(torch.int32)
     counts = torch.bincount(flat, minlength=experts)
-    shares = (counts + size - 1) // size
+    cost = torch.tensor(costs(), device=chosen.device)
+    shares = (counts + len(cost) - 2) // (len(cost) - 1) + torch.arange(4, device=chosen.device)[:, None]
+    shares = shares.clamp(min=1)
+    best = (shares * cost[(counts + shares - 1) // shares]).argmin(0)
+    shares = torch.where(counts > 0, shares.gather(0, best[None])[0], 0)
     expert = torch.repeat_interleave(torch.arange(experts, device=chosen.device), shares)
     number = torch.arange(expert.numel(), device=chosen.device) - (shares.cumsum(0) - shares)[expert]
     each = (counts[expert] + shares[expert] - 1) // shares[expert]
@@ -337,7 +354,7 @@ def stress(random):
     w = torch.randn((experts, N, K), device=x.device).to(x.dtype)
     chosen = torch.rand((tokens, few), device=x.device).topk(2).indices
     programs, idle = random.choice((1, 2, 5, 132)), random.choice((0, 0, 3))
-    given = in_blocks(chosen, experts, BLOCKS["BLOCK_M"])
+    given = in_blocks(chosen, experts)
     what = f"{tokens} tokens × 2 of {few} of {experts} experts, {N} × {K}, at most {programs} programs, {idle} idle"
     return common.Stressed(
         what,
@@ -358,7 +375,7 @@ def check():
             chosen = torch.rand((tokens, experts)).topk(choices).indices.to(common.device())
             want = expected(x, w, chosen)
             y = torch.full(want.shape, float("nan"), device=x.device, dtype=dtype)
-            kernel = launch(x, w, *in_blocks(chosen, experts, BLOCKS["BLOCK_M"]), y, choices, programs=132)
+            kernel = launch(x, w, *in_blocks(chosen, experts), y, choices, programs=132)
             unit = 2**-10 if dtype == torch.float16 else 2**-7
             name = str(dtype).removeprefix("torch.")
             what = f"{tokens} tokens × {choices} of {experts} experts, {N} × {K} {name}"

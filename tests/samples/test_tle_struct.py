@@ -49,7 +49,6 @@ INSTRUCTIONS = {
     "16_sparse_mla": {"wgmma.wait_group.sync.aligned 1;": 1, "cp.async.cg": 72, "cp.async.mbarrier.arrive": 6},
     "17_rms_norm_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 2, "bulk.wait_group.read \t1;": 8},
     "18_tilelang_consumer": {"m64n256k16": 16, "mbarrier.try_wait": 6, "cp.async.bulk.tensor": None},
-    "19_shared_tiles_gemm": {"wgmma.wait_group.sync.aligned 1;": 2, ".acquire.": 2, ".release.": 2},
 }
 
 NEEDS = {"04_int4_gemm": "cuda.tile", "18_tilelang_consumer": "tilelang"}
