@@ -266,7 +266,7 @@ def moe_products(
 
 
 # What tiles of tokens are multiplied as: of more than the first number, as the others' sum.
-WIDTHS = (
+WIDTHS = ((0, 16, 0), (16, 64, 0), (64, 64, 32), (96, 128, 0), (128, 128, 16), (144, 128, 32))
     (0, 16, 0),
     (16, 32, 0),
     (32, 64, 0),
