@@ -267,15 +267,6 @@ def moe_products(
 
 # What tiles of tokens are multiplied as: of more than the first number, as the others' sum.
 WIDTHS = ((0, 16, 0), (16, 64, 0), (64, 64, 32), (96, 128, 0), (128, 128, 16), (144, 128, 32))
-    (0, 16, 0),
-    (16, 32, 0),
-    (32, 64, 0),
-    (64, 64, 16),
-    (80, 64, 32),
-    (96, 128, 0),
-    (128, 128, 16),
-    (144, 128, 32),
-)
 BLOCKS = {"BLOCK_N": 256, "BLOCK_M": 128, "MORE": 32, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "PART": 32}
 BLOCKS |= {"WIDTHS": WIDTHS, "REGISTERS": 208, "FETCHERS": 4}
 
