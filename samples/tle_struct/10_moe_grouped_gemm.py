@@ -1,10 +1,13 @@
 """Sample 10: the products of a mixture of experts. CUDA code in warps of its own fetches the tokens' rows. For sm_90.
 
-The rows of one expert lie anywhere among all tokens, and the copy engine does not gather them. So a worker of four
-warps runs a region, which fetches 16 bytes at a time by ``cp.async`` into the slots that ``wgmma`` of the kernel's own
-warps reads. It tells them of a slot by a barrier of the kernel (``tle::barrier``) once the slot's copies are done;
-those of the two steps behind it are under way meanwhile. The expert's weights come by the copy engine, which the same
-worker asks, in Triton.
+The rows of one expert lie anywhere among all tokens, and the copy engine does not gather them. So four warps run a
+region, which fetches them 16 bytes at a time by ``cp.async`` into the slots that ``wgmma`` of two other groups reads,
+and asks the copy engine for the weights. Copies arrive at the slot's barrier (``tle::barrier``) when they are done, so
+that all slots but those in use are under way. Who waits for them has a fence behind the wait (``see_copies``).
+
+The weights are the left operand, and the tokens' rows are the columns of the result: a tile has as many of them as
+``WIDTHS`` offers, from 16 to 160, where rows of a left operand come by 64. An expert's pairs are shared by as many
+tiles as cost least, and no row is fetched that is not there.
 
 On the CPU the warps take turns on one thread, at the barriers.
 """
@@ -233,7 +236,8 @@ def moe_products(
     BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, MORE: tl.constexpr, BLOCK_K: tl.constexpr, SLOTS: tl.constexpr,
     GROUP_M: tl.constexpr, PART: tl.constexpr, WIDTHS: tl.constexpr, REGISTERS: tl.constexpr, FETCHERS: tl.constexpr,
 ):  # fmt: skip
-    """``y[pair] = x[pair // choices] @ w[expert of the pair].T``: x is [tokens, K], w [experts * N, K].
+    """``y[pair] = x[pair // choices] @ w[expert of the pair].T``: x is [tokens, K], w [experts * N, K]; N and
+    K are multiples of eight.
 
     ``pairs`` holds the pairs of tokens and choices in the order of their experts, ``blocks`` of each block of up to
     BLOCK_M + MORE of them the expert, the first one, and how many there are. The weights are the left operand: the
