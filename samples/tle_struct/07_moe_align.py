@@ -62,7 +62,7 @@ def moe_align(
 
     ``sorted`` gets the numbers of the pairs, those of one expert together, each expert's filled up with ``n`` to whole
     blocks of SIZE; ``block_experts`` the expert of each block; ``total`` how many entries of ``sorted`` there are.
-    Each program counts all pairs, TILE at a time, and places CHUNK of them: few pairs are counted in less time than
+    Each program counts all pairs, TILE at most, and places CHUNK of them: few pairs are counted in less time than
     programs wait for each other. EXPERTS is a power of two, and OWN such that all programs together have EXPERTS.
     COPIES: threads side by side count in as many banks of shared memory, so that they meet less often.
     CHAINED: it begins while the launch before it may still run, and so may the next one meanwhile.
@@ -139,8 +139,9 @@ def align_together(
         place = tl.load(tle.gpu.local_ptr(firsts, (chosen,)), mask=i < n, other=0) + rank
         tl.store(tle.gpu.local_ptr(pairs, (place,)), chosen * CHUNK + tl.arange(0, CHUNK), mask=i < n)
         before -= first
-    seen = wait_for(counter, tl.full((WIDE,), 2**20, tl.int32) * tl.num_programs(0))
+    seen = wait_for(counter, tl.where(is_expert, tl.num_programs(0) * 2**20, 0))
     if tl.program_id(0) == 0:
+        tl.debug_barrier()  # all counters are complete: every thread that adds has read the number of the launch
         tl.store(at + (number + 1) % 2 * row, 0, mask=is_expert)
         tl.store(launches_ptr, number + 1)
     count = tl.where(is_expert, seen & (2**20 - 1), 0)
