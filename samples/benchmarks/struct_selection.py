@@ -16,7 +16,7 @@ TOKENS = ((1024, 64), (4096, 64), (16_384, 128), (65_536, 128))  # with the size
 ROWS = ((1, 131_072), (8, 65_536), (64, 32_768), (64, 131_072))
 # By how many tokens there are: CHUNK, warps of a program, the way, copies of counts.
 OUR_ALIGNED = {
-    1024: ((256, 8, "each", 1), (256, 8, "each", 2), (256, 8, "each", 4), (512, 8, "together", 1)),
+    1024: ((256, 8, "each", 1), (256, 8, "each", 2), (128, 4, "each", 2), (512, 8, "together", 1)),
     4096: ((1024, 8, "together", 1), (512, 8, "together", 1)),
     16_384: ((2048, 8, "together", 1), (1024, 8, "together", 1)),
     65_536: ((4096, 8, "together", 1), (4096, 16, "together", 1)),
