@@ -1,4 +1,4 @@
-"""Compiles CUDA kernels of other packages, their files as they are: how many become whole kernels, and why not the rest.
+"""Compiles CUDA kernels of other packages, their files as they are: how many become whole kernels, and why not all.
 
     python tools/sweep_cuda.py FOLDER [--match vllm] [--target cuda:90] [--jobs 2] [--limit 300] [--json OUT]
 

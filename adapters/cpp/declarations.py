@@ -74,10 +74,10 @@ class CppFunction:
 
 def functions(text: str, file: str = "") -> tuple[CppFunction, ...]:
     """Free functions of C++ text, in order. Members, specialisations and operators are left out."""
-    return tuple(_Scanner(tokenize(text), file).scan())
+    return tuple(Scanner(tokenize(text), file).scan())
 
 
-class _Scanner:
+class Scanner:
     """Walks namespace scopes; function bodies, classes and initialisers are jumped over."""
 
     def __init__(self, tokens: list[Token], file: str) -> None:

@@ -58,6 +58,7 @@ class Options:
     grid: tuple[tuple[str, int | str], ...] = ()
     shared: int = 0
     extern_c: bool = False
+    declared: tuple[str, ...] = ()  # lines in front of the code, in the place of headers that are passed over
 
     @property
     def search_dirs(self) -> tuple[Path, ...]:

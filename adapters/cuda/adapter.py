@@ -15,6 +15,7 @@ from tle_raw.adapters.cpp.command import command_line, optimiser_flags
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.includes import Closure, closure
 from tle_raw.adapters.cpp.options import Options, read_options
+from tle_raw.adapters.cpp.preamble import headers_in_front
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.prototypes import Prototype
 from tle_raw.adapters.cpp.source import decode, read_file
@@ -24,7 +25,7 @@ from tle_raw.adapters.cpp.toolchain import describe as describe_toolchain
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
-from tle_raw.adapters.cuda.host_code import has_troubled, is_better, is_in_host_code, without_host_code
+from tle_raw.adapters.cuda.host_code import compile_device_code
 from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.prototype import prototype_text
@@ -126,9 +127,6 @@ class CudaAdapter:
                 hint="pass block indices and memory as arguments",
             )
         unit, run = self._run(source, bound, callee, wanted)
-        if is_in_host_code(source, run):
-            bare, second = self._run(without_host_code(source), bound, callee, wanted)
-            unit, run = (bare, second) if is_better(source, run, second) else (unit, run)
         attempt = Attempt(source, bound, callee, known, toolchain, wanted.arch, run)
         if is_kernel_after_all(callee, run):
             return self._compile(source, bound, wanted, made_kernel=True)
@@ -158,26 +156,32 @@ class CudaAdapter:
         )
 
     def _run(self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted) -> tuple[Unit, Run]:
-        compiled = without_host_code(source) if has_troubled(source) else source
-        options, folder = _options(compiled)
-        unit = self._unit(compiled, bound, callee, wanted)
         line_info = dict(source.settings).get("line_info") != "False" or wanted.is_emulated
-        more = optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated)
-        toolchain, timeout = find_toolchain(), knobs.compile_timeout
-        run = compile_unit(toolchain, options, wanted.arch, folder, unit.text, timeout, line_info=line_info, more=more)
-        return unit, run
+        toolchain, timeout, more = find_toolchain(), knobs.compile_timeout, _optimiser(source, callee, wanted)
+
+        def compile_source(compiled: Source, flags: tuple[str, ...]) -> Run:
+            options, folder = _options(compiled)
+            unit = self._unit(compiled, bound, callee, wanted, source.text)
+            return compile_unit(
+                toolchain, options, wanted.arch, folder, unit.text, timeout,
+                line_info=line_info, more=(*more, *flags), beginning=headers_in_front(compiled.text, options),
+            )  # fmt: skip
+
+        return self._unit(source, bound, callee, wanted), compile_device_code(source, compile_source)
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""
         return self._unit(source, bound, choose_function(source.symbol, _functions(source)), DeviceCodeWanted("")).text
 
-    def _unit(self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted) -> Unit:
+    def _unit(
+        self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted, named: str = ""
+    ) -> Unit:
         options, _ = _options(source)
         headers = _header_digests(source)
         line = line_directive(source.location.line, source.location.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(
-            source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines
+            source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines, named
         )
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
@@ -196,6 +200,11 @@ class CudaAdapter:
         """The function that the author is expected to write, in two forms."""
         name = split_symbol(source.symbol)[0].rpartition("::")[2] if source else signature.name
         return prototype_text(name, signature)
+
+
+def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted) -> tuple[str, ...]:
+    options, _ = _options(source)
+    return optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated)
 
 
 def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:

@@ -38,13 +38,15 @@ def write_unit(
     digest: Iterable[str] = (),
     thread_entry: bool = False,
     defines: Sequence[str] = (),
+    named: str = "",
 ) -> Unit:
     """The unit for one call. ``line`` is the ``#line`` of a source string; a file is included.
 
     With ``thread_entry`` its entry is one thread's share, unless the call is elementwise. For a ``__global__`` function
     there is no entry yet: ``kernel_entry`` adds it to what the compiler made. ``defines`` are macros of the target's.
+    ``named`` is the text that gives the entry its name, where another one is compiled.
     """
-    entry = entry_name(name, [text, bound.to_json(), *digest, *defines])
+    entry = entry_name(name, [named or text, bound.to_json(), *digest, *defines])
     if callee.is_kernel:
         last: Iterable[str] = _kernel_lines(bound, callee)
     elif thread_entry and not bound.is_elementwise:
@@ -156,6 +158,7 @@ def _kernel_lines(bound: BoundSignature, callee: Callee) -> Iterator[str]:
 
 def define_lines(options: Options) -> Iterator[str]:
     """The user's macros and forced includes. Names with an underscore in front configure headers: command line."""
+    yield from options.declared
     for define in options.defines:
         name, equals, value = define.partition("=")
         if not name.startswith("_"):

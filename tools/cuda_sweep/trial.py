@@ -16,6 +16,7 @@ from pathlib import Path
 from cuda_sweep.kernels import Listed
 
 OK = "compiled"
+DYNAMIC_SHARED = 16384  # bytes, for kernels that ask for dynamic shared memory
 _MARK = "TRIED "
 _TOOLS = str(Path(__file__).parents[1])
 
@@ -84,7 +85,12 @@ def _try(kernel: Listed, sources: Path, target: str) -> Tried:
         fragment = tle_raw.fragment(
             root / kernel.file, dialect="cuda", symbol=kernel.symbol, include_dirs=kernel.folders(root)
         )
-        compiled = fragment.as_kernel(block=kernel.block).compile(target)
+        try:
+            compiled = fragment.as_kernel(block=kernel.block).compile(target)
+        except TLEError as error:
+            if "nobody says how much" not in error.message:
+                raise
+            compiled = fragment.as_kernel(block=kernel.block, shared=DYNAMIC_SHARED).compile(target)
         if not compiled.asm["cubin"]:
             tried.outcome, tried.message = "no machine code", ""
     except TLEError as error:
