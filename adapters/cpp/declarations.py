@@ -21,7 +21,7 @@ __attribute__ __declspec alignas __align__ __launch_bounds__ __cluster_dims__ __
 decltype typeof __typeof__ noexcept throw requires explicit asm __asm__ sizeof static_assert
 _Static_assert operator if while for switch return
 """
-_NOT_A_NAME = frozenset(_NOT_A_NAME_TEXT.split())
+NOT_A_NAME = frozenset(_NOT_A_NAME_TEXT.split())
 _SKIPPED = frozenset([
     "using", "typedef", "static_assert", "_Static_assert", "friend", "asm", "__asm__", "concept",
 ])  # fmt: skip
@@ -251,6 +251,6 @@ class Scanner:
 
 def _names_function(before: list[Token]) -> bool:
     """True when a parenthesis after these tokens opens a parameter list: a type, then a name."""
-    if len(before) < 2 or not before[-1].is_word or before[-1].text in _NOT_A_NAME:
+    if len(before) < 2 or not before[-1].is_word or before[-1].text in NOT_A_NAME:
         return False
     return not any(token.text == "operator" for token in before)

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from tle_raw.adapters.cpp.declarations import CppFunction, Scanner
+from tle_raw.adapters.cpp.declarations import NOT_A_NAME, CppFunction, Scanner
 from tle_raw.adapters.cpp.macros import DEVICE_WORDS, device_macros
 from tle_raw.adapters.cpp.parameters import TemplateParameter
 from tle_raw.adapters.cpp.tokens import Token, tokenize
@@ -125,13 +125,17 @@ class _HostScanner(Scanner):
         while self.at < end:
             text = self._text()
             if text == "(":
-                head += [self.tokens[self.at], *self._jump()]
+                opening, inside = self.tokens[self.at], self._jump()
+                if not (head and head[-1].text in NOT_A_NAME):
+                    head += [opening, *inside]
                 continue
             if text == ":" and colon < 0 and any(t.text == "(" for t in head) and all(t.text != "?" for t in head):
                 colon = self.at
             if text == "{":
                 first = self.at
                 self._jump()
+                if colon >= 0 and self.tokens[first - 1].is_word:
+                    continue  # a member's initialiser
                 if not any(t.text == "(" for t in head):
                     if any(t.text in _RECORDS for t in head):
                         self._members(first + 1, self.at - 1)

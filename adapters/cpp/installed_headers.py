@@ -8,7 +8,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-from tle_raw.linker.tools.wheels import package_folder
+from tle_raw.linker.tools.wheels import package_folder, package_folders
 
 # Without them there is no device code, so that nothing stands in for them.
 _NEEDED = re.compile(
@@ -45,9 +45,10 @@ def _folders() -> tuple[Path, ...]:
 
 
 def _candidates() -> Iterator[Path]:
-    nvidia = package_folder("nvidia")
-    if nvidia:
+    for nvidia in package_folders("nvidia"):
         yield from sorted(nvidia.glob("*/include"))
+    for tvm in package_folders("tvm_ffi"):
+        yield tvm / "include"
     torch = package_folder("torch")
     if torch:
         yield torch / "include"

@@ -297,7 +297,9 @@ def _functions(source: Source) -> tuple[CppFunction, ...]:
     name, _ = split_symbol(source.symbol)
     if any(function.qualified == name for function in found):
         return found
-    headers = [f for path in _closure(source).files for f in functions(decode(_bytes(path)), str(path))]
+    texts = ((path, decode(_bytes(path))) for path in _closure(source).files)
+    short = name.rpartition("::")[2]
+    headers = [f for path, text in texts if short in text for f in functions(text, str(path))]
     return (*found, *headers)
 
 

@@ -7,6 +7,7 @@ the user's with host code of their own. Where that leads nowhere the whole text 
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -39,8 +40,14 @@ LIGHT_TORCH = INCLUDE / "tle_raw" / "torch"
 _MISSING = re.compile(r"'([^']+)' file not found")
 _OF_THE_HOST = re.compile(r"reference to __(?:device|global|host)__ function")
 _UNDECLARED = re.compile(r"(?:unknown type name|use of undeclared identifier|no type named) '(\w+)'")
-_CUB_2 = re.compile(
-    r"no (?:member|type) named '(?:Sum|Max|Min|Equality|Inequality|Difference|Division)' in namespace 'cub'"
+# Names that programs get through other headers, and those that CUB had before its version 3.
+_TAKEN = (
+    (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
+    (r"(?:unknown type name|undeclared identifier) '(?:__)?nv_bfloat16", "cuda_bf16.h"),
+    (
+        r"no (?:member|type) named '(?:Sum|Max|Min|Equality|Inequality|Difference|Division)' in namespace 'cub'",
+        "tle_raw/cub_before_3.h",
+    ),
 )
 _UNKNOWN = ("unknown type name", "use of undeclared", "no template named", "no member named", "no type named")
 # Handles of NVIDIA's host libraries, which structs of a program hold.
@@ -60,7 +67,7 @@ class Plan:
     is_light : torch's host headers are replaced by its numbers (``tle_raw/torch``).
     is_deferred : what host functions call is not looked at.
     with_members : whether member functions of the host's are compiled.
-    is_before_cub_3 : CUB gets the names back that it had before its version 3.
+    includes : headers whose names the text takes for granted.
     """
 
     is_whole: bool = False
@@ -71,7 +78,7 @@ class Plan:
     is_light: bool = True
     is_deferred: bool = False
     with_members: bool = True
-    is_before_cub_3: bool = False
+    includes: tuple[str, ...] = ()
 
 
 _PLANS: dict[str, Plan] = {}
@@ -104,7 +111,7 @@ def passed_over(source: Source) -> tuple[str, ...]:
 
 def device_part(source: Source, with_members: bool = True) -> Source:
     """The source without the declarations that its function does not need."""
-    text = without_host_declarations(source.text, macros_of(_texts(source)), _wanted(source), with_members)
+    text = _cut(source.text, _texts(source), _wanted(source), with_members)
     if text == source.text:
         return source
     options, folder = source.data
@@ -127,6 +134,11 @@ def _first_plan(source: Source) -> Plan:
     return Plan(folders=folders, missing=tuple(name for name in missing if not (toolkit / name).is_file()))
 
 
+@functools.lru_cache(maxsize=64)
+def _cut(text: str, texts: tuple[str, ...], wanted: str, with_members: bool) -> str:
+    return without_host_declarations(text, macros_of(texts), wanted, with_members)
+
+
 def _learn(source: Source, plan: Plan, compile_source: Compile) -> tuple[Run, Plan]:
     run = _run(source, plan, compile_source)
     for _ in range(ROUNDS):
@@ -144,7 +156,7 @@ def _run(source: Source, plan: Plan, compile_source: Compile) -> Run:
     if plan.is_deferred:
         options = replace(options, flags=(*options.flags, DEFER))
     declared = [f"typedef struct {name}_absent* {name};" for name in plan.handles]
-    declared += ["#include <tle_raw/cub_before_3.h>"] if plan.is_before_cub_3 else []
+    declared += [f"#include <{header}>" for header in plan.includes]
     options = replace(options, declared=tuple(declared)) if declared else options
     compiled = replace(compiled, data=(options, folder))
     flags = [part for path in plan.folders for part in ("-idirafter", str(path))]
@@ -161,11 +173,10 @@ def _run(source: Source, plan: Plan, compile_source: Compile) -> Run:
 
 def _overlay(source: Source, plan: Plan, folder: Path) -> Path:
     """A file that shows the compiler other contents under the headers' own names."""
-    macros, roots = macros_of(_texts(source)), []
+    texts, roots = _texts(source), []
     for number, header in enumerate(sorted(plan.headers)):
         shown = folder / f"{number}.h"
-        content = decode(Path(header).read_bytes())
-        text = without_host_declarations(content, macros, _wanted(source), plan.with_members)
+        text = _cut(_decoded(Path(header)), texts, _wanted(source), plan.with_members)
         shown.write_text(text, encoding="utf-8", errors="surrogateescape")
         roots.append({"name": header, "type": "file", "external-contents": str(shown)})
     overlay = folder / "overlay.json"
@@ -185,9 +196,11 @@ def _next(source: Source, plan: Plan, run: Run) -> Plan | None:
     if not plan.is_deferred and any(_OF_THE_HOST.search(error.text) for error in errors):
         return replace(plan, is_deferred=True)
     handles = [m[1] for e in errors if (m := _UNDECLARED.match(e.text)) and _HANDLE.fullmatch(m[1])]
-    handles = [name for name in dict.fromkeys(handles) if name not in plan.handles] if plan.missing else []
-    if not plan.is_before_cub_3 and any(_CUB_2.search(error.text) for error in errors):
-        return replace(plan, is_before_cub_3=True)
+    handles = [name for name in dict.fromkeys(handles) if name not in plan.handles]
+    wanted = (header for error in errors for name, header in _TAKEN if re.search(name, error.text))
+    includes = tuple(header for header in dict.fromkeys(wanted) if header not in plan.includes)
+    if includes:
+        return replace(plan, includes=(*plan.includes, *includes))
     headers = frozenset(_own_headers(source, errors)) - plan.headers
     if handles or headers:
         return replace(
@@ -257,10 +270,18 @@ def _wanted(source: Source) -> str:
     return split_symbol(source.symbol)[0].rpartition("::")[2]
 
 
-def _texts(source: Source) -> Iterator[str]:
-    yield source.text
-    for path in _closure_files(source):
-        yield decode(path.read_bytes())
+def _texts(source: Source) -> tuple[str, ...]:
+    return (source.text, *map(_decoded, _closure_files(source)))
+
+
+def _decoded(path: Path) -> str:
+    status = path.stat()
+    return _content(path, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=4096)
+def _content(path: Path, modified: int, size: int) -> str:
+    return decode(path.read_bytes())
 
 
 def _closure_files(source: Source) -> tuple[Path, ...]:

@@ -13,7 +13,7 @@ from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
 from tle_raw.adapters.cuda.kernel_entry import SYMBOL
 from tle_raw.adapters.cuda.ports import CallArgument, local, ports
-from tle_raw.adapters.cuda.symbol import Callee
+from tle_raw.adapters.cuda.symbol import OVERLOAD, Callee
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import READY_BARRIER
@@ -53,13 +53,20 @@ def write_unit(
         last = _thread(entry, bound, callee)
     else:
         last = _entry(entry, bound, callee)
-    return Unit("\n".join([*_user_lines(text, line, _prologue(bound), options, defines), *last]) + "\n", entry)
+    return Unit(
+        "\n".join([*_user_lines(text, line, _prologue(bound), options, defines), *_overload(callee), *last]) + "\n",
+        entry,
+    )
 
 
 def write_probe(text: str, line: str, callee: Callee, options: Options) -> str:
     """The unit whose syntax tree tells the function's prototype."""
-    probe = probe_lines(callee.address(callee.arguments))
+    probe = [*_overload(callee), *probe_lines(callee.address(callee.arguments))]
     return "\n".join([*_user_lines(text, line, ["#include <tle_raw/tile.h>"], options), *probe]) + "\n"
+
+
+def _overload(callee: Callee) -> tuple[str, ...]:
+    return (OVERLOAD,) if callee.types is not None else ()
 
 
 def _user_lines(
@@ -97,7 +104,8 @@ def call_text(bound: BoundSignature, callee: Callee) -> str:
     explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
     angle = f"<{explicit}>" if explicit else ""
     arguments = _arguments(ports(bound), callee.function, deduced_names(bound, callee))
-    return f"::{callee.name}{angle}({', '.join(arguments)})"
+    called = f"::{callee.name}{angle}" if callee.types is None else callee.address(explicit)
+    return f"{called}({', '.join(arguments)})"
 
 
 def deduced_names(bound: BoundSignature, callee: Callee) -> frozenset[str]:

@@ -14,10 +14,11 @@ _FOLDERS = {
     "bitsandbytes": ["csrc"],
     "causal_conv1d": ["csrc"],
     "deepspeed": [
-        "csrc/includes", "csrc/transformer/inference/includes",
+        "csrc/includes", "csrc/transformer/inference/includes", "csrc/fp_quantizer/includes", "csrc/spatial/includes",
         *(f"deepspeed/inference/v2/kernels/{name}" for name in (
             "includes", "core_ops/cuda_linear/include", "core_ops/cuda_rms_norm", "ragged_ops/includes",
-            "ragged_ops/logits_gather", "ragged_ops/moe_scatter", "../ragged/includes",
+            "ragged_ops/logits_gather", "ragged_ops/moe_scatter", "ragged_ops/ragged_helpers",
+            "ragged_ops/top_k_gating", "../ragged/includes",
         )),
     ],
     "exllamav2": ["exllamav2/exllamav2_ext", "exllamav2/exllamav2_ext/cuda"],

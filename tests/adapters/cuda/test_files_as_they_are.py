@@ -9,7 +9,14 @@ import tle_raw
 from tests.support import cause_of
 from tle_raw import InOut, Pointer, Scalar
 from tle_raw.adapters.cuda.host_code import device_part
-from tle_raw.errors import ArgumentTypeError, CompilationFailed, FragmentSourceError, UnsupportedFeatureError
+from tle_raw.errors import (
+    ArgumentTypeError,
+    CompilationFailed,
+    FragmentSourceError,
+    SymbolError,
+    ToolchainError,
+    UnsupportedFeatureError,
+)
 
 HEADER = """
 __device__ float twice(float x) { return 2 * x; }
@@ -228,3 +235,102 @@ def test_a_kernel_that_is_called_like_a_function_is_refused_at_the_call(cuda):
     with pytest.raises(UnsupportedFeatureError, match="`g` is a __global__ function") as error:
         cuda.read(name="k", source=text)
     assert error.value.context.source.line == 4
+
+
+OVERLOADS = """
+__global__ void k(float* o, const float* x, int n) { if (threadIdx.x < n) o[threadIdx.x] = x[threadIdx.x] + 1; }
+__global__ void k(int* o, int n) { if (threadIdx.x < n) o[threadIdx.x] = n; }
+template <class T, int N> __global__ void t(T* o) { o[threadIdx.x] = N; }
+template <int N> __global__ void t(float* o) { o[threadIdx.x] = -N; }
+__device__ float f(float x) { return 2 * x; }
+__device__ int f(int x) { return 3 * x; }
+"""
+
+
+@pytest.mark.one_triton
+def test_an_overload_is_chosen_by_its_parameters(on_cpu):
+    x, o, i = np.arange(32, dtype=np.float32), np.zeros(32, np.float32), np.zeros(32, np.int32)
+    named = tle_raw.fragment(OVERLOADS, dialect="cuda", symbol="k(float*, float const *, int)")
+    named.as_kernel(block=32)[(1,)](o, x, 32)
+    np.testing.assert_array_equal(o, x + 1)
+    tle_raw.fragment(OVERLOADS, dialect="cuda", symbol="k(int*, int)").as_kernel(block=32)[(1,)](i, 32)
+    np.testing.assert_array_equal(i, 32)
+    tle_raw.fragment(OVERLOADS, dialect="cuda", symbol="t<float, 5>(T*)").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 5)
+    tle_raw.fragment(OVERLOADS, dialect="cuda", symbol="t<float, 6>").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 6)
+
+
+@tle_raw.dialect("cuda", source=OVERLOADS, symbol="f(int)")
+def thrice(x: Scalar["i32"]) -> Scalar["i32"]: ...
+
+
+@triton.jit
+def of_int(o, n):
+    tl.store(o, thrice(n))
+
+
+@pytest.mark.one_triton
+def test_a_device_function_is_chosen_by_its_parameters(on_cpu):
+    o = np.zeros(1, np.int32)
+    of_int[(1,)](o, 7)
+    assert o[0] == 21
+
+
+@pytest.mark.one_triton
+def test_an_ambiguous_name_lists_the_overloads_and_says_how_to_choose(cuda):
+    with pytest.raises(SymbolError, match="2 functions of that name") as error:
+        cuda.read(name="k", source=OVERLOADS, symbol="k")
+    assert "k(float*, const float*, int)" in error.value.log and "k(int*, int)" in error.value.log
+    assert error.value.hint == "choose one by its parameters: symbol='k(float*, const float*, int)'"
+    with pytest.raises(SymbolError, match=r"no `k` takes \(double\*\)") as error:
+        cuda.read(name="k", source=OVERLOADS, symbol="k(double*)")
+    assert "k(int*, int)" in error.value.log
+
+
+LIBRARIES = """
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include "state.cuh"
+TORCH_LIBRARY(extension, m) { m.def("k", &launch); }
+class Launcher {
+ public:
+  Launcher(int n) : n_(n), handle_{} { cublasCreate(&handle_); }
+  __device__ float device() const { return 2; }
+  void launch(float* o) { k<<<1, n_>>>(o); CHECK(cublasSetStream(handle_, 0)); }
+ private:
+  int n_;
+  cublasHandle_t handle_;
+};
+#define INSTANTIATE(T) template void launch<T>(T*);
+template <class T> void launch(T* o) {
+#pragma unroll
+  for (int i = 0; i < 2; i++) other<<<1, 1>>>(o);
+}
+INSTANTIATE(float)
+template <> void launch<int>(int* o) { nowhere(o); }
+__global__ void broken(float* o) { o[0] = nobody_knows_this; }
+__global__ void k(float* o) { o[threadIdx.x] = state(); }
+"""
+STATE = """#pragma once
+struct State { cublasLtMatmulDesc_t description; cublasHandle_t handle; };
+static State* make() { return cublasMake<State>(); }
+__device__ inline float state() { return 4; }
+"""
+
+
+@pytest.mark.one_triton
+def test_libraries_of_the_host_may_be_missing(tmp_path, on_cpu):
+    (tmp_path / "state.cuh").write_text(STATE)
+    (tmp_path / "k.cu").write_text(LIBRARIES)
+    o = np.zeros(32, np.float32)
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 4)
+
+
+@pytest.mark.one_triton
+def test_a_missing_library_that_the_device_needs_is_named(cuda):
+    text = "#include <curand_kernel.h>\n__global__ void k(float* o, curandState* s) { *o = curand_uniform(s); }"
+    with pytest.raises(ToolchainError, match="<curand_kernel.h> is not installed") as error:
+        cuda.read(name="k", source=text)
+    assert error.value.context.source.column == 10
