@@ -115,8 +115,8 @@ def device_part(source: Source, with_members: bool = True) -> Source:
     if text == source.text:
         return source
     options, folder = source.data
-    bare: Options = replace(options, file=None, source=text)
-    return replace(source, text=text, data=(bare, options.file.parent if options.file else folder))
+    shown: Options = options if options.file else replace(options, source=text)
+    return replace(source, text=text, data=(shown, folder))
 
 
 def _key(source: Source) -> str:
@@ -126,7 +126,9 @@ def _key(source: Source) -> str:
 
 def _first_plan(source: Source) -> Plan:
     """Libraries' headers are looked for before the compiler asks for them."""
+    own = tuple(map(str, _closure_files(source)))
     names = {i.name for text in _texts(source) for i in includes_of(text) if is_librarys(i.name)}
+    names = {name for name in names if not any(path.endswith(f"/{name}") for path in own)}
     found = {name: folder_with(name) for name in sorted(names)}
     folders = tuple(dict.fromkeys(folder for folder in found.values() if folder))
     toolkit = find_toolchain().toolkit.root / "include"
@@ -164,17 +166,20 @@ def _run(source: Source, plan: Plan, compile_source: Compile) -> Run:
         flags += ["-idirafter", str(absent_headers(plan.missing))]
     if plan.is_light and _takes_torch(source):
         flags = ["-isystem", str(LIGHT_TORCH), *flags]
-    if not plan.headers:
+    cut = plan.headers
+    if options.file and compiled.text != source.text:
+        cut |= {str(options.file)}
+    if not cut:
         return compile_source(compiled, tuple(flags))
     with temporary_folder() as temporary:
-        overlay = _overlay(source, plan, Path(temporary))
+        overlay = _overlay(source, plan, cut, Path(temporary))
         return compile_source(compiled, (*flags, "-ivfsoverlay", str(overlay)))
 
 
-def _overlay(source: Source, plan: Plan, folder: Path) -> Path:
+def _overlay(source: Source, plan: Plan, headers: frozenset[str], folder: Path) -> Path:
     """A file that shows the compiler other contents under the headers' own names."""
     texts, roots = _texts(source), []
-    for number, header in enumerate(sorted(plan.headers)):
+    for number, header in enumerate(sorted(headers)):
         shown = folder / f"{number}.h"
         text = _cut(_decoded(Path(header)), texts, _wanted(source), plan.with_members)
         shown.write_text(text, encoding="utf-8", errors="surrogateescape")

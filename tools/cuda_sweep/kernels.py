@@ -27,6 +27,7 @@ _FOLDERS = {
         *(f"flashinfer/data/{name}" for name in (
             "include", "csrc", "csrc/nv_internal", "csrc/nv_internal/include", "cutlass/include",
             "cutlass/tools/util/include", "spdlog/include",
+            "cccl/cub", "cccl/libcudacxx/include", "cccl/thrust",
         )),
     ],
     "llama_cpp_python": [

@@ -13,6 +13,20 @@ TLE_RAW_DEVICE float __tanhf(float x) {
   return y;
 }
 
+// Host code has min and max without std, too.
+#define TLE_RAW_HOST(T)                                                                                      \
+  static inline __attribute__((host)) T min(T a, T b) { return b < a ? b : a; }                              \
+  static inline __attribute__((host)) T max(T a, T b) { return a < b ? b : a; }
+TLE_RAW_HOST(int)
+TLE_RAW_HOST(unsigned)
+TLE_RAW_HOST(long)
+TLE_RAW_HOST(unsigned long)
+TLE_RAW_HOST(long long)
+TLE_RAW_HOST(unsigned long long)
+TLE_RAW_HOST(float)
+TLE_RAW_HOST(double)
+#undef TLE_RAW_HOST
+
 // What C libraries call them by: the names' last letters are types.
 TLE_RAW_DEVICE int __isfinitef(float x) { return __builtin_isfinite(x); }
 TLE_RAW_DEVICE int __isinfd(double x) { return __builtin_isinf(x); }

@@ -17,12 +17,14 @@
 
 #include <cuda_runtime.h>
 
+#include <c10/core/ScalarType.h>
 #include <c10/macros/Macros.h>
 #include <c10/util/BFloat16.h>
 #include <c10/util/Float8_e4m3fn.h>
 #include <c10/util/Float8_e4m3fnuz.h>
 #include <c10/util/Float8_e5m2.h>
 #include <c10/util/Half.h>
+#include <c10/util/Optional.h>
 #include <c10/util/complex.h>
 
 namespace c10 {
@@ -37,7 +39,7 @@ class ArrayRef;
 template <class T>
 class List;
 template <class T>
-using optional = std::optional<T>;
+class intrusive_ptr;
 using IntArrayRef = ArrayRef<int64_t>;
 namespace cuda {
 class CUDAGuard;
@@ -59,6 +61,10 @@ using namespace c10::cuda;
 
 namespace torch {
 using namespace at;
+class Library;
+template <class T>
+class class_;
+struct CustomClassHolder {};
 namespace autograd {}
 namespace cuda {}
 }  // namespace torch
