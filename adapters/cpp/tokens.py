@@ -100,6 +100,9 @@ def _follow_condition(directive: str, branches: list[Branch], groups: int, dead:
     if name in ("else", "elif", "elifdef", "elifndef") and branches:
         group, branch = branches[-1]
         branches[-1] = (group, branch + 1)
+        asked = _ASKED.match(re.sub(r"#\s*elif", "#if", directive, count=1))
+        if asked and (asked["a"] or asked["b"]) in _OTHERS:
+            dead.add(branches[-1])
     elif name == "endif" and branches:
         branches.pop()
     return groups

@@ -330,7 +330,7 @@ def test_libraries_of_the_host_may_be_missing(tmp_path, on_cpu):
 
 @pytest.mark.one_triton
 def test_a_missing_library_that_the_device_needs_is_named(cuda):
-    text = "#include <curand_kernel.h>\n__global__ void k(float* o, curandState* s) { *o = curand_uniform(s); }"
-    with pytest.raises(ToolchainError, match=r"<curand_kernel\.h> is not installed") as error:
+    text = "#include <nvrandom.h>\n__global__ void k(float* o, nvrandomState* s) { *o = nvrandom(s); }"
+    with pytest.raises(ToolchainError, match=r"<nvrandom\.h> is not installed") as error:
         cuda.read(name="k", source=text)
     assert error.value.context.source.column == 10
