@@ -38,7 +38,12 @@ class Callee:
         address = f"&::{self.name}<{arguments}>" if arguments else f"&::{self.name}"
         if self.types is not None:
             types = ", ".join(_filled(type_, self.function, arguments) for type_ in self.types)
-            return f"tle_raw_overload<{types}>::of({address})"
+            # a set with templates tells no types: there they must be written whole, and a kernel returns nothing
+            return (
+                f"static_cast<void (*)({types})>({address})"
+                if self.is_kernel
+                else f"tle_raw_overload<{types}>::of({address})"
+            )
         if not self.has_namesakes or self.function is None or self.is_template:
             return address
         return f"static_cast<void (*)({', '.join(self.function.types)})>({address})"
@@ -116,7 +121,7 @@ def choose_function(symbol: str, functions: Sequence[CppFunction]) -> Callee:
             hint=f"choose one by its parameters: symbol={_example(overloads[0], arguments)!r}",
             context=Context(source=location_of(overloads[0])),
         )
-    return Callee(name, arguments, _best(named), has_namesakes=len(named) < len(all_named), types=types)
+    return Callee(name, arguments, _best(named), has_namesakes=len(_distinct(all_named)) > 1, types=types)
 
 
 def _filled(type_: str, function: CppFunction | None, arguments: str) -> str:

@@ -242,6 +242,7 @@ __global__ void k(float* o, const float* x, int n) { if (threadIdx.x < n) o[thre
 __global__ void k(int* o, int n) { if (threadIdx.x < n) o[threadIdx.x] = n; }
 template <class T, int N> __global__ void t(T* o) { o[threadIdx.x] = N; }
 template <int N> __global__ void t(float* o) { o[threadIdx.x] = -N; }
+template <class T> __global__ void k(T* o, int n) { o[threadIdx.x] = n + 1; }
 __device__ float f(float x) { return 2 * x; }
 __device__ int f(int x) { return 3 * x; }
 """
@@ -279,7 +280,7 @@ def test_a_device_function_is_chosen_by_its_parameters(on_cpu):
 
 @pytest.mark.one_triton
 def test_an_ambiguous_name_lists_the_overloads_and_says_how_to_choose(cuda):
-    with pytest.raises(SymbolError, match="2 functions of that name") as error:
+    with pytest.raises(SymbolError, match="3 functions of that name") as error:
         cuda.read(name="k", source=OVERLOADS, symbol="k")
     assert "k(float*, const float*, int)" in error.value.log and "k(int*, int)" in error.value.log
     assert error.value.hint == "choose one by its parameters: symbol='k(float*, const float*, int)'"
