@@ -6,7 +6,8 @@ The argument is a folder of unpacked source distributions, one ``NAME-VERSION`` 
 (``tools/cuda_sweep/kernels.tsv``) was drawn by lot before any of them was tried: 150 ``__global__`` functions of nine
 packages, at most three of a file, without those of other GPUs, tests, and code that the distributions generate by the
 thousand. Template arguments are those of the packages' own launches; where only their host code can spell them, the
-next kernel was drawn. A kernel is given its file, its name, the include folders of its package's build, and a block.
+next kernel was drawn. Kernels in headers that no compiler reads alone are given by the file that includes them, and
+overloads by their parameters. A kernel is given its file, its name, the include folders of its build, and a block.
 
 Nothing is launched and no GPU is needed. Every kernel is compiled in a process of its own, with the caches that the
 environment names: for times of first launches name an empty one (``TLE_RAW_CACHE_DIR``, ``TRITON_CACHE_DIR``).

@@ -150,6 +150,8 @@ class Scanner:
                 if text == "(" and len(specifiers) == 1 and specifiers[0].is_word:
                     specifiers = []  # a macro call that stands alone
                 self._angle_group() if text == "<" else self._jump()
+                if not specifiers and self._text() == "template":  # the next declaration's
+                    return None
                 start = start if specifiers else self.at
             elif text == "{":
                 is_record = any(token.text in _RECORDS for token in specifiers)

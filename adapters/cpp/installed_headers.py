@@ -12,7 +12,7 @@ from tle_raw.linker.tools.wheels import package_folder, package_folders
 
 # Without them there is no device code, so that nothing stands in for them.
 _NEEDED = re.compile(
-    r"(?:nv|cub|cuda|thrust|cute|cutlass|cooperative_groups|crt)/|cuda_|mma\.h$|vector_types\.h$|tle_raw/"
+    r"(?:nv|cub|cuda|thrust|cute|cutlass|cooperative_groups|crt|cupy)/|pycuda-|cuda_|mma\.h$|vector_types\.h$|tle_raw/"
 )
 # Quoted, a name is a file of the user's, unless a library is known by its folder or its name.
 _LIBRARY = re.compile(

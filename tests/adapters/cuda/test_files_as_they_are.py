@@ -8,6 +8,7 @@ import triton.language as tl
 import tle_raw
 from tests.support import cause_of
 from tle_raw import InOut, Pointer, Scalar
+from tle_raw.adapters.cpp.declarations import functions
 from tle_raw.adapters.cuda.host_code import device_part
 from tle_raw.errors import (
     ArgumentTypeError,
@@ -335,3 +336,18 @@ def test_a_missing_library_that_the_device_needs_is_named(cuda):
     with pytest.raises(ToolchainError, match=r"<nvrandom\.h> is not installed") as error:
         cuda.read(name="k", source=text)
     assert error.value.context.source.column == 10
+
+
+@pytest.mark.one_triton
+def test_a_header_that_nobody_has_is_passed_over_with_a_note(on_cpu):
+    text = "#include <nobody/has_this.h>\n__global__ void k(float* o) { o[threadIdx.x] = 3; }"
+    o = np.zeros(32, np.float32)
+    kernel = tle_raw.fragment(text, dialect="cuda", symbol="k").as_kernel(block=32)
+    kernel[(1,)](o)
+    np.testing.assert_array_equal(o, 3)
+
+
+@pytest.mark.one_triton
+def test_a_template_behind_a_macro_without_semicolon_is_a_template():
+    text = "LAUNCH(float)\ntemplate <class T> __global__ void k(T* o) {}"
+    assert [function.template is not None for function in functions(text)] == [True]

@@ -326,7 +326,7 @@ BAD = [
      "  cooperative_groups::this_grid().sync();\n}", UnsupportedFeatureError, "grid-wide", 4),
     ("\n__global__ void k(float* x) {\n  extern __shared__ float s[];\n  x[0] = s[threadIdx.x];\n}",
      UnsupportedFeatureError, "extern __shared__", 2),
-    ("#include <nowhere.h>\n__global__ void k(float* x) {}", CompilationFailed, "nowhere.h", 1),
+    ("#include <nowhere.h>\n__global__ void k(float* x) { *x = nowhere(); }", CompilationFailed, "nowhere.h", 1),
     ("\n__global__ void k(float* x);", SymbolError, "declared and not defined", 2),
     ("\n__device__ __noinline__ float f() { extern __shared__ float s[]; return s[threadIdx.x]; }\n"
      "__global__ void k(float* x) { x[0] = f(); }", UnsupportedFeatureError, "f()", 3),
