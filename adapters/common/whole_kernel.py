@@ -19,7 +19,7 @@ from tle_raw.errors import DialectError, LaunchError, Row, TLEError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.options import known_options, wrong_type
-from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature, StructParameter
 from tle_raw.target import Target, parse_target
 
 OPTIONS = ("block", "shared", "key")
@@ -133,7 +133,7 @@ class GlobalKernel:
 def _jit(signature: Signature, regions: Sequence[Any]) -> Any:
     name = _safe(signature.name)
     parameters = [_parameter(p) for p in signature.parameters]
-    passed = ", ".join(_passed(p) for p in signature.parameters)
+    passed = ", ".join(_passed_own(signature, p) for p in signature.own)
     lines = []
     for index in range(len(regions)):
         if len(regions) > 1:
@@ -142,7 +142,18 @@ def _jit(signature: Signature, regions: Sequence[Any]) -> Any:
     parameters += [f"{CHOICE}: tl.constexpr"] if len(regions) > 1 else []
     text = "\n".join([f"def {name}({', '.join(parameters)}):", *lines, ""])
     scope = {f"region_{i}": region for i, region in enumerate(regions)}
-    return kernel_of_text(name, text, scope, [region.cache_key for region in regions])
+    return kernel_of_text(name, text, scope, [region.cache_key for region in regions], _held(signature))
+
+
+def _held(signature: Signature) -> list[str]:
+    """What structs hold: so many values that a kernel for each that is 1 or a multiple of 16 would be too many."""
+    return [_safe(p.name) for s in signature.structs for p in signature.parameters[s.first : s.first + s.count]]
+
+
+def _passed_own(signature: Signature, own: Parameter | StructParameter) -> str:
+    if isinstance(own, Parameter):
+        return _passed(own)
+    return f"({' '.join(f'{_passed(p)},' for p in signature.parameters[own.first : own.first + own.count])})"
 
 
 def _safe(name: str) -> str:

@@ -64,7 +64,7 @@ def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: b
 
 def _searched(options: Options, folder: Path) -> tuple[str, ...]:
     # a source string's quoted includes start at its Python file's folder, a file's own at the file
-    quoted = () if options.file else ("-iquote", str(folder))
+    quoted = ("-iquote", str(options.file.parent if options.file else folder))
     return (*quoted, *(part for path in options.include_dirs for part in ("-I", str(path))))
 
 

@@ -27,8 +27,9 @@ from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
 from tle_raw.adapters.cuda.host_code import has_troubled, is_better, is_in_host_code, without_host_code
 from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.left_out import refuse_defaults
+from tle_raw.adapters.cuda.legacy_warps import masked_text
 from tle_raw.adapters.cuda.prototype import prototype_text
-from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_parameters, signature_of_prototype
+from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_parameters, signature_of_prototype, slots
 from tle_raw.adapters.cuda.refusals import refuse_clusters
 from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, location_of, split_symbol
 from tle_raw.adapters.cuda.try_code import try_unusual
@@ -138,7 +139,7 @@ class CudaAdapter:
         if options.file and read_file(options.file) != source.text:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
         files = _read_files(run, toolchain)
-        text, shared = run.text, 0
+        (text, told), shared = masked_text(run.text, attempt, _users_files(toolchain.folders)), 0
         if use is not None and wanted.is_emulated:
             text = add_thread_entry(text, unit.entry, use)
         elif use is not None:
@@ -152,7 +153,7 @@ class CudaAdapter:
             run.seconds,
             toolchain.identity(),
             run.command,
-            warnings_text(attempt),
+            "\n".join(filter(None, (warnings_text(attempt), *told))),
             dynamic_shared=shared,
             device=_device_code(attempt),
         )
@@ -236,9 +237,9 @@ def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain
     explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
     chosen = replace(callee, arguments=explicit)
     location = location_of(callee.function) if callee.function else source.location
-    grid, prototype = dict(options.grid), _prototype(source, chosen)
-    use = KernelUse(callee.name, bound, prototype, grid, options.shared, location, _users_files(toolchain.folders))
-    check_prototype(bound, use.passed, use.prototype, callee, location)
+    grid, taken = dict(options.grid), slots(_prototype(source, chosen), callee)
+    use = KernelUse(callee.name, bound, taken, grid, options.shared, location, _users_files(toolchain.folders))
+    check_prototype(bound, use.passed, use.slots, callee, location)
     return use
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tle_raw.adapters.cpp.declarations import CppFunction
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
-from tle_raw.adapters.cpp.prototypes import DUMP, Prototype, prototype_from_json, read_prototype
+from tle_raw.adapters.cpp.prototypes import DUMP, CxxType, Prototype, prototype_from_json, read_prototype
+from tle_raw.adapters.cpp.record_layouts import DUMP_LAYOUTS, Layouts, UnknownLayout
 from tle_raw.adapters.cpp.source_lines import line_directive
 from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.cuda.explain import Attempt, explain
@@ -70,7 +71,25 @@ def _ask(source: Source, callee: Callee, functions: Sequence[CppFunction]) -> Pr
     found = _read(attempt, source)
     if found is None:
         raise missing_function(callee.name, functions, source.location)
-    return found
+    return _with_structs(found, attempt)
+
+
+def _with_structs(prototype: Prototype, attempt: Attempt) -> Prototype:
+    """The prototype with what structs that are passed by value are made of, which another dump tells."""
+    if not any(type_.is_struct for type_ in prototype.parameters):
+        return prototype
+    told = _attempt(attempt.source, attempt.callee, attempt.functions, attempt.arch, DUMP_LAYOUTS)
+    layouts = Layouts(told.run.text)
+    return replace(prototype, parameters=tuple(_with_struct(type_, layouts) for type_ in prototype.parameters))
+
+
+def _with_struct(type_: CxxType, layouts: Layouts) -> CxxType:
+    if not type_.is_struct:
+        return type_
+    try:
+        return replace(type_, struct=layouts.struct(type_.text))
+    except UnknownLayout as reason:
+        return replace(type_, unknown=str(reason))
 
 
 def _read(attempt: Attempt, source: Source) -> Prototype | None:
@@ -94,10 +113,12 @@ def _architectures() -> tuple[str, str]:
     return "sm_100" if find_toolchain().clang.major > 19 else "sm_90", OLDEST
 
 
-def _attempt(source: Source, callee: Callee, functions: Sequence[CppFunction], arch: str) -> Attempt:
+def _attempt(
+    source: Source, callee: Callee, functions: Sequence[CppFunction], arch: str, output: tuple[str, ...] = DUMP
+) -> Attempt:
     toolchain, (options, folder) = find_toolchain(), source.data
     text = write_probe(source.text, line_directive(source.location.line, source.location.file), callee, options)
-    run = compile_unit(toolchain, options, arch, folder, text, _timeout(), line_info=False, output=DUMP)
+    run = compile_unit(toolchain, options, arch, folder, text, _timeout(), line_info=False, output=output)
     return Attempt(source, BoundSignature(source.name, ()), callee, functions, toolchain, arch, run)
 
 

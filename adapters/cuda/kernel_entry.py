@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.block_indices import GRID_FUNCTION
-from tle_raw.adapters.cpp.prototypes import Prototype
+from tle_raw.adapters.cuda.read_signature import Slot
 from tle_raw.adapters.cuda.refusals import refuse_instructions
 from tle_raw.errors import Context, SourceLocation, SymbolError, UnsupportedFeatureError
 from tle_raw.fragments.bound import POINTER, TILE, BoundParameter, BoundSignature
@@ -43,7 +43,7 @@ class KernelUse:
 
     name: str
     bound: BoundSignature
-    prototype: Prototype
+    slots: tuple[Slot, ...]
     grid: Mapping[str, int | str]
     shared: int
     location: SourceLocation
@@ -263,24 +263,36 @@ def _thread_entry(text: str, entry: str, kernel: str, use: KernelUse) -> str:
 
 
 def _call(text: str, kernel: str, use: KernelUse, values: Mapping[str, str], more: Sequence[str]) -> list[str]:
-    """The call. A 16-bit float is a struct in C++, which a kernel takes by its address."""
+    """The call. A kernel takes a struct, and a 16-bit float is one in C++, by the address of a copy."""
     module = read_module(text)
     entity = next(e for e in module.of_kind("define") if e.name == kernel)
     function = read_function(module, entity)
     byval = _byval_types(module, entity)
+    own = len(function.type.parameters) - len(more)
     lines, passed = [], []
-    for index, (parameter, type_) in enumerate(zip(use.passed, function.type.parameters)):
-        value = values[parameter.name]
+    for index, type_ in enumerate(function.type.parameters[:own]):
+        held = [(p, slot) for p, slot in zip(use.passed, use.slots) if slot.parameter == index]
         if index in byval:
-            lines += [
-                f"  %copy{index} = alloca {byval[index]}, align 8",
-                f"  store {parameter.llvm} {value}, ptr %copy{index}",
-            ]
+            copy, is_one = f"%copy{index}", len(held) == 1
+            lines.append(f"  {copy} = alloca {byval[index]}, align {8 if is_one else 16}")
+            for parameter, slot in held:  # bytes that no field has are never read
+                place = f"{copy}.{slot.offset}" if slot.offset else copy
+                if slot.offset:
+                    lines.append(f"  {place} = getelementptr i8, ptr {copy}, i64 {slot.offset}")
+                lines.append(_store(parameter, values[parameter.name], place))
             passed.append(f"ptr byval({byval[index]}) %copy{index}")
         else:
-            passed.append(f"{type_} {value}")
+            passed.append(f"{type_} {values[held[0][0].name]}")
     name = encode_name("@", kernel)
     return [*lines, f"  call void {name}({', '.join([*passed, *more])})"]
+
+
+def _store(parameter: BoundParameter, value: str, place: str) -> str:
+    if parameter.kind == POINTER:
+        return f"  store ptr {value}, ptr {place}"
+    if parameter.llvm == "i1":  # a bool in memory is a byte, 0 or 1
+        return f"  {place}.byte = zext i1 {value} to i8\n  store i8 {place}.byte, ptr {place}"
+    return f"  store {parameter.llvm} {value}, ptr {place}"
 
 
 def _byval_types(module: Module, entity: Entity) -> dict[int, str]:

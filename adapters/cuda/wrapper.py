@@ -11,8 +11,10 @@ from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.prototypes import probe_lines
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
+from tle_raw.adapters.cuda.called_kernels import AS_FUNCTIONS, calls_kernels
 from tle_raw.adapters.cuda.kernel_entry import SYMBOL
 from tle_raw.adapters.cuda.ports import CallArgument, local, ports
+from tle_raw.adapters.cuda.shared_objects import HEADER, with_shared_objects
 from tle_raw.adapters.cuda.symbol import Callee
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
@@ -68,8 +70,11 @@ def _user_lines(
     yield from (f"#define {define} 1" for define in defines)
     yield from prologue
     yield from define_lines(options)
+    yield from AS_FUNCTIONS if calls_kernels(text) else ()
     yield from ['extern "C" {'] if options.extern_c else []
-    yield f'#include "{options.file}"' if options.file else f"{line}\n{text}"
+    compiled = with_shared_objects(text)
+    yield from [HEADER] if compiled != text else []
+    yield f'#include "{options.file}"' if options.file and compiled == text else f"{line}\n{compiled}"
     yield f'\n#line 1 "{LABEL}"'
     yield from ["}"] if options.extern_c else []
 
