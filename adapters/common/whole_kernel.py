@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import keyword
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from tle_raw.adapters.common.compile_ahead import compile_ahead
 from tle_raw.adapters.common.kernel_text import kernel_of_text
 from tle_raw.adapters.common.launch_arguments import check_arguments
 from tle_raw.adapters.common.launch_blocks import Block, read_launch_block, read_launch_blocks, warps_of
-from tle_raw.adapters.common.launched_kernel import declare_region, grid_of, without_caller
+from tle_raw.adapters.common.launched_kernel import WARP, declare_region, grid_of, without_caller
 from tle_raw.adapters.common.measured_blocks import CHOICE, choose_fastest
 from tle_raw.errors import DialectError, LaunchError, Row, TLEError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
@@ -49,13 +50,15 @@ class GlobalKernel:
         source: Source,
         options: Mapping[str, Any],
         opaque: Collection[str] = (),
+        any_size: bool = False,
     ) -> None:
         given = known_options("cuda kernel", options, OPTIONS, {})
         self._adapter, self._declaration, self._source, self._opaque = adapter, declaration, source, opaque
         signature = declaration.signature or source.signature
         assert signature is not None
         self.signature: Signature = signature
-        self.blocks = read_launch_blocks(given.get("block", declaration.options.get("block")))
+        self._any_size = any_size
+        self.blocks = read_launch_blocks(given.get("block", declaration.options.get("block")), any_size)
         self.key = _key(given.get("key", ()), self.signature)
         self._shared = given.get("shared", declaration.options.get("shared", 0))
         self._kernels: dict[tuple[Block, ...], Any] = {}
@@ -83,7 +86,7 @@ class GlobalKernel:
 
     def _blocks(self, block: Sequence[int] | int | None) -> tuple[Block, ...]:
         try:
-            blocks = (read_launch_block(block),) if block is not None else self.blocks
+            blocks = (read_launch_block(block, self._any_size),) if block is not None else self.blocks
         except TLEError as error:
             raise error.at(fragment=self._source.name, source=self._source.location) from None
         if not blocks:
@@ -123,7 +126,9 @@ class GlobalKernel:
 
     def _region(self, block: Block) -> Any:
         shared = self._shared(block) if callable(self._shared) else self._shared
-        return declare_region(self._adapter, self._declaration, block=block, shared=read_shared(shared), grid=None)
+        options = {"block": block, "shared": read_shared(shared), "grid": None}
+        options |= {"whole": True} if math.prod(block) % WARP else {}
+        return declare_region(self._adapter, self._declaration, **options)
 
     def _tuned(self, kernel: Any, blocks: tuple[Block, ...]) -> Any:
         written = [_safe(p.name) for p in self.signature.parameters if isinstance(p.type, Pointer) and p.effect != "In"]
@@ -210,8 +215,11 @@ def make_whole_kernel(
     options: Mapping[str, Any],
     is_kernel: bool,
     opaque: Collection[str] = (),
+    any_size: bool = False,
 ) -> GlobalKernel:
     """A kernel around the region. ``opaque`` are the names of the pointers that may point to anything.
+
+    ``any_size``: the dialect can let threads stand idle, so that a block need not be whole warps.
 
     Raises
     ------
@@ -232,7 +240,7 @@ def make_whole_kernel(
         if declaration.options.get("grid"):
             hint = "declare the fragment once more without grid=, and take as_kernel() of that"
             raise without_caller(source, "block indices", hint)
-        return GlobalKernel(adapter, declaration, source, options, opaque)
+        return GlobalKernel(adapter, declaration, source, options, opaque, any_size)
     except TLEError as error:
         raise error.at(fragment=source.name, source=source.location) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -191,7 +192,7 @@ class CudaAdapter:
         """The kernel of a dialect that is CUDA C++ under other rules: ``adapter`` reads the declaration."""
         callee = choose_function(source.symbol, _functions(source))
         opaque = opaque_parameters(_prototype(source, callee), callee) if callee.is_kernel else ()
-        return make_whole_kernel(adapter, declaration, source, options, callee.is_kernel, opaque)
+        return make_whole_kernel(adapter, declaration, source, options, callee.is_kernel, opaque, any_size=True)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The function that the author is expected to write, in two forms."""
@@ -238,7 +239,9 @@ def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain
     chosen = replace(callee, arguments=explicit)
     location = location_of(callee.function) if callee.function else source.location
     grid, taken = dict(options.grid), slots(_prototype(source, chosen), callee)
-    use = KernelUse(callee.name, bound, taken, grid, options.shared, location, _users_files(toolchain.folders))
+    threads = math.prod(options.block) if options.whole else 0
+    is_users = _users_files(toolchain.folders)
+    use = KernelUse(callee.name, bound, taken, grid, options.shared, location, is_users, threads)
     check_prototype(bound, use.passed, use.slots, callee, location)
     return use
 

@@ -30,6 +30,7 @@ SYMBOL = "tle_raw_kernel"
 _GRID_CALL = re.compile(rf"(?:tail |notail )?call [^@\n]*@{GRID_FUNCTION}(\w+)\(\)(?: #\d+)?")
 # Of the function that a kernel becomes. On a GPU clang has packed, like nvcc, what can be packed; Triton's optimiser
 # would pack sums of all sizes, and lose the order in which a register-tiled product needs its operands.
+_THREAD = "@llvm.nvvm.read.ptx.sreg.tid.x"
 INLINED = "alwaysinline convergent nounwind"
 
 
@@ -39,6 +40,7 @@ class KernelUse:
 
     ``grid`` maps an axis such as "blockIdx.x" to the launch's own axis or to a parameter of the signature. ``shared``
     is what the caller gives ``extern __shared__`` in bytes. ``is_users`` says of a file whether it is the user's.
+    ``threads`` are those of the block, where more are launched; else 0.
     """
 
     name: str
@@ -48,6 +50,7 @@ class KernelUse:
     shared: int
     location: SourceLocation
     is_users: Callable[[str], bool]
+    threads: int = 0
 
     @property
     def given(self) -> tuple[BoundParameter, ...]:
@@ -69,6 +72,7 @@ def add_entry(text: str, entry: str, use: KernelUse) -> tuple[str, int]:
     SymbolError : the kernel is declared only. UnsupportedFeatureError : what a region cannot give it.
     """
     text, kernel, takes_shared = _as_function(text, use, use.shared, f"{INLINED} {UNPACKED}")
+    text += _declared(text, f"i32 {_THREAD}()", "void @llvm.nvvm.exit()") if use.threads else ""
     return f"{text}\n{_gpu_entry(text, entry, kernel, use, takes_shared)}", use.shared if takes_shared else 0
 
 
@@ -78,6 +82,7 @@ def add_thread_entry(text: str, entry: str, use: KernelUse) -> str:
     text, kernel, _ = _as_function(text, use, 0, INLINED)
     own = f"{entry}_kernel"  # Triton's kernel may well have the name of the one that it calls
     text = _renamed(text, kernel, own)
+    text += _declared(text, f"i32 {_THREAD}()", "void @tle_team_idle()") if use.threads else ""
     return f"{text}\n{_thread_entry(text, entry, own, use)}"
 
 
@@ -238,7 +243,7 @@ def _gpu_entry(text: str, entry: str, kernel: str, use: KernelUse, takes_shared:
     more = [f"i32 {numbers[p.name]}" for p in use.given] + (["i32 %shared"] if takes_shared else [])
     call = _call(text, kernel, use, values, more)
     head = f"define i32 @{entry}({', '.join(parameters)}) {{"
-    return "\n".join([head, *lines, *call, "  ret i32 0", "}", ""])
+    return "\n".join([head, *_idle(use, "call void @llvm.nvvm.exit()\n  unreachable"), *lines, *call, "  ret i32 0", "}", ""])
 
 
 def _thread_entry(text: str, entry: str, kernel: str, use: KernelUse) -> str:
@@ -259,7 +264,28 @@ def _thread_entry(text: str, entry: str, kernel: str, use: KernelUse) -> str:
         values[parameter.name] = value
     more = [f"i32 {values[p.name]}" for p in use.given]
     call = _call(text, kernel, use, values, more)
-    return "\n".join([f"define void @{entry}(ptr %args) {{", *lines, *call, "  ret void", "}", ""])
+    head = f"define void @{entry}(ptr %args) {{"
+    return "\n".join([head, *_idle(use, "call void @tle_team_idle()\n  ret void"), *lines, *call, "  ret void", "}", ""])
+
+
+def _idle(use: KernelUse, end: str) -> list[str]:
+    """What ends the threads beyond the block: whole warps are launched, and a last one may have fewer lanes."""
+    if not use.threads:
+        return []
+    return [
+        f"  %tle.thread = call i32 {_THREAD}()",
+        f"  %tle.idle = icmp uge i32 %tle.thread, {use.threads}",
+        "  br i1 %tle.idle, label %tle.end, label %tle.begin",
+        "tle.end:",
+        f"  {end}",
+        "tle.begin:",
+    ]
+
+
+def _declared(text: str, *names: str) -> str:
+    """Declarations of those functions that the text does not declare itself."""
+    known = {entity.name for entity in read_module(text).of_kind("declare")}
+    return "".join(f"declare {name}\n" for name in names if name.split("@")[1].split("(")[0] not in known)
 
 
 def _call(text: str, kernel: str, use: KernelUse, values: Mapping[str, str], more: Sequence[str]) -> list[str]:
