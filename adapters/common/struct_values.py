@@ -1,4 +1,4 @@
-"""Structs as a launch passes them: tuples, NamedTuples, dicts, dataclasses, ctypes, NumPy's structured scalars, bytes."""
+"""Structs as a launch passes them: tuples, dicts, dataclasses, structures of ctypes and NumPy, bytes."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def _whole(node: Node, value: Any, what: str) -> list[Any] | None:
             raise _other_layout(node, what, f"{len(data)} bytes")
         return [_unpack(leaf.type, data, leaf.offset) for leaf in leaves(node)]
     if isinstance(value, (ctypes.Structure, ctypes.Union, ctypes.Array)):
-        _check(node, ctypes.sizeof(value), [p for p in _ctypes_places(type(value), 0)], type(value).__name__, what)
+        _check(node, ctypes.sizeof(value), list(_ctypes_places(type(value), 0)), type(value).__name__, what)
         return [_unpack(leaf.type, bytes(value), leaf.offset) for leaf in leaves(node)]
-    dtype = getattr(value, "dtype", None)
+    dtype: Any = getattr(value, "dtype", None)
     if getattr(dtype, "names", None) is not None and getattr(value, "shape", None) == ():
-        _check(node, dtype.itemsize, [p for p in _numpy_places(dtype, 0)], str(dtype), what)
+        _check(node, dtype.itemsize, list(_numpy_places(dtype, 0)), str(dtype), what)
         return [_unpack(leaf.type, value.tobytes(), leaf.offset) for leaf in leaves(node)]
     if isinstance(node, Bits) and isinstance(value, int):
         return _words(node, value, what)
@@ -95,7 +95,7 @@ def _unpack(type_: Number | Address, data: bytes, offset: int) -> Any:
 
 
 def _check(node: Node, size: int, places: list[tuple[int, int]], name: str, what: str) -> None:
-    wanted = [place for place in _places(node, 0)]
+    wanted = list(_places(node, 0))
     if size == node.size and (places == wanted or _has_bits(node)):
         return
     shown = ", ".join(f"{size} at {offset}" for offset, size in places)
@@ -144,7 +144,7 @@ def _numpy_places(dtype: Any, start: int) -> Iterator[tuple[int, int]]:
             own, offset = dtype.fields[name][:2]
             yield from _numpy_places(own, start + offset)
     elif dtype.subdtype is not None:
-        own, shape = dtype.subdtype
+        own, _ = dtype.subdtype
         count = dtype.itemsize // own.itemsize
         for index in range(count):
             yield from _numpy_places(own, start + index * own.itemsize)

@@ -81,7 +81,8 @@ class Prototype:
 def prototype_from_json(text: str) -> Prototype:
     """The inverse of ``Prototype.to_json``."""
     result, *parameters = (
-        CxxType(*values, from_data(struct) if struct else None) for *values, struct in json.loads(text)
+        CxxType(spelled, pointee, is_const, facts, unknown, from_data(struct) if struct else None)
+        for spelled, pointee, is_const, facts, unknown, struct in json.loads(text)
     )
     return Prototype(result, tuple(parameters))
 
@@ -110,7 +111,8 @@ template <class T, bool = __is_enum(T)> struct {probe}_kind {{
   static constexpr long value = __is_class(T) || __is_union(T) ? {kind} : 0;
 }};
 template <class T> struct {probe}_kind<T, true> {{
-  static constexpr long value = {enum} + (static_cast<__underlying_type(T)>(-1) < static_cast<__underlying_type(T)>(0) ? {signed} : 0);
+  using integer = __underlying_type(T);
+  static constexpr long value = {enum} + (static_cast<integer>(-1) < static_cast<integer>(0) ? {signed} : 0);
 }};
 template <class T> inline constexpr long {probe}_fact = {probe}_size<typename {probe}_bare<T>::type>::value * {size} +
                                                         {probe}_kind<typename {probe}_bare<T>::type>::value;

@@ -243,7 +243,9 @@ def _gpu_entry(text: str, entry: str, kernel: str, use: KernelUse, takes_shared:
     more = [f"i32 {numbers[p.name]}" for p in use.given] + (["i32 %shared"] if takes_shared else [])
     call = _call(text, kernel, use, values, more)
     head = f"define i32 @{entry}({', '.join(parameters)}) {{"
-    return "\n".join([head, *_idle(use, "call void @llvm.nvvm.exit()\n  unreachable"), *lines, *call, "  ret i32 0", "}", ""])
+    return "\n".join(
+        [head, *_idle(use, "call void @llvm.nvvm.exit()\n  unreachable"), *lines, *call, "  ret i32 0", "}", ""]
+    )
 
 
 def _thread_entry(text: str, entry: str, kernel: str, use: KernelUse) -> str:
@@ -265,7 +267,9 @@ def _thread_entry(text: str, entry: str, kernel: str, use: KernelUse) -> str:
     more = [f"i32 {values[p.name]}" for p in use.given]
     call = _call(text, kernel, use, values, more)
     head = f"define void @{entry}(ptr %args) {{"
-    return "\n".join([head, *_idle(use, "call void @tle_team_idle()\n  ret void"), *lines, *call, "  ret void", "}", ""])
+    return "\n".join(
+        [head, *_idle(use, "call void @tle_team_idle()\n  ret void"), *lines, *call, "  ret void", "}", ""]
+    )
 
 
 def _idle(use: KernelUse, end: str) -> list[str]:

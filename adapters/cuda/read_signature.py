@@ -89,7 +89,9 @@ def signature_of_prototype(
     ------
     SignatureError, UnsupportedFeatureError : a type that cannot cross; the error names the parameter and its line.
     """
-    names, parameters, structs = parameter_names(prototype, callee), [], []
+    names = parameter_names(prototype, callee)
+    parameters: list[Parameter] = []
+    structs: list[StructParameter] = []
     for index, (own, type_) in enumerate(zip(names, prototype.parameters)):
         if (type_.dtype is None and type_.struct is None and not _is_opaque(type_)) or _fetched(callee, index):
             raise _no_port(own, type_, callee, index, location)

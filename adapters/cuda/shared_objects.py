@@ -1,4 +1,4 @@
-"""``__shared__`` variables of types with a constructor, as ``cuda::barrier``: nvcc leaves them as they are, clang refuses.
+"""``__shared__`` variables of types with a constructor, as ``cuda::barrier``: clang refuses what nvcc leaves as it is.
 
 Each becomes memory of its size, and a reference to it: on the same line, under the same name.
 """

@@ -27,7 +27,9 @@ class Masked:
 
 def add_masks(module: Module) -> tuple[Module, tuple[Masked, ...]]:
     """The module, and what was changed in it. Instructions of inline assembly stay as they are."""
-    edits, masked, declared = [], [], set()
+    edits: list[Edit] = []
+    masked: list[Masked] = []
+    declared: set[str] = set()
     for entity in module.of_kind("define"):
         for call in calls(module, entity, "@llvm.nvvm.shfl.", "@llvm.nvvm.vote."):
             name = _masked_name(call)
@@ -74,4 +76,3 @@ def describe(masked: Masked) -> str:
     """What is told of it."""
     function = masked.function
     return f"`{function.name}` names no mask: it gets that of the lanes that are there; write `{function.masked}`"
-

@@ -52,9 +52,11 @@ class Array:
         return self.count * self.item.size
 
     def __str__(self) -> str:
-        item, dims = self.item, f"[{self.count}]"
+        item: Node = self.item
+        dims = f"[{self.count}]"
         while isinstance(item, Array):
-            item, dims = item.item, f"{dims}[{item.count}]"
+            dims += f"[{item.count}]"
+            item = item.item
         return f"{item}{dims}"
 
 

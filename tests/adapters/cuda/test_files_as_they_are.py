@@ -67,7 +67,7 @@ def test_a_file_with_host_code_is_launched_as_it_is(kernel):
 
 @pytest.mark.one_triton
 def test_a_pointer_to_anything_takes_any_array_and_nothing_else(kernel):
-    assert str(kernel.signature.parameters[1]) == "s: Pointer[u8]"
+    assert str(kernel.signature.parameters[1]) == "s: Pointer[void]"
     arrays = [np.zeros(64, np.float32)] * 4
     with pytest.raises(ArgumentTypeError) as error:
         kernel[(1,)](arrays[0], 5, True, arrays[0], arrays[0], arrays[0])

@@ -311,8 +311,8 @@ def refused(source: str, symbol: str = "k", **options):
 BAD = [
     ("\n__global__ void other(float* x) {}", SymbolError, "no function `k`", 0),
     ("\n__global__ void k(float* x) { x[0] = y; }", CompilationFailed, "undeclared identifier 'y'", 2),
-    ("\nstruct P { float a; };\n__global__ void k(P p) {}", SignatureError, "parameter `p`", 3),
-    ("\n__global__ void k(float** x) {}", SignatureError, "parameter `x`", 2),
+    ("\nstruct P { virtual void f(); };\n__global__ void k(P p) {}", SignatureError, "parameter `p`", 3),
+    ("\n__global__ void k(int (*x)(int)) {}", SignatureError, "parameter `arg0`", 2),
     ("\n__global__ void k(float* y, cudaTextureObject_t t) {}", UnsupportedFeatureError, "textures", 2),
     ("\n__global__ void k(cudaSurfaceObject_t t) {}", UnsupportedFeatureError, "surfaces", 2),
     ("\ntexture<float, 2> t;\n__global__ void k(float* x) {}", UnsupportedFeatureError, "texture", 2),
