@@ -14,6 +14,7 @@ DUMP_LAYOUTS = ("-fsyntax-only", "-Xclang", "-fdump-record-layouts-canonical", "
 _LINE = re.compile(r" *(\d+)(?::(\d+)-(\d+)|:-)? \|( +)(.*)")
 _SIZES = re.compile(r" *\| \[sizeof=(\d+),.* align=(\d+),?.*")
 _WORDS = re.compile(r"\b(?:struct|class|union|enum) (?!\()")
+_TENSOR_MAPS = ("CUtensorMap", "CUtensorMap_st")
 _MARKS = re.compile(r" \((?:base|primary base|empty|virtual base)\)")
 
 
@@ -55,6 +56,8 @@ class Layouts:
         return self._record(_bare(name), record.root, record.size, record.align)
 
     def _record(self, name: str, line: _Line, size: int, align: int) -> Node:
+        if name in _TENSOR_MAPS:
+            raise UnknownLayout("a tensor map, which the copy engine reads where CUDA's own launch has its parameters")
         number = class_dtype(name, size)
         if number is not None:
             return Number(DTYPES["u8"] if number.bits == 8 else number)

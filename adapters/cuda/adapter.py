@@ -121,6 +121,8 @@ class CudaAdapter:
         known = _functions(source)
         callee = replace(choose_function(source.symbol, known), made_kernel=made_kernel)
         refuse_defaults(bound, callee)
+        home = location_of(callee.function) if callee.function else source.location
+        refuse_clusters(callee, options.cluster, wanted.is_emulated, home)
         use = _kernel_use(source, bound, callee, toolchain) if callee.is_kernel else None
         if use is None and (options.grid or options.shared):
             raise DialectError(
@@ -233,7 +235,6 @@ def _own_signature(source: Source, declaration: Declaration) -> Signature | None
 
 def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain: Toolchain) -> KernelUse:
     """What the region asks of the kernel, checked against the kernel's own prototype."""
-    refuse_clusters(callee)
     options, _ = _options(source)
     explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
     chosen = replace(callee, arguments=explicit)

@@ -304,7 +304,7 @@ def _call(text: str, kernel: str, use: KernelUse, values: Mapping[str, str], mor
         held = [(p, slot) for p, slot in zip(use.passed, use.slots) if slot.parameter == index]
         if index in byval:
             copy, is_one = f"%copy{index}", len(held) == 1
-            lines.append(f"  {copy} = alloca {byval[index]}, align {8 if is_one else 16}")
+            lines.append(f"  {copy} = alloca {byval[index]}, align {8 if is_one else 64}")
             for parameter, slot in held:  # bytes that no field has are never read
                 place = f"{copy}.{slot.offset}" if slot.offset else copy
                 if slot.offset:

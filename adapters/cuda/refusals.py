@@ -54,18 +54,25 @@ def refused_construct(error: Diagnostic) -> UnsupportedFeatureError | None:
     return None
 
 
-def refuse_clusters(callee: Callee) -> None:
-    """A kernel that is launched in clusters of blocks: each of Triton's blocks is a cluster of its own.
+def refuse_clusters(callee: Callee, cluster: int, is_emulated: bool, location: SourceLocation) -> None:
+    """A kernel that is launched in clusters of blocks: a region's block is a cluster of its own, a whole kernel says.
 
     Raises
     ------
     UnsupportedFeatureError : at the function's line.
     """
-    if callee.function and "__cluster_dims__" in callee.function.specifiers:
+    if cluster > 1 and is_emulated:
+        raise UnsupportedFeatureError(
+            f"the kernel `{callee.name}` is launched in clusters of {cluster} blocks, and on the CPU each stands alone",
+            hint="launch it on a GPU of compute capability 9.0 or later",
+            context=Context(source=location),
+        )
+    if cluster == 1 and callee.function and "__cluster_dims__" in callee.function.specifiers:
         raise UnsupportedFeatureError(
             f"the kernel `{callee.name}` asks for clusters of blocks (__cluster_dims__), and each block of its launch "
             f"stands alone",
-            hint="leave the attribute out where clusters of one block will do",
+            hint="launch it alone, as_kernel(block=…, cluster=2) with as many blocks along x as the attribute says; or "
+            "leave the attribute out where clusters of one block will do",
             context=Context(source=location_of(callee.function)),
         )
 

@@ -216,13 +216,3 @@ def test_a_kernel_that_asks_for_clusters_is_refused_at_its_line():
     with pytest.raises(Exception, match="__cluster_dims__") as error:
         tle_raw.fragment(PAIR, dialect="cuda", symbol="pair").as_kernel(block=64).compile("cuda:90")
     assert isinstance(cause_of(error.value), UnsupportedFeatureError)
-
-
-@pytest.mark.one_triton
-def test_a_kernel_that_is_called_like_a_function_is_refused_at_the_call(cuda):
-    text = (
-        "struct P { float a; };\n__global__ void g(float* o, P p) {}\n__global__ void k(float* o) {\n  g(o, P{1});\n}"
-    )
-    with pytest.raises(UnsupportedFeatureError, match="`g` is a __global__ function") as error:
-        cuda.read(name="k", source=text)
-    assert error.value.context.source.line == 4
