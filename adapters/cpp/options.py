@@ -18,19 +18,9 @@ from tle_raw.errors import DialectError
 from tle_raw.fragments.options import absolute_path, known_options, wrong_type
 
 NAMES = (
-    "file",
-    "source",
-    "symbol",
-    "include_dirs",
-    "defines",
-    "flags",
-    "block",
-    "grid",
-    "shared",
-    "extern_c",
-    "whole",
+    "file", "source", "symbol", "include_dirs", "defines", "flags", "block", "grid", "shared", "extern_c", "whole",
     "cluster",
-)
+)  # fmt: skip
 _PACKAGE = Path(tle_raw.__file__).parent / "include"
 _INSTALLED = ("site-packages", "dist-packages")
 AXES = tuple(f"{variable}.{axis}" for variable in ("blockIdx", "gridDim") for axis in "xyz")
@@ -58,8 +48,8 @@ class Options:
 
     ``grid`` and ``shared`` are for ``__global__`` functions: where a block's index comes from, such as
     ``("blockIdx.x", "row")``, and the bytes of ``extern __shared__``. ``extern_c`` puts the text into ``extern "C"``.
-    ``whole`` says that the function is all of its kernel: threads that the block does not have may end. ``cluster`` blocks along x are
-    launched together.
+    ``whole`` says that the function is all of its kernel: threads that the block does not have may end.
+    ``cluster`` blocks along x are launched together.
     """
 
     file: Path | None

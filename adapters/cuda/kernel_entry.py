@@ -71,7 +71,7 @@ def add_entry(text: str, entry: str, use: KernelUse) -> tuple[str, int]:
     ------
     SymbolError : the kernel is declared only. UnsupportedFeatureError : what a region cannot give it.
     """
-    text, kernel, takes_shared = _as_function(text, use, use.shared, f"{INLINED} {UNPACKED}")
+    text, kernel, takes_shared = _as_function(text, use, use.shared, f"{INLINED} {UNPACKED}", is_emulated=False)
     text += _declared(text, f"i32 {_THREAD}()", "void @llvm.nvvm.exit()") if use.threads else ""
     return f"{text}\n{_gpu_entry(text, entry, kernel, use, takes_shared)}", use.shared if takes_shared else 0
 
@@ -79,7 +79,7 @@ def add_entry(text: str, entry: str, use: KernelUse) -> tuple[str, int]:
 def add_thread_entry(text: str, entry: str, use: KernelUse) -> str:
     """The same for an emulated GPU: the entry is one thread's share, and dynamic shared memory is a variable."""
     text = _sized_arrays(text, use)
-    text, kernel, _ = _as_function(text, use, 0, INLINED)
+    text, kernel, _ = _as_function(text, use, 0, INLINED, is_emulated=True)
     own = f"{entry}_kernel"  # Triton's kernel may well have the name of the one that it calls
     text = _renamed(text, kernel, own)
     text += _declared(text, f"i32 {_THREAD}()", "void @tle_team_idle()") if use.threads else ""
@@ -91,12 +91,12 @@ def _renamed(text: str, old: str, new: str) -> str:
     return apply_edits(text, [Edit(start, end, encode_name("@", new)) for name, start, end in places if name == old])
 
 
-def _as_function(text: str, use: KernelUse, shared: int, attributes: str) -> tuple[str, str, bool]:
+def _as_function(text: str, use: KernelUse, shared: int, attributes: str, is_emulated: bool) -> tuple[str, str, bool]:
     """The kernel without its convention, with more parameters: the block indices that are given, shared memory."""
     module = read_module(text)
     kernel, holder = _kernel_symbol(module, use)
     reached = reachable(references(module), [kernel])
-    refuse_instructions(module, reached, use.name, use.location, use.is_users)
+    refuse_instructions(module, reached, use.name, use.location, use.is_users, is_emulated)
     arrays = _dynamic_arrays(module, reached)
     if arrays and not shared:
         raise _no_size(arrays[0], use)

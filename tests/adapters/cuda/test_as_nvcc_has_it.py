@@ -4,12 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
+import triton
 
 import tle_raw
-from tests.support import ptx_calls
+from tests.support import cause_of, ptx_calls
 from tle_raw.adapters.cuda.called_kernels import calls_kernels
 from tle_raw.adapters.cuda.shared_objects import with_shared_objects
-from tle_raw.errors import DialectError, WarpMaskWarning
+from tle_raw.errors import DialectError, LaunchError, RegionError, UnsupportedFeatureError, WarpMaskWarning
+
+version = tuple(int(v) for v in triton.__version__.split(".")[:2])
 
 BARRIERS = r"""
 #include <cooperative_groups.h>
@@ -86,6 +89,25 @@ __global__ void odd(float* o, const float* x) {
   s[t] = v;
   cooperative_groups::this_thread_block().sync();
   o[blockIdx.x * size + t] = v + s[(t + 1) % size] + __syncthreads_count(t % 2 == 0);
+}
+"""
+
+
+TOGETHER = """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void over_grid(float* o) {
+  o[blockIdx.x] = 1;
+  cg::this_grid().sync();
+  o[blockIdx.x] += o[0];
+}
+__global__ void __cluster_dims__(2, 1, 1) over_cluster(float* o, const float* x) {
+  __shared__ float s[64];
+  auto cluster = cg::this_cluster();
+  s[threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
+  cluster.sync();
+  o[blockIdx.x * 64 + threadIdx.x] = cluster.map_shared_rank(s, cluster.block_rank() ^ 1)[threadIdx.x];
+  cluster.sync();
 }
 """
 
@@ -181,6 +203,43 @@ def test_whole_warps_are_launched_and_idle_lanes_end():
 def test_no_block_has_more_threads_than_a_gpu_launches():
     with pytest.raises(DialectError, match="2000 threads"):
         kernel(ODD, "odd", (20, 100))
+
+
+@pytest.mark.every_triton(1)
+def test_a_barrier_of_the_grid_makes_the_launch_a_cooperative_one():
+    compiled = kernel(TOGETHER, "over_grid").compile("cuda:90")
+    assert_one_kernel(compiled)
+    assert compiled.metadata.launch_cooperative_grid and "%envreg" in compiled.asm["ptx"]
+    with pytest.raises(Exception) as caught:
+        kernel(TOGETHER, "over_grid")[(2,)](np.zeros(2, np.float32))
+    error = cause_of(caught.value)
+    assert isinstance(error, UnsupportedFeatureError) and "cooperative launch on a GPU" in str(error)
+
+
+def together(**options):
+    return tle_raw.fragment(TOGETHER, dialect="cuda", symbol="over_cluster").as_kernel(block=64, **options)
+
+
+@pytest.mark.every_triton(1)
+def test_a_kernel_may_be_launched_in_clusters():
+    if version < (3, 9):
+        with pytest.raises(Exception) as caught:
+            together(cluster=2).compile("cuda:90")
+        assert isinstance(cause_of(caught.value), RegionError) and "Triton 3.9" in str(cause_of(caught.value))
+        return
+    compiled = together(cluster=2).compile("cuda:90")
+    assert_one_kernel(compiled)
+    assert ".reqnctapercluster 2" in compiled.asm["ptx"] and "mapa.u64" in compiled.asm["ptx"]
+    assert compiled.metadata.num_ctas == 2
+
+
+@pytest.mark.one_triton
+def test_a_grid_is_whole_clusters_and_clusters_are_powers_of_two():
+    with pytest.raises(LaunchError) as error:
+        together(cluster=2)[(3,)](np.zeros(192, np.float32), np.zeros(192, np.float32))
+    assert error.value.table[0].got == "3"
+    with pytest.raises(DialectError, match="cluster"):
+        together(cluster=3)
 
 
 @pytest.mark.one_triton

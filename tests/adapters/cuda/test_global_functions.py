@@ -322,8 +322,6 @@ BAD = [
      "launch of `c`", 4),
     ("\n__global__ void k(int* x) {\n  cudaLaunchKernel((void*)0, 1, 1, 0, 0, 0);\n}", UnsupportedFeatureError,
      "cudaLaunchKernel", 3),
-    ("#include <cooperative_groups.h>\n__global__ void k(int* x) {\n  x[0] = 1;\n"
-     "  cooperative_groups::this_grid().sync();\n}", UnsupportedFeatureError, "grid-wide", 4),
     ("\n__global__ void k(float* x) {\n  extern __shared__ float s[];\n  x[0] = s[threadIdx.x];\n}",
      UnsupportedFeatureError, "extern __shared__", 2),
     ("#include <nowhere.h>\n__global__ void k(float* x) {}", CompilationFailed, "nowhere.h", 1),

@@ -110,6 +110,7 @@ from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
 Stage = Callable[[Any, dict[str, Any]], Any]
+GRID_SYNC = "%envreg"  # the driver's registers, in which cooperative groups find the memory of a grid's barrier
 MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
 SPELLING = spelling_of((MAJOR, MINOR))
 # Whether its waits for copies out of buffers say that the buffers' reading is enough; before it always is.
@@ -783,6 +784,8 @@ class Compilation:
 
     def record_regions(self) -> int:
         self.metadata["tle_raw"] = record_regions([region.record for region in self.regions], self.compiled)
+        if any(GRID_SYNC in fragment.text for fragment in self.compiled):  # all blocks must run at the same time
+            self.metadata["launch_cooperative_grid"] = True
         return 1
 
     # --- ptx --------------------------------------------------------------------------------------------------
