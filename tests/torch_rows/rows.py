@@ -1,0 +1,31 @@
+"""All rows by their names, in the order of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.torch_rows import modes
+
+ROWS: dict[str, Callable[[str], None]] = {
+    f.__name__: f
+    for f in (
+        modes.what_is_written_is_known,
+        modes.inductor,
+        modes.dynamic_shapes,
+        modes.sizes_that_change,
+        modes.reduce_overhead,
+        modes.max_autotune,
+        modes.max_autotune_with_graphs,
+        modes.graph_breaks,
+        modes.eager,
+        modes.aot_eager,
+        modes.autotuned_kernel,
+        modes.descriptors_and_a_copy_that_adds,
+        modes.functions_of_tle_by_name,
+        modes.gradients,
+        modes.workers,
+        modes.cpp_wrapper,
+        modes.a_cuda_graph,
+        modes.inductor_writes_triton_for_the_cpu,
+    )
+}

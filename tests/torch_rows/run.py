@@ -1,0 +1,44 @@
+"""Runs rows and says how each went: ``python -m tests.torch_rows.run DEVICE FOLDER [ROW...]``.
+
+FOLDER is for torch's caches. Each row prints ``right NAME``, or ``wrong NAME`` and why.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+import traceback
+
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = sys.argv[2]
+
+import torch
+
+from tests.torch_rows.rows import ROWS
+
+
+class Warnings(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        if "every input is mutated" in record.getMessage():
+            raise AssertionError(record.getMessage())
+
+
+def main(device: str, names: list[str]) -> int:
+    logging.getLogger("torch._dynamo").addHandler(Warnings())
+    wrong = 0
+    for name in names or ROWS:
+        start = time.perf_counter()
+        try:
+            ROWS[name](device)
+            print("right", name, f"{time.perf_counter() - start:.1f}", flush=True)
+        except BaseException as error:
+            wrong += 1
+            print("wrong", name, type(error).__name__, " ".join(str(error).split())[-600:], flush=True)
+            traceback.print_exc()
+    return wrong
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    sys.exit(bool(main(sys.argv[1], sys.argv[3:])))
