@@ -333,9 +333,15 @@ def specialise(
     worker : is called with the ``captured`` values as the worker has them.
     warps, registers : the worker's; see ``warp_specialize``.
     """
+    given: list[Any] = []
+    if is_looked_at():
+        with inside(Partition(DEFAULT, semantic.builder.options.num_warps)):
+            given.extend(main())
+        with inside(Partition(0, warps)):
+            worker([_value(value) for value in captured])
+        return given
     _check_target(generator)
     _check_threads([warps], semantic, generator)
-    given: list[Any] = []
 
     def write_main() -> list[Any]:
         with inside(Partition(DEFAULT, semantic.builder.options.num_warps)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.torch_rows import modes
+from tests.torch_rows import modes, operators, programs
 
 ROWS: dict[str, Callable[[str], None]] = {
     f.__name__: f
@@ -27,5 +27,21 @@ ROWS: dict[str, Callable[[str], None]] = {
         modes.cpp_wrapper,
         modes.a_cuda_graph,
         modes.inductor_writes_triton_for_the_cpu,
+        operators.triton_op,
+        operators.gradient_of_a_triton_op,
+        operators.custom_op,
+        operators.vmap_by_a_rule,
+        operators.fake_tensors_of_operators,
+        operators.compiled_after_a_copy,
+        operators.vmap_of_a_launch,
+        operators.functionalize_of_a_launch,
+        operators.gradient_of_a_launch,
+        operators.launch_on_a_fake_tensor,
+        operators.launch_on_a_meta_tensor,
+        operators.launch_on_freed_memory,
+        programs.export,
+        programs.export_of_an_operator,
+        programs.aot_inductor,
+        programs.a_cache_of_graphs_sees_an_edited_fragment,
     )
 }
