@@ -206,5 +206,3 @@ def what_is_written_is_known(device):
     assert writes == {"o_ptr"} and "x_ptr" in reads, (writes, reads)
     writes, reads = written(add_tiles, ("x_ptr", "o_ptr"), rows=4, ROWS=4, B=64)
     assert writes == {"o_ptr"} and "x_ptr" in reads, (writes, reads)
-
-

@@ -115,5 +115,3 @@ def compiled_after_a_copy(device):
 class Halving(torch.nn.Module):
     def forward(self, x):
         return halved(x)
-
-

@@ -1,4 +1,4 @@
-"""A kernel in Python code that ``torch.compile`` writes: the names that it uses of this package, which torch leaves out.
+"""A kernel in Python code that ``torch.compile`` writes: the names of this package that it uses, and torch leaves out.
 
 torch copies the source of a kernel and of the functions that it calls by their names, with constants and what Triton
 itself holds. A module is none of these, so that ``tle`` or ``kernels.fragment`` would mean nothing there. torch has no
@@ -22,11 +22,10 @@ from triton.runtime.jit import JITFunction
 
 from tle_raw.errors import LaunchError
 from tle_raw.fragments.fragment import Fragment
-from tle_raw.fragments.watch import dependencies
+from tle_raw.fragments.watch import dependencies, is_ours
 from tle_raw.identity import digest, package_identity
 from tle_raw.when_imported import when_imported
 
-PACKAGE = "tle_raw"
 WRITER = "torch._inductor.codegen.wrapper"
 FUNCTION = "user_defined_triton_kernel_transitive_closure_source_code"
 # What the module that torch writes imports by itself.
@@ -61,16 +60,11 @@ def names_of(kernel: JITFunction) -> str:
     """Statements that bind what a kernel's source needs; empty for a kernel that uses nothing of this package."""
     reached, fragments = dependencies(kernel)
     names = dict(_names(kernel))
-    if not fragments and not any(map(_is_ours, names.values())):
+    if not fragments and not any(map(is_ours, names.values())):
         return ""
     lines = [line for name, value in names.items() if (line := _binding(name, value))]
     identity = digest(package_identity(), *(f.cache_key for f in fragments), *(f.src for f in reached))
     return "\n".join(("", f"# tle_raw {identity}", *lines, ""))
-
-
-def _is_ours(value: Any) -> bool:
-    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
-    return isinstance(name, str) and (name == PACKAGE or name.startswith(f"{PACKAGE}."))
 
 
 # --- what a kernel names -------------------------------------------------------------------------------------------
@@ -87,7 +81,7 @@ def _names(kernel: JITFunction) -> Iterator[tuple[str, Any]]:
                 continue
             value = scope[node.id]
             yield node.id, value
-            if isinstance(value, JITFunction) and not _is_ours(value) and id(value) not in seen:
+            if isinstance(value, JITFunction) and not is_ours(value) and id(value) not in seen:
                 seen.add(id(value))
                 waiting.append(value)
 
@@ -96,7 +90,7 @@ def _binding(name: str, value: Any) -> str:
     """A statement that gives the name its value; empty where torch writes one, or nobody can."""
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {name}" if name not in _GIVEN and _is_importable(value) else ""
-    if isinstance(value, Fragment) or not _is_ours(value):
+    if isinstance(value, Fragment) or not is_ours(value):
         return ""
     places = (getattr(value, "__module__", ""), *_FACES)
     place = next(((p, n) for p in places for n in _names_in(p, value)), None)
@@ -136,8 +130,8 @@ def _check_can_be_launched() -> None:
         in_cpp, device = V.graph.cpp_wrapper, V.graph.get_current_device_or_throw().type
     except (AttributeError, AssertionError, RuntimeError):
         return  # it asks for a cache key, outside of any graph
-    if in_cpp and device == "cpu" and _is_ours(type(driver.active)):
+    if in_cpp and device == "cpu" and is_ours(type(driver.active)):
         raise LaunchError(
-            "Python launches kernels for the CPU, and AOTInductor and torch's cpp_wrapper write programs without Python",
+            "Python launches kernels for the CPU: AOTInductor and torch's cpp_wrapper write programs without Python",
             hint="compile for a GPU; on the CPU, torch.compile without cpp_wrapper, or torch.export",
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -16,9 +18,11 @@ from triton.runtime.jit import JITFunction
 
 from tle_raw.errors import TLEError
 from tle_raw.fragments.fragment import Fragment, keyed_fragments, refresh, when_changed
+from tle_raw.fragments.memoryless import check_no_transform, is_transforming
 from tle_raw.knobs import knobs
 from tle_raw.thread_lock import ThreadLock
 
+PACKAGE = "tle_raw"
 _LOCK = ThreadLock()
 
 
@@ -48,6 +52,9 @@ class _BeforeLaunch:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         if self.user is None:
             return
+        if is_transforming():
+            names = self.user.functions[0].arg_names
+            check_no_transform([*zip(names, args), *kwargs.items()])
         disabled = knobs.disable_passes
         for fragment in self.user.fragments:
             if not fragment.had_passes_disabled(disabled) or (fragment.is_stale() and knobs.watch_files):
@@ -59,6 +66,12 @@ class _BeforeLaunch:
 
 # By id of the kernel: a JITFunction's own hash changes with its key.
 _USERS: WeakValueDictionary[int, _User] = WeakValueDictionary()
+
+
+def is_ours(value: Any) -> bool:
+    """Whether a value that a kernel names is this package's, or one of its modules."""
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+    return isinstance(name, str) and (name == PACKAGE or name.startswith(f"{PACKAGE}."))
 
 
 class CompilationListener:
@@ -84,6 +97,18 @@ class CompilationListener:
         kernel = getattr(source, "fn", None)
         if isinstance(kernel, JITFunction):
             watch(kernel, getattr(source, "constants", {}).values())
+            if id(kernel) in _USERS and is_transforming():
+                check_no_transform(_arguments_of(kernel))
+
+
+def _arguments_of(kernel: JITFunction) -> list[tuple[str, Any]]:
+    """Of the launch that compiles: Triton has bound them, and asked the hooks before there was one."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_locals.get("self") is kernel and "bound_args" in frame.f_locals:
+            return list(dict(frame.f_locals["bound_args"]).items())
+        frame = frame.f_back  # type: ignore[assignment]
+    return []
 
 
 def install() -> None:
@@ -100,7 +125,7 @@ def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
         if id(kernel) in _USERS:
             return
         functions, fragments = dependencies(kernel, constants)
-        if not fragments:
+        if not fragments and not any(is_ours(value) for each in functions for value in _referenced(each)):
             return
         user = _User(functions, fragments)
         kernel.add_pre_run_hook(_BeforeLaunch(user))

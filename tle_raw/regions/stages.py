@@ -132,7 +132,7 @@ def compiled_target() -> str:
 
 
 def is_looked_at() -> bool:
-    """Whether a kernel that is traced is compiled by nobody: torch.compile looks at its Triton IR for loads and stores."""
+    """Whether nobody compiles the kernel that is traced: torch.compile looks at its Triton IR for loads and stores."""
     return not compiled_target()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
@@ -14,6 +15,10 @@ _TRANSFORMS = {
     "is_gradtrackingtensor": "a GradTrackingTensor, which torch.func.grad, jvp and their kin pass",
 }
 _CALL_IT = "call the kernel outside of it, or make an operator of it with torch.library.custom_op"
+_FAKE = (
+    "launch kernels outside of FakeTensorMode; torch.export traces a launch with strict=True, and an operator of "
+    "torch.library.triton_op or custom_op in any way"
+)
 
 
 def is_empty(tensor: Any) -> bool:
@@ -33,11 +38,29 @@ def without_memory(tensor: Any, name: str, cause: str = "") -> LaunchError:
     )
 
 
+def is_transforming() -> bool:
+    """Whether torch.func runs a function, with tensors of its own kinds, on this thread. Asked before every launch."""
+    functorch = getattr(getattr(sys.modules.get("torch"), "_C", None), "_functorch", None)
+    return functorch is not None and functorch.peek_interpreter_stack() is not None
+
+
+def check_no_transform(arguments: Iterable[tuple[str, Any]]) -> None:
+    """A GPU's launcher takes the address of one of torch.func's tensors, 0, for what it is.
+
+    Raises
+    ------
+    LaunchError : an argument is such a tensor.
+    """
+    for name, value in arguments:
+        if hasattr(value, "data_ptr") and _transform(value):
+            raise without_memory(value, name)
+
+
 def _described(tensor: Any) -> tuple[str, str]:
     """What a tensor is, and what can be done about it."""
     kind = type(tensor).__name__
     if "FakeTensor" in kind:
-        return "a FakeTensor, which has a shape and no elements", "launch kernels outside of FakeTensorMode"
+        return "a FakeTensor, which has a shape and no elements", _FAKE
     transform = _transform(tensor)
     if transform:
         return transform, _CALL_IT
