@@ -5,6 +5,7 @@ FOLDER is for torch's caches. Each row prints ``right NAME``, or ``wrong NAME`` 
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
 import sys
@@ -27,6 +28,7 @@ class Warnings(logging.Handler):
 def main(device: str, names: list[str]) -> int:
     logging.getLogger("torch._dynamo").addHandler(Warnings())
     wrong = 0
+    faulthandler.dump_traceback_later(150, exit=True)  # says where a row hangs
     for name in names or ROWS:
         start = time.perf_counter()
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
@@ -38,22 +38,34 @@ def without_memory(tensor: Any, name: str, cause: str = "") -> LaunchError:
     )
 
 
-def is_transforming() -> bool:
-    """Whether torch.func runs a function, with tensors of its own kinds, on this thread. Asked before every launch."""
-    functorch = getattr(getattr(sys.modules.get("torch"), "_C", None), "_functorch", None)
-    return functorch is not None and functorch.peek_interpreter_stack() is not None
-
-
-def check_no_transform(arguments: Iterable[tuple[str, Any]]) -> None:
-    """A GPU's launcher takes the address of one of torch.func's tensors, 0, for what it is.
+def check_memory(names: Sequence[str], values: Sequence[Any]) -> None:
+    """For launches on a GPU, whose launcher takes the address of a tensor without memory, 0, for what it is.
 
     Raises
     ------
-    LaunchError : an argument is such a tensor.
+    LaunchError : one of torch's tensors has elements and no address.
     """
-    for name, value in arguments:
-        if hasattr(value, "data_ptr") and _transform(value):
-            raise without_memory(value, name)
+    tensor = getattr(sys.modules.get("torch"), "Tensor", ())
+    try:  # half a microsecond of each launch
+        for value in values:
+            if isinstance(value, tensor) and not value.data_ptr():
+                break
+        else:
+            return
+    except RuntimeError:  # those without storage have no address
+        pass
+    for name, value in zip(names, values):
+        if isinstance(value, tensor):
+            _check_tensor(name, value)
+
+
+def _check_tensor(name: str, tensor: Any) -> None:
+    try:
+        address = tensor.data_ptr()
+    except RuntimeError as e:
+        raise without_memory(tensor, name, str(e)) from e
+    if not address and not is_empty(tensor):
+        raise without_memory(tensor, name)
 
 
 def _described(tensor: Any) -> tuple[str, str]:
@@ -61,6 +73,8 @@ def _described(tensor: Any) -> tuple[str, str]:
     kind = type(tensor).__name__
     if "FakeTensor" in kind:
         return "a FakeTensor, which has a shape and no elements", _FAKE
+    if getattr(getattr(tensor, "device", None), "type", "") == "meta":
+        return f"a {kind} on the device meta, which has a shape and no elements", ""
     transform = _transform(tensor)
     if transform:
         return transform, _CALL_IT

@@ -6,7 +6,7 @@ import ast
 import gc
 import inspect
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
@@ -18,7 +18,7 @@ from triton.runtime.jit import JITFunction
 
 from tle_raw.errors import TLEError
 from tle_raw.fragments.fragment import Fragment, keyed_fragments, refresh, when_changed
-from tle_raw.fragments.memoryless import check_no_transform, is_transforming
+from tle_raw.fragments.memoryless import check_memory
 from tle_raw.knobs import knobs
 from tle_raw.thread_lock import ThreadLock
 
@@ -28,10 +28,11 @@ _LOCK = ThreadLock()
 
 @dataclass(eq=False)
 class _User:
-    """A kernel that uses fragments: the functions and fragments that it reaches. Kept alive by the kernel's hook."""
+    """A kernel with parts of this package: the functions and fragments that it reaches. Its hook keeps it alive."""
 
     functions: list[JITFunction]
     fragments: list[Fragment]
+    on_gpu: bool = False  # it was compiled for one: the CPU's launcher looks at memory itself
 
     def reset(self) -> None:
         """Drop what Triton remembers of these functions in memory; its disk cache is keyed by content."""
@@ -52,9 +53,9 @@ class _BeforeLaunch:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         if self.user is None:
             return
-        if is_transforming():
-            names = self.user.functions[0].arg_names
-            check_no_transform([*zip(names, args), *kwargs.items()])
+        if self.user.on_gpu:
+            check_memory(self.user.functions[0].arg_names, args)
+            check_memory(tuple(kwargs), tuple(kwargs.values()))
         disabled = knobs.disable_passes
         for fragment in self.user.fragments:
             if not fragment.had_passes_disabled(disabled) or (fragment.is_stale() and knobs.watch_files):
@@ -97,18 +98,25 @@ class CompilationListener:
         kernel = getattr(source, "fn", None)
         if isinstance(kernel, JITFunction):
             watch(kernel, getattr(source, "constants", {}).values())
-            if id(kernel) in _USERS and is_transforming():
-                check_no_transform(_arguments_of(kernel))
+            user = _USERS.get(id(kernel))
+            if user is not None and _is_for_gpu(event):
+                user.on_gpu = True
+                check_memory(*_arguments_of(kernel))
 
 
-def _arguments_of(kernel: JITFunction) -> list[tuple[str, Any]]:
-    """Of the launch that compiles: Triton has bound them, and asked the hooks before there was one."""
+def _is_for_gpu(event: dict[str, Any]) -> bool:
+    return getattr(event.get("metadata", {}).get("target"), "backend", "") == "cuda"
+
+
+def _arguments_of(kernel: JITFunction) -> tuple[Sequence[str], Sequence[Any]]:
+    """Names and values of the launch that compiles: Triton has bound them, and asked hooks before there was one."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_locals.get("self") is kernel and "bound_args" in frame.f_locals:
-            return list(dict(frame.f_locals["bound_args"]).items())
+            bound = dict(frame.f_locals["bound_args"])
+            return tuple(bound), tuple(bound.values())
         frame = frame.f_back  # type: ignore[assignment]
-    return []
+    return (), ()
 
 
 def install() -> None:
@@ -120,7 +128,7 @@ def install() -> None:
 
 
 def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
-    """Make a kernel that uses fragments recompile when a file of theirs changes; others are left alone."""
+    """Make a kernel that uses fragments recompile when a file of theirs changes; plain ones are left alone."""
     with _LOCK:
         if id(kernel) in _USERS:
             return
