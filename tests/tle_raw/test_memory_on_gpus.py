@@ -1,4 +1,4 @@
-"""Tensors without memory are refused before a kernel with parts of tle_raw is launched on a GPU; plain ones are left."""
+"""Tensors without memory are refused before a kernel with parts of tle_raw is launched on a GPU."""
 
 import warnings
 

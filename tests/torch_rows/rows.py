@@ -45,3 +45,10 @@ ROWS: dict[str, Callable[[str], None]] = {
         programs.a_cache_of_graphs_sees_an_edited_fragment,
     )
 }
+
+_GPU_ONLY = frozenset(("a_cuda_graph",))
+
+
+def needs_gpu(name: str) -> bool:
+    """Whether a row says nothing of the CPU's target."""
+    return name in _GPU_ONLY

@@ -13,6 +13,7 @@ import time
 import traceback
 
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = sys.argv[2]
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # workers take seconds to start; a row starts some
 
 import torch
 
