@@ -47,8 +47,14 @@ ROWS: dict[str, Callable[[str], None]] = {
 }
 
 _GPU_ONLY = frozenset(("a_cuda_graph",))
+_CPU_ONLY = frozenset(("inductor_writes_triton_for_the_cpu",))
 
 
 def needs_gpu(name: str) -> bool:
     """Whether a row says nothing of the CPU's target."""
     return name in _GPU_ONLY
+
+
+def needs_cpu(name: str) -> bool:
+    """Whether a row says nothing of GPUs."""
+    return name in _CPU_ONLY
