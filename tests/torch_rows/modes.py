@@ -13,6 +13,7 @@ from tests.torch_rows.kernels import (
     among_others,
     check_halved,
     check_launched,
+    chosen,
     halved,
     launched,
     numbers,
@@ -85,6 +86,16 @@ def _tuned(x):
 
 def autotuned_kernel(device):
     check_halved(compiled(_tuned), device)
+
+
+def _chosen(x):
+    out = torch.empty_like(x)
+    chosen[(x.numel() // 32,)](x, out, x.numel())
+    return out
+
+
+def kernel_with_heuristics(device):
+    check_halved(compiled(_chosen), device)
 
 
 def _tiles(x, o):

@@ -20,6 +20,7 @@ ROWS: dict[str, Callable[[str], None]] = {
         modes.eager,
         modes.aot_eager,
         modes.autotuned_kernel,
+        modes.kernel_with_heuristics,
         modes.descriptors_and_a_copy_that_adds,
         modes.functions_of_tle_by_name,
         modes.gradients,
@@ -33,16 +34,16 @@ ROWS: dict[str, Callable[[str], None]] = {
         operators.vmap_by_a_rule,
         operators.fake_tensors_of_operators,
         operators.compiled_after_a_copy,
+        programs.export,
+        programs.export_of_an_operator,
+        programs.aot_inductor,
+        programs.a_cache_of_graphs_sees_an_edited_fragment,
         operators.vmap_of_a_launch,
         operators.functionalize_of_a_launch,
         operators.gradient_of_a_launch,
         operators.launch_on_a_fake_tensor,
         operators.launch_on_a_meta_tensor,
         operators.launch_on_freed_memory,
-        programs.export,
-        programs.export_of_an_operator,
-        programs.aot_inductor,
-        programs.a_cache_of_graphs_sees_an_edited_fragment,
     )
 }
 

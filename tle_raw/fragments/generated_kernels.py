@@ -22,6 +22,7 @@ from triton.runtime.jit import JITFunction
 
 from tle_raw.errors import LaunchError
 from tle_raw.fragments.fragment import Fragment
+from tle_raw.fragments.generated_code import source_of
 from tle_raw.fragments.watch import dependencies, is_ours
 from tle_raw.identity import digest, package_identity
 from tle_raw.when_imported import when_imported
@@ -51,7 +52,8 @@ def _wrap(module: ModuleType) -> None:
     @functools.wraps(original)
     def with_names(kernel: Any, *arguments: Any, **keywords: Any) -> str:
         _check_can_be_launched()
-        return original(kernel, *arguments, **keywords) + names_of(kernel)
+        added = names_of(kernel) if isinstance(kernel, JITFunction) else ""
+        return original(kernel, *arguments, **keywords) + added
 
     setattr(module, FUNCTION, with_names)
 
@@ -59,10 +61,10 @@ def _wrap(module: ModuleType) -> None:
 def names_of(kernel: JITFunction) -> str:
     """Statements that bind what a kernel's source needs; empty for a kernel that uses nothing of this package."""
     reached, fragments = dependencies(kernel)
-    names = dict(_names(kernel))
-    if not fragments and not any(map(is_ours, names.values())):
+    names = {name: (value, is_global) for name, value, is_global in _names(kernel)}
+    if not fragments and not any(is_ours(value) for value, _ in names.values()):
         return ""
-    lines = [line for name, value in names.items() if (line := _binding(name, value))]
+    lines = [line for name, found in names.items() if (line := _binding(name, *found))]
     identity = digest(package_identity(), *(f.cache_key for f in fragments), *(f.src for f in reached))
     return "\n".join(("", f"# tle_raw {identity}", *lines, ""))
 
@@ -70,27 +72,30 @@ def names_of(kernel: JITFunction) -> str:
 # --- what a kernel names -------------------------------------------------------------------------------------------
 
 
-def _names(kernel: JITFunction) -> Iterator[tuple[str, Any]]:
-    """The outer names of the functions whose source torch copies, with their values."""
+def _names(kernel: JITFunction) -> Iterator[tuple[str, Any, bool]]:
+    """The outer names of the functions whose source torch copies, with their values, and whether they are globals."""
     waiting, seen = [kernel], {id(kernel)}
     while waiting:
         function = waiting.pop()
-        scope = {**function.fn.__globals__, **inspect.getclosurevars(function.fn).nonlocals}
+        closed = inspect.getclosurevars(function.fn).nonlocals
+        scope = {**function.fn.__globals__, **closed}
         for node in ast.walk(ast.parse(function.src)):
             if not isinstance(node, ast.Name) or node.id not in scope:
                 continue
             value = scope[node.id]
-            yield node.id, value
+            yield node.id, value, node.id not in closed
             if isinstance(value, JITFunction) and not is_ours(value) and id(value) not in seen:
                 seen.add(id(value))
                 waiting.append(value)
 
 
-def _binding(name: str, value: Any) -> str:
-    """A statement that gives the name its value; empty where torch writes one, or nobody can."""
+def _binding(name: str, value: Any, is_global: bool) -> str:
+    """Statements that give the name its value; empty where torch writes some, or nobody can."""
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {name}" if name not in _GIVEN and _is_importable(value) else ""
-    if isinstance(value, Fragment) or not is_ours(value):
+    if isinstance(value, Fragment):  # of globals torch asks for the source itself
+        return "" if is_global else f"{source_of(value)}{name} = {value.fn.__name__}"
+    if not is_ours(value):
         return ""
     places = (getattr(value, "__module__", ""), *_FACES)
     place = next(((p, n) for p in places for n in _names_in(p, value)), None)
