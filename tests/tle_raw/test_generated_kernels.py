@@ -15,6 +15,7 @@ from tle_raw.language import gpu
 from tle_raw.language import local_load as load_it
 from tle_raw.when_imported import when_imported
 
+pytestmark = pytest.mark.one_triton
 ADD_ONE = "__device__ float add_one(float x) { return x + 1; }"
 
 

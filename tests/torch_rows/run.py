@@ -23,12 +23,14 @@ from tests.torch_rows.rows import ROWS, needs_cpu, needs_gpu
 class Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if "every input is mutated" in record.getMessage():
-            raise AssertionError(record.getMessage())
+            cause = record.exc_info[1] if record.exc_info else None
+            raise AssertionError(f"{record.getMessage()}: {cause!r}") from cause
 
 
 def main(device: str, names: list[str]) -> int:
     logging.getLogger("torch._dynamo").addHandler(Warnings())
     wrong = 0
+    faulthandler.enable()
     faulthandler.dump_traceback_later(150, exit=True)  # says where a row hangs
     elsewhere = needs_gpu if device == "cpu" else needs_cpu
     for name in names or [name for name in ROWS if not elsewhere(name)]:
@@ -38,7 +40,7 @@ def main(device: str, names: list[str]) -> int:
             print("right", name, f"{time.perf_counter() - start:.1f}", flush=True)
         except BaseException as error:
             wrong += 1
-            print("wrong", name, type(error).__name__, " ".join(str(error).split())[-600:], flush=True)
+            print("wrong", name, type(error).__name__, " ".join(str(error).split())[:600], flush=True)
             traceback.print_exc()
     return wrong
 

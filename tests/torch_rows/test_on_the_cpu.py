@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import chosen_names
 
-pytestmark = pytest.mark.every_triton(5)
+pytestmark = pytest.mark.every_triton(6)
 
 pytest.importorskip("torch")
 pytest.importorskip("llvmlite")
