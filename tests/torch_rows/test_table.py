@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from tests.torch_rows.rows import ROWS, needs_cpu, needs_gpu  # noqa: E402
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/torch.md").read_text()
-TABLE = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in PAGE.splitlines() if line.startswith("|")]
+TABLE = [[cell.strip() for cell in line[1:-1].split("|")] for line in PAGE.splitlines() if line.startswith("|")]
 CPU, GPU = slice(2, 4), slice(4, 6)
 
 
