@@ -10,6 +10,7 @@ This module is imported with Triton: it must stay cheap and must not fail.
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,8 @@ from tle_raw.when_imported import when_imported
 NAME = "cpu"
 # The last of Triton's modules that ``import triton`` brings: its table of backends is complete then.
 LAST = "triton.testing"
+# Without them the CPU's target compiles nothing, and torch does better not to count on it.
+TOOLS = ("cffi", "llvmlite", "torch_mlir")
 
 
 def tell_torch(driver: type) -> None:
@@ -45,7 +48,7 @@ def tell_torch(driver: type) -> None:
     def enter(_: ModuleType) -> None:
         backends: Any = sys.modules.get("triton.backends")
         table = getattr(backends, "backends", None)
-        if isinstance(table, dict) and NAME not in table:
+        if isinstance(table, dict) and NAME not in table and all(map(find_spec, TOOLS)):
             table[NAME] = backends.Backend(Compiler, Driver)
 
     when_imported(LAST, enter)
