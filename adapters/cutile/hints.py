@@ -11,10 +11,12 @@ OF_ACCESSES = ("latency", "allow_tma")
 OF_KERNELS = ("num_ctas", "occupancy", "num_worker_warps")
 
 
-def note_dropped_hints(block: Block) -> None:
-    """Of loads and stores, in all blocks."""
+def note_dropped_hints(block: Block, is_planned: bool) -> None:
+    """Of loads and stores, in all blocks. Those of loads have their effect where a warp of its own copies tiles."""
     given: dict[str, None] = {}
     for op in block.traverse():
+        if is_planned and op.op == "tile_load":
+            continue
         for name in OF_ACCESSES:
             value = getattr(op, name, None)
             if value is not None and name in op.attributes:
@@ -30,3 +32,13 @@ def note_kernel_hints(kernel: Any) -> None:
     texts = [f"{name}={value}" for name, value in given.items() if value is not None]
     if texts:
         note(f"hints of the kernel that belong to the launch: {', '.join(texts)}")
+
+
+def kernel_hint(kernel: Any, name: str, architecture: str = "sm_90") -> int | None:
+    """A hint of ``@ct.kernel`` as it is for an architecture; None where it gives none."""
+    options = getattr(kernel, "_compiler_options", None)
+    if options is None:
+        return None
+    found = options.hints_by_target()
+    value = found.get(architecture, {}).get(name, found["default"].get(name))
+    return value if isinstance(value, int) else None
