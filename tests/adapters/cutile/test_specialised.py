@@ -165,6 +165,14 @@ def test_arrays_of_three_dims_are_copied_as_such():
     assert "cp.async.bulk.tensor.3d" in ptx and "cp.async.bulk.tensor.2d" not in ptx
 
 
+@pytest.mark.parametrize("columns, by_engine", [(512, True), (509, False)])
+def test_a_matrix_is_stored_by_the_copy_engine_where_its_rows_are_what_it_takes(columns, by_engine):
+    a, b, c = torch.empty(512, 512).half(), torch.empty(512, 512).half(), torch.empty(512, columns).half()
+    ptx = compiled(kernels.product, (a, b, c, 128, 256, 64, False))[1].asm["ptx"]
+    assert ("cp.async.bulk.tensor.2d.global.shared" in ptx) is by_engine
+    assert ("st.global" in ptx) is not by_engine
+
+
 def test_bytes_are_multiplied_by_tensor_cores():
     a, b = (torch.empty(512, 512).to(BYTES) for _ in range(2))
     ptx = compiled(kernels.product, (a, b.T, torch.empty(512, 512), 128, 256, 128, True))[1].asm["ptx"]
