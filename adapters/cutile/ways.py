@@ -33,6 +33,7 @@ class Ways:
     ----------
     make : the Triton kernel, for the region's options and the names of the descriptors.
     typed : the kernel typed, or why it cannot be: text.
+    arrays : those of a launch, by their paths.
     facts : of the arrays; those of the launch are added.
     asked : what the fragment's ``specialise=`` says.
 
@@ -47,11 +48,12 @@ class Ways:
         location: SourceLocation,
         make: Callable[[Mapping[str, Any], Sequence[str]], Any],
         typed: Callable[[], TypedFunction | str],
+        arrays: Callable[[Sequence[Any]], Mapping[str, Any]],
         facts: Facts,
         asked: bool | None,
     ) -> None:
         self._name, self._location, self._make, self._facts, self._asked = name, location, make, facts, asked
-        self._find_typed = typed
+        self._find_typed, self._arrays = typed, arrays
         self._typed: TypedFunction | str | None = None
         self._has_none = False  # loops with products
         self._plain: dict[str, Any] = {}
@@ -62,7 +64,7 @@ class Ways:
         self,
         target: Callable[[], Target],
         options: Mapping[str, Any],
-        arrays: Callable[[], Mapping[str, Any]],
+        arguments: Sequence[Any],
         run: Callable[[Any, list[Any]], Any],
     ) -> Any:
         """``run(kernel, more_arguments)`` by the way that is chosen, or by the other one where that is refused."""
@@ -70,7 +72,7 @@ class Ways:
         way = self._specialised(key) if self._may(target, options) else ""
         if isinstance(way, Way):
             try:
-                made = run(way.kernel, describe_tiles(way.described, arrays()))
+                made = run(way.kernel, describe_tiles(way.described, self._arrays(arguments)))
                 self.unspecialised = ""
                 return made
             except Exception as error:

@@ -88,7 +88,7 @@ class WholeKernel:
     ) -> Any:
         """``run(kernel, more_arguments)`` by the way that these arguments are launched."""
         try:
-            return ways.run(target, options, lambda: _described(self._forms(arguments), arguments), run)
+            return ways.run(target, options, arguments, run)
         finally:
             self.unspecialised = ways.unspecialised
 
@@ -116,6 +116,7 @@ class WholeKernel:
                     self._source.location,
                     lambda options, descriptors: self._kernel(kind, options, descriptors),
                     lambda: types if isinstance(types, str) else type_function(self._source.data.function, types),
+                    lambda given: _described(forms, given),
                     facts,
                     self._source.data.options.specialise,
                 )
