@@ -16,7 +16,6 @@ from tle_raw.errors import SourceLocation, TLEError, UntraceableError
 from tle_raw.target import Target
 
 STAGES = 3  # Triton's own default
-_SHARED = "several blocks of its size share a multiprocessor, and overlap without it"
 
 
 @dataclass(frozen=True)
@@ -120,8 +119,8 @@ class Ways:
             plan = find_plan(self._typed, facts, operations_behind_barriers(self._typed.block))
         except Unfit as reason:
             return self._not_planned(str(reason))
-        if not plan.pays and not self._asked:
-            return _SHARED
+        if plan.against and not self._asked:
+            return plan.against
         names = [each.descriptor for each in plan.described]
         kernel = self._make({"planned": facts, "descriptors": tuple(names)}, names)
         return Way(kernel, plan.described)

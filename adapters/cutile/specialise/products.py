@@ -32,8 +32,12 @@ class Product:
         return int(self.result.get_type().shape[-2])
 
     @property
+    def columns(self) -> int:
+        return int(self.result.get_type().shape[-1])
+
+    @property
     def elements(self) -> int:
-        return self.rows * int(self.result.get_type().shape[-1])
+        return self.rows * self.columns
 
     @property
     def operands(self) -> tuple[Operand, ...]:

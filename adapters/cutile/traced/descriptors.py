@@ -32,9 +32,7 @@ def store(tracer: Tracer, op: Operation, view: View, index: Sequence[core.tensor
     view.pointer.store(_offsets(tracer, view, index), value, _semantic=tracer.semantic)
 
 
-def store_inside(
-    tracer: Tracer, view: View, index: Sequence[core.tensor], descriptor: Any, value: core.tensor
-) -> None:
+def store_inside(tracer: Tracer, view: View, index: Sequence[core.tensor], descriptor: Any, value: core.tensor) -> None:
     """By a descriptor of a whole kernel's own. A tile with a negative number is all outside, and not the engine's."""
     places = []
     for place in _offsets(tracer, view, index):

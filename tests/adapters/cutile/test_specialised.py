@@ -132,27 +132,32 @@ def test_attention_of_all_rows_by_one_block():
 # --- machine code ----------------------------------------------------------------------------------------------------
 
 
-def compiled(kernel, arguments, capability=90, num_warps=8, **options):
+def compiled(kernel, arguments, capability=90, num_warps=8, num_stages=3, **options):
     whole = tle_raw.fragment(kernel, **options).as_kernel()
-    return whole, whole.compile(arguments, f"cuda:{capability}", num_warps=num_warps)
+    return whole, whole.compile(arguments, f"cuda:{capability}", num_warps=num_warps, num_stages=num_stages)
 
 
 def big_product(tile=(128, 256, 64), **options):
     return compiled(cutile_kernels.matmul, (*(torch.empty(512, 512).half() for _ in range(3)), *tile, 8), **options)
 
 
-def big_attention(**options):
+def big_attention(keys=128, **options):
     arrays = (torch.empty(4, 512, 128).half() for _ in range(4))
-    return compiled(cutile_kernels.attention, (*arrays, 0.1, 128, 64, 128, True), **options)
+    arguments = (*arrays, 0.1, 128, keys, 128, True)
+    return compiled(cutile_kernels.attention, arguments, num_stages=2, **options)
 
 
-@pytest.mark.parametrize("make, left", [(big_product, 1), (big_attention, 1)])
-def test_warps_of_a_group_meet_nowhere_in_the_loop(make, left):
+def attention_of_two_widths():
+    return big_attention(keys=64, specialise=True)
+
+
+@pytest.mark.parametrize("make", [big_product, big_attention, attention_of_two_widths])
+def test_warps_of_a_group_meet_nowhere_in_the_loop(make):
     whole, kernel = make()
     ptx = kernel.asm["ptx"]
     assert whole.unspecialised == "" and "one warp copies alone" in str(tle_raw.report(kernel))
     assert ptx.count(".entry") == 1 and "call" not in ptx
-    loops = [part for part in re.split(r"^\$L__BB", ptx, flags=re.M) if f"wait_group.sync.aligned {left}" in part]
+    loops = [part for part in re.split(r"^\$L__BB", ptx, flags=re.M) if "wait_group.sync.aligned 1" in part]
     assert loops and not any("bar.sync" in loop for loop in loops)
     assert "cp.async.bulk.tensor" in ptx and "cp.async.cg" not in ptx
     assert "setmaxnreg.inc.sync.aligned.u32 \t240" in ptx and "setmaxnreg.dec" in ptx
@@ -252,7 +257,7 @@ def of_product(tile, **facts):
 )
 def test_it_pays_where_one_block_fills_a_multiprocessor(tile, facts, pays):
     """By its sums, by its tiles, or as the kernel's hint ``occupancy`` says."""
-    assert of_product(tile, warps=8, **facts).pays is pays
+    assert (of_product(tile, warps=8, **facts).against == "") is pays
 
 
 @pytest.mark.parametrize(
@@ -267,6 +272,12 @@ def test_it_pays_where_one_block_fills_a_multiprocessor(tile, facts, pays):
 def test_a_load_has_as_many_tiles_as_its_latency_or_the_launch_says_and_as_there_is_room_for(tile, facts, slots):
     """The left operand's load says ``latency=4``."""
     assert [ring.slots for ring in of_product(tile, **facts).rings] == slots
+
+
+def test_attention_whose_results_are_of_two_widths_is_left_alone_by_default():
+    whole, kernel = big_attention(keys=64)
+    assert whole.unspecialised == "the results of its products are not of one width"
+    assert "setmaxnreg" not in kernel.asm["ptx"]
 
 
 def test_a_hint_decides_where_two_blocks_are_to_share_a_multiprocessor():
