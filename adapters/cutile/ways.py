@@ -34,6 +34,7 @@ class Ways:
     typed : the kernel typed, or why it cannot be: text.
     arrays : those of a launch, by their paths.
     facts : of the arrays; those of the launch are added.
+    is_described : whether the caller gives tensor descriptors.
     asked : what the fragment's ``specialise=`` says.
 
     Attributes
@@ -50,7 +51,9 @@ class Ways:
         arrays: Callable[[Sequence[Any]], Mapping[str, Any]],
         facts: Facts,
         asked: bool | None,
+        is_described: bool = False,
     ) -> None:
+        self._is_described = is_described
         self._name, self._location, self._make, self._facts, self._asked = name, location, make, facts, asked
         self._find_typed, self._arrays = typed, arrays
         self._typed: TypedFunction | str | None = None
@@ -121,6 +124,8 @@ class Ways:
             return self._not_planned(str(reason))
         if plan.against and not self._asked:
             return plan.against
+        if self._is_described and not self._asked:
+            return "its arrays are tensor descriptors, and tiles come by the copy engine anyway"
         names = [each.descriptor for each in plan.described]
         kernel = self._make({"planned": facts, "descriptors": tuple(names)}, names)
         return Way(kernel, plan.described)

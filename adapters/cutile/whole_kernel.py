@@ -108,7 +108,7 @@ class WholeKernel:
         kind: Kind = forms, overlapping(arrays), multiples_of_tiles(forms, arguments)
         facts = Facts(adjacent_dims(_described(forms, arguments)), kind[1], blocks=self._blocks)
         types = self._types(arguments)
-        key = kind, facts, str(types)
+        key = kind, facts, str(types), [hasattr(a, "block_shape") for a in arguments].count(True)
         with self._lock:
             if key not in self._ways:
                 self._ways[key] = Ways(
@@ -119,6 +119,7 @@ class WholeKernel:
                     lambda given: _described(forms, given),
                     facts,
                     self._source.data.options.specialise,
+                    any(hasattr(value, "block_shape") for value in _described(forms, arguments).values()),
                 )
             return self._ways[key]
 

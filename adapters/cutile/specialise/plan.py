@@ -19,7 +19,7 @@ from tle_raw.adapters.cutile.specialise.facts import Facts, Unfit
 from tle_raw.adapters.cutile.specialise.ir_index import IrIndex, is_loop
 from tle_raw.adapters.cutile.specialise.meetings import Meeting, Turns, turns_of
 from tle_raw.adapters.cutile.specialise.products import Product, product
-from tle_raw.adapters.cutile.specialise.tile_rings import TileLoads, TileRing
+from tle_raw.adapters.cutile.specialise.tile_rings import BYTES, TileLoads, TileRing
 from tle_raw.adapters.cutile.specialise.tile_stores import TileStore, tile_stores
 from tle_raw.adapters.cutile.specialise.worker_slice import Slice, Slicer
 from tle_raw.adapters.cutile.typed_ir import TypedFunction
@@ -248,6 +248,8 @@ def _against(taken: int, rings: Sequence[TileRing], turns: Sequence[Turns], fact
     is_alone = 2 * taken > SHARED_BYTES or sum(sums.values()) >= _HALF_OF_REGISTERS
     if facts.blocks != 1 and (facts.blocks is not None or not is_alone):
         return "several blocks of its size share a multiprocessor, and overlap without it"
+    if any(BYTES[ring.dtype] == 1 for ring in rings):
+        return "products of bytes are no faster with a warp that copies"
     if any(ring.slots < _OF_SUMS for ring in _of_sums(rings, turns)):
         return "there is room for two tiles of each array only, and copies would wait for products"
     if any(len({p.columns for p in each.products}) > 1 for each in turns if each.meeting is not Meeting.SUM):

@@ -180,7 +180,7 @@ def test_a_matrix_is_stored_by_the_copy_engine_where_its_rows_are_what_it_takes(
 
 def test_bytes_are_multiplied_by_tensor_cores():
     a, b = (torch.empty(512, 512).to(BYTES) for _ in range(2))
-    ptx = compiled(kernels.product, (a, b.T, torch.empty(512, 512), 128, 256, 128, True))[1].asm["ptx"]
+    ptx = compiled(kernels.product, (a, b.T, torch.empty(512, 512), 128, 256, 128, True), specialise=True)[1].asm["ptx"]
     assert "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3" in ptx and "setmaxnreg" in ptx
 
 
