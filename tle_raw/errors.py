@@ -197,6 +197,10 @@ class PipelineHintWarning(UserWarning):
     """A region that is called with ``hint="pipeline"`` does not run ahead: the message says where, and why."""
 
 
+class WarpMaskWarning(UserWarning):
+    """A warp function of before Volta, such as ``__shfl_down``, names no mask: the message says where."""
+
+
 class BindingError(CallError):
     """One dim or dtype name received two different values in one call, or none."""
 

@@ -246,6 +246,11 @@ class Knobs(Group):
         "compile without these passes, all of which exist for speed",
         expected=expected_disabled,
     )
+    racecheck = Knob(
+        switch,
+        False,
+        "each thread arrives at barriers of specialised warps: racecheck follows them, and they are slower",
+    )
     debug = Knob(switch, False, "kernels on the CPU check what they do: array bounds, barriers, tiles never written")
     target = Knob[str | None](
         target_name,

@@ -6,6 +6,7 @@ The calls of fragments, TLE-Lite and, as ``tle.gpu``, TLE-Struct, under FlagTree
 
 from typing import Any
 
+from tle_raw.fragments import generated_kernels, watch
 from tle_raw.frontends.gpu import language as gpu
 from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_ptr, local_store
 from tle_raw.frontends.gpu.pipes.create import pipe
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 install()
+watch.install()
+generated_kernels.install()
 add_tensor_methods(extract_tile, insert_tile)
 
 

@@ -20,3 +20,10 @@ def read_shared(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise wrong_type("shared", "a number of bytes", value)
     return value
+
+
+def read_cluster(value: object) -> int:
+    """The option ``cluster=``: how many blocks along x are a cluster, 1 to 16."""
+    if isinstance(value, bool) or not isinstance(value, int) or value not in (1, 2, 4, 8, 16):
+        raise wrong_type("cluster", "1, 2, 4, 8 or 16 blocks along x", value)
+    return value

@@ -49,6 +49,9 @@ class Flow(Protocol):
     ) -> Values:
         """``if condition``."""
 
+    def run_if(self, tracer: Any, condition: core.tensor, yes: Callable[[], Values], otherwise: Values) -> Values:
+        """``yes()`` where the condition holds, else these values, of the same types."""
+
     def reduce(self, tracer: Any, values: Values, axis: int, combine: Combine) -> Values:
         """Combine along an axis, which goes away."""
 
@@ -131,6 +134,18 @@ class CompiledFlow:
         _back(builder, place, location)
         return _like(values[0], branch.get_result)
 
+    def run_if(self, tracer: Any, condition: core.tensor, yes: Callable[[], Values], otherwise: Values) -> Values:
+        builder = tracer.semantic.builder
+        place, location = builder.get_insertion_point(), builder.get_loc()
+        branch = builder.create_if_op([v.handle.get_type() for v in otherwise], condition.handle, True)
+        for block, results in ((branch.get_then_block(), yes), (branch.get_else_block(), lambda: otherwise)):
+            builder.set_insertion_point_to_start(block)
+            values = results()
+            _check_same(tracer, otherwise, values)
+            builder.create_yield_op([v.handle for v in values])
+        _back(builder, place, location)
+        return _like(otherwise, branch.get_result)
+
     def reduce(self, tracer: Any, values: Values, axis: int, combine: Combine) -> Values:
         fill = self._region(tracer, values, combine, "create_reduce_ret")
         return list(tracer.semantic.reduction(values, axis, fill))
@@ -205,6 +220,9 @@ class InterpretedFlow:
         self, tracer: Any, condition: core.tensor, yes: Callable[[], Values], no: Callable[[], Values]
     ) -> Values:
         return yes() if _integer(condition) else no()
+
+    def run_if(self, tracer: Any, condition: core.tensor, yes: Callable[[], Values], otherwise: Values) -> Values:
+        return yes() if _integer(condition) else otherwise
 
     def reduce(self, tracer: Any, values: Values, axis: int, combine: Combine) -> Values:
         return _fold(values, axis, combine)[-1]

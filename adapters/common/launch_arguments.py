@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row
+from tle_raw.adapters.common.struct_values import VALUES, Place
+from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, TLEError
 from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.dtypes import ALIASES, DTYPES, DType
 from tle_raw.fragments.signature import Parameter, Pointer, Signature
+from tle_raw.fragments.struct_arguments import expand_structs
 
 # Arrays of complex numbers are memory of their parts.
 _PARTS = {"complex64": "f32", "complex128": "f64"}
@@ -27,13 +29,17 @@ def check_arguments(
     ------
     ArgumentCountError, ArgumentTypeError : with a row for each that does not fit.
     """
-    parameters = signature.parameters
-    if len(arguments) != len(parameters):
+    parameters, own = signature.parameters, signature.own
+    if len(arguments) != len(own):
         raise ArgumentCountError(
-            f"`{signature.name}` takes {len(parameters)} arguments, got {len(arguments)}",
-            table=[Row("arguments", str(len(parameters)), str(len(arguments)))],
+            f"`{signature.name}` takes {len(own)} arguments, got {len(arguments)}",
+            table=[Row("arguments", str(len(own)), str(len(arguments)))],
             hint=f"the signature is {signature}",
         ).at(fragment=source.name, source=source.location)
+    try:
+        arguments, _ = expand_structs(signature, arguments, {}, VALUES)
+    except TLEError as error:
+        raise error.at(fragment=source.name, source=source.location) from None
     rows: list[Row] = []
     for parameter, argument in zip(parameters, arguments):
         rows += _rows(parameter, argument, parameter.name in opaque)
@@ -47,7 +53,9 @@ def check_arguments(
 def _rows(parameter: Parameter, argument: Any, is_opaque: bool) -> list[Row]:
     dtype: Any = parameter.type.dtype  # type: ignore[attr-defined]
     if isinstance(parameter.type, Pointer):
-        return [] if _is_null(argument) else _array_rows(parameter.name, dtype, argument, is_opaque)
+        if _is_null(argument) or isinstance(argument, Place):
+            return []
+        return _array_rows(parameter.name, dtype, argument, is_opaque or parameter.type.is_opaque)
     if argument is None or (hasattr(argument, "shape") and getattr(argument, "shape", ()) != ()):
         got = "None" if argument is None else f"an array of shape {tuple(argument.shape)}"
         return [Row(parameter.name, str(parameter.type), got)]
@@ -62,7 +70,9 @@ def _passed(parameter: Parameter, argument: Any) -> Any:
     if not isinstance(parameter.type, Pointer):
         return _number(argument)
     dtype: Any = parameter.type.dtype
-    return _NullPointer(dtype.triton) if _is_null(argument) else _array(argument)
+    if _is_null(argument) or isinstance(argument, Place):
+        return _Address(dtype.triton, argument.address if isinstance(argument, Place) else 0)
+    return _array(argument)
 
 
 def _array_rows(name: str, dtype: DType, argument: Any, is_opaque: bool) -> list[Row]:
@@ -91,16 +101,16 @@ def _same_memory(wanted: DType, got: DType) -> bool:
     return wanted.is_integer and got.is_integer and wanted.bits == got.bits and wanted.bits > 1
 
 
-class _NullPointer:
-    """A null pointer as Triton asks for pointers: like a tensor, which is empty. None would be a compile-time value."""
+class _Address:
+    """A bare address as Triton asks for pointers: like a tensor, which is empty. None would be a compile-time value."""
 
     shape = (0,)
 
-    def __init__(self, dtype: str) -> None:
-        self.dtype = dtype
+    def __init__(self, dtype: str, address: int) -> None:
+        self.dtype, self._address = dtype, address
 
     def data_ptr(self) -> int:
-        return 0
+        return self._address
 
     def stride(self) -> tuple[int, ...]:
         return (1,)

@@ -14,7 +14,7 @@ MOST_THREADS = 1024
 Block = tuple[int, int, int]
 
 
-def read_launch_blocks(value: Any) -> tuple[Block, ...]:
+def read_launch_blocks(value: Any, any_size: bool = False) -> tuple[Block, ...]:
     """The blocks that ``as_kernel(block=…)`` was given: one, several, or none.
 
     Raises
@@ -24,12 +24,12 @@ def read_launch_blocks(value: Any) -> tuple[Block, ...]:
     if value is None:
         return ()
     if isinstance(value, (list, tuple)) and any(isinstance(item, (list, tuple)) for item in value):
-        return tuple(dict.fromkeys(read_launch_block(item) for item in value))
-    return (read_launch_block(value),)
+        return tuple(dict.fromkeys(read_launch_block(item, any_size) for item in value))
+    return (read_launch_block(value, any_size),)
 
 
-def read_launch_block(value: Any) -> Block:
-    """One block, checked against what Triton can launch.
+def read_launch_block(value: Any, any_size: bool = False) -> Block:
+    """One block, checked against what Triton can launch: whole warps, unless ``any_size`` lets threads stand idle.
 
     Raises
     ------
@@ -37,11 +37,14 @@ def read_launch_block(value: Any) -> Block:
     """
     x, y, z = (*read_block(value), 1, 1, 1)[:3]
     threads = math.prod((x, y, z))
-    if threads % WARP or threads > MOST_THREADS:
+    if (threads % WARP and not any_size) or threads > MOST_THREADS:
+        wanted = f"at most {MOST_THREADS}"
         raise DialectError(
             f"Triton cannot launch a block of {threads} threads",
-            table=[Row("threads", "a multiple of 32, at most 1024", f"{threads} (block={value})")],
-            hint="round the block up and let the threads beyond the data return, as for a grid that is too large",
+            table=[Row("threads", wanted if any_size else f"a multiple of 32, {wanted}", f"{threads} (block={value})")],
+            hint="a GPU has no larger block"
+            if any_size
+            else "round the block up and let the threads beyond the data return, as for a grid that is too large",
         )
     return x, y, z
 

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import functools
 import keyword
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tle_raw.adapters.common.block_options import read_shared
+from tle_raw.adapters.common.block_options import read_cluster, read_shared
 from tle_raw.adapters.common.compile_ahead import compile_ahead
 from tle_raw.adapters.common.kernel_text import kernel_of_text
 from tle_raw.adapters.common.launch_arguments import check_arguments
 from tle_raw.adapters.common.launch_blocks import Block, read_launch_block, read_launch_blocks, warps_of
-from tle_raw.adapters.common.launched_kernel import declare_region, grid_of, without_caller
+from tle_raw.adapters.common.launched_kernel import WARP, declare_region, grid_of, without_caller
 from tle_raw.adapters.common.measured_blocks import CHOICE, choose_fastest
 from tle_raw.errors import DialectError, LaunchError, Row, TLEError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.options import known_options, wrong_type
-from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.signature import Parameter, Pointer, Scalar, Signature, StructParameter
 from tle_raw.target import Target, parse_target
 
 OPTIONS = ("block", "shared", "key")
+CLUSTER = "cluster"  # of dialects whose kernels know of clusters
 # Names that Triton's launches and the text below use themselves.
 _TAKEN = frozenset(
     ("grid", "warmup", "num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "stream", "tl", "region", CHOICE)
@@ -39,6 +41,7 @@ class GlobalKernel:
     Attributes
     ----------
     blocks : the block, or the blocks of which the fastest is chosen for each value of the arguments ``key``.
+    cluster : how many blocks along x are launched as a cluster.
     signature : the function's parameters.
     """
 
@@ -49,13 +52,15 @@ class GlobalKernel:
         source: Source,
         options: Mapping[str, Any],
         opaque: Collection[str] = (),
+        any_size: bool = False,
     ) -> None:
-        given = known_options("cuda kernel", options, OPTIONS, {})
+        given = known_options("cuda kernel", options, (*OPTIONS, CLUSTER) if any_size else OPTIONS, {})
         self._adapter, self._declaration, self._source, self._opaque = adapter, declaration, source, opaque
         signature = declaration.signature or source.signature
         assert signature is not None
         self.signature: Signature = signature
-        self.blocks = read_launch_blocks(given.get("block", declaration.options.get("block")))
+        self._any_size, self.cluster = any_size, read_cluster(given.get(CLUSTER, 1))
+        self.blocks = read_launch_blocks(given.get("block", declaration.options.get("block")), any_size)
         self.key = _key(given.get("key", ()), self.signature)
         self._shared = given.get("shared", declaration.options.get("shared", 0))
         self._kernels: dict[tuple[Block, ...], Any] = {}
@@ -70,7 +75,7 @@ class GlobalKernel:
         """
         blocks = self._blocks(block)
         passed = check_arguments(self.signature, arguments, self._source, self._opaque)
-        return self._kernel(blocks)[_grid_of(grid, blocks)](*passed, **_with_warps(blocks, options))
+        return self._kernel(blocks)[self._grid_of(grid, blocks)](*passed, **self._with_warps(blocks, options))
 
     def warmup(self, *arguments: Any, grid: Grid = 1, block: Sequence[int] | int | None = None, **options: Any) -> Any:
         """Compile for these arguments and launch nothing: the compiled kernel, or a list of them for several blocks.
@@ -79,11 +84,12 @@ class GlobalKernel:
         """
         blocks = self._blocks(block)
         passed = check_arguments(self.signature, arguments, self._source, self._opaque)
-        return self._kernel(blocks).warmup(*passed, grid=_grid_of(grid, blocks), **_with_warps(blocks, options))
+        launch = {"grid": self._grid_of(grid, blocks), **self._with_warps(blocks, options)}
+        return self._kernel(blocks).warmup(*passed, **launch)
 
     def _blocks(self, block: Sequence[int] | int | None) -> tuple[Block, ...]:
         try:
-            blocks = (read_launch_block(block),) if block is not None else self.blocks
+            blocks = (read_launch_block(block, self._any_size),) if block is not None else self.blocks
         except TLEError as error:
             raise error.at(fragment=self._source.name, source=self._source.location) from None
         if not blocks:
@@ -111,7 +117,7 @@ class GlobalKernel:
             self.signature.name, tuple(replace(p, name=_safe(p.name)) for p in self.signature.parameters)
         )
         return compile_ahead(
-            self._kernel((chosen,)), renamed, parse_target(target), {"num_warps": warps_of(chosen), **options}
+            self._kernel((chosen,)), renamed, parse_target(target), self._with_warps((chosen,), options)
         )
 
     def _kernel(self, blocks: tuple[Block, ...]) -> Any:
@@ -123,7 +129,34 @@ class GlobalKernel:
 
     def _region(self, block: Block) -> Any:
         shared = self._shared(block) if callable(self._shared) else self._shared
-        return declare_region(self._adapter, self._declaration, block=block, shared=read_shared(shared), grid=None)
+        options = {"block": block, "shared": read_shared(shared), "grid": None}
+        options |= {"whole": True} if math.prod(block) % WARP else {}
+        options |= {CLUSTER: self.cluster} if self.cluster > 1 else {}
+        return declare_region(self._adapter, self._declaration, **options)
+
+    def _with_warps(self, blocks: tuple[Block, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+        """An autotuner knows the warps of its blocks itself."""
+        clusters = {"num_ctas": self.cluster} if self.cluster > 1 else {}
+        return {**({} if len(blocks) > 1 else {"num_warps": warps_of(blocks[0])}), **clusters, **options}
+
+    def _grid_of(self, grid: Grid, blocks: tuple[Block, ...]) -> Any:
+        if not callable(grid):
+            return self._in_clusters(grid_of(grid))
+        function = grid
+
+        def chosen(meta: Mapping[str, Any]) -> tuple[int, ...]:
+            return self._in_clusters(grid_of(function({**meta, "block": blocks[meta.get(CHOICE, 0)]})))
+
+        return chosen
+
+    def _in_clusters(self, grid: tuple[int, ...]) -> tuple[int, ...]:
+        """Triton counts clusters, CUDA blocks."""
+        if grid and grid[0] % self.cluster:
+            raise LaunchError(
+                "the grid is no whole number of clusters",
+                table=[Row("grid along x", f"a multiple of {self.cluster} (cluster=)", str(grid[0]))],
+            ).at(fragment=self._source.name, source=self._source.location)
+        return (grid[0] // self.cluster, *grid[1:]) if grid else grid
 
     def _tuned(self, kernel: Any, blocks: tuple[Block, ...]) -> Any:
         written = [_safe(p.name) for p in self.signature.parameters if isinstance(p.type, Pointer) and p.effect != "In"]
@@ -133,7 +166,7 @@ class GlobalKernel:
 def _jit(signature: Signature, regions: Sequence[Any]) -> Any:
     name = _safe(signature.name)
     parameters = [_parameter(p) for p in signature.parameters]
-    passed = ", ".join(_passed(p) for p in signature.parameters)
+    passed = ", ".join(_passed_own(signature, p) for p in signature.own)
     lines = []
     for index in range(len(regions)):
         if len(regions) > 1:
@@ -142,7 +175,18 @@ def _jit(signature: Signature, regions: Sequence[Any]) -> Any:
     parameters += [f"{CHOICE}: tl.constexpr"] if len(regions) > 1 else []
     text = "\n".join([f"def {name}({', '.join(parameters)}):", *lines, ""])
     scope = {f"region_{i}": region for i, region in enumerate(regions)}
-    return kernel_of_text(name, text, scope, [region.cache_key for region in regions])
+    return kernel_of_text(name, text, scope, [region.cache_key for region in regions], _held(signature))
+
+
+def _held(signature: Signature) -> list[str]:
+    """What structs hold: so many values that a kernel for each that is 1 or a multiple of 16 would be too many."""
+    return [_safe(p.name) for s in signature.structs for p in signature.parameters[s.first : s.first + s.count]]
+
+
+def _passed_own(signature: Signature, own: Parameter | StructParameter) -> str:
+    if isinstance(own, Parameter):
+        return _passed(own)
+    return f"({' '.join(f'{_passed(p)},' for p in signature.parameters[own.first : own.first + own.count])})"
 
 
 def _safe(name: str) -> str:
@@ -167,11 +211,6 @@ def _passed(parameter: Parameter) -> str:
     return name
 
 
-def _with_warps(blocks: tuple[Block, ...], options: Mapping[str, Any]) -> dict[str, Any]:
-    """An autotuner knows the warps of its blocks itself."""
-    return dict(options) if len(blocks) > 1 else {"num_warps": warps_of(blocks[0]), **options}
-
-
 def _key(value: Any, signature: Signature) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value)
     known = [p.name for p in signature.parameters]
@@ -181,17 +220,6 @@ def _key(value: Any, signature: Signature) -> tuple[str, ...]:
     return names
 
 
-def _grid_of(grid: Grid, blocks: tuple[Block, ...]) -> Any:
-    if not callable(grid):
-        return grid_of(grid)
-    function = grid
-
-    def chosen(meta: Mapping[str, Any]) -> tuple[int, ...]:
-        return grid_of(function({**meta, "block": blocks[meta.get(CHOICE, 0)]}))
-
-    return chosen
-
-
 def make_whole_kernel(
     adapter: Adapter,
     declaration: Declaration,
@@ -199,8 +227,11 @@ def make_whole_kernel(
     options: Mapping[str, Any],
     is_kernel: bool,
     opaque: Collection[str] = (),
+    any_size: bool = False,
 ) -> GlobalKernel:
     """A kernel around the region. ``opaque`` are the names of the pointers that may point to anything.
+
+    ``any_size``: the dialect can let threads stand idle, so that a block need not be whole warps.
 
     Raises
     ------
@@ -221,7 +252,7 @@ def make_whole_kernel(
         if declaration.options.get("grid"):
             hint = "declare the fragment once more without grid=, and take as_kernel() of that"
             raise without_caller(source, "block indices", hint)
-        return GlobalKernel(adapter, declaration, source, options, opaque)
+        return GlobalKernel(adapter, declaration, source, options, opaque, any_size)
     except TLEError as error:
         raise error.at(fragment=source.name, source=source.location) from None
 

@@ -35,7 +35,8 @@ def _builtin(variable: str, axis: str) -> str:
 
 
 def _values(block: Sequence[int], grid: Grid) -> Iterator[tuple[str, str, str]]:
-    if len(block) > 1 and math.prod(block[1:]) > 1:  # a 1-D block is what Triton has anyway
+    is_odd = block and math.prod(block) % 32  # more threads are launched than the block has
+    if is_odd or (len(block) > 1 and math.prod(block[1:]) > 1):  # a 1-D block is what Triton has anyway
         yield from _block_values(*[*block, 1, 1][:3])
     if grid:
         yield from _grid_values(dict(grid))

@@ -44,7 +44,7 @@ def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: b
         command += ["-isystem", str(toolchain.cccl)]
     command += toolchain.host.options
     # behind clang's own headers, in front of all others
-    for header in ("vector_atomics", "nvcc_functions", "new_delete"):
+    for header in ("vector_atomics", "nvcc_functions", "nvcc_rare_functions", "new_delete"):
         command += ["-include", f"tle_raw/{header}.h"]
     # the first define: CUDA 13.5 headers use a macro that clang's wrapper does not know
     # the second: cooperative groups have clusters where the compiler is known to have their functions
@@ -64,7 +64,7 @@ def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: b
 
 def _searched(options: Options, folder: Path) -> tuple[str, ...]:
     # a source string's quoted includes start at its Python file's folder, a file's own at the file
-    quoted = () if options.file else ("-iquote", str(folder))
+    quoted = ("-iquote", str(options.file.parent if options.file else folder))
     return (*quoted, *(part for path in options.include_dirs for part in ("-I", str(path))))
 
 

@@ -21,7 +21,7 @@ __attribute__ __declspec alignas __align__ __launch_bounds__ __cluster_dims__ __
 decltype typeof __typeof__ noexcept throw requires explicit asm __asm__ sizeof static_assert
 _Static_assert operator if while for switch return
 """
-_NOT_A_NAME = frozenset(_NOT_A_NAME_TEXT.split())
+NOT_A_NAME = frozenset(_NOT_A_NAME_TEXT.split())
 _SKIPPED = frozenset([
     "using", "typedef", "static_assert", "_Static_assert", "friend", "asm", "__asm__", "concept",
 ])  # fmt: skip
@@ -74,10 +74,10 @@ class CppFunction:
 
 def functions(text: str, file: str = "") -> tuple[CppFunction, ...]:
     """Free functions of C++ text, in order. Members, specialisations and operators are left out."""
-    return tuple(_Scanner(tokenize(text), file).scan())
+    return tuple(Scanner(tokenize(text), file).scan())
 
 
-class _Scanner:
+class Scanner:
     """Walks namespace scopes; function bodies, classes and initialisers are jumped over."""
 
     def __init__(self, tokens: list[Token], file: str) -> None:
@@ -150,6 +150,8 @@ class _Scanner:
                 if text == "(" and len(specifiers) == 1 and specifiers[0].is_word:
                     specifiers = []  # a macro call that stands alone
                 self._angle_group() if text == "<" else self._jump()
+                if not specifiers and self._text() == "template":  # the next declaration's
+                    return None
                 start = start if specifiers else self.at
             elif text == "{":
                 is_record = any(token.text in _RECORDS for token in specifiers)
@@ -251,6 +253,6 @@ class _Scanner:
 
 def _names_function(before: list[Token]) -> bool:
     """True when a parenthesis after these tokens opens a parameter list: a type, then a name."""
-    if len(before) < 2 or not before[-1].is_word or before[-1].text in _NOT_A_NAME:
+    if len(before) < 2 or not before[-1].is_word or before[-1].text in NOT_A_NAME:
         return False
     return not any(token.text == "operator" for token in before)

@@ -6,6 +6,7 @@ import functools
 import os
 import platform
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,6 +141,11 @@ def _links() -> LinkFolders:
 def stub_folder() -> Path:
     """Empty headers that clang's CUDA wrapper wants and that CUDA no longer has."""
     return _links().folder_of("stubs", dict.fromkeys(STUBS))
+
+
+def absent_headers(names: Sequence[str]) -> Path:
+    """A folder in which headers that nobody has are empty files."""
+    return _links().folder_of("absent-headers", dict.fromkeys(names))
 
 
 def host_headers() -> HostHeaders | None:

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import tle_raw
-from tle_raw.adapters.common.block_options import read_block, read_shared
+from tle_raw.adapters.common.block_options import read_block, read_cluster, read_shared
 from tle_raw.adapters.cpp.refused_flags import check_define, check_flag
 from tle_raw.errors import DialectError
 from tle_raw.fragments.options import absolute_path, known_options, wrong_type
 
-NAMES = ("file", "source", "symbol", "include_dirs", "defines", "flags", "block", "grid", "shared", "extern_c")
+NAMES = (
+    "file", "source", "symbol", "include_dirs", "defines", "flags", "block", "grid", "shared", "extern_c", "whole",
+    "cluster",
+)  # fmt: skip
 _PACKAGE = Path(tle_raw.__file__).parent / "include"
 _INSTALLED = ("site-packages", "dist-packages")
 AXES = tuple(f"{variable}.{axis}" for variable in ("blockIdx", "gridDim") for axis in "xyz")
@@ -45,6 +48,8 @@ class Options:
 
     ``grid`` and ``shared`` are for ``__global__`` functions: where a block's index comes from, such as
     ``("blockIdx.x", "row")``, and the bytes of ``extern __shared__``. ``extern_c`` puts the text into ``extern "C"``.
+    ``whole`` says that the function is all of its kernel: threads that the block does not have may end.
+    ``cluster`` blocks along x are launched together.
     """
 
     file: Path | None
@@ -58,6 +63,9 @@ class Options:
     grid: tuple[tuple[str, int | str], ...] = ()
     shared: int = 0
     extern_c: bool = False
+    whole: bool = False
+    cluster: int = 1
+    declared: tuple[str, ...] = ()  # lines in front of the code, in the place of headers that are passed over
 
     @property
     def search_dirs(self) -> tuple[Path, ...]:
@@ -87,6 +95,8 @@ class Options:
             "grid": json.dumps(self.grid),
             "shared": str(self.shared),
             "extern_c": str(self.extern_c),
+            **({"whole": "True"} if self.whole else {}),
+            **({"cluster": str(self.cluster)} if self.cluster > 1 else {}),
         }
         return tuple(sorted(values.items()))
 
@@ -131,6 +141,8 @@ def read_options(options: Mapping[str, Any], folder: Path) -> Options:
         _grid(given.get("grid", {})),
         read_shared(given.get("shared", 0)),
         bool(given.get("extern_c", False)),
+        bool(given.get("whole", False)),
+        read_cluster(given.get("cluster", 1)),
     )
 
 

@@ -24,7 +24,7 @@ from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_com
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.store import HEADERS, Entry, Store
 
-_ERROR = re.compile(r"^(.+?):\d+:\d+: (fatal )?error: ", re.MULTILINE)
+_ERROR = re.compile(r"^(.+?):\d+:\d+: (fatal )?error: (.*)$", re.MULTILINE)
 # A header's name as an #include may spell it: so many last parts of its path.
 _PARTS = 3
 # Those that cannot be made here, or that failed where plain headers did not: not tried again in this process.
@@ -71,7 +71,9 @@ def _is_of_the_code(log: str, spelled: Sequence[str]) -> bool:
     """Whether all errors stand in the unit or in files of the user's, where precompiled headers change none."""
     errors = _ERROR.findall(log)
     headers = tuple(name for name in spelled if "/" in name)
-    return bool(errors) and all(not fatal and not file.endswith(headers) for file, fatal in errors)
+    return bool(errors) and all(
+        (not fatal or text.endswith("file not found")) and not file.endswith(headers) for file, fatal, text in errors
+    )
 
 
 def _header(toolchain: Toolchain, command: tuple[str, ...], text: str, timeout: float) -> Entry | None:

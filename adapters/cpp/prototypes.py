@@ -7,37 +7,58 @@ typedefs resolved, arrays decayed, template parameters replaced and one overload
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tle_raw.adapters.cpp.spelling import SAME
+from tle_raw.adapters.cpp.number_types import class_dtype, memory_dtype, number_dtype
 from tle_raw.fragments.dtypes import DTYPES, DType
+from tle_raw.fragments.structs import Node, from_data, to_data
 
 PROBE = "tle_raw_probe"
 DUMP = ("-fsyntax-only", "-Xclang", "-ast-dump=json", "-Xclang", f"-ast-dump-filter={PROBE}")
-
-_DTYPES = {
-    spelled: dtype for dtype in DTYPES.values() for spelled in (dtype.cxx, *SAME.get(dtype.name, "").split(", "))
-}
-# CUDA's vectors of numbers, and complex numbers: memory that holds them is memory of their numbers.
-_COMPLEX = re.compile(r"(?:\w+::)*complex<(float|double)>")
-_VECTOR = re.compile(r"(u?)(char|short|int|long|longlong|float|double)[1234](?:_\w+)?")
+# What the compiler tells of a type, or of what a pointer points to, beside its name: bits of a number.
+_ENUM, _CLASS, _SIGNED, _SIZE = 1, 2, 4, 16
 
 
 @dataclass(frozen=True)
 class CxxType:
-    """``text`` is the whole type; ``pointee`` the text behind a pointer, its qualifiers left out, or ""."""
+    """``text`` is the whole type; ``pointee`` the text behind a pointer or a reference, its qualifiers left out, or "".
+
+    ``facts`` are the compiler's: the size in bytes, and what kind of type it is. ``struct`` is what a struct that is
+    passed by value is made of; ``unknown`` says why nobody can tell.
+    """
 
     text: str
     pointee: str = ""
     is_const: bool = False
+    facts: int = 0
+    unknown: str = ""
+    struct: Node | None = None
 
     @property
     def dtype(self) -> DType | None:
         """The dtype of a number, or of the numbers behind a pointer; None for what is none of ours."""
-        return number_dtype(self.pointee or self.text) or (parts_dtype(self.pointee) if self.pointee else None)
+        if self.facts & _ENUM:
+            return DTYPES[f"{'i' if self.facts & _SIGNED else 'u'}{8 * self.size}"]
+        if self.pointee:
+            return memory_dtype(self.pointee, self.size)
+        return number_dtype(self.text) or (class_dtype(self.text, self.size) if self.facts & _CLASS else None)
+
+    @property
+    def size(self) -> int:
+        """Bytes of it, or of what it points to; 0 where nobody knows."""
+        return self.facts // _SIZE
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether it is a struct, a class or a union by value, and no number."""
+        return not self.pointee and bool(self.facts & _CLASS) and self.dtype is None
+
+
+def is_function(spelled: str) -> bool:
+    """Whether a type behind a pointer is a function's: ``int (float)``."""
+    return spelled.endswith(")") and " (" in spelled and not spelled.startswith("(")
 
 
 @dataclass(frozen=True)
@@ -49,17 +70,20 @@ class Prototype:
 
     def to_json(self) -> str:
         """As the cache keeps it: the result's and the parameters' types."""
-        return json.dumps([[t.text, t.pointee, t.is_const] for t in (self.result, *self.parameters)])
-
-
-def number_dtype(spelled: str) -> DType | None:
-    """The dtype of a C++ type as written, or None."""
-    return _DTYPES.get(spelled)
+        return json.dumps(
+            [
+                [t.text, t.pointee, t.is_const, t.facts, t.unknown, to_data(t.struct) if t.struct else None]
+                for t in (self.result, *self.parameters)
+            ]
+        )
 
 
 def prototype_from_json(text: str) -> Prototype:
     """The inverse of ``Prototype.to_json``."""
-    result, *parameters = (CxxType(*values) for values in json.loads(text))
+    result, *parameters = (
+        CxxType(spelled, pointee, is_const, facts, unknown, from_data(struct) if struct else None)
+        for spelled, pointee, is_const, facts, unknown, struct in json.loads(text)
+    )
     return Prototype(result, tuple(parameters))
 
 
@@ -71,18 +95,57 @@ def probe_lines(address: str) -> Iterator[str]:
         f"{PROBE}_types<Result, Parameters...> {PROBE}_of(Result (*)(Parameters...));"
     )
     yield f"using {PROBE}_answer = decltype({PROBE}_of({address}));"
+    yield _FACTS.format(probe=PROBE, enum=_ENUM, kind=_CLASS, signed=_SIGNED, size=_SIZE)
+    yield f"using {PROBE}_facts_answer = decltype({PROBE}_facts_of({address}));"
+
+
+# Of the result and each parameter; behind a pointer or a reference, of what is there. An incomplete type has no size.
+_FACTS = """
+template <class T> struct {probe}_bare {{ using type = T; }};
+template <class T> struct {probe}_bare<T*> {{ using type = T; }};
+template <class T> struct {probe}_bare<T&> {{ using type = T; }};
+template <class T, class = unsigned long> struct {probe}_size {{ static constexpr long value = 0; }};
+template <class T> struct {probe}_size<T, decltype(sizeof(T))> {{ static constexpr long value = sizeof(T); }};
+template <> struct {probe}_size<void> {{ static constexpr long value = 0; }};
+template <class T, bool = __is_enum(T)> struct {probe}_kind {{
+  static constexpr long value = __is_class(T) || __is_union(T) ? {kind} : 0;
+}};
+template <class T> struct {probe}_kind<T, true> {{
+  using integer = __underlying_type(T);
+  static constexpr long value = {enum} + (static_cast<integer>(-1) < static_cast<integer>(0) ? {signed} : 0);
+}};
+template <class T> inline constexpr long {probe}_fact = {probe}_size<typename {probe}_bare<T>::type>::value * {size} +
+                                                        {probe}_kind<typename {probe}_bare<T>::type>::value;
+template <long... Facts> struct {probe}_facts {{}};
+template <class Result, class... Parameters>
+{probe}_facts<{probe}_fact<Result>, {probe}_fact<Parameters>...> {probe}_facts_of(Result (*)(Parameters...));"""
 
 
 def read_prototype(dump: str) -> Prototype | None:
     """The prototype in clang's dump of the tree; None where it is not in it."""
+    types: list[CxxType] = []
+    facts: list[int] = []
     for node in _documents(dump):
         if node.get("kind") == "ClassTemplateDecl" and node.get("name") == f"{PROBE}_types":
-            for inner in node.get("inner", ()):
-                if inner.get("kind") == "ClassTemplateSpecializationDecl":
-                    arguments = next(n for n in inner["inner"] if n["kind"] == "TemplateArgument")
-                    result, *parameters = map(_type, arguments["inner"])
-                    return Prototype(result, tuple(parameters))
-    return None
+            types = types or [_type(argument) for argument in _arguments(node)]
+        if node.get("kind") == "ClassTemplateDecl" and node.get("name") == f"{PROBE}_facts":
+            facts = facts or [int(argument["value"]) for argument in _arguments(node)]
+    if not types:
+        return None
+    told = [replace(t, facts=f) for t, f in zip(types, facts, strict=True)] if facts else types
+    return Prototype(told[0], tuple(told[1:]))
+
+
+def _specialisation(node: dict[str, Any]) -> list[dict[str, Any]]:
+    for inner in node.get("inner", ()):
+        if inner.get("kind") == "ClassTemplateSpecializationDecl":
+            return [n for n in inner["inner"] if n["kind"] == "TemplateArgument"]
+    return []
+
+
+def _arguments(node: dict[str, Any]) -> list[dict[str, Any]]:
+    found = _specialisation(node)
+    return list(found[0]["inner"]) if found else []
 
 
 def _documents(dump: str) -> Iterator[dict[str, Any]]:
@@ -97,22 +160,10 @@ def _documents(dump: str) -> Iterator[dict[str, Any]]:
 def _type(argument: dict[str, Any]) -> CxxType:
     text = argument["type"]["qualType"]
     node: dict[str, Any] = next(iter(argument.get("inner", ())), {})
-    if node.get("kind") != "PointerType":
+    if node.get("kind") not in ("PointerType", "LValueReferenceType"):
         return CxxType(text)
     pointee = node["inner"][0]
     qualifiers = pointee.get("qualifiers", "").split() if pointee["kind"] == "QualType" else []
     if qualifiers:
         pointee = pointee["inner"][0]
     return CxxType(text, pointee["type"]["qualType"], "const" in qualifiers)
-
-
-def parts_dtype(spelled: str) -> DType | None:
-    """The dtype of the numbers that ``float4`` or ``pycuda::complex<float>`` is made of, or None."""
-    is_complex = _COMPLEX.fullmatch(spelled.replace(" ", ""))
-    if is_complex:
-        return _DTYPES[is_complex[1]]
-    match = _VECTOR.fullmatch(spelled)
-    if match is None:
-        return None
-    base = {"longlong": "long long", "char": "signed char"}.get(match[2], match[2])
-    return _DTYPES["unsigned " + base.replace("signed ", "")] if match[1] else _DTYPES[base]

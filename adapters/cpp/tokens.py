@@ -23,6 +23,17 @@ _TOKEN = re.compile(
 )
 _DIRECTIVE_END = re.compile(r"(?:\\\n|/\*.*?\*/|[^\n])*", re.DOTALL)
 
+# Macros of other compilers and GPUs, which are not defined here.
+_OTHERS = frozenset((
+    "USE_ROCM", "__HIP__", "__HIPCC__", "__HIP_PLATFORM_AMD__", "__HIP_PLATFORM_HCC__", "__HIP_DEVICE_COMPILE__",
+    "_MSC_VER", "_WIN32", "__MUSA__", "__SYCL_DEVICE_ONLY__",
+))  # fmt: skip
+_ASKED = re.compile(
+    r"#\s*(?:ifdef\s+(?P<a>\w+)|if\s+defined\s*\(?\s*(?P<b>\w+)\s*\)?\s*(?:&&.*)?"
+    r"|(?P<no>ifndef\s+|if\s*!\s*defined\s*\(?\s*)(?P<c>\w+)\s*\)?)\s*(?://.*|/\*.*)?$",
+    re.DOTALL,
+)
+
 # One step into an #if group: which group, and which of its branches.
 Branch = tuple[int, int]
 
@@ -82,10 +93,16 @@ def _follow_condition(directive: str, branches: list[Branch], groups: int, dead:
         branches.append((groups, 0))
         if re.fullmatch(r"#\s*if\s+0\s*(//.*)?", directive):
             dead.add((groups, 0))
+        asked = _ASKED.match(directive)
+        if asked and (asked["a"] or asked["b"] or asked["c"]) in _OTHERS:
+            dead.add((groups, 1 if asked["no"] else 0))
         return groups + 1
     if name in ("else", "elif", "elifdef", "elifndef") and branches:
         group, branch = branches[-1]
         branches[-1] = (group, branch + 1)
+        asked = _ASKED.match(re.sub(r"#\s*elif", "#if", directive, count=1))
+        if asked and (asked["a"] or asked["b"]) in _OTHERS:
+            dead.add(branches[-1])
     elif name == "endif" and branches:
         branches.pop()
     return groups

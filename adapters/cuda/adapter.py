@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from tle_raw.adapters.cpp.command import command_line, optimiser_flags
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.includes import Closure, closure
 from tle_raw.adapters.cpp.options import Options, read_options
+from tle_raw.adapters.cpp.preamble import headers_in_front
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.prototypes import Prototype
 from tle_raw.adapters.cpp.source import decode, read_file
@@ -24,13 +26,21 @@ from tle_raw.adapters.cpp.toolchain import describe as describe_toolchain
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
-from tle_raw.adapters.cuda.host_code import has_troubled, is_better, is_in_host_code, without_host_code
+from tle_raw.adapters.cuda.host_code import compile_device_code
 from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.left_out import refuse_defaults
+from tle_raw.adapters.cuda.legacy_warps import masked_text
 from tle_raw.adapters.cuda.prototype import prototype_text
-from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_parameters, signature_of_prototype
+from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_parameters, signature_of_prototype, slots
 from tle_raw.adapters.cuda.refusals import refuse_clusters
-from tle_raw.adapters.cuda.symbol import Callee, choose_function, default_symbol, location_of, split_symbol
+from tle_raw.adapters.cuda.symbol import (
+    Callee,
+    choose_function,
+    default_symbol,
+    functions_named,
+    location_of,
+    split_symbol,
+)
 from tle_raw.adapters.cuda.try_code import try_unusual
 from tle_raw.adapters.cuda.wrapper import Unit, define_lines, template_arguments, write_unit
 from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, TLEError
@@ -119,6 +129,8 @@ class CudaAdapter:
         known = _functions(source)
         callee = replace(choose_function(source.symbol, known), made_kernel=made_kernel)
         refuse_defaults(bound, callee)
+        home = location_of(callee.function) if callee.function else source.location
+        refuse_clusters(callee, options.cluster, wanted.is_emulated, home)
         use = _kernel_use(source, bound, callee, toolchain) if callee.is_kernel else None
         if use is None and (options.grid or options.shared):
             raise DialectError(
@@ -126,9 +138,6 @@ class CudaAdapter:
                 hint="pass block indices and memory as arguments",
             )
         unit, run = self._run(source, bound, callee, wanted)
-        if is_in_host_code(source, run):
-            bare, second = self._run(without_host_code(source), bound, callee, wanted)
-            unit, run = (bare, second) if is_better(source, run, second) else (unit, run)
         attempt = Attempt(source, bound, callee, known, toolchain, wanted.arch, run)
         if is_kernel_after_all(callee, run):
             return self._compile(source, bound, wanted, made_kernel=True)
@@ -138,7 +147,7 @@ class CudaAdapter:
         if options.file and read_file(options.file) != source.text:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
         files = _read_files(run, toolchain)
-        text, shared = run.text, 0
+        (text, told), shared = masked_text(run.text, attempt, _users_files(toolchain.folders)), 0
         if use is not None and wanted.is_emulated:
             text = add_thread_entry(text, unit.entry, use)
         elif use is not None:
@@ -152,32 +161,38 @@ class CudaAdapter:
             run.seconds,
             toolchain.identity(),
             run.command,
-            warnings_text(attempt),
+            "\n".join(filter(None, (warnings_text(attempt), *told))),
             dynamic_shared=shared,
             device=_device_code(attempt),
         )
 
     def _run(self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted) -> tuple[Unit, Run]:
-        compiled = without_host_code(source) if has_troubled(source) else source
-        options, folder = _options(compiled)
-        unit = self._unit(compiled, bound, callee, wanted)
         line_info = dict(source.settings).get("line_info") != "False" or wanted.is_emulated
-        more = optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated)
-        toolchain, timeout = find_toolchain(), knobs.compile_timeout
-        run = compile_unit(toolchain, options, wanted.arch, folder, unit.text, timeout, line_info=line_info, more=more)
-        return unit, run
+        toolchain, timeout, more = find_toolchain(), knobs.compile_timeout, _optimiser(source, callee, wanted)
+
+        def compile_source(compiled: Source, flags: tuple[str, ...]) -> Run:
+            options, folder = _options(compiled)
+            unit = self._unit(compiled, bound, callee, wanted, source.text)
+            return compile_unit(
+                toolchain, options, wanted.arch, folder, unit.text, timeout,
+                line_info=line_info, more=(*more, *flags), beginning=headers_in_front(compiled.text, options),
+            )  # fmt: skip
+
+        return self._unit(source, bound, callee, wanted), compile_device_code(source, compile_source)
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""
         return self._unit(source, bound, choose_function(source.symbol, _functions(source)), DeviceCodeWanted("")).text
 
-    def _unit(self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted) -> Unit:
+    def _unit(
+        self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted, named: str = ""
+    ) -> Unit:
         options, _ = _options(source)
         headers = _header_digests(source)
         line = line_directive(source.location.line, source.location.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(
-            source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines
+            source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines, named
         )
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
@@ -190,12 +205,17 @@ class CudaAdapter:
         """The kernel of a dialect that is CUDA C++ under other rules: ``adapter`` reads the declaration."""
         callee = choose_function(source.symbol, _functions(source))
         opaque = opaque_parameters(_prototype(source, callee), callee) if callee.is_kernel else ()
-        return make_whole_kernel(adapter, declaration, source, options, callee.is_kernel, opaque)
+        return make_whole_kernel(adapter, declaration, source, options, callee.is_kernel, opaque, any_size=True)
 
     def prototype(self, source: Source | None, signature: Signature) -> str:
         """The function that the author is expected to write, in two forms."""
         name = split_symbol(source.symbol)[0].rpartition("::")[2] if source else signature.name
         return prototype_text(name, signature)
+
+
+def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted) -> tuple[str, ...]:
+    options, _ = _options(source)
+    return optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated)
 
 
 def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:
@@ -231,14 +251,15 @@ def _own_signature(source: Source, declaration: Declaration) -> Signature | None
 
 def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain: Toolchain) -> KernelUse:
     """What the region asks of the kernel, checked against the kernel's own prototype."""
-    refuse_clusters(callee)
     options, _ = _options(source)
     explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
     chosen = replace(callee, arguments=explicit)
     location = location_of(callee.function) if callee.function else source.location
-    grid, prototype = dict(options.grid), _prototype(source, chosen)
-    use = KernelUse(callee.name, bound, prototype, grid, options.shared, location, _users_files(toolchain.folders))
-    check_prototype(bound, use.passed, use.prototype, callee, location)
+    grid, taken = dict(options.grid), slots(_prototype(source, chosen), callee)
+    threads = math.prod(options.block) if options.whole else 0
+    is_users = _users_files(toolchain.folders)
+    use = KernelUse(callee.name, bound, taken, grid, options.shared, location, is_users, threads)
+    check_prototype(bound, use.passed, use.slots, callee, location)
     return use
 
 
@@ -286,9 +307,11 @@ def _functions(source: Source) -> tuple[CppFunction, ...]:
     """The functions of the source; those of its headers too when it does not declare the symbol itself."""
     found = _shifted(functions(source.text, source.location.file), source.location.line - 1)
     name, _ = split_symbol(source.symbol)
-    if any(function.qualified == name for function in found):
+    if functions_named(name, found):
         return found
-    headers = [f for path in _closure(source).files for f in functions(decode(_bytes(path)), str(path))]
+    texts = ((path, decode(_bytes(path))) for path in _closure(source).files)
+    short = name.rpartition("::")[2]
+    headers = [f for path, text in texts if short in text for f in functions(text, str(path))]
     return (*found, *headers)
 
 

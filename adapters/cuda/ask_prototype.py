@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapters.cpp.declarations import CppFunction
+from tle_raw.adapters.cpp.preamble import headers_in_front
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
-from tle_raw.adapters.cpp.prototypes import DUMP, Prototype, prototype_from_json, read_prototype
+from tle_raw.adapters.cpp.prototypes import DUMP, CxxType, Prototype, prototype_from_json, read_prototype
+from tle_raw.adapters.cpp.record_layouts import DUMP_LAYOUTS, Layouts, UnknownLayout
 from tle_raw.adapters.cpp.source_lines import line_directive
 from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.cuda.explain import Attempt, explain
-from tle_raw.adapters.cuda.host_code import is_better, is_in_host_code, without_host_code
+from tle_raw.adapters.cuda.host_code import compile_device_code
 from tle_raw.adapters.cuda.symbol import Callee, location_of, missing_function
 from tle_raw.adapters.cuda.wrapper import write_probe
 from tle_raw.errors import Context, Row, SymbolError, ToolchainError
@@ -21,9 +23,10 @@ from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.identity import digest, package_identity
 from tle_raw.knobs import knobs
+from tle_raw.linker.processes.run_compiler import Run
 from tle_raw.store import Store
 
-OLDEST = "sm_80"
+USUAL, OLDEST = "sm_90a", "sm_80"
 _KNOWN: dict[str, Prototype] = {}
 
 
@@ -45,7 +48,7 @@ def prototype_of(
             hint=f"write them, for example symbol={callee.name + '<float, 4>'!r}",
             context=Context(source=location_of(callee.function)) if callee.function else Context(),
         )
-    settings = [(k, v) for k, v in source.settings if k not in ("grid", "shared", "line_info")]
+    settings = [(k, v) for k, v in source.settings if k not in ("block", "grid", "shared", "line_info")]
     content = digest(package_identity(), source.text, settings, callee.name, callee.arguments, *headers)
     key = f"{content[:40]}-prototype"
     if key not in _KNOWN:
@@ -58,19 +61,35 @@ def prototype_of(
 
 
 def _ask(source: Source, callee: Callee, functions: Sequence[CppFunction]) -> Prototype:
-    newest, oldest = _architectures()
-    attempt = first = _attempt(source, callee, functions, newest)
-    if is_in_host_code(source, attempt.run):
-        second = _attempt(without_host_code(source), callee, functions, newest)
-        attempt = first = second if is_better(source, attempt.run, second.run) else first
-    if attempt.run.returncode != 0:
-        attempt = _attempt(source, callee, functions, oldest)
+    usual, *others = _architectures()
+    attempt = first = _attempt(source, callee, functions, usual)
+    for arch in others:
+        if attempt.run.returncode != 0:
+            attempt = _attempt(source, callee, functions, arch)
     if attempt.run.returncode != 0:
         raise explain(replace(first, source=source), _timeout())
     found = _read(attempt, source)
     if found is None:
         raise missing_function(callee.name, functions, source.location)
-    return found
+    return _with_structs(found, attempt)
+
+
+def _with_structs(prototype: Prototype, attempt: Attempt) -> Prototype:
+    """The prototype with what structs that are passed by value are made of, which another dump tells."""
+    if not any(type_.is_struct for type_ in prototype.parameters):
+        return prototype
+    told = _attempt(attempt.source, attempt.callee, attempt.functions, attempt.arch, DUMP_LAYOUTS)
+    layouts = Layouts(told.run.text)
+    return replace(prototype, parameters=tuple(_with_struct(type_, layouts) for type_ in prototype.parameters))
+
+
+def _with_struct(type_: CxxType, layouts: Layouts) -> CxxType:
+    if not type_.is_struct:
+        return type_
+    try:
+        return replace(type_, struct=layouts.struct(type_.text))
+    except UnknownLayout as reason:
+        return replace(type_, unknown=str(reason))
 
 
 def _read(attempt: Attempt, source: Source) -> Prototype | None:
@@ -89,15 +108,29 @@ def _read(attempt: Attempt, source: Source) -> Prototype | None:
     return found
 
 
-def _architectures() -> tuple[str, str]:
-    """A prototype is the same on all. A newer one has more functions; an old source may refuse it."""
-    return "sm_100" if find_toolchain().clang.major > 19 else "sm_90", OLDEST
+def _architectures() -> tuple[str, ...]:
+    """A prototype is the same on all. A newer one has more functions; an old source may refuse it.
+
+    The first is that of most machines, whose precompiled headers the compilation takes again.
+    """
+    return (USUAL, "sm_100", OLDEST) if find_toolchain().clang.major > 19 else (USUAL, OLDEST)
 
 
-def _attempt(source: Source, callee: Callee, functions: Sequence[CppFunction], arch: str) -> Attempt:
-    toolchain, (options, folder) = find_toolchain(), source.data
-    text = write_probe(source.text, line_directive(source.location.line, source.location.file), callee, options)
-    run = compile_unit(toolchain, options, arch, folder, text, _timeout(), line_info=False, output=DUMP)
+def _attempt(
+    source: Source, callee: Callee, functions: Sequence[CppFunction], arch: str, output: tuple[str, ...] = DUMP
+) -> Attempt:
+    toolchain = find_toolchain()
+
+    def compile_source(compiled: Source, flags: tuple[str, ...]) -> Run:
+        options, folder = compiled.data
+        options = replace(options, block=(), grid=())
+        text = write_probe(compiled.text, line_directive(source.location.line, source.location.file), callee, options)
+        return compile_unit(
+            toolchain, options, arch, folder, text, _timeout(),
+            line_info=False, more=flags, output=output, beginning=headers_in_front(compiled.text, options),
+        )  # fmt: skip
+
+    run = compile_device_code(source, compile_source)
     return Attempt(source, BoundSignature(source.name, ()), callee, functions, toolchain, arch, run)
 
 

@@ -19,6 +19,7 @@ from tle_raw.adapters.cpp.diagnostics import (
 )
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to
+from tle_raw.adapters.cuda.host_code import passed_over
 from tle_raw.adapters.cuda.mismatch import mismatch
 from tle_raw.adapters.cuda.refusals import refused_construct
 from tle_raw.adapters.cuda.symbol import Callee, location_of, missing_function
@@ -109,9 +110,11 @@ def check_written(attempt: Attempt) -> None:
 
 
 def warnings_text(attempt: Attempt) -> str:
-    """Warnings at the user's lines."""
+    """Warnings at the user's lines, and the headers without which the function was compiled."""
     kept = [d for d in parse_diagnostics(attempt.run.log) if d.location and attempt.is_users(d.location)]
-    return "\n".join(tidy(line) for d in kept for line in d.lines())
+    lines = [tidy(line) for d in kept for line in d.lines()]
+    absent = ", ".join(f"<{header}>" for header in passed_over(attempt.source))
+    return "\n".join([*lines, *([f"not found, and passed over: {absent}"] if absent else [])])
 
 
 def _tool_error(attempt: Attempt, message: str) -> TLEError:

@@ -1,86 +1,302 @@
-"""Host code beside a kernel: it is compiled where it compiles, and left out where that is all that is wrong."""
+"""Host code beside a kernel is not compiled: functions are left out, and headers that nobody has are passed over.
+
+A source is compiled without what its function does not need (``host_declarations``). What the compiler misses then is
+learnt from its errors, one run after the other: folders of installed packages, headers that may be absent, headers of
+the user's with host code of their own. Where that leads nowhere the whole text is compiled, as it stands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from tle_raw.adapters.cpp.declarations import CppFunction, functions
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
+from tle_raw.adapters.cpp.headers import absent_headers
+from tle_raw.adapters.cpp.host_declarations import without_host_declarations
+from tle_raw.adapters.cpp.includes import closure, includes_of
+from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
+from tle_raw.adapters.cpp.macros import macros_of
 from tle_raw.adapters.cpp.options import Options
+from tle_raw.adapters.cpp.source import decode
+from tle_raw.adapters.cpp.toolchain import INCLUDE, find_toolchain
+from tle_raw.adapters.cuda.symbol import split_symbol
 from tle_raw.fragments.adapter import Source
 from tle_raw.identity import digest
 from tle_raw.linker.processes.run_compiler import Run
+from tle_raw.linker.processes.temporary_folder import temporary_folder
 
 # In host functions clang then passes over calls of what only the device has, those of included headers too.
 DEFER = "-fgpu-defer-diag"
-# What device code may call.
-_CALLABLE = frozenset(("constexpr", "consteval"))
-_TROUBLED: set[str] = set()
+# So often the compiler is run to learn what it misses.
+ROUNDS = 12
+# Bytes of headers that are gone through as soon as one of them has an error.
+CUT_AT_ONCE = 1_000_000
+LIGHT_TORCH = INCLUDE / "tle_raw" / "torch"
+
+_MISSING = re.compile(r"'([^']+)' file not found")
+_OF_THE_HOST = re.compile(r"reference to __(?:device|global|host)__ function")
+_UNDECLARED = re.compile(r"(?:unknown type name|use of undeclared identifier|no type named) '(\w+)'")
+# Names that programs get through other headers, and those that CUB had before its version 3.
+_TAKEN = (
+    (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
+    (r"(?:unknown type name|undeclared identifier) '(?:__)?nv_bfloat16", "cuda_bf16.h"),
+    (
+        r"no (?:member|type) named '(?:Sum|Max|Min|Equality|Inequality|Difference|Division)' in namespace 'cub'",
+        "tle_raw/cub_before_3.h",
+    ),
+)
+_UNKNOWN = ("unknown type name", "use of undeclared", "no template named", "no member named", "no type named")
+# Handles of NVIDIA's host libraries, which structs of a program hold.
+_HANDLE = re.compile(r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t")
+
+Compile = Callable[[Source, tuple[str, ...]], Run]
 
 
-def has_troubled(source: Source) -> bool:
-    """Whether the host code of this source is known not to compile."""
-    return _key(source) in _TROUBLED
+@dataclass(frozen=True)
+class Plan:
+    """What is compiled of a source.
+
+    Attributes
+    ----------
+    is_whole : the whole text. headers : files of the user's whose host code is left out, too.
+    folders : of installed packages. missing : headers that are passed over. handles : types declared in their place.
+    is_light : torch's host headers are replaced by its numbers (``tle_raw/torch``).
+    is_deferred : what host functions call is not looked at.
+    with_members : whether member functions of the host's are compiled.
+    includes : headers whose names the text takes for granted.
+    """
+
+    is_whole: bool = False
+    headers: frozenset[str] = frozenset()
+    folders: tuple[Path, ...] = ()
+    missing: tuple[str, ...] = ()
+    handles: tuple[str, ...] = ()
+    is_light: bool = True
+    is_deferred: bool = False
+    with_members: bool = True
+    includes: tuple[str, ...] = ()
 
 
-def is_in_host_code(source: Source, run: Run) -> bool:
-    """Whether an error of the compiler's lies in a host function, or in a header, whose functions may be the host's."""
-    if run.returncode == 0:
-        return False
-    hosts = tuple(_host_functions(source.text))
-    return any(_may_be_hosts(source, hosts, error.location) for error in _errors(run) if error.location)
+_PLANS: dict[str, Plan] = {}
+_WHOLE_FAILS: set[str] = set()
 
 
-def without_host_code(source: Source) -> Source:
-    """Without the host's functions: whoever needs one after all is told that it is not declared."""
+def compile_device_code(source: Source, compile_source: Compile) -> Run:
+    """Compile what the source's function needs; ``compile_source`` takes a source and flags for the command line.
+
+    Of two failures the one is told that lies in the code itself.
+    """
+    key = _key(source)
+    first, plan = _learn(source, _PLANS.get(key) or _first_plan(source), compile_source)
+    _PLANS[key] = plan  # what was learnt holds for other targets too
+    if first.returncode in (0, None) or not _leaves_out(source, plan) or key in _WHOLE_FAILS:
+        return first
+    whole, other = _learn(source, Plan(is_whole=True, is_light=False, folders=plan.folders), compile_source)
+    if whole.returncode in (0, None):
+        _PLANS[key] = other
+        return whole
+    _WHOLE_FAILS.add(key)
+    return first if _is_in_the_code(first, whole, plan) else whole
+
+
+def passed_over(source: Source) -> tuple[str, ...]:
+    """The headers that were missing when the source was compiled."""
+    plan = _PLANS.get(_key(source))
+    return plan.missing if plan else ()
+
+
+def device_part(source: Source, with_members: bool = True) -> Source:
+    """The source without the declarations that its function does not need."""
+    text = _cut(source.text, _texts(source), _wanted(source), with_members)
+    if text == source.text:
+        return source
     options, folder = source.data
-    text = _cut(source.text, tuple(_host_functions(source.text)))
-    bare: Options = replace(options, file=None, source=text, flags=(*options.flags, DEFER))
-    return replace(source, text=text, data=(bare, options.file.parent if options.file else folder))
-
-
-def is_better(source: Source, first: Run, second: Run) -> bool:
-    """Whether the run without host code tells more: it succeeds, or it fails over what the first run found as well."""
-    if second.returncode == 0:
-        _TROUBLED.add(_key(source))
-        return True
-    known = {(e.text, e.location) for e in _errors(first)}
-    left = _errors(second)
-    return bool(left) and (left[0].text, left[0].location) in known
+    shown: Options = options if options.file else replace(options, source=text)
+    return replace(source, text=text, data=(shown, folder))
 
 
 def _key(source: Source) -> str:
-    return digest(source.text, source.settings)
+    """The same for every block of a kernel."""
+    return digest(source.text, [(k, v) for k, v in source.settings if k not in ("block", "grid", "shared")])
 
 
-def _errors(run: Run) -> list[Diagnostic]:
-    return [diagnostic for diagnostic in parse_diagnostics(run.log) if diagnostic.is_error]
+def _first_plan(source: Source) -> Plan:
+    """Libraries' headers are looked for before the compiler asks for them."""
+    own = tuple(map(str, _closure_files(source)))
+    names = {i.name for text in _texts(source) for i in includes_of(text) if is_librarys(i.name)}
+    names = {name for name in names if not any(path.endswith(f"/{name}") for path in own)}
+    found = {name: folder_with(name) for name in sorted(names)}
+    folders = tuple(dict.fromkeys(folder for folder in found.values() if folder))
+    toolkit = find_toolchain().toolkit.root / "include"
+    missing = (name for name, folder in found.items() if folder is None and may_be_skipped(name, is_quoted=True))
+    return Plan(folders=folders, missing=tuple(name for name in missing if not (toolkit / name).is_file()))
 
 
-def _may_be_hosts(source: Source, hosts: tuple[CppFunction, ...], location: ClangLocation) -> bool:
-    if location.file != source.location.file:
+@functools.lru_cache(maxsize=64)
+def _cut(text: str, texts: tuple[str, ...], wanted: str, with_members: bool) -> str:
+    return without_host_declarations(text, macros_of(texts), wanted, with_members)
+
+
+def _learn(source: Source, plan: Plan, compile_source: Compile) -> tuple[Run, Plan]:
+    run = _run(source, plan, compile_source)
+    for _ in range(ROUNDS):
+        more = None if run.returncode in (0, None) else _next(source, plan, run)
+        if more is None or more == plan:
+            return run, plan
+        plan = more
+        run = _run(source, plan, compile_source)
+    return run, plan
+
+
+def _run(source: Source, plan: Plan, compile_source: Compile) -> Run:
+    compiled = source if plan.is_whole else device_part(source, plan.with_members)
+    options, folder = compiled.data
+    if plan.is_deferred:
+        options = replace(options, flags=(*options.flags, DEFER))
+    declared = [f"typedef struct {name}_absent* {name};" for name in plan.handles]
+    declared += [f"#include <{header}>" for header in plan.includes]
+    options = replace(options, declared=tuple(declared)) if declared else options
+    compiled = replace(compiled, data=(options, folder))
+    flags = [part for path in plan.folders for part in ("-idirafter", str(path))]
+    if plan.missing:
+        flags += ["-idirafter", str(absent_headers(plan.missing))]
+    if plan.is_light and _takes_torch(source):
+        flags = ["-isystem", str(LIGHT_TORCH), *flags]
+    cut = plan.headers
+    if options.file and compiled.text != source.text:
+        cut |= {str(options.file)}
+    if not cut:
+        return compile_source(compiled, tuple(flags))
+    with temporary_folder() as temporary:
+        overlay = _overlay(source, plan, cut, Path(temporary))
+        return compile_source(compiled, (*flags, "-ivfsoverlay", str(overlay)))
+
+
+def _overlay(source: Source, plan: Plan, headers: frozenset[str], folder: Path) -> Path:
+    """A file that shows the compiler other contents under the headers' own names."""
+    texts, roots = _texts(source), []
+    for number, header in enumerate(sorted(headers)):
+        shown = folder / f"{number}.h"
+        text = _cut(_decoded(Path(header)), texts, _wanted(source), plan.with_members)
+        shown.write_text(text, encoding="utf-8", errors="surrogateescape")
+        roots.append({"name": header, "type": "file", "external-contents": str(shown)})
+    overlay = folder / "overlay.json"
+    overlay.write_text(json.dumps({"version": 0, "use-external-names": False, "roots": roots}))
+    return overlay
+
+
+def _next(source: Source, plan: Plan, run: Run) -> Plan | None:
+    """What the run's errors tell to do otherwise."""
+    errors = [d for d in parse_diagnostics(run.log) if d.is_error]
+    for error in errors:
+        missing = _MISSING.match(error.text)
+        if missing:
+            return _with_header(source, plan, missing[1], error)
+    if plan.is_whole:
+        return None
+    if not plan.is_deferred and any(_OF_THE_HOST.search(error.text) for error in errors):
+        return replace(plan, is_deferred=True)
+    handles = [m[1] for e in errors if (m := _UNDECLARED.match(e.text)) and _HANDLE.fullmatch(m[1])]
+    handles = [name for name in dict.fromkeys(handles) if name not in plan.handles]
+    wanted = (header for error in errors for name, header in _TAKEN if re.search(name, error.text))
+    includes = tuple(header for header in dict.fromkeys(wanted) if header not in plan.includes)
+    if includes:
+        return replace(plan, includes=(*plan.includes, *includes))
+    headers = frozenset(_own_headers(source, errors)) - plan.headers
+    if handles or headers:
+        return replace(
+            plan, handles=(*plan.handles, *handles), headers=plan.headers | headers, with_members=not headers
+        )
+    has_members = plan.with_members and (plan.headers or device_part(source, False).text != device_part(source).text)
+    return replace(plan, with_members=False) if has_members else None
+
+
+def _with_header(source: Source, plan: Plan, header: str, error: Diagnostic) -> Plan | None:
+    folder = folder_with(header)
+    if folder is not None and folder not in plan.folders:
+        return replace(plan, folders=(*plan.folders, folder))
+    if plan.is_whole or header in plan.missing:
+        return None
+    is_quoted = any(
+        include.is_quoted and include.name == header for text in _texts(source) for include in includes_of(text)
+    )
+    if not may_be_skipped(header, is_quoted):
+        return None
+    return replace(plan, missing=tuple(dict.fromkeys((*plan.missing, header, *_siblings(source, header)))))
+
+
+def _siblings(source: Source, header: str) -> Iterator[str]:
+    """Libraries' headers beside the missing one: who has not the one has not the others."""
+    for text in _texts(source):
+        names = [include.name for include in includes_of(text)]
+        if header in names:
+            yield from (name for name in names if is_librarys(name) and folder_with(name) is None)
+
+
+def _own_headers(source: Source, errors: Sequence[Diagnostic]) -> Iterator[str]:
+    """The user's headers in which errors lie."""
+    own = {str(path): path.stat().st_size for path in _closure_files(source)}
+    found = [place.file for error in errors for place in _places(error) if place.file in own]
+    yield from own if found and sum(own.values()) < CUT_AT_ONCE else found
+
+
+def _places(error: Diagnostic) -> Iterator[ClangLocation]:
+    yield from (place for place in (error.location, *(note.location for note in error.notes)) if place)
+
+
+def _leaves_out(source: Source, plan: Plan) -> bool:
+    """Whether the whole source is another than what the plan compiles."""
+    if plan.is_whole:
+        return False
+    return bool(plan.headers or plan.missing or plan.is_deferred or _takes_torch(source)) or (
+        device_part(source, plan.with_members) is not source
+    )
+
+
+def _is_in_the_code(first: Run, whole: Run, plan: Plan) -> bool:
+    """Whether the failure without host code tells more than the other."""
+    left = [d for d in parse_diagnostics(first.log) if d.is_error]
+    known = {(d.text, d.location) for d in parse_diagnostics(whole.log) if d.is_error}
+    if not left:
+        return not known
+    if (left[0].text, left[0].location) in known:
         return True
-    line = location.line - source.location.line + 1
-    return any(host.extent[0][0] <= line <= host.extent[1][0] for host in hosts if host.extent)
+    missing = [match[1] for text, _ in known if (match := _MISSING.match(text))]
+    if any(header not in plan.missing for header in missing):
+        return True  # it was not needed
+    return bool(missing) and not left[0].text.startswith(_UNKNOWN)
 
 
-def _host_functions(text: str) -> Iterator[CppFunction]:
-    for function in functions(text):
-        is_host = not (function.is_device or function.is_kernel)
-        if is_host and function.extent and not function.specifiers & _CALLABLE:
-            yield function
+def _wanted(source: Source) -> str:
+    return split_symbol(source.symbol)[0].rpartition("::")[2]
 
 
-def _cut(text: str, hosts: tuple[CppFunction, ...]) -> str:
-    """Every line keeps its number."""
-    starts = [0]
-    for line in text.split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
-    parts, position = [], 0
-    for host in hosts:
-        assert host.extent is not None
-        first, last = (starts[line - 1] + column - 1 for line, column in host.extent)
-        parts += [text[position:first], "\n" * text.count("\n", first, last)]
-        position = last + 1
-    return "".join([*parts, text[position:]])
+def _texts(source: Source) -> tuple[str, ...]:
+    return (source.text, *map(_decoded, _closure_files(source)))
+
+
+def _decoded(path: Path) -> str:
+    status = path.stat()
+    return _content(path, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=4096)
+def _content(path: Path, modified: int, size: int) -> str:
+    return decode(path.read_bytes())
+
+
+def _closure_files(source: Source) -> tuple[Path, ...]:
+    options, folder = source.data
+    dirs = options.search_dirs if options.file else (*options.search_dirs, folder)
+    here = options.file.parent if options.file else folder
+    return closure(source.text, here, dirs, options.forced_includes).files
+
+
+def _takes_torch(source: Source) -> bool:
+    """Whether the source includes headers of an installed torch."""
+    names = (include.name for text in _texts(source) for include in includes_of(text))
+    return any(name.startswith(("torch/", "ATen/", "c10/")) for name in names) and bool(folder_with("c10/util/Half.h"))

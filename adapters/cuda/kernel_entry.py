@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.block_indices import GRID_FUNCTION
-from tle_raw.adapters.cpp.prototypes import Prototype
+from tle_raw.adapters.cuda.read_signature import Slot
 from tle_raw.adapters.cuda.refusals import refuse_instructions
 from tle_raw.errors import Context, SourceLocation, SymbolError, UnsupportedFeatureError
 from tle_raw.fragments.bound import POINTER, TILE, BoundParameter, BoundSignature
@@ -30,6 +30,7 @@ SYMBOL = "tle_raw_kernel"
 _GRID_CALL = re.compile(rf"(?:tail |notail )?call [^@\n]*@{GRID_FUNCTION}(\w+)\(\)(?: #\d+)?")
 # Of the function that a kernel becomes. On a GPU clang has packed, like nvcc, what can be packed; Triton's optimiser
 # would pack sums of all sizes, and lose the order in which a register-tiled product needs its operands.
+_THREAD = "@llvm.nvvm.read.ptx.sreg.tid.x"
 INLINED = "alwaysinline convergent nounwind"
 
 
@@ -39,15 +40,17 @@ class KernelUse:
 
     ``grid`` maps an axis such as "blockIdx.x" to the launch's own axis or to a parameter of the signature. ``shared``
     is what the caller gives ``extern __shared__`` in bytes. ``is_users`` says of a file whether it is the user's.
+    ``threads`` are those of the block, where more are launched; else 0.
     """
 
     name: str
     bound: BoundSignature
-    prototype: Prototype
+    slots: tuple[Slot, ...]
     grid: Mapping[str, int | str]
     shared: int
     location: SourceLocation
     is_users: Callable[[str], bool]
+    threads: int = 0
 
     @property
     def given(self) -> tuple[BoundParameter, ...]:
@@ -68,16 +71,18 @@ def add_entry(text: str, entry: str, use: KernelUse) -> tuple[str, int]:
     ------
     SymbolError : the kernel is declared only. UnsupportedFeatureError : what a region cannot give it.
     """
-    text, kernel, takes_shared = _as_function(text, use, use.shared, f"{INLINED} {UNPACKED}")
+    text, kernel, takes_shared = _as_function(text, use, use.shared, f"{INLINED} {UNPACKED}", is_emulated=False)
+    text += _declared(text, f"i32 {_THREAD}()", "void @llvm.nvvm.exit()") if use.threads else ""
     return f"{text}\n{_gpu_entry(text, entry, kernel, use, takes_shared)}", use.shared if takes_shared else 0
 
 
 def add_thread_entry(text: str, entry: str, use: KernelUse) -> str:
     """The same for an emulated GPU: the entry is one thread's share, and dynamic shared memory is a variable."""
     text = _sized_arrays(text, use)
-    text, kernel, _ = _as_function(text, use, 0, INLINED)
+    text, kernel, _ = _as_function(text, use, 0, INLINED, is_emulated=True)
     own = f"{entry}_kernel"  # Triton's kernel may well have the name of the one that it calls
     text = _renamed(text, kernel, own)
+    text += _declared(text, f"i32 {_THREAD}()", "void @tle_team_idle()") if use.threads else ""
     return f"{text}\n{_thread_entry(text, entry, own, use)}"
 
 
@@ -86,12 +91,12 @@ def _renamed(text: str, old: str, new: str) -> str:
     return apply_edits(text, [Edit(start, end, encode_name("@", new)) for name, start, end in places if name == old])
 
 
-def _as_function(text: str, use: KernelUse, shared: int, attributes: str) -> tuple[str, str, bool]:
+def _as_function(text: str, use: KernelUse, shared: int, attributes: str, is_emulated: bool) -> tuple[str, str, bool]:
     """The kernel without its convention, with more parameters: the block indices that are given, shared memory."""
     module = read_module(text)
     kernel, holder = _kernel_symbol(module, use)
     reached = reachable(references(module), [kernel])
-    refuse_instructions(module, reached, use.name, use.location, use.is_users)
+    refuse_instructions(module, reached, use.name, use.location, use.is_users, is_emulated)
     arrays = _dynamic_arrays(module, reached)
     if arrays and not shared:
         raise _no_size(arrays[0], use)
@@ -238,7 +243,9 @@ def _gpu_entry(text: str, entry: str, kernel: str, use: KernelUse, takes_shared:
     more = [f"i32 {numbers[p.name]}" for p in use.given] + (["i32 %shared"] if takes_shared else [])
     call = _call(text, kernel, use, values, more)
     head = f"define i32 @{entry}({', '.join(parameters)}) {{"
-    return "\n".join([head, *lines, *call, "  ret i32 0", "}", ""])
+    return "\n".join(
+        [head, *_idle(use, "call void @llvm.nvvm.exit()\n  unreachable"), *lines, *call, "  ret i32 0", "}", ""]
+    )
 
 
 def _thread_entry(text: str, entry: str, kernel: str, use: KernelUse) -> str:
@@ -259,28 +266,63 @@ def _thread_entry(text: str, entry: str, kernel: str, use: KernelUse) -> str:
         values[parameter.name] = value
     more = [f"i32 {values[p.name]}" for p in use.given]
     call = _call(text, kernel, use, values, more)
-    return "\n".join([f"define void @{entry}(ptr %args) {{", *lines, *call, "  ret void", "}", ""])
+    head = f"define void @{entry}(ptr %args) {{"
+    return "\n".join(
+        [head, *_idle(use, "call void @tle_team_idle()\n  ret void"), *lines, *call, "  ret void", "}", ""]
+    )
+
+
+def _idle(use: KernelUse, end: str) -> list[str]:
+    """What ends the threads beyond the block: whole warps are launched, and a last one may have fewer lanes."""
+    if not use.threads:
+        return []
+    return [
+        f"  %tle.thread = call i32 {_THREAD}()",
+        f"  %tle.idle = icmp uge i32 %tle.thread, {use.threads}",
+        "  br i1 %tle.idle, label %tle.end, label %tle.begin",
+        "tle.end:",
+        f"  {end}",
+        "tle.begin:",
+    ]
+
+
+def _declared(text: str, *names: str) -> str:
+    """Declarations of those functions that the text does not declare itself."""
+    known = {entity.name for entity in read_module(text).of_kind("declare")}
+    return "".join(f"declare {name}\n" for name in names if name.split("@")[1].split("(")[0] not in known)
 
 
 def _call(text: str, kernel: str, use: KernelUse, values: Mapping[str, str], more: Sequence[str]) -> list[str]:
-    """The call. A 16-bit float is a struct in C++, which a kernel takes by its address."""
+    """The call. A kernel takes a struct, and a 16-bit float is one in C++, by the address of a copy."""
     module = read_module(text)
     entity = next(e for e in module.of_kind("define") if e.name == kernel)
     function = read_function(module, entity)
     byval = _byval_types(module, entity)
+    own = len(function.type.parameters) - len(more)
     lines, passed = [], []
-    for index, (parameter, type_) in enumerate(zip(use.passed, function.type.parameters)):
-        value = values[parameter.name]
+    for index, type_ in enumerate(function.type.parameters[:own]):
+        held = [(p, slot) for p, slot in zip(use.passed, use.slots) if slot.parameter == index]
         if index in byval:
-            lines += [
-                f"  %copy{index} = alloca {byval[index]}, align 8",
-                f"  store {parameter.llvm} {value}, ptr %copy{index}",
-            ]
+            copy, is_one = f"%copy{index}", len(held) == 1
+            lines.append(f"  {copy} = alloca {byval[index]}, align {8 if is_one else 64}")
+            for parameter, slot in held:  # bytes that no field has are never read
+                place = f"{copy}.{slot.offset}" if slot.offset else copy
+                if slot.offset:
+                    lines.append(f"  {place} = getelementptr i8, ptr {copy}, i64 {slot.offset}")
+                lines.append(_store(parameter, values[parameter.name], place))
             passed.append(f"ptr byval({byval[index]}) %copy{index}")
         else:
-            passed.append(f"{type_} {value}")
+            passed.append(f"{type_} {values[held[0][0].name]}")
     name = encode_name("@", kernel)
     return [*lines, f"  call void {name}({', '.join([*passed, *more])})"]
+
+
+def _store(parameter: BoundParameter, value: str, place: str) -> str:
+    if parameter.kind == POINTER:
+        return f"  store ptr {value}, ptr {place}"
+    if parameter.llvm == "i1":  # a bool in memory is a byte, 0 or 1
+        return f"  {place}.byte = zext i1 {value} to i8\n  store i8 {place}.byte, ptr {place}"
+    return f"  store {parameter.llvm} {value}, ptr {place}"
 
 
 def _byval_types(module: Module, entity: Entity) -> dict[int, str]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
-from tle_raw.adapters.cpp.prototypes import CxxType, Prototype
+from tle_raw.adapters.cpp.prototypes import CxxType, Prototype, is_function
 from tle_raw.adapters.cpp.spelling import expected_type
 from tle_raw.adapters.cuda.symbol import Callee, location_of
 from tle_raw.errors import Context, Row, SignatureError, SignatureMismatchError, SourceLocation, UnsupportedFeatureError
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
-from tle_raw.fragments.dtypes import DTYPES
-from tle_raw.fragments.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature
+from tle_raw.fragments.dtypes import DTYPES, DType
+from tle_raw.fragments.signature import IN, INOUT, Parameter, Pointer, Scalar, Signature, StructParameter
+from tle_raw.fragments.structs import Leaf, Number, leaves
 
 # The dtype of memory of which nothing is known.
 BYTE = "u8"
+_NULL = ("std::nullptr_t", "nullptr_t")
 _FETCHES = {
     "cudaTextureObject_t": "textures", "cudaSurfaceObject_t": "surfaces", "texture": "textures", "surface": "surfaces",
 }  # fmt: skip
@@ -27,12 +30,58 @@ def parameter_names(prototype: Prototype, callee: Callee) -> tuple[str, ...]:
     return tuple(name if name.isidentifier() else f"arg{i}" for i, name in enumerate(names))
 
 
+@dataclass(frozen=True)
+class Slot:
+    """What crosses: a parameter, or one number or pointer of a struct that is passed by value.
+
+    ``parameter`` is the place of the function's own parameter, ``offset`` the bytes from its begin.
+    """
+
+    name: str
+    text: str
+    dtype: DType | None
+    is_pointer: bool = False
+    is_const: bool = False
+    is_opaque: bool = False
+    parameter: int = 0
+    offset: int = 0
+
+
+def slots(prototype: Prototype, callee: Callee) -> tuple[Slot, ...]:
+    """All that crosses, in order."""
+    names = parameter_names(prototype, callee)
+    taken = set(names)
+    found: list[Slot] = []
+    for index, (name, type_) in enumerate(zip(names, prototype.parameters)):
+        if isinstance(type_.struct, Number):
+            found.append(Slot(name, type_.text, type_.struct.dtype, parameter=index))
+        elif type_.struct is not None:
+            found += [_leaf_slot(leaf, name, index, taken) for leaf in leaves(type_.struct)]
+        else:
+            dtype = DTYPES[BYTE] if _is_opaque(type_) else type_.dtype
+            is_pointer = bool(type_.pointee) or type_.text in _NULL
+            found.append(Slot(name, type_.text, dtype, is_pointer, type_.is_const, _is_opaque(type_), index))
+    return tuple(found)
+
+
+def _leaf_slot(leaf: Leaf, name: str, index: int, taken: set[str]) -> Slot:
+    own = f"{name}_{'_'.join(leaf.path)}"
+    while own in taken:
+        own += "_"
+    taken.add(own)
+    if isinstance(leaf.type, Number):
+        return Slot(own, leaf.type.dtype.cxx, leaf.type.dtype, parameter=index, offset=leaf.offset)
+    kind = leaf.type
+    return Slot(own, str(kind), kind.dtype, True, kind.is_const, kind.is_opaque, index, leaf.offset)
+
+
 def signature_of_prototype(
     name: str, prototype: Prototype, callee: Callee, grid: Mapping[str, int | str], location: SourceLocation
 ) -> Signature:
     """Pointers become ``InOut[Pointer]``, or ``Pointer`` where they are const, numbers ``Scalar``.
 
-    What a ``void*`` or a pointer to a struct points to is bytes.
+    What a ``void*`` or a pointer to a struct points to is anything: ``Pointer["void"]``. A struct that is passed by
+    value becomes all that it holds, and is passed as a tuple.
 
     Integers that give block indices (``grid``) come behind the function's own parameters.
 
@@ -40,14 +89,18 @@ def signature_of_prototype(
     ------
     SignatureError, UnsupportedFeatureError : a type that cannot cross; the error names the parameter and its line.
     """
-    parameters = []
-    for index, (own, type_) in enumerate(zip(parameter_names(prototype, callee), prototype.parameters)):
-        kind = Pointer if type_.pointee else Scalar
-        dtype = DTYPES[BYTE] if _is_opaque(type_) and "*" not in type_.pointee else type_.dtype
-        if dtype is None or _fetched(callee, index):
+    names = parameter_names(prototype, callee)
+    parameters: list[Parameter] = []
+    structs: list[StructParameter] = []
+    for index, (own, type_) in enumerate(zip(names, prototype.parameters)):
+        if (type_.dtype is None and type_.struct is None and not _is_opaque(type_)) or _fetched(callee, index):
             raise _no_port(own, type_, callee, index, location)
-        effect = INOUT if type_.pointee and not type_.is_const else IN
-        parameters.append(Parameter(own, kind(dtype), effect))
+    found = slots(prototype, callee)
+    for index, (own, type_) in enumerate(zip(names, prototype.parameters)):
+        crossing = [slot for slot in found if slot.parameter == index]
+        if type_.struct is not None and not isinstance(type_.struct, Number):
+            structs.append(StructParameter(own, type_.struct, len(parameters), len(crossing)))
+        parameters += [_parameter(slot) for slot in crossing]
     taken = {p.name for p in parameters}
     for given in dict.fromkeys(v for v in grid.values() if isinstance(v, str)):
         if given in taken:
@@ -57,16 +110,25 @@ def signature_of_prototype(
                 context=Context(source=location),
             )
         parameters.append(Parameter(given, Scalar(DTYPES["i32"])))
-    return Signature(name, tuple(parameters), _result(prototype, callee, location))
+    return Signature(name, tuple(parameters), _result(prototype, callee, location), tuple(structs))
+
+
+def _parameter(slot: Slot) -> Parameter:
+    assert slot.dtype is not None
+    if not slot.is_pointer:
+        return Parameter(slot.name, Scalar(slot.dtype))
+    return Parameter(slot.name, Pointer(slot.dtype, is_opaque=slot.is_opaque), IN if slot.is_const else INOUT)
 
 
 def opaque_parameters(prototype: Prototype, callee: Callee) -> tuple[str, ...]:
     """The pointers to what has no dtype: structs, ``void``, pointers."""
-    return tuple(n for n, t in zip(parameter_names(prototype, callee), prototype.parameters) if _is_opaque(t))
+    return tuple(slot.name for slot in slots(prototype, callee) if slot.is_opaque)
 
 
 def _is_opaque(type_: CxxType) -> bool:
-    return bool(type_.pointee) and type_.dtype is None
+    if type_.text in _NULL:
+        return True
+    return bool(type_.pointee) and type_.dtype is None and not is_function(type_.pointee)
 
 
 def _result(prototype: Prototype, callee: Callee, location: SourceLocation) -> Scalar | None:
@@ -92,18 +154,24 @@ def _no_port(name: str, type_: CxxType, callee: Callee, index: int, location: So
             hint="read the memory through a pointer: __ldg() takes the same cache",
             context=where,
         )
+    reason = f": it has {type_.unknown}" if type_.unknown else ""
     return SignatureError(
-        f"the parameter `{name}` of `{callee.name}` is of a type that cannot cross into a region",
-        table=[Row(name, "a number, or a pointer to numbers", written or type_.text)],
+        f"the parameter `{name}` of `{callee.name}` is of a type that cannot cross into a region{reason}",
+        table=[Row(name, "a number, a pointer to memory, or a struct of those", _both(written, type_.text))],
         hint=_hint(type_),
         context=where,
     )
 
 
+def _both(written: str, text: str) -> str:
+    """A type as it is, and as it is written where that is another text."""
+    return f"{text} (written {written})" if written and written.replace(" ", "") != text.replace(" ", "") else text
+
+
 def _hint(type_: CxxType) -> str:
-    if "*" in type_.pointee or "&" in type_.text:
-        return "pass each array as a pointer of its own"
-    return "pass its fields one by one"
+    if is_function(type_.pointee):
+        return "the function must be known at compile time: make it a template parameter"
+    return "write a __global__ function that takes numbers and pointers, makes the object of them and calls this one"
 
 
 def _fetched(callee: Callee, index: int) -> str:
@@ -124,7 +192,7 @@ def _location(callee: Callee, location: SourceLocation) -> SourceLocation:
 def check_prototype(
     bound: BoundSignature,
     passed: Sequence[BoundParameter],
-    prototype: Prototype,
+    taken: Sequence[Slot],
     callee: Callee,
     location: SourceLocation,
 ) -> None:
@@ -134,15 +202,14 @@ def check_prototype(
     ------
     SignatureMismatchError : with a row for each parameter.
     """
-    names = parameter_names(prototype, callee)
     rows, fits = [], True
-    for index, (port, type_) in enumerate(zip_longest(passed, prototype.parameters)):
-        what = port.name if port else names[index]
-        if port is not None and type_ is not None and _fits(port, type_):
-            rows.append(Row(what, type_.text, type_.text))
+    for port, slot in zip_longest(passed, taken):
+        what = port.name if port else slot.name
+        if port is not None and slot is not None and _fits(port, slot):
+            rows.append(Row(what, slot.text, slot.text))
             continue
         fits = False
-        rows.append(Row(what, expected_type(port) if port else "(nothing)", type_.text if type_ else "(nothing)"))
+        rows.append(Row(what, expected_type(port) if port else "(nothing)", slot.text if slot else "(nothing)"))
     if bound.result is not None:
         fits = False
         rows.append(Row("result", bound.result.cxx, "void"))
@@ -155,9 +222,9 @@ def check_prototype(
         )
 
 
-def _fits(port: BoundParameter, type_: CxxType) -> bool:
-    if port.kind == POINTER and _is_opaque(type_):
+def _fits(port: BoundParameter, slot: Slot) -> bool:
+    if port.kind == POINTER and slot.is_opaque:
         return port.dtype == DTYPES[BYTE]
-    if port.kind == ELEMENT or port.is_memref or port.dtype != type_.dtype:
+    if port.kind == ELEMENT or port.is_memref or port.dtype != slot.dtype:
         return False
-    return bool(type_.pointee) == (port.kind in (TILE, POINTER))
+    return slot.is_pointer == (port.kind in (TILE, POINTER))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from tle_raw.adapters.cpp.diagnostics import Diagnostic
 from tle_raw.adapters.cuda.symbol import Callee, location_of
@@ -18,10 +18,11 @@ _LAUNCH = re.compile(
 )
 _CALLED = re.compile(r"no matching function for call to '([^']+)'")
 _TEXTURES = re.compile(r"'(texture|surface|tex(?:1D|2D|3D|Cubemap)\w*|surf(?:1D|2D|3D|Cubemap)\w*)'")
+# On a GPU the launch becomes a cooperative one.
+_OF_GPUS = (re.compile(r"%envreg"), "grid-wide synchronisation", "a cooperative launch on a GPU",
+            "end the kernel there and launch a second one")  # fmt: skip
 # PTX that a region's launch gives no meaning to, by the beginning of the instruction.
 _INSTRUCTIONS = (
-    (re.compile(r"%envreg"), "grid-wide synchronisation", "a cooperative launch",
-     "end the kernel there and launch a second one"),
     (re.compile(r'"(?:tex|tld4|txq)\.'), "a texture", "a texture object of the host",
      "read the memory through a pointer: __ldg() takes the same cache"),
     (re.compile(r'"(?:suld|sust|sured|suq)\.'), "a surface", "a surface object of the host",
@@ -54,18 +55,25 @@ def refused_construct(error: Diagnostic) -> UnsupportedFeatureError | None:
     return None
 
 
-def refuse_clusters(callee: Callee) -> None:
-    """A kernel that is launched in clusters of blocks: each of Triton's blocks is a cluster of its own.
+def refuse_clusters(callee: Callee, cluster: int, is_emulated: bool, location: SourceLocation) -> None:
+    """A kernel that is launched in clusters of blocks: a region's block is a cluster of its own, a whole kernel says.
 
     Raises
     ------
     UnsupportedFeatureError : at the function's line.
     """
-    if callee.function and "__cluster_dims__" in callee.function.specifiers:
+    if cluster > 1 and is_emulated:
+        raise UnsupportedFeatureError(
+            f"the kernel `{callee.name}` is launched in clusters of {cluster} blocks, and on the CPU each stands alone",
+            hint="launch it on a GPU of compute capability 9.0 or later",
+            context=Context(source=location),
+        )
+    if cluster == 1 and callee.function and "__cluster_dims__" in callee.function.specifiers:
         raise UnsupportedFeatureError(
             f"the kernel `{callee.name}` asks for clusters of blocks (__cluster_dims__), and each block of its launch "
             f"stands alone",
-            hint="leave the attribute out where clusters of one block will do",
+            hint="launch it alone, as_kernel(block=…, cluster=2) with as many blocks along x as the attribute says; or "
+            "leave the attribute out where clusters of one block will do",
             context=Context(source=location_of(callee.function)),
         )
 
@@ -76,6 +84,7 @@ def refuse_instructions(
     name: str,
     source_location: SourceLocation,
     is_users: Callable[[str], bool],
+    is_emulated: bool,
 ) -> None:
     """Look through what the kernel reaches.
 
@@ -83,18 +92,21 @@ def refuse_instructions(
     ------
     UnsupportedFeatureError : textures, surfaces, grid-wide synchronisation; at the user's line.
     """
-    for what, needs, hint, location in _found(module, reached):
+    patterns = (*_INSTRUCTIONS, _OF_GPUS) if is_emulated else _INSTRUCTIONS
+    for what, needs, hint, location in _found(module, reached, patterns):
         site = Sites(module, source_location, is_users).source_location(location) or source_location
         raise UnsupportedFeatureError(
             f"the kernel `{name}` has {what}, which needs {needs}", hint=hint, context=Context(source=site)
         )
 
 
-def _found(module: Module, reached: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
+def _found(
+    module: Module, reached: Collection[str], patterns: Sequence[tuple[re.Pattern[str], str, str, str]]
+) -> Iterator[tuple[str, str, str, str]]:
     for entity in module.of_kind("define"):
         if entity.name not in reached or " asm " not in module.text[entity.body : entity.end]:
             continue
         for call in calls(module, entity, "@llvm.none"):
-            for pattern, what, needs, hint in _INSTRUCTIONS:
+            for pattern, what, needs, hint in patterns:
                 if call.assembly and pattern.search(call.assembly):
                     yield what, needs, hint, call.location

@@ -6,7 +6,9 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tle_raw.adapters.cpp.declarations import CppFunction
+from tle_raw.adapters.cpp.declarations import CppFunction, functions
+from tle_raw.adapters.cpp.parameters import split
+from tle_raw.adapters.cpp.spelling import join_tokens
 from tle_raw.adapters.cpp.tokens import exclusive, tokenize
 from tle_raw.errors import Context, SourceLocation, SymbolError
 
@@ -20,6 +22,7 @@ class Callee:
     function: CppFunction | None = None
     made_kernel: bool = False  # the compiler says so: a macro hides the word
     has_namesakes: bool = False  # host functions, which often launch the kernel of their name
+    types: tuple[str, ...] | None = None  # the parameters' types by which one overload was chosen
 
     @property
     def is_kernel(self) -> bool:
@@ -33,23 +36,53 @@ class Callee:
     def address(self, arguments: str) -> str:
         """C++ text of the kernel's address, with these template arguments."""
         address = f"&::{self.name}<{arguments}>" if arguments else f"&::{self.name}"
+        if self.types is not None:
+            types = ", ".join(_filled(type_, self.function, arguments) for type_ in self.types)
+            # a set with templates tells no types: there they must be written whole, and a kernel returns nothing
+            return (
+                f"static_cast<void (*)({types})>({address})"
+                if self.is_kernel
+                else f"tle_raw_overload<{types}>::of({address})"
+            )
         if not self.has_namesakes or self.function is None or self.is_template:
             return address
         return f"static_cast<void (*)({', '.join(self.function.types)})>({address})"
 
 
+# Chooses among overloads by the parameters' types, whatever is returned.
+OVERLOAD = (
+    "template <class... Types> struct tle_raw_overload { template <class Result> __attribute__((host, device)) "
+    "static constexpr auto of(Result (*function)(Types...)) { return function; } };"
+)
+
+
 def split_symbol(symbol: str) -> tuple[str, str]:
-    """``"ns::f<float, 4>"`` is ``("ns::f", "float, 4")``."""
-    name, bracket, rest = symbol.strip().removeprefix("::").partition("<")
+    """``"ns::f<float, 4>"`` and ``"ns::f<float, 4>(float*, int)"`` are ``("ns::f", "float, 4")``."""
+    name, bracket, rest = _without_types(symbol)[0].strip().removeprefix("::").partition("<")
     return name.strip(), rest.rsplit(">", 1)[0].strip() if bracket else ""
 
 
-def default_symbol(stub: str, functions: Sequence[CppFunction], text: str) -> str:
+def symbol_types(symbol: str) -> tuple[str, ...] | None:
+    """The parameters' types that a symbol gives, such as ``("float*", "int")``; None where it gives none."""
+    written = _without_types(symbol)[1]
+    return functions(f"void f({written});")[0].types if written is not None else None
+
+
+def _without_types(symbol: str) -> tuple[str, str | None]:
+    depth = 0
+    for place, character in enumerate(symbol):
+        if character == "(" and depth == 0:
+            return symbol[:place], symbol[place + 1 :].rsplit(")", 1)[0]
+        depth += (character in "<(") - (character in ">)")
+    return symbol, None
+
+
+def default_symbol(stub: str, known: Sequence[CppFunction], text: str) -> str:
     """The stub's name; when the text never says it, the only device function there is (FlagTree's rule)."""
     if any(token.text == stub for token in tokenize(text)):
         return stub
-    names = {function.qualified for function in functions if function.is_device}
-    names = names or {function.qualified for function in functions if function.is_kernel}
+    names = {function.qualified for function in known if function.is_device}
+    names = names or {function.qualified for function in known if function.is_kernel}
     return names.pop() if len(names) == 1 else stub
 
 
@@ -61,18 +94,71 @@ def choose_function(symbol: str, functions: Sequence[CppFunction]) -> Callee:
     SymbolError : it is overloaded.
     """
     name, arguments = split_symbol(symbol)
-    all_named = [function for function in functions if function.qualified == name]
+    all_named = functions_named(name, functions)
     named = [function for function in all_named if function.is_device or function.is_kernel] or all_named
+    types = symbol_types(symbol)
+    if types is not None:
+        chosen = [function for function in named if tuple(map(_spelled, function.types)) == tuple(map(_spelled, types))]
+        if not chosen and named:
+            raise SymbolError(
+                f"no `{name}` takes ({', '.join(types)})",
+                log=_listed(named),
+                hint="write the types as the source does, without names",
+                context=Context(source=location_of(named[0])),
+            )
+        named = chosen
+    count = len(split(tokenize(arguments)))
+    fitting = [
+        f for f in named if not arguments or count <= len(f.template or ()) or any(p.is_pack for p in f.template or ())
+    ]
+    named = fitting or named
     candidates = _distinct(named)
     overloads = [f for f in candidates if not exclusive(f.branches, candidates[0].branches)]
     if len(overloads) > 1:
         raise SymbolError(
             f"`{name}` is ambiguous: the source has {len(overloads)} functions of that name",
-            log="\n".join(f"{function.file}:{function.line}: {function}" for function in overloads),
-            hint="give the one to call a name of its own, or call it from a new function",
+            log=_listed(overloads),
+            hint=f"choose one by its parameters: symbol={_example(overloads[0], arguments)!r}",
             context=Context(source=location_of(overloads[0])),
         )
-    return Callee(name, arguments, _best(named), has_namesakes=len(named) < len(all_named))
+    return Callee(name, arguments, _best(named), has_namesakes=len(_distinct(all_named)) > 1, types=types)
+
+
+def functions_named(name: str, functions: Iterable[CppFunction]) -> list[CppFunction]:
+    """Those of a qualified name; where there are none, those in namespaces that a macro names: `FLASH_NAMESPACE::f`."""
+    known = list(functions)
+    return [f for f in known if f.qualified == name] or [f for f in known if _is_behind_a_macro(f.qualified, name)]
+
+
+def _is_behind_a_macro(written: str, name: str) -> bool:
+    ours, theirs = written.split("::"), name.split("::")
+    return (
+        len(ours) == len(theirs)
+        and ours[-1] == theirs[-1]
+        and all(one == other or one.isupper() for one, other in zip(ours[:-1], theirs[:-1]))
+    )
+
+
+def _filled(type_: str, function: CppFunction | None, arguments: str) -> str:
+    """A type of a template's with the arguments in the place of its parameters."""
+    names = [parameter.name for parameter in (function and function.template) or ()]
+    values = [join_tokens([token.text for token in part]) for part in split(tokenize(arguments))]
+    known = dict(zip(names, values))
+    return join_tokens([known.get(token.text, token.text) for token in tokenize(type_)])
+
+
+def _listed(overloads: Iterable[CppFunction]) -> str:
+    return "\n".join(f"{function.file}:{function.line}: {function}" for function in overloads)
+
+
+def _example(function: CppFunction, arguments: str) -> str:
+    return f"{function.qualified}{f'<{arguments}>' if arguments else ''}({', '.join(function.types)})"
+
+
+def _spelled(type_: str) -> str:
+    """A type without what does not choose an overload."""
+    words = (word.text for word in tokenize(type_) if word.text not in ("__restrict__", "__restrict"))
+    return "".join(sorted(words)) if "<" not in type_ else "".join(type_.split())
 
 
 def _distinct(functions: Iterable[CppFunction]) -> list[CppFunction]:

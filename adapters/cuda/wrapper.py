@@ -11,9 +11,11 @@ from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.prototypes import probe_lines
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
+from tle_raw.adapters.cuda.called_kernels import AS_FUNCTIONS, calls_kernels
 from tle_raw.adapters.cuda.kernel_entry import SYMBOL
 from tle_raw.adapters.cuda.ports import CallArgument, local, ports
-from tle_raw.adapters.cuda.symbol import Callee
+from tle_raw.adapters.cuda.shared_objects import HEADER, with_shared_objects
+from tle_raw.adapters.cuda.symbol import OVERLOAD, Callee
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import READY_BARRIER
@@ -38,26 +40,35 @@ def write_unit(
     digest: Iterable[str] = (),
     thread_entry: bool = False,
     defines: Sequence[str] = (),
+    named: str = "",
 ) -> Unit:
     """The unit for one call. ``line`` is the ``#line`` of a source string; a file is included.
 
     With ``thread_entry`` its entry is one thread's share, unless the call is elementwise. For a ``__global__`` function
     there is no entry yet: ``kernel_entry`` adds it to what the compiler made. ``defines`` are macros of the target's.
+    ``named`` is the text that gives the entry its name, where another one is compiled.
     """
-    entry = entry_name(name, [text, bound.to_json(), *digest, *defines])
+    entry = entry_name(name, [named or text, bound.to_json(), *digest, *defines])
     if callee.is_kernel:
         last: Iterable[str] = _kernel_lines(bound, callee)
     elif thread_entry and not bound.is_elementwise:
         last = _thread(entry, bound, callee)
     else:
         last = _entry(entry, bound, callee)
-    return Unit("\n".join([*_user_lines(text, line, _prologue(bound), options, defines), *last]) + "\n", entry)
+    return Unit(
+        "\n".join([*_user_lines(text, line, _prologue(bound), options, defines), *_overload(callee), *last]) + "\n",
+        entry,
+    )
 
 
 def write_probe(text: str, line: str, callee: Callee, options: Options) -> str:
     """The unit whose syntax tree tells the function's prototype."""
-    probe = probe_lines(callee.address(callee.arguments))
+    probe = [*_overload(callee), *probe_lines(callee.address(callee.arguments))]
     return "\n".join([*_user_lines(text, line, ["#include <tle_raw/tile.h>"], options), *probe]) + "\n"
+
+
+def _overload(callee: Callee) -> tuple[str, ...]:
+    return (OVERLOAD,) if callee.types is not None else ()
 
 
 def _user_lines(
@@ -68,8 +79,11 @@ def _user_lines(
     yield from (f"#define {define} 1" for define in defines)
     yield from prologue
     yield from define_lines(options)
+    yield from AS_FUNCTIONS if calls_kernels(text) else ()
     yield from ['extern "C" {'] if options.extern_c else []
-    yield f'#include "{options.file}"' if options.file else f"{line}\n{text}"
+    compiled = with_shared_objects(text)
+    yield from [HEADER] if compiled != text else []
+    yield f'#include "{options.file}"' if options.file and compiled == text else f"{line}\n{compiled}"
     yield f'\n#line 1 "{LABEL}"'
     yield from ["}"] if options.extern_c else []
 
@@ -95,7 +109,8 @@ def call_text(bound: BoundSignature, callee: Callee) -> str:
     explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
     angle = f"<{explicit}>" if explicit else ""
     arguments = _arguments(ports(bound), callee.function, deduced_names(bound, callee))
-    return f"::{callee.name}{angle}({', '.join(arguments)})"
+    called = f"::{callee.name}{angle}" if callee.types is None else callee.address(explicit)
+    return f"{called}({', '.join(arguments)})"
 
 
 def deduced_names(bound: BoundSignature, callee: Callee) -> frozenset[str]:
@@ -156,6 +171,7 @@ def _kernel_lines(bound: BoundSignature, callee: Callee) -> Iterator[str]:
 
 def define_lines(options: Options) -> Iterator[str]:
     """The user's macros and forced includes. Names with an underscore in front configure headers: command line."""
+    yield from options.declared
     for define in options.defines:
         name, equals, value = define.partition("=")
         if not name.startswith("_"):

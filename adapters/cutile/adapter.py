@@ -105,18 +105,19 @@ class CutileAdapter:
         self, source: Source, arguments: Sequence[Any], keywords: Mapping[str, Any]
     ) -> tuple[BoundSignature, dict[str, Any]]:
         """Bind one call by its arguments' types; the values are those that ``trace`` takes."""
-        from tle_raw.adapters.cutile.arguments import CallArguments, plain  # brings Triton, which adapters load without
+        # Triton's values: adapters load without it.
+        from tle_raw.adapters.cutile.arguments import CallArguments, described_parameter, plain
 
         reading: Reading = source.data
-        names = reading.options.given_names
+        names = (*reading.options.given_names, *reading.options.descriptors)
         given = match_arguments(reading.function, names, arguments, keywords)
         found = CallArguments(reading.options.alias, reading.options.multiples)
         for parameter in reading.parameters:
             found.add(parameter, given[parameter.name], reading.is_kernel)
-        values = CallValues(
-            found.types, tuple(found.values), found.multiples, {name: plain(given[name]) for name in names}
-        )
-        return BoundSignature(source.name, tuple(found.bound)), {"call": values}
+        by_name = {name: plain(given[name]) for name in names}
+        values = CallValues(found.types, tuple(found.values), found.multiples, by_name)
+        described = [described_parameter(name, by_name[name]) for name in reading.options.descriptors]
+        return BoundSignature(source.name, (*found.bound, *described)), {"call": values}
 
     def trace(self, source: Source, bound: BoundSignature, values: Mapping[str, Any], semantic: Semantic) -> list[Any]:
         """Write the region's operations where the kernel's builder stands; its results, in the signature's order."""
@@ -125,7 +126,7 @@ class CutileAdapter:
         reading: Reading = source.data
         call: CallValues = values["call"]
         typed = type_function(reading.function, call.types)
-        note_dropped_hints(typed.block)
+        note_dropped_hints(typed.block, reading.options.planned is not None)
         note_kernel_hints(reading.declaration.wrapped)
         return trace_region(typed, call.flat, call.multiples, call.given, reading.options, source.location, semantic)
 

@@ -17,10 +17,12 @@ from tle_raw.adapters.cutile.argument_types import (
     TupleType,
 )
 from tle_raw.adapters.cutile.dtypes import cutile_dtype, triton_name
+from tle_raw.adapters.cutile.host_types import scalar_dtype
 from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
 from tle_raw.errors import ArgumentTypeError, Row, ShapeError
 from tle_raw.fragments.bound import CONST, POINTER, SCALAR, TILE, BoundParameter
 from tle_raw.fragments.dtypes import parse_dtype
+from tle_raw.fragments.signature import DESCRIPTOR
 from tle_raw.regions.shapes import shape_of
 
 ARRAY = "(pointer, (sizes...), (strides...))"
@@ -185,7 +187,7 @@ class CallArguments:
             return ConstantType(value)
         self.values.append(value)
         scalar = getattr(annotation, "scalar", None)
-        return TileType(str(scalar.dtype) if scalar is not None else _scalar_dtype(value))
+        return TileType(str(scalar.dtype) if scalar is not None else scalar_dtype(value))
 
 
 def items_of(value: Any) -> list[Any] | None:
@@ -199,6 +201,12 @@ def items_of(value: Any) -> list[Any] | None:
 def is_descriptor(value: Any) -> bool:
     """A tensor descriptor of Triton's."""
     return isinstance(value, core.tensor_descriptor_base)
+
+
+def described_parameter(name: str, descriptor: Any) -> BoundParameter:
+    """A tensor descriptor that a whole kernel gives beside the arguments."""
+    dims = tuple(int(plain(dim)) for dim in descriptor.block_shape)
+    return BoundParameter(name, TILE, "In", parse_dtype(descriptor.dtype.name), dims, buffer=DESCRIPTOR)
 
 
 def is_array(items: Sequence[Any]) -> bool:
@@ -258,12 +266,3 @@ def _dtype_object(name: str, value: core.dtype) -> Any:
     if found is None:
         raise ArgumentTypeError(f"cuTile has no dtype {value.name}", table=[Row(name, "cuTile's", value.name)])
     return getattr(ct, found)
-
-
-def _scalar_dtype(value: bool | int | float) -> str:
-    """What cuTile makes of a Python number that a kernel is launched with."""
-    if isinstance(value, bool):
-        return "bool_"
-    if isinstance(value, float):
-        return "float32"
-    return "int32" if -(2**31) <= value < 2**31 else "int64"

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tle_raw.adapters.cutile.dtypes import CARRIED
+from tle_raw.adapters.cutile.specialise.facts import Facts
 from tle_raw.errors import DialectError
 from tle_raw.fragments.options import known_options, wrong_type
 
-NAMES = ("grid", "dtypes", "lists", "alias", "alone", "multiples")
+NAMES = ("grid", "dtypes", "lists", "alias", "alone", "multiples", "specialise")
+_OWN = ("planned", "descriptors", "unplanned")  # of whole kernels, by themselves
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,9 @@ class Options:
     that are arrays which may overlap. ``unordered`` (``alone=``) is the caller's promise that the Triton code around a
     region touches none of the memory that the region does, and ``multiples`` the one that the sizes of an array are
     multiples of these numbers: a tile whose size divides them lies inside the array as a whole, or outside.
+    ``specialise`` says whether ``as_kernel()`` gives loops over tiles a warp that only copies: by default where that is
+    known to pay; True wherever partitions of warps run, and False nowhere. ``planned`` is set for the region of such a
+    kernel, which gets ``descriptors`` by these names, and ``unplanned`` says of another one why it is none.
     """
 
     grid: Mapping[int, int | str | tuple[str, str]] = field(default_factory=dict)
@@ -31,6 +36,10 @@ class Options:
     alias: tuple[tuple[str, ...], ...] = ()
     unordered: bool = False
     multiples: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    specialise: bool | None = None
+    planned: Facts | None = None
+    descriptors: tuple[str, ...] = ()
+    unplanned: str = ""
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
@@ -42,6 +51,7 @@ class Options:
             ("grid", str(sorted(self.grid.items()))),
             ("lists", ",".join(self.lists)),
             ("multiples", str(sorted(self.multiples.items()))),
+            *([("planned", f"{self.planned}")] if self.planned is not None else []),
         )
 
     @property
@@ -60,7 +70,8 @@ def read_options(given: Mapping[str, Any]) -> Options:
     ------
     DialectError : an unknown option, or a value of another kind.
     """
-    options = known_options("cutile", given, NAMES, {})
+    own = {name: given[name] for name in _OWN if name in given}
+    options = known_options("cutile", {name: v for name, v in given.items() if name not in own}, NAMES, {})
     grid, dtypes, unordered = options.get("grid", {}), options.get("dtypes", {}), options.get("alone", False)
     if not isinstance(grid, Mapping) or not all(_is_axis(k) and _is_place(v) for k, v in grid.items()):
         raise wrong_type("grid", "{0: 1, 1: 'row', 2: ('row', 'rows')}: for an axis of ct.bid its place", grid)
@@ -84,7 +95,11 @@ def read_options(given: Mapping[str, Any]) -> Options:
     ):
         raise wrong_type("multiples", "{'x': (128, 64)}: for a parameter what its sizes are multiples of", multiples)
     multiples = {name: tuple(sizes) for name, sizes in multiples.items()}
-    found = Options(dict(grid), dtypes, tuple(lists), tuple(map(tuple, alias)), unordered, multiples)
+    specialise = options.get("specialise")
+    if specialise not in (None, True, False):
+        raise wrong_type("specialise", "True, False or None", specialise)
+    groups = tuple(map(tuple, alias))
+    found = Options(dict(grid), dtypes, tuple(lists), groups, unordered, multiples, specialise, **own)
     twice = [n for n in found.given_names if found.given_names.count(n) > 1]
     if twice:
         raise DialectError(f"grid= uses the name {twice[0]!r} twice")

@@ -25,12 +25,14 @@ END = "end_of_fragment"
 class TypedFunction:
     """``block`` is cuTile's own, and ends with the operation END, whose ``outputs`` are the flat results.
 
-    ``result`` is cuTile's variable of what the function returns, by which tuples are put together again.
+    ``result`` is cuTile's variable of what the function returns, by which tuples are put together again. ``arrays`` are
+    the flat parameters of each array, by its path among the arguments, such as ``pair[0]``.
     """
 
     block: Block
     parameters: tuple[Any, ...]
     result: Any
+    arrays: Mapping[str, tuple[Any, ...]]
 
 
 def type_function(function: FunctionType, arguments: Mapping[str, ArgumentType]) -> TypedFunction:
@@ -64,10 +66,11 @@ def _type_function(function: FunctionType, arguments: Mapping[str, ArgumentType]
         log_ir_on_error=False, tileiras_version=BytecodeVersion.V_13_4, typing_hooks=_TileTypingHooks()
     )
     flat: list[tuple[tuple[Any, ...], Any]] = []
+    arrays: dict[str, tuple[Any, ...]] = {}
     with ir.Builder(context, location) as builder, tile_impl_registry.as_current():
         variables = [context.make_var(name, location) for name in arguments]
-        for variable, argument in zip(variables, arguments.values()):
-            flat += _define(variable, argument)
+        for (path, argument), variable in zip(arguments.items(), variables):
+            flat += _define(variable, argument, path, arrays)
         result = run_coroutine(call_function(function, *variables))
         outputs = () if result.get_type() is NONE else tuple(result.flatten_aggregate())
         builder.add_operation_variadic(_end_operation(), (), {"outputs": outputs})
@@ -75,11 +78,16 @@ def _type_function(function: FunctionType, arguments: Mapping[str, ArgumentType]
     block.params = tuple(v for group, _ in flat for v in group)
     block.extend(builder.ops)
     _run_passes(block, [(group, constraint) for group, constraint in flat if constraint is not None])
-    return TypedFunction(block, block.params, result)
+    return TypedFunction(block, block.params, result, arrays)
 
 
-def _define(variable: Variable, argument: ArgumentType) -> list[tuple[tuple[Any, ...], Any]]:
-    """Give a parameter its type; the flat variables that it consists of, and what cuTile's analysis knows of them."""
+def _define(
+    variable: Variable, argument: ArgumentType, path: str, arrays: dict[str, tuple[Any, ...]]
+) -> list[tuple[tuple[Any, ...], Any]]:
+    """Give a parameter its type; the flat variables that it consists of, and what cuTile's analysis knows of them.
+
+    Those of ``arrays`` are entered there by their path.
+    """
     import cuda.tile as ct
     from cuda.tile._ir.aggregate_support import flatten_block_parameters
     from cuda.tile._ir.core_ops import build_tuple, loosely_typed_const
@@ -92,7 +100,11 @@ def _define(variable: Variable, argument: ArgumentType) -> list[tuple[tuple[Any,
         return []
     if isinstance(argument, TupleType):
         items = [context.make_var(f"{variable.name}_{i}", variable.loc) for i in range(len(argument.items))]
-        flat = [group for item, type_ in zip(items, argument.items) for group in _define(item, type_)]
+        flat = [
+            group
+            for i, (item, type_) in enumerate(zip(items, argument.items))
+            for group in _define(item, type_, f"{path}[{i}]", arrays)
+        ]
         build_tuple(items, result_var=variable)
         return flat
     if isinstance(argument, ArrayType):
@@ -106,6 +118,8 @@ def _define(variable: Variable, argument: ArgumentType) -> list[tuple[tuple[Any,
         variable.set_type(TileTy(dtype, argument.shape))
         constraint = ScalarConstraint(dtype)
     [group] = flatten_block_parameters([variable])
+    if isinstance(argument, ArrayType):
+        arrays[path] = tuple(group)
     return [(group, constraint)]
 
 

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tle_raw.adapters.common.launched_kernel import declare_region, grid_of, kernel_around, without_caller
 from tle_raw.adapters.cutile.ahead_of_time import compile_ahead
+from tle_raw.adapters.cutile.argument_types import ArgumentType
 from tle_raw.adapters.cutile.carried_arrays import as_bytes, carried_dtype, check_dtype
+from tle_raw.adapters.cutile.hints import kernel_hint
+from tle_raw.adapters.cutile.host_types import Untyped, host_types
 from tle_raw.adapters.cutile.overlap import overlapping
 from tle_raw.adapters.cutile.parameters import FunctionParameter, item_annotations
 from tle_raw.adapters.cutile.seen_launches import SeenLaunches
+from tle_raw.adapters.cutile.specialise.facts import Facts
+from tle_raw.adapters.cutile.tile_descriptors import adjacent_dims
+from tle_raw.adapters.cutile.typed_ir import type_function
+from tle_raw.adapters.cutile.ways import Ways
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, DialectError, LaunchError, Row
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.fragments.array_arguments import array
+from tle_raw.target import Target, parse_target
+from tle_raw.targets.current import current_target
 from tle_raw.thread_lock import ThreadLock
 
 WARPS = 4  # Triton's own default
 Multiples = tuple[tuple[str, tuple[int, ...]], ...]  # by array what its sizes are multiples of
+Kind = tuple[tuple["Form", ...], tuple[tuple[str, str], ...], Multiples]  # arrays that overlap are named in pairs
 
 
 class WholeKernel:
@@ -32,15 +42,19 @@ class WholeKernel:
     ----------
     num_warps : the kernel's own hint ``num_worker_warps`` where that is a number, else Triton's default.
     seen : earlier launches.
+    unspecialised : why the last launch, or compilation, had no warp that copies alone; "" where it had one, or where
+        the kernel has no loop with products.
     """
 
     def __init__(self, adapter: Adapter, declaration: Declaration, source: Source) -> None:
         self._adapter, self._declaration, self._source = adapter, declaration, source
         self._kernels: dict[Any, Any] = {}
+        self._ways: dict[Any, Ways] = {}
         self._lock = ThreadLock()
         self.seen = SeenLaunches([getattr(p.annotation, "constant", False) for p in source.data.parameters])
-        hint = getattr(getattr(declaration.wrapped, "_compiler_options", None), "num_worker_warps", None)
-        self.num_warps = hint if isinstance(hint, int) else WARPS
+        self.num_warps = kernel_hint(declaration.wrapped, "num_worker_warps") or WARPS
+        self._blocks = kernel_hint(declaration.wrapped, "occupancy")
+        self.unspecialised = ""
 
     def __getitem__(self, grid: int | Sequence[int]) -> _Launcher:
         return _Launcher(self, grid_of(grid))
@@ -55,8 +69,28 @@ class WholeKernel:
         forms = [leaf for form in self._forms(arguments) for leaf in form.leaves]
         constants = [place for place, leaf in enumerate(forms) if leaf.kind == "constant"]
         options = {"num_warps": self.num_warps, **options}
-        kernel = self.kernel_for(arguments)
-        return compile_ahead(kernel, self.launch_arguments(arguments), constants, target, options)
+        passed = self.launch_arguments(arguments)
+        return self.run(
+            self.ways_for(arguments),
+            lambda: parse_target(target),
+            options,
+            arguments,
+            lambda kernel, more: compile_ahead(kernel, [*passed, *more], constants, target, options),
+        )
+
+    def run(
+        self,
+        ways: Ways,
+        target: Callable[[], Target],
+        options: Mapping[str, Any],
+        arguments: Sequence[Any],
+        run: Callable[[Any, list[Any]], Any],
+    ) -> Any:
+        """``run(kernel, more_arguments)`` by the way that these arguments are launched."""
+        try:
+            return ways.run(target, options, arguments, run)
+        finally:
+            self.unspecialised = ways.unspecialised
 
     def kernel_for(self, arguments: Sequence[Any]) -> Any:
         """The Triton kernel for arguments of such kinds; it takes them as ``launch_arguments`` makes them.
@@ -65,12 +99,42 @@ class WholeKernel:
         ------
         ArgumentCountError, ArgumentTypeError : they do not fit the kernel's parameters.
         """
+        return self.ways_for(arguments).plain()
+
+    def ways_for(self, arguments: Sequence[Any]) -> Ways:
+        """That kernel, and the one with a warp that only copies."""
         forms = tuple(self._forms(arguments))
-        alias = overlapping(dict(_arrays(forms, arguments)))
-        key = forms, alias, multiples_of_tiles(forms, arguments)
+        arrays = dict(_arrays(forms, arguments))
+        kind: Kind = forms, overlapping(arrays), multiples_of_tiles(forms, arguments)
+        facts = Facts(adjacent_dims(_described(forms, arguments)), kind[1], blocks=self._blocks)
+        types = self._types(arguments)
+        key = kind, facts, str(types), [hasattr(a, "block_shape") for a in arguments].count(True)
+        with self._lock:
+            if key not in self._ways:
+                self._ways[key] = Ways(
+                    self._source.name,
+                    self._source.location,
+                    lambda options, descriptors: self._kernel(kind, options, descriptors),
+                    lambda: types if isinstance(types, str) else type_function(self._source.data.function, types),
+                    lambda given: _described(forms, given),
+                    facts,
+                    self._source.data.options.specialise,
+                    any(hasattr(value, "block_shape") for value in _described(forms, arguments).values()),
+                )
+            return self._ways[key]
+
+    def _types(self, arguments: Sequence[Any]) -> Mapping[str, ArgumentType] | str:
+        """Of the parameters, or why they cannot be told before the kernel is traced."""
+        try:
+            return host_types(self._source.data.parameters, arguments)
+        except Untyped as reason:
+            return str(reason)
+
+    def _kernel(self, kind: Kind, options: Mapping[str, Any], descriptors: Sequence[str]) -> Any:
+        key = kind, tuple(options.items()), tuple(descriptors)
         with self._lock:
             if key not in self._kernels:
-                self._kernels[key] = self._make(*key)
+                self._kernels[key] = self._make(kind, options, descriptors)
             return self._kernels[key]
 
     def launch_arguments(self, arguments: Sequence[Any]) -> list[Any]:
@@ -86,8 +150,14 @@ class WholeKernel:
             ).at(fragment=self._source.name, source=self._source.location)
         return [_form(p.name, p.annotation, a) for p, a in zip(parameters, arguments)]
 
-    def _make(self, forms: Sequence[Form], alias: tuple[tuple[str, str], ...], multiples: Multiples) -> Any:
+    def _make(
+        self,
+        kind: Kind,
+        options: Mapping[str, Any],
+        descriptors: Sequence[str],
+    ) -> Any:
         """Nothing stands around the region: no barriers are due at its boundary."""
+        forms, alias, multiples = kind
         leaves = [leaf for form in forms for leaf in form.leaves]
         lists = tuple(leaf.path for leaf in leaves if leaf.kind == "list")
         dtypes = {leaf.path: leaf.dtype for leaf in leaves if leaf.dtype}
@@ -99,9 +169,11 @@ class WholeKernel:
             alias=alias,
             alone=True,
             multiples=dict(multiples),
+            **options,
         )
         parameters = [f"{f.name}: tl.constexpr" if f.kind == "constant" else f.name for f in leaves]
-        return kernel_around(self._source.name, parameters, [form.call for form in forms], region)
+        passed = [*(form.call for form in forms), *(f"{name}={name}" for name in descriptors)]
+        return kernel_around(self._source.name, [*parameters, *descriptors], passed, region)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,10 +187,15 @@ class _Launcher:
                 "a grid is one to three numbers of blocks", table=[Row("grid", "(x, y, z)", str(self.grid))]
             )
         options = {"num_warps": self.whole.num_warps, **options}
-        kernel, passed = self.whole.seen.find(arguments, lambda: self.whole.kernel_for(arguments))
-        if passed is None:
-            passed = self.whole.launch_arguments(arguments)
-        return kernel[self.grid](*passed, **options)
+        ways, found = self.whole.seen.find(arguments, lambda: self.whole.ways_for(arguments))
+        passed = self.whole.launch_arguments(arguments) if found is None else found
+        return self.whole.run(
+            ways,
+            current_target,
+            options,
+            arguments,
+            lambda kernel, more: kernel[self.grid](*passed, *more, **options),
+        )
 
 
 def make_whole_kernel(adapter: Adapter, declaration: Declaration, source: Source) -> WholeKernel:
@@ -238,6 +315,12 @@ def _arrays(forms: Sequence[Form], arguments: Sequence[Any]) -> Iterator[tuple[s
                 yield leaf.path, value
             elif _is_descriptor(value):
                 yield leaf.path, value.base
+
+
+def _described(forms: Sequence[Form], arguments: Sequence[Any]) -> dict[str, Any]:
+    """Every array and every tensor descriptor with its path, but for those of lists."""
+    leaves = [pair for form, a in zip(forms, arguments) for pair in zip(form.leaves, _leaves(form, a))]
+    return {leaf.path: value for leaf, value in leaves if leaf.kind == "value" and hasattr(value, "shape")}
 
 
 def _leaves(form: Form, argument: Any) -> list[Any]:

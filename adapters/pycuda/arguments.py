@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.adapters.cpp.declarations import functions
-from tle_raw.adapters.cpp.prototypes import number_dtype, parts_dtype
+from tle_raw.adapters.cpp.number_types import number_dtype, parts_dtype
 from tle_raw.errors import Row, SignatureError, SourceLocation, TLEError
 from tle_raw.fragments.dtypes import DType, parse_dtype
 

@@ -10,12 +10,13 @@ from typing import Any
 
 from tle_raw.adapters.common.compile_ahead import compile_ahead
 from tle_raw.adapters.common.launched_kernel import WARP, declare_region, kernel_around, warps_for, without_caller
+from tle_raw.adapters.common.refusals import refusal
 from tle_raw.adapters.tilelang.arguments import read_grid, read_sizes
 from tle_raw.adapters.tilelang.dtypes import torch_dtype
 from tle_raw.adapters.tilelang.launch_descriptors import TMA
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.tile_descriptors import HOPPER, describe_tiles, fit_tiles
-from tle_raw.errors import TLEError, UntraceableError
+from tle_raw.errors import UntraceableError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
 from tle_raw.target import Target, parse_target
 from tle_raw.targets.current import current_target
@@ -118,7 +119,7 @@ class WholeKernel:
         try:
             return run(way)
         except Exception as error:
-            reason = _refusal(error)
+            reason = refusal(error)
             if not reason or self._source.data.options.specialise:
                 raise
             self._refuse(reason)
@@ -245,19 +246,6 @@ def make_whole_kernel(adapter: Adapter, source: Source) -> WholeKernel:
         hint = "declare the PrimFunc once more without tiles= and grid=, and take as_kernel() of that"
         raise without_caller(source, "tiles or block indices", hint)
     return WholeKernel(adapter, source)
-
-
-def _refusal(error: BaseException | None) -> str:
-    """Why a kernel cannot be compiled, or has no room on the GPU; "" where it failed in another way."""
-    from triton.errors import TritonError  # adapters load without Triton
-
-    found = ""
-    while error is not None:
-        is_pass = isinstance(error, RuntimeError) and "PassManager" in str(error)
-        if is_pass or isinstance(error, (TLEError, TritonError)):
-            found = str(getattr(error, "message", None) or error).strip().splitlines()[-1]
-        error = error.__cause__
-    return found
 
 
 def _untraceable(error: BaseException | None) -> UntraceableError | None:

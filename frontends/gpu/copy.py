@@ -22,6 +22,7 @@ from tle_raw.frontends.gpu.pipes.transports import copied
 from tle_raw.frontends.gpu.tma_copy import is_descriptor, load_tile, store_tile
 from tle_raw.frontends.lite.arguments import describe_value, plain
 from tle_raw.regions.shapes import shape_of
+from tle_raw.regions.stages import is_looked_at
 
 
 @gpu_function
@@ -119,6 +120,8 @@ def _copy_in(
         copied(window, buffer)
         buffer, asynchronous = buffer.untracked(), True  # whose end commit says, and the readers wait for
     arguments = (buffer.handle, pointers.handle, mask.handle if mask is not None else None, None)
+    if generator is not None and is_looked_at():  # torch.compile takes a load for a read, and this for arithmetic
+        core.load(pointers, mask, _semantic=semantic)
     perform(operations.ASYNC_COPY, semantic, generator, *arguments)
     if not asynchronous:
         perform(operations.ASYNC_COMMIT_GROUP, semantic, generator)

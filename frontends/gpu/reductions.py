@@ -11,7 +11,7 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.gpu.capability import capability_of
 from tle_raw.frontends.lite.arguments import describe_value
-from tle_raw.regions.stages import compiled_target
+from tle_raw.regions.stages import compiled_target, is_looked_at
 from tle_raw.triton_types import Semantic
 
 _WORDS = ("int32", "uint32", "int64", "uint64")
@@ -66,6 +66,8 @@ def reduce_into(
         held = descriptor.load(places, _semantic=semantic)
         descriptor.store(places, _COMBINED[kind](semantic, held, value), _semantic=semantic)
         return
+    if is_looked_at():  # torch.compile takes a store for a write, and this for arithmetic
+        descriptor.store(places, value, _semantic=semantic)
     operation = getattr(ir.DESCRIPTOR_REDUCE_KIND, kind.upper())
     handles = [place.handle for place in places]
     semantic.builder.create_descriptor_reduce(operation, descriptor.handle, value.handle, handles)

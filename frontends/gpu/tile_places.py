@@ -16,7 +16,8 @@ from triton.language import core
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.gpu.capability import capability_of
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, is_scalar_integer, items, plain
-from tle_raw.regions.stages import compiled_target
+from tle_raw.regions.interpret import in_interpreter
+from tle_raw.regions.stages import compiled_target, is_looked_at
 from tle_raw.triton_types import Semantic
 
 _BYTES = 16
@@ -83,8 +84,8 @@ def _check_later(
 
 
 def _demand(condition: core.tensor, message: str, semantic: Semantic) -> None:
-    if not compiled_target():
+    if in_interpreter():
         if not condition.handle.data.all():
             raise ArgumentTypeError(message)
-    elif getattr(semantic.builder.options, "debug_checks", False):
+    elif not is_looked_at() and getattr(semantic.builder.options, "debug_checks", False):
         semantic.builder.create_assert(condition.handle, message)

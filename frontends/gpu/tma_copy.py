@@ -17,7 +17,7 @@ from tle_raw.frontends.gpu.operations import perform
 from tle_raw.frontends.gpu.reductions import check_reduction, reduce_into
 from tle_raw.frontends.gpu.tile_places import has_tma, tile_places
 from tle_raw.frontends.lite.arguments import plain
-from tle_raw.regions.stages import compiled_target
+from tle_raw.regions.stages import compiled_target, is_looked_at
 from tle_raw.triton_types import Semantic
 
 NOTE, TMA, REDUCE = "tle.note", "tma", "reduce"
@@ -108,6 +108,8 @@ def _load_and_wait(descriptor: Any, buffer: Any, places: list[Any], semantic: Se
 
 
 def _issue(descriptor: Any, buffer: Any, places: list[Any], one: barrier, semantic: Semantic, generator: Any) -> None:
+    if generator is not None and is_looked_at():  # torch.compile takes a load for a read, and this for arithmetic
+        descriptor.load(places, _semantic=semantic)
     if generator is not None and operations.HAS_TMA_COPY:
         handles = [place.handle for place in places]
         arguments = (descriptor.handle, handles, one.handle, buffer.handle)

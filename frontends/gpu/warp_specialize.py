@@ -22,7 +22,7 @@ from tle_raw.frontends.gpu.reused_warps import check_reused, handed, rest, taken
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, items, plain
 from tle_raw.regions.interpret import interpreted_warps
 from tle_raw.regions.partitions import DEFAULT, Partition, current_partition, inside, started_warps
-from tle_raw.regions.stages import compiled_target
+from tle_raw.regions.stages import compiled_target, is_looked_at
 
 _FEWEST = 2  # partitions
 _WARPS = (1, 2, 3, 4, 8, 16)
@@ -93,15 +93,19 @@ def warp_specialize(
             f"tle.gpu.warp_specialize is called in a partition, {around.name}: partitions are not divided again",
             hint="give all partitions to one warp_specialize",
         )
-    _check_target(_generator)
-    _check_threads(warps, _semantic, _generator)
-    if reuses:
+    looked_at = _generator is not None and is_looked_at()  # and the launch's warps are not known
+    if not looked_at:
+        _check_target(_generator)
+        _check_threads(warps, _semantic, _generator)
+    if reuses and not looked_at:
         check_reused(warps, interpreted_warps() if _generator is None else _semantic.builder.options.num_warps)
-    else:
+    elif not reuses:
         for number, work in enumerate(works[1:]):
             _check_arguments(number, work)
     if _generator is None:
         return _interpret(works, warps)
+    if looked_at:
+        return _in_turn(works, warps, _semantic, _generator)
     if reuses:
         works = [_Work(each.function, tuple(handed(each.arguments, _semantic, _generator).values)) for each in works]
     return _trace(works, warps, registers, _semantic, _generator)
@@ -282,6 +286,17 @@ def _interpret(works: Sequence[_Work], warps: Sequence[int]) -> Any:
 # --- what is written -----------------------------------------------------------------------------------------------
 
 
+def _in_turn(works: Sequence[_Work], warps: Sequence[int], semantic: Any, generator: Any) -> Any:
+    """One function after the other, for IR that shows what the kernel reads and writes, and when is all the same."""
+    partitions = [Partition(DEFAULT, semantic.builder.options.num_warps)]
+    partitions += [_partition(number, count) for number, count in enumerate(warps)]
+    results = [
+        _called(work, [_value(value) for value in work.arguments], partition, generator)
+        for work, partition in zip(works, partitions)
+    ]
+    return results[0]
+
+
 def _trace(
     works: Sequence[_Work], warps: Sequence[int], registers: Sequence[int] | None, semantic: Any, generator: Any
 ) -> Any:
@@ -318,9 +333,15 @@ def specialise(
     worker : is called with the ``captured`` values as the worker has them.
     warps, registers : the worker's; see ``warp_specialize``.
     """
+    given: list[Any] = []
+    if is_looked_at():
+        with inside(Partition(DEFAULT, semantic.builder.options.num_warps)):
+            given.extend(main())
+        with inside(Partition(0, warps)):
+            worker([_value(value) for value in captured])
+        return given
     _check_target(generator)
     _check_threads([warps], semantic, generator)
-    given: list[Any] = []
 
     def write_main() -> list[Any]:
         with inside(Partition(DEFAULT, semantic.builder.options.num_warps)):

@@ -26,7 +26,7 @@ from tle_raw.frontends.lite.executors import check_kernel, read_executors
 from tle_raw.frontends.lite.kernel_function import kernel_function
 from tle_raw.frontends.lite.loop_options import OWN, read_options
 from tle_raw.frontends.lite.open_loops import OpenLoop, interpreted_loop
-from tle_raw.regions.stages import check_stages
+from tle_raw.regions.stages import check_stages, is_looked_at
 from tle_raw.triton_types import Semantic
 
 LOOP = "tle_loop"  # attribute of a `for` statement: what is open while its body is traced
@@ -145,7 +145,7 @@ def _open(generator: Any, statement: ast.For) -> None:
     loop = OpenLoop(schedule)
     setattr(statement, LOOP, loop)
     statement.body = body
-    if schedule.executors:
+    if schedule.executors and not is_looked_at():
         check_kernel(generator.semantic)
     if schedule.is_marked or schedule.reorder:
         begin, end = _statement(statement, _begin(loop)), _statement(statement, _end(loop))

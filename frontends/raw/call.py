@@ -37,6 +37,7 @@ from tle_raw.frontends.raw.buffers import (
 )
 from tle_raw.frontends.raw.descriptors import check_blocks
 from tle_raw.frontends.raw.interpreted_waits import letting_others_run
+from tle_raw.frontends.raw.pointers_and_structs import fit_pointers, open_structs
 from tle_raw.frontends.raw.structure import StructureHere
 from tle_raw.regions.effects import emit_effects
 from tle_raw.regions.emit import emit_element, emit_region
@@ -81,7 +82,8 @@ def call_fragment(
             )
         given_names = {k: keywords.pop(k) for k in list(keywords) if _names_value(fragment.signature, k)}
         shapes = _shapes(fragment.signature, keywords.pop("shape", None))
-        given = match_arguments(fragment.signature, args, keywords)
+        opened, named = open_structs(fragment.signature, args, keywords)
+        given = fit_pointers(fragment.signature, match_arguments(fragment.signature, opened, named), semantic)
         layouts = layouts_of(fragment.signature)
         described = {name: describe_argument(value, name, layouts.get(name, "")) for name, value in given.items()}
         bound = bind(fragment.signature, described, shapes, _name_values(fragment.signature, given_names))

@@ -20,7 +20,7 @@ from tle_raw.frontends.gpu.gluon_builder import VERSION
 from tle_raw.frontends.gpu.tile_places import has_tma
 from tle_raw.frontends.gpu.tma_copy import NOTE, is_tma_layout
 from tle_raw.regions.ports import DESCRIPTOR_NOTE
-from tle_raw.regions.stages import compiled_target
+from tle_raw.regions.stages import compiled_target, is_looked_at
 from tle_raw.regions.values import describe_dtype
 from tle_raw.triton_types import Semantic
 
@@ -68,7 +68,10 @@ def pass_descriptor(descriptor: Any, name: str, semantic: Semantic | None) -> An
             hint="load the tile in the kernel, descriptor.load(offsets), and pass that",
         )
     rank = len(descriptor.block_shape)
-    loaded = descriptor.load([semantic.to_tensor(0)] * rank, _semantic=semantic)
+    places = [semantic.to_tensor(0)] * rank
+    loaded = descriptor.load(places, _semantic=semantic)
+    if is_looked_at():  # a region may write where it points, which torch.compile sees of a store
+        descriptor.store(places, loaded, _semantic=semantic)
     loaded.handle.set_attr(NOTE, semantic.builder.get_string_attr(DESCRIPTOR_NOTE))
     if compiled_target() == GPU:
         return [loaded]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tle_raw.fragments import watch
+from tle_raw.fragments import generated_kernels, watch
 from tle_raw.fragments.generated_code import source_of, stand_in
 from tle_raw.frontends.raw.call import call_fragment
 from tle_raw.regions import interpret, stages
@@ -15,3 +15,4 @@ def install() -> None:
     stages.install()
     watch.install()
     interpret.install()
+    generated_kernels.install()

@@ -12,6 +12,8 @@ UNKNOWN = -1
 _INSTRUCTION = re.compile(
     r"\b(?P<name>(?:barrier|bar)(?:\.cta)?\.(?P<what>sync|arrive|red)\b[.\w:]*)\s+(?P<operands>[^;]*)"
 )
+# What a line of LLVM IR holds where its assembly may be one: `bar`, but no `mbarrier`, or an escape that may spell it.
+MAY_BE_BARRIER = re.compile(r"bar(?<!mbar)|\\[2-7]")
 _OPERAND = re.compile(r"\$\{?(\d+)")
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from tle_raw.linker.llvm.barrier_instructions import (
+    MAY_BE_BARRIER,
     UNKNOWN,
     BarrierInstruction,
     constant,
@@ -35,7 +36,7 @@ def barrier_numbers(module: Module, among: Collection[str] | None = None) -> set
         number
         for entity in module.of_kind("define")
         if among is None or entity.name in among
-        for call in calls(module, entity, *_PREFIXES)
+        for call in calls(module, entity, *_PREFIXES, assembly=MAY_BE_BARRIER)
         for number in _numbers(call)
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -33,20 +34,30 @@ class CallInstruction:
         return f"{given}call {self.result} {callee}({passed})"
 
 
-def calls(module: Module, entity: Entity, *callees: str) -> Iterator[CallInstruction]:
-    """The calls of a definition that are inline asm or name one of the callees (prefixes of ``@name``)."""
+_ANY = re.compile("")
+
+
+def calls(module: Module, entity: Entity, *callees: str, assembly: re.Pattern[str] = _ANY) -> Iterator[CallInstruction]:
+    """The calls of a definition that are inline asm or name one of the callees (prefixes of ``@name``).
+
+    Parameters
+    ----------
+    assembly : what the line of inline asm holds, as far as the caller wants to see it.
+    """
     text, position = module.text, entity.body + 1
-    while position < entity.end:
-        end = text.find("\n", position, entity.end)
+    while (found := text.find("call ", position, entity.end)) >= 0:
+        start, end = text.rfind("\n", position, found) + 1, text.find("\n", found, entity.end)
         end = entity.end if end < 0 else end
-        if "call " in text[position:end]:
-            yield from _call_of_line(text, position, end, callees)
+        yield from _call_of_line(text, start or position, end, callees, assembly)
         position = end + 1
 
 
-def _call_of_line(text: str, start: int, end: int, callees: tuple[str, ...]) -> Iterator[CallInstruction]:
+def _call_of_line(
+    text: str, start: int, end: int, callees: tuple[str, ...], assembly: re.Pattern[str]
+) -> Iterator[CallInstruction]:
     line = text[start:end]
-    if " asm " not in line and not any(callee in line for callee in callees):
+    is_wanted = assembly.search(line) if " asm " in line else any(callee in line for callee in callees)
+    if not is_wanted:
         return
     tokens = list(tokenize(text, start, end))
     words = [token.text for token in tokens[:4]]
@@ -58,12 +69,12 @@ def _call_of_line(text: str, start: int, end: int, callees: tuple[str, ...]) -> 
     cursor.index = index + 1
     cursor.skip_attributes()
     result = cursor.read_type()
-    assembly = constraints = callee = ""
+    code = constraints = callee = ""
     if cursor.sees("asm"):
         cursor.take()
         while not cursor.sees("(") and cursor.current and cursor.current.kind == "word":
             cursor.take()
-        assembly = cursor.take().text
+        code = cursor.take().text
         cursor.take(",")
         constraints = cursor.take().text
     elif cursor.current is not None and cursor.current.kind == "@":
@@ -77,7 +88,7 @@ def _call_of_line(text: str, start: int, end: int, callees: tuple[str, ...]) -> 
     end_of_call = _end_of_attributes(cursor, closed)
     location = next((b.text for a, b in pairwise(tokens) if a.text == "!dbg"), "")
     yield CallInstruction(
-        tokens[0].start, end_of_call, assigned, result, callee, assembly[1:-1], constraints[1:-1], types, arguments,
+        tokens[0].start, end_of_call, assigned, result, callee, code[1:-1], constraints[1:-1], types, arguments,
         location,
     )  # fmt: skip
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from tle_raw.errors import RegionError, Row
 from tle_raw.linker.llvm.barrier_instructions import (
+    MAY_BE_BARRIER,
     UNKNOWN,
     BarrierInstruction,
     constant,
@@ -56,6 +57,8 @@ _REFUSED = (
      "read %tid.x"),
 )  # fmt: skip
 _WARPGROUPS = re.compile(r"\bwgmma\b")
+# What a line of LLVM IR holds where its assembly may be another one in a partition, or cannot be in any.
+_NAMES_THREADS = re.compile(rf"{MAY_BE_BARRIER.pattern}|tid|warpid|setmaxnreg|reserved_smem")
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ def check_partition(module: Module, entry: str, count: int) -> None:
         threads than there are, ``wgmma`` in less than four warps.
     """
     reached = reachable(references(module), [entry])
-    words = [_decoded(text) for text in _assemblies(module, reached)]
+    wanted = re.compile(rf"{_NAMES_THREADS.pattern}|wgmma") if count % WARPGROUP else _NAMES_THREADS
+    words = [_decoded(text) for text in _assemblies(module, reached, wanted)]
     words += [name for name in reached if name.startswith("llvm.nvvm.")]
     for text in words:
         refused = _refusal(text)
@@ -113,7 +117,7 @@ def check_partition(module: Module, entry: str, count: int) -> None:
                 hint="give the partition 4 warps",
             )
     for entity in _functions(module, reached):
-        for call in calls(module, entity, *_BARRIERS):
+        for call in calls(module, entity, *_BARRIERS, assembly=MAY_BE_BARRIER):
             _check_barriers(call, count)
 
 
@@ -252,7 +256,7 @@ def _check_barriers(call: CallInstruction, count: int) -> None:
 
 
 def _barrier_edits(module: Module, entity: Entity, threads: OwnThreads, needed: set[str]) -> Iterator[Edit]:
-    for place, call in enumerate(calls(module, entity, *_BARRIERS)):
+    for place, call in enumerate(calls(module, entity, *_BARRIERS, assembly=_NAMES_THREADS)):
         if call.callee:
             text = _own_call(call, threads, f"%tle.barrier.{place}", needed)
         else:
@@ -339,10 +343,11 @@ def _own_assembly(module: Module, call: CallInstruction, threads: OwnThreads) ->
 # --- assembly ------------------------------------------------------------------------------------------------------
 
 
-def _assemblies(module: Module, among: Collection[str] | None = None) -> Iterator[str]:
+def _assemblies(
+    module: Module, among: Collection[str] | None = None, wanted: re.Pattern[str] = _NAMES_THREADS
+) -> Iterator[str]:
     for entity in _functions(module, among):
-        if " asm " in module.text[entity.body : entity.end]:
-            yield from (call.assembly for call in calls(module, entity) if not call.callee)
+        yield from (call.assembly for call in calls(module, entity, assembly=wanted) if not call.callee)
 
 
 def _refusal(text: str) -> tuple[str, str] | None:

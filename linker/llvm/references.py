@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from tle_raw.linker.llvm.text import Edit, Entity, Module, decode_name
 
-# Strings and comments are matched to be passed over; the names that are left are real ones.
-_GLOBAL_NAME = re.compile(r'(?P<name>@(?:[-a-zA-Z$._0-9]+|"[^"]*"))|[%!$]?"[^"]*"|;[^\n]*')
+# Strings and comments are matched to be passed over; the names that are left are real ones. Each alternative begins
+# with a character of its own: `re` looks for these before it tries any.
+_GLOBAL_NAME = re.compile(r'@(?P<name>[-a-zA-Z$._0-9]+|"[^"]*")|"[^"]*"|;[^\n]*')
 
 
 def global_names(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:

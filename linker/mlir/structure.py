@@ -49,10 +49,13 @@ def read_structure(lines: list[str]) -> list[int | Nest]:
     found: list[int | Nest] = []
     current, opened = found, list[tuple[Nest, list[int | Nest]]]()
     for number, line in enumerate(lines):
-        text = line.lstrip()
         # Of the lines that neither end with a brace nor begin with one, no other brace opens or closes anything.
-        depth = brace_depth(line) if line.endswith("{") or text.startswith("}") else 0
-        if depth == 0 and opened and text.startswith("}"):
+        closes = "}" in line and line.lstrip().startswith("}")
+        if not closes and not line.endswith("{"):
+            current.append(number)
+            continue
+        depth = brace_depth(line)
+        if depth == 0 and opened and closes:
             opened[-1][0].bodies.append([])
             current = opened[-1][0].bodies[-1]
         elif depth == 0:
@@ -96,15 +99,21 @@ def nests(found: list[int | Nest]) -> Iterator[Nest]:
 Path = tuple[tuple[int, int], ...]
 
 
-def paths(found: list[int | Nest], around: Path = ()) -> Iterator[tuple[int, Path]]:
-    """Of each line that is one of a body, or begins a nest in it."""
-    for item in found:
-        if isinstance(item, Nest):
-            yield item.begin, around
-            for which, body in enumerate(item.bodies):
-                yield from paths(body, (*around, (item.begin, which)))
-        else:
-            yield item, around
+def paths(found: list[int | Nest]) -> dict[int, Path]:
+    """Of each line that is one of a body, or begins a nest in it, in their order."""
+    known: dict[int, Path] = {}
+
+    def note(body: list[int | Nest], around: Path) -> None:
+        for item in body:
+            if isinstance(item, int):
+                known[item] = around
+                continue
+            known[item.begin] = around
+            for which, inside in enumerate(item.bodies):
+                note(inside, (*around, (item.begin, which)))
+
+    note(found, ())
+    return known
 
 
 def is_worker(nest: Nest) -> bool:

@@ -157,6 +157,22 @@ def operation_name(line: str) -> str:
     return match["name"] if match else ""
 
 
+def find_lines(text: str, *words: str) -> list[int]:
+    """The numbers, from 0, of the lines that hold any of these words, in order.
+
+    A text is searched much faster than its lines one by one, and of an operation few lines are.
+    """
+    found: set[int] = set()
+    for word in words:
+        number, counted, at = 0, 0, text.find(word)
+        while at >= 0:
+            number += text.count("\n", counted, at)
+            found.add(number)
+            counted = text.find("\n", at)
+            at = text.find(word, counted) if counted >= 0 else -1
+    return sorted(found)
+
+
 def value_names(text: str) -> list[str]:
     """The SSA names of a text, in order; of ``%a#1``, which is one of several results, ``%a``."""
     return [token.split("#")[0] for token in _TOKEN.findall(text) if token[0] == "%"]

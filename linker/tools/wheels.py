@@ -28,7 +28,10 @@ def wheel_files(distribution: str, suffix: str) -> tuple[Path, ...]:
 
 def package_folder(name: str) -> Path | None:
     """Folder of an importable package. For wheels too large to list: ziglang has 19 000 files."""
+    return next(iter(package_folders(name)), None)
+
+
+def package_folders(name: str) -> tuple[Path, ...]:
+    """The folders of an importable package; a namespace, as NVIDIA's wheels share one, may have several."""
     spec = importlib.util.find_spec(name)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations)))
+    return tuple(Path(folder) for folder in (spec and spec.submodule_search_locations) or ())

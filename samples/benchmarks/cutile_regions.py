@@ -1,7 +1,8 @@
 """cuTile kernels through Triton against the same kernels written in Triton: same tiles, grid, warps, stages and inputs.
 
-"kernel" is a whole cuTile kernel by ``as_kernel()``, "region" a Triton kernel whose middle is cuTile's, "Triton" all of
-it written by hand in ``triton_kernels``. Needs cuTile; nothing is compiled by cuTile itself.
+"kernel" is a whole cuTile kernel by ``as_kernel()``, on Hopper with a warp that copies alone, "warps alike" the same
+with ``specialise=False``, "region" a Triton kernel whose middle is cuTile's, "Triton" all of it written by hand in
+``triton_kernels``. Needs cuTile; nothing is compiled by cuTile itself.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ GROUPS = 64
 class Case:
     """Each launch writes its side's output of one buffer set; ``expected`` gives the references of the outputs.
 
-    ``launches`` of cuTile are named "kernel" or "region", the hand-written one "Triton".
+    ``launches`` of cuTile are named "kernel", "warps alike" or "region", the hand-written one "Triton".
     """
 
     name: str
@@ -43,8 +44,8 @@ class Case:
     options: dict[str, int] = field(default_factory=dict)
 
 
-def whole(kernel: Any) -> Any:
-    return tle_raw.fragment(kernel).as_kernel()
+def whole(kernel: Any, specialise: bool | None = None) -> Any:
+    return tle_raw.fragment(kernel, specialise=specialise).as_kernel()
 
 
 def random(shape: tuple[int, ...], device: str, factor: float = 1.0) -> list[torch.Tensor]:
@@ -63,10 +64,10 @@ def outputs(sides: tuple[str, ...], *shapes: tuple[int, ...], device: str) -> di
 def product_case(size: int, device: str) -> Case:
     """The grid has one dim: blocks in groups of rows share what they read."""
     a, b = random((size, size), device), random((size, size), device)
-    out = outputs(("kernel", "Triton"), (size, size), device=device)
+    out = outputs(("kernel", "warps alike", "Triton"), (size, size), device=device)
     grid = (triton.cdiv(size, PRODUCT[0]) * triton.cdiv(size, PRODUCT[1]),)
     options = {"num_warps": 8, "num_stages": 3}
-    kernel = whole(cutile_kernels.matmul)
+    kernel, alike = whole(cutile_kernels.matmul), whole(cutile_kernels.matmul, specialise=False)
 
     def by_hand(i: int) -> Any:
         (c,) = out["Triton"][i]
@@ -75,6 +76,7 @@ def product_case(size: int, device: str) -> Case:
 
     launches = {
         "kernel": lambda i: kernel[grid](a[i], b[i], *out["kernel"][i], *PRODUCT, GROUP, **options),
+        "warps alike": lambda i: alike[grid](a[i], b[i], *out["warps alike"][i], *PRODUCT, GROUP, **options),
         "Triton": by_hand,
     }
     name = f"GEMM {size}x{size}x{size} f16"
@@ -134,10 +136,11 @@ def epilogue_case(size: int, device: str) -> Case:
 def attention_case(heads: int, length: int, device: str, causal: bool) -> Case:
     shape = (heads, length, WIDTH)
     q, k, v = (random(shape, device, 0.5) for _ in range(3))
-    out = outputs(("kernel", "region", "Triton"), shape, device=device)
+    out = outputs(("kernel", "warps alike", "region", "Triton"), shape, device=device)
     scale, grid = WIDTH**-0.5, (triton.cdiv(length, ATTENTION[0]), heads)
     options = {"num_warps": 8, "num_stages": 3}
-    kernel = whole(cutile_kernels.attention)
+    kernel, alike = whole(cutile_kernels.attention), whole(cutile_kernels.attention, specialise=False)
+    settings = scale, *ATTENTION, WIDTH, causal
 
     def in_triton(side: str) -> Callable[[int], Any]:
         def run(i: int) -> Any:
@@ -160,9 +163,8 @@ def attention_case(heads: int, length: int, device: str, causal: bool) -> Case:
         return (found,)
 
     launches = {
-        "kernel": lambda i: kernel[grid](
-            q[i], k[i], v[i], *out["kernel"][i], scale, *ATTENTION, WIDTH, causal, **options
-        ),
+        "kernel": lambda i: kernel[grid](q[i], k[i], v[i], *out["kernel"][i], *settings, **options),
+        "warps alike": lambda i: alike[grid](q[i], k[i], v[i], *out["warps alike"][i], *settings, **options),
         "region": in_triton("region"),
         "Triton": in_triton("Triton"),
     }

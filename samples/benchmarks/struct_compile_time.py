@@ -1,8 +1,8 @@
 """What tle_raw's own passes take of the compilation of each kernel of ``samples/tle_struct``.
 
 Needs no GPU: the samples compile their kernels for cuda:90, with the fragments in the cache and Triton's own cache off.
-Figures are shares of processor time, of this process and of ptxas; the smallest of some rounds counts, since other
-programs on the machine only add to it. What Triton's passes do for us, conversions and its own stages, is Triton's.
+Figures are shares of processor time, of this process and of ptxas, in the median of some rounds. What Triton's passes
+do for us, conversions and its own stages, is Triton's.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def row(file: Path, watch: Watch, rounds: int) -> measure.Row:
         start = processor_seconds()
         compiled(sample)
         found.append((processor_seconds() - start, dict(watch.seconds)))
-    total, passes = min(found, key=lambda pair: sum(pair[1].values()) / pair[0])
+    found.sort(key=lambda pair: sum(pair[1].values()) / pair[0])
+    total, passes = found[len(found) // 2]
     own = sum(passes.values())
     longest = sorted(passes, key=lambda name: -passes[name])[:3]
     note = ", ".join(f"{name} {1e3 * passes[name]:.1f} ms" for name in longest)

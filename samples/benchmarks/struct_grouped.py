@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import measure
@@ -13,68 +14,140 @@ import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 BUFFERS, GOAL = 2, 1.2
-# Tokens, experts, choices, N, K; of which size the blocks of pairs are that both sides take.
-CASES = ((8192, 8, 2, 4096, 4096), (8192, 64, 8, 2048, 2048), (4096, 128, 8, 1536, 2048))
-# What is changed of the sample's blocks.
-OURS: dict[str, dict[str, int]] = {
-    "as it is": {},
-    "groups of 4": {"GROUP_M": 4},
-    "groups of 16": {"GROUP_M": 16},
-    "groups of 32": {"GROUP_M": 32},
-    "3 slots": {"SLOTS": 3},
-    "tiles of 128": {"BLOCK_N": 128},
-}
-# BLOCK_N, BLOCK_K, warps, stages, GROUP_M, whether weights come by TMA.
-PLAIN = (
-    (128, 64, 8, 3, 8, True),
-    (128, 64, 8, 4, 8, True),
-    (128, 64, 4, 3, 8, True),
-    (256, 64, 8, 3, 8, True),
-    (256, 64, 8, 4, 8, True),
-    (256, 64, 8, 3, 16, True),
-    (128, 64, 8, 3, 8, False),
-    (128, 64, 4, 3, 8, False),
-    (256, 64, 8, 3, 8, False),
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """``tokens`` rows of ``k`` elements, each for ``choices`` of ``experts`` matrices of ``n`` × ``k``.
+
+    With ``skew`` the experts are chosen with weights of 1, 1/2, 1/3, … to that power.
+    """
+
+    tokens: int
+    experts: int
+    choices: int
+    n: int
+    k: int
+    skew: float = 0.0
+
+    @property
+    def pairs(self) -> float:
+        """Of an expert, on average."""
+        return self.tokens * self.choices / self.experts
+
+    def __str__(self) -> str:
+        skew = ", skewed" if self.skew else ""
+        return f"{self.tokens} tokens × {self.choices} of {self.experts} experts{skew}, {self.n} × {self.k} bf16"
+
+
+# Both products of Qwen3-30B-A3B (2048 × 768), the first of OLMoE (2048 × 1024), of DeepSeek-V3 whose experts eight GPUs
+# share by their columns (7168 × 256), and of a few large experts. From 4 pairs an expert, where all that counts is how
+# fast weights come, to 2048, where it is how fast tensor cores are. Between them blocks of a fixed size are half empty.
+CASES = (
+    Sizes(64, 128, 8, 1536, 2048),
+    Sizes(256, 128, 8, 1536, 2048),
+    Sizes(1024, 128, 8, 1536, 2048),
+    Sizes(1024, 128, 8, 1536, 2048, 1.0),
+    Sizes(2048, 128, 8, 1536, 2048),
+    Sizes(2048, 128, 8, 1536, 2048, 1.0),
+    Sizes(4096, 128, 8, 1536, 2048),
+    Sizes(2048, 128, 8, 2048, 768),
+    Sizes(1024, 64, 8, 2048, 2048),
+    Sizes(2048, 64, 8, 2048, 2048),
+    Sizes(8192, 64, 8, 2048, 2048),
+    Sizes(1024, 256, 8, 512, 7168),
+    Sizes(4096, 256, 8, 512, 7168),
+    Sizes(8192, 8, 2, 4096, 4096),
 )
-SIZE = 128
+# What is changed of the sample's blocks.
+OURS: dict[str, dict[str, Any]] = {"as it is": {}, "groups of 4": {"GROUP_M": 4}}
+# BLOCK_M, BLOCK_N, BLOCK_K, warps, stages, GROUP_M, whether weights come by TMA, are the left operand, programs stay.
+# Those of 29 that were among the best for some case, by how many pairs an expert has.
+Plain = tuple[int, int, int, int, int, int, bool, bool, bool]
+FEW: tuple[Plain, ...] = (
+    (16, 128, 128, 4, 3, 8, True, True, False),
+    (16, 128, 128, 4, 3, 8, False, False, False),
+    (32, 128, 64, 4, 4, 8, True, True, False),
+)
+SOME: tuple[Plain, ...] = (
+    (64, 128, 64, 4, 3, 8, True, False, False),
+    (64, 256, 64, 4, 4, 8, True, False, False),
+    (64, 256, 64, 4, 4, 8, True, False, True),
+)
+MANY: tuple[Plain, ...] = (
+    (128, 256, 64, 8, 4, 8, True, False, False),
+    (128, 256, 64, 8, 4, 8, True, False, True),
+    (128, 256, 64, 8, 4, 4, True, False, True),
+)
+
+
+def plain_for(pairs: float) -> tuple[Plain, ...]:
+    return (FEW if pairs <= 48 else ()) + (SOME if 8 <= pairs <= 200 else ()) + (MANY if pairs >= 48 else ())
+
+
+def padded(pairs: Any, blocks: Any, experts: int, size: int) -> tuple[Any, Any]:
+    """The pairs in whole blocks, filled up with -1, and the expert of each block: as plain Triton takes them."""
+    counts = torch.zeros(experts, dtype=torch.int64, device=pairs.device)
+    counts.index_add_(0, blocks[:, 0].long(), blocks[:, 2].long())
+    shares = (counts + size - 1) // size
+    filled = torch.full((int(shares.sum()) * size,), -1, dtype=torch.int32, device=pairs.device)
+    of_pair = torch.repeat_interleave(torch.arange(experts, device=pairs.device), counts)
+    begin = (shares.cumsum(0) - shares) * size - (counts.cumsum(0) - counts)
+    filled[torch.arange(pairs.numel(), device=pairs.device) + begin[of_pair]] = pairs
+    return filled, torch.repeat_interleave(torch.arange(experts, device=pairs.device), shares).to(torch.int32)
 
 
 class Grouped:
     """Each token's row times the weights of its experts."""
 
-    def __init__(
-        self, sample: Any, tokens: int, experts: int, choices: int, n: int, k: int, device: str = "cuda"
-    ) -> None:
-        self.sample, self.choices = sample, choices
-        self.name = f"products of {tokens} tokens × {choices} of {experts} experts, {n} × {k} bf16"
+    def __init__(self, sample: Any, sizes: Sizes, device: str = "cuda") -> None:
+        self.sample, self.sizes, self.choices = sample, sizes, sizes.choices
+        self.name = f"products of {sizes}"
+        tokens, experts, n, k = sizes.tokens, sizes.experts, sizes.n, sizes.k
         self.x = [torch.randn(tokens, k, device=device).to(torch.bfloat16) for _ in range(BUFFERS)]
-        self.w = [torch.randn(experts, n, k, device=device).to(torch.bfloat16) for _ in range(BUFFERS)]
-        self.chosen = torch.rand(tokens, experts, device=device).topk(choices).indices
-        self.pairs, self.experts = sample.in_blocks(self.chosen, experts, SIZE)
-        self.y = torch.empty(tokens * choices, n, device=device, dtype=torch.bfloat16)
+        self.w = [torch.randn(experts, n, k, device=device, dtype=torch.bfloat16) for _ in range(BUFFERS)]
+        weights = (1 / torch.arange(1, experts + 1, device=device)) ** sizes.skew
+        self.chosen = torch.multinomial(weights.expand(tokens, -1), self.choices)
+        self.y = torch.empty(tokens * self.choices, n, device=device, dtype=torch.bfloat16)
         self.processors = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else 132
+        self.blocks = sample.in_blocks(self.chosen, experts)
+        self.padded = functools.cache(lambda size: padded(*self.blocks, experts, size))
 
-    def ours(self, changed: dict[str, int]) -> measure.Launch:
-        blocks = self.sample.BLOCKS | changed
+    def ours(self, changed: dict[str, Any]) -> measure.Launch:
+        sizes = self.sample.BLOCKS | changed
 
         def launch(i: int) -> object:
-            given = self.x[i], self.w[i], self.pairs, self.experts, self.y
-            return self.sample.launch(*given, self.choices, self.processors, blocks)
+            given = self.x[i], self.w[i], *self.blocks, self.y
+            return self.sample.launch(*given, self.choices, self.processors, sizes)
 
         return launch
 
-    def plain(self, columns: int, depth: int, warps: int, stages: int, group: int, tma: bool) -> measure.Launch:
-        sizes = {"BLOCK_M": SIZE, "BLOCK_N": columns, "BLOCK_K": depth, "GROUP_M": group, "TMA": tma}
-        count = self.experts.numel()
+    def plain(
+        self,
+        rows: int,
+        columns: int,
+        depth: int,
+        warps: int,
+        stages: int,
+        group: int,
+        tma: bool,
+        swap: bool,
+        stay: bool,
+    ) -> measure.Launch:
+        sizes = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth, "GROUP_M": group, "TMA": tma, "SWAP": swap}
+        pairs, experts = self.padded(rows)
+        count = experts.numel()
 
         def launch(i: int) -> object:
             x, w = self.x[i], self.w[i]
             n, k = w.shape[1:]
-            grid = (count * triton.cdiv(n, columns),)
+            tiles = count * triton.cdiv(n, columns)
+            grid = (min(tiles, self.processors * (1 if rows * columns > 2**14 else 2)) if stay else tiles,)
             taken = TensorDescriptor.from_tensor(w.view(-1, k), [columns, depth])
             return struct_plain_grouped.grouped[grid](
-                *(x, self.pairs, self.experts, w, taken, self.y, count, self.choices, n, k),
+                *(x, pairs, experts, w, taken, self.y, count, self.choices, n, k),
                 **sizes,
+                STAYS=stay,
                 num_warps=warps,
                 num_stages=stages,
             )
@@ -82,18 +155,19 @@ class Grouped:
         return launch
 
     def candidates(self) -> list[dict[str, measure.Launch]]:
-        names = "{} columns, {} deep, {} warps, {} stages, groups of {}, TMA: {}"
+        names = "{} × {} × {}, {} warps, {} stages, groups of {}, TMA: {}, swapped: {}, stays: {}"
         return [
             {name: self.ours(changed) for name, changed in OURS.items()},
-            {names.format(*config): self.plain(*config) for config in PLAIN},
+            {names.format(*config): self.plain(*config) for config in plain_for(self.sizes.pairs)},
         ]
 
     def expected(self) -> Any:
         """In double precision."""
         found = torch.empty(self.y.shape, device=self.y.device, dtype=torch.float64)
-        for expert in range(self.w[0].shape[0]):
+        for expert in range(self.sizes.experts):
             pair = (self.chosen.flatten() == expert).nonzero()[:, 0]
-            found[pair] = self.x[0][pair // self.choices].double() @ self.w[0][expert].double().T
+            if pair.numel():
+                found[pair] = self.x[0][pair // self.choices].double() @ self.w[0][expert].double().T
         return found
 
     def check(self, name: str, launch: measure.Launch, expected: Any) -> None:
@@ -104,7 +178,7 @@ class Grouped:
 
 def makers(load: Callable[[str], Any], device: str = "cuda") -> list[Callable[[], Grouped]]:
     sample = load("10_moe_grouped_gemm")
-    return [functools.partial(Grouped, sample, *sizes, device=device) for sizes in CASES]
+    return [functools.partial(Grouped, sample, sizes, device=device) for sizes in CASES]
 
 
 def rows_of(case: Grouped, fastest: Callable[..., tuple[str, Any]], quick: bool) -> list[measure.Row]:

@@ -7,35 +7,61 @@ import triton.language as tl
 
 
 @triton.jit
-def grouped(
-    x_ptr, pairs_ptr, experts_ptr, w_ptr, w_desc, y_ptr, blocks, choices, N, K,
+def multiply_tile(
+    x_ptr, pairs_ptr, experts_ptr, w_ptr, w_desc, y_ptr, tile, blocks, choices, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, TMA: tl.constexpr,
+    SWAP: tl.constexpr,
 ):  # fmt: skip
-    """``y[pair] = x[pair // choices] @ w[expert of the pair].T``, a tile for each program; ``w`` by TMA or pointers.
-
-    ``pairs`` and ``experts`` are those of the sample. N is a multiple of BLOCK_N, K one of BLOCK_K.
-    """
     tiles_n = tl.cdiv(N, BLOCK_N)
-    program = tl.program_id(0)
     in_group = GROUP_M * tiles_n
-    first = program // in_group * GROUP_M
+    first = tile // in_group * GROUP_M
     height = tl.minimum(blocks - first, GROUP_M)
-    block, tile_n = first + program % in_group % height, program % in_group // height
+    block, tile_n = first + tile % in_group % height, tile % in_group // height
     pair = tl.load(pairs_ptr + block * BLOCK_M + tl.arange(0, BLOCK_M))
     row = tl.load(experts_ptr + block) * N + tile_n * BLOCK_N
     is_pair = pair >= 0
     k = tl.arange(0, BLOCK_K)
     x_ptrs = x_ptr + (pair // choices).to(tl.int64)[:, None] * K + k[None, :]
-    w_ptrs = w_ptr + (row + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :] * K + k[:, None]
-    y = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    w_ptrs = w_ptr + (row + tl.arange(0, BLOCK_N)).to(tl.int64)[:, None] * K + k[None, :]
+    y = tl.zeros((BLOCK_N, BLOCK_M) if SWAP else (BLOCK_M, BLOCK_N), tl.float32)
     for start in range(0, K, BLOCK_K):
         x = tl.load(x_ptrs, mask=is_pair[:, None], other=0.0)
         if TMA:
-            y = tl.dot(x, w_desc.load([row, start]).T, y)
+            w = w_desc.load([row, start])
         else:
-            y = tl.dot(x, tl.load(w_ptrs), y)
+            w = tl.load(w_ptrs)
             w_ptrs += BLOCK_K
+        y = tl.dot(w, x.T, y) if SWAP else tl.dot(x, w.T, y)
         x_ptrs += BLOCK_K
     column = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
-    at = pair.to(tl.int64)[:, None] * N + column[None, :]
-    tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=is_pair[:, None])
+    if SWAP:
+        at = pair.to(tl.int64)[None, :] * N + column[:, None]
+        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=is_pair[None, :])
+    else:
+        at = pair.to(tl.int64)[:, None] * N + column[None, :]
+        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=is_pair[:, None])
+
+
+@triton.jit(do_not_specialize=["blocks", "choices"])
+def grouped(
+    x_ptr, pairs_ptr, experts_ptr, w_ptr, w_desc, y_ptr, blocks, choices, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, TMA: tl.constexpr,
+    SWAP: tl.constexpr, STAYS: tl.constexpr,
+):  # fmt: skip
+    """``y[pair] = x[pair // choices] @ w[expert of the pair].T``; ``w`` by TMA or pointers.
+
+    ``pairs`` holds the pairs of tokens and choices in the order of their experts, each expert's filled up with -1 to
+    whole blocks of BLOCK_M, ``experts`` the expert of each of the ``blocks``. A program has one tile, or with STAYS
+    every so manyth. With SWAP the weights are the left operand. N is a multiple of BLOCK_N, K one of BLOCK_K.
+    """
+    if STAYS:
+        for tile in tl.range(tl.program_id(0), blocks * tl.cdiv(N, BLOCK_N), tl.num_programs(0), flatten=True):
+            multiply_tile(
+                x_ptr, pairs_ptr, experts_ptr, w_ptr, w_desc, y_ptr, tile, blocks, choices, N, K, BLOCK_M, BLOCK_N,
+                BLOCK_K, GROUP_M, TMA, SWAP,
+            )  # fmt: skip
+    else:
+        multiply_tile(
+            x_ptr, pairs_ptr, experts_ptr, w_ptr, w_desc, y_ptr, tl.program_id(0), blocks, choices, N, K, BLOCK_M,
+            BLOCK_N, BLOCK_K, GROUP_M, TMA, SWAP,
+        )  # fmt: skip

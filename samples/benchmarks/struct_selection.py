@@ -14,22 +14,29 @@ BUFFERS, GOAL = 2, 1.25
 EXPERTS, CHOICES, K = 256, 8, 2048
 TOKENS = ((1024, 64), (4096, 64), (16_384, 128), (65_536, 128))  # with the size of a block
 ROWS = ((1, 131_072), (8, 65_536), (64, 32_768), (64, 131_072))
-# By how many tokens there are: CHUNK, warps of a program, launches.
+# By how many tokens there are: CHUNK, warps of a program, the way, copies of counts.
 OUR_ALIGNED = {
-    1024: ((256, 8, 1),),
-    4096: ((512, 8, 2), (512, 16, 2), (1024, 32, 2)),
-    16_384: ((2048, 32, 2), (1024, 32, 2)),
-    65_536: ((2048, 32, 2), (4096, 32, 2)),
+    1024: ((256, 8, "each", 1), (256, 8, "each", 2), (128, 4, "each", 2), (512, 8, "together", 1)),
+    4096: ((1024, 8, "together", 1), (512, 8, "together", 1)),
+    16_384: ((2048, 8, "together", 1), (1024, 8, "together", 1)),
+    65_536: ((4096, 8, "together", 1), (4096, 16, "together", 1)),
 }
 # CHUNK, warps, words from one counter to the next, whether pairs are sorted.
 ALIGNED = {
-    1024: ((512, 4, 8, False), (512, 4, 1, True)),
-    4096: ((512, 4, 1, True), (512, 8, 1, True), (512, 4, 8, False)),
-    16_384: ((512, 4, 1, True), (1024, 8, 1, True)),
+    1024: ((512, 4, 8, False),),
+    4096: ((512, 4, 1, True),),
+    16_384: ((512, 4, 1, True),),
     65_536: ((1024, 8, 1, True),),
 }
-# CHUNK, warps of programs that wait for each other.
-TOGETHER = {1024: ((256, 4),), 4096: ((512, 8),), 16_384: ((1024, 8),), 65_536: ((1024, 8),)}
+# CHUNK, warps of programs that wait for each other, how pairs get places, words between counters of eight experts.
+TOGETHER = {
+    1024: ((128, 4, "counted", 64), (256, 8, "counted", 64), (256, 4, "sorted", 8), (256, 8, "loaded", 64)),
+    4096: ((512, 4, "counted", 64), (512, 8, "counted", 64), (512, 8, "sorted", 64), (512, 16, "loaded", 64)),
+    16_384: ((1024, 8, "sorted", 64), (1024, 8, "sorted", 8), (1024, 8, "counted", 64), (512, 8, "sorted", 64)),
+    65_536: ((1024, 8, "sorted", 64), (2048, 8, "counted", 64), (2048, 16, "loaded", 64)),
+}
+# The same of programs that count all pairs.
+EACH = {1024: ((256, 8, "counted"),)}
 ALONE = ((8192, 32), (32_768, 32))
 # programs for a row, CHUNK, warps.
 SELECTED = ((1, 8192, 32), (1, 16_384, 32), (4, 8192, 32), (8, 4096, 16), (16, 8192, 32), (32, 4096, 16))
@@ -56,27 +63,38 @@ class Align:
         self.space = sample.workspace(self.experts[0], EXPERTS)
         self.places = torch.empty_like(self.experts[0])
         self.alone_counts = torch.zeros(EXPERTS * 8, dtype=torch.int32, device=device)
-        self.plain_counters = [torch.zeros(rows * EXPERTS, dtype=torch.int32, device=device) for rows in (2, 1)]
+        # By the words between counters: two rows of these, and how many launches there were. Rows for each program.
+        self.counters = {
+            apart: [torch.zeros(length, dtype=torch.int32, device=device) for length in (EXPERTS // 4 * apart, 1)]
+            for apart in (8, 64)
+        }
+        self.own = torch.zeros(triton.cdiv(self.n, 128), EXPERTS, dtype=torch.int32, device=device)
         # Of the counts of each stride: they count on from launch to launch.
         self.counts = {stride: torch.zeros(EXPERTS * stride, dtype=torch.int32, device=device) for stride in (1, 8)}
         self.begins = {stride: torch.zeros(2, EXPERTS, dtype=torch.int32, device=device) for stride in (1, 8)}
 
-    def ours(self, chunk: int, warps: int, launches: int, chained: bool) -> measure.Launch:
-        forms = {"launches": launches, "dependent": launches == 2, "chained": chained}
+    def ours(self, chunk: int, warps: int, way: str, copies: int, chained: bool) -> measure.Launch:
         out, space = self.out, self.space
         return lambda i: self.sample.launch(
-            self.experts[i], EXPERTS, self.size, chunk, warps, out=out, space=space, **forms
+            self.experts[i], EXPERTS, self.size, chunk, warps, way, copies, out=out, space=space, chained=chained
         )
 
-    def together(self, chunk: int, warps: int, chained: bool) -> measure.Launch:
+    def one_launch(
+        self, kernel: Any, space: list[Any], chunk: int, warps: int, chained: bool, **more: Any
+    ) -> measure.Launch:
         grid = (triton.cdiv(self.n, chunk),)
         own = triton.next_power_of_2(triton.cdiv(EXPERTS, grid[0]))
-        sizes = {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "OWN": own, "CHAINED": chained}
-        early = {"launch_cooperative_grid": True} | ({"launch_pdl": True} if chained else {})
-        kernel = struct_plain_moe.align_together
-        return lambda i: kernel[grid](
-            self.experts[i], *self.plain_counters, *self.out, self.n, **sizes, num_warps=warps, **early
-        )
+        more |= {"EXPERTS": EXPERTS, "SIZE": self.size, "CHUNK": chunk, "OWN": own, "CHAINED": chained}
+        more |= {"num_warps": warps} | ({"launch_pdl": True} if chained else {})
+        return lambda i: kernel[grid](self.experts[i], *space, self.own, *self.out, self.n, **more)
+
+    def together(self, chunk: int, warps: int, ranks: str, apart: int, chained: bool) -> measure.Launch:
+        more = {"RANKS": ranks, "APART": apart, "WIDE": max(EXPERTS, 32 * warps), "launch_cooperative_grid": True}
+        return self.one_launch(struct_plain_moe.align_together, self.counters[apart], chunk, warps, chained, **more)
+
+    def each(self, chunk: int, warps: int, ranks: str, chained: bool) -> measure.Launch:
+        tile = triton.next_power_of_2(self.n)
+        return self.one_launch(struct_plain_moe.align_each, [], chunk, warps, chained, RANKS=ranks, TILE=tile)
 
     def plain(self, chunk: int, warps: int, stride: int, sort: bool, dependent: bool, chained: bool) -> measure.Launch:
         grid = (triton.cdiv(self.n, chunk),)
@@ -107,15 +125,18 @@ class Align:
         tokens = self.n // CHOICES
         for chained in (False, True):
             more = ", chained" * chained
-            for chunk, warps, launches in OUR_ALIGNED[tokens]:
-                name = f"{chunk} pairs, {warps} warps, {launches} launches{more}"
-                ours[name] = self.ours(chunk, warps, launches, chained)
+            for chunk, warps, way, copies in OUR_ALIGNED[tokens]:
+                name = f"{chunk} pairs, {warps} warps, {way}" + (f", {copies} counts" if way == "each" else "") + more
+                ours[name] = self.ours(chunk, warps, way, copies, chained)
             for chunk, warps, stride, sort in ALIGNED[tokens]:
                 form = "sorted" if sort else f"counters {4 * stride} bytes apart"
                 name = f"{chunk} pairs, {warps} warps, {form}{more}"
                 plain[name] = self.plain(chunk, warps, stride, sort, True, chained)
-            for chunk, warps in TOGETHER[tokens]:
-                plain[f"{chunk} pairs, {warps} warps, cooperative{more}"] = self.together(chunk, warps, chained)
+            for chunk, warps, ranks, apart in TOGETHER[tokens]:
+                name = f"{chunk} pairs, {warps} warps, cooperative, {ranks}, counters {4 * apart} bytes apart{more}"
+                plain[name] = self.together(chunk, warps, ranks, apart, chained)
+            for chunk, warps, ranks in EACH.get(tokens, ()):
+                plain[f"{chunk} pairs, {warps} warps, each, {ranks}{more}"] = self.each(chunk, warps, ranks, chained)
         for chunk, warps, stride, sort in ALIGNED[tokens][:1]:
             name = f"{chunk} pairs, {warps} warps, one after the other"
             plain[name] = self.plain(chunk, warps, stride, sort, False, False)

@@ -356,7 +356,7 @@ def compile_all() -> None:
     align, select = sample("07_moe_align"), sample("08_topk_selector")
     selections = struct_selection.Align(align, 1024, 64, "cpu"), struct_selection.Select(select, 64, 2**15, "cpu")
     norm = struct_norm.Norm(sample("17_rms_norm_gemm"), 256, 512, 512, "cpu")
-    grouped = struct_grouped.Grouped(sample("10_moe_grouped_gemm"), 256, 8, 2, 512, 512, "cpu")
+    grouped = struct_grouped.Grouped(sample("10_moe_grouped_gemm"), struct_grouped.Sizes(256, 8, 2, 512, 512), "cpu")
     for case in (Histogram(256, 2**14, "cpu"), norm, grouped, *selections):
         for candidates in case.candidates():
             for launch in candidates.values():

@@ -43,7 +43,11 @@ def test_new_and_delete_need_no_header_and_libcus_barrier_works():
 @pytest.mark.parametrize(
     ("expression", "message", "hint"),
     [
-        ("__shfl_down(n, 1)", "`__shfl_down` has no mask", "`__shfl_down_sync(0xffffffff, value, delta)`"),
+        (
+            '0; asm("shfl.down.b32 %0, 1, 1, 31;" : "=r"(n))',
+            "`__shfl_down` has no mask",
+            "`__shfl_down_sync(0xffffffff, value, delta)`",
+        ),
         ('0; asm("vote.ballot.b32 %0, 1;" : "=r"(n))', "`__ballot` has no mask", "`__ballot_sync("),
     ],
 )

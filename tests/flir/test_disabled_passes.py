@@ -256,3 +256,14 @@ def test_nothing_is_promised_where_a_branch_may_leave_a_region_out():
     state = compilation("attributes #0 = { nounwind }", compiled=[FRAGMENT], has_branches=True)
     run("keep-scalars", state)
     assert state.module == "attributes #0 = { nounwind }"
+
+
+@pytest.mark.parametrize(("knob", "value"), [("disable_passes", "arrive-by-warps"), ("racecheck", True)])
+def test_kernels_without_fragments_are_kept_apart_too(knob, value):
+    from tle_raw.frontends.lite.package_key import PACKAGE
+
+    plain = PACKAGE.cache_key
+    with tle_raw.knobs.scope() as knobs:
+        setattr(knobs, knob, value)
+        assert PACKAGE.cache_key != plain
+    assert PACKAGE.cache_key == plain

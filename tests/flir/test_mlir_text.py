@@ -5,7 +5,7 @@ import pytest
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.replace_ports import shared_type
 from tle_raw.linker.mlir.structure import lines_in_loops
-from tle_raw.linker.mlir.text import block_ids, operation_name, read_operation, value_uses
+from tle_raw.linker.mlir.text import block_ids, find_lines, operation_name, read_operation, value_uses
 
 pytestmark = pytest.mark.one_triton
 
@@ -106,3 +106,9 @@ def test_a_tile_lies_in_shared_memory_row_major_and_unswizzled(tensor, order):
     memory = shared_type(tensor)
     assert f"order = {order}" in memory
     assert "vec = 1, perPhase = 1, maxPhase = 1" in memory
+
+
+def test_lines_are_found_by_words_each_once_and_in_order():
+    text = "a b\n\nc a a\nb\nnone\nb"
+    assert find_lines(text, "b", "a") == [0, 2, 3, 5]
+    assert find_lines(text, "missing") == find_lines("", "a") == find_lines(text) == []

@@ -57,6 +57,7 @@ HELPERS = {
     "how modules of Triton are edited, and which part of one is asked about": {
         "nvidia.line_edits",
         "nvidia.backward_slice",
+        "nvidia.close_in_place",
     },
     "what Triton's first stage is kept from": {"keep_loads"},
     "NVIDIA: what pointers into buffers are, and where barriers order accesses by them": {

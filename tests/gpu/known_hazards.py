@@ -19,6 +19,7 @@ many bytes behind as the kernel has own warps::
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -105,7 +106,10 @@ def is_known(report: str, states: dict[str, States]) -> bool:
 def _machine_code(folder: Path) -> dict[str, States]:
     import triton
 
-    program = Path(triton.__file__).parent / "backends/nvidia/bin/nvdisasm"
+    own = Path(triton.__file__).parent / "backends/nvidia/bin/nvdisasm"
+    program = own if own.exists() else shutil.which("nvdisasm")
+    if program is None:
+        raise SystemExit("no nvdisasm, neither Triton's nor a toolkit's: machine code cannot be read")
     found: dict[str, States] = {}
     for path in folder.rglob("*.cubin"):
         sass = subprocess.run([program, "-c", path], capture_output=True, text=True).stdout

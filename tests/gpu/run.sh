@@ -21,6 +21,7 @@
 # the two instructions in the machine code and takes reports of them alone away; what is left counts as a failure.
 # racecheck does not follow a barrier with phases at which one thread arrives for others that it has met: words handed
 # over so are reported, though they are right (handed_by_one and handed_by_warps there; handed_by_each is not reported).
+# So TLE_RAW_RACECHECK=1 compiles what it watches with arrivals of each thread, in a cache of Triton's of its own.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 source tests/gpu/layout.sh
@@ -90,7 +91,7 @@ part_samples() {
 }
 
 part_sanitizer() {
-  local tool sample file
+  local tool sample file watched_kernels=$TRITON_CACHE_DIR-watched
   for tool in memcheck racecheck; do
     for sample in "${existing[@]}"; do
       (
@@ -101,6 +102,8 @@ part_sanitizer() {
           # Triton 3.9's launcher asks the driver for a shared-memory mode that it may refuse, for any kernel of more
           # than 48 KiB; failures of API calls that matter raise in Python.
           quiet=(--report-api-errors no)
+        else
+          export TLE_RAW_RACECHECK=1 TRITON_CACHE_DIR=$watched_kernels
         fi
         log=$folder/logs/$tool-$(basename "$sample").txt start=$SECONDS
         # What a sample starts itself is not looked at: the sixth one of the eDSL fails on purpose there.
@@ -114,6 +117,7 @@ part_sanitizer() {
   for file in ${WATCHED:-}; do
     (
       log=$folder/logs/racecheck-$(basename "$file").txt start=$SECONDS
+      export TLE_RAW_RACECHECK=1 TRITON_CACHE_DIR=$watched_kernels
       timeout -k 5 "${WATCHED_LIMIT:-200}" compute-sanitizer --tool racecheck --target-processes application-only \
         --error-exitcode 9 "$python" -m pytest -q -m gpu -n 0 -p no:cacheprovider "$file" >"$log" 2>&1
       echo $? $((SECONDS - start)) >"$log.status"
@@ -124,7 +128,7 @@ part_sanitizer() {
     log=$folder/logs/racecheck-$(basename "$file").txt
     read -r status seconds <"$log.status"
     if [ "$status" = 9 ]; then
-      "$python" tests/gpu/known_hazards.py "$log" "$TRITON_CACHE_DIR" >"$log.left" 2>&1 && status=0
+      "$python" tests/gpu/known_hazards.py "$log" "$watched_kernels" >"$log.left" 2>&1 && status=0
     fi
     result "racecheck $file" "$status" "$seconds" "$(grep -E 'SUMMARY|passed|failed' "$log" | tail -2 | tr '\n' ' ')"
     [ "$status" = 0 ] || grep -vE '^=+ +Host Frame' "$log" | tail -25
@@ -135,7 +139,7 @@ part_sanitizer() {
       read -r status seconds <"$log.status"
       words=$(grep 'SUMMARY' "$log" | tail -1 | sed 's/=* //')
       if [ $tool = racecheck ] && [ "$status" = 9 ]; then
-        "$python" tests/gpu/known_hazards.py "$log" "$TRITON_CACHE_DIR" >"$log.left" 2>&1 && status=0
+        "$python" tests/gpu/known_hazards.py "$log" "$watched_kernels" >"$log.left" 2>&1 && status=0
         words=$(head -1 "$log.left")
       fi
       result "$tool $sample" "$status" "$seconds" "$words"

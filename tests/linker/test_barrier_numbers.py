@@ -20,6 +20,7 @@ FORMS = {
     '%r = call i32 asm sideeffect "bar.red.popc.u32 $0, $1, $2, p;", "=r,n,n"(i32 4, i32 64)': {4},
     'call void asm sideeffect "mbarrier.init.shared.b64 [$0], 1;", "r"(i32 %n)': set(),
     'call void asm sideeffect "@p bar.sync 2;", ""()': {2},
+    'call void asm "mbarrier.arrive.shared.b64 _, [$0];\\0A\\09bar.sync 8, 32;", "r"(i32 %n)': {8},
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -143,7 +144,7 @@ def fragment(
 
 def _plain_name(symbol: str) -> str:
     """``scale`` of ``ns::scale<float, 4>``."""
-    return symbol.partition("<")[0].strip().rpartition("::")[2]
+    return re.split("[<(]", symbol, maxsplit=1)[0].strip().rpartition("::")[2]
 
 
 def _named_by_suffix(source: object) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -161,8 +162,11 @@ class Fragment(ConstexprFunction):
     @property
     def block(self) -> tuple[int, ...] | None:
         """The block shape that the code was written for, or None when any will do."""
-        block = self._declaration.options.get("block")
-        return ((block,) if isinstance(block, int) else tuple(block)) if block else None
+        given = self._declaration.options.get("block")
+        block = ((given,) if isinstance(given, int) else tuple(given)) if given else None
+        if block and self._declaration.options.get("whole"):  # whole warps are launched; the rest stand idle
+            return (-(-math.prod(block) // 32) * 32,)
+        return block
 
     def routes(self, backend: str) -> tuple[str, ...]:
         """The ways that a call may take on ``cuda`` or ``cpu``, the first choice first."""

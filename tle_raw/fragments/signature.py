@@ -8,6 +8,7 @@ from typing import Literal, get_args, get_origin
 
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.dtypes import DTYPES, DType, is_dtype_name, parse_dtype
+from tle_raw.fragments.structs import Node
 
 MAX_RANK = 4
 IN, OUT, INOUT = "In", "Out", "InOut"
@@ -64,16 +65,17 @@ class Scalar(ParameterType):
 
 @dataclass(frozen=True)
 class Pointer(ParameterType):
-    """``Pointer["f32"]``: a pointer to global memory."""
+    """``Pointer["f32"]``: a pointer to global memory. ``Pointer["void"]`` is one to anything, as C's ``void*``."""
 
     dtype: DTypeOrName
     spelling: str = ""
+    is_opaque: bool = False
 
     def __class_getitem__(cls, dtype: object) -> Pointer:
-        return cls(_dtype(dtype))
+        return cls(DTYPES["u8"], is_opaque=True) if dtype == "void" else cls(_dtype(dtype))
 
     def __str__(self) -> str:
-        return self.spelling or f"Pointer[{self.dtype}]"
+        return self.spelling or f"Pointer[{'void' if self.is_opaque else self.dtype}]"
 
 
 @dataclass(frozen=True)
@@ -272,12 +274,29 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class StructParameter:
+    """A struct that is passed by value: ``count`` parameters of the signature from ``first`` on are what it holds."""
+
+    name: str
+    type: Node
+    first: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+
+@dataclass(frozen=True)
 class Signature:
-    """Name, parameters and result of a fragment; immutable, hashed into every cache key by its text."""
+    """Name, parameters and result of a fragment; immutable, hashed into every cache key by its text.
+
+    ``structs`` are those parameters that a call passes together, as a tuple.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     result: Scalar | Element | None = None
+    structs: tuple[StructParameter, ...] = ()
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -304,8 +323,21 @@ class Signature:
         """The parameters that a call returns: ``Out`` and ``InOut``, in order."""
         return tuple(p for p in self.parameters if p.is_returned)
 
+    @property
+    def own(self) -> tuple[Parameter | StructParameter, ...]:
+        """The parameters as the author wrote them: a struct is one."""
+        found: list[Parameter | StructParameter] = []
+        structs = {s.first: s for s in self.structs if s.count}
+        empty = [s for s in self.structs if not s.count]
+        index = 0
+        while index < len(self.parameters):
+            found += [s for s in empty if s.first == index]
+            found.append(structs.get(index, self.parameters[index]))
+            index += structs[index].count if index in structs else 1
+        return (*found, *(s for s in empty if s.first == index))
+
     def __str__(self) -> str:
-        text = f"{self.name}({', '.join(map(str, self.parameters))})"
+        text = f"{self.name}({', '.join(map(str, self.own))})"
         return f"{text} -> {self.result}" if self.result else text
 
 

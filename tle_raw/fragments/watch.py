@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -16,18 +18,21 @@ from triton.runtime.jit import JITFunction
 
 from tle_raw.errors import TLEError
 from tle_raw.fragments.fragment import Fragment, keyed_fragments, refresh, when_changed
+from tle_raw.fragments.memoryless import check_memory
 from tle_raw.knobs import knobs
 from tle_raw.thread_lock import ThreadLock
 
+PACKAGE = "tle_raw"
 _LOCK = ThreadLock()
 
 
 @dataclass(eq=False)
 class _User:
-    """A kernel that uses fragments: the functions and fragments that it reaches. Kept alive by the kernel's hook."""
+    """A kernel with parts of this package: the functions and fragments that it reaches. Its hook keeps it alive."""
 
     functions: list[JITFunction]
     fragments: list[Fragment]
+    on_gpu: bool = False  # it was compiled for one: the CPU's launcher looks at memory itself
 
     def reset(self) -> None:
         """Drop what Triton remembers of these functions in memory; its disk cache is keyed by content."""
@@ -48,6 +53,9 @@ class _BeforeLaunch:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         if self.user is None:
             return
+        if self.user.on_gpu:
+            check_memory(self.user.functions[0].arg_names, args)
+            check_memory(tuple(kwargs), tuple(kwargs.values()))
         disabled = knobs.disable_passes
         for fragment in self.user.fragments:
             if not fragment.had_passes_disabled(disabled) or (fragment.is_stale() and knobs.watch_files):
@@ -59,6 +67,12 @@ class _BeforeLaunch:
 
 # By id of the kernel: a JITFunction's own hash changes with its key.
 _USERS: WeakValueDictionary[int, _User] = WeakValueDictionary()
+
+
+def is_ours(value: Any) -> bool:
+    """Whether a value that a kernel names is this package's, or one of its modules."""
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+    return isinstance(name, str) and (name == PACKAGE or name.startswith(f"{PACKAGE}."))
 
 
 class CompilationListener:
@@ -84,6 +98,25 @@ class CompilationListener:
         kernel = getattr(source, "fn", None)
         if isinstance(kernel, JITFunction):
             watch(kernel, getattr(source, "constants", {}).values())
+            user = _USERS.get(id(kernel))
+            if user is not None and _is_for_gpu(event):
+                user.on_gpu = True
+                check_memory(*_arguments_of(kernel))
+
+
+def _is_for_gpu(event: dict[str, Any]) -> bool:
+    return getattr(event.get("metadata", {}).get("target"), "backend", "") == "cuda"
+
+
+def _arguments_of(kernel: JITFunction) -> tuple[Sequence[str], Sequence[Any]]:
+    """Names and values of the launch that compiles: Triton has bound them, and asked hooks before there was one."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_locals.get("self") is kernel and "bound_args" in frame.f_locals:
+            bound = dict(frame.f_locals["bound_args"])
+            return tuple(bound), tuple(bound.values())
+        frame = frame.f_back  # type: ignore[assignment]
+    return (), ()
 
 
 def install() -> None:
@@ -95,12 +128,12 @@ def install() -> None:
 
 
 def watch(kernel: JITFunction, constants: Iterable[Any] = ()) -> None:
-    """Make a kernel that uses fragments recompile when a file of theirs changes; others are left alone."""
+    """Make a kernel that uses fragments recompile when a file of theirs changes; plain ones are left alone."""
     with _LOCK:
         if id(kernel) in _USERS:
             return
         functions, fragments = dependencies(kernel, constants)
-        if not fragments:
+        if not fragments and not any(is_ours(value) for each in functions for value in _referenced(each)):
             return
         user = _User(functions, fragments)
         kernel.add_pre_run_hook(_BeforeLaunch(user))

@@ -81,6 +81,7 @@ def check_stages(options: Any, what: str = "regions") -> bool:
     if target:
         return True
     if _would_be_joined():
+        end_compilation()  # one that failed while its kernel was traced is over
         return False
     install()
     raise RegionError(
@@ -128,6 +129,11 @@ def number_pipe() -> int:
 def compiled_target() -> str:
     """What this thread compiles for: ``cuda``, ``cpu``, ``other``, or nothing when no compilation has begun."""
     return getattr(_STATE, "target", "")
+
+
+def is_looked_at() -> bool:
+    """Whether nobody compiles the kernel that is traced: torch.compile looks at its Triton IR for loads and stores."""
+    return not compiled_target()
 
 
 def end_compilation() -> None:

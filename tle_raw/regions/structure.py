@@ -11,12 +11,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+TRACED_BUFFER = "tle.traced"  # a note on the allocations of such buffers: an adapter wrote what is done with them
+
 
 class Structure(Protocol):
     """Operations at the place where a region is traced. Buffers and barriers are values that only it looks into."""
 
     def buffer(self, slots: int, shape: Sequence[int], dtype: Any) -> Any:
-        """``slots`` tiles in shared memory, in the layout that the copy engine and tensor cores take."""
+        """``slots`` tiles in shared memory, in the layout that the copy engine and tensor cores take. A tile is a
+        matrix; dims of size 1 may stand before its rows."""
 
     def slot(self, buffer: Any, number: Any) -> Any:
         """One of the tiles; ``number`` is an i32 scalar or an int."""

@@ -13,7 +13,7 @@ from tle_raw.adapters.cutile.traced.rounding import DIRECTIONS, narrow, nearest_
 from tle_raw.adapters.cutile.traced.small_floats import NUMBERS, four_bits_of, number_of
 from tle_raw.adapters.cutile.traced.tracer import Tracer, operation
 from tle_raw.adapters.cutile.traced.types import bits_of
-from tle_raw.adapters.cutile.traced.values import cast, choose, constant, like, reshape
+from tle_raw.adapters.cutile.traced.values import cast, choose, constant, like, reshape, without_unit_axes
 from tle_raw.regions.shapes import shape_of
 
 
@@ -33,7 +33,10 @@ def as_type(tracer: Tracer, op: Operation) -> core.tensor:
     if dtype.is_int1():
         return _truth(tracer, value)
     if value.type.scalar.is_floating() and dtype.is_floating():
-        return _between_floats(tracer, value, dtype, mode)
+        if not tracer.keeps_matrices:
+            return _between_floats(tracer, value, dtype, mode)
+        made = _between_floats(tracer, without_unit_axes(tracer, value), dtype, mode)
+        return reshape(tracer, made, shape_of(value))
     if value.type.scalar.is_fp8() or dtype.is_fp8():  # Triton has no conversions between them and integers
         value = cast(tracer, value, core.float32)
     return cast(tracer, value, dtype)

@@ -30,6 +30,11 @@ def run_block(tracer: Tracer, block: Block) -> Values:
     return _run(tracer, list(block), lambda outputs: outputs, None)
 
 
+def run_operations(tracer: Tracer, operations: Sequence[Any]) -> Values:
+    """The end of a block without jumps; what its own end gives."""
+    return _run(tracer, operations, lambda outputs: outputs, None)
+
+
 def _run(tracer: Tracer, operations: Sequence[Any], end: End, jump: Callable[[str, Values], Values] | None) -> Values:
     """The operations, then ``end`` with the outputs of the last, or ``jump`` with what a jump carries."""
     for number, op in enumerate(operations):

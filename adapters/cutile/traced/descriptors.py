@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from triton.language import core
 
 from tle_raw.adapters.cutile.arguments import is_descriptor
 from tle_raw.adapters.cutile.ir_types import Operation
 from tle_raw.adapters.cutile.traced.tracer import Tracer, View
-from tle_raw.adapters.cutile.traced.values import cast, constant
+from tle_raw.adapters.cutile.traced.values import cast, choose, constant
 from tle_raw.errors import Row, UntraceableError
 
 
@@ -31,6 +32,17 @@ def store(tracer: Tracer, op: Operation, view: View, index: Sequence[core.tensor
     view.pointer.store(_offsets(tracer, view, index), value, _semantic=tracer.semantic)
 
 
+def store_inside(tracer: Tracer, view: View, index: Sequence[core.tensor], descriptor: Any, value: core.tensor) -> None:
+    """By a descriptor of a whole kernel's own. A tile with a negative number is all outside, and not the engine's."""
+    places = []
+    for place in _offsets(tracer, view, index):
+        zero, outside = constant(tracer, 0, core.int32), constant(tracer, _OUTSIDE, core.int32)
+        inside = tracer.make("create_icmpSGE", core.int1, place, zero)
+        places.append(choose(tracer, inside, place, outside))
+    descriptor.store(places, value, _semantic=tracer.semantic)
+
+
+_OUTSIDE = 2**31 - 2**10  # of every array
 _HINT = "pass the array as (pointer, sizes, strides)"
 
 

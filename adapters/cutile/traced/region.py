@@ -10,14 +10,19 @@ from triton.language import core
 from tle_raw.adapters.common.control_flow import flow_of
 from tle_raw.adapters.cutile.ir_types import Variable
 from tle_raw.adapters.cutile.options import Options
+from tle_raw.adapters.cutile.specialise.facts import Facts, Unfit
+from tle_raw.adapters.cutile.specialise.plan import find_plan
 from tle_raw.adapters.cutile.traced import operations as _all_operations  # noqa: F401  registers them
 from tle_raw.adapters.cutile.traced.control import run_block
 from tle_raw.adapters.cutile.traced.order import operations_behind_barriers
+from tle_raw.adapters.cutile.traced.specialised import Specialised
 from tle_raw.adapters.cutile.traced.tracer import Grid, Tracer
 from tle_raw.adapters.cutile.traced.unit_axes import loaded_for_reshape
 from tle_raw.adapters.cutile.traced.values import constant
 from tle_raw.adapters.cutile.typed_ir import TypedFunction
 from tle_raw.errors import SourceLocation, TLEError
+from tle_raw.regions.notes import note
+from tle_raw.regions.structure import offered
 from tle_raw.triton_types import Semantic
 
 
@@ -39,17 +44,36 @@ def trace_region(
     ------
     UntraceableError : at the line of what cannot be expressed.
     """
-    tracer = Tracer(semantic, flow_of(semantic), barriers=operations_behind_barriers(typed.block))
+    barriers = operations_behind_barriers(typed.block)
+    tracer = Tracer(semantic, flow_of(semantic), barriers=barriers)
     tracer.location, tracer.bare = place, loaded_for_reshape(typed.block)
     try:
         tracer.grid = _grid(tracer, options, given)
         tracer.bind(typed.parameters, [_parameter(tracer, v, x) for v, x in zip(typed.parameters, values)])
         tracer.multiples = {typed.parameters[place].name: n for place, n in multiples.items()}
-        outputs = run_block(tracer, typed.block)
+        if options.planned is not None:
+            outputs = _specialised(tracer, typed, options.planned, barriers, given).run(typed.block)
+        else:
+            if options.unplanned:
+                note(f"no warp copies alone: {options.unplanned}")
+            outputs = run_block(tracer, typed.block)
         return _results(tracer, typed.result, iter(outputs))
     except TLEError as e:
         e.at(source=tracer.location)
         raise
+
+
+def _specialised(
+    tracer: Tracer, typed: TypedFunction, facts: Facts, barriers: frozenset[int], given: Mapping[str, Any]
+) -> Specialised:
+    structure = offered()
+    if structure is None or tracer.is_interpreted:
+        raise tracer.fail("a warp that copies alone, outside of a kernel that is compiled")
+    try:
+        plan = find_plan(typed, facts, barriers)
+    except Unfit as reason:
+        raise tracer.fail(f"a warp that copies alone: {reason}") from None
+    return Specialised(tracer, plan, structure, given)
 
 
 def _parameter(tracer: Tracer, variable: Variable, value: Any) -> Any:

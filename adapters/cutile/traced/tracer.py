@@ -53,6 +53,8 @@ class Tracer:
         self.bare: frozenset[str] = frozenset()  # variables that are loaded without their axes of size 1
         self.multiples: dict[str, int] = {}  # what parameters are multiples of, by name
         self.expanded: dict[int, tuple[core.tensor, core.tensor]] = {}  # by identity: with and without axes of size 1
+        self.keeps_matrices = False  # whether a cast is of what axes of size 1 were put into
+        self.described: dict[int, Any] = {}  # the tensor descriptors that stores go by, by the operations' identities
         # Limits of values, which a loop's index is below; by the values' identity. See ``limits``.
         self.at_most: dict[int, frozenset[Any]] = {}
         self.below: dict[int, frozenset[Any]] = {}

@@ -95,6 +95,9 @@ def store(tracer: Tracer, op: Operation) -> None:
     if descriptors.is_of_descriptor(view):
         descriptors.store(tracer, op, view, index, tracer.value(op.tile))
         return
+    if id(op) in tracer.described:
+        descriptors.store_inside(tracer, view, index, tracer.described[id(op)], tracer.value(op.tile))
+        return
     tile = without_unit_axes(tracer, tracer.value(op.tile))
     pointers, inside = elements(tracer, view, index, shape_of(tile), op.inbounds)
     accesses.store(tracer, pointers, tile, inside, op.memory_order.name, op.memory_scope.name)

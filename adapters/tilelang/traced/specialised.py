@@ -13,15 +13,15 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.common.background import Background, Sum
+from tle_raw.adapters.common.rings import Ring, Rings, Turn
 from tle_raw.adapters.tilelang.program import variables_of
 from tle_raw.adapters.tilelang.regions import constant, region_of
 from tle_raw.adapters.tilelang.tir_types import Call, Node
 from tle_raw.adapters.tilelang.traced import loops
-from tle_raw.adapters.tilelang.traced.background import Background, Sum
 from tle_raw.adapters.tilelang.traced.block_reads import current
 from tle_raw.adapters.tilelang.traced.pipelined_body import CLEAR, TURN_A, TURN_B, A, B, C, is_straight
 from tle_raw.adapters.tilelang.traced.product_meetings import Meeting
-from tle_raw.adapters.tilelang.traced.rings import Ring, Rings, Turn
 from tle_raw.adapters.tilelang.traced.tile_places import place_of
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.warp_plan import Plan
@@ -37,8 +37,8 @@ class Specialised:
 
     def __init__(self, tracer: Tracer, plan: Plan, structure: Structure, descriptors: Mapping[str, Any]) -> None:
         self._tracer, self._plan, self._structure, self._descriptors = tracer, plan, structure, descriptors
-        self._rings = Rings(tracer, structure, plan.resident, plan.ring)
-        self._products = Background(tracer, structure)
+        self._rings = Rings(tracer.semantic, structure)
+        self._products = Background(lambda: tracer.tiles, structure)
         self._turn: Turn | None = None
 
     # --- what the tracer asks -----------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ class Specialised:
         """``C += A @ B``, begun."""
         a, b, c = (region_of(call.args[which]).buffer for which in (A, B, C))
         total, turn = self._total(call, c), self._turn
-        left, right = self._rings.of(a.data), self._rings.of(b.data)
+        left, right = self._ring_of(a.data), self._ring_of(b.data)
         assert turn is not None and right is not None
         if left is None:
             x, operand = current(self._tracer, a), a.data
@@ -71,6 +71,10 @@ class Specialised:
         y = self._rings.tile(right, turn, bool(constant(call.args[TURN_B])))
         frees = [partial(self._rings.free, ring, turn.use) for ring in self._read_last_by(call)]
         self._products.begin(self._structure.multiply(x, y, total), Sum(c.data, operand, frees))
+
+    def _ring_of(self, memory: Any) -> Ring | None:
+        """The ring that stands for a shared buffer."""
+        return next((r for r in self._rings.every if r.load.target.data.same_as(memory)), None)
 
     def _read_last_by(self, call: Call) -> list[Ring]:
         """The rings whose tile of a turn is free behind a product."""
@@ -101,7 +105,8 @@ class Specialised:
         first, end = (
             tracer.cast(tracer.integer(n), core.int32) for n in (low, tracer.simplify(loop.min + loop.extent))
         )
-        rings.allocate(plan.slots)
+        for load in plan.loads:
+            rings.add(load, tracer.dtype(load.target.dtype), plan.slots, stays=load in plan.resident)
         kept = loops.visible(tracer, loop.body)
         before = [loops.value_of(tracer, memory) for memory in kept]
         write = self._way(extent)
@@ -187,7 +192,7 @@ class Specialised:
         head, last = self._plan.head, len(self._plan.body) - 1
         product = self._plan.body[last].value
         operand, total = (region_of(product.args[which]).buffer.data for which in (A, C))
-        carried = [*kept] if self._rings.of(operand) is not None else [*kept, operand]
+        carried = [*kept] if self._ring_of(operand) is not None else [*kept, operand]
 
         def once(turn: Turn) -> None:
             before = Turn(self._less(turn.use, 1), set())

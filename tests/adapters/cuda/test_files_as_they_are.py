@@ -8,8 +8,16 @@ import triton.language as tl
 import tle_raw
 from tests.support import cause_of
 from tle_raw import InOut, Pointer, Scalar
-from tle_raw.adapters.cuda.host_code import without_host_code
-from tle_raw.errors import ArgumentTypeError, CompilationFailed, FragmentSourceError, UnsupportedFeatureError
+from tle_raw.adapters.cpp.declarations import functions
+from tle_raw.adapters.cuda.host_code import device_part
+from tle_raw.errors import (
+    ArgumentTypeError,
+    CompilationFailed,
+    FragmentSourceError,
+    SymbolError,
+    ToolchainError,
+    UnsupportedFeatureError,
+)
 
 HEADER = """
 __device__ float twice(float x) { return 2 * x; }
@@ -67,7 +75,7 @@ def test_a_file_with_host_code_is_launched_as_it_is(kernel):
 
 @pytest.mark.one_triton
 def test_a_pointer_to_anything_takes_any_array_and_nothing_else(kernel):
-    assert str(kernel.signature.parameters[1]) == "s: Pointer[u8]"
+    assert str(kernel.signature.parameters[1]) == "s: Pointer[void]"
     arrays = [np.zeros(64, np.float32)] * 4
     with pytest.raises(ArgumentTypeError) as error:
         kernel[(1,)](arrays[0], 5, True, arrays[0], arrays[0], arrays[0])
@@ -75,13 +83,15 @@ def test_a_pointer_to_anything_takes_any_array_and_nothing_else(kernel):
 
 
 @pytest.mark.one_triton
-def test_host_functions_are_left_out_line_by_line(cuda):
+def test_host_functions_are_left_out_and_the_rest_keeps_its_place(cuda):
     text = (
         "int f() {\n  return min(1, 2);\n}\nconstexpr int two() { return 2; }\n__global__ void k() {}\nint g(A a) { }"
     )
-    assert without_host_code(cuda.read(source=text, name="k")).text == (
-        "\n\n\nconstexpr int two() { return 2; }\n__global__ void k() {}\n"
-    )
+    left = device_part(cuda.read(source=text, name="k")).text
+    assert [line.rstrip() for line in left.split("\n")] == [
+        "", "", "", "constexpr int two() { return 2; }", "__global__ void k() {}", ""
+    ]  # fmt: skip
+    assert len(left) == len(text)
 
 
 @pytest.mark.one_triton
@@ -218,11 +228,137 @@ def test_a_kernel_that_asks_for_clusters_is_refused_at_its_line():
     assert isinstance(cause_of(error.value), UnsupportedFeatureError)
 
 
+BEHIND_A_MACRO = """
+#ifndef OUR_NAMESPACE
+#define OUR_NAMESPACE ours
+#endif
+namespace OUR_NAMESPACE {
+template <int N> __global__ void add(float* o) { o[threadIdx.x] += N; }
+}
+namespace theirs {
+template <int N> __global__ void add(float* o) { o[threadIdx.x] -= N; }
+}
+"""
+
+
 @pytest.mark.one_triton
-def test_a_kernel_that_is_called_like_a_function_is_refused_at_the_call(cuda):
-    text = (
-        "struct P { float a; };\n__global__ void g(float* o, P p) {}\n__global__ void k(float* o) {\n  g(o, P{1});\n}"
-    )
-    with pytest.raises(UnsupportedFeatureError, match="`g` is a __global__ function") as error:
+def test_a_namespace_may_have_its_name_from_a_macro(on_cpu):
+    o = np.zeros(32, np.float32)
+    tle_raw.fragment(BEHIND_A_MACRO, dialect="cuda", symbol="ours::add<3>").as_kernel(block=32)[(1,)](o)
+    tle_raw.fragment(BEHIND_A_MACRO, dialect="cuda", symbol="theirs::add<1>").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 2)
+
+
+OVERLOADS = """
+__global__ void k(float* o, const float* x, int n) { if (threadIdx.x < n) o[threadIdx.x] = x[threadIdx.x] + 1; }
+__global__ void k(int* o, int n) { if (threadIdx.x < n) o[threadIdx.x] = n; }
+template <class T, int N> __global__ void t(T* o) { o[threadIdx.x] = N; }
+template <int N> __global__ void t(float* o) { o[threadIdx.x] = -N; }
+template <class T> __global__ void k(T* o, int n) { o[threadIdx.x] = n + 1; }
+__device__ float f(float x) { return 2 * x; }
+__device__ int f(int x) { return 3 * x; }
+"""
+
+
+@pytest.mark.one_triton
+def test_an_overload_is_chosen_by_its_parameters(on_cpu):
+    x, o, i = np.arange(32, dtype=np.float32), np.zeros(32, np.float32), np.zeros(32, np.int32)
+    named = tle_raw.fragment(OVERLOADS, dialect="cuda", symbol="k(float*, float const *, int)")
+    named.as_kernel(block=32)[(1,)](o, x, 32)
+    np.testing.assert_array_equal(o, x + 1)
+    tle_raw.fragment(OVERLOADS, dialect="cuda", symbol="k(int*, int)").as_kernel(block=32)[(1,)](i, 32)
+    np.testing.assert_array_equal(i, 32)
+    tle_raw.fragment(OVERLOADS, dialect="cuda", symbol="t<float, 5>(T*)").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 5)
+    tle_raw.fragment(OVERLOADS, dialect="cuda", symbol="t<float, 6>").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 6)
+
+
+@tle_raw.dialect("cuda", source=OVERLOADS, symbol="f(int)")
+def thrice(x: Scalar["i32"]) -> Scalar["i32"]: ...
+
+
+@triton.jit
+def of_int(o, n):
+    tl.store(o, thrice(n))
+
+
+@pytest.mark.one_triton
+def test_a_device_function_is_chosen_by_its_parameters(on_cpu):
+    o = np.zeros(1, np.int32)
+    of_int[(1,)](o, 7)
+    assert o[0] == 21
+
+
+@pytest.mark.one_triton
+def test_an_ambiguous_name_lists_the_overloads_and_says_how_to_choose(cuda):
+    with pytest.raises(SymbolError, match="3 functions of that name") as error:
+        cuda.read(name="k", source=OVERLOADS, symbol="k")
+    assert "k(float*, const float*, int)" in error.value.log and "k(int*, int)" in error.value.log
+    assert error.value.hint == "choose one by its parameters: symbol='k(float*, const float*, int)'"
+    with pytest.raises(SymbolError, match=r"no `k` takes \(double\*\)") as error:
+        cuda.read(name="k", source=OVERLOADS, symbol="k(double*)")
+    assert "k(int*, int)" in error.value.log
+
+
+LIBRARIES = """
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include "state.cuh"
+TORCH_LIBRARY(extension, m) { m.def("k", &launch); }
+class Launcher {
+ public:
+  Launcher(int n) : n_(n), handle_{} { cublasCreate(&handle_); }
+  __device__ float device() const { return 2; }
+  void launch(float* o) { k<<<1, n_>>>(o); CHECK(cublasSetStream(handle_, 0)); }
+ private:
+  int n_;
+  cublasHandle_t handle_;
+};
+#define INSTANTIATE(T) template void launch<T>(T*);
+template <class T> void launch(T* o) {
+#pragma unroll
+  for (int i = 0; i < 2; i++) other<<<1, 1>>>(o);
+}
+INSTANTIATE(float)
+template <> void launch<int>(int* o) { nowhere(o); }
+__global__ void broken(float* o) { o[0] = nobody_knows_this; }
+__global__ void k(float* o) { o[threadIdx.x] = state(); }
+"""
+STATE = """#pragma once
+struct State { cublasLtMatmulDesc_t description; cublasHandle_t handle; };
+static State* make() { return cublasMake<State>(); }
+__device__ inline float state() { return 4; }
+"""
+
+
+@pytest.mark.one_triton
+def test_libraries_of_the_host_may_be_missing(tmp_path, on_cpu):
+    (tmp_path / "state.cuh").write_text(STATE)
+    (tmp_path / "k.cu").write_text(LIBRARIES)
+    o = np.zeros(32, np.float32)
+    tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="k").as_kernel(block=32)[(1,)](o)
+    np.testing.assert_array_equal(o, 4)
+
+
+@pytest.mark.one_triton
+def test_a_missing_library_that_the_device_needs_is_named(cuda):
+    text = "#include <nvrandom.h>\n__global__ void k(float* o, nvrandomState* s) { *o = nvrandom(s); }"
+    with pytest.raises(ToolchainError, match=r"<nvrandom\.h> is not installed") as error:
         cuda.read(name="k", source=text)
-    assert error.value.context.source.line == 4
+    assert error.value.context.source.column == 10
+
+
+@pytest.mark.one_triton
+def test_a_header_that_nobody_has_is_passed_over_with_a_note(on_cpu):
+    text = "#include <nobody/has_this.h>\n__global__ void k(float* o) { o[threadIdx.x] = 3; }"
+    o = np.zeros(32, np.float32)
+    kernel = tle_raw.fragment(text, dialect="cuda", symbol="k").as_kernel(block=32)
+    kernel[(1,)](o)
+    np.testing.assert_array_equal(o, 3)
+
+
+@pytest.mark.one_triton
+def test_a_template_behind_a_macro_without_semicolon_is_a_template():
+    text = "LAUNCH(float)\ntemplate <class T> __global__ void k(T* o) {}"
+    assert [function.template is not None for function in functions(text)] == [True]

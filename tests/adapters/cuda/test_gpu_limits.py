@@ -8,7 +8,13 @@ import tle_raw
 from tests.support import cause_of, compile_kernel
 from tle_raw import Scalar
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
-from tle_raw.errors import CompilationFailed, SharedMemoryError, SourceLocation, UnsupportedFeatureError
+from tle_raw.errors import (
+    CompilationFailed,
+    SharedMemoryError,
+    SourceLocation,
+    UnsupportedFeatureError,
+    WarpMaskWarning,
+)
 
 WARP = """
 __device__ float down(float x) {
@@ -25,14 +31,24 @@ __device__ float with_masks(float x) {
 """
 
 
+def test_instructions_without_a_mask_are_named_at_their_line(cuda):
+    source = """
+__device__ int votes(int x) {
+  asm("{ .reg .pred p; setp.ne.b32 p, %0, 0; vote.any.pred p, p; selp.b32 %0, 1, 0, p; }" : "+r"(x));
+  return x;
+}"""
+    with pytest.raises(UnsupportedFeatureError, match="`__any`") as error:
+        cuda.compile(source, ("x: scalar i32",), result="i32", name="votes")
+    assert error.value.context.source.line == 3
+    assert "__any_sync(0xffffffff, …)" in error.value.hint
+
+
 @pytest.mark.parametrize(
-    ("name", "dtype", "word", "line"), [("sum", "f32", "__shfl_down", 3), ("votes", "i32", "__any", 8)]
+    ("name", "dtype", "word"), [("sum", "f32", "shfl.sync.down"), ("votes", "i32", "vote.any.sync")]
 )
-def test_warp_functions_without_a_mask_are_named_at_their_line(cuda, name, dtype, word, line):
-    with pytest.raises(UnsupportedFeatureError, match=f"`{word}`") as error:
-        cuda.compile(WARP, (f"x: scalar {dtype}",), result=dtype, name=name)
-    assert error.value.context.source.line == line
-    assert f"{word}_sync(0xffffffff, …)" in error.value.hint
+def test_functions_without_a_mask_get_one(cuda, name, dtype, word):
+    with pytest.warns(WarpMaskWarning):
+        assert word in cuda.compile(WARP, (f"x: scalar {dtype}",), result=dtype, name=name).text
 
 
 def test_warp_functions_with_masks_are_the_gpus(cuda):

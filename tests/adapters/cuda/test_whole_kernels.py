@@ -173,7 +173,7 @@ def test_only_a_kernel_without_tensors_has_any_number_of_warps():
     assert isinstance(cause_of(caught.value), RegionError)
 
 
-@pytest.mark.parametrize("block", [100, 2048, (16, 3), 0, (1, 1, 1, 1), "16", [(16, 16), (7, 7)]])
+@pytest.mark.parametrize("block", [1025, 2048, (16, 300), 0, (1, 1, 1, 1), "16", [(16, 16), (70, 70)]])
 def test_a_block_that_triton_cannot_launch_is_refused(block):
     with pytest.raises(DialectError):
         of("saxpy").as_kernel(block=block)

@@ -24,8 +24,8 @@ def shift_by_one(X, Y, offset, T: Int):
 def test_launches_that_are_alike_look_once(monkeypatch):
     whole = tle_raw.fragment(shift_by_one).as_kernel()
     asked = []
-    kernel_for = whole.kernel_for
-    monkeypatch.setattr(whole, "kernel_for", lambda arguments: asked.append(1) or kernel_for(arguments))
+    ways_for = whole.ways_for
+    monkeypatch.setattr(whole, "ways_for", lambda arguments: asked.append(1) or ways_for(arguments))
     x, y = torch.rand(16), torch.zeros(16)
     for number in (1.0, 2.0, 3.5):
         whole[1](x, y, number, 16)

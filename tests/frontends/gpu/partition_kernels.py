@@ -330,6 +330,28 @@ def met_by_all(o, n):
 
 
 @triton.jit
+def copy_and_store(x_desc, x, factor, full, N: tl.constexpr):
+    factor.store(tl.arange(0, N) * 0.5)
+    tle.gpu.copy(x_desc, x, [N, N], offsets=[0, 0], barrier=full)
+    tle.gpu.barrier_arrive(full, 1, 0)
+
+
+@triton.jit
+def take_both(x, factor, full, o, N: tl.constexpr):
+    tle.gpu.barrier_wait(full, 0)
+    i = tl.arange(0, N)
+    tl.store(o + i[:, None] * N + i[None, :], x.load() * factor.load()[:, None])
+
+
+@triton.jit
+def copied_and_stored(x_desc, o, N: tl.constexpr):
+    """One barrier counts a copy and what the threads stored."""
+    x, factor = tle.gpu.alloc([N, N], tl.float16), tle.gpu.alloc([N], tl.float32)
+    full = tle.gpu.alloc_barrier(arrive_count=2, expect_bytes=2 * N * N)
+    tle.gpu.warp_specialize([(take_both, (x, factor, full, o, N)), (copy_and_store, (x_desc, x, factor, full, N))], [2])
+
+
+@triton.jit
 def met_before(o, n):
     """The kernel's own warps arrive once before they are the default partition, and wait there."""
     bar = tle.gpu.alloc_barrier(arrive_count=2)

@@ -9,6 +9,7 @@ import triton.language as tl
 import tle_raw.language as tle
 from tests.frontends.gpu import pointer_kernels as kernels
 from tests.support import compile_kernel, ptx_calls
+from tle_raw.flir.nvidia import pipeline
 
 pytestmark = pytest.mark.every_triton(9)
 
@@ -46,6 +47,15 @@ def test_every_layout_is_accessed_in_shared_memory(layout, name, capability):
     assert not count(kernel, r"ld\.volatile|\.cs\.L1::evict_last")
     # what is read at given places comes with one load for each element that a thread has
     assert count(kernel, r"(?:ld|st)\.shared(?:::cta)?\.b16") >= 4
+
+
+def test_stores_that_cross_alone_are_closed_in_the_module(monkeypatch):
+    """Nothing of such a kernel is printed and read again behind the conversion."""
+    monkeypatch.setattr(pipeline, "close_crossings", None)
+    signature = {"x": "*fp32", "index": "*i32", "o": "*fp32", "n": "i32"}
+    kernel = compile_kernel(kernels.masked, signature, {"N": 256})
+    assert "ttg.local_store" in kernel.asm["ttgir"] and "tle.crossing" not in kernel.asm["ttgir"]
+    assert "cubin" in kernel.asm and not ptx_calls(kernel)
 
 
 def test_rows_are_read_in_wide_accesses():

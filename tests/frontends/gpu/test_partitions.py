@@ -111,6 +111,33 @@ def test_without_the_pass_one_thread_arrives(monkeypatch):
     assert counts(kernel) == [3] and "elect.sync _|" not in kernel.asm["ptx"]
 
 
+def test_for_racecheck_each_thread_arrives(monkeypatch):
+    """It takes an arrival for that of the thread that makes it, and not of those that it met before."""
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    with tle_raw.knobs.scope() as knobs:
+        knobs.racecheck = True
+        kernel = compiled("met_by_all", {"o": "*i32", "n": "i32"})
+    assert counts(kernel) == [12 * 32]
+    ptx = kernel.asm["ptx"]
+    assert "elect.sync _|" not in ptx
+    arrivals = re.findall(r"(@%p\d+ )?mbarrier\.arrive\.shared::cta\.b64 _, \[\S+\], (\d);", ptx)
+    assert sorted(arrivals) == [("", "1"), ("", "2"), ("", "4")]
+
+
+def test_for_racecheck_who_begins_a_copy_arrives_for_as_many(monkeypatch):
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    signature = {"x_desc": "tensordesc<fp16[64,64]>", "o": "*fp32"}
+    assert counts(compiled("copied_and_stored", signature, N=64)) == [2]
+    with tle_raw.knobs.scope() as knobs:
+        knobs.racecheck = True
+        kernel = compiled("copied_and_stored", signature, N=64)
+    assert counts(kernel) == [2 * 64]
+    ptx = kernel.asm["ptx"]
+    arrivals = re.findall(r"(@%p\d+ )?mbarrier\.arrive\.shared::cta\.b64 _, \[\S+\], (\d+);", ptx)
+    assert sorted(bool(predicate) * 100 + int(count) for predicate, count in arrivals) == [1, 163]
+    assert ptx.index("], 63;") < ptx.index("arrive.expect_tx")
+
+
 def test_tensor_cores_see_what_another_partition_stored():
     signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
     kernel = compiled("multiply_stored", signature, M=128, K=64, S=2, WARPS=2)

@@ -15,7 +15,6 @@ from tests.frontends.gpu import region_partition_kernels as subjects
 from tests.frontends.gpu import region_ring_kernels as kernels
 from tests.support import cause_of, compile_kernel, ptx_calls
 from tle_raw import InOut, Out, Pointer, Scalar, Tile
-from tle_raw.flir.nvidia.region_partitions import knows_first_warps
 
 pytestmark = pytest.mark.every_triton(4)
 
@@ -159,11 +158,6 @@ def test_memory_that_regions_ask_for_is_each_partitions_own():
     kernel = compiled(kernels.copied_twice, signature, COPY=copies_are_counted(), M=16, N=32)
     report = tle_raw.report(kernel)
     assert report.dynamic_shared + report.static_shared >= 2 * 16 * 32 * 4 + 16
-
-
-def test_first_warps_that_triton_has_said_are_read():
-    assert knows_first_warps("  ttg.warp_specialize(%a) attributes {warpGroupStartIds = array<i32: 4>}\n")
-    assert not knows_first_warps("  ttg.warp_specialize(%a)\n")
 
 
 # --- two fragments, and code around partitions ----------------------------------------------------------------------

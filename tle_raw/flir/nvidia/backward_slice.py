@@ -63,7 +63,7 @@ class KernelLines:
     @cached_property
     def places(self) -> dict[int, Path]:
         """Where lines stand."""
-        return dict(paths(self._structure))
+        return paths(self._structure)
 
     @cached_property
     def nests(self) -> dict[int, Nest]:

@@ -108,7 +108,7 @@ def _between_brackets(line: str, begin: int = 0) -> str:
 def users(lines: Sequence[str], number: int) -> Iterator[int]:
     """The lines that use the value which a line defines, as far as the name is its own."""
     name = value_names(lines[number])[0]
-    for user in [user for user in range(number + 1, len(lines)) if name in lines[user]]:
+    for user in (user for user in range(number + 1, len(lines)) if name in lines[user]):
         line = lines[user]
         if name in (names := value_names(line)):
             if names[0] == name and line.lstrip().startswith("%"):

@@ -5,9 +5,10 @@ What an access is, and which two must not meet without a barrier, the caller say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Generic, Protocol, TypeVar
 
 from tle_raw.linker.mlir.generic_tree import Block, Operation
@@ -29,11 +30,28 @@ class Access(Protocol):
 A = TypeVar("A", bound=Access)
 
 
+@dataclass(eq=False, slots=True)
+class _Step:
+    """An operation at which anything happens, or may: the numbers of its accesses, and the set of those that last.
+
+    ``conflicting`` are the earlier accesses that conflict with one of its own, of those that were asked about.
+    """
+
+    operation: Operation
+    is_barrier: bool
+    accesses: tuple[int, ...]
+    lasting: int
+    asked: int = 0
+    conflicting: int = 0
+
+
 @dataclass(frozen=True)
 class Rules(Generic[A]):
     """All operations of a module, what they access, and which of two accesses, one after the other, want a barrier.
 
     ``anything`` is what callers of a function may have done; ``lines`` are those where barriers stand or are proposed.
+
+    The walk goes through a kernel many times, so that accesses have numbers here, and a set of them is the bits of one.
     """
 
     operations: Sequence[Operation]
@@ -47,32 +65,82 @@ class Rules(Generic[A]):
         """Those that have a body."""
         return [each for each in self.operations if each.name == "tt.func" and each.regions]
 
-    def steps(self, block: Block) -> list[Operation]:
+    def bits(self, accesses: Iterable[A]) -> int:
+        """A set of accesses."""
+        found = 0
+        for access in accesses:
+            found |= 1 << self._number(access)
+        return found
+
+    def steps(self, block: Block) -> list[_Step]:
         """The operations of a block at which anything happens, or may."""
         found = self._steps.get(id(block))
         if found is None:
-            found = self._steps[id(block)] = [each for each in block.operations if self._counts(each)]
+            found = self._steps[id(block)] = [self._step(each) for each in block.operations if self._counts(each)]
         return found
 
-    def meets(self, state: frozenset[A], new: A) -> bool:
-        """Whether an access conflicts with an earlier one. Each pair is asked about once."""
-        asked, conflicting = self._conflicts.setdefault(new, (set(), set()))
-        if not state <= asked:
-            conflicting.update(old for old in state - asked if self.conflict(old, new))
-            asked |= state
-        return not conflicting.isdisjoint(state)
+    def meets(self, state: int, step: _Step) -> bool:
+        """Whether an operation's accesses conflict with an earlier one. Each pair is asked about once."""
+        if unasked := state & ~step.asked:
+            step.asked |= unasked
+            for new in step.accesses:
+                step.conflicting |= self._conflicting_with(new, unasked)
+        return bool(state & step.conflicting)
+
+    def _conflicting_with(self, new: int, old: int) -> int:
+        asked, conflicting = self._conflicts[new]
+        if unasked := old & ~asked:
+            access = self._accesses[new]
+            conflicting |= sum(1 << each for each in _numbers(unasked) if self.conflict(self._accesses[each], access))
+            self._conflicts[new] = asked | unasked, conflicting
+        return conflicting
+
+    def _step(self, operation: Operation) -> _Step:
+        accesses = self.events.get(operation, ())
+        lasting = self.bits(access for access in accesses if access.lasts)
+        numbers = tuple(self._number(access) for access in accesses)
+        return _Step(operation, operation.name in BARRIERS, numbers, lasting)
+
+    def _number(self, access: A) -> int:
+        number = self._numbered.setdefault(access, len(self._accesses))
+        if number == len(self._accesses):
+            self._accesses.append(access)
+            self._conflicts.append((0, 0))
+        return number
 
     @cached_property
-    def _conflicts(self) -> dict[A, tuple[set[A], set[A]]]:
+    def partitions(self) -> dict[tuple[int, frozenset[Barrier], bool], set[Operation]]:
+        """What was found in partitions of the warps, by their first lines and the barriers in them."""
         return {}
 
     @cached_property
-    def _steps(self) -> dict[int, list[Operation]]:
+    def _numbered(self) -> dict[A, int]:
+        return {}
+
+    @cached_property
+    def _accesses(self) -> list[A]:
+        """By their numbers."""
+        return []
+
+    @cached_property
+    def _conflicts(self) -> list[tuple[int, int]]:
+        """Of each access the earlier ones that were asked about, and those of them that conflict with it."""
+        return []
+
+    @cached_property
+    def _steps(self) -> dict[int, list[_Step]]:
         return {}
 
     def _counts(self, operation: Operation) -> bool:
         is_step = operation.regions or operation.successors or operation.name in BARRIERS or operation in self.events
         return bool(is_step) or operation.end in self.lines
+
+
+def _numbers(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def choose_barriers(rules: Rules[A], standing: Collection[Barrier], proposed: Collection[Barrier] = ()) -> set[Barrier]:
@@ -103,7 +171,7 @@ def unordered(rules: Rules[A], barriers: Collection[Barrier], ordered_by_itself:
     walk = _Walk(rules, barriers, ordered_by_itself)
     for function in rules.functions:
         is_called = 'sym_visibility = "private"' in function.details
-        walk.region(function.regions[0], rules.anything if is_called else frozenset())
+        walk.region(function.regions[0], rules.bits(rules.anything) if is_called else _NOTHING)
     return sorted(walk.found, key=lambda operation: operation.line)
 
 
@@ -116,47 +184,53 @@ def _outside(rules: Rules[A], barrier: Barrier) -> list[Operation]:
     return [each for each in operation.ancestors() if each.name in LOOPS][::-1]
 
 
+_NOTHING = 0  # the set of no accesses
+
+
 class _Walk(Generic[A]):
-    """Follows control flow with the accesses since the last barrier, on any path."""
+    """Follows control flow with the set of accesses since the last barrier, on any path."""
 
     def __init__(self, rules: Rules[A], barriers: Collection[Barrier], ordered_by_itself: bool) -> None:
         self.rules, self.barriers, self.ordered_by_itself = rules, barriers, ordered_by_itself
+        self.before = {line for line, side in barriers if side == BEFORE}
+        self.after = {line for line, side in barriers if side == AFTER}
         self.found: set[Operation] = set()
-        self.nothing: frozenset[A] = frozenset()
 
-    def region(self, blocks: Sequence[Block], state: frozenset[A]) -> frozenset[A]:
+    def region(self, blocks: Sequence[Block], state: int) -> int:
         """Of blocks that jump to each other the state is that of the last; each is left by what comes in."""
-        entering: dict[str, frozenset[A]] = {}
+        if len(blocks) == 1:
+            return self._block(blocks[0], state, {})
+        entering: dict[str, int] = {}
         while True:
             before = dict(entering)
             for number, block in enumerate(blocks):
-                come_in = (state if number == 0 else self.nothing) | entering.get(block.label, self.nothing)
+                come_in = (state if number == 0 else _NOTHING) | entering.get(block.label, _NOTHING)
                 left = self._block(block, come_in, entering)
             if before == entering:
                 return left
 
-    def _block(self, block: Block, state: frozenset[A], entering: dict[str, frozenset[A]]) -> frozenset[A]:
-        for operation in self.rules.steps(block):
-            state = self._operation(operation, state)
-            for label in operation.successors:
-                entering[label] = entering.get(label, self.nothing) | state
+    def _block(self, block: Block, state: int, entering: dict[str, int]) -> int:
+        for step in self.rules.steps(block):
+            state = self._step(step, state)
+            for label in step.operation.successors:
+                entering[label] = entering.get(label, _NOTHING) | state
         return state
 
-    def _operation(self, operation: Operation, state: frozenset[A]) -> frozenset[A]:
-        if (operation.line, BEFORE) in self.barriers:
-            state = self.nothing
-        if operation.name in BARRIERS:
-            return self.nothing
-        accesses = self.rules.events.get(operation, ())
-        if state and any(self.rules.meets(state, new) for new in accesses):
+    def _step(self, step: _Step, state: int) -> int:
+        operation = step.operation
+        if step.is_barrier:
+            return _NOTHING
+        if operation.line in self.before:
+            state = _NOTHING
+        if state and step.accesses and self.rules.meets(state, step):
             self.found.add(operation)
-            state = self.nothing if self.ordered_by_itself else state
-        state |= {access for access in accesses if access.lasts}
+            state = _NOTHING if self.ordered_by_itself else state
+        state |= step.lasting
         if operation.regions:
             state = self._regions(operation, state)
-        return self.nothing if (operation.end, AFTER) in self.barriers else state
+        return _NOTHING if operation.end in self.after else state
 
-    def _regions(self, operation: Operation, state: frozenset[A]) -> frozenset[A]:
+    def _regions(self, operation: Operation, state: int) -> int:
         if operation.name in LOOPS:
             while (joined := state | self._one_after_the_other(operation, state)) != state:
                 state = joined
@@ -164,13 +238,25 @@ class _Walk(Generic[A]):
         if operation.name.startswith("ttg.warp_specialize"):
             # A partition's barriers are its own; all threads meet when the partitions begin and end.
             for region in operation.regions:
-                self.region(region, self.nothing)
-            return self.nothing
+                self.found |= self._partition(region)
+            return _NOTHING
         left = [self.region(region, state) for region in operation.regions if region and region[0].operations]
         complete = operation.name != "scf.if" or len(left) > 1
-        return self.nothing.union(*left) if complete and left else state.union(*left)
+        return reduce(or_, left, _NOTHING if complete and left else state)
 
-    def _one_after_the_other(self, operation: Operation, state: frozenset[A]) -> frozenset[A]:
+    def _partition(self, blocks: Sequence[Block]) -> set[Operation]:
+        """What is found in one, which the barriers of others do not change."""
+        begin, end = blocks[0].operations[0].line, blocks[-1].operations[-1].end
+        inside = frozenset(barrier for barrier in self.barriers if begin <= barrier[0] <= end)
+        key = begin, inside, self.ordered_by_itself
+        found = self.rules.partitions.get(key)
+        if found is None:
+            walk = _Walk(self.rules, inside, self.ordered_by_itself)
+            walk.region(blocks, _NOTHING)
+            found = self.rules.partitions[key] = walk.found
+        return found
+
+    def _one_after_the_other(self, operation: Operation, state: int) -> int:
         for region in operation.regions:
             state = self.region(region, state)
         return state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from tle_raw.flir.nvidia.buffer_types import element_bits
@@ -66,6 +67,7 @@ def in_tensor_memory(tensor: str, num_warps: int) -> Blocked:
     return Blocked((1, columns // over_columns), (WARP, 1), (4, over_columns), (0, 1))
 
 
+@lru_cache(maxsize=256)  # operations of a kernel have few types
 def read_tensor(tensor: str) -> tuple[tuple[int, ...], str]:
     """The dims and the element of a tensor type's text."""
     match = _TENSOR.match(tensor)

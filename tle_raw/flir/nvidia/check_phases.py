@@ -62,7 +62,7 @@ def check_phases(lines: Sequence[str]) -> None:
     text = BarrierText(lines)
     structure = read_structure(list(lines))
     around = {nest.begin: nest for nest in nests(structure)}
-    events = _events(text, dict(paths(structure)))
+    events = _events(text, paths(structure))
     if events is None:
         return
     counts = _counts(text)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import triton
+
 from tle_raw.errors import RegionError, Row
 from tle_raw.flir.check_block import WARP, check_block
 from tle_raw.flir.nvidia.read_ports import Region, RegionPlace
@@ -14,6 +16,7 @@ from tle_raw.linker.mlir.structure import nests, read_structure
 __all__ = ["WARP", "asks_triton", "check_compiled", "check_launch", "check_not_specialised", "check_warps"]
 
 _AUTOMATIC = "tt.warp_specialize"
+_TRITON = tuple(int(v) for v in triton.__version__.split(".")[:2])
 _HOPPER, _BLACKWELL = 90, 100
 
 
@@ -29,11 +32,16 @@ def check_launch(region: Region, fragment: Fragment, options: Any, threads: int,
     """
     if region.is_element:
         return
-    if options.num_ctas > 1:
+    if options.num_ctas > 1 and region.record.bound.tiles:
         raise RegionError(
             "a region works on one block: its tiles cannot be spread over a cluster",
             table=[Row("num_ctas", "1", str(options.num_ctas))],
             hint="launch this kernel with num_ctas=1; elementwise fragments work with any",
+        )
+    if options.num_ctas > 1 and _TRITON < (3, 9):
+        raise RegionError(
+            "a kernel without tensors is launched in clusters by Triton 3.9 or later",
+            table=[Row("Triton", "3.9", triton.__version__)],
         )
     if not threads:
         check_block(fragment.block, place.num_warps, place.name)

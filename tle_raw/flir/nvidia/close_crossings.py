@@ -10,10 +10,11 @@ from functools import cached_property
 from tle_raw.errors import RegionError
 from tle_raw.flir.nvidia.blocked_layout import Blocked, coalesced, in_tensor_memory, layout_of, read_tensor, with_layout
 from tle_raw.flir.nvidia.buffer_types import layout_aliases, read_buffer_type
+from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.open_crossings import BUFFER, CROSSING, SCALAR, TENSOR, is_tensor
 from tle_raw.flir.nvidia.partitions import warps_of_lines
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
-from tle_raw.linker.mlir.text import OPERATION, unescape
+from tle_raw.linker.mlir.text import OPERATION, find_lines, unescape
 from tle_raw.regions.ports import KEPT, LAYOUT
 
 _FOLLOWED = (
@@ -34,6 +35,7 @@ _SAME_LAYOUT = (
     *("arith.", "math.", "scf.", "cf.", CONVERT, "ttg.local", "tt.load", "tt.store", "tt.splat", "tt.broadcast"),
     *("tt.expand_dims", "tt.addptr", "tt.make_range", "tt.extern_elementwise", "tt.atomic", "tt.reduce", "tt.dot"),
 )
+_DERIVES = re.compile(rf'"(?<!loc\(")(?!{"|".join(map(re.escape, _SAME_LAYOUT))})[\w.]+"\((?P<line>.*)')
 # What reads a tensor out of a buffer: its layout is ours to choose.
 _LOADS = ("ttg.local_load",)
 # What reads or writes a tile of tensor memory: the threads of a warp have a row each.
@@ -55,25 +57,24 @@ def close_crossings(text: str, num_warps: int) -> str:
     """
     given = text.splitlines()
     aliases = layout_aliases(given)
-    closing = _Closing(num_warps, aliases, given)
-    lines: list[str] = []
-    for line, (_, warps) in zip(given, warps_of_lines(given, num_warps)):
-        if line.startswith("#"):
-            lines.append(line)
-        else:
-            lines += closing.close(line, warps)
+    closing, edits = _Closing(num_warps, aliases, text), LineEdits(given)
+    warps = warps_of_lines(given, num_warps)
+    for number in find_lines(text, _SYMBOL, *(f'"{name}"' for name in _FOLLOWED)):
+        if (made := closing.close(given[number], warps[number][1])) is not None:
+            edits.replace(number, made)
+    for number in find_lines(text, *(f"{alias} = " for alias in closing.redefined)):
+        if given[number].split(" ", 1)[0] in closing.redefined:
+            edits.replace(number, [])
     named = {alias: layout.text for alias, layout in closing.redefined.items()}
     named |= {layout.name: layout.text for layout in closing.layouts}
-    kept = (line for line in lines if line.split(" ", 1)[0] not in closing.redefined)
-    return "\n".join([*(f"{alias} = {text}" for alias, text in named.items()), *kept])
+    return "\n".join([*(f"{alias} = {text}" for alias, text in named.items()), edits.text()])
 
 
-def _free_aliases(lines: list[str], aliases: dict[str, str]) -> set[str]:
+def _free_aliases(text: str, aliases: dict[str, str]) -> set[str]:
     """The names of layouts that may be anything: no operation that uses one derives another layout from it."""
     free = {name for name, text in aliases.items() if text.startswith("#ttg.blocked")}
-    for line in lines:
-        if not line.startswith("#") and (name := generic_name(line)) and not name.startswith(_SAME_LAYOUT):
-            free -= set(_ALIAS.findall(line))
+    for found in _DERIVES.finditer(text):
+        free.difference_update(_ALIAS.findall(found["line"]))
     return free
 
 
@@ -81,7 +82,7 @@ def _free_aliases(lines: list[str], aliases: dict[str, str]) -> set[str]:
 class _Closing:
     num_warps: int
     aliases: dict[str, str]
-    given: list[str]
+    text: str
     layouts: dict[Blocked, None] = field(default_factory=dict)
     redefined: dict[str, Blocked] = field(default_factory=dict)
     # The latest line that defines a name: the riders of a marker stand before it, in its block.
@@ -92,18 +93,19 @@ class _Closing:
     @cached_property
     def free(self) -> set[str]:
         """Layouts that may be anything."""
-        return _free_aliases(self.given, self.aliases)
+        return _free_aliases(self.text, self.aliases)
 
-    def close(self, line: str, num_warps: int) -> list[str]:
+    def close(self, line: str, num_warps: int) -> list[str] | None:
+        """What stands in place of a line; None where it stays."""
         self.num_warps = num_warps
         if _SYMBOL not in line:
             if generic_name(line) in _FOLLOWED:
                 self.known[line.split("=", 1)[0].strip()] = line
-            return [line]
+            return None
         if _LAID_OUT in line:
             return self._laid_out(read_generic(line))
         if _MARKED not in line:
-            return [line]
+            return None
         marker = read_generic(line)
         name, kinds, properties, attributes, gives = json.loads(unescape(marker.property("libname")))
         operands, types = [], []

@@ -27,8 +27,9 @@ from tle_raw.flir.nvidia.barrier_walk import AFTER, BARRIERS, BEFORE, LOOPS, Bar
 from tle_raw.flir.nvidia.partitions import SPECIALIZE
 from tle_raw.flir.nvidia.pointer_order import WAITS, is_followed
 from tle_raw.flir.nvidia.shared_pointers import ACCESSES, ATOMICS, SharedPointers
-from tle_raw.flir.nvidia.within_warps import is_within_warps
+from tle_raw.flir.nvidia.within_warps import is_within_warps, keeps_rows
 from tle_raw.linker.mlir.generic_tree import Operation, Value
+from tle_raw.regions.structure import TRACED_BUFFER
 
 # Kinds of accesses. The first three are to memory, by threads or by products; the rest is what mbarriers are for.
 READ, WRITE, COPY = "read", "write", "copy"
@@ -204,6 +205,7 @@ class _Reader:
     def __init__(self, pointers: SharedPointers, operations: Sequence[Operation], aliases: Mapping[str, str]) -> None:
         self.pointers, self.lifetimes, self.aliases = pointers, Lifetimes(pointers, operations), aliases
         self.has_partitions = any(each.name == SPECIALIZE for each in operations)
+        self.is_traced = any(each.name == "ttg.local_alloc" and TRACED_BUFFER in each.details for each in operations)
         dots = [each for each in operations if each.name == "ttng.warp_group_dot"]
         self.multiplied = sorted({a.buffer for dot in dots for a in self._of(dot, READ, True)}, key=_line)
 
@@ -243,6 +245,8 @@ class _Reader:
         """Whether it touches no shared memory."""
         name = operation.name
         if self.has_partitions and (name.startswith(_PARTITIONS) or is_within_warps(operation, self.aliases)):
+            return True
+        if self.is_traced and keeps_rows(operation, self.aliases):
             return True
         return name in _ELSEWHERE or name in BARRIERS or not operation.above
 

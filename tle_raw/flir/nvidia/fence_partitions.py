@@ -17,15 +17,17 @@ pointer. Of other arrivals each warp makes its own (``arrive_by_warps``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from tle_raw.flir.nvidia.arrive_by_warps import ARRIVAL
 from tle_raw.flir.nvidia.barrier_walk import AFTER, BEFORE
 from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.order_pointers import FENCE
-from tle_raw.flir.nvidia.partitions import find_partitions, warps_of_lines
-from tle_raw.flir.nvidia.shared_pointers import Buffers, SharedPointers, follow_buffers
+from tle_raw.flir.nvidia.partitions import warps_of_lines
+from tle_raw.flir.nvidia.shared_pointers import Buffers, SharedPointers
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.generic_tree import Operation, Value
+from tle_raw.linker.mlir.text import find_lines
 from tle_raw.regions.ports import NAMED
 
 _ARRIVE, _WAIT, _COPIES_ARRIVE = "ttng.arrive_barrier", "ttng.wait_barrier", "ttng.async_copy_mbarrier_arrive"
@@ -38,50 +40,67 @@ _OTHERS = ("ttng.async_tma", "ttng.tc_gen5")
 _OTHER_WAY = (*_OTHERS, "ttng.warp_group_dot")
 
 
-def fence_partitions(text: str, barrier: str, *, waits: bool) -> tuple[str, int]:
+@dataclass(frozen=True)
+class Handover:
+    """What partitions do that others see: arrivals by warps change nothing of it.
+
+    Attributes
+    ----------
+    touched : the numbers of the partitions whose threads touch what copies or products touch too.
+    waits : which waits for barriers, counted in the text's order, are for those that copies arrive at.
+    """
+
+    touched: frozenset[int] = frozenset()
+    waits: tuple[int, ...] = ()
+
+
+def find_handover(lines: Sequence[str], pointers: SharedPointers, *, waits: bool) -> Handover:
+    """Of a module in generic form, and where its buffers go.
+
+    Parameters
+    ----------
+    waits : behind waits for copies stand fences for ``wgmma`` too; not where each has one (``multiply_in_place``).
+    """
+    if not any(each.name.startswith(_OTHER_WAY) for each in pointers.walk()):
+        return Handover()
+    place = [number for number, _ in warps_of_lines(lines, 0)]
+    touched = frozenset(place[line] for line in _accesses(pointers, place))
+    return Handover(touched, tuple(_waits_for_copies(pointers, place, _OTHER_WAY if waits else _OTHERS)))
+
+
+def fence_partitions(text: str, barrier: str, handover: Handover) -> tuple[str, int]:
     """TritonGPU text in generic form with the fences and barriers, and at how many arrivals.
 
     Parameters
     ----------
     barrier : an operation that a partition's warps meet at; "" where Triton puts one before each arrival itself.
-    waits : behind waits for copies stand fences for ``wgmma`` too; not where each has one (``multiply_in_place``).
     """
     lines = text.splitlines()
-    if not find_partitions(lines):
-        return text, 0
     place = [number for number, _ in warps_of_lines(lines, 0)]
-    edits, found = LineEdits(lines), 0
-    touched: set[int] = set()
-    if _holds(text):
-        pointers = follow_buffers(lines)
-        touched = {place[line] for line in _accesses(pointers, place)}
-        for wait in _waits_for_copies(pointers, place, _OTHER_WAY if waits else _OTHERS):
-            edits.insert(wait, AFTER, FENCE)
-            found += 1
-    for number, line in enumerate(lines):
-        if ARRIVAL in line or (_ARRIVE in line and generic_name(line) == _ARRIVE):
-            meets = barrier and ARRIVAL not in line
-            before = [*([FENCE] if place[number] in touched else []), *([barrier] if meets else [])]
-            for operation in before:
-                edits.insert(number, BEFORE, operation)
-            found += bool(before)
+    edits, found = LineEdits(lines), len(handover.waits)
+    waits = [number for number in find_lines(text, f'"{_WAIT}"(') if generic_name(lines[number]) == _WAIT]
+    for wait in handover.waits:
+        edits.insert(waits[wait], AFTER, FENCE)
+    for number in find_lines(text, ARRIVAL, f'"{_ARRIVE}"('):
+        meets = barrier and ARRIVAL not in lines[number]
+        before = [*([FENCE] if place[number] in handover.touched else []), *([barrier] if meets else [])]
+        for operation in before:
+            edits.insert(number, BEFORE, operation)
+        found += bool(before)
     return edits.text(), found
 
 
-def _holds(text: str) -> bool:
-    return any(name in text for name in _OTHER_WAY)
-
-
 def _waits_for_copies(pointers: SharedPointers, place: Sequence[int], names: tuple[str, ...]) -> Iterator[int]:
-    """The lines that wait for barriers at which copies arrive, in partitions with operations of these names."""
+    """The waits for barriers at which copies arrive, in partitions with operations of these names."""
     barriers: Buffers = frozenset().union(
         *(_buffers(pointers, each) for each in pointers.walk() if each.name == _COPIES_ARRIVE)
     )
+    if not barriers:
+        return
     those = {place[each.line] for each in pointers.walk() if each.name.startswith(names)}
-    for operation in pointers.walk():
-        is_wait = operation.name == _WAIT and place[operation.line] in those
-        if is_wait and not barriers.isdisjoint(_buffers(pointers, operation)):
-            yield operation.end
+    for number, wait in enumerate(each for each in pointers.walk() if each.name == _WAIT):
+        if place[wait.line] in those and not barriers.isdisjoint(_buffers(pointers, wait)):
+            yield number
 
 
 def _accesses(pointers: SharedPointers, place: Sequence[int]) -> Iterator[int]:

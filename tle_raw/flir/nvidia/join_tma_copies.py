@@ -9,15 +9,16 @@ type gets the buffer's layout.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle_raw.errors import LayoutError, RegionError, Row
 from tle_raw.flir.nvidia.buffer_types import PREFIX, layout_aliases
+from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
-from tle_raw.linker.mlir.text import split_top_level
+from tle_raw.linker.mlir.text import find_lines, split_top_level
 
 LOAD, STORE, ARRIVE, CONVERT = "tt.descriptor_load", "ttg.local_store", "ttng.arrive_barrier", "ttg.convert_layout"
+COPY = "ttng.async_tma_copy_global_to_local"
 _NOTED = 'tle.note = "tma"'
 _INSIDE = re.compile(r"!tt\.tensordesc<(?P<tensor>tensor<)?(?P<inner>[^<>]*)>")
 
@@ -32,47 +33,44 @@ class _Copy:
 
 def join_tma_copies(text: str) -> tuple[str, int]:
     """TritonGPU text in generic form, and how many copies were joined."""
-    lines = text.splitlines()
-    if not any(_NOTED in line for line in lines):
+    if _NOTED not in text:
         return text, 0
     types: dict[str, str] = {}
-    made = _joined(lines, types)
-    joined = "\n".join(made)
+    joined = _joined(text, types)
     for plain, laid_out in types.items():
         joined = joined.replace(plain, laid_out)
     return joined, len(types)
 
 
-def _joined(lines: Sequence[str], types: dict[str, str]) -> list[str]:
+def _joined(text: str, types: dict[str, str]) -> str:
     loads: dict[str, _Copy] = {}
     waiting: _Copy | None = None
-    aliases = layout_aliases(lines)
-    made = []
-    for number, line in enumerate(lines):
+    lines = text.splitlines()
+    aliases, edits = layout_aliases(lines), LineEdits(lines)
+    for number in find_lines(text, *(f'"{name}"' for name in (LOAD, CONVERT, STORE, ARRIVE))):
+        line, made = lines[number], list[str]()
         name = generic_name(line)
         if name == LOAD and _NOTED in line:
             load = read_generic(line)
             loads[load.results] = _Copy(load)
-            continue
-        if name == CONVERT and (convert := read_generic(line)).operands[0] in loads:
+        elif name == CONVERT and (convert := read_generic(line)).operands[0] in loads:
             loads[convert.results] = loads[convert.operands[0]]
-            continue
-        if name == STORE and (store := read_generic(line)).operands[0] in loads and waiting is None:
+        elif name == STORE and (store := read_generic(line)).operands[0] in loads and waiting is None:
             waiting = loads[store.operands[0]]
             waiting.store = store
-            continue
-        if name == ARRIVE and waiting is not None:
-            made += _copy(waiting, read_generic(line), number, types, aliases)
+        elif name == ARRIVE and waiting is not None:
+            made = _copy(waiting, read_generic(line), number, types, aliases)
             waiting = None
+        else:
             continue
-        made.append(line)
+        edits.replace(number, made)
     if waiting is not None or any(copy.store is None for copy in loads.values()):
         raise RegionError(
             "a copy by a tensor descriptor was separated from its barrier by one of Triton's passes",
             log=str(next(iter(loads.values())).load).strip()[:300],
             hint="report this with the kernel",
         )
-    return made
+    return edits.text()
 
 
 def _copy(
@@ -82,13 +80,15 @@ def _copy(
     assert store is not None
     descriptor, buffer, barrier = load.types[0], store.types[1], arrive.types[0]
     laid_out(descriptor, buffer, types, aliases)
-    places = ", ".join(load.operands[1:])
-    true, indent, loc = f"%tle_true_{number}", load.indent, load.location
-    return [
-        f"{indent}{true} = arith.constant true{loc}",
-        f"{indent}ttng.async_tma_copy_global_to_local {load.operands[0]}[{places}] {store.operands[1]}, "
-        f"{arrive.operands[0]}, {true} : {descriptor}, {barrier} -> {buffer}{loc}",
-    ]
+    places, true = load.operands[1:], f"%tle_true_{number}"
+    always = GenericOperation("arith.constant", (), (), ("i1",), true, "value = true")
+    made = GenericOperation(
+        COPY,
+        (load.operands[0], *places, arrive.operands[0], store.operands[1], true),
+        (descriptor, *load.types[1:], barrier, buffer, "i1"),
+        properties=f"operandSegmentSizes = array<i32: 1, {len(places)}, 0, 1, 1, 1>",
+    )
+    return [str(replace(each, indent=load.indent, location=load.location)) for each in (always, made)]
 
 
 def laid_out(descriptor: str, buffer: str, types: dict[str, str], aliases: dict[str, str]) -> None:

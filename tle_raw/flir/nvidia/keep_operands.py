@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tle_raw.flir.nvidia.barrier_slots import ALLOC, BarrierText
 from tle_raw.linker.mlir.structure import Path, is_loop, paths, read_structure
-from tle_raw.linker.mlir.text import indent_of, location_of, operation_name, value_names
+from tle_raw.linker.mlir.text import find_lines, indent_of, location_of, operation_name, value_names
 
 _WGMMA, _WGMMA_WAIT = "ttng.warp_group_dot", "ttng.warp_group_dot_wait"
 _TENSOR, _COMMIT, _WAIT = "ttng.tc_gen5_mma", "ttng.tc_gen5_commit", "ttng.wait_barrier"
@@ -30,12 +30,12 @@ def keep_operands(text: str) -> tuple[str, int]:
     if not any(name in text for name in (_WGMMA, _TENSOR)):
         return text, 0
     lines = text.splitlines()
-    products = {n for n, line in enumerate(lines) if "ttng." in line and operation_name(line) in (_WGMMA, _TENSOR)}
+    products = {n for n in find_lines(text, _WGMMA, _TENSOR) if operation_name(lines[n]) in (_WGMMA, _TENSOR)}
     if not products:
         return text, 0
-    known, places = BarrierText(lines), dict(paths(read_structure(lines)))
+    known, places = BarrierText(lines), paths(read_structure(lines))
     read = {number: list(_operands(known, number)) for number in products}
-    waits = list(_waits(lines, places))
+    waits = list(_waits(text, lines, places))
     made = list(lines)
     found = 0
     for wait in _too_early(lines, products, waits, places):
@@ -84,11 +84,12 @@ def _operands(text: BarrierText, number: int) -> Iterator[int]:
             yield used
 
 
-def _waits(lines: Sequence[str], places: Mapping[int, Path]) -> Iterator[int]:
+def _waits(text: str, lines: Sequence[str], places: Mapping[int, Path]) -> Iterator[int]:
     """The lines of waits for products; in tensor memory the wait at the barrier that they arrive at."""
     barrier = ""
-    for number, line in enumerate(lines):
-        kind = operation_name(line) if "ttng." in line else ""
+    for number in find_lines(text, _WGMMA_WAIT, _COMMIT, _WAIT):
+        line = lines[number]
+        kind = operation_name(line)
         if kind == _WGMMA_WAIT and number in places:
             yield number
         elif kind == _COMMIT:

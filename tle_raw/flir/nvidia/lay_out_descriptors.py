@@ -11,7 +11,7 @@ import re
 
 from tle_raw.errors import LayoutError, Row
 from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits
-from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
+from tle_raw.linker.mlir.generic_operation import read_generic
 from tle_raw.linker.mlir.text import split_top_level
 from tle_raw.regions.swizzles import widest_swizzle
 
@@ -44,10 +44,7 @@ def lay_out_descriptors(text: str) -> tuple[str, int]:
 def _copied(text: str) -> dict[str, str]:
     """The layouts of buffers that copies by descriptors fill, by the descriptor's type."""
     wanted: dict[str, str] = {}
-    for line in text.splitlines():
-        if generic_name(line) != _COPY:
-            continue
-        copy = read_generic(line)
+    for copy in (read_generic(line) for line in text.splitlines() if f'"{_COPY}"(' in line):
         buffer = [type_ for type_ in copy.types if type_.startswith(PREFIX)][-1]
         layout = split_top_level(buffer.removeprefix(PREFIX)[:-1])[1].strip()
         if wanted.setdefault(copy.types[0], layout) != layout:

@@ -14,7 +14,7 @@ accesses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tle_raw.flir.nvidia.backward_slice import KernelLines
 from tle_raw.flir.nvidia.blocked_layout import layout_of, read_tensor
@@ -25,6 +25,7 @@ from tle_raw.linker.mlir.text import brace_depth, value_names
 
 COPY, LOAD = "ttg.async_copy_global_to_local", "tt.load"
 EARLY = "tt.latency"
+_CALL = "tt.call"
 FEWEST_BYTES = 4
 _PROBE = "tle.probe"
 _ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", COPY)
@@ -33,7 +34,8 @@ _HARMLESS = ("arith.", "math.", "tt.load", "tt.splat", "tt.broadcast", "tt.expan
 _SIZES = re.compile(r"sizePerThread = \[([\d, ]+)\]")
 _ORDER = re.compile(r"order = \[([\d, ]+)\]")
 _SEGMENTS = re.compile(r"operandSegmentSizes = array<i32: ([\d, ]+)>")
-Coalesce = Callable[[str], str]
+_FUNCTION, _SYMBOL = '"tt.func"(', re.compile(r'sym_name = "([^"]*)"')
+Coalesce = Callable[[str], Sequence[str]]
 
 
 def lower_async_load(text: str, coalesce: Coalesce) -> tuple[str, int]:
@@ -41,7 +43,8 @@ def lower_async_load(text: str, coalesce: Coalesce) -> tuple[str, int]:
 
     Parameters
     ----------
-    coalesce : of a module's text that holds one load, the type of its pointers after Triton's pass of this name.
+    coalesce : of a module's text whose functions hold a load each, the types of their pointers after Triton's pass of
+        this name.
     """
     if COPY not in text and EARLY not in text:
         return text, 0
@@ -53,16 +56,18 @@ def lower_async_load(text: str, coalesce: Coalesce) -> tuple[str, int]:
         if number in early or (COPY in line and generic_name(line) == COPY)
     }
     aliases = layout_aliases(lines)
+    buffers = {number: _buffer(lines, number, operation, aliases) for number, operation in found.items()}
+    asked = [number for number, buffer in buffers.items() if buffer is not None and _must_ask(buffer)]
+    layouts = dict(zip(asked, _access_layouts(kernel, {number: found[number] for number in asked}, coalesce)))
     made: dict[int, list[str]] = {}
     before: dict[int, list[str]] = {}
     for number, operation in found.items():
-        if operation.name == COPY:
-            buffer = read_buffer_type(operation.types[1], aliases)
-            if not _in_a_row(kernel, number, operation, buffer, coalesce):
-                made[number] = _load_and_store(operation, number)
-        else:
-            made[number], wait = _early_load(kernel, number, operation, coalesce)
+        is_in_a_row = _in_a_row(buffers[number], layouts.get(number, ""))
+        if operation.name != COPY:
+            made[number], wait = _early_load(number, operation, is_in_a_row)
             before.setdefault(_needed(lines, number, operation.results), []).extend(wait)
+        elif not is_in_a_row:
+            made[number] = _load_and_store(operation, number)
     written = (
         part for number, line in enumerate(lines) for part in (*before.get(number, ()), *made.get(number, [line]))
     )
@@ -89,15 +94,28 @@ def _needed(lines: Sequence[str], number: int, name: str) -> int:
     return latest
 
 
-def _in_a_row(
-    kernel: KernelLines, number: int, operation: GenericOperation, buffer: BufferType, coalesce: Coalesce
-) -> bool:
+def _buffer(
+    lines: Sequence[str], number: int, operation: GenericOperation, aliases: dict[str, str]
+) -> BufferType | None:
+    """The one that a copy fills, or that a load would go through; None where it cannot."""
+    if operation.name == COPY:
+        return read_buffer_type(operation.types[1], aliases)
+    dims, element = read_tensor(operation.result_types[0])
+    return BufferType(dims, element, "") if _other_is_zero(lines, number, operation) else None
+
+
+def _must_ask(buffer: BufferType) -> bool:
+    return not buffer.is_padded and buffer.element_bytes < FEWEST_BYTES
+
+
+def _in_a_row(buffer: BufferType | None, layout: str) -> bool:
     """Whether each thread has four bytes in a row, in global memory and in the buffer."""
-    if buffer.is_padded:  # which Triton's lowering of cp.async does not take
+    if buffer is None or buffer.is_padded:  # which Triton's lowering of cp.async does not take
         return False
-    if buffer.element_bytes >= FEWEST_BYTES:
+    if not _must_ask(buffer):
         return True
-    sizes, order = _access_layout(kernel, number, operation, coalesce)
+    # The elements of a thread by axis, and the order of the axes.
+    sizes, order = _numbers(_SIZES.search(layout)), _numbers(_ORDER.search(layout))
     if not order or order[0] != buffer.order[0]:
         return False
     return sizes[order[0]] * buffer.element_bytes >= FEWEST_BYTES and buffer.together * buffer.element_bytes >= (
@@ -105,10 +123,30 @@ def _in_a_row(
     )
 
 
-def _access_layout(
-    kernel: KernelLines, number: int, operation: GenericOperation, coalesce: Coalesce
-) -> tuple[list[int], list[int]]:
-    """The elements of a thread by axis, and the order of the axes, of a load from the same addresses.
+def _access_layouts(
+    kernel: KernelLines, operations: Mapping[int, GenericOperation], coalesce: Coalesce
+) -> Iterator[str]:
+    """The layouts of loads from the same addresses as some operations load from, each by itself."""
+    modules = [_probe(kernel, number, operation) for number, operation in operations.items()]
+    if any(_CALL in line for module in modules for line in module):
+        types = [type_ for module in modules for type_ in coalesce("\n".join(module))]
+    else:
+        types = list(coalesce(_together(modules))) if modules else []
+    return map(layout_of, types)
+
+
+def _together(modules: Sequence[Sequence[str]]) -> str:
+    """A module with the functions of several of one kernel, which have one function each."""
+    opened = next(number for number, line in enumerate(modules[0]) if _FUNCTION in line)
+    made = list(modules[0][:opened])
+    for number, module in enumerate(modules):
+        made.append(_SYMBOL.sub(rf'sym_name = "\g<1>_{number}"', module[opened], count=1))
+        made += module[opened + 1 : -1]
+    return "\n".join([*made, modules[0][-1]])
+
+
+def _probe(kernel: KernelLines, number: int, operation: GenericOperation) -> list[str]:
+    """A module with what the addresses of an operation are computed by, and a load from them.
 
     A mask counts too: where the addresses are chosen by it, Triton takes for rows only what it selects as a whole.
     """
@@ -123,9 +161,7 @@ def _access_layout(
     part = list(kernel.slice(number, filter(None, (operation.operands[0], _mask(operation)))))
     before = [made for index, line in part if index < number for made in _silent(line)]
     behind = [made for index, line in part if index >= number for made in _silent(line)]
-    layout = layout_of(coalesce("\n".join([*before, *probe, *behind])))
-    sizes, order = _SIZES.search(layout), _ORDER.search(layout)
-    return _numbers(sizes), _numbers(order)
+    return [*before, *probe, *behind]
 
 
 def _silent(line: str) -> list[str]:
@@ -179,16 +215,12 @@ def _load_and_store(operation: GenericOperation, number: int) -> list[str]:
     ]
 
 
-def _early_load(
-    kernel: KernelLines, number: int, operation: GenericOperation, coalesce: Coalesce
-) -> tuple[list[str], list[str]]:
+def _early_load(number: int, operation: GenericOperation, is_in_a_row: bool) -> tuple[list[str], list[str]]:
     """A load by way of a buffer, where it may be, else a load: what stands in its place, and before the first use."""
     type_, result = operation.types[0], operation.result_types[0]
     dims, element = read_tensor(result)
     order = tuple(reversed(range(len(dims))))
-    buffer = BufferType(dims, element, "")
-    is_zero = _other_is_zero(kernel.lines, number, operation)
-    if not is_zero or not _in_a_row(kernel, number, operation, buffer, coalesce):
+    if not is_in_a_row:
         return [str(operation.without_attribute(EARLY))], []
     layout = f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = {list(order)}}}>"
     inner = f"{'x'.join(map(str, dims))}x{element}, {layout}, #ttg.shared_memory, mutable"

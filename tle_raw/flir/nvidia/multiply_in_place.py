@@ -24,10 +24,11 @@ from dataclasses import dataclass, replace
 
 from tle_raw.flir.nvidia.blocked_layout import read_tensor, with_layout
 from tle_raw.flir.nvidia.buffer_types import PREFIX, element_bits, layout_aliases, read_buffer_type
+from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.partitions import warps_of_lines
 from tle_raw.flir.nvidia.stored_slots import StoredSlots
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
-from tle_raw.linker.mlir.text import split_top_level
+from tle_raw.linker.mlir.text import find_lines, split_top_level
 
 COPY = "ttg.async_copy_global_to_local"
 DOT, LOAD, CONVERT, WAIT = "tt.dot", "ttg.local_load", "ttg.convert_layout", "ttng.warp_group_dot_wait"
@@ -60,12 +61,15 @@ def multiply_in_place(text: str, num_warps: int, capability: int, *, fences: boo
     if not any(f'"{name}"' in text for name in (DOT, WAIT, TENSOR)):
         return text, 0, 0
     lines = text.splitlines()
-    rewriter = _Rewriter(lines, num_warps, layout_aliases(lines), capability == HOPPER, fences)
-    made = [part for number, line in enumerate(lines) for part in rewriter.rewrite(number, line)]
+    rewriter = _Rewriter(text, lines, num_warps, layout_aliases(lines), capability == HOPPER, fences)
+    edits = LineEdits(lines)
+    for number in find_lines(text, *(f'"{name}"' for name in (LOAD, CONVERT, TRANS, DOT, WAIT, TENSOR))):
+        if (made := rewriter.rewrite(number, lines[number])) is not None:
+            edits.replace(number, made)
     if not rewriter.changed:
         return text, 0, 0
     heads = [f"{name} = {layout}" for name, layout in rewriter.layouts.items()]
-    return "\n".join([*heads, *made]), rewriter.in_place, rewriter.in_background
+    return "\n".join([*heads, edits.text()]), rewriter.in_place, rewriter.in_background
 
 
 @dataclass(frozen=True)
@@ -80,14 +84,15 @@ class _Operand:
 
 class _Rewriter:
     def __init__(
-        self, lines: Sequence[str], num_warps: int, aliases: dict[str, str], has_wgmma: bool, fences: bool
+        self, text: str, lines: Sequence[str], num_warps: int, aliases: dict[str, str], has_wgmma: bool, fences: bool
     ) -> None:
         self.lines, self.aliases, self.has_wgmma = lines, aliases, has_wgmma
         self.warps = warps_of_lines(lines, num_warps)
-        self.slots = StoredSlots(lines, [partition for partition, _ in self.warps]) if fences else None
-        self.has_copies = fences and any(COPY in line and generic_name(line) == COPY for line in lines)
+        self.slots = StoredSlots(text, lines, [partition for partition, _ in self.warps]) if fences else None
+        self.has_copies = fences and f'"{COPY}"(' in text
         self.partition, self.num_warps = 0, num_warps  # of the line that is rewritten
-        noted = {n: read_generic(line) for n, line in enumerate(lines) if NOTE in line and generic_name(line) == DOT}
+        dots = (n for n in find_lines(text, f'"{DOT}"') if NOTE in lines[n] and generic_name(lines[n]) == DOT)
+        noted = {n: read_generic(lines[n]) for n in dots}
         # Of the products in the background, by the dims of their results: what waits for one has its layout.
         self.waited = {(self.warps[n][0], read_tensor(dot.result_types[0])[0]): dot for n, dot in noted.items()}
         self.layouts: dict[str, str] = {}
@@ -95,9 +100,9 @@ class _Rewriter:
         self.in_place = self.in_background = self.views = 0
         self.changed = False
 
-    def rewrite(self, number: int, line: str) -> list[str]:
-        is_ours = any(known in line for known in (LOAD, CONVERT, TRANS, DOT, WAIT, TENSOR))
-        name = generic_name(line) if is_ours else ""
+    def rewrite(self, number: int, line: str) -> list[str] | None:
+        """What stands in place of a line; None where it stays."""
+        name = generic_name(line)
         self.partition, self.num_warps = self.warps[number]
         if name in (LOAD, CONVERT) or (name == TRANS and _SWAPPED in line):
             self.known[line.split("=", 1)[0].strip()] = number
@@ -109,7 +114,7 @@ class _Rewriter:
             return [line.replace("<{", f"<{{{_IN_BACKGROUND}, ", 1)]
         if name == WAIT:
             return self._wait(read_generic(line))
-        return [line]
+        return None
 
     def _dot(self, number: int, dot: GenericOperation) -> list[str]:
         noted = dot.attribute(NOTE) == _NOTED

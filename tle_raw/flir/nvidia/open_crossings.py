@@ -19,9 +19,10 @@ from __future__ import annotations
 import json
 import re
 
+from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
-from tle_raw.linker.mlir.text import OPERATION
+from tle_raw.linker.mlir.text import OPERATION, find_lines
 from tle_raw.regions.ports import LAYOUT
 
 CROSSING = "tle.crossing"
@@ -42,16 +43,16 @@ def holds_buffers(text: str) -> bool:
 
 def open_crossings(text: str, spelling: Spelling) -> str:
     """Triton IR in generic form with markers in place of the operations that cannot be converted."""
-    lines: list[str] = []
-    for line in text.splitlines():
+    lines = text.splitlines()
+    edits = LineEdits(lines)
+    for number in find_lines(text, *(f'"{dialect}' for dialect in DIALECTS)):
+        line = lines[number]
         name = generic_name(line) if "tensor<" in line and "({" not in line else ""
         if name.startswith(DIALECTS) and name != YIELD:
             operation = read_generic(line)
             if any(map(is_tensor, (*operation.types, *operation.result_types))):
-                lines += _marked(operation, len(lines), spelling)
-                continue
-        lines.append(line)
-    return "\n".join(lines)
+                edits.replace(number, _marked(operation, number, spelling))
+    return edits.text()
 
 
 def is_tensor(type_: str) -> bool:

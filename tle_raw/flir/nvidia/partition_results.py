@@ -68,14 +68,14 @@ def places(lines: Sequence[str]) -> list[Place]:
     RegionError : a default partition does not end in a yield.
     """
     found: list[Place] = []
-    for begin, line in enumerate(lines):
-        if generic_name(line) != _SPECIALIZE:
-            continue
+    for begin in [n for n, line in enumerate(lines) if _SPECIALIZE in line and generic_name(line) == _SPECIALIZE]:
         depth, yields = 0, -1
         for number in range(begin, len(lines)):
-            if depth == 1 and generic_name(lines[number]) == _YIELD:
+            line = lines[number]
+            if depth == 1 and _YIELD in line and generic_name(line) == _YIELD:
                 yields = number
-            depth += brace_depth(lines[number])
+            if line.endswith("{") or line.lstrip().startswith("}"):  # other braces are in pairs
+                depth += brace_depth(line)
             if depth == 0:
                 break
         if yields < 0:

@@ -46,8 +46,9 @@ def find_partitions(lines: Sequence[str]) -> list[Partition]:
     """The workers' partitions of a module in generic form, in the order of the text."""
     found: list[Partition] = []
     warps: list[list[int]] = []  # of operations that are open
-    for number, line in enumerate(lines):
-        name = generic_name(line) if SPECIALIZE in line else ""
+    for number in [number for number, line in enumerate(lines) if SPECIALIZE in line]:
+        line = lines[number]
+        name = generic_name(line)
         if name == SPECIALIZE:
             warps.append(warps_of_workers(line))
         elif name == PARTITIONS:
@@ -68,8 +69,6 @@ def warps_of_workers(text: str) -> list[int]:
 def warps_of_lines(lines: Sequence[str], num_warps: int) -> list[tuple[int, int]]:
     """Of each line which partition it stands in, counted from 1, 0 outside, and that one's warps."""
     found = [(0, num_warps)] * len(lines)
-    if not any(SPECIALIZE in line for line in lines):
-        return found
     for number, partition in enumerate(find_partitions(lines), 1):
         found[partition.begin : partition.end] = [(number, partition.num_warps)] * (partition.end - partition.begin)
     return found
@@ -80,8 +79,9 @@ def captured_values(lines: Sequence[str]) -> Iterator[tuple[int, int, str, str, 
     the value that it is outside, and the line that gives it.
     """
     outer = -1  # which gives the values on Triton 3.6
-    for number, line in enumerate(lines):
-        name = generic_name(line) if SPECIALIZE in line else ""
+    for number in [number for number, line in enumerate(lines) if SPECIALIZE in line]:
+        line = lines[number]
+        name = generic_name(line)
         if name == SPECIALIZE:
             outer = number
         elif name == PARTITIONS:
@@ -125,14 +125,20 @@ class _Part:
 def _regions(lines: Sequence[str], opened: int) -> Iterator[tuple[int, int]]:
     begin, depth = opened + 1, 1
     for number in range(opened + 1, len(lines)):
-        text = lines[number].lstrip()
+        line = lines[number]
+        if line.endswith("({"):  # in generic form other braces of a line are in pairs
+            depth += 1
+            continue
+        text = line.lstrip()
+        if not text.startswith("}"):
+            continue
         if depth == 1 and text.startswith(("}, {", "})")):
             yield begin, number
             if text.startswith("})"):
                 return
             begin = number + 1
-        else:  # in generic form other braces of a line are in pairs
-            depth += text.endswith("({") - text.startswith("})")
+        else:
+            depth -= text.startswith("})")
 
 
 def _emptied(lines: Sequence[str], partitions: Sequence[Partition]) -> list[str]:

@@ -560,15 +560,6 @@ NVIDIA = (
     _ORDER_COPIES,
     _READ_BACK,
     Pass(
-        "leave-out-libdevice",
-        "llir",
-        "flir/nvidia/leave_out_libdevice.py",
-        "may_need_libdevice",
-        "whether the kernel is linked without libdevice, which saves time of the compilation",
-        kind=DECIDES,
-        for_speed=True,
-    ),
-    Pass(
         "fit-partitions",
         "llir",
         "flir/nvidia/region_partitions.py",
@@ -576,6 +567,15 @@ NVIDIA = (
         "the code of these entries, for their partitions' threads and barriers; absent where no warps are specialised",
         kind=DECIDES,
         expects=PROMISED,
+    ),
+    Pass(
+        "leave-out-libdevice",
+        "llir",
+        "flir/nvidia/leave_out_libdevice.py",
+        "may_need_libdevice",
+        "whether the kernel is linked without libdevice, which saves time of the compilation",
+        kind=DECIDES,
+        for_speed=True,
     ),
     Pass(
         "link-fragments",

@@ -8,7 +8,7 @@ untouched.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -37,12 +37,13 @@ from tle_raw.flir.nvidia.check_regions import (
     check_warps,
 )
 from tle_raw.flir.nvidia.close_crossings import close_crossings
+from tle_raw.flir.nvidia.close_in_place import close_in_place, only_stores_cross, with_pure_markers
 from tle_raw.flir.nvidia.convert_results import convert_results
 from tle_raw.flir.nvidia.convert_to_ttgpuir import convert_partitions, convert_to_ttgpuir
 from tle_raw.flir.nvidia.defer_stores import defer_stores, stores_tiles
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.flir.nvidia.explicit_ttgir import BLACKWELL, explicit_ttgir, uses_tensor_memory
-from tle_raw.flir.nvidia.fence_partitions import fence_partitions
+from tle_raw.flir.nvidia.fence_partitions import Handover, fence_partitions, find_handover
 from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
 from tle_raw.flir.nvidia.hide_accesses import RepeatedAccessError
 from tle_raw.flir.nvidia.insert_barriers import has_notes, insert_barriers
@@ -75,13 +76,13 @@ from tle_raw.flir.nvidia.region_partitions import (
     enter_partitions,
     fit_partitions,
     region_places,
-    with_first_warps,
 )
 from tle_raw.flir.nvidia.release_layouts import release_layouts
 from tle_raw.flir.nvidia.reorder_loads import reorder_loads
 from tle_raw.flir.nvidia.replace_ports import replace_ports, spelling_of
 from tle_raw.flir.nvidia.schedule_groups import schedule_groups
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
+from tle_raw.flir.nvidia.shared_pointers import SharedPointers, follow_buffers
 from tle_raw.flir.nvidia.specialise_executors import Machine, specialise_executors
 from tle_raw.flir.nvidia.take_addresses import asks_addresses, take_addresses
 from tle_raw.flir.nvidia.yield_products import yield_products
@@ -105,15 +106,23 @@ from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 from tle_raw.linker.verify import verify_kernel
 from tle_raw.regions import traced_regions
-from tle_raw.regions.ports import LAYOUT
+from tle_raw.regions.ports import LAYOUT, NAMED
 from tle_raw.regions.stages import begin_compilation, end_compilation
 from tle_raw.target import Target
 
 Stage = Callable[[Any, dict[str, Any]], Any]
+GRID_SYNC = "%envreg"  # the driver's registers, in which cooperative groups find the memory of a grid's barrier
 MAJOR, MINOR = (int(v) for v in triton.__version__.split(".")[:2])
 SPELLING = spelling_of((MAJOR, MINOR))
+IS_NEWEST = (MAJOR, MINOR) >= (3, 9)
 # Whether its waits for copies out of buffers say that the buffers' reading is enough; before it always is.
 WAITS_FOR_READING = "bool" in (gluon_ir.GluonOpBuilder.create_async_tma_store_wait.__doc__ or "")
+# What the passes between the conversion and Triton's stage look for, beside the markers of what crosses. A kernel that
+# holds none of it, as one that clears buffers and reaches them by pointers, is not printed and read again there.
+_EDITED = (
+    *(f'symbol = "{marker}' for marker in (LAYOUT, NAMED)),
+    *("tt.dot", "ttng.", "tt.descriptor_", "ttg.async_", EARLY),
+)
 # Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.
 _BRANCHES = (" scf.", " cf.")
 
@@ -170,6 +179,7 @@ class Compilation:
         self.pipeline: tuple[Pass, ...] = ()
         self.has_buffers = False
         self.waits_for_mbarriers = False  # the kernel itself; Triton's stage may add waits
+        self.has_edits = False  # between the conversion and Triton's stage
         self.notes_waits = False  # for groups of copies: see `keep_waits`
         self.has_pointers = False  # into buffers
         self.has_borders = False  # of traced regions
@@ -179,7 +189,7 @@ class Compilation:
         self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_partitions = False  # of its warps
-        self.joined = 0  # copies, in Triton's own form
+        self.handover: Handover | None = None  # between them
         self.has_executors = False  # which loops were divided among
         self.may_be_divided = False  # into partitions by Triton itself, or by the kernel
         self.has_layouts = False  # of tensors, that it says
@@ -213,6 +223,7 @@ class Compilation:
     def begin_again(self) -> None:
         """The same stage, with all atomic operations whose results are used in Triton's sight."""
         self.module, self.lines, self.hide_used = parse_module(self.given, self.context), [], False
+        self.handover = None
 
     def text(self) -> str:
         if self.lines:
@@ -349,7 +360,12 @@ class Compilation:
         if not self.has_buffers:
             return None
         self._take(open_crossings(self._generic(), SPELLING))
-        self.module = self._parsed()
+        is_edited = self.has_partitions or self.capability >= BLACKWELL or _holds_any(self.module, _EDITED)
+        self.has_edits = is_edited or not only_stores_cross(self.module)
+        if not self.has_edits:
+            self._take(with_pure_markers(self.module))
+        if not self.has_partitions:  # which are converted one by one, as texts
+            self.module = self._parsed()
         return 1
 
     def convert_to_ttgpuir(self) -> int:
@@ -365,18 +381,22 @@ class Compilation:
     def close_crossings(self) -> int | None:
         if not self.has_buffers:
             return None
+        if not self.has_edits:
+            found = close_in_place(self.module)
+            self._changed()
+            return found or None
         self.module = note_waits(close_crossings(self._generic(), self.options.num_warps))
         self.notes_waits = NOTE in self.module
         return 1
 
     def lower_tma_copy(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
-        self.module, self.joined = join_tma_copies(self.text())
-        return self.joined or None
+        self.module, found = join_tma_copies(self.text())
+        return found or None
 
     def reduce_in_place(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
         self.module, found = reduce_in_place(self.text(), read_only=WAITS_FOR_READING)
         return found or None
@@ -388,14 +408,12 @@ class Compilation:
         return found or None
 
     def multiply_in_place(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
         self.module, found, background = multiply_in_place(
-            self.text(), self.options.num_warps, self.capability, fences=(MAJOR, MINOR) < (3, 9)
+            self.text(), self.options.num_warps, self.capability, fences=not IS_NEWEST
         )
         self.is_explicit = background > 0 or uses_tensor_memory(self.module)
-        if self.has_partitions and self.joined:  # all of it in generic form, as what follows reads it
-            self.module = generic_text(self._parsed(), ir)
         return found or None
 
     def yield_products(self) -> int | None:
@@ -407,15 +425,28 @@ class Compilation:
     def arrive_by_warps(self) -> int | None:
         if not self.has_partitions or self.capability != HOPPER:  # from sm_100 on Triton may take warps from workers
             return None
-        self.module, found = arrive_by_warps(self.text(), self.options.num_warps, SPELLING)
+        lines, pointers = self._follow_buffers()
+        self.module, found = arrive_by_warps(
+            lines, pointers, self.options.num_warps, SPELLING, by_threads=knobs.racecheck
+        )
         return found
 
     def fence_partitions(self) -> int | None:
         if not self.has_partitions:
             return None
-        newest = (MAJOR, MINOR) >= (3, 9)
-        self.module, found = fence_partitions(self.text(), "" if newest else SPELLING.barrier, waits=newest)
+        if self.handover is None:
+            self._follow_buffers()
+        assert self.handover is not None
+        barrier = "" if IS_NEWEST else SPELLING.barrier
+        self.module, found = fence_partitions(self.text(), barrier, self.handover)
         return found or None
+
+    def _follow_buffers(self) -> tuple[list[str], SharedPointers]:
+        """The module's lines with the ways of its buffers, and what partitions hand over in them."""
+        lines = self.text().splitlines()
+        pointers = follow_buffers(lines)
+        self.handover = find_handover(lines, pointers, waits=IS_NEWEST)
+        return lines, pointers
 
     def keep_operands(self) -> int | None:
         if not self.is_explicit:
@@ -424,13 +455,13 @@ class Compilation:
         return found or None
 
     def lower_async_load(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
         self.module, found = lower_async_load(self.text(), self._coalesced)
         return found or None
 
     def leave_loops(self) -> int | None:
-        if not self.has_buffers:
+        if not self.has_edits:
             return None
         is_new = self.capability >= BLACKWELL
         self.module, found = leave_loops(self.text(), with_buffers=is_new)
@@ -438,13 +469,13 @@ class Compilation:
             self.module = self._parsed()
         return found if is_new else found or None
 
-    def _coalesced(self, text: str) -> str:
+    def _coalesced(self, text: str) -> list[str]:
         module, types = parse_module(text, self.context), list[str]()
         manager = ir.pass_manager(self.context)
         passes.ttgpuir.add_coalesce(manager)
         manager.run(module, "tle_raw_coalesce")
         module.walk(lambda each: types.extend(_pointer_types(each)))
-        return types[0]
+        return types
 
     def read_ports(self) -> int:
         self.lines = self.text().splitlines()
@@ -578,13 +609,13 @@ class Compilation:
         return 1
 
     def check_phases(self) -> int | None:
-        if not self.has_buffers or self.has_partitions or WAITS not in self._any_text():
+        if not self.has_edits or self.has_partitions or WAITS not in self._any_text():
             return None
         check_phases(self._any_text().splitlines())
         return 1
 
     def place_named_barriers(self) -> int | None:
-        if not self.has_buffers or not holds_named(self._any_text()):
+        if not self.has_edits or not holds_named(self._any_text()):
             return None
         text = self.text()
         if self.regions and isinstance(self.module, str):  # as passes left it
@@ -647,7 +678,7 @@ class Compilation:
         return found or None
 
     def defer_stores(self) -> int | None:
-        if not self.is_explicit or self.options.num_ctas > 1 or not stores_tiles(self._any_text()):
+        if not self.is_explicit or self.options.num_ctas > 1 or not stores_tiles(self._text_behind()):
             return None
         text, found = defer_stores(self._generic(), self.capability, says_reads=WAITS_FOR_READING)
         self._take(text)
@@ -656,11 +687,14 @@ class Compilation:
     def read_buffers(self) -> int | None:
         if not self.has_buffers:
             return None
-        # Printed as the passes behind need it.
-        is_edited = self.are_all_pinned and (self.has_pointers or self.waits_for_mbarriers)
-        text = self._generic() if is_edited else self.text()
+        text = self._text_behind()
         self.buffers, self.has_mbarriers = read_buffers(text.splitlines()), holds_mbarriers(text)
         return 1
+
+    def _text_behind(self) -> str:
+        """The module's text once Triton's stage is done, printed as most passes there need it."""
+        is_edited = self.are_all_pinned and (self.has_pointers or self.waits_for_mbarriers)
+        return self._generic() if is_edited else self.text()
 
     def check_order(self) -> int | None:
         if self.are_all_pinned:
@@ -706,29 +740,28 @@ class Compilation:
         self.module = self.own(self.module, self.metadata)
         return 1
 
+    def fit_partitions(self) -> int | None:
+        if not self.may_be_divided:
+            return None
+        self._place_warps()
+        self.compiled = fit_partitions(self.text(), self.options.num_warps, self.regions, self.compiled)
+        return len(self.compiled)
+
+    def _place_warps(self) -> None:
+        """Triton says where each partition's warps begin: the pass that its next stage begins with, and finds done."""
+        manager = ir.pass_manager(self.context)
+        mode = "consan" in str(getattr(self.options, "instrumentation_mode", ""))
+        passes.ttgpuir.add_allocate_warp_groups(manager, *([mode] if (MAJOR, MINOR) >= (3, 8) else []))
+        manager.run(self.module, "tle_raw_warp_groups")
+        self._changed()
+
     def leave_out_libdevice(self) -> int:
         self.without_libdevice = not may_need_libdevice(self.text())
         return 1
 
-    def fit_partitions(self) -> int | None:
-        if not self.may_be_divided:
-            return None
-        text = with_first_warps(self.module.str(), self._with_warp_groups)
-        self.compiled = fit_partitions(text, self.options.num_warps, self.regions, self.compiled)
-        return len(self.compiled)
-
-    def _with_warp_groups(self, text: str) -> str:
-        """A copy of the module behind the pass that Triton's next stage begins with."""
-        module = parse_module(text, self.context)
-        manager = ir.pass_manager(self.context)
-        mode = "consan" in str(getattr(self.options, "instrumentation_mode", ""))
-        passes.ttgpuir.add_allocate_warp_groups(manager, *([mode] if (MAJOR, MINOR) >= (3, 8) else []))
-        manager.run(module, "tle_raw_warp_groups")
-        return str(module.str_nodebug())
-
     def link_fragments(self) -> int:
         before = self.text()  # the stage works on the module in place
-        self.has_branches = any(branch in before for branch in _BRANCHES)
+        self.has_branches = _holds_any(before, _BRANCHES)
         self.module = link_fragments(
             self.own,
             self.module,
@@ -783,6 +816,8 @@ class Compilation:
 
     def record_regions(self) -> int:
         self.metadata["tle_raw"] = record_regions([region.record for region in self.regions], self.compiled)
+        if any(GRID_SYNC in fragment.text for fragment in self.compiled):  # all blocks must run at the same time
+            self.metadata["launch_cooperative_grid"] = True
         return 1
 
     # --- ptx --------------------------------------------------------------------------------------------------
@@ -840,6 +875,10 @@ class Compilation:
             except TLEError as e:
                 e.at(fragment=region.record.bound.name, source=fragment.location, call_site=region.record.call_site)
                 raise
+
+
+def _holds_any(text: str, words: Iterable[str]) -> bool:
+    return any(word in text for word in words)
 
 
 def _pointer_types(operation: Any) -> list[str]:

@@ -31,12 +31,11 @@ class SharedBuffer:
 
 
 def read_buffers(lines: Sequence[str]) -> list[SharedBuffer]:
-    """Of TritonGPU text as Triton prints it."""
-    aliases, locations = layout_aliases(lines), Locations(list(lines))
+    """Of TritonGPU text, as Triton prints it or in generic form."""
+    allocs = [line for line in lines if ALLOC in line and operation_name(line) == ALLOC]
+    aliases, locations = layout_aliases(lines) if allocs else {}, Locations(lines)
     found = []
-    for line in lines:
-        if ALLOC not in line or operation_name(line) != ALLOC:
-            continue
+    for line in allocs:
         text, _, location = line.partition(" loc(")
         type_ = read_buffer_type(PREFIX + text.rpartition(PREFIX)[2].strip(), aliases)
         elements = prod(type_.dims)

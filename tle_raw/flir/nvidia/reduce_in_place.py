@@ -13,12 +13,13 @@ memory, which the block does not have for two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from tle_raw.flir.nvidia.buffer_types import layout_aliases
 from tle_raw.flir.nvidia.join_tma_copies import CONVERT, laid_out
+from tle_raw.flir.nvidia.line_edits import LineEdits
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
+from tle_raw.linker.mlir.text import find_lines
 
 LOAD, REDUCE, NOTE = "ttg.local_load", "tt.descriptor_reduce", "tle.note"
 _NOTED = '"reduce"'
@@ -34,32 +35,31 @@ def reduce_in_place(text: str, *, read_only: bool) -> tuple[str, int]:
     if f"{NOTE} = {_NOTED}" not in text:
         return text, 0
     types: dict[str, str] = {}
-    made, found = _rewritten(text.splitlines(), types, read_only)
-    changed = "\n".join(made)
+    changed, found = _rewritten(text, types, read_only)
     for plain, wanted in types.items():
         changed = changed.replace(plain, wanted)
     return changed, found
 
 
-def _rewritten(lines: Sequence[str], types: dict[str, str], read_only: bool) -> tuple[list[str], int]:
-    """The lines, where copies take the place of the loads and what became of their values."""
-    loads: dict[str, GenericOperation] = {}  # by the names of what was loaded, as it is and converted
-    aliases = layout_aliases(lines)
-    made, found = [], 0
-    for line in lines:
+def _rewritten(text: str, types: dict[str, str], read_only: bool) -> tuple[str, int]:
+    """The text, where copies take the place of the loads and what became of their values."""
+    loads: dict[str, GenericOperation] = {}
+    lines, found = text.splitlines(), 0
+    aliases, edits = layout_aliases(lines), LineEdits(lines)
+    for number in find_lines(text, *(f'"{name}"' for name in (LOAD, CONVERT, REDUCE))):
+        line, made = lines[number], list[str]()
         name = generic_name(line)
         if name == LOAD and NOTE in line and (load := read_generic(line)).attribute(NOTE) == _NOTED:
             loads[load.results] = load
-            continue
-        if name == CONVERT and loads and (convert := read_generic(line)).operands[0] in loads:
+        elif name == CONVERT and loads and (convert := read_generic(line)).operands[0] in loads:
             loads[convert.results] = loads[convert.operands[0]]
-            continue
-        if name == REDUCE and loads and (reduce := read_generic(line)).operands[1] in loads:
-            made += _reduction(reduce, loads[reduce.operands[1]], types, aliases, read_only)
+        elif name == REDUCE and loads and (reduce := read_generic(line)).operands[1] in loads:
+            made = _reduction(reduce, loads[reduce.operands[1]], types, aliases, read_only)
             found += 1
+        else:
             continue
-        made.append(line)
-    return made, found
+        edits.replace(number, made)
+    return edits.text(), found
 
 
 def _reduction(

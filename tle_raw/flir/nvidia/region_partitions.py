@@ -9,7 +9,7 @@ does outside of them, its own warps do alone, like their partition.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tle_raw.errors import RegionError, Row, TLEError
@@ -106,16 +106,6 @@ def fit_partitions(
             module = for_partition(read_module(fragment.text), _original(fragment), fragment.entry, own)
             made[fragment.entry] = derived(fragment, module.text)
     return [made.get(fragment.entry, fragment) for fragment in compiled]
-
-
-def knows_first_warps(text: str) -> bool:
-    """Whether Triton has said where the warps of all partitions begin."""
-    return all(_FIRST.search(line) for line in text.splitlines() if _SPECIALIZE.search(line))
-
-
-def with_first_warps(text: str, allocate: Callable[[str], str]) -> str:
-    """Finished TritonGPU text in which each worker's first warp is known; ``allocate`` is Triton's pass for it."""
-    return text if knows_first_warps(text) else allocate(text)
 
 
 # --- where regions stand -------------------------------------------------------------------------------------------

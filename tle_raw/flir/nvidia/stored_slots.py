@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
+from tle_raw.linker.mlir.text import find_lines
 
 _STORE, _ALLOC, _VIEW, _ARRIVE = "ttg.local_store", "ttg.local_alloc", "ttg.memdesc_", "ttng.arrive_barrier"
 _LOOPS = ("scf.for", "scf.while")
@@ -22,7 +23,7 @@ class StoredSlots:
     A buffer that a loop hands on has another name in each iteration: where any does, each view may be any buffer's.
     """
 
-    def __init__(self, lines: Sequence[str], partitions: Sequence[int]) -> None:
+    def __init__(self, text: str, lines: Sequence[str], partitions: Sequence[int]) -> None:
         """``partitions`` has the number of each line's, 0 outside of all."""
         self._lines, self._partitions = lines, partitions
         self._whole: dict[str, str] = {}  # what a view is of
@@ -30,17 +31,19 @@ class StoredSlots:
         self._are_handed_on = False
         allocated: set[str] = set()
         stores: list[tuple[int, str]] = []
-        for number, line in enumerate(lines):
-            if _STORE in line and generic_name(line) == _STORE:
+        for number in find_lines(text, *(f'"{name}' for name in (_STORE, _VIEW, _ALLOC, _ARRIVE, *_LOOPS))):
+            line = lines[number]
+            name = generic_name(line)
+            if name == _STORE:
                 stores.append((number, read_generic(line).operands[1]))
-            elif _VIEW in line and generic_name(line).startswith(_VIEW):
+            elif name.startswith(_VIEW):
                 view = read_generic(line)
                 self._whole[view.results] = view.operands[0]
-            elif _ALLOC in line and generic_name(line) == _ALLOC:
+            elif name == _ALLOC:
                 allocated.add(line.split("=", 1)[0].strip())
-            elif _ARRIVE in line and generic_name(line) == _ARRIVE:
+            elif name == _ARRIVE:
                 self._arrivals.append(number)
-            elif _BUFFER in line and generic_name(line).startswith(_LOOPS):
+            elif _BUFFER in line and name.startswith(_LOOPS):
                 self._are_handed_on = True
         self._stores = [(number, self._name(name)) for number, name in stores if name not in allocated]
         if not any(partitions):
@@ -67,7 +70,8 @@ class StoredSlots:
     def _is_beside(self, store: int, arrival: int) -> bool:
         depth = _indent(self._lines[store])
         between = self._lines[store : arrival + 1]
-        return _indent(self._lines[arrival]) == depth and all(_indent(line) >= depth for line in between)
+        inside = " " * depth
+        return _indent(self._lines[arrival]) == depth and all(line.startswith(inside) for line in between)
 
     def _name(self, name: str) -> str:
         """Of the whole buffer; "" where that is not known."""

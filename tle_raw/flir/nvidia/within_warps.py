@@ -13,6 +13,8 @@ _WARPS = re.compile(r"warpsPerCTA = \[([\d, ]+)\]")
 _AXIS = re.compile(r"\baxis = (\d+) : i32")
 _OPERAND = re.compile(r"#ttg\.dot_op<\{opIdx = 0, parent = (?P<parent>#[\w$.]+), kWidth = (?P<width>\d+)\}>")
 _LEFT = re.compile(r"#ttg\.dot_op<\{opIdx = 0, parent = (?P<parent>#[\w$.]+)")
+_COLUMNS = re.compile(r"instrShape = \[16, \d+, (?=\d+\])")
+_PARENT = re.compile(r"parent = (#[\w$.]+)")
 _HOPPER = "versionMajor = 3"
 _HALVES = 2, 16  # elements in a row, and their bits
 _ENDS = ("tt.reduce.return",)
@@ -47,6 +49,34 @@ def is_within_warps(operation: Operation, aliases: Mapping[str, str]) -> bool:
             return False
         return operand["parent"] == layout_of(given) and _HOPPER in _layout(given, aliases)
     return False
+
+
+def keeps_rows(operation: Operation, aliases: Mapping[str, str]) -> bool:
+    """Whether a conversion brings the result of a product on sm_90 to where the result of a wider or a narrower one
+    lies, or on its way to be the left operand of that one.
+
+    Where rows alone are spread over warps each thread has the same elements of a row. Attention of tiles of 128 rows by
+    64 keys, 128 wide, has such between its two products.
+    """
+    if operation.name != "ttg.convert_layout" or not operation.operands[0].type.startswith("tensor<"):
+        return False
+    given = operation.operands[0].type
+    before, after = (_layout(tensor, aliases) for tensor in (given, operation.results[0].type))
+    operand = _OPERAND.match(after)
+    if operand is None:
+        return _is_of_same_rows(
+            *(_PARENT.sub(lambda m: f"parent = {aliases.get(m[1], m[1])}", one) for one in (before, after))
+        )
+    halves = (int(operand["width"]), element_bits(read_tensor(given)[1])) == _HALVES
+    return halves and _is_of_same_rows(before, aliases.get(operand["parent"], ""))
+
+
+def _is_of_same_rows(one: str, other: str) -> bool:
+    """Whether two layouts of results differ in an instruction's columns alone, and spread rows alone over warps."""
+    warps = _WARPS.search(one)
+    if warps is None or _HOPPER not in one or not warps[1].replace(" ", "").endswith(",1"):
+        return False
+    return _COLUMNS.sub("", one) == _COLUMNS.sub("", other)
 
 
 def _layout(tensor: str, aliases: Mapping[str, str]) -> str:

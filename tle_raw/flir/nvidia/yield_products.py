@@ -61,7 +61,7 @@ def _change(lines: list[str], place: Place, number: int) -> int:
 
 def _layouts(lines: list[str]) -> dict[Shape, str]:
     """The types of the products' results, by dims and dtype."""
-    products = (read_generic(line) for line in lines if generic_name(line) == _PRODUCT)
+    products = (read_generic(line) for line in lines if _PRODUCT in line and generic_name(line) == _PRODUCT)
     return {_dims(product.result_types[0]): product.result_types[0] for product in products}
 
 

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from tle_raw.errors import LaunchError, Row
-from tle_raw.targets.cpu.memoryless import is_empty, without_memory
+from tle_raw.fragments.memoryless import is_empty, without_memory
 
 # NumPy's names, and those of ml_dtypes, that Triton knows.
 DTYPES = frozenset(

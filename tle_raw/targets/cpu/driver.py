@@ -14,6 +14,7 @@ from triton.backends.driver import DriverBase
 from tle_raw.knobs import knobs
 from tle_raw.targets.cpu.device import DEVICE, DEVICE_WITH_CHECKS, WARP_SIZE
 from tle_raw.targets.cpu.selection import Selection
+from tle_raw.targets.cpu.torch_name import tell_torch
 
 # Devices of kernels that are compiled without some passes, by which ones and by whether there are checks.
 _DEVICES_WITHOUT: dict[tuple[str, bool], int] = {}
@@ -105,3 +106,4 @@ class CpuDriver(DriverBase):
 
 
 SELECTION = Selection(CpuDriver)
+tell_torch(CpuDriver)

@@ -31,7 +31,8 @@ class CpuUtilities:
         """Triton calls this as the kernel goes; the code goes with the last reference."""
         from tle_raw.host.loader import LoadedObject
 
-        if not isinstance(module, LoadedObject):  # a GPU's kernel goes while the CPU is the active device
+        # A GPU's kernel may go while the CPU is the active device. Without a driver before that nobody loaded it.
+        if not isinstance(module, LoadedObject) and self.before is not None:
             self.before.utils.unload_module(module)
 
     def get_device_properties(self, device: int) -> dict[str, int]:

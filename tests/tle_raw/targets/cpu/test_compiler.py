@@ -1,5 +1,7 @@
 """The CPU's backend inside Triton's compiler: targets, options, stages, keys, tuning."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import triton
@@ -18,6 +20,7 @@ from tle_raw.host.cpu import host_cpu
 from tle_raw.regions.stages import check_stages, compiled_target, end_compilation
 from tle_raw.targets.cpu.compiler import CpuBackend
 from tle_raw.targets.cpu.options import read_options
+from tle_raw.targets.cpu.utilities import CpuUtilities
 
 TARGET = GPUTarget("cpu", 0, 32)
 
@@ -187,3 +190,12 @@ def test_fp8e4b15_is_converted_both_ways(to):
     convert[(1,)](source, target, to)
     saturated = np.where(source & 0x7F == 0x7F, source & 0x80 | 0x7E, source)  # 1.75 is the largest, as on GPUs
     assert (target == saturated).all()
+
+
+def test_a_kernel_of_another_device_goes_as_its_driver_says_or_without_one():
+    """Triton unloads a kernel by the driver that is active when it goes."""
+    gone = []
+    before = SimpleNamespace(utils=SimpleNamespace(unload_module=gone.append))
+    CpuUtilities(before).unload_module(7)
+    CpuUtilities().unload_module(8)
+    assert gone == [7]

@@ -74,7 +74,7 @@ static void release_waiting_block(Team* team) {
   for (u32 number = 0; number < BARRIERS; ++number) {
     Barrier& barrier = team->barriers[number];
     if (!barrier.arrived || barrier.expected) continue;
-    if (__builtin_expect(team->region->debug != 0, 0)) {
+    if (__builtin_expect(team->region->debug != 0, 0) && self()->site != IDLE) {
       Message(team).text("thread ").number(self()->index).text(" has returned while thread ").number(barrier.first)
           .text(" waits at the barrier at ").place(team->region->sites[barrier.site]);
       give_up(team, EXITED_AT_BARRIER, barrier.site);

@@ -22,13 +22,14 @@ struct Slot {
   Warp* warp;
   u32 index, lane;  // of the thread
   Slot* next_free;
-  u32 site;   // where the thread waits
+  u32 site;   // where the thread waits; IDLE of one that the block does not have
   u32 spins;  // steps of a loop that waits for other threads
   // Of the last volatile access: the place, what was found there, and how often before.
   const void* place;
   u32 value, looks;
 };
 static_assert(sizeof(Slot) <= SLOT_BYTES);
+constexpr u32 IDLE = ~0u;
 
 // Slots, and the hot ends of the stacks below them, would all fall into the same few sets of the cache if they lay at
 // the same distance from their stack's end: 16 distances spread them.

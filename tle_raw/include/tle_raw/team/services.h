@@ -102,6 +102,11 @@ TLE_COMPILED void tle_team_trap(u32 site) {
 
 // A thread that exits in the middle of a function, as PTX's `exit` lets it.
 TLE_COMPILED void tle_team_exit() { tle::team::leave(tle::team::self()); }
+// A thread of the launch that the block does not have: no barrier counts it.
+TLE_COMPILED void tle_team_idle() {
+  tle::team::self()->site = tle::team::IDLE;
+  tle::team::leave(tle::team::self());
+}
 
 // atom.add of two 16-bit floats: 0 half, 1 bfloat16. The single ones work on the 4 bytes around them.
 TLE_EXPORTED u32 tle_team_atomic_add_pair(u32* place, u32 value, u32 format) {

@@ -2,7 +2,8 @@
 //
 // Shared variables and tiles lie anywhere in the host's memory. An address is a window in its high byte and an offset
 // in it: window 0 is the block's shared variables, window i + 1 is tile i. The last bytes of a window stand for those
-// before the next object: `[p+16]` with `p` in front of an array is the array.
+// before the next object: `[p+16]` with `p` in front of an array is the array. What lies behind a tile belongs to its
+// window, too: the other slots of a ring, whose first one is passed.
 #ifndef TLE_RAW_TEAM_SHARED_ADDRESSES_H
 #define TLE_RAW_TEAM_SHARED_ADDRESSES_H
 
@@ -11,7 +12,7 @@
 namespace tle::team {
 
 constexpr u32 WINDOW_BITS = 24;
-constexpr u64 BEFORE = 1u << 22;
+constexpr u64 BEFORE = 1u << 22, BEHIND = 1u << 22;
 
 TLE_INLINE const u8* tile_data(const Team* team, u32 tile) {
   return static_cast<const u8*>(team->args[team->region->tiles[tile].argument]);
@@ -43,6 +44,7 @@ TLE_EXPORTED u64 tle_team_shared_address(const u8* pointer) {
   for (u32 tile = 0; tile < team->region->tile_count; ++tile) {
     const u64 before = u64(tile_data(team, tile) - pointer);
     if (before <= BEFORE) return (u64(tile + 1) << WINDOW_BITS) - before;
+    if (0 - before <= BEHIND) return (u64(tile + 1) << WINDOW_BITS) - before;
   }
   return reinterpret_cast<u64>(pointer);
 }

@@ -8,20 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from triton.language import core
 
-from tle_raw.adapters.tilelang.traced.tile_loads import Load
-from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.regions.structure import Structure
+from tle_raw.triton_types import Semantic
+
+
+class Load(Protocol):
+    """A copy of tiles into a ring."""
+
+    @property
+    def descriptor(self) -> str:
+        """What tells the copies of a turn apart."""
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The shape of a tile."""
+
+    @property
+    def bytes(self) -> int:
+        """Of one tile."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ring:
     """The tiles of one copy."""
 
-    load: Load
+    load: Any
     slots: int
     tiles: Any
     full: Any
@@ -52,27 +67,19 @@ class Turn:
 
 
 class Rings:
-    """All rings of a loop, and what is done with their slots where the tracer stands."""
+    """All rings of a program, and what is done with their slots where ``semantic`` writes."""
 
-    def __init__(self, tracer: Tracer, structure: Structure, resident: Sequence[Load], moving: Sequence[Load]) -> None:
-        self._tracer, self._structure, self._slots = tracer, structure, 0
-        self._resident, self._moving = resident, moving
+    def __init__(self, semantic: Semantic, structure: Structure) -> None:
+        self._semantic, self._structure = semantic, structure
         self.every: list[Ring] = []
 
-    def allocate(self, slots: int) -> None:
-        """In the loads' order: those that stay, then the loop's."""
-        self.every = [*(self._made(load, 1, True) for load in self._resident)]
-        self.every += [self._made(load, slots, False) for load in self._moving]
-
-    def _made(self, load: Load, slots: int, stays: bool) -> Ring:
-        structure = self._structure
-        tiles = structure.buffer(slots, load.tile, self._tracer.dtype(load.target.dtype))
+    def add(self, load: Load, dtype: core.dtype, slots: int, stays: bool = False) -> Ring:
+        """A ring for a copy's tiles; with one slot for a tile that ``stays``."""
+        structure, slots = self._structure, 1 if stays else slots
+        tiles = structure.buffer(slots, load.tile, dtype)
         full = structure.barriers(slots, expect_bytes=load.bytes)
-        return Ring(load, slots, tiles, full, None if stays else structure.barriers(slots, ready=True))
-
-    def of(self, memory: Any) -> Ring | None:
-        """The ring that stands for a shared buffer."""
-        return next((r for r in self.every if r.load.target.data.same_as(memory)), None)
+        self.every.append(Ring(load, slots, tiles, full, None if stays else structure.barriers(slots, ready=True)))
+        return self.every[-1]
 
     def await_resident(self) -> None:
         """Wait for the tiles that stay."""
@@ -102,7 +109,7 @@ class Rings:
         self._structure.copy(descriptor, self._structure.slot(ring.tiles, number), place, ring.full, number)
 
     def _number(self, ring: Ring, use: core.tensor) -> core.tensor:
-        return self._tracer.semantic.mod(use, self._tracer.number(ring.slots, core.int32))
+        return self._semantic.mod(use, self._semantic.scalar_constant(ring.slots, core.int32))
 
     def _round(self, ring: Ring, use: core.tensor) -> core.tensor:
-        return self._tracer.semantic.floordiv(use, self._tracer.number(ring.slots, core.int32))
+        return self._semantic.floordiv(use, self._semantic.scalar_constant(ring.slots, core.int32))

@@ -5,13 +5,12 @@ Tensor cores finish products in the order in which they begin. So a wait for one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from triton.language import core
 
-from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.regions.structure import Structure
 
 
@@ -37,10 +36,13 @@ class Sum:
 
 
 class Background:
-    """The products that run where the tracer stands, in order."""
+    """The products that run at the place that is written, in order.
 
-    def __init__(self, tracer: Tracer, structure: Structure) -> None:
-        self._tracer, self._structure = tracer, structure
+    ``values()`` are those of the memories, which know by ``same_as`` whether they are one.
+    """
+
+    def __init__(self, values: Callable[[], MutableMapping[Any, core.tensor]], structure: Structure) -> None:
+        self._values, self._structure = values, structure
         self._sums: list[Sum] = []
         self._latest: core.tensor | None = None  # what was computed last
 
@@ -58,7 +60,7 @@ class Background:
         self._sums = [s for s in self._sums if s not in before]
         done = [each for s in (*before, added) for each in s.done]
         self._sums.append(Sum(added.result, added.operand, done, sum(s.count for s in (*before, added))))
-        self._tracer.tiles[added.result] = total
+        self._values()[added.result] = total
 
     def can_add_to(self, memory: Any) -> bool:
         """Whether a product may go on with this result as it is: nothing else will ask for what is read so far."""
@@ -80,8 +82,8 @@ class Background:
 
     def wait_in_loop(self, memory: Any, left: int) -> None:
         """A wait for a sum that a loop carries: ``left`` products of it may run on."""
-        value = self._structure.wait_for_products(self._tracer.tiles[memory], left)
-        self._tracer.tiles[memory] = value
+        value = self._structure.wait_for_products(self._values()[memory], left)
+        self._values()[memory] = value
 
     def _wait(self, sums: Sequence[Sum], behind: core.tensor | None = None) -> None:
         """Until these are done, and so all that began before."""
@@ -90,9 +92,9 @@ class Background:
         last = max(self._sums.index(s) for s in sums)
         for number, each in enumerate(self._sums[: last + 1]):
             left = sum(s.count for s in self._sums[number + 1 :])
-            value = self._tracer.tiles[each.result]
+            value = self._values()[each.result]
             value = self._structure.wait_for_products(value, left, behind if number == last else None)
-            self._tracer.tiles[each.result] = value
+            self._values()[each.result] = value
             for call in each.done:
                 call()
         del self._sums[: last + 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
@@ -14,6 +15,10 @@ _TRANSFORMS = {
     "is_gradtrackingtensor": "a GradTrackingTensor, which torch.func.grad, jvp and their kin pass",
 }
 _CALL_IT = "call the kernel outside of it, or make an operator of it with torch.library.custom_op"
+_FAKE = (
+    "launch kernels outside of FakeTensorMode; torch.export traces a launch with strict=True, and an operator of "
+    "torch.library.triton_op or custom_op in any way"
+)
 
 
 def is_empty(tensor: Any) -> bool:
@@ -33,11 +38,43 @@ def without_memory(tensor: Any, name: str, cause: str = "") -> LaunchError:
     )
 
 
+def check_memory(names: Sequence[str], values: Sequence[Any]) -> None:
+    """For launches on a GPU, whose launcher takes the address of a tensor without memory, 0, for what it is.
+
+    Raises
+    ------
+    LaunchError : one of torch's tensors has elements and no address.
+    """
+    tensor = getattr(sys.modules.get("torch"), "Tensor", ())
+    try:  # half a microsecond of each launch
+        for value in values:
+            if isinstance(value, tensor) and not value.data_ptr():
+                break
+        else:
+            return
+    except RuntimeError:  # those without storage have no address
+        pass
+    for name, value in zip(names, values):
+        if isinstance(value, tensor):
+            _check_tensor(name, value)
+
+
+def _check_tensor(name: str, tensor: Any) -> None:
+    try:
+        address = tensor.data_ptr()
+    except RuntimeError as e:
+        raise without_memory(tensor, name, str(e)) from e
+    if not address and not is_empty(tensor):
+        raise without_memory(tensor, name)
+
+
 def _described(tensor: Any) -> tuple[str, str]:
     """What a tensor is, and what can be done about it."""
     kind = type(tensor).__name__
     if "FakeTensor" in kind:
-        return "a FakeTensor, which has a shape and no elements", "launch kernels outside of FakeTensorMode"
+        return "a FakeTensor, which has a shape and no elements", _FAKE
+    if getattr(getattr(tensor, "device", None), "type", "") == "meta":
+        return f"a {kind} on the device meta, which has a shape and no elements", ""
     transform = _transform(tensor)
     if transform:
         return transform, _CALL_IT

@@ -1,0 +1,30 @@
+"""Which macros of C++ text say that a function is for the device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+_DEFINE = re.compile(r"^[^\S\n]*#[^\S\n]*define[^\S\n]+(\w+)((?:\\\n|[^\n])*)", re.MULTILINE)
+_WORD = re.compile(r"[^\W\d]\w*")
+# `constexpr` too: device code may call such a function.
+DEVICE_WORDS = frozenset(("__device__", "__global__", "constexpr", "consteval"))
+
+
+def macros_of(texts: Iterable[str]) -> dict[str, frozenset[str]]:
+    """The words in each macro's definitions, all of them together."""
+    found: dict[str, frozenset[str]] = {}
+    for text in texts:
+        for define in _DEFINE.finditer(text):
+            found[define[1]] = found.get(define[1], frozenset()) | frozenset(_WORD.findall(define[2]))
+    return found
+
+
+def device_macros(macros: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The macros whose text holds a device word, at first or second hand."""
+    found = frozenset[str](DEVICE_WORDS)
+    while True:
+        more = frozenset(name for name, words in macros.items() if words & found) - found
+        if not more:
+            return found - DEVICE_WORDS
+        found |= more

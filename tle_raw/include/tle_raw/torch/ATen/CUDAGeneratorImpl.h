@@ -1,0 +1,4 @@
+#pragma once
+#include <tle_raw/torch/light.h>
+#include <cstdint>
+#include <ATen/cuda/PhiloxCudaState.h>

@@ -1,0 +1,2 @@
+#pragma once
+#include <tle_raw/torch/light.h>

@@ -1,0 +1,71 @@
+"""The list of kernels, and the folders in which each package's own build looks for headers."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+LIST = Path(__file__).with_name("kernels.tsv")
+
+# As the packages' build files give them, below the unpacked distribution.
+_FOLDERS = {
+    "bitsandbytes": ["csrc"],
+    "causal_conv1d": ["csrc"],
+    "deepspeed": [
+        "csrc/includes", "csrc/transformer/inference/includes", "csrc/fp_quantizer/includes", "csrc/spatial/includes",
+        *(f"deepspeed/inference/v2/kernels/{name}" for name in (
+            "includes", "core_ops/cuda_linear/include", "core_ops/cuda_rms_norm", "ragged_ops/includes",
+            "ragged_ops/logits_gather", "ragged_ops/moe_scatter", "ragged_ops/ragged_helpers",
+            "ragged_ops/top_k_gating", "../ragged/includes",
+        )),
+    ],
+    "exllamav2": ["exllamav2/exllamav2_ext", "exllamav2/exllamav2_ext/cuda"],
+    "flash_attn": ["csrc/flash_attn", "csrc/flash_attn/src", "csrc/layer_norm", "csrc/cutlass/include"],
+    "flashinfer_python": [
+        *(f"flashinfer/data/{name}" for name in (
+            "include", "csrc", "csrc/nv_internal", "csrc/nv_internal/include", "cutlass/include",
+            "cutlass/tools/util/include", "spdlog/include",
+            "cccl/cub", "cccl/libcudacxx/include", "cccl/thrust",
+        )),
+    ],
+    "llama_cpp_python": [
+        *(f"vendor/llama.cpp/ggml/{name}" for name in ("include", "src", "src/ggml-cuda")),
+    ],
+    "mamba_ssm": ["csrc/selective_scan"],
+    "vllm": ["csrc"],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One line of the list: a kernel with its template arguments, its file below the package, and its block."""
+
+    package: str
+    version: str
+    file: str
+    symbol: str
+    block: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The kernel's own name, without namespaces and arguments."""
+        return self.symbol.partition("<")[0].rpartition("::")[2]
+
+    def root(self, sources: Path) -> Path | None:
+        """The unpacked distribution: ``vllm-0.6.3`` or ``vllm``."""
+        candidates = (sources / f"{self.package}-{self.version}", sources / self.package)
+        return next((folder for folder in candidates if folder.is_dir()), None)
+
+    def folders(self, root: Path) -> list[str]:
+        """Where the package's build looks for headers, as far as the distribution has them."""
+        return [str(root / folder) for folder in _FOLDERS[self.package] if (root / folder).is_dir()]
+
+
+def listed(path: Path = LIST) -> Iterator[Listed]:
+    """The kernels in the order of the list."""
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            block = tuple(int(extent) for extent in row.pop("block").split("x"))
+            yield Listed(**row, block=block)

@@ -1,0 +1,60 @@
+"""Compiles CUDA kernels of other packages, their files as they are: how many become whole kernels, and why not all.
+
+    python tools/sweep_cuda.py FOLDER [--match vllm] [--target cuda:90] [--jobs 2] [--limit 300] [--json OUT]
+
+The argument is a folder of unpacked source distributions, one ``NAME-VERSION`` each, which the caller brings. The list
+(``tools/cuda_sweep/kernels.tsv``) was drawn by lot before any of them was tried: 150 ``__global__`` functions of nine
+packages, at most three of a file, without those of other GPUs, tests, and code that the distributions generate by the
+thousand. Template arguments are those of the packages' own launches; where only their host code can spell them, the
+next kernel was drawn. Kernels in headers that no compiler reads alone are given by the file that includes them, and
+overloads by their parameters. A kernel is given its file, its name, the include folders of its build, and a block.
+
+Nothing is launched and no GPU is needed. Every kernel is compiled in a process of its own, with the caches that the
+environment names: for times of first launches name an empty one (``TLE_RAW_CACHE_DIR``, ``TRITON_CACHE_DIR``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+from cuda_sweep.kernels import LIST, Listed, listed
+from cuda_sweep.trial import Tried, print_table, try_apart
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sources", type=Path)
+    parser.add_argument(
+        "--match", default="", help="a regular expression: only kernels whose line of the list holds it"
+    )
+    parser.add_argument("--target", default="cuda:90")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for one kernel")
+    parser.add_argument("--jobs", type=int, default=1, help="kernels at the same time")
+    parser.add_argument("--list", type=Path, default=LIST, help="another list of the same form")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    chosen = [
+        kernel for kernel in listed(options.list) if re.search(options.match, " ".join(map(str, vars(kernel).values())))
+    ]
+    found: list[Tried] = []
+
+    def one(kernel: Listed) -> None:
+        tried = try_apart(kernel, options.sources.resolve(), options.target, options.limit)
+        found.append(tried)
+        words = f"{tried.outcome:24} {tried.seconds:6.1f} s  {tried.message[:150]}"
+        print(f"[{len(found)}/{len(chosen)}] {kernel.package:18} {kernel.name:40} {words}", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps([asdict(t) for t in found], indent=1))
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(one, chosen))
+    print_table(found)
+
+
+if __name__ == "__main__":
+    main()
