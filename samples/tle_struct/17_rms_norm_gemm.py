@@ -24,20 +24,10 @@ import tle_raw.language as tle
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import common
 
+store_tile = common.load("tle_struct/09_warp_specialized_gemm.py").store_tile
+
 # A tile of x in the registers of four warps: each thread has 16 bytes of a row.
 TILE = tl.constexpr(tle.gpu.BlockEncoding([1, 8], [4, 8], [4, 1], [1, 0]))
-
-
-@triton.jit
-def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
-    """In parts as wide as the descriptor's blocks: what is written takes less shared memory."""
-    if PARTS == 1:
-        c_desc.store([m, n], c.to(c_desc.dtype))
-    else:
-        WIDTH: tl.constexpr = c.shape[1] // 2
-        left, right = tl.split(tl.permute(tl.reshape(c, (c.shape[0], 2, WIDTH)), (0, 2, 1)))
-        store_tile(c_desc, m, n, left, PARTS // 2)
-        store_tile(c_desc, m, n + WIDTH, right, PARTS // 2)
 
 
 @triton.jit

@@ -31,6 +31,8 @@ import common
 common.require("tilelang", "tilelang")
 import tilelang.language as T  # noqa: E402
 
+store_tile = common.load("tle_struct/09_warp_specialized_gemm.py").store_tile
+
 BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "SLOTS": 4, "GROUP_M": 8, "PARTS": 4}
 GROUPS, SLOTS = 2, BLOCKS["SLOTS"]
 ROWS, COLUMNS, DEPTH, THREADS = BLOCKS["BLOCK_M"] // GROUPS, BLOCKS["BLOCK_N"], BLOCKS["BLOCK_K"], 128
@@ -86,18 +88,6 @@ def multiply_all(
         for i, j in T.Parallel(ROWS, COLUMNS):
             if row + i < C.shape[0] and column + j < C.shape[1]:
                 C[row + i, column + j] = c[i, j] + bias[column + j]
-
-
-@triton.jit
-def store_tile(c_desc, m, n, c, PARTS: tl.constexpr):
-    """In parts as wide as the descriptor's blocks: what is written takes less shared memory."""
-    if PARTS == 1:
-        c_desc.store([m, n], c.to(c_desc.dtype))
-    else:
-        WIDTH: tl.constexpr = c.shape[1] // 2
-        left, right = tl.split(tl.permute(tl.reshape(c, (c.shape[0], 2, WIDTH)), (0, 2, 1)))
-        store_tile(c_desc, m, n, left, PARTS // 2)
-        store_tile(c_desc, m, n + WIDTH, right, PARTS // 2)
 
 
 @triton.jit
