@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tle_raw.adapters.tilelang.named_locals import named_local
 from tle_raw.adapters.tilelang.program import Program, is_call
 from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.tir_types import Buffer
@@ -41,16 +42,8 @@ def find_named_barriers(program: Program, names: Sequence[str], several: bool = 
 
 
 def _find(program: Program, name: str, several: bool) -> NamedBarrier:
-    made = [buffer for buffer in program.locals if str(buffer.scope()) == SCOPE]
-    found = [buffer for buffer in made if str(buffer.name) == name]
-    if len(found) != 1:
-        known = ", ".join(str(buffer.name) for buffer in made) or "none"
-        raise SignatureError(
-            f"barriers= names `{name}`, which is no barrier of `{program.name}`",
-            table=[Row("barriers=", f"of {known}", name if not found else f"{len(found)} called {name}")],
-            hint=f"`{name} = T.alloc_barrier(1)` in the kernel allocates one",
-        )
-    (buffer,) = found
+    hint = f"`{name} = T.alloc_barrier(1)` in the kernel allocates one"
+    buffer = named_local(program, "barriers=", name, (SCOPE,), "barrier", hint)
     begun: dict[Any, Any] = dict(program.annotations.get(_COUNTS, {}))
     counts: Sequence[Any] = next((v for k, v in begun.items() if k.same_as(buffer.data)), ())
     number = constant(buffer.shape[0])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tle_raw.adapters.tilelang.dtypes import dtype_of
+from tle_raw.adapters.tilelang.named_locals import named_local
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.errors import Row, SignatureError
@@ -45,15 +46,7 @@ def find_named_buffers(program: Program, names: Sequence[str]) -> dict[str, Name
 
 
 def _find(program: Program, name: str) -> NamedBuffer:
-    made = [buffer for buffer in program.locals if str(buffer.scope()) in (SCOPE, _PLACED)]
-    found = [buffer for buffer in made if str(buffer.name) == name]
-    if len(found) != 1:
-        known = ", ".join(str(buffer.name) for buffer in made) or "none"
-        raise SignatureError(
-            f"buffers= names `{name}`, which is no shared buffer of `{program.name}`",
-            table=[Row("buffers=", f"of {known}", name if not found else f"{len(found)} called {name}")],
-        )
-    (buffer,) = found
+    buffer = named_local(program, "buffers=", name, (SCOPE, _PLACED), "shared buffer")
     if str(buffer.scope()) != SCOPE:
         raise SignatureError(
             f"`{name}` of buffers= is a part of the memory that TileLang divides",
