@@ -40,7 +40,7 @@ HELPERS = {
         "loop_body",
         "place_operations",
         "run_ahead",
-        "nvidia.loop_attributes",
+        "operation_attributes",
         "nvidia.mask_operations",
         "nvidia.ring_buffers",
     },

@@ -17,7 +17,8 @@ def render(report: KernelReport) -> Iterator[str]:
     on_cpu = bool(report.asm)
     yield f"kernel `{report.kernel}` for {report.target}: {_verdict(report)}"
     yield from _cpu_facts(report) if on_cpu else _gpu_facts(report)
-    yield from _table(report.regions, on_cpu)
+    yield from _table(report.regions, on_cpu) if report.regions else ()
+    yield from _hints(report)
     yield from (f"  PROBLEM {problem}" for problem in report.problems)
     if report.tool_problem:
         yield f"  SASS was not read: {report.tool_problem}"
@@ -83,6 +84,13 @@ def _table(regions: Sequence[RegionReport], on_cpu: bool) -> Iterator[str]:
     yield from (f"  `{r.name}` is linked: {r.reason}" for r in regions if r.reason)
     yield from dict.fromkeys(f"  `{r.name}`: {note}" for r in regions for note in r.notes)
     yield from dict.fromkeys(f"  compiled by {_short(r.compiler)}" for r in regions)
+
+
+def _hints(report: KernelReport) -> Iterator[str]:
+    for hint in report.hints:
+        file = hint.place.file.rsplit("/", 1)[-1]
+        became = f"had no effect: {hint.reason}" if hint.reason else "was taken"
+        yield f"  hint `{hint.text}` at {file}:{hint.place.line} {became}"
 
 
 def _short(compiler: str) -> str:

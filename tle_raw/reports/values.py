@@ -48,6 +48,22 @@ class RegionReport:
 
 
 @dataclass(frozen=True)
+class HintReport:
+    """One hint of the kernel's source, ``#@hint: shared_memory``.
+
+    Attributes
+    ----------
+    text : the hint as it is written, ``num_stages=4``.
+    place : the comment.
+    reason : why it had no effect; "" where it had one.
+    """
+
+    text: str
+    place: SourceLocation
+    reason: str
+
+
+@dataclass(frozen=True)
 class KernelReport:
     """A whole kernel and its regions.
 
@@ -59,6 +75,8 @@ class KernelReport:
     ``asm_instructions`` their number in all functions, ``library_calls`` the functions that it calls outside,
     ``scratch`` the bytes of memory for tiles of each thread that runs programs, ``checked`` whether ``knobs.debug``
     was on.
+
+    ``hints`` are the comments in the source of the kernel and of the functions that it calls.
 
     For a launch in Triton's interpreter, ``runs`` says how often each region has run; nothing else was compiled.
     """
@@ -85,6 +103,7 @@ class KernelReport:
     scratch: int | None = None
     checked: bool = False
     runs: tuple[int, ...] = ()
+    hints: tuple[HintReport, ...] = ()
 
     @property
     def one_kernel(self) -> bool:

@@ -21,6 +21,7 @@ from tle_raw.flir.compile_fragments import compile_fragments
 from tle_raw.flir.dump import add_dump
 from tle_raw.flir.exact_block import exact_block, with_block
 from tle_raw.flir.group_markers import holds_executors, holds_groups
+from tle_raw.flir.hints import operation as hints
 from tle_raw.flir.keep_loads import keep_loads
 from tle_raw.flir.nvidia.arrive_by_warps import arrive_by_warps
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor, find_buffers, find_descriptors
@@ -88,6 +89,7 @@ from tle_raw.flir.nvidia.take_addresses import asks_addresses, take_addresses
 from tle_raw.flir.nvidia.yield_products import yield_products
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.flir.pass_value import Pass
+from tle_raw.flir.read_hints import read_hints
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages
@@ -132,7 +134,7 @@ def wrap_stages(stages: dict[str, Stage], options: Any, capability: int) -> None
     traced_regions.begin()
     compilation = Compilation(options, capability)
     if "ttir" in stages:
-        stages["ttir"] = _with_loads_apart(stages["ttir"])
+        stages["ttir"] = _as_traced(stages["ttir"], hints.Machine("cuda", capability, options.num_stages))
     for name in ("ttgir", "llir", "ptx", "cubin"):
         if name in stages:
             stages[name] = _joined(name, stages[name], compilation)
@@ -140,11 +142,11 @@ def wrap_stages(stages: dict[str, Stage], options: Any, capability: int) -> None
     begin_compilation("cuda", stages, options, add_dump)
 
 
-def _with_loads_apart(own: Stage) -> Stage:
-    """Triton's own first stage, on a module from which it leaves out no load of a buffer."""
+def _as_traced(own: Stage, machine: hints.Machine) -> Stage:
+    """Triton's own first stage, on a module with its hints, from which it leaves out no load of a buffer."""
 
     def ttir(source: Any, metadata: dict[str, Any]) -> Any:
-        return own(keep_loads(source), metadata)
+        return own(keep_loads(read_hints(source, metadata, machine)), metadata)
 
     return ttir
 
