@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import linecache
 import re
+import runpy
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -361,3 +363,17 @@ def test_what_is_read_from_a_source():
     assert read_hints(["x = (  # @hint: a\n"], "k.py") == []
     placed = place_hints(source, hints)
     assert placed.function_around(2) == (1, 3) and [h.name for h in placed.hints()] == ["a", "b_c"]
+
+
+PAGE = (Path(__file__).parents[2] / "docs/hints.md").read_text()
+
+
+def test_the_page_names_every_hint_and_its_example_runs(tmp_path, capsys):
+    rows = re.findall(r"^\| (`[^|]*) \|", PAGE, re.MULTILINE)
+    assert {re.split(r"[=`]", row)[1] for row in rows} == {each.name for each in handler.OWN}
+    ((name, example),) = re.findall(r"<!-- example: (\S+) -->\n```python\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / name).write_text(example)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        runpy.run_path(str(tmp_path / name))
+    assert "hint `eviction=evict_first` at hints.py:15 was taken" in capsys.readouterr().out

@@ -1,6 +1,6 @@
 """``pipeline``: the region of a fragment's call runs ahead of what uses its tiles, as by ``call(…, hint="pipeline")``.
 
-The call itself reads the comment while it is traced (``asks_for`` in `places.py`): here it is only seen to have done so.
+The call itself reads the comment while it is traced, by ``asks_for`` in `places.py`: here is only seen that it did.
 """
 
 from __future__ import annotations
