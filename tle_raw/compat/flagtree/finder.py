@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
@@ -61,7 +62,7 @@ def _binding(name: str) -> ModuleSpec | None:
     return None
 
 
-class _Alias:
+class _Alias(Loader):
     """A loader of a module that exists under another name: it is the same module object."""
 
     def __init__(self, name: str) -> None:

@@ -19,7 +19,8 @@ class pipeline_loop:
     def __init__(
         self, arg1: Any, arg2: Any = None, step: Any = None, num_stages: Any = None, loop_unroll_factor: Any = None
     ) -> None:
-        self.start, self.end = (0, arg1) if arg2 is None else (arg1, arg2)
+        self.start: Any = 0 if arg2 is None else arg1
+        self.end = arg1 if arg2 is None else arg2
         self.step = 1 if step is None else step
         self.num_stages, self.loop_unroll_factor = num_stages, loop_unroll_factor
 

@@ -15,7 +15,7 @@ from tle_raw.frontends.lite.kernel_function import kernel_function
 def _local_ptr(
     buffer: Any, indices: Any = None, offsets: Any = None, _semantic: Any = None, _generator: Any = None
 ) -> core.tensor:
-    """``tle.gpu.local_ptr``, and its older form: ``offsets``, one tensor of places in the buffer's rows laid end to end.
+    """``tle.gpu.local_ptr``, and its older form: ``offsets``, a tensor of places in the buffer's rows laid end to end.
 
     Raises
     ------

@@ -18,7 +18,7 @@ class TLESemanticError(CallError):
 
 
 class TLESemantic:
-    """The checks of ``alloc``. Kernels do not need it: the functions of ``tle.gpu`` check their arguments themselves."""
+    """The checks of ``alloc``. Kernels need none: the functions of ``tle.gpu`` check their arguments themselves."""
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder
