@@ -245,7 +245,7 @@ def test_a_pattern_that_is_there_is_found():
 
 
 def test_barriers_whose_notes_cannot_be_read_are_an_error(monkeypatch):
-    monkeypatch.setattr("tle_raw.flir.nvidia.pipeline.parse_module", lambda text, context: text)
+    monkeypatch.setattr("tle_raw.flir.nvidia.calls.state.parse_module", lambda text, context: text)
     line = '  %0 = tt.extern_elementwise %1 {libname = "tle.barrier:tiles before", symbol = "tle_raw_f"} : (i32) -> i32'
     placements = [SimpleNamespace(pinned=False)]
     with pytest.raises(MissingPatternError, match="`insert-barriers` did not find"):

@@ -25,6 +25,7 @@ HELPERS = {
         "passes",
         "pass_value",
         "nvidia.passes",
+        "nvidia.pipeline",
         "cpu.passes",
         "run_stage",
         "nvidia.edit_fragment",
@@ -151,7 +152,7 @@ def test_every_method_of_a_pass_is_in_its_pipeline():
     for each, state in states():
         found.setdefault(state, set()).add(each.name.replace("-", "_"))
     for state, names in found.items():
-        public = {n for n, member in vars(state).items() if inspect.isfunction(member) and not n.startswith("_")}
+        public = {n for n, _ in inspect.getmembers(state, inspect.isfunction) if not n.startswith("_")}
         assert public - names <= {"text", "enter", "choose_pipeline", "begin_again"}, state
 
 

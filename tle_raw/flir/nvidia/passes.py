@@ -14,8 +14,8 @@ _ORDER_TRACED = Pass(
 _TRITON_TTGIR = Pass(
     "triton-ttgir",
     "ttgir",
-    "flir/nvidia/pipeline.py",
-    "Compilation.triton_ttgir",
+    "flir/nvidia/calls/triton_ttgir.py",
+    "TritonTtgir.triton_ttgir",
     "Triton's own stage: layouts, the software pipeliner",
     kind=OUTSIDE,
 )
@@ -339,8 +339,8 @@ NVIDIA_BUFFERS = (
     Pass(
         "triton-llir",
         "llir",
-        "flir/nvidia/pipeline.py",
-        "Compilation.triton_llir",
+        "flir/nvidia/calls/llvm_ir.py",
+        "LlvmIr.triton_llir",
         "Triton's own stage: LLVM IR",
         kind=OUTSIDE,
     ),
@@ -631,8 +631,8 @@ NVIDIA = (
     Pass(
         "triton-ptx",
         "ptx",
-        "flir/nvidia/pipeline.py",
-        "Compilation.triton_ptx",
+        "flir/nvidia/calls/ptx.py",
+        "Ptx.triton_ptx",
         "Triton's own stage: LLVM's code generation",
         kind=OUTSIDE,
     ),
