@@ -16,6 +16,7 @@ from tle_raw.linker.mlir.text import brace_depth, matching_bracket, split_top_le
 
 _OPERATION = re.compile(r'\s*(?:(?P<results>%[^=]*) = )?"(?P<name>[\w.]+)"\((?P<operands>[^)]*)\)\s*')
 _LABEL = re.compile(r"^\s*(?P<label>\^[\w$.\-]+)(?P<arguments>\(.*\))?:")
+_ARGUMENT = re.compile(r"(?:^|,)\s*(?P<name>%[\w$.\-]+)\s*:")
 _SUCCESSORS = re.compile(r"^\[(?P<labels>\^[^\]]*)\]")
 _LABELS = re.compile(r"\^[\w$.\-]+")
 
@@ -181,9 +182,10 @@ class _Reader:
             region.append(Block())
         self.block = region[-1]
         self.block.label = label
-        for text in split_top_level(arguments[1:-1]):
-            name, _, type_ = text.partition(":")
-            value = self.known[name.strip()]
+        text = arguments[1:-1]
+        heads = list(_ARGUMENT.finditer(text))
+        for head, end in zip(heads, (*(following.start() for following in heads[1:]), len(text))):
+            value, type_ = self.known[head["name"]], text[head.end() : end]
             value.type = type_.rpartition(" loc(")[0].strip() or type_.strip()
             self.block.arguments.append(value)
 
