@@ -33,6 +33,7 @@ from tle_raw.adapters.cuda.legacy_warps import masked_text
 from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_parameters, signature_of_prototype, slots
 from tle_raw.adapters.cuda.refusals import refuse_clusters
+from tle_raw.adapters.cuda.relaxed_atomics import relaxed_atomics
 from tle_raw.adapters.cuda.symbol import (
     Callee,
     choose_function,
@@ -153,6 +154,7 @@ class CudaAdapter:
         elif use is not None:
             text, shared = add_entry(text, unit.entry, use)
         if not wanted.is_emulated:
+            text = relaxed_atomics(text, source.text)
             _refuse_beyond_gpu(text, unit.entry, shared, attempt)
         return CompilerOutput(
             text,
