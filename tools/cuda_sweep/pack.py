@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 from cuda_sweep.kernels import Listed
 from cuda_sweep.launches import Launch
+
+_ENTRY = re.compile(rb"\.nv\.constant0\.([\w$]+)\0")  # kernels alone have a section of parameters, static ones too
 
 
 def write_pack(path: Path, entries: list[dict[str, Any]], images: dict[str, bytes]) -> None:
@@ -41,7 +44,6 @@ def entry_of(
 ) -> tuple[dict[str, Any], dict[str, bytes]] | str:
     """What the index says of a kernel, and both cubins; or why there is nothing to say."""
     from tle_raw.linker.machine_code.demangle import demangle
-    from tle_raw.linker.machine_code.elf import visible_functions
 
     facts, theirs = folder / f"facts-{version}.json", folder / "nvcc.cubin"
     if not facts.is_file():
@@ -54,7 +56,7 @@ def entry_of(
     if tuple(known["block"]) != launch.block(kernel.block) or known["shared"] != launch.shared_bytes:
         return "compiled for another launch"
     short = kernel.name.partition("(")[0]
-    names = [name for name in visible_functions(theirs.read_bytes()) if short in name and not name.startswith("$")]
+    names = sorted({name.decode() for name in _ENTRY.findall(theirs.read_bytes()) if short in name.decode()})
     if len(names) > 1:
         written = kernel.symbol.replace(" ", "")
         names = [name for name in names if written in demangle(name).replace(" ", "")]
