@@ -58,8 +58,7 @@ def entry_of(
     short = kernel.name.partition("(")[0]
     names = sorted({name.decode() for name in _ENTRY.findall(theirs.read_bytes()) if short in name.decode()})
     if len(names) > 1:
-        written = kernel.symbol.replace(" ", "")
-        names = [name for name in names if written in demangle(name).replace(" ", "")]
+        names = [name for name in names if _plain(kernel.symbol) in _plain(demangle(name))]
     if len(names) != 1:
         return f"nvcc has {len(names)} kernels of that name"
     images = {f"{index}.ours": (folder / f"ours-{version}.cubin").read_bytes(), f"{index}.nvcc": theirs.read_bytes()}
@@ -74,3 +73,8 @@ def entry_of(
         "nvcc": {"image": f"{index}.nvcc", "name": names[0]},
     }
     return entry, images
+
+
+def _plain(symbol: str) -> str:
+    """Without what demanglers write in other places."""
+    return re.sub(r"\bconst\b|\s", "", symbol)
