@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import tarfile
@@ -43,8 +44,6 @@ def entry_of(
     folder: Path, version: str, index: int, kernel: Listed, launch: Launch
 ) -> tuple[dict[str, Any], dict[str, bytes]] | str:
     """What the index says of a kernel, and both cubins; or why there is nothing to say."""
-    from tle_raw.linker.machine_code.demangle import demangle
-
     facts, theirs = folder / f"facts-{version}.json", folder / "nvcc.cubin"
     if not facts.is_file():
         return "not compiled"
@@ -58,7 +57,7 @@ def entry_of(
     short = kernel.name.partition("(")[0]
     names = sorted({name.decode() for name in _ENTRY.findall(theirs.read_bytes()) if short in name.decode()})
     if len(names) > 1:
-        names = [name for name in names if _plain(kernel.symbol) in _plain(demangle(name))]
+        names = _alike(names, kernel.symbol)
     if len(names) != 1:
         return f"nvcc has {len(names)} kernels of that name"
     images = {f"{index}.ours": (folder / f"ours-{version}.cubin").read_bytes(), f"{index}.nvcc": theirs.read_bytes()}
@@ -75,6 +74,15 @@ def entry_of(
     return entry, images
 
 
+def _alike(names: list[str], symbol: str) -> list[str]:
+    """Those that are spelled as the symbol is; enumerators and aliases are not: else the one that is most like it."""
+    from tle_raw.linker.machine_code.demangle import demangle
+
+    shown = {name: _plain(demangle(name)) for name in names}
+    exact = [name for name in names if _plain(symbol) in shown[name]]
+    return exact or [max(names, key=lambda name: difflib.SequenceMatcher(None, _plain(symbol), shown[name]).ratio())]
+
+
 def _plain(symbol: str) -> str:
     """Without what demanglers write in other places."""
-    return re.sub(r"\bconst\b|\s", "", symbol)
+    return re.sub(r"\bconst\b|\bvoid\b|\s", "", symbol)
