@@ -112,7 +112,7 @@ def packed(
         leaves = parameter["leaves"]
         items = flat(value, leaves)
         whole = bytearray(max(parameter["size"], 1))
-        for (_, offset, dtype, _size), item in zip(leaves, items):
+        for (_, offset, dtype), item in zip(leaves, items):
             ours.append(one(item, dtype))
             whole[offset : offset + len(ours[-1])] = ours[-1]
         theirs.append(bytes(whole))

@@ -28,7 +28,7 @@ import numpy as np
 FILE = Path(__file__).with_name("launches.txt")
 POOL = 1 << 18  # so many random values are drawn; longer arrays repeat them
 
-_NUMPY = {
+NUMPY = {
     "f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "f8e4m3": np.uint8,
     "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8,
     "u64": np.uint64, "u32": np.uint32, "u16": np.uint16, "u8": np.uint8,
@@ -136,16 +136,16 @@ class Maker:
 
     def ints(self, dtype: str, count: int, low: int, high: int) -> Buffer:
         """Integers of low <= x < high."""
-        return Buffer(dtype, self._long(self.random.integers(low, high, _pool(count)).astype(_NUMPY[dtype]), count))
+        return Buffer(dtype, self._long(self.random.integers(low, high, _pool(count)).astype(NUMPY[dtype]), count))
 
     def bits(self, dtype: str, count: int) -> Buffer:
         """Any bits."""
-        size = np.dtype(_NUMPY[dtype]).itemsize
-        pool = self.random.integers(0, 256, _pool(count) * size, dtype=np.uint8).view(_NUMPY[dtype])
+        size = np.dtype(NUMPY[dtype]).itemsize
+        pool = self.random.integers(0, 256, _pool(count) * size, dtype=np.uint8).view(NUMPY[dtype])
         return Buffer(dtype, self._long(pool, count))
 
     def permutation(self, dtype: str, count: int) -> Buffer:
-        return Buffer(dtype, self.random.permutation(int(count)).astype(_NUMPY[dtype]))
+        return Buffer(dtype, self.random.permutation(int(count)).astype(NUMPY[dtype]))
 
     def steps(self, dtype: str, count: int, step: float = 1, first: float = 0) -> Buffer:
         return Buffer(dtype, _cast(np.arange(int(count)) * step + first, dtype))
@@ -182,10 +182,10 @@ def _cast(values: np.ndarray, dtype: str) -> np.ndarray:
     if dtype == "bf16":
         words = values.astype(np.float32).view(np.uint32)
         return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype(np.uint16)
-    return values.astype(_NUMPY[dtype])
+    return values.astype(NUMPY[dtype])
 
 
-_BARE: dict[str, Any] = {**{name: name for name in _NUMPY}, "ceil": ceil, "sqrt": math.sqrt, "min": min, "max": max}
+_BARE: dict[str, Any] = {**{name: name for name in NUMPY}, "ceil": ceil, "sqrt": math.sqrt, "min": min, "max": max}
 _BARE |= {
     "range": range,
     "sum": sum,

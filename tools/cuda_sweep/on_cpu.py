@@ -9,7 +9,8 @@ import numpy as np
 
 from cuda_sweep.kernels import Listed
 from cuda_sweep.launches import Addresses, Buffer, Launch
-from cuda_sweep.worker import buffers_of, kept
+from cuda_sweep.numbers import kept
+from cuda_sweep.worker import buffers_of
 
 _TORCH = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn",
           "f8e5m2": "float8_e5m2", "i1": "bool", "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8",
@@ -72,5 +73,5 @@ def run_on_cpu(kernel: Listed, launch: Launch, root: Path) -> list[dict[str, Any
         if not isinstance(given, Addresses) and not np.array_equal(
             got.view(np.uint8), np.ascontiguousarray(given.values).view(np.uint8)
         ):
-            outputs.append({"place": place, "dtype": given.dtype, **kept(given, got)})
+            outputs.append({"place": place, **kept(given, got)})
     return outputs

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import fcntl
-import hashlib
 import json
 import statistics
 import sys
 import tempfile
 import time
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +16,13 @@ import numpy as np
 
 from cuda_sweep.driver import Kernel, packed
 from cuda_sweep.launches import Addresses, Buffer, Launch, launches
+from cuda_sweep.numbers import compare, kept
 from cuda_sweep.pack import read_image, read_index
 
 PAUSE, BURST = 0.01, 3.0  # seconds, milliseconds
 ROUNDS, SAMPLES = 3, 3
 SETS = 4  # of buffers, so that no launch finds its input in the cache
 ROOM = 128 << 20  # bytes of the buffers together, from which on two sets do
-SAMPLED = 48  # values of an output that are kept
-# The largest error over the largest magnitude of an array, by its dtype: where sums are taken in another order.
-BOUNDS = {"f64": 1e-12, "f32": 2e-5, "f16": 2e-3, "bf16": 1.6e-2}
 
 
 def main() -> None:
@@ -166,38 +161,6 @@ def _launched(sides: Sides, why_not: str, keep: bool) -> tuple[dict[str, Any], l
     return {"equal": equal, "words": "; ".join(words) or f"equal ({written} arrays)", "worst": worst}, outputs
 
 
-def compare(buffer: Buffer, ours: np.ndarray, theirs: np.ndarray) -> tuple[float, str, bool]:
-    """The largest difference over the largest magnitude; what is to be said of it; whether that will do."""
-    bound = BOUNDS.get(buffer.dtype)
-    if bound is None:
-        differing = float(np.mean(ours != theirs))
-        most = int(np.max(np.abs(ours.astype(np.int64) - theirs.astype(np.int64))))
-        # quantised values whose scale differs in the last bit fall to the other side of a half
-        return differing, f"{differing:.2e} of the values differ, by {most} at most", differing < 1e-3 and most <= 1
-    a, b = buffer.floats(ours), buffer.floats(theirs)
-    finite = np.isfinite(b)
-    if not np.array_equal(np.nan_to_num(a[~finite], nan=1e300), np.nan_to_num(b[~finite], nan=1e300)):
-        return float("inf"), "infinities or NaNs differ", False
-    if not finite.any():
-        return 0.0, "", True
-    scale = float(np.max(np.abs(b[finite]))) or 1.0
-    error = float(np.max(np.abs(a[finite] - b[finite]))) / scale
-    return error, f"error {error:.1e}", error <= bound
-
-
-def kept(buffer: Buffer, values: np.ndarray) -> dict[str, Any]:
-    """A digest of an output, and some of its values."""
-    data = np.ascontiguousarray(values)
-    places = np.linspace(0, data.size - 1, min(SAMPLED, data.size)).astype(np.int64)
-    finite = np.abs(buffer.floats(data))
-    top = float(np.max(np.where(np.isfinite(finite), finite, 0), initial=0))
-    return {
-        "sha": hashlib.sha256(data.tobytes()).hexdigest()[:16],
-        "top": top,
-        "sampled": base64.b64encode(zlib.compress(data[places].tobytes(), 9)).decode(),
-    }
-
-
 def measure(entry: dict[str, Any], launch: Launch, pack: Path) -> dict[str, Any]:
     """Microseconds of a launch of each side. Of several processes one at a time uses the GPU."""
     values = launch.make(False)
@@ -257,12 +220,6 @@ def _sample(graph: Any, replays: int) -> float:
     end.record()
     torch.cuda.synchronize()
     return start.elapsed_time(end) / replays
-
-
-def sampled(values: Sequence[Any] | np.ndarray) -> np.ndarray:
-    """The values that ``kept`` keeps."""
-    data = np.asarray(values)
-    return data[np.linspace(0, data.size - 1, min(SAMPLED, data.size)).astype(np.int64)]
 
 
 if __name__ == "__main__":
