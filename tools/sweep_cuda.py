@@ -36,6 +36,8 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one kernel")
     parser.add_argument("--jobs", type=int, default=1, help="kernels at the same time")
     parser.add_argument("--list", type=Path, default=LIST, help="another list of the same form")
+    parser.add_argument("--nvcc", default="", help="an nvcc, to compile the same kernels by and count beside them")
+    parser.add_argument("--kept", default="against_nvcc", help="with --nvcc: a folder for the machine code of both")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     chosen = [
@@ -44,7 +46,7 @@ def main() -> None:
     found: list[Tried] = []
 
     def one(kernel: Listed) -> None:
-        tried = try_apart(kernel, options.sources.resolve(), options.target, options.limit)
+        tried = try_apart(kernel, options.sources.resolve(), options.target, options.limit, options.nvcc, options.kept)
         found.append(tried)
         words = f"{tried.outcome:24} {tried.seconds:6.1f} s  {tried.message[:150]}"
         print(f"[{len(found)}/{len(chosen)}] {kernel.package:18} {kernel.name:40} {words}", flush=True)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tle_raw.adapters.common.launched_kernel import WARP
 from tle_raw.adapters.common.whole_kernel import GlobalKernel, make_whole_kernel
 from tle_raw.adapters.cpp.command import command_line, optimiser_flags
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
@@ -27,7 +28,7 @@ from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
 from tle_raw.adapters.cuda.host_code import compile_device_code
-from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
+from tle_raw.adapters.cuda.kernel_entry import SYMBOL, KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.legacy_warps import masked_text
 from tle_raw.adapters.cuda.prototype import prototype_text
@@ -49,6 +50,7 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import location_of_text
 from tle_raw.knobs import knobs
+from tle_raw.linker.llvm.local_arrays import local_arrays
 from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
 from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
@@ -137,7 +139,7 @@ class CudaAdapter:
                 f"grid= and shared= are for __global__ functions, and `{callee.name}` is none",
                 hint="pass block indices and memory as arguments",
             )
-        unit, run = self._run(source, bound, callee, wanted)
+        unit, run = self._run_unrolled(source, bound, callee, wanted)
         attempt = Attempt(source, bound, callee, known, toolchain, wanted.arch, run)
         if is_kernel_after_all(callee, run):
             return self._compile(source, bound, wanted, made_kernel=True)
@@ -166,9 +168,30 @@ class CudaAdapter:
             device=_device_code(attempt),
         )
 
-    def _run(self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted) -> tuple[Unit, Run]:
+    def _run_unrolled(
+        self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted
+    ) -> tuple[Unit, Run]:
+        """Where local arrays stay in memory, once more with longer loops unrolled; the better of both."""
+        unit, run = self._run(source, bound, callee, wanted)
+        root = SYMBOL if callee.is_kernel else unit.entry
+        arrays = 0 if run.returncode != 0 or wanted.is_emulated else local_arrays(run.text, root)
+        if not arrays or _optimiser(source, callee, wanted, True) == _optimiser(source, callee, wanted):
+            return unit, run
+        _, unrolled = self._run(source, bound, callee, wanted, has_arrays=True)
+        is_better = unrolled.returncode == 0 and local_arrays(unrolled.text, root) < arrays
+        return unit, replace(unrolled if is_better else run, seconds=run.seconds + unrolled.seconds)
+
+    def _run(
+        self,
+        source: Source,
+        bound: BoundSignature,
+        callee: Callee,
+        wanted: DeviceCodeWanted,
+        has_arrays: bool = False,
+    ) -> tuple[Unit, Run]:
         line_info = dict(source.settings).get("line_info") != "False" or wanted.is_emulated
-        toolchain, timeout, more = find_toolchain(), knobs.compile_timeout, _optimiser(source, callee, wanted)
+        toolchain, timeout = find_toolchain(), knobs.compile_timeout
+        more = _optimiser(source, callee, wanted, has_arrays)
 
         def compile_source(compiled: Source, flags: tuple[str, ...]) -> Run:
             options, folder = _options(compiled)
@@ -213,9 +236,9 @@ class CudaAdapter:
         return prototype_text(name, signature)
 
 
-def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted) -> tuple[str, ...]:
+def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted, has_arrays: bool = False) -> tuple[str, ...]:
     options, _ = _options(source)
-    return optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated)
+    return optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated, has_arrays)
 
 
 def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:
@@ -256,9 +279,10 @@ def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain
     chosen = replace(callee, arguments=explicit)
     location = location_of(callee.function) if callee.function else source.location
     grid, taken = dict(options.grid), slots(_prototype(source, chosen), callee)
-    threads = math.prod(options.block) if options.whole else 0
+    threads = math.prod(options.block)
+    idle = threads if options.whole and threads % WARP else 0
     is_users = _users_files(toolchain.folders)
-    use = KernelUse(callee.name, bound, taken, grid, options.shared, location, is_users, threads)
+    use = KernelUse(callee.name, bound, taken, grid, options.shared, location, is_users, idle, options.whole)
     check_prototype(bound, use.passed, use.slots, callee, location)
     return use
 

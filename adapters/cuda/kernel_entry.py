@@ -19,6 +19,7 @@ from tle_raw.linker.llvm.functions import KERNEL_CONVENTIONS, read_function, rea
 from tle_raw.linker.llvm.hoist_addresses import HoistedAddresses, hoist_addresses
 from tle_raw.linker.llvm.no_vectors import UNPACKED
 from tle_raw.linker.llvm.normalise import removal
+from tle_raw.linker.llvm.read_only_loads import mark_read_only_loads
 from tle_raw.linker.llvm.references import global_names, reachable, references, without_notes
 from tle_raw.linker.llvm.shared_memory import SHARED_SPACE
 from tle_raw.linker.llvm.sizes import sizes_of
@@ -40,7 +41,8 @@ class KernelUse:
 
     ``grid`` maps an axis such as "blockIdx.x" to the launch's own axis or to a parameter of the signature. ``shared``
     is what the caller gives ``extern __shared__`` in bytes. ``is_users`` says of a file whether it is the user's.
-    ``threads`` are those of the block, where more are launched; else 0.
+    ``threads`` are those of the block, where more are launched; else 0. ``whole`` says that nothing else runs in the
+    launched kernel.
     """
 
     name: str
@@ -51,6 +53,7 @@ class KernelUse:
     location: SourceLocation
     is_users: Callable[[str], bool]
     threads: int = 0
+    whole: bool = False
 
     @property
     def given(self) -> tuple[BoundParameter, ...]:
@@ -116,6 +119,7 @@ def _as_function(text: str, use: KernelUse, shared: int, attributes: str, is_emu
             edits.append(removal(module, entity))  # other kernels of the file may hold anything
         elif entity.name == kernel:
             edits += _kernel_edits(module, entity, use, arrays, attributes)
+            edits += mark_read_only_loads(module, entity) if use.whole and not is_emulated else ()
         else:
             _refuse_in_helper(module, entity, use, arrays)
     return apply_edits(text, edits), kernel, bool(arrays)

@@ -8,6 +8,8 @@ from tle_raw.columns import columns
 from tle_raw.reports.interpreted import render_interpreted
 from tle_raw.reports.values import KernelReport, RegionReport
 
+_MOST_PLACES = 3  # source lines that are named
+
 
 def render(report: KernelReport) -> Iterator[str]:
     """The report as lines."""
@@ -29,6 +31,7 @@ def _gpu_facts(report: KernelReport) -> Iterator[str]:
         f"{_known(report.sass_instructions)} SASS instructions, "
         f"{len(report.ptx_calls)} PTX and {_sass_calls(report)} SASS calls"
     )
+    yield from _local_memory(report)
     yield (
         f"  shared memory: {report.dynamic_shared} bytes dynamic (Triton), "
         f"{report.static_shared} bytes static (fragments)"
@@ -38,11 +41,30 @@ def _gpu_facts(report: KernelReport) -> Iterator[str]:
             yield f"    of the dynamic: {region.dynamic_shared} bytes for `{region.name}`"
 
 
+def _local_memory(report: KernelReport) -> Iterator[str]:
+    """How much and why: it makes a kernel several times slower where loops use it."""
+    arrays = report.local_arrays
+    spilled = max(0, (report.stack or 0) - arrays)
+    if spilled or arrays:
+        yield f"  local memory: {spilled + arrays} bytes a thread"
+    if arrays:
+        lines = [f"{place.file.rsplit('/', 1)[-1]}:{place.line}" for place in report.local_places]
+        lines = lines if len(lines) <= _MOST_PLACES else [*lines[:_MOST_PLACES], "…"]
+        yield f"    arrays: {arrays} bytes{_in_brackets(lines)}, with an index that is known at run time only:"
+        yield "      it comes from data, or from a loop that is not unrolled whole"
+    if spilled:
+        yield f"    spills: {spilled} bytes, of values that {_known(report.registers)} registers do not hold"
+
+
 def _cpu_facts(report: KernelReport) -> Iterator[str]:
     calls = ", ".join(report.library_calls) or "nothing"
     yield f"  {_known(report.asm_instructions)} instructions, entry {', '.join(report.entries)}, calls outside: {calls}"
     checks = ", with the checks of knobs.debug" if report.checked else ""
     yield f"  memory for tiles: {_known(report.scratch)} bytes for each thread that runs programs{checks}"
+
+
+def _in_brackets(words: Sequence[str]) -> str:
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _sass_calls(report: KernelReport) -> str:

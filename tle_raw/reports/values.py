@@ -54,6 +54,9 @@ class KernelReport:
     ``ptxas_calls`` are calls of subroutines that ptxas made itself, such as the slow path of a division.
     ``registers``, ``stack`` and the SASS fields are None where cuobjdump is missing; ``tool_problem`` says why.
     ``dynamic_shared`` is Triton's own shared memory in bytes, ``static_shared`` the fragments'.
+    ``stack`` is a thread's local memory in bytes, which lies in the GPU's own memory. Of that, ``local_arrays`` bytes
+    are arrays with an index that is known at run time only, used in the source lines ``local_places``; the rest are
+    spills.
 
     For the CPU there is no PTX and no SASS: those fields are empty or None. ``asm`` is the assembly,
     ``asm_instructions`` their number in all functions, ``library_calls`` the functions that it calls outside,
@@ -75,6 +78,8 @@ class KernelReport:
     registers: int | None = None
     spills: int | None = None
     stack: int | None = None
+    local_arrays: int = 0
+    local_places: tuple[SourceLocation, ...] = ()
     sass_instructions: int | None = None
     dynamic_shared: int = 0
     tool_problem: str = ""
