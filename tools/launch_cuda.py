@@ -35,6 +35,9 @@ def main() -> None:
     parser.add_argument("--match", default="")
     parser.add_argument("--out", type=Path, default=Path("launched.jsonl"))
     parser.add_argument("--checked", type=Path, help="the results of check: what is timed")
+    parser.add_argument(
+        "--skip", type=Path, help="earlier results: kernels that were right or timed there are left out"
+    )
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=100, help="begin no kernel later than this")
     options = parser.parse_args()
@@ -47,10 +50,15 @@ def main() -> None:
         and any(launch.fits(entry["package"], entry["symbol"]) for launch in launches())
     ]
     if options.checked:
-        good = {row["index"] for row in map(json.loads, options.checked.read_text().splitlines()) if row.get("equal")}
+        rows_checked = map(json.loads, options.checked.read_text().splitlines())
+        good = {row["index"] for row in rows_checked if row.get("equal")}
         wanted = [entry for entry in wanted if entry["index"] in good]
+    if options.skip and options.skip.is_file():
+        rows_before = map(json.loads, options.skip.read_text().splitlines())
+        done = {row["index"] for row in rows_before if row.get("equal") or "ratio" in row}
+        wanted = [entry for entry in wanted if entry["index"] not in done]
     left: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for entry in wanted:
+    for entry in sorted(wanted, key=lambda entry: not entry.get("first")):
         left.put(entry["index"])
     options.out.write_text("")
     until = time.monotonic() + options.seconds
