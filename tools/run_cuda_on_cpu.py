@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument(
         "indices", type=int, nargs="*", help="lines of the list; by default those that are not in --out"
     )
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     known = list(launches())
     rows = _rows(options.out)
     for index, kernel in enumerate(listed()):
