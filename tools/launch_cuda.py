@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import queue
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from cuda_sweep.launches import launches
 
 MARK = "RESULT "
 STUCK = 25.0  # seconds without a result
+MEAN, WORST = 1.0, 1.05  # the goals, of nvcc's time
 
 
 def main() -> None:
@@ -34,6 +36,7 @@ def main() -> None:
     parser.add_argument("pack", type=Path)
     parser.add_argument("--match", default="")
     parser.add_argument("--out", type=Path, default=Path("launched.jsonl"))
+    parser.add_argument("--json", type=Path, help="figures for samples/benchmarks/results.py")
     parser.add_argument("--checked", type=Path, help="the results of check: what is timed")
     parser.add_argument(
         "--skip", type=Path, help="earlier results: kernels that were right or timed there are left out"
@@ -81,7 +84,10 @@ def main() -> None:
     for thread in threads:
         thread.join()
     if options.what == "time":
+        print("\n".join(f"TIMED {json.dumps(row)}" for row in rows if "ratio" in row))
         print_figures(rows)
+        if options.json:
+            options.json.write_text(json.dumps(results(rows), indent=1))
     else:
         print(f"{sum(bool(row.get('equal')) for row in rows)} of {len(wanted)} kernels have nvcc's numbers")
         print("\n".join(f"SMALL {json.dumps(row)}" for row in rows if row.get("small")))
@@ -152,16 +158,71 @@ def line_of(row: dict[str, Any]) -> str:
 
 
 def print_figures(rows: list[dict[str, Any]]) -> None:
-    import math
-
     timed = sorted((row for row in rows if "ratio" in row), key=lambda row: -row["ratio"])
     if not timed:
         return
-    mean = math.exp(sum(math.log(row["ratio"]) for row in timed) / len(timed))
-    slow = [row for row in timed if row["ratio"] > 1.05]
-    print(f"{len(timed)} kernels: geometric mean {mean:.4f}, worst {timed[0]['ratio']:.3f}, {len(slow)} above 1.05")
+    slow = [row for row in timed if row["ratio"] > WORST]
+    words = f"geometric mean {mean(timed):.4f}, worst {timed[0]['ratio']:.3f}, {len(slow)} above {WORST}"
+    print(f"{len(timed)} kernels: {words}")
     for row in slow:
         print("SLOW", line_of(row))
+
+
+def mean(timed: list[dict[str, Any]]) -> float:
+    """The geometric mean of the ratios."""
+    return math.exp(sum(math.log(row["ratio"]) for row in timed) / len(timed))
+
+
+def results(rows: list[dict[str, Any]], surroundings: dict[str, Any] | None = None) -> dict[str, Any]:
+    """As the benchmarks write it: the geometric mean of all and of each package, and the kernels that are slower."""
+    timed = sorted((row for row in rows if "ratio" in row), key=lambda row: -row["ratio"])
+    groups = {"all packages": timed}
+    for row in sorted(timed, key=lambda row: row["package"]):
+        groups.setdefault(row["package"], []).append(row)
+    made = [
+        _figure(f"kernels of {name}: geometric mean of {len(own)}", mean(own), MEAN if own is timed else None)
+        for name, own in groups.items()
+    ]
+    made += [
+        _figure(
+            f"{row['package']}: {row['name']}", row["ratio"], WORST, {"ours us": row["ours"], "nvcc us": row["nvcc"]},
+            row["noise"], f"registers {row['registers'][0]}, nvcc's {row['registers'][1]}",
+        )
+        for row in timed
+        if row["ratio"] > WORST or row is timed[0]
+    ]  # fmt: skip
+    return {"benchmark": "kernels of other packages against nvcc", **(surroundings or _surroundings()), "rows": made}
+
+
+def _figure(
+    name: str,
+    value: float,
+    goal: float | None,
+    sides: dict[str, float] | None = None,
+    noise: float = 0.0,
+    note: str = "",
+) -> dict[str, Any]:
+    reached = None if goal is None else value <= goal
+    return {"name": name, "value": value, "unit": "x", "goal": goal, "at_least": False, "sides": sides or {},
+            "noise": noise, "note": note, "reached": reached}  # fmt: skip
+
+
+def _surroundings() -> dict[str, Any]:
+    import os
+    import platform
+    from datetime import date
+
+    import torch
+    import triton
+
+    return {
+        "date": date.today().isoformat(),
+        "gpu": torch.cuda.get_device_name(),
+        "machine": f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores",
+        "python": platform.python_version(),
+        "triton": triton.__version__,
+        "torch": torch.__version__,
+    }
 
 
 if __name__ == "__main__":
