@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -83,10 +84,9 @@ def _build(kernel: Listed, index: int, launch: Launch, folder: Path, options: An
         compiled, asked = compile_ours(kernel, root, f"cuda:{options.arch}", launch.shared_bytes, not theirs.is_file())
         (folder / f"ours-{triton.__version__}.cubin").write_bytes(compiled.asm["cubin"])
         facts |= described(kernel, root, compiled)
-        if asked is not None:
-            mirror = options.work.resolve() / "trees"
-            mirror.mkdir(exist_ok=True)
-            theirs.write_bytes(compile_theirs(kernel, asked, root, mirror, options.nvcc, f"sm_{options.arch}"))
+        if asked is not None and not theirs.is_file():
+            with tempfile.TemporaryDirectory() as folder_of_nvcc:
+                theirs.write_bytes(compile_theirs(asked, root, Path(folder_of_nvcc), options.nvcc))
     except Exception as error:
         facts["error"] = f"{type(error).__name__}: {error}"[:1500]
     (folder / f"facts-{triton.__version__}.json").write_text(json.dumps(facts, indent=1))

@@ -87,7 +87,7 @@ def compare(cubin: bytes, asked: Asked, root: Path, nvcc: str, limit: float, kep
     try:
         if not theirs.is_file():
             with tempfile.TemporaryDirectory() as folder:
-                theirs.write_bytes(_compile(asked, root, nvcc, limit, Path(folder)))
+                theirs.write_bytes(compile_asked(asked, root, nvcc, limit, Path(folder)))
         kernels = kernels_of(theirs, cuobjdump)
         found.theirs = kernels[find_kernel(kernels, asked.symbol)]
     except (KeyError, ValueError, subprocess.SubprocessError) as error:
@@ -108,7 +108,7 @@ def _cuobjdump(nvcc: str) -> str:
     return found
 
 
-def _compile(asked: Asked, root: Path, nvcc: str, limit: float, folder: Path) -> bytes:
+def compile_asked(asked: Asked, root: Path, nvcc: str, limit: float, folder: Path) -> bytes:
     tree = _shadow(asked.shown, root, folder / "tree") if asked.shown else root
     placed = {str(root): str(tree)}
     unit, made = folder / "unit.cu", folder / "unit.cubin"
