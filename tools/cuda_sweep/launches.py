@@ -120,7 +120,7 @@ class Maker:
 
     def functions(self) -> dict[str, Any]:
         """What the list calls."""
-        own = ("out", "normal", "uniform", "ints", "bits", "permutation", "steps", "array", "fresh", "joined")
+        own: tuple[str, ...] = ("out", "normal", "uniform", "ints", "bits", "permutation", "steps", "array", "fresh", "joined")
         own += ("fields", "addresses")
         return {name: getattr(self, name) for name in own}
 
