@@ -27,7 +27,7 @@ from tle_raw.adapters.cpp.toolchain import describe as describe_toolchain
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
-from tle_raw.adapters.cuda.host_code import compile_device_code
+from tle_raw.adapters.cuda.host_code import compile_device_code, declared_constant
 from tle_raw.adapters.cuda.kernel_entry import SYMBOL, KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.legacy_warps import masked_text
@@ -50,8 +50,11 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import location_of_text
 from tle_raw.knobs import knobs
+from tle_raw.linker.llvm.constant_tables import CONSTANT_SPACE, move_tables
 from tle_raw.linker.llvm.local_arrays import local_arrays
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
+from tle_raw.linker.ptx.branch_back import BACKWARDS
 from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
 from tle_raw.targets.device_code import wanted_device_code
@@ -150,6 +153,7 @@ class CudaAdapter:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
         files = _read_files(run, toolchain)
         (text, told), shared = masked_text(run.text, attempt, _users_files(toolchain.folders)), 0
+        text = text if wanted.is_emulated else _as_nvcc(text, source)
         if use is not None and wanted.is_emulated:
             text = add_thread_entry(text, unit.entry, use)
         elif use is not None:
@@ -239,6 +243,14 @@ class CudaAdapter:
 def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted, has_arrays: bool = False) -> tuple[str, ...]:
     options, _ = _options(source)
     return optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated, has_arrays)
+
+
+def _as_nvcc(text: str, source: Source) -> str:
+    """What is ``const`` and not ``__constant__`` in global memory; and loops for ptxas to unroll."""
+    if f"addrspace({CONSTANT_SPACE}) constant" in text:
+        module = read_module(text)
+        text = module.edited(move_tables(module, declared_constant(source))).text
+    return f"{text}\n{BACKWARDS} = !{{}}\n"
 
 
 def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:

@@ -26,6 +26,7 @@ from tle_raw.adapters.cpp.toolchain import INCLUDE, find_toolchain
 from tle_raw.adapters.cuda.symbol import split_symbol
 from tle_raw.fragments.adapter import Source
 from tle_raw.identity import digest
+from tle_raw.linker.machine_code.demangle import demangle
 from tle_raw.linker.processes.run_compiler import Run
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 
@@ -52,6 +53,10 @@ _TAKEN = (
 _UNKNOWN = ("unknown type name", "use of undeclared", "no template named", "no member named", "no type named")
 # Handles of NVIDIA's host libraries, which structs of a program hold.
 _HANDLE = re.compile(r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t")
+
+# A declaration from that word to the variable's value or size.
+_CONSTANT = re.compile(r"\b__constant__\b([^;={(]*)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 Compile = Callable[[Source, tuple[str, ...]], Run]
 
@@ -107,6 +112,13 @@ def passed_over(source: Source) -> tuple[str, ...]:
     """The headers that were missing when the source was compiled."""
     plan = _PLANS.get(_key(source))
     return plan.missing if plan else ()
+
+
+def declared_constant(source: Source) -> Callable[[str], bool]:
+    """Whether the source says ``__constant__`` of the variable that has a symbol."""
+    declarations = (d for text in _texts(source) if "__constant__" in text for d in _CONSTANT.findall(text))
+    words = frozenset(word for declaration in declarations for word in _WORD.findall(declaration))
+    return lambda symbol: demangle(symbol).rpartition("::")[2] in words
 
 
 def device_part(source: Source, with_members: bool = True) -> Source:

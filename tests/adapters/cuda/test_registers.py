@@ -67,7 +67,7 @@ def test_the_users_own_flags_win():
 
 def test_llvm_is_told_each_thing_once():
     told, alone = optimiser_flags((), True, True), optimiser_flags(("-mllvm", "-inline-threshold=5"), True, True)
-    assert told[:4] == ("-mllvm", "-inline-threshold=100000", "-mllvm", "-unroll-threshold=350")
+    assert told[:4] == ("-mllvm", "-inline-threshold=100000", "-mllvm", "-unroll-threshold=1000")
     assert alone == told[2:]
     assert "-unroll-threshold=2000" in optimiser_flags((), True, True, has_arrays=True)
     users = optimiser_flags(("-mllvm", "--unroll-threshold=9"), False, True, has_arrays=True)

@@ -661,6 +661,14 @@ NVIDIA = (
         for_speed=True,
     ),
     Pass(
+        "branch-back",
+        "ptx",
+        "linker/ptx/branch_back.py",
+        "branch_back",
+        "PTX with loops of CUDA code that ptxas may unroll, as it does in nvcc's",
+        for_speed=True,
+    ),
+    Pass(
         "refuse-indirect-calls",
         "ptx",
         "flir/nvidia/explain_ptx.py",

@@ -101,6 +101,7 @@ from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.llvm.unwanted_barriers import without_unwanted
 from tle_raw.linker.mlir.generic_form import generic_text
 from tle_raw.linker.mlir.text import value_uses
+from tle_raw.linker.ptx.branch_back import BACKWARDS, branch_back
 from tle_raw.linker.ptx.pair_words import pair_words
 from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
@@ -834,6 +835,11 @@ class Compilation:
 
     def spread_divisions(self) -> int:
         return self._edit(spread_divisions(self.module))
+
+    def branch_back(self) -> int | None:
+        if not any(BACKWARDS in fragment.text for fragment in self.compiled):
+            return None
+        return self._edit(branch_back(self.module))
 
     def refuse_indirect_calls(self) -> int:
         refuse_indirect_calls(self.module, self.regions, self.compiled)
