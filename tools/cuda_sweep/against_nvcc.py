@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
@@ -93,6 +93,24 @@ def compare(cubin: bytes, asked: Asked, root: Path, nvcc: str, limit: float, kep
     except (KeyError, ValueError, subprocess.SubprocessError) as error:
         found.trouble = str(error).strip("'")[:600]
     return found
+
+
+def print_comparison(found: Sequence[tuple[str, Compared]]) -> None:
+    """A line a kernel, ours and nvcc's: a * where ours has local memory, narrower loads or fewer that are read-only."""
+    print("\nours/nvcc:")
+    for name, compared in found:
+        ours, theirs = compared.ours, compared.theirs
+        if ours is None or theirs is None:
+            print(f"  {name[:40]:40}  {compared.trouble.splitlines()[0][:110] if compared.trouble else 'not compiled'}")
+            continue
+        pairs = zip(asdict(ours).items(), asdict(theirs).values())
+        words = [f"{key} {own}/{other}" for (key, own), other in pairs if own or other]
+        print(f"{'*' if _is_behind(ours, theirs) else ' '} {name[:40]:40}  {', '.join(words)}")
+
+
+def _is_behind(ours: MachineCode, theirs: MachineCode) -> bool:
+    is_narrower = ours.loads and theirs.loads and ours.load_bytes / ours.loads < 0.9 * theirs.load_bytes / theirs.loads
+    return bool(ours.stack > theirs.stack or is_narrower or (theirs.read_only and not ours.read_only))
 
 
 def as_json(compared: Compared | None) -> dict[str, Any] | None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tle_raw.linker.machine_code.demangle import demangle
-from tle_raw.linker.machine_code.sass import RESERVED_SHARED
 
 _USAGE = re.compile(r"([A-Z]+)(?:\[\d+\])?:(\d+)")
 _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?\w+\s+)?([A-Z][\w.]*)([^;]*);", re.MULTILINE)
@@ -29,7 +28,8 @@ class MachineCode:
 
     Attributes
     ----------
-    stack : bytes of the frame, arrays and spills together. shared : bytes of static shared memory.
+    stack : bytes of the frame, arrays and spills together. shared : bytes of static shared memory, with
+        the kilobyte that the system keeps for itself from sm_90 on.
     local : LDL and STL instructions.
     loads, read_only : LDG instructions, and those of them that go by the read-only path (``LDG.E.CONSTANT``).
     load_bytes : what one thread loads from global memory by all of them; with ``loads`` it tells how wide they are.
@@ -58,9 +58,7 @@ def kernels_of(cubin: Path, cuobjdump: str) -> dict[str, MachineCode]:
 
     usage, listings = dict(_usage(said("-res-usage"))), _FUNCTION.split(said("-sass"))
     found = dict(zip(listings[1::2], listings[2::2]))
-    # from sm_90 on the tool counts what the system keeps for itself
-    reserved = RESERVED_SHARED if re.search(r"EF_CUDA_SM(9\d|1\d\d)", listings[0]) else 0
-    return {name: _machine_code(usage[name], listing, reserved) for name, listing in found.items() if name in usage}
+    return {name: _machine_code(usage[name], listing) for name, listing in found.items() if name in usage}
 
 
 def find_kernel(kernels: dict[str, MachineCode], symbol: str) -> str:
@@ -94,7 +92,7 @@ def _usage(text: str) -> Iterator[tuple[str, dict[str, int]]]:
             yield name, {key: int(value) for key, value in _USAGE.findall(line)}
 
 
-def _machine_code(usage: dict[str, int], listing: str, reserved: int) -> MachineCode:
+def _machine_code(usage: dict[str, int], listing: str) -> MachineCode:
     names: Counter[str] = Counter()
     widths: Counter[str] = Counter()
     loops = read_only = 0
@@ -109,7 +107,7 @@ def _machine_code(usage: dict[str, int], listing: str, reserved: int) -> Machine
     return MachineCode(
         registers=usage["REG"],
         stack=usage["STACK"],
-        shared=max(0, usage["SHARED"] - reserved),
+        shared=usage["SHARED"],
         instructions=sum(names.values()) - names["NOP"],
         local=names["LDL"] + names["STL"],
         loads=names["LDG"],
