@@ -120,9 +120,8 @@ class Maker:
 
     def functions(self) -> dict[str, Any]:
         """What the list calls."""
-        own: tuple[str, ...] = ("out", "normal", "uniform", "ints", "bits", "permutation", "steps", "array", "fresh", "joined")
-        own += ("fields", "addresses")
-        return {name: getattr(self, name) for name in own}
+        own = "out normal uniform ints bits permutation steps array fresh joined fields addresses"
+        return {name: getattr(self, name) for name in own.split()}
 
     def out(self, dtype: str, count: int, value: float = 0) -> Buffer:
         """An array of one value."""
