@@ -90,7 +90,7 @@ def main() -> None:
             options.json.write_text(json.dumps(results(rows), indent=1))
     else:
         print(f"{sum(bool(row.get('equal')) for row in rows)} of {len(wanted)} kernels have nvcc's numbers")
-        print("\n".join(f"SMALL {json.dumps(row)}" for row in rows if row.get("small")))
+        print("\n".join(f"SMALL {json.dumps(row)}" for row in rows if "small" in row))
 
 
 def work(what: str, pack: Path, left: queue.SimpleQueue[int], keep: Any, until: float) -> None:

@@ -105,7 +105,7 @@ def _print_table(rows: dict[int, dict[str, Any]], gpu: dict[int, dict[str, Any]]
         theirs = gpu.get(index, {}).get("small")
         if "error" in row:
             outcome, words = "not run", f"{row['error']}: {row['message']}"
-        elif not theirs:
+        elif theirs is None:
             outcome, words = "run, not compared", ""
         else:
             good, words = agree(row["outputs"], theirs)
