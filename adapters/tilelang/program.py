@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tle_raw.adapters.tilelang.host_code import is_assumption, with_names_replaced
 from tle_raw.adapters.tilelang.locations import location_of
 from tle_raw.adapters.tilelang.tir_types import Expression, Node, PrimFunc, Variable
 from tle_raw.errors import FragmentSourceError, Row, UnsupportedFeatureError
@@ -62,6 +63,7 @@ def read_program(prim_func: PrimFunc) -> Program:
     ------
     FragmentSourceError : it holds no ``T.Kernel``, or several. UnsupportedFeatureError : it holds code for the host.
     """
+    prim_func = with_names_replaced(prim_func)
     buffers: dict[str, Any] = {}
     scalars: dict[str, Any] = {}
     order: list[str] = []
@@ -193,8 +195,8 @@ def _launch(body: Any) -> tuple[list[Axis], Any]:
 
 
 def _only_kernel(sequence: Any, inside: bool) -> Any:
-    """A launch starts with the thread's indices; before a launch stands nothing."""
-    rest = [s for s in sequence.seq if not _is_thread_index(s)]
+    """A launch starts with the thread's indices; before a launch stand assumptions at the most."""
+    rest = [s for s in sequence.seq if not _is_thread_index(s) and not is_assumption(s)]
     if len(rest) == 1:
         return rest[0]
     outside = next(s for s in rest if type(s).__name__ not in ("SBlockRealize", "For"))

@@ -11,13 +11,15 @@ from typing import Any
 from tle_raw.adapters.common.compile_ahead import compile_ahead
 from tle_raw.adapters.common.launched_kernel import WARP, declare_region, kernel_around, warps_for, without_caller
 from tle_raw.adapters.common.refusals import refusal
-from tle_raw.adapters.tilelang.arguments import read_grid, read_sizes
+from tle_raw.adapters.tilelang.arguments import crossing, read_grid, read_sizes
 from tle_raw.adapters.tilelang.dtypes import torch_dtype
 from tle_raw.adapters.tilelang.launch_descriptors import TMA
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.tile_descriptors import HOPPER, describe_tiles, fit_tiles
 from tle_raw.errors import UntraceableError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
+from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.signature import Scalar
 from tle_raw.target import Target, parse_target
 from tle_raw.targets.current import current_target
 
@@ -201,6 +203,7 @@ class WholeKernel:
         descriptors = [self._descriptors.find(arguments, sizes, target)] if way.takes_descriptors else []
         if way.plan is not None:
             descriptors = describe_tiles(way.plan.loads, self.program, arguments)
+        arguments = crossing(self.program, arguments)
         return way.kernel[grid](*arguments, *sizes.values(), *descriptors, **{"num_warps": way.num_warps, **options})
 
     def _with_stand_ins(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -227,11 +230,21 @@ class WholeKernel:
         )
 
 
+# What Triton takes a number of Python for by itself; other scalars are passed as what they are.
+_USUAL = ("i1", "i32", "f32")
+
+
 def _kernel_of(fragment: Any) -> Any:
-    parameters = [p.name for p in fragment.signature.parameters]
-    return kernel_around(
-        fragment.symbol if fragment.symbol.isidentifier() else "kernel", parameters, parameters, fragment
-    )
+    parameters = fragment.signature.parameters
+    names = [p.name for p in parameters]
+    header = [p.name + _annotation(p.type) for p in parameters]
+    return kernel_around(fragment.symbol if fragment.symbol.isidentifier() else "kernel", header, names, fragment)
+
+
+def _annotation(kind: Any) -> str:
+    if isinstance(kind, Scalar) and isinstance(kind.dtype, DType) and kind.dtype.name not in _USUAL:
+        return f": {kind.dtype.in_signature!r}"
+    return ""
 
 
 def make_whole_kernel(adapter: Adapter, source: Source) -> WholeKernel:

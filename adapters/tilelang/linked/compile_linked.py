@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapters.common.launched_kernel import launched_threads
+from tle_raw.adapters.common.launched_kernel import WARP, launched_threads, whole_warps
 from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to, find_toolchain
@@ -93,7 +93,8 @@ def compiler_identity() -> str:
 def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
     """The C++ text for one call and one architecture."""
     lowered, route = _lower(linkable, arch)
-    launched = lowered.threads if linkable.exclusive else launched_threads(lowered.threads)
+    launched = whole_warps(lowered.threads) if linkable.exclusive else launched_threads(lowered.threads)
+    _check_barriers(lowered, launched, linkable.exclusive)
     blocks = (lowered.threads, launched)
     given = linkable.barriers, linkable.buffers
     function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, *given)
@@ -109,6 +110,24 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
         source.name, lowered, function, bound, linkable.places, [arch], tiles, launched, linkable.exclusive
     )
     return LinkedUnit(unit, lowered, route)
+
+
+def _check_barriers(lowered: Lowered, launched: int, exclusive: bool) -> None:
+    """Barriers of the block count its warps, and those of the grid its threads, so that some may not stand idle.
+
+    A whole kernel's idle threads are those that its last warp has too many, and are gone at once.
+    """
+    idle = launched - lowered.threads
+    if "this_grid" in lowered.text and idle:
+        what, wanted = "T.sync_grid", "a power of two, from 32 on" if not exclusive else "a multiple of 32"
+    elif "__syncthreads" in lowered.text and lowered.threads % WARP and not exclusive:
+        what, wanted = "a barrier", "a multiple of 32"
+    else:
+        return
+    raise UnsupportedFeatureError(
+        f"the threads of the TileLang kernel wait for each other at {what}, and the launch has more of them",
+        table=[Row("threads=", wanted, str(lowered.threads))],
+    )
 
 
 def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:

@@ -26,7 +26,6 @@ HOST_ALLOCATES = ("tilelang_callee_allocated_outputs", "tilelang_out_idx")
 # What a launch must do for the kernel, by the attribute under which TileLang asks for it.
 _LAUNCHES = {
     "cluster_dims": "thread block clusters (T.Kernel's cluster_dims=)",
-    "use_cooperative_groups": "a cooperative launch (T.sync_grid)",
     "has_cuda_pdl_sync": "programmatic dependent launch (T.pdl_sync)",
     "has_cuda_pdl_trigger": "programmatic dependent launch (T.pdl_trigger)",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tle_raw.adapters.common.launched_kernel import launched_threads
+from tle_raw.adapters.common.launched_kernel import WARP, launched_threads
 from tle_raw.adapters.cpp.block_indices import undefine_lines
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
@@ -23,6 +23,7 @@ from tle_raw.identity import entry_name
 _WHAT = {DATA: "buffer", SCALAR: "scalar", DIM: "dim", STRIDE: "stride", DESCRIPTOR: "TMA descriptor"}
 # The address of a tile in shared memory, from the number under which it crosses.
 _SHARED = "(__attribute__((address_space(3))) void*)"
+_THREAD = "(unsigned)__nvvm_read_ptx_sreg_tid_x()"  # among those of the launch, whatever threadIdx is in the kernel
 _INTEGER = DType("i32", 32, "int32", "int", "i32")
 
 
@@ -85,7 +86,7 @@ def write_unit(
 
 def _barrier_lines(lowered: Lowered, threads: int) -> Iterator[str]:
     """Idle warps take no part in the barriers of TileLang's threads, its templates' included."""
-    if lowered.threads != threads:
+    if lowered.threads != threads and lowered.threads % WARP == 0:
         yield f"#define __syncthreads() tle::tilelang::wait_for_threads<{lowered.threads}>()"
 
 
@@ -129,7 +130,7 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, ex
     if lowered.threads == threads:
         yield f"  {call}"
     else:
-        yield f"  if (threadIdx.x < {lowered.threads}u) {{ {call} }}"
+        yield f"  if ({_THREAD} < {lowered.threads}u) {{ {call} }}"
         if budgets:
             yield f"  else tle::tilelang::give_registers<{FEWEST}>(registers);"
     if exclusive:
@@ -161,8 +162,7 @@ def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int) -> It
     for i, parameter in enumerate(bound.crossing):
         if parameter.kind == TILE and tiles.get(parameter.name) and parameter.dtype is not None:
             size = parameter.size * max(8, parameter.dtype.bits) // 8
-            own = "__nvvm_read_ptx_sreg_tid_x()"
-            yield f"  tle::tilelang::clear<{size}, {threads}>((void*){_SHARED}p{i}, {own});"
+            yield f"  tle::tilelang::clear<{size}, {threads}>((void*){_SHARED}p{i}, {_THREAD});"
     if any(tiles.values()):
         yield "  tle::tilelang::wait_for_block();"
 
