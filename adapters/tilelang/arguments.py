@@ -69,6 +69,11 @@ def untouched(program: Program) -> frozenset[str]:
     return frozenset(n for n, b in program.buffers.items() if not any(b.data.same_as(m) for m in named))
 
 
+def size_of(program: Program, extent: Any, sizes: Mapping[str, int]) -> int:
+    """A size of a buffer, from the open ones."""
+    return _value(extent, _known(program, {}, sizes))
+
+
 def read_grid(program: Program, arguments: Sequence[Any], sizes: Mapping[str, int]) -> tuple[int, ...]:
     """How many programs the PrimFunc wants."""
     known = _known(program, dict(zip(program.order, arguments)), sizes)
