@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import triton
 
 import tle_raw
 from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, numbers
@@ -33,4 +34,6 @@ def test_traced(name):
 def test_linked(name):
     if ON_CPU:
         pytest.skip("TileLang's own lowering is for GPUs")
+    if name == "clustered" and triton.__version__ < "3.9":
+        pytest.skip("Triton 3.9 launches clusters")
     run((TRACED | LINKED)[name](), route="linked")

@@ -95,9 +95,10 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
     lowered, route = _lower(linkable, arch)
     launched = whole_warps(lowered.threads) if linkable.exclusive else launched_threads(lowered.threads)
     _check_barriers(lowered, launched, linkable.exclusive)
+    clusters = _check_clusters(lowered, linkable.exclusive)
     blocks = (lowered.threads, launched)
     given = linkable.barriers, linkable.buffers
-    function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, *given)
+    function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, *given, clusters)
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
     needed = needed_by_products(lowered.text) if function.budgets else 0
     if function.budgets and needed > function.budgets.launch:
@@ -128,6 +129,24 @@ def _check_barriers(lowered: Lowered, launched: int, exclusive: bool) -> None:
         f"the threads of the TileLang kernel wait for each other at {what}, and the launch has more of them",
         table=[Row("threads=", wanted, str(lowered.threads))],
     )
+
+
+def _check_clusters(lowered: Lowered, exclusive: bool) -> bool:
+    """Whether blocks are launched in clusters, which a launch of the kernel alone can do, along x."""
+    if max(lowered.cluster) == 1:
+        return False
+    shown = " x ".join(map(str, lowered.cluster))
+    if not exclusive:
+        raise UnsupportedFeatureError(
+            "the TileLang kernel is launched in clusters of blocks, and a region is launched by Triton",
+            table=[Row("cluster_dims", "1 x 1 x 1", shown)],
+            hint="fragment.as_kernel() launches it so",
+        )
+    if max(lowered.cluster[1:]) > 1:
+        raise UnsupportedFeatureError(
+            "Triton launches clusters of blocks along x only", table=[Row("cluster_dims", "n x 1 x 1", shown)]
+        )
+    return True
 
 
 def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:

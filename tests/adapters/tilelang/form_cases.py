@@ -153,6 +153,11 @@ def odd_block() -> Case:
     return Case(kernels.odd_block(), (x, torch.zeros(48)), {1: x.numpy()[::-1]})
 
 
+def clustered() -> Case:
+    x = torch.randint(0, 100, (4, 64), generator=generator()).float()
+    return Case(kernels.clustered(), (x, torch.zeros(4, 64)), {1: x.numpy() + np.array([[0], [1], [0], [1]])})
+
+
 TRACED: dict[str, Callable[[], Case]] = {
     "narrow copies": narrow_copies,
     "quantised": quantised,
@@ -171,6 +176,7 @@ TRACED: dict[str, Callable[[], Case]] = {
 LINKED: dict[str, Callable[[], Case]] = {
     "across blocks": across_blocks,
     "odd block": odd_block,
+    "clustered": clustered,
     "narrow copies": lambda: narrow_copies(64),
     "quantised": lambda: quantised(64),
 }

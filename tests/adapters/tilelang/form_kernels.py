@@ -215,3 +215,19 @@ def said_before(n=None):
                 Y[b * 64 + i] = X[b * 64 + i] * T.Cast("float32", blocks)
 
     return said_before
+
+
+def clustered(blocks=4, n=64):
+    """Each block adds its number in its cluster of two."""
+
+    @T.prim_func
+    def clustered(X: T.Tensor((blocks, n), "float32"), Y: T.Tensor((blocks, n), "float32")):
+        with T.Kernel(blocks, threads=n, cluster_dims=2) as b:
+            s = T.alloc_shared((n,), "float32")
+            for i in T.Parallel(n):
+                s[i] = X[b, n - 1 - i]
+            T.cluster_sync()
+            for i in T.Parallel(n):
+                Y[b, i] = s[n - 1 - i] + T.Cast("float32", T.block_rank_in_cluster())
+
+    return clustered

@@ -4,12 +4,20 @@ import numpy as np
 import pytest
 import tilelang.language as T
 import torch
+import triton
 
 import tle_raw
 from tests.adapters.tilelang import form_kernels as kernels
 from tests.adapters.tilelang.conftest import compile_for_gpu
 from tests.adapters.tilelang.form_cases import LINKED, TRACED, Case
-from tle_raw.errors import ArgumentTypeError, CompilationFailed, ShapeError, UnsupportedFeatureError
+from tle_raw.errors import (
+    ArgumentTypeError,
+    CompilationFailed,
+    LaunchError,
+    RegionError,
+    ShapeError,
+    UnsupportedFeatureError,
+)
 
 pytestmark = pytest.mark.every_triton(6)
 
@@ -53,6 +61,22 @@ def test_a_barrier_of_the_grid_is_launched_cooperatively():
 def test_a_block_that_is_no_whole_warps_ends_with_its_threads():
     compiled = compile_for_gpu(tle_raw.fragment(LINKED["odd block"]().prim_func))
     assert compiled.metadata.num_warps == 2 and "bar.sync \t15" not in compiled.asm["ptx"]
+
+
+def test_clusters_are_launched_along_x():
+    kernel = tle_raw.fragment(LINKED["clustered"]().prim_func).as_kernel()
+    if triton.__version__ < "3.9":
+        with pytest.raises(RegionError, match=r"in clusters by Triton 3\.9"):
+            kernel.compile("cuda:90")
+    else:
+        assert ".reqnctapercluster 2" in kernel.compile("cuda:90").asm["ptx"]
+
+
+@pytest.mark.one_triton
+def test_a_grid_is_whole_clusters(on_cpu):
+    kernel = tle_raw.fragment(kernels.clustered(blocks=3), route="linked").as_kernel()
+    with pytest.raises(LaunchError, match="no whole number of clusters"):
+        kernel(torch.zeros(3, 64), torch.zeros(3, 64))
 
 
 @pytest.mark.one_triton

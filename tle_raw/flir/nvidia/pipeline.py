@@ -569,6 +569,7 @@ class Compilation:
                 SPELLING,
                 self.capability >= 90,
                 self.has_stages,
+                self.options.num_ctas,
             )
         )
         return len(self.regions)
