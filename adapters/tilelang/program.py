@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tle_raw.adapters.tilelang.host_code import is_assumption, with_names_replaced
 from tle_raw.adapters.tilelang.locations import location_of
 from tle_raw.adapters.tilelang.tir_types import Expression, Node, PrimFunc, Variable
+from tle_raw.adapters.tilelang.unique_names import with_unique_names
 from tle_raw.errors import FragmentSourceError, Row, UnsupportedFeatureError
 
 _FOREIGN = {
@@ -68,7 +68,7 @@ def read_program(prim_func: PrimFunc) -> Program:
     ------
     FragmentSourceError : it holds no ``T.Kernel``, or several. UnsupportedFeatureError : it holds code for the host.
     """
-    prim_func = with_names_replaced(prim_func)
+    prim_func = with_unique_names(prim_func)
     buffers: dict[str, Any] = {}
     scalars: dict[str, Any] = {}
     order: list[str] = []
@@ -201,7 +201,7 @@ def _launch(body: Any) -> tuple[list[Axis], Any]:
 
 def _only_kernel(sequence: Any, inside: bool) -> Any:
     """A launch starts with the thread's indices; before a launch stand assumptions at the most."""
-    rest = [s for s in sequence.seq if not _is_thread_index(s) and not is_assumption(s)]
+    rest = [s for s in sequence.seq if not _is_thread_index(s) and not _is_assumption(s)]
     if len(rest) == 1:
         return rest[0]
     outside = next(s for s in rest if type(s).__name__ not in ("SBlockRealize", "For"))
@@ -210,6 +210,11 @@ def _only_kernel(sequence: Any, inside: bool) -> Any:
 
 def _is_thread_index(statement: Node) -> bool:
     return type(statement).__name__ == "Bind" and is_call(statement.value, "tl.launch_thread_idx")
+
+
+def _is_assumption(statement: Node) -> bool:
+    """``T.assume(n > 0)``, which TileLang's own lowering makes use of."""
+    return type(statement).__name__ == "Evaluate" and is_call(statement.value, "tirx.assume")
 
 
 def is_call(expression: Expression, name: str) -> bool:

@@ -138,6 +138,11 @@ def scalars() -> Case:
     return Case(kernels.scalars(), (1.5, 1 / 3, -5, torch.zeros(7, 3, dtype=torch.float64)), {3: expected})
 
 
+def bound_again() -> Case:
+    expected = np.repeat([[10.0], [21.0]], 32, axis=1)
+    return Case(kernels.bound_again(), (5.0, 7.0, torch.zeros(2, 32)), {2: expected})
+
+
 def said_before() -> Case:
     x = normal(100)
     return Case(kernels.said_before(), (x, torch.zeros(100)), {1: 2 * x.numpy()})
@@ -172,6 +177,7 @@ TRACED: dict[str, Callable[[], Case]] = {
     "questions": questions,
     "scalars": scalars,
     "said before": said_before,
+    "bound again": bound_again,
 }
 LINKED: dict[str, Callable[[], Case]] = {
     "across blocks": across_blocks,

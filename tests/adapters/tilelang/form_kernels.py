@@ -202,8 +202,8 @@ def scalars():
     return scalars
 
 
-def said_before(n=None):
-    """Assumptions and names before T.Kernel."""
+def said_before():
+    """An assumption, and a name for a size, before T.Kernel."""
     n = T.dynamic("n")
 
     @T.prim_func
@@ -231,3 +231,20 @@ def clustered(blocks=4, n=64):
                 Y[b, i] = s[n - 1 - i] + T.Cast("float32", T.block_rank_in_cluster())
 
     return clustered
+
+
+def bound_again():
+    """Two scalars that the body binds to one name, which TileLang then gives to both parameters."""
+
+    @T.prim_func
+    def bound_again(first: T.float32, second: T.float32, Y: T.Tensor((2, 32), "float32")):
+        with T.Kernel(2, threads=32) as b:
+            for i in T.Parallel(32):
+                if b == 0:
+                    factor = first
+                    Y[b, i] = factor * 2.0
+                else:
+                    factor = second
+                    Y[b, i] = factor * 3.0
+
+    return bound_again
