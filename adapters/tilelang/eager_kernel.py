@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,10 @@ from tle_raw.adapters.tilelang.linked.pass_configs import pass_configs_of
 from tle_raw.adapters.tilelang.narrow import holders, is_narrow, per_byte
 from tle_raw.adapters.tilelang.program import Program, read_program
 from tle_raw.adapters.tilelang.split_kernels import split_kernels
-from tle_raw.errors import FragmentSourceError
+from tle_raw.errors import ArgumentCountError, FragmentSourceError
 
 _OUTPUTS = "tilelang_out_idx"
+_NONE = inspect.Parameter.empty
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class EagerKernel:
 
         Raises
         ------
-        FragmentSourceError : a size of ``T.const`` is given by no argument.
+        FragmentSourceError : a size of ``T.const`` is given by no argument. ArgumentCountError : a tensor is missing.
         """
         built, given = self._find(arguments, named)
         values = dict(zip((name for name in built.order if name not in built.outputs), given))
@@ -62,21 +64,34 @@ class EagerKernel:
 
         Tensors give their shapes only, so that ``torch.empty(…, device="meta")`` does; so does ``N=1024`` for a size.
         """
+        missing = self._missing(arguments, named)
+        if not missing:
+            return self._find(arguments, named)[0].kernels
         function = self._function
         known = {name: value for name, value in named.items() if name in function.signature.parameters}
         given = function.signature.bind_partial(*arguments, **known).arguments
-        if all(name in given for name in function.func.tensor_args):
-            return self._find(arguments, named)[0].kernels
         return self._build(objects.build_prim_func(function, {**given, **named})).kernels
+
+    def _missing(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> list[str]:
+        """The tensors that a call does not give."""
+        parameters = self._function.signature.parameters
+        given = [*list(parameters)[: len(arguments)], *named]
+        return [n for n in self._function.func.tensor_args if n not in given and parameters[n].default is _NONE]
 
     def _find(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[_Built, list[Any]]:
         function = self._function
-        with objects.refusals(function):
+        with objects.refusals(function, named):
             function.initialize_jit_mode(*arguments, **named)
             if function.mode != "eager":
                 raise FragmentSourceError(
                     f"`{objects.object_name(function)}` returns a PrimFunc: it is no eager function",
                     hint="tle_raw.fragment(function, arguments=dict(…)).as_kernel()",
+                )
+            missing = self._missing(arguments, named)
+            if missing:
+                raise ArgumentCountError(
+                    f"`{objects.object_name(function)}` got nothing for `{missing[0]}`",
+                    hint=f"its tensors are {', '.join(function.func.tensor_args)}",
                 )
             key, given = function.func.parse_args(*arguments, **named)
             if key not in self._built:

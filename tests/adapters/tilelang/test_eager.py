@@ -8,7 +8,7 @@ import torch
 import tle_raw
 from tests.adapters.tilelang.conftest import compile_for_gpu
 from tle_raw.adapters.tilelang import eager_kernel, split_kernels
-from tle_raw.errors import FragmentSourceError, ShapeError
+from tle_raw.errors import ArgumentCountError, FragmentSourceError, ShapeError
 
 pytestmark = pytest.mark.every_triton(2)
 
@@ -83,6 +83,8 @@ def test_a_size_that_nothing_gives_is_named():
 def test_arrays_are_held_against_the_function(on_cpu):
     with pytest.raises(ShapeError, match="the array for `B`"):
         eager_kernel(scaled_sum)(torch.zeros(4, 8), torch.zeros(5, 8))
+    with pytest.raises(ArgumentCountError, match="`scaled_sum` got nothing for `B`"):
+        eager_kernel(scaled_sum)(torch.zeros(4, 8))
 
 
 @pytest.mark.one_triton
