@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,11 +93,11 @@ def compiler_identity() -> str:
 def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
     """The C++ text for one call and one architecture."""
     lowered, route = _lower(linkable, arch)
-    launched = whole_warps(lowered.threads) if linkable.exclusive else launched_threads(lowered.threads)
-    _check_barriers(lowered, launched, linkable.exclusive)
-    clusters = _check_clusters(lowered, linkable.exclusive)
+    launched = lowered.threads if linkable.exclusive else launched_threads(lowered.threads)
+    launched = whole_warps(launched)
     blocks = (lowered.threads, launched)
     given = linkable.barriers, linkable.buffers
+    clusters = linkable.exclusive and max(lowered.cluster) > 1
     function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, *given, clusters)
     tiles = {name: tile.effect == OUT and not tile.is_written_whole for name, tile in linkable.tiles.items()}
     needed = needed_by_products(lowered.text) if function.budgets else 0
@@ -113,14 +113,27 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
     return LinkedUnit(unit, lowered, route)
 
 
-def _check_barriers(lowered: Lowered, launched: int, exclusive: bool) -> None:
+def _launchable(lower: Callable[[Linkable, str], tuple[Lowered, str]]) -> Callable[..., tuple[Lowered, str]]:
+    """What a launch on a GPU cannot give is refused behind the lowering."""
+
+    def checked(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
+        lowered, route = lower(linkable, arch)
+        _check_barriers(lowered, linkable.exclusive)
+        _check_clusters(lowered, linkable.exclusive)
+        return lowered, route
+
+    return checked
+
+
+def _check_barriers(lowered: Lowered, exclusive: bool) -> None:
     """Barriers of the block count its warps, and those of the grid its threads, so that some may not stand idle.
 
     A whole kernel's idle threads are those that its last warp has too many, and are gone at once.
     """
-    idle = launched - lowered.threads
+    launched = lowered.threads if exclusive else launched_threads(lowered.threads)
+    idle = whole_warps(launched) - lowered.threads
     if "this_grid" in lowered.text and idle:
-        what, wanted = "T.sync_grid", "a power of two, from 32 on" if not exclusive else "a multiple of 32"
+        what, wanted = "T.sync_grid", "a multiple of 32" if exclusive else "a power of two, from 32 on"
     elif "__syncthreads" in lowered.text and lowered.threads % WARP and not exclusive:
         what, wanted = "a barrier", "a multiple of 32"
     else:
@@ -131,10 +144,10 @@ def _check_barriers(lowered: Lowered, launched: int, exclusive: bool) -> None:
     )
 
 
-def _check_clusters(lowered: Lowered, exclusive: bool) -> bool:
-    """Whether blocks are launched in clusters, which a launch of the kernel alone can do, along x."""
+def _check_clusters(lowered: Lowered, exclusive: bool) -> None:
+    """Blocks are launched in clusters by a launch of the kernel alone, along x."""
     if max(lowered.cluster) == 1:
-        return False
+        return
     shown = " x ".join(map(str, lowered.cluster))
     if not exclusive:
         raise UnsupportedFeatureError(
@@ -146,9 +159,9 @@ def _check_clusters(lowered: Lowered, exclusive: bool) -> bool:
         raise UnsupportedFeatureError(
             "Triton launches clusters of blocks along x only", table=[Row("cluster_dims", "n x 1 x 1", shown)]
         )
-    return True
 
 
+@_launchable
 def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
     """Lower for the architecture, or, where that takes TMA descriptors, for one that has none; and the route's name.
 

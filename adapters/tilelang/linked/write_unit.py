@@ -23,7 +23,6 @@ from tle_raw.identity import entry_name
 _WHAT = {DATA: "buffer", SCALAR: "scalar", DIM: "dim", STRIDE: "stride", DESCRIPTOR: "TMA descriptor"}
 # The address of a tile in shared memory, from the number under which it crosses.
 _SHARED = "(__attribute__((address_space(3))) void*)"
-_THREAD = "(unsigned)__nvvm_read_ptx_sreg_tid_x()"  # among those of the launch, whatever threadIdx is in the kernel
 _INTEGER = DType("i32", 32, "int32", "int", "i32")
 
 
@@ -130,7 +129,10 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, ex
     if lowered.threads == threads:
         yield f"  {call}"
     else:
-        yield f"  if ({_THREAD} < {lowered.threads}u) {{ {call} }}"
+        # In a block of several dims, or of no whole warps, threadIdx is the kernel's own, not the launch's.
+        is_plain = lowered.block[1:] == (1, 1) and lowered.threads % WARP == 0
+        own = "threadIdx.x" if is_plain else "__nvvm_read_ptx_sreg_tid_x()"
+        yield f"  if ({own} < {lowered.threads}u) {{ {call} }}"
         if budgets:
             yield f"  else tle::tilelang::give_registers<{FEWEST}>(registers);"
     if exclusive:
@@ -162,7 +164,8 @@ def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int) -> It
     for i, parameter in enumerate(bound.crossing):
         if parameter.kind == TILE and tiles.get(parameter.name) and parameter.dtype is not None:
             size = parameter.size * max(8, parameter.dtype.bits) // 8
-            yield f"  tle::tilelang::clear<{size}, {threads}>((void*){_SHARED}p{i}, {_THREAD});"
+            own = "__nvvm_read_ptx_sreg_tid_x()"
+            yield f"  tle::tilelang::clear<{size}, {threads}>((void*){_SHARED}p{i}, {own});"
     if any(tiles.values()):
         yield "  tle::tilelang::wait_for_block();"
 
