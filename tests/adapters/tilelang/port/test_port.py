@@ -106,7 +106,7 @@ def test_all_that_keeps_a_kernel_from_being_traced(told):
     lines = SCRIPT.read_text().splitlines()
     assert [o["place"]["line"] for o in obstacles] == [n for n, x in enumerate(lines, 1) if x.endswith("# not traced")]
     assert all(o["place"]["text"] == lines[o["place"]["line"] - 1] for o in obstacles)
-    assert [o["message"] for o in obstacles] == ["the function tirx.call_extern", "the function tirx.ldexp"]
+    assert [o["message"] for o in obstacles] == ["the function tirx.call_extern", "the function tl.warp_reduce_sum"]
     assert not any(k["obstacles"] for k in told["kernels"] if k["name"] not in ("by_functions", "by_hardware"))
 
 
