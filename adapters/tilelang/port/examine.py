@@ -10,7 +10,8 @@ from typing import Any
 import tle_raw
 from tle_raw.adapters.tilelang.linked.lowered_away import lowered_away
 from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT, Candidate
-from tle_raw.adapters.tilelang.port.capture import Launched, captured
+from tle_raw.adapters.tilelang.port.capture import captured
+from tle_raw.adapters.tilelang.port.results import Launched
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.traced.tracer import REFUSAL
 from tle_raw.errors import FragmentSourceError, Row, SharedMemoryError, TLEError, ToolchainError, UntraceableError
@@ -32,6 +33,7 @@ class Examined:
     program: Program | None = None
     num_warps: int = 4
     route: str = ""
+    reference: Any = None
 
     @property
     def runs_on_cpu(self) -> bool:
@@ -70,7 +72,7 @@ def examine(candidate: Candidate, source: Any, target: Target) -> Examined:
             candidate, Ported(candidate.name, candidate.name, candidate.place, (), (), (obstacle_of(error),))
         )
     gpu, obstacles, works = _on_gpu(source, options, whole, target)
-    cpu = _on_cpu(source, options) if gpu.route == TRACED else Way("cpu", "", ("only traced regions run there",))
+    cpu = _on_cpu(source, options, gpu.route)
     assert fragment.signature is not None  # a PrimFunc states its own
     facts = tuple(_facts(whole.program, fragment.signature, whole.num_warps))
     ported = Ported(candidate.name, whole.program.name, fragment.location, facts, (gpu, cpu), tuple(obstacles))
@@ -105,13 +107,15 @@ def _lost(whole: Any, target: Target) -> tuple[str, ...]:
         return ()
 
 
-def _on_cpu(source: Any, options: dict[str, Any]) -> Way:
+def _on_cpu(source: Any, options: dict[str, Any], route: str) -> Way:
+    if not route:
+        return Way("cpu", "", ("what no GPU runs is not tried there",))
     try:
-        tle_raw.fragment(source, **options, route=TRACED).as_kernel().compile("cpu")
+        tle_raw.fragment(source, **options, route=route).as_kernel().compile("cpu")
     except Exception as error:
         cause = _cause(error)
         return Way("cpu", "", (cause.message, *([f"hint: {cause.hint}"] if cause.hint else ())))
-    return Way("cpu", TRACED)
+    return Way("cpu", route)
 
 
 def _cause(error: BaseException) -> TLEError:

@@ -135,7 +135,7 @@ def test_the_file_checks_itself_on_the_cpu(told, folder):
     done = run_python("many_kernels_triton.py", folder=folder, environment=environment)
     assert done.returncode == 0, done.stderr
     for name in ("matmul", "axpy", "sized", "eager", "doubling"):
-        assert f"{name} computes what the region alone does" in done.stdout
+        assert f"{name} computes what a float64 evaluation of the PrimFunc says" in done.stdout
     assert "kernel `by_functions_kernel` for cuda:90: 1 region, one entry point" in done.stdout
 
 

@@ -1,0 +1,95 @@
+"""A function of the script that says what a kernel computes: found by its name, kept where shapes agree."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tle_raw.adapters.tilelang.port.capture import captured
+from tle_raw.adapters.tilelang.port.inputs import DTYPES, number_of, sizes_left_open
+from tle_raw.adapters.tilelang.port.load_script import Script
+from tle_raw.adapters.tilelang.program import Program
+from tle_raw.fragments.signature import INOUT, Signature
+
+_NAMES = re.compile(
+    r"(ref|reference|torch|naive|golden|expected|eager)(_|$)|.*_(ref|reference|torch|naive|golden)(_\w+)?$"
+)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """``name`` is the function's in the module; ``inputs`` the numbers of the arguments that it takes."""
+
+    name: str
+    inputs: tuple[int, ...]
+
+
+def find_reference(script: Script, program: Program, signature: Signature, kernel: str) -> Reference | None:
+    """The function whose parameters and results fit; the one whose name says most of the kernel's first."""
+    effects = {p.name: p.effect for p in signature.parameters}
+    reads = [i for i, name in enumerate(program.order) if effects.get(name) != INOUT]
+    writes = [i for i, name in enumerate(program.order) if effects.get(name) == INOUT]
+    held = {n: v for n, v in vars(script.module).items() if inspect.isfunction(v) and _NAMES.match(n.lower())}
+    words = set(_words(kernel)) | set(_words(program.name))
+    for name in sorted(held, key=lambda n: -len(words & set(_words(n)))):
+        inputs = _inputs(held[name], program.order, reads)
+        if inputs is not None and _gives(held[name], program, signature, inputs, writes):
+            return Reference(name, tuple(inputs))
+    return None
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"[_\d]+", name.lower()) if len(word) > 1]
+
+
+def _inputs(function: Any, order: Sequence[str], reads: Sequence[int]) -> list[int] | None:
+    """By the parameters' names, or in order where there are as many as the kernel reads."""
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.kind in plain]
+    needed = [p.name for p in parameters if p.default is p.empty]
+    by_name = {order[i].lower(): i for i in reads}
+    if needed and all(name.lower() in by_name for name in needed):
+        return [by_name[name.lower()] for name in needed]
+    return list(reads) if len(needed) == len(reads) else None
+
+
+def _gives(function: Any, program: Program, signature: Signature, inputs: Sequence[int], writes: Sequence[int]) -> bool:
+    """Whether it runs, and gives tensors of the shapes that the kernel writes; tried on tensors that hold nothing."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    types: dict[str, Any] = {p.name: p.type for p in signature.parameters}
+    sizes = sizes_left_open(program)
+
+    def made(number: int) -> Any:
+        name = program.order[number]
+        if name not in program.buffers:
+            return 1
+        shape = [number_of(extent, sizes) for extent in program.buffers[name].shape]
+        return torch.empty(shape, dtype=getattr(torch, DTYPES[types[name].dtype.name]))
+
+    if not _says_what(function):
+        return False
+    try:
+        with captured(), FakeTensorMode(allow_non_fake_inputs=True):
+            found = function(*(made(i) for i in inputs))
+            given = list(found) if isinstance(found, (tuple, list)) else [found]
+            shapes = [tuple(g.shape) for g in given if isinstance(g, torch.Tensor)]
+            return shapes == [tuple(made(i).shape) for i in writes]
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return False
+
+
+def _says_what(function: Any) -> bool:
+    """A function that calls a kernel of TileLang's is no reference for it."""
+    try:
+        tree = ast.parse(inspect.cleandoc(inspect.getsource(function)))
+    except (OSError, SyntaxError):
+        return True
+    return not any(isinstance(node, ast.Attribute) and node.attr == "prim_func" for node in ast.walk(tree))
