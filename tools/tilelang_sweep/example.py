@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tilelang_sweep.checks import read_script
-from tilelang_sweep.compare import agrees_with_tilelang
+from tilelang_sweep.compare import agrees_with_evaluation, agrees_with_tilelang
 from tilelang_sweep.convert import try_kernel
 from tilelang_sweep.machine import Missing, without_gpu, without_triton
 from tilelang_sweep.results import NEWER, Tried, say
@@ -196,10 +196,22 @@ def _judge(session: Session, kernels: Sequence[StandIn], error: BaseException | 
             tried.message = f"{tried.message}; its script: {wrong}" if wrong else tried.message
         elif wrong:
             tried.numbers, tried.checked_by, tried.message = "wrong", "its script", wrong
-        elif error is None:
-            tried.numbers = "not checked"
         else:
-            tried.message = _words(error)
+            tried.numbers = "not checked" if error is None else tried.numbers
+            tried.message = "" if error is None else _words(error)
+            _evaluated(session, kernel)
+
+
+def _evaluated(session: Session, kernel: StandIn) -> None:
+    """What no check of the script said: where there is no GPU, an evaluation of the PrimFunc says it."""
+    tried = kernel.tried
+    if session.alone or tried.numbers not in ("ran", "not checked") or not kernel.before or not kernel.after:
+        return
+    numbers, message = agrees_with_evaluation(kernel)
+    if numbers in ("right", "wrong"):
+        tried.numbers, tried.message, tried.checked_by = numbers, message, "float64 evaluation"
+    else:
+        tried.message = f"{message}; {tried.message}" if tried.message else message
 
 
 def _words(error: BaseException | None) -> str:

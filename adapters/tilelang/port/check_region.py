@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+import tle_raw
 from tle_raw.adapters.tilelang.port.capture import captured
 from tle_raw.adapters.tilelang.port.reference.evaluate import evaluate
 from tle_raw.adapters.tilelang.port.reference.numbers import Unevaluated
@@ -24,8 +25,8 @@ def check_region(
     arguments: Sequence[Any],
     written: Sequence[int],
     reference: tuple[Callable[..., Any], Sequence[int]] | None = None,
-) -> Any:
-    """Run a kernel, and compare the arguments that it wrote; prints on which word it is right, returns what ran.
+) -> None:
+    """Run a kernel, and compare the arguments that it wrote; prints on whose word it is right, and its report.
 
     The other side is the first of these that there is: ``reference``, a function of torch's tensors and the numbers of
     the arguments that it takes, which gives what is written; a float64 evaluation of the PrimFunc by NumPy; TileLang.
@@ -46,7 +47,7 @@ def check_region(
             error.hint = _second_opinion(name, region, before, written, labels, got, who)
         raise
     print(f"{name} computes what {who} says")
-    return ran
+    print(tle_raw.report(ran))
 
 
 def _second_opinion(name: str, region: Any, before: Any, written: Any, labels: Any, got: Any, first: str) -> str:
@@ -61,7 +62,7 @@ def _second_opinion(name: str, region: Any, before: Any, written: Any, labels: A
 
 def _compare_all(name: str, labels: Sequence[str], got: Sequence[Any], expected: Sequence[Any], who: str) -> None:
     for label, value, (wanted, where) in zip(labels, got, expected):
-        _compare(name, label, value, wanted, where, who)
+        compare(name, label, value, wanted, where, who)
 
 
 def _expected(
@@ -133,7 +134,8 @@ def sizes_of(program: Any, arguments: Sequence[Any]) -> dict[str, int]:
     return found
 
 
-def _compare(name: str, label: str, got: Any, wanted: Any, where: Any, who: str) -> None:
+def compare(name: str, label: str, got: Any, wanted: Any, where: Any, who: str) -> None:
+    """``got`` against ``wanted``, as far as ``where`` says; raises VerificationError."""
     kind = str(got.dtype).removeprefix("torch.")
     got, wanted = got.detach().cpu(), wanted.detach().cpu()
     if kind in _EXACT:

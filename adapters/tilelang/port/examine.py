@@ -11,6 +11,7 @@ import tle_raw
 from tle_raw.adapters.tilelang.linked.lowered_away import lowered_away
 from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT, Candidate
 from tle_raw.adapters.tilelang.port.capture import captured
+from tle_raw.adapters.tilelang.port.fuse import Fused, fuse
 from tle_raw.adapters.tilelang.port.results import Launched
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.traced.tracer import REFUSAL
@@ -34,6 +35,7 @@ class Examined:
     num_warps: int = 4
     route: str = ""
     reference: Any = None
+    fused: Fused | None = None
 
     @property
     def runs_on_cpu(self) -> bool:
@@ -74,9 +76,12 @@ def examine(candidate: Candidate, source: Any, target: Target) -> Examined:
     gpu, obstacles, works = _on_gpu(source, options, whole, target)
     cpu = _on_cpu(source, options, gpu.route)
     assert fragment.signature is not None  # a PrimFunc states its own
+    fused = fuse(candidate.name, source, options, fragment, whole.num_warps, target) if gpu.route == TRACED else None
     facts = tuple(_facts(whole.program, fragment.signature, whole.num_warps))
+    if fused is not None:
+        facts += (("tiles=", f"{', '.join(fused.tiles)}: copied once, so that Triton code can stand there"),)
     ported = Ported(candidate.name, whole.program.name, fragment.location, facts, (gpu, cpu), tuple(obstacles))
-    return Examined(candidate, ported, fragment, whole.program, whole.num_warps, works)
+    return Examined(candidate, ported, fragment, whole.program, whole.num_warps, works, fused=fused)
 
 
 def _on_gpu(source: Any, options: dict[str, Any], whole: Any, target: Target) -> tuple[Way, list[Obstacle], str]:

@@ -22,8 +22,9 @@ from tle_raw.adapters.tilelang.port.config_values import spelled
 from tle_raw.adapters.tilelang.port.default_sizes import small_options
 from tle_raw.adapters.tilelang.port.examine import Examined, built, examine, obstacle_of
 from tle_raw.adapters.tilelang.port.load_script import Script, run_script
+from tle_raw.adapters.tilelang.port.names import MODULE
 from tle_raw.adapters.tilelang.port.references import find_reference
-from tle_raw.adapters.tilelang.port.write_triton import MODULE, check_arguments, write_triton
+from tle_raw.adapters.tilelang.port.write_triton import check_arguments, write_triton
 from tle_raw.adapters.tilelang.tir_types import PrimFunc
 from tle_raw.errors import FragmentSourceError, TLEError
 from tle_raw.porting import Answer, Note, Ported, PortRequest, Skipped, TritonFile
@@ -73,7 +74,8 @@ def port_script(request: PortRequest) -> Iterator[Answer]:
         raise _nothing(request, skipped)
     ported = [each for each in found if each.ported.route]
     if ported:
-        yield TritonFile(write_triton(request, ported, script, target))
+        with_references = [_with_reference(each, script, is_only=len(ported) == 1) for each in ported]
+        yield TritonFile(write_triton(request, with_references, script, target))
 
 
 def _candidates(script: Script, request: PortRequest, found: Sequence[Examined]) -> Iterator[Any]:
@@ -101,10 +103,7 @@ def _examined(candidate: Candidate, target: Any, script: Script, seen: list[Any]
         return Examined(
             candidate, Ported(candidate.name, candidate.name, candidate.place, (), (), (obstacle_of(error),))
         )
-    if examined.program is None or examined.fragment is None:
-        return examined
-    reference = find_reference(script, examined.program, examined.fragment.signature, candidate.name)
-    return replace(examined, reference=reference)
+    return examined
 
 
 def _bad_guess(candidate: Candidate, examined: Examined) -> Skipped:
@@ -122,6 +121,12 @@ def _shortest_first(skipped: Sequence[Skipped]) -> list[Skipped]:
     for each in skipped:
         first.setdefault((each.what if each.what != "a statement" else str(each.place), each.reason), each)
     return sorted(first.values(), key=lambda s: len(s.reason))
+
+
+def _with_reference(examined: Examined, script: Script, is_only: bool) -> Examined:
+    assert examined.program is not None
+    signature, name = examined.fragment.signature, examined.candidate.name
+    return replace(examined, reference=find_reference(script, examined.program, signature, name, is_only))
 
 
 def _is_among(prim_func: PrimFunc, seen: list[Any]) -> bool:

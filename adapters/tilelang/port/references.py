@@ -19,6 +19,35 @@ _NAMES = re.compile(
     r"(ref|reference|torch|naive|golden|expected|eager)(_|$)|.*_(ref|reference|torch|naive|golden)(_\w+)?$"
 )
 
+_GENERAL = {
+    "ref",
+    "reference",
+    "torch",
+    "naive",
+    "golden",
+    "expected",
+    "eager",
+    "program",
+    "prog",
+    "impl",
+    "kernel",
+    "fn",
+}
+_GENERAL |= {
+    "kernel",
+    "fn",
+    "func",
+    "function",
+    "pytorch",
+    "main",
+    "check",
+    "fwd",
+    "forward",
+    "out",
+    "output",
+    "result",
+}
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -28,15 +57,23 @@ class Reference:
     inputs: tuple[int, ...]
 
 
-def find_reference(script: Script, program: Program, signature: Signature, kernel: str) -> Reference | None:
-    """The function whose parameters and results fit; the one whose name says most of the kernel's first."""
+def find_reference(
+    script: Script, program: Program, signature: Signature, kernel: str, is_only: bool
+) -> Reference | None:
+    """The function whose name says which kernel it is for, or of none in particular, and whose shapes fit.
+
+    One for no kernel in particular counts where this is the only one, or where it names the kernel's own parameters.
+    """
     effects = {p.name: p.effect for p in signature.parameters}
     reads = [i for i, name in enumerate(program.order) if effects.get(name) != INOUT]
     writes = [i for i, name in enumerate(program.order) if effects.get(name) == INOUT]
     held = {n: v for n, v in vars(script.module).items() if inspect.isfunction(v) and _NAMES.match(n.lower())}
     words = set(_words(kernel)) | set(_words(program.name))
     for name in sorted(held, key=lambda n: -len(words & set(_words(n)))):
-        inputs = _inputs(held[name], program.order, reads)
+        own = set(_words(name)) - _GENERAL
+        if own and not own & words:
+            continue
+        inputs = _inputs(held[name], program.order, reads, by_order=bool(own) or is_only)
         if inputs is not None and _gives(held[name], program, signature, inputs, writes):
             return Reference(name, tuple(inputs))
     return None
@@ -46,7 +83,7 @@ def _words(name: str) -> list[str]:
     return [word for word in re.split(r"[_\d]+", name.lower()) if len(word) > 1]
 
 
-def _inputs(function: Any, order: Sequence[str], reads: Sequence[int]) -> list[int] | None:
+def _inputs(function: Any, order: Sequence[str], reads: Sequence[int], by_order: bool) -> list[int] | None:
     """By the parameters' names, or in order where there are as many as the kernel reads."""
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [p for p in inspect.signature(function).parameters.values() if p.kind in plain]
@@ -54,7 +91,7 @@ def _inputs(function: Any, order: Sequence[str], reads: Sequence[int]) -> list[i
     by_name = {order[i].lower(): i for i in reads}
     if needed and all(name.lower() in by_name for name in needed):
         return [by_name[name.lower()] for name in needed]
-    return list(reads) if len(needed) == len(reads) else None
+    return list(reads) if by_order and len(needed) == len(reads) else None
 
 
 def _gives(function: Any, program: Program, signature: Signature, inputs: Sequence[int], writes: Sequence[int]) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +16,7 @@ from tle_raw.adapters.tilelang.port.config_values import spelled
 from tle_raw.adapters.tilelang.port.examine import Examined
 from tle_raw.adapters.tilelang.port.inputs import input_lines
 from tle_raw.adapters.tilelang.port.load_script import Script
+from tle_raw.adapters.tilelang.port.names import KERNELS, MODULE, spelled_names
 from tle_raw.adapters.tilelang.port.packages import module_of
 from tle_raw.adapters.tilelang.port.python_text import broken, dictionary, expression, literal, tuple_text
 from tle_raw.adapters.tilelang.tir_types import Variable
@@ -23,10 +24,6 @@ from tle_raw.errors import FragmentSourceError
 from tle_raw.fragments.signature import INOUT
 from tle_raw.porting import PortRequest
 from tle_raw.target import Target
-
-MODULE, KERNELS = "source", "kernels"  # what the script is called in the file, and what it builds
-_TAKEN = {MODULE, KERNELS, "check_region", "device", "grid", "load_script", "max", "min", "run_alone"}
-_TAKEN |= {"tl", "tle_raw", "torch", "triton"}
 
 
 def write_triton(request: PortRequest, examined: Sequence[Examined], script: Script, target: Target) -> str:
@@ -67,6 +64,8 @@ def _head(request: PortRequest, examined: Sequence[Examined], script: Script, ta
     if uses_path or uses_namespace:
         yield ""
     yield from ("import torch", "import triton")
+    if any(each.fused is not None for each in examined):
+        yield "import triton.language as tl"
     if any(not each.runs_on_cpu for each in examined):
         yield from ("from triton.backends.compiler import GPUTarget", "from triton.compiler import ASTSource")
     yield from ("", "import tle_raw")
@@ -116,8 +115,8 @@ class _Section:
         self.examined, self.target, self.program = examined, target, examined.program
         self.name = examined.ported.name
         self.parameters = [p.name for p in examined.fragment.signature.parameters]
-        own = {f"{self.name}_{part}" for part in ("region", "kernel", "arguments", "inputs")} | _TAKEN
-        self.spelled = _spelled(self.parameters, own)
+        self.spelled = spelled_names(self.parameters, self.name)
+        self.alone = alone_name(examined)
         self.order = [self.spelled[name] for name in self.program.order]
         self.dims = {name: _place_of_dim(self.program, variable) for name, variable in self.program.dims.items()}
 
@@ -139,14 +138,22 @@ class _Section:
             options.insert(0, f"arguments={self.name}_arguments")
         elif candidate.kind == BUILDER:
             source += f"(**{self.name}_arguments)" if candidate.arguments else "()"
+        if self.examined.fused is not None:
+            options.append(f"tiles=[{', '.join(json.dumps(name) for name in self.examined.fused.tiles)}]")
         if self.examined.route:
             options.append(f'route="{self.examined.route}"')
         lines += [
             "# in_grid: the kernel is launched over the PrimFunc's own grid. Leave it out when you launch another."
         ]
-        return [*lines, *broken(f"{self.name}_region = tle_raw.fragment(", [source, *options], ")")]
+        lines += broken(f"{self.name}_region = tle_raw.fragment(", [source, *options], ")")
+        if self.examined.fused is not None:
+            plain = [option for option in options if not option.startswith("tiles=")]
+            lines += broken(f"{self.alone} = tle_raw.fragment(", [source, *plain], ")")
+        return lines
 
     def _kernel(self) -> list[str]:
+        if self.examined.fused is not None:
+            return list(self.examined.fused.lines)
         names = [self.spelled[name] for name in self.parameters]
         return [
             "@triton.jit",
@@ -163,7 +170,7 @@ class _Section:
         if len(known) == len(grid):
             lines.append(f"    grid = {tuple_text(known)}")
         else:
-            lines += broken(f"grid = {self.name}_region.as_kernel().grid(", self.order, ")", 4)
+            lines += broken(f"grid = {self.alone}.as_kernel().grid(", self.order, ")", 4)
         dims = [self.spelled[name] for name in self.program.dims]
         passed = [*self.order, *dims, f"num_warps={self.examined.num_warps}"]
         return [
@@ -207,16 +214,9 @@ class _Section:
         return next((self.spelled[name] for name, v in known.items() if v.same_as(variable)), None)
 
 
-def _spelled(names: Sequence[str], taken: set[str]) -> Mapping[str, str]:
-    """Each name as an identifier of its own that means nothing else in the file."""
-    found: dict[str, str] = {}
-    for name in names:
-        word = re.sub(r"\W", "_", name)
-        word = word if word.isidentifier() and not keyword.iskeyword(word) else f"{word}_"
-        while word in taken or word in found.values():
-            word += "_"
-        found[name] = word
-    return found
+def alone_name(examined: Examined) -> str:
+    """The PrimFunc as it is, which tiles of a caller are no part of."""
+    return f"{examined.ported.name}_{'region' if examined.fused is None else 'alone'}"
 
 
 def _place_of_dim(program: Any, variable: Variable) -> str:
@@ -239,18 +239,18 @@ def _main(examined: Sequence[Examined], target: Target) -> Iterator[str]:
         assert each.program is not None
         name, effects = each.ported.name, {p.name: p.effect for p in each.fragment.signature.parameters}
         written = [str(n) for n, parameter in enumerate(each.program.order) if effects[parameter] == INOUT]
-        items = [f'"{name}"', f"{name}_region", f"run_{name}", f"{name}_inputs(device)", f"[{', '.join(written)}]"]
+        items = [f'"{name}"', alone_name(each), f"run_{name}", f"{name}_inputs(device)", f"[{', '.join(written)}]"]
         if each.reference is not None:
             numbers = tuple_text([str(i) for i in each.reference.inputs])
             items.append(f"reference=({MODULE}.{each.reference.name}, {numbers})")
         is_open = not all(_place_of_dim(each.program, v) for v in each.program.dims.values())
         if each.runs_on_cpu and not is_open:
-            yield from broken("print(tle_raw.report(check_region(", items, ")))", 4)
+            yield from broken("check_region(", items, ")", 4)
         elif is_open:
             yield f"    print(tle_raw.report(run_{name}(*{name}_inputs(device))))"
         else:
             yield '    if device.type == "cuda":'
-            yield from broken("print(tle_raw.report(check_region(", items, ")))", 8)
+            yield from broken("check_region(", items, ")", 8)
             yield "    else:  # it is linked, which is for GPUs only"
             yield f"        print(tle_raw.report(compile_{name}()))"
 

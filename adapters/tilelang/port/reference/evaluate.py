@@ -51,11 +51,13 @@ def evaluate(program: Program, values: Mapping[str, Any], dims: Mapping[str, int
     extents = [int(machine.value(axis.extent)) for axis in program.grid]
     with np.errstate(all="ignore"):
         for place in itertools.product(*(range(extent) for extent in reversed(extents))):
-            if time.monotonic() > end:
-                is_whole = False
+            if not is_whole:
                 break
             machine.start_block(dict(zip((axis.variable for axis in program.grid), reversed(place))))
             machine.run(program.body)
+            is_whole = time.monotonic() < end
+        else:
+            is_whole = True
     if not is_whole and machine.updates:
         raise Unevaluated("blocks that update the same elements, all of which take too long")
     return Evaluated(machine.named, machine.written, is_whole)
