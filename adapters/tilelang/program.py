@@ -62,6 +62,7 @@ def read_program(prim_func: PrimFunc) -> Program:
     ------
     FragmentSourceError : it holds no ``T.Kernel``, or several. UnsupportedFeatureError : it holds code for the host.
     """
+    prim_func = _with_own_names(prim_func)
     buffers: dict[str, Any] = {}
     scalars: dict[str, Any] = {}
     order: list[str] = []
@@ -90,6 +91,30 @@ def read_program(prim_func: PrimFunc) -> Program:
         tuple(block.alloc_buffers),
         annotations,
     )
+
+
+def _with_own_names(prim_func: PrimFunc) -> PrimFunc:
+    """Scalars that share a name: TileLang calls a parameter as what it is assigned to in the body."""
+    from tvm import tirx
+    from tvm.tirx.stmt_functor import substitute
+
+    taken: list[str] = []
+    other: dict[Any, Any] = {}
+    for parameter in prim_func.params:
+        buffer = prim_func.buffer_map.get(parameter, None)
+        name = word = str(buffer.name if buffer is not None else parameter.name)
+        number = 1
+        while word in taken:
+            number += 1
+            word = f"{name}_{number}"
+        taken.append(word)
+        if word != name and buffer is None:
+            other[parameter] = tirx.Var(word, parameter.dtype)
+    if not other:
+        return prim_func
+    parameters = [other.get(p, p) for p in prim_func.params]
+    body = substitute(prim_func.body, other)
+    return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.buffer_map, prim_func.attrs, prim_func.span)
 
 
 def _dims(buffers: Any, scalars: Any) -> dict[str, Any]:

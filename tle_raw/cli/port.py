@@ -145,7 +145,8 @@ def _write(output: Path, text: str) -> None:
 
 def _lines(outcome: Outcome, file: Path, written: Path | None) -> Iterator[str]:
     count = len(outcome.ported)
-    yield f"{file}: {count} kernel{'s' * (count != 1)}"
+    near = os.path.relpath(file)
+    yield f"{file if near.startswith('..') else near}: {count} kernel{'s' * (count != 1)}"
     yield from (f"  {note}" for note in outcome.notes)
     for ported in outcome.ported:
         yield ""

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import importlib.machinery
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from tle_raw.errors import FragmentSourceError
 
 
-def module_file(name: str, path: Sequence[str] | None = None) -> Path:
+def module_file(name: str) -> Path:
     """The file of ``package.module``, found without importing a package.
 
     Raises
     ------
     FragmentSourceError : there is no such module, or it is no Python file.
     """
-    search: list[str] | None = [str(Path.cwd()), *sys.path] if path is None else list(path)
+    search = [str(Path.cwd()), *sys.path]
     spec = None
     parts = name.split(".")
     for number in range(1, len(parts) + 1):
-        spec = importlib.machinery.PathFinder.find_spec(".".join(parts[:number]), search)
+        spec = importlib.machinery.PathFinder.find_spec(parts[number - 1], search)
         if spec is None:
             raise FragmentSourceError(
                 f"there is no module {'.'.join(parts[:number])}",

@@ -102,8 +102,8 @@ def _run(script: Path, session: Session, options: argparse.Namespace) -> BaseExc
     with FakeTensorMode(allow_non_fake_inputs=True):
         error = _run_with_missing(script, execute)
     torch.Tensor.item = item  # type: ignore[method-assign]
-    if error is None or isinstance(error, TimeIsUp) or not _needs_values(error):
-        return error
+    if isinstance(error, TimeIsUp) or (session.kernels and (error is None or not _needs_values(error))):
+        return error  # without a kernel, an operation of torch's library has hidden it from tensors that hold nothing
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.argv += _small_options(script)
     earlier = session.kernels[:]

@@ -24,7 +24,7 @@ class Candidate:
     """``path`` is the object's Python expression inside the module; ``arguments`` are those that build it.
 
     Of a kernel that has no name there, and is ``TAKEN`` while the script runs, it is the name among these.
-    ``guessed`` : the arguments that nobody gave.
+    ``guessed`` : the arguments that nobody gave. ``function`` : who made it, where it does not know that itself.
     """
 
     name: str
@@ -33,9 +33,12 @@ class Candidate:
     value: Any
     arguments: Mapping[str, Any] = field(default_factory=dict)
     guessed: tuple[str, ...] = ()
+    function: Any = None
 
     @property
     def place(self) -> SourceLocation | None:
+        if self.function is not None:
+            return objects.object_location(self.function)
         return objects.object_location(inspect.unwrap(self.value) if callable(self.value) else self.value)
 
 
@@ -65,17 +68,20 @@ def find_candidates(script: Script, request: PortRequest) -> Iterator[Candidate 
             yield Candidate(name, path, kind, value, given)
         elif name not in built or request.name:  # the script itself has called it
             more = guessed(objects.python_function(value) or value, missing)
-            if more is not None:
+            unknown = [parameter for parameter in missing if parameter not in more]
+            if not unknown:
                 yield Candidate(name, path, kind, value, {**given, **more}, tuple(missing))
                 continue
-            wanted = " ".join(f"{name}:{parameter}=…" for parameter in missing)
-            reason = f"it builds a kernel from {', '.join(missing)}"
+            wanted = " ".join(f"{name}:{parameter}=…" for parameter in unknown)
+            reason = f"it builds a kernel from {', '.join(unknown)}"
             yield Skipped(name, reason, Candidate(name, path, kind, value).place, f"--arguments {wanted}")
 
 
 def called(script: Script, names: set[str]) -> Iterator[Candidate]:
     """Functions of the module that its main part called, with the arguments that it gave."""
     for call in script.calls:
+        if call.is_eager:
+            continue
         is_jit = hasattr(call.function, "get_tir")
         held = vars(script.module).get(call.name)
         path = f"{call.name}.jit_impl" if hasattr(held, "jit_impl") else call.name
@@ -85,8 +91,9 @@ def called(script: Script, names: set[str]) -> Iterator[Candidate]:
 
 def taken(script: Script, names: set[str]) -> Iterator[Candidate]:
     """All that the script would have compiled, for what has no name in it."""
+    eager = {id(call.made): call.function for call in script.calls if call.is_eager}
     for name, kernel in named_kernels((*script.compiled, *script.in_main)).items():
-        yield Candidate(unused(name, names), name, TAKEN, kernel)
+        yield Candidate(unused(name, names), name, TAKEN, kernel, function=eager.get(id(kernel)))
 
 
 def unused(name: str, names: set[str]) -> str:

@@ -17,7 +17,10 @@ _VALUES: tuple[tuple[str, Any], ...] = (  # the first that fits a name without i
     (r"block(size)?(k|d|dv|dk|h)?|bk|tilek|bv", 32),
     (r"(num)?stages?", 2),
     (r"(num)?threads?|nthreads?", 128),
-    (r"(num)?(heads?(q|kv|k|v)?|(q|kv|k|v|n)heads?|h|hq|hk|hv|hkv)|numgroups?|groups?|ngroups?", 2),
+    (
+        r"(num)?(heads?(q|kv|k|v)?|(q|kv|k|v|n|numq|numkv|numk|numv)heads?|h|hq|hk|hv|hkv)|numgroups?|groups?|ngroups?",
+        2,
+    ),
     (r"(head)?dims?(qk|q|k|v)?|(d|k|v|qk)?headdim|headsize|d|dk|dv|dqk|(qk|v)dim|dstate|nstate", 64),
     (
         r"(max)?(seq|ctx|context)?len(gth)?|seq(len)?(q|k|kv)?|(q|k|kv)?seqlen(q|k|kv)?|(q|k|kv)(seq)?len|nctx|s|t|l",
@@ -25,8 +28,9 @@ _VALUES: tuple[tuple[str, Any], ...] = (  # the first that fits a name without i
     ),
     (r"m|n|k|rows?|cols?|columns?|hidden(size|dim)?|(num|n)?tokens?|(in|out)features|size|length|numel|nelements", 256),
     (r"(accum|acc|compute|accumulation)(d?type)", "float32"),
-    (r"((in|out|input|output|a|b|c|x|y|q|kv|io|data)?d?type|(in|out)put)", "float16"),
-    (r"(is)?causal|trans(pose)?(a|b)|reverse", False),
+    (r"(cu)?(seqlens?|idx|index|indices|offsets?)d?type", "int32"),
+    (r"[a-z0-9]*dtype|(in|out)type", "float16"),
+    (r"(is)?causal|trans(pose)?(a|b)|reverse|(has|use|is|with|enable|return|output|store)[a-z0-9]+", False),
     (r"eps(ilon)?", 1e-6),
     (r"(sm|softmax)?scale", 0.125),
 )
@@ -40,16 +44,11 @@ _OPTIONS = {  # of scripts; what a kernel's tiles need to be tiles of something
 }
 
 
-def guessed(function: Any, names: Sequence[str]) -> dict[str, Any] | None:
-    """A value for each name; None where one tells nothing, so that nothing is built from half a guess."""
-    found: dict[str, Any] = {}
+def guessed(function: Any, names: Sequence[str]) -> dict[str, Any]:
+    """A value for each name that tells one."""
     hints = _hints(function)
-    for name in names:
-        value = _of_class(hints.get(name)) or _by_name(name)
-        if value is None:
-            return None
-        found[name] = value
-    return found
+    found = {name: _of_class(hints.get(name)) or _by_name(name) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _by_name(name: str) -> Any:
@@ -66,7 +65,7 @@ def _of_class(hint: Any) -> Any:
         f.name for f in dataclasses.fields(hint) if f.init and f.default is missing and f.default_factory is missing
     ]
     values = guessed(hint, wanted)
-    return None if values is None else hint(**values)
+    return hint(**values) if len(values) == len(wanted) else None
 
 
 def _hints(function: Any) -> dict[str, Any]:

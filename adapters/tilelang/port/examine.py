@@ -80,7 +80,8 @@ def examine(candidate: Candidate, source: Any, target: Target) -> Examined:
     facts = tuple(_facts(whole.program, fragment.signature, whole.num_warps))
     if fused is not None:
         facts += (("tiles=", f"{', '.join(fused.tiles)}: copied once, so that Triton code can stand there"),)
-    ported = Ported(candidate.name, whole.program.name, fragment.location, facts, (gpu, cpu), tuple(obstacles))
+    place = fragment.location if candidate.function is None else candidate.place
+    ported = Ported(candidate.name, whole.program.name, place, facts, (gpu, cpu), tuple(obstacles))
     return Examined(candidate, ported, fragment, whole.program, whole.num_warps, works, fused=fused)
 
 

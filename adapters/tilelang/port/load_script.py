@@ -53,7 +53,8 @@ def load_script(path: str | Path) -> ModuleType:
     ------
     FragmentSourceError : there is no such file, or it fails by itself.
     """
-    return run_script(_file(path)).module
+    file, module = _file(path)
+    return run_script(file, module=module).module
 
 
 def load_kernels(path: str | Path, words: Sequence[str] = ()) -> dict[str, Any]:
@@ -65,7 +66,8 @@ def load_kernels(path: str | Path, words: Sequence[str] = ()) -> dict[str, Any]:
     ------
     FragmentSourceError : there is no such file, or it fails by itself.
     """
-    script = run_script(_file(path), words=words, with_main=True)
+    file, module = _file(path)
+    script = run_script(file, words=words, with_main=True, module=module)
     return named_kernels((*script.compiled, *script.in_main))
 
 
@@ -86,16 +88,19 @@ def named_kernels(kernels: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
-def _file(path: str | Path) -> Path:
+def _file(path: str | Path) -> tuple[Path, str]:
+    """The file, and the module's name where that is what was given."""
     is_name = isinstance(path, str) and not path.endswith(".py") and all(p.isidentifier() for p in path.split("."))
-    return module_file(str(path)) if is_name else Path(path)
+    return (module_file(str(path)), str(path)) if is_name else (Path(path), "")
 
 
-def run_script(path: Path, capability: int = 90, words: Sequence[str] = (), with_main: bool = False) -> Script:
+def run_script(
+    path: Path, capability: int = 90, words: Sequence[str] = (), with_main: bool = False, module: str = ""
+) -> Script:
     """Run a script statement by statement; one that launches a kernel is left there, and the next one is run.
 
     ``with_main`` also runs what stands under ``if __name__ == "__main__"``, or functions called ``main`` and alike
-    where that is missing; kernels that are launched there give tensors that hold nothing.
+    where that is missing; kernels that are launched there give tensors that hold nothing. ``module`` : its name.
     """
     path = path.resolve()
     try:
@@ -108,23 +113,23 @@ def run_script(path: Path, capability: int = 90, words: Sequence[str] = (), with
     linecache.checkcache(str(path))
     left_out: list[LeftOut] = []
     with captured(capability) as taken, _arguments([str(path), *words]):
-        root, name = module_of(path)
+        root, name = (path.parents[module.count(".")], module) if module else module_of(path)
         left_out += [LeftOut(SourceLocation(str(path), 0), failed) for failed in import_parents(root, name)]
-        module = _module(path, name)
+        made = _module(path, name)
         early = len(left_out)
         for code in _statements(without_checks(tree) if with_main else tree, path):
-            left, goes_on = _run(code, module, path, is_first=len(left_out) == early)
+            left, goes_on = _run(code, made, path, is_first=len(left_out) == early)
             left_out += left
             if not goes_on:
                 break
         compiled = tuple(taken.kernels)
         is_plain = not compiled and not left_out and not taken.needs_gpu
-        script = Script(module, tree, compiled, tuple(left_out), is_plain)
+        script = Script(made, tree, compiled, tuple(left_out), is_plain)
         if not with_main:
             return script
         taken.goes_on = True
-        with recorded_builders(module, tree) as recorded:
-            left = run_main(tree, path, module, bool(compiled))
+        with recorded_builders(made) as recorded:
+            left = run_main(tree, path, made, bool(compiled))
         in_main = tuple(taken.kernels[len(compiled) :])
         return replace(script, in_main=in_main, left_in_main=tuple(left), calls=recorded.all_calls(taken.calls))
 

@@ -49,7 +49,7 @@ def port_script(request: PortRequest) -> Iterator[Answer]:
     words = request.words or small_options(request.file)
     if words:
         yield Note(f"run with {' '.join(words)}{' (small sizes; --argv gives others)' * (not request.words)}")
-    script = run_script(request.file, target.capability, words, with_main=True)
+    script = run_script(request.file, target.capability, words, with_main=True, module=request.module)
     request = replace(request, words=words)
     found: list[Examined] = []
     seen: list[Any] = []

@@ -18,12 +18,16 @@ from tle_raw.adapters.tilelang.port.capture import JitCall
 
 @dataclass(frozen=True)
 class BuilderCall:
-    """``name`` is the function's in the module; ``made`` the PrimFunc, or the kernel that holds it."""
+    """``name`` is the function's in the module; ``made`` the PrimFunc, or the kernel that holds it.
+
+    ``is_eager`` : it was called with tensors, whose shapes are its arguments.
+    """
 
     name: str
     function: Any
     arguments: Mapping[str, Any]
     made: Any
+    is_eager: bool = False
 
 
 @dataclass
@@ -34,19 +38,20 @@ class Recorded:
     own: list[BuilderCall] = field(default_factory=list)
 
     def all_calls(self, jit_calls: Sequence[JitCall]) -> tuple[BuilderCall, ...]:
-        """With those of jit functions that the module holds, and whose arguments are no tensors."""
+        """With those of jit functions that the module holds."""
         names = {id(getattr(v, "jit_impl", v)): n for n, v in reversed(list(vars(self.module).items()))}
         found = []
         for call in jit_calls:
             name = names.get(id(call.function))
             arguments = bound_arguments(call.function.signature, call.arguments, call.keywords)
-            if name is not None and arguments is not None and not getattr(call.function.func, "tensor_args", None):
-                found.append(BuilderCall(name, call.function, arguments, call.compiled))
+            if name is not None and arguments is not None:
+                is_eager = bool(getattr(call.function.func, "tensor_args", None))
+                found.append(BuilderCall(name, call.function, arguments, call.compiled, is_eager))
         return (*self.own, *found)
 
 
 @contextmanager
-def recorded_builders(module: ModuleType, tree: ast.Module) -> Iterator[Recorded]:
+def recorded_builders(module: ModuleType) -> Iterator[Recorded]:
     """The module's functions that hold a PrimFunc tell of their calls, under the names that its own code uses."""
     recorded = Recorded(module)
     originals = {name: value for name, value in vars(module).items() if is_builder(value)}

@@ -92,7 +92,7 @@ def _import_of(module: str) -> str:
 
 def _way(file: Path, request: PortRequest) -> str:
     """To the script from where the file lies; an installed module is found by its name."""
-    if request.module and "site-packages" in file.parts:
+    if request.module and ("site-packages" in file.parts or module_of(file)[1] != request.module):
         return str(literal(request.module))
     return f"Path(__file__).parent / {literal(os.path.relpath(file, request.output.parent))}"
 
