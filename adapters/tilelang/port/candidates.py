@@ -25,6 +25,7 @@ class Candidate:
 
     Of a kernel that has no name there, and is ``TAKEN`` while the script runs, it is the name among these.
     ``guessed`` : the arguments that nobody gave. ``function`` : who made it, where it does not know that itself.
+    ``inner`` : arguments of the ``@tilelang.jit`` function that a builder gives; ``is_tuned`` : inside of an autotuner.
     """
 
     name: str
@@ -34,6 +35,8 @@ class Candidate:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     guessed: tuple[str, ...] = ()
     function: Any = None
+    inner: Mapping[str, Any] = field(default_factory=dict)
+    is_tuned: bool = False
 
     @property
     def place(self) -> SourceLocation | None:

@@ -16,6 +16,7 @@ _VALUES: tuple[tuple[str, Any], ...] = (  # the first that fits a name without i
     (r"block(size)?(m|n|q|s|t|seq|row|rows|col|cols)|block|blocksize|bm|bn|tile(m|n)|chunksize|chunk|bt", 64),
     (r"block(size)?(k|d|dv|dk|h)?|bk|tilek|bv", 32),
     (r"(num)?stages?", 2),
+    (r"(num|n)?(iters?|iterations|steps|repeats?)|nt|topk|numtopk", 4),
     (r"(num)?threads?|nthreads?", 128),
     (
         r"(num)?(heads?(q|kv|k|v)?|(q|kv|k|v|n|numq|numkv|numk|numv)heads?|h|hq|hk|hv|hkv)|numgroups?|groups?|ngroups?",
@@ -23,10 +24,13 @@ _VALUES: tuple[tuple[str, Any], ...] = (  # the first that fits a name without i
     ),
     (r"(head)?dims?(qk|q|k|v)?|(d|k|v|qk)?headdim|headsize|d|dk|dv|dqk|(qk|v)dim|dstate|nstate", 64),
     (
-        r"(max)?(seq|ctx|context)?len(gth)?|seq(len)?(q|k|kv)?|(q|k|kv)?seqlen(q|k|kv)?|(q|k|kv)(seq)?len|nctx|s|t|l",
+        r"(max|total|num)?(seq|ctx|context)?len(gth)?(q|k|kv)?|seq(len)?(q|k|kv)?|(q|k|kv)?seqlen(q|k|kv)?|(q|k|kv)(seq)?len|nctx|s|t|l",
         256,
     ),
-    (r"m|n|k|rows?|cols?|columns?|hidden(size|dim)?|(num|n)?tokens?|(in|out)features|size|length|numel|nelements", 256),
+    (
+        r"m|n|k|c|rows?|cols?|columns?|hidden(size|dim)?|(num|n)?tokens?|(in|out)features|size|length|numel|nelements",
+        256,
+    ),
     (r"(accum|acc|compute|accumulation)(d?type)", "float32"),
     (r"(cu)?(seqlens?|idx|index|indices|offsets?)d?type", "int32"),
     (r"[a-z0-9]*dtype|(in|out)type", "float16"),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tle_raw
+from tle_raw.adapters.tilelang import objects
 from tle_raw.adapters.tilelang.linked.lowered_away import lowered_away
 from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT, Candidate
 from tle_raw.adapters.tilelang.port.capture import captured
+from tle_raw.adapters.tilelang.port.default_sizes import guessed
 from tle_raw.adapters.tilelang.port.fuse import Fused, fuse
 from tle_raw.adapters.tilelang.port.results import Launched
 from tle_raw.adapters.tilelang.program import Program
@@ -61,11 +63,27 @@ def built(candidate: Candidate) -> Any:
         ) from error
 
 
+def with_inner_arguments(candidate: Candidate, source: Any) -> Candidate:
+    """A builder may give a function that wants more: block sizes and alike, which are guessed."""
+    is_tuned, source = hasattr(source, "jit_impl"), getattr(source, "jit_impl", source)
+    if candidate.kind != BUILDER or not hasattr(source, "get_tir"):
+        return candidate
+    parameters = [p for p in source.signature.parameters.values() if p.default is p.empty]
+    inner = guessed(objects.python_function(source), [p.name for p in parameters])
+    missing = [p.name for p in parameters if p.name not in inner]
+    if missing:
+        raise FragmentSourceError(
+            f"`{candidate.name}` gives a function that wants {', '.join(missing)}",
+            hint="call it in a function of the script, and name that function",
+        ).at(source=candidate.place)
+    return replace(candidate, inner=inner, guessed=(*candidate.guessed, *inner), is_tuned=is_tuned)
+
+
 def examine(candidate: Candidate, source: Any, target: Target) -> Examined:
     """``source`` is what the candidate was built to."""
     options: dict[str, Any] = {"in_grid": True}
-    if candidate.kind == JIT:
-        options["arguments"] = dict(candidate.arguments)
+    if candidate.kind == JIT or candidate.inner:
+        options["arguments"] = dict(candidate.inner or candidate.arguments)
     try:
         fragment = tle_raw.fragment(source, **options)
         whole = fragment.as_kernel()

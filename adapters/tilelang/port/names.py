@@ -13,7 +13,7 @@ _TAKEN |= {"tl", "tle_raw", "torch", "triton"}
 
 def spelled_names(parameters: Sequence[str], kernel: str) -> Mapping[str, str]:
     """Each parameter as an identifier of its own that means nothing else in the file."""
-    taken = {f"{kernel}_{part}" for part in ("region", "alone", "kernel", "arguments", "inputs")} | _TAKEN
+    taken = {f"{kernel}_{part}" for part in ("region", "alone", "kernel", "arguments", "tuning", "inputs")} | _TAKEN
     found: dict[str, str] = {}
     for name in parameters:
         word = re.sub(r"\W", "_", name)

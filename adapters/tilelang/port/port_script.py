@@ -20,7 +20,7 @@ from tle_raw.adapters.tilelang.port.candidates import (
 )
 from tle_raw.adapters.tilelang.port.config_values import spelled
 from tle_raw.adapters.tilelang.port.default_sizes import small_options
-from tle_raw.adapters.tilelang.port.examine import Examined, built, examine, obstacle_of
+from tle_raw.adapters.tilelang.port.examine import Examined, built, examine, obstacle_of, with_inner_arguments
 from tle_raw.adapters.tilelang.port.load_script import Script, run_script
 from tle_raw.adapters.tilelang.port.names import MODULE
 from tle_raw.adapters.tilelang.port.references import find_reference
@@ -59,8 +59,8 @@ def port_script(request: PortRequest) -> Iterator[Answer]:
             skipped.append(candidate)
             continue
         examined = _examined(candidate, target, script, seen)
-        if examined is not None and candidate.guessed and not examined.ported.ways:
-            skipped.append(_bad_guess(candidate, examined))
+        if examined is not None and examined.candidate.guessed and not examined.ported.ways:
+            skipped.append(_bad_guess(examined.candidate, examined))
             continue
         if examined is not None:
             found.append(examined)
@@ -93,7 +93,10 @@ def _examined(candidate: Candidate, target: Any, script: Script, seen: list[Any]
     """None for a PrimFunc that was examined under another name."""
     try:
         source = built(candidate)
-        prim_func = objects.build_prim_func(source, candidate.arguments if source is candidate.value else {})
+        candidate = with_inner_arguments(candidate, source)
+        source = source.jit_impl if candidate.is_tuned else source
+        arguments = candidate.arguments if source is candidate.value else candidate.inner
+        prim_func = objects.build_prim_func(source, arguments)
         if _is_among(prim_func, seen):
             return None
         seen.append(prim_func)
@@ -108,7 +111,8 @@ def _examined(candidate: Candidate, target: Any, script: Script, seen: list[Any]
 
 def _bad_guess(candidate: Candidate, examined: Examined) -> Skipped:
     """Nobody's sizes are no obstacle: what counts is that the user gives some."""
-    tried = ", ".join(f"{name}={candidate.arguments[name]!r}" for name in candidate.guessed)
+    given = {**candidate.inner, **candidate.arguments}
+    tried = ", ".join(f"{name}={given[name]!r}" for name in candidate.guessed)
     why = examined.ported.obstacles[0].message
     wanted = " ".join(f"{candidate.name}:{name}=…" for name in candidate.guessed)
     reason = f"it builds a kernel from {', '.join(candidate.guessed)}; with {tried}: {why}"

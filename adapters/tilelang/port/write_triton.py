@@ -138,6 +138,10 @@ class _Section:
             options.insert(0, f"arguments={self.name}_arguments")
         elif candidate.kind == BUILDER:
             source += f"(**{self.name}_arguments)" if candidate.arguments else "()"
+        if candidate.inner:
+            lines += dictionary(f"{self.name}_tuning", {n: str(literal(v)) for n, v in candidate.inner.items()})
+            options.insert(0, f"arguments={self.name}_tuning")
+            source += ".jit_impl" * candidate.is_tuned
         if self.examined.fused is not None:
             options.append(f"tiles=[{', '.join(json.dumps(name) for name in self.examined.fused.tiles)}]")
         if self.examined.route:

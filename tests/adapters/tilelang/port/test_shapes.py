@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.started import run_python
-from tle_raw.adapters.tilelang.port import load_kernels
+from tle_raw.adapters.tilelang.port import load_kernels, load_script
 from tle_raw.errors import DialectError
 from tle_raw.porting import Note, Ported, Skipped, TritonFile
 
@@ -131,6 +131,25 @@ def test_config_objects_on_the_command_line(answers):
         answers(SCALE, rows=32, config="Missing(3)")
 
 
+def test_a_builder_of_a_function_that_wants_block_sizes(answers):
+    said = answers("""
+def outer(M):
+    @tilelang.jit(out_idx=[1])
+    def inner(block_m, threads=64):
+        @T.prim_func
+        def copied(A: T.Tensor((M,), "float32"), B: T.Tensor((M,), "float32")):
+            with T.Kernel(T.ceildiv(M, block_m), threads=threads) as bx:
+                T.copy(A[bx * block_m], B[bx * block_m])
+
+        return copied
+
+    return inner
+""")
+    assert [(p.name, p.route) for p in of(Ported, said)] == [("outer", "traced")]
+    assert 'outer_tuning = {\n    "block_m": 64,\n}' in said[-1].text
+    assert "fragment(source.outer(**outer_arguments), arguments=outer_tuning" in said[-1].text
+
+
 @pytest.fixture
 def package(tmp_path):
     """With relative imports, and a parent that cannot be imported."""
@@ -147,14 +166,17 @@ def package(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("where", ["shelf.ops.tilelang", "shelf/ops/tilelang.py"])
-def test_a_module_of_a_package(package, where):
-    command = [sys.executable, "-m", "tle_raw", "port", where, "-o", "out.py"]
+def test_a_module_of_a_package(package):
+    command = [sys.executable, "-m", "tle_raw", "port", "shelf.ops.tilelang", "-o", "out.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=package, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "A         f32[48], written" in done.stdout
     assert "shelf/__init__.py: ModuleNotFoundError: No module named 'no_such_package'" in done.stdout
     assert 'source = load_script(Path(__file__).parent / "shelf/ops/tilelang.py")' in (package / "out.py").read_text()
+
+
+def test_a_file_of_a_package(package, tidy):
+    assert load_script(package / "shelf" / "ops" / "tilelang.py").COLUMNS == 48
 
 
 def test_a_module_that_is_not_there(package):
