@@ -114,7 +114,9 @@ def _with_own_names(prim_func: PrimFunc) -> PrimFunc:
         return prim_func
     parameters = [other.get(p, p) for p in prim_func.params]
     body = substitute(prim_func.body, other)
-    return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.buffer_map, prim_func.attrs, prim_func.span)
+    attributes = (prim_func.ret_type, prim_func.buffer_map, prim_func.attrs, prim_func.span)
+    made: PrimFunc = tirx.PrimFunc(parameters, body, *attributes)
+    return made
 
 
 def _dims(buffers: Any, scalars: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _VALUES: tuple[tuple[str, Any], ...] = (  # the first that fits a name without i
     (r"(num|n)?(iters?|iterations|steps|repeats?)|nt|topk|numtopk", 4),
     (r"(num)?threads?|nthreads?", 128),
     (
-        r"(num)?(heads?(q|kv|k|v)?|(q|kv|k|v|n|numq|numkv|numk|numv)heads?|h|hq|hk|hv|hkv)|numgroups?|groups?|ngroups?",
+        r"(num)?(heads?(q|kv|k|v)?|(q|kv|k|v|n|numq|numkv|numk|numv)heads?|h|hg|hq|hk|hv|hkv)|numgroups?|groups?|ngroups?",
         2,
     ),
     (r"(head)?dims?(qk|q|k|v)?|(d|k|v|qk)?headdim|headsize|d|dk|dv|dqk|(qk|v)dim|dstate|nstate", 64),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-_UNARY = {
+_UNARY: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p,
     "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
@@ -16,7 +16,7 @@ _UNARY = {
     "isfinite": np.isfinite, "bitwise_not": np.invert, "popcount": np.bitwise_count,
     "rsqrt": lambda x: 1 / np.sqrt(x), "exp10": lambda x: 10.0**x, "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
 }  # fmt: skip
-_BINARY = {
+_BINARY: dict[str, Callable[..., Any]] = {
     "fmod": np.fmod, "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "nextafter": np.nextafter,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "shift_left": np.left_shift, "shift_right": np.right_shift, "pow": np.power,
