@@ -43,6 +43,7 @@ def try_script(script: Path, options: argparse.Namespace) -> None:
     has_gpu = options.run and _has_gpu()
     session = Session(options.run, has_gpu, options.route)
     if not has_gpu:
+        os.environ["TORCHDYNAMO_DISABLE"] = "1"  # it asks the GPU's driver
         without_gpu(capability)
     if not options.run:
         without_triton(capability)

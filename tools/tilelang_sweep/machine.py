@@ -117,4 +117,4 @@ class _Absent(types.ModuleType):
         def gone(*_: Any, **__: Any) -> Any:
             raise ImportError(f"{self.__name__} is not installed")
 
-        return gone
+        return type(name, (), {"__init__": gone})  # also what a class may be derived from
