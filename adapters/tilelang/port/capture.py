@@ -50,7 +50,7 @@ def captured(capability: int = 90) -> Iterator[Taken]:
     os.environ[_NO_CACHE] = "1"
     try:
         with ExitStack() as stack:
-            for owner, attributes in (*_torch(taken, capability), *_compiler(taken)):
+            for owner, attributes in (*_torch(taken, capability), *_compiler(taken, capability)):
                 stack.enter_context(replaced(owner, attributes))
             yield taken
     finally:
@@ -71,7 +71,7 @@ def replaced(owner: Any, attributes: dict[str, Any]) -> Iterator[None]:
             delattr(owner, name) if value is None else setattr(owner, name, value)
 
 
-def _compiler(taken: Taken) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _compiler(taken: Taken, capability: int) -> Iterator[tuple[Any, dict[str, Any]]]:
     def take(self: Any, func: Any = None, out_idx: Any = None, *_: Any, pass_configs: Any = None, **__: Any) -> None:
         self.prim_func, self.pass_configs = func, dict(pass_configs or {})
         self.asked_results = out_idx
@@ -108,6 +108,8 @@ def _compiler(taken: Taken) -> Iterator[tuple[Any, dict[str, Any]]]:
         first = {name: value for name, value in first.items() if name in own}
         return self.jit_impl(*arguments, **{**first, **keywords})
 
+    version = f"{capability // 10}.{capability % 10}"
+    yield importlib.import_module("tilelang.contrib.nvcc"), {"get_target_compute_version": lambda *_: version}
     jit = importlib.import_module("tilelang.jit")
     kernels, original = importlib.import_module("tilelang.jit.kernel").JITKernel, jit.JITImpl.compile
     yield kernels, {"__init__": take, "__call__": call, "get_profiler": measured, "get_kernel_source": source}

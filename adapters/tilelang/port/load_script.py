@@ -114,7 +114,7 @@ def run_script(
     left_out: list[LeftOut] = []
     with captured(capability) as taken, _arguments([str(path), *words]):
         root, name = (path.parents[module.count(".")], module) if module else module_of(path)
-        left_out += [LeftOut(SourceLocation(str(path), 0), failed) for failed in import_parents(root, name)]
+        left_out += [LeftOut(None, failed) for failed in import_parents(root, name)]
         made = _module(path, name)
         early = len(left_out)
         for code in _statements(without_checks(tree) if with_main else tree, path):

@@ -29,9 +29,9 @@ _NAMES = ("main", "run", "test", "demo")
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A statement of the script that was not finished, and why."""
+    """A statement of the script that was not finished, and why; without a place the packages that it lies in."""
 
-    place: SourceLocation
+    place: SourceLocation | None
     reason: str
 
 

@@ -20,7 +20,7 @@ def module_of(path: Path) -> tuple[Path, str]:
 
 
 def import_parents(root: Path, name: str) -> tuple[str, ...]:
-    """Import the packages that a module lies in; for each whose ``__init__.py`` fails: what it said.
+    """Import the packages that a module lies in; what those say whose ``__init__.py`` fails.
 
     Such a package is left empty, so that its modules still find each other.
     """
@@ -28,7 +28,7 @@ def import_parents(root: Path, name: str) -> tuple[str, ...]:
         return ()
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
-    failed = []
+    failed: dict[str, list[str]] = {}
     parts = name.split(".")
     for number in range(1, len(parts)):
         package = ".".join(parts[:number])
@@ -37,11 +37,11 @@ def import_parents(root: Path, name: str) -> tuple[str, ...]:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            failed.append(f"{package}/__init__.py: {type(error).__name__}: {error}")
+            failed.setdefault(f"{type(error).__name__}: {error}", []).append(package)
             bare = ModuleType(package)
             bare.__path__ = [str(root.joinpath(*parts[:number]))]
             bare.__spec__ = importlib.machinery.ModuleSpec(package, None, is_package=True)
             sys.modules[package] = bare
             if number > 1:
                 setattr(sys.modules[".".join(parts[: number - 1])], parts[number - 1], bare)
-    return tuple(failed)
+    return tuple(f"{', '.join(names)}: {words}" for words, names in failed.items())

@@ -68,7 +68,7 @@ def port_script(request: PortRequest) -> Iterator[Answer]:
         elif candidate.kind not in (TAKEN, JIT, BUILDER):
             skipped.append(Skipped(candidate.name, "it is a kernel that stands here already", candidate.place))
     left_out = [*script.left_out, *([] if script.in_main else script.left_in_main)]
-    skipped += [Skipped("a statement", left.reason, left.place) for left in left_out]
+    skipped += [Skipped("a statement" if left.place else "the package", left.reason, left.place) for left in left_out]
     yield from _shortest_first(skipped)
     if not found:
         raise _nothing(request, skipped)

@@ -186,7 +186,7 @@ class _Section:
     def _inputs(self) -> list[str]:
         lines = input_lines(self.program, self.examined.fragment.signature, self.spelled)
         returned = [*self.order, *self._open()]
-        one = f"{returned[0]}," if len(returned) == 1 else ", ".join(returned)
+        one = f"({returned[0]},)" if len(returned) == 1 else ", ".join(returned)
         last = [f"    return {one}"] if len(one) < 100 else broken("return (", returned, ")", 4)
         return [f"def {self.name}_inputs(device):", *lines, *last]
 

@@ -79,6 +79,7 @@ def test_grids_threads_and_parameters(told):
         "A": "f16[96, 64]",
         "B": "f16[64, 80]",
         "C": "f32[96, 80], written",
+        "tiles=": "C: copied once, so that Triton code can stand there",
     }
     assert kernel(told, "axpy")["facts"] == {
         "T.Kernel": "(n + 128 - 1) // 128 (bx), 64 threads: num_warps=2",
@@ -86,6 +87,7 @@ def test_grids_threads_and_parameters(told):
         "Y": "f32[n], written",
         "grid": "f32",
         "n": "i32, a size that is left open",
+        "tiles=": "X: copied once, so that Triton code can stand there",
     }
 
 

@@ -171,7 +171,7 @@ def test_a_module_of_a_package(package):
     done = subprocess.run(command, capture_output=True, text=True, cwd=package, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "A         f32[48], written" in done.stdout
-    assert "shelf/__init__.py: ModuleNotFoundError: No module named 'no_such_package'" in done.stdout
+    assert "  the package: shelf: ModuleNotFoundError: No module named 'no_such_package'" in done.stdout
     assert 'source = load_script(Path(__file__).parent / "shelf/ops/tilelang.py")' in (package / "out.py").read_text()
 
 
