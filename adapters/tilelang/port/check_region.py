@@ -36,6 +36,7 @@ def check_region(
     TLEError : the numbers differ.
     """
     before = [copied(a) for a in arguments]
+    named = "" if reference is None else f"`{_name_of(reference[0])}`"
     expected, who = _expected(region, before, written, reference)
     ran = run(*arguments)
     labels = [region.as_kernel().program.order[number] for number in written]
@@ -43,7 +44,7 @@ def check_region(
     try:
         _compare_all(name, labels, got, expected, who)
     except VerificationError as error:
-        if reference is not None and who == f"`{reference[0].__name__}`":
+        if who == named:
             error.hint = _second_opinion(name, region, before, written, labels, got, who)
         raise
     print(f"{name} computes what {who} says")
@@ -74,9 +75,9 @@ def _expected(
         function, inputs = reference
         try:
             found = _by_function(function, [copied(arguments[i]) for i in inputs], [arguments[i] for i in written])
-            return [(value, None) for value in found], f"`{function.__name__}`"
+            return [(value, None) for value in found], f"`{_name_of(function)}`"
         except Exception as error:  # the script's own function, which may do anything
-            reasons.append(f"`{function.__name__}` fails: {type(error).__name__}: {_first_line(error)}")
+            reasons.append(f"`{_name_of(function)}` fails: {type(error).__name__}: {_first_line(error)}")
     try:
         return _by_evaluation(region.as_kernel().program, arguments, written)
     except Unevaluated as error:
@@ -167,6 +168,11 @@ def _wide(tensor: Any) -> Any:
 
 def _wrong(name: str, label: str, who: str, expected: str, got: str) -> TLEError:
     return VerificationError(f"`{label}` of {name} is not what {who} says", table=[Row("difference", expected, got)])
+
+
+def _name_of(function: Any) -> str:
+    """A partial has no name of its own."""
+    return str(getattr(function, "func", function).__name__)
 
 
 def _first_line(error: Exception) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 MODULE, KERNELS = "source", "kernels"  # what the script is called in the file, and what it builds
-_TAKEN = {MODULE, KERNELS, "check_region", "device", "grid", "load_kernels", "load_script", "max", "min"}
+_TAKEN = {MODULE, KERNELS, "check_region", "device", "grid", "load_kernels", "load_script", "max", "min", "partial"}
 _TAKEN |= {"tl", "tle_raw", "torch", "triton"}
 
 

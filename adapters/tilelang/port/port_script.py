@@ -130,7 +130,9 @@ def _shortest_first(skipped: Sequence[Skipped]) -> list[Skipped]:
 def _with_reference(examined: Examined, script: Script, is_only: bool) -> Examined:
     assert examined.program is not None
     signature, name = examined.fragment.signature, examined.candidate.name
-    return replace(examined, reference=find_reference(script, examined.program, signature, name, is_only))
+    arguments = {**examined.candidate.arguments, **examined.candidate.inner}
+    reference = find_reference(script, examined.program, signature, name, arguments, is_only)
+    return replace(examined, reference=reference)
 
 
 def _is_among(prim_func: PrimFunc, seen: list[Any]) -> bool:

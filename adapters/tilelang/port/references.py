@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tle_raw.adapters.tilelang.port.capture import captured
@@ -51,14 +52,18 @@ _GENERAL |= {
 
 @dataclass(frozen=True)
 class Reference:
-    """``name`` is the function's in the module; ``inputs`` the numbers of the arguments that it takes."""
+    """``name`` is the function's in the module; ``inputs`` the numbers of the arguments that it takes.
+
+    ``extra`` : what it wants to know besides, and what the kernel was built with.
+    """
 
     name: str
     inputs: tuple[int, ...]
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find_reference(
-    script: Script, program: Program, signature: Signature, kernel: str, is_only: bool
+    script: Script, program: Program, signature: Signature, kernel: str, built_with: Mapping[str, Any], is_only: bool
 ) -> Reference | None:
     """The function whose name says which kernel it is for, or of none in particular, and whose shapes fit.
 
@@ -73,9 +78,10 @@ def find_reference(
         own = set(_words(name)) - _GENERAL
         if own and not own & words:
             continue
-        inputs = _inputs(held[name], program.order, reads, by_order=bool(own) or is_only)
-        if inputs is not None and _gives(held[name], program, signature, inputs, writes):
-            return Reference(name, tuple(inputs))
+        extra = _extra(held[name], program.order, built_with)
+        inputs = _inputs(held[name], program.order, reads, extra, by_order=bool(own) or is_only)
+        if inputs is not None and _gives(partial(held[name], **extra), program, signature, inputs, writes):
+            return Reference(name, tuple(inputs), extra)
     return None
 
 
@@ -83,11 +89,21 @@ def _words(name: str) -> list[str]:
     return [word for word in re.split(r"[_\d]+", name.lower()) if len(word) > 1]
 
 
-def _inputs(function: Any, order: Sequence[str], reads: Sequence[int], by_order: bool) -> list[int] | None:
+def _extra(function: Any, order: Sequence[str], built_with: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that text can say, behind the tensors, that the function wants by names that the builder has."""
+    given = set(order)
+    wanted = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    names = [p.name for p in wanted if p.name in built_with and p.name not in given]
+    return {name: built_with[name] for name in names if isinstance(built_with[name], (bool, int, float, str))}
+
+
+def _inputs(
+    function: Any, order: Sequence[str], reads: Sequence[int], extra: Mapping[str, Any], by_order: bool
+) -> list[int] | None:
     """By the parameters' names, or in order where there are as many as the kernel reads."""
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [p for p in inspect.signature(function).parameters.values() if p.kind in plain]
-    needed = [p.name for p in parameters if p.default is p.empty]
+    needed = [p.name for p in parameters if p.default is p.empty and p.name not in extra]
     by_name = {order[i].lower(): i for i in reads}
     if needed and all(name.lower() in by_name for name in needed):
         return [by_name[name.lower()] for name in needed]
@@ -109,7 +125,7 @@ def _gives(function: Any, program: Program, signature: Signature, inputs: Sequen
         shape = [number_of(extent, sizes) for extent in program.buffers[name].shape]
         return torch.empty(shape, dtype=getattr(torch, DTYPES[types[name].dtype.name]))
 
-    if not _says_what(function):
+    if not _says_what(function.func):
         return False
     try:
         with captured(), FakeTensorMode(allow_non_fake_inputs=True):

@@ -53,6 +53,9 @@ def _head(request: PortRequest, examined: Sequence[Examined], script: Script, ta
     )
     is_import = script.is_plain and is_beside and loads
     way = _way(file, request)
+    uses_partial = any(each.reference is not None and each.reference.extra for each in examined)
+    if uses_partial:
+        yield "from functools import partial"
     uses_path = "Path(" in way and (takes or (loads and not is_import))
     if uses_path:
         yield "from pathlib import Path"
@@ -61,7 +64,7 @@ def _head(request: PortRequest, examined: Sequence[Examined], script: Script, ta
     )
     if uses_namespace:
         yield "from types import SimpleNamespace"
-    if uses_path or uses_namespace:
+    if uses_partial or uses_path or uses_namespace:
         yield ""
     yield from ("import torch", "import triton")
     if any(each.fused is not None for each in examined):
@@ -246,7 +249,11 @@ def _main(examined: Sequence[Examined], target: Target) -> Iterator[str]:
         items = [f'"{name}"', alone_name(each), f"run_{name}", f"{name}_inputs(device)", f"[{', '.join(written)}]"]
         if each.reference is not None:
             numbers = tuple_text([str(i) for i in each.reference.inputs])
-            items.append(f"reference=({MODULE}.{each.reference.name}, {numbers})")
+            function = f"{MODULE}.{each.reference.name}"
+            if each.reference.extra:
+                words = [f"{name}={literal(value)}" for name, value in each.reference.extra.items()]
+                function = f"partial({', '.join([function, *words])})"
+            items.append(f"reference=({function}, {numbers})")
         is_open = not all(_place_of_dim(each.program, v) for v in each.program.dims.values())
         if each.runs_on_cpu and not is_open:
             yield from broken("check_region(", items, ")", 4)

@@ -52,8 +52,8 @@ def plus(n, by):
     return added
 
 
-def ref_scale(A):
-    return A * 2.0
+def ref_scale(A, factor):
+    return A * factor
 
 
 def main():
@@ -62,9 +62,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--m", type=int, default=100000)
     rows = parser.parse_args().m
-    kernel = tilelang.compile(scale(rows, Config(block=16)), out_idx=[1])
+    kernel = tilelang.compile(scale(rows, Config(block=16), factor=2.0), out_idx=[1])
     a = torch.randn(rows, 40, device="cuda")
-    torch.testing.assert_close(kernel(a), ref_scale(a))
+    torch.testing.assert_close(kernel(a), ref_scale(a, 2.0))
     out = plus(70, 3.0)(torch.randn(70, device="cuda"))
     difference = (out - 1).abs().max().item()
     assert difference < 0, "what a script asserts of numbers"
@@ -107,8 +107,8 @@ def test_kernels_that_main_builds(answers, tmp_path):
 
 
 def test_a_reference_of_something_else_fails_and_says_so(answers, tmp_path):
-    text = MAIN.replace("return A * 2.0", "return A * 3.0")
-    (tmp_path / "out.py").write_text(answers(text, name="scale", rows=24)[-1].text)
+    text = MAIN.replace("return A * factor", "return A * factor + 3")
+    (tmp_path / "out.py").write_text(answers(text, name="scale", rows=24, factor=2.5)[-1].text)
     done = run_python(tmp_path / "out.py", environment={**os.environ, "TLE_RAW_TARGET": "cpu"})
     assert "`B` of scale is not what `ref_scale` says" in done.stderr
     assert "it is what a float64 evaluation of the PrimFunc says: if `ref_scale` is no reference" in done.stderr
