@@ -11,6 +11,9 @@ With ``--run`` the script gets our kernel where it would get TileLang's, and its
 right. On a GPU a kernel that its script does not check is compared with TileLang alone, which needs nvcc. Where there
 is no GPU traced kernels run on the CPU, at smaller sizes where the script has options for them.
 
+With ``--tests K`` the scripts are a package's own tests: pytest runs the K smallest cases of each test function, and
+what they check counts. ``tilelang_sweep/kernels.tsv`` lists the kernels that were tried so, by name.
+
 Scripts run as they are, with this user's rights: give it sources that you trust.
 """
 
