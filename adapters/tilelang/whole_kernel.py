@@ -172,7 +172,7 @@ class WholeKernel:
 
     def _by_either_route(self, target: Target, run: Callable[[Way], Any]) -> Any:
         """Try the traced route first, where the user named none and there is another."""
-        if self._source.data.options.route or self.untraceable or target.backend != "cuda":
+        if self._source.data.options.route or self.untraceable:
             return run(self._way(target))
         try:
             return run(self._way(target))
@@ -184,7 +184,7 @@ class WholeKernel:
 
     def _way(self, target: Target) -> Way:
         options = self._source.data.options
-        route = options.route or ("linked" if self.untraceable and target.backend == "cuda" else "traced")
+        route = options.route or ("linked" if self.untraceable else "traced")
         tma = route == "linked" and options.tma is not False and target.capability >= TMA
         key = (route, tma, target.arch if tma else "")
         if key not in self._ways:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +26,23 @@ from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
 from tle_raw.adapters.tilelang.named_buffers import NamedBuffer
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.tir_types import PrimFunc
-from tle_raw.errors import DialectError, Row, SourceLocation, TLEError, ToolchainError, UnsupportedFeatureError
-from tle_raw.fragments.adapter import CompilerOutput, Source
+from tle_raw.errors import Row, SourceLocation, TLEError, ToolchainError, UnsupportedFeatureError
+from tle_raw.fragments.adapter import CompilerOutput, DeviceCode, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import OUT
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import NO_VECTORS
 from tle_raw.linker.tools.wheels import package_folder
 from tle_raw.target import Target
-from tle_raw.targets.device_code import find_device_code
+from tle_raw.targets.base import DeviceCodeWanted
+from tle_raw.targets.device_code import wanted_device_code
 
 WITHOUT_TMA = "sm_80"  # the newest architecture whose operations are all those of threads
 # What nvcc means by --use_fast_math, as far as clang can do it before Triton's own code generation.
 _FAST_MATH = ("-fgpu-flush-denormals-to-zero", "-fgpu-approx-transcendentals")
 # Accumulators live in registers only where the loops over them are unrolled, as nvcc does. Loops over k are longer.
 _UNROLL = ("-mllvm", "-unroll-threshold=1500")
+_HINT = "write that part by tile operations: what is traced runs on the CPU"
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,10 @@ def compiler_identity() -> str:
     return f"TileLang {installed_version()}, {find_toolchain().identity()}" + (f", {curand}" if curand else "")
 
 
-def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
-    """The C++ text for one call and one architecture."""
+def linked_unit(
+    source: Source, linkable: Linkable, bound: BoundSignature, arch: str, thread_entry: bool = False
+) -> LinkedUnit:
+    """The C++ text for one call and one architecture; ``thread_entry``: its entry is one thread's share."""
     lowered, route = _lower(linkable, arch)
     launched = lowered.threads if linkable.exclusive else launched_threads(lowered.threads)
     blocks = (lowered.threads, launched)
@@ -106,8 +110,9 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
             hint="leave tma= out, or launch it by as_kernel()",
         )
     unit = write_unit(
-        source.name, lowered, function, bound, linkable.places, [arch], tiles, launched, linkable.exclusive
-    )
+        source.name, lowered, function, bound, linkable.places, [arch], tiles, launched, linkable.exclusive,
+        thread_entry,
+    )  # fmt: skip
     return LinkedUnit(unit, lowered, route)
 
 
@@ -147,23 +152,19 @@ def compile_linked(
     UnsupportedFeatureError : the kernel needs a launch of its own kind.
     SignatureMismatchError : the kernel takes what the signature does not pass.
     """
-    wanted = find_device_code(target)
-    if wanted is None or wanted.is_emulated:
-        raise DialectError(
-            f"TileLang's own lowering makes code for NVIDIA GPUs, not for {target}",
-            hint="the traced route runs on the CPU too",
-        )
+    wanted = wanted_device_code(target, "TileLang's own lowering is")
     try:
-        return _compile(source, linkable or source.data, bound, wanted.arch)
+        return _compile(source, linkable or source.data, bound, wanted)
     except TLEError as error:
         raise error.at(fragment=source.name, source=source.location) from None
 
 
-def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> CompilerOutput:
-    toolchain, headers = find_toolchain(), _headers()
-    linked = linked_unit(source, linkable, bound, arch)
+def _compile(source: Source, linkable: Linkable, bound: BoundSignature, wanted: DeviceCodeWanted) -> CompilerOutput:
+    toolchain, headers, arch = find_toolchain(), _headers(), wanted.arch
+    linkable = replace(linkable, exclusive=False) if wanted.is_emulated else linkable
+    linked = linked_unit(source, linkable, bound, arch, wanted.is_emulated)
     headers += curand_folders(linked.unit.text, toolchain.toolkit.root)
-    options = _options(toolchain, headers, source.location, linkable, linked.lowered.block, arch)
+    options = _options(toolchain, headers, source.location, linkable, linked.lowered.block, wanted)
     run = compile_unit(
         toolchain,
         options,
@@ -171,7 +172,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: st
         Path(source.location.file).parent,
         linked.unit.text,
         knobs.compile_timeout,
-        line_info=bool(knobs.line_info),
+        line_info=bool(knobs.line_info) or wanted.is_emulated,
         beginning=common_beginning(linked.unit.text, arch, headers[0]),
     )
     if run.returncode != 0:
@@ -189,7 +190,13 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: st
         register_limit=linked.unit.registers,
         exclusive=linkable.exclusive,
         route=linked.route,
+        device=DeviceCode(source.name, source.location, _is_users, _HINT) if wanted.is_emulated else None,
     )
+
+
+def _is_users(file: str) -> bool:
+    """TileLang's text names the kernel's own file and line, which is Python."""
+    return file.endswith(".py")
 
 
 def _options(
@@ -198,16 +205,16 @@ def _options(
     location: SourceLocation,
     linkable: Linkable,
     block: Sequence[int],
-    arch: str,
+    wanted: DeviceCodeWanted,
 ) -> Options:
     settings = {str(getattr(key, "value", key)): value for key, value in linkable.pass_configs.items()}
-    flags: list[str] = ["-std=c++20", "-w", *_UNROLL, *NO_VECTORS]
+    flags: list[str] = ["-std=c++20", "-w", *(() if wanted.is_emulated else (*_UNROLL, *NO_VECTORS))]
     for header in headers:
         flags += ["-isystem", str(header)]
     # The headers choose what a compiler can do by nvcc's version, which clang does not tell.
     major, _, minor = toolchain.toolkit_version.partition(".")
     flags += [f"-D__CUDACC_VER_MAJOR__={major}", f"-D__CUDACC_VER_MINOR__={minor}"]
-    flags += [f"-D__CUDA_ARCH_LIST__={''.join(filter(str.isdecimal, arch))}0"]
+    flags += [f"-D__CUDA_ARCH_LIST__={''.join(filter(str.isdecimal, wanted.arch))}0"]
     flags += _FAST_MATH if settings.get("tl.enable_fast_math") else ()
     flags += _users(settings.get("tl.device_compile_flags") or ())
     return read_options({"source": "", "flags": flags, "block": tuple(block)}, Path(location.file).parent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle_raw.adapters.common.launched_kernel import launched_threads
@@ -21,7 +21,8 @@ from tle_raw.fragments.dtypes import DType, parse_dtype
 from tle_raw.identity import entry_name
 
 _WHAT = {DATA: "buffer", SCALAR: "scalar", DIM: "dim", STRIDE: "stride", DESCRIPTOR: "TMA descriptor"}
-# The address of a tile in shared memory, from the number under which it crosses.
+# What crosses of a tile, and its address in shared memory from that. ``_ALIGNED``: of dynamic memory, in bytes.
+_TILE, _ALIGNED = "unsigned", 1024
 _SHARED = "(__attribute__((address_space(3))) void*)"
 _INTEGER = DType("i32", 32, "int32", "int", "i32")
 
@@ -41,6 +42,52 @@ class Unit:
     threads: int = 0
 
 
+@dataclass(frozen=True)
+class _Call:
+    """How Triton calls the entry: values are its parameters, and tiles lie in the GPU's shared memory.
+
+    ``shared`` is bytes of dynamic shared memory.
+    """
+
+    shared: int
+    end = "  return 0;\n}"
+
+    def begin(self, entry: str, types: Sequence[str]) -> Iterator[str]:
+        parameters = [f"{type_} p{i}" for i, type_ in enumerate(types)] or ["int"]
+        parameters += ["unsigned shared"] if self.shared else []
+        yield f'extern "C" __attribute__((device)) int {entry}({", ".join(parameters)}) {{'
+
+    @property
+    def memory(self) -> str:
+        """The address of the dynamic shared memory."""
+        return "(unsigned char*)(__attribute__((address_space(3))) unsigned char*)shared" if self.shared else "nullptr"
+
+    def tile(self, position: int) -> str:
+        """The address of a tile, which is all that crosses of it."""
+        return f"(void*){_SHARED}p{position}"
+
+
+@dataclass(frozen=True)
+class _Share(_Call):
+    """One thread's share, as a target wants it that emulates threads: the addresses of what crosses come in a list."""
+
+    end = "}"
+
+    def begin(self, entry: str, types: Sequence[str]) -> Iterator[str]:
+        yield f'extern "C" __attribute__((device)) void {entry}(void* const* crossing) {{'
+        for i, type_ in enumerate(types):
+            yield f"  const auto p{i} = " + (f"*({type_} const*)crossing[{i}];" if type_ != _TILE else f"crossing[{i}];")
+        if self.shared:
+            yield f"  __shared__ __attribute__((aligned({_ALIGNED}))) unsigned char shared[{self.shared}];"
+
+    @property
+    def memory(self) -> str:
+        return "shared" if self.shared else "nullptr"
+
+    def tile(self, position: int) -> str:
+        return f"p{position}"
+
+
 def write_unit(
     name: str,
     lowered: Lowered,
@@ -51,6 +98,7 @@ def write_unit(
     tiles: Mapping[str, bool] | None = None,
     threads: int = 0,
     exclusive: bool = False,
+    thread_entry: bool = False,
 ) -> Unit:
     """The unit for one call.
 
@@ -60,6 +108,7 @@ def write_unit(
     tiles : the buffers that are tiles, and which of them start as zeros, because the kernel may not write all of it.
     threads : how many the launch has, where it is not the next power of two; the kernel's are the first of them.
     exclusive : nothing stands before the region, and nothing follows it.
+    thread_entry : the entry is one thread's share, of an emulated GPU, and has its shared memory as a variable.
 
     Raises
     ------
@@ -67,7 +116,9 @@ def write_unit(
     """
     shared = lowered.shared if function.uses_shared else 0
     threads = threads or launched_threads(lowered.threads)
+    content = [*content, *(["a thread's share"] if thread_entry else [])]
     entry = entry_name(name, [function.text, bound.to_json(), repr(sorted(places.items())), repr(tiles), *content])
+    crossing = _Share(shared) if thread_entry else _Call(shared)
     lines = [
         f'#line 1 "{LABEL}"',
         *undefine_lines(lowered.block),
@@ -77,10 +128,10 @@ def write_unit(
         *_barrier_lines(lowered, threads),
         function.text,
         f'\n#line 1 "{LABEL}"',
-        *_entry(entry, lowered, function, bound, places, shared, tiles or {}, threads, exclusive),
+        *_entry(entry, lowered, function, bound, places, crossing, tiles or {}, threads, exclusive),
     ]
     registers = function.budgets.launch if function.budgets else 0
-    return Unit("\n".join(lines) + "\n", entry, shared, registers, threads)
+    return Unit("\n".join(lines) + "\n", entry, 0 if thread_entry else shared, registers, threads)
 
 
 def _barrier_lines(lowered: Lowered, threads: int) -> Iterator[str]:
@@ -95,28 +146,24 @@ def _entry(
     function: DeviceFunction,
     bound: BoundSignature,
     places: Mapping[str, int | str],
-    shared: int,
+    crossing: _Call,
     tiles: Mapping[str, bool],
     threads: int,
     exclusive: bool,
 ) -> Iterator[str]:
-    parameters = [f"{_crossing(p, tiles)} p{i}" for i, p in enumerate(bound.crossing)] or ["int"]
-    parameters += ["unsigned shared"] if shared else []
-    yield f'extern "C" __attribute__((device)) int {entry}({", ".join(parameters)}) {{'
-    yield from _clear(bound, tiles, threads)
+    yield from crossing.begin(entry, [_crossing(p, tiles) for p in bound.crossing])
+    yield from _clear(bound, tiles, threads, crossing)
     for i, argument in enumerate(lowered.arguments):
         if i < lowered.parameters or function.uses_grid:
-            yield f"  const {_local(argument, bound)} k{i}{{{_value(argument, bound, lowered)}}};"
+            yield f"  const {_local(argument, bound)} k{i}{{{_value(argument, bound, lowered, crossing)}}};"
     block = ", ".join(_block_index(axis, bound, places) for axis in "xyz")
     yield f"  const uint3 block = {{{block}}};"
     yield f"  const dim3 grid({_grid(lowered, function)});"
-    memory = "(unsigned char*)(__attribute__((address_space(3))) unsigned char*)shared" if shared else "nullptr"
     passed = [f"k{i}" for i in range(lowered.parameters)]
-    passed += ["block", "grid", memory, "registers", *_barriers(function, bound)]
+    passed += ["block", "grid", crossing.memory, "registers", *_barriers(function, bound, crossing)]
     call = f"[[clang::always_inline]] {function.name}({', '.join(passed)});"
     yield from _run(call, lowered, function, threads, exclusive)
-    yield "  return 0;"
-    yield "}"
+    yield crossing.end
 
 
 def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, exclusive: bool) -> Iterator[str]:
@@ -141,11 +188,11 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, ex
         yield f"  tle::tilelang::return_registers<{budgets.launch}>(registers);"
 
 
-def _barriers(function: DeviceFunction, bound: BoundSignature) -> Iterator[str]:
+def _barriers(function: DeviceFunction, bound: BoundSignature, crossing: _Call) -> Iterator[str]:
     """The addresses of the kernel's barriers and buffers, in the order in which the function takes them."""
     positions = {parameter.name: i for i, parameter in enumerate(bound.crossing)}
     for name in function.barriers:
-        yield f"(uint64_t*)(void*){_SHARED}p{positions[name]}"
+        yield f"(uint64_t*){crossing.tile(positions[name])}"
     for buffer in function.buffers:
         found = bound.crossing[positions[buffer.name]]
         if found.buffer != f"tle::nvmma<{buffer.swizzle}>":
@@ -153,16 +200,16 @@ def _barriers(function: DeviceFunction, bound: BoundSignature) -> Iterator[str]:
                 f"the buffer `{buffer.name}` lies otherwise than the kernel's products read it",
                 table=[Row(buffer.name, f"tle.gpu.alloc's own layout, tle::nvmma<{buffer.swizzle}>", found.buffer)],
             )
-        yield f"(unsigned char*)(void*){_SHARED}p{positions[buffer.name]}"
+        yield f"(unsigned char*){crossing.tile(positions[buffer.name])}"
 
 
-def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int) -> Iterator[str]:
+def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int, crossing: _Call) -> Iterator[str]:
     """Zeros for the elements of a result that the kernel does not write."""
     for i, parameter in enumerate(bound.crossing):
         if parameter.kind == TILE and tiles.get(parameter.name) and parameter.dtype is not None:
             size = parameter.size * max(8, parameter.dtype.bits) // 8
             own = "__nvvm_read_ptx_sreg_tid_x()"
-            yield f"  tle::tilelang::clear<{size}, {threads}>((void*){_SHARED}p{i}, {own});"
+            yield f"  tle::tilelang::clear<{size}, {threads}>({crossing.tile(i)}, {own});"
     if any(tiles.values()):
         yield "  tle::tilelang::wait_for_block();"
 
@@ -171,7 +218,7 @@ def _crossing(parameter: BoundParameter, tiles: Mapping[str, bool]) -> str:
     if parameter.kind == POINTER:
         return "void __attribute__((address_space(1)))*"
     if parameter.is_in_place or (parameter.kind == TILE and parameter.name in tiles):
-        return "unsigned"
+        return _TILE
     if parameter.kind == SCALAR_PORT and parameter.dtype is not None:
         return crossing_type(parameter.dtype)
     raise UnsupportedFeatureError(
@@ -191,7 +238,7 @@ def _local(argument: HostArgument, bound: BoundSignature) -> str:
     return f"tle::tilelang::scalar<{crossing_type(dtype)}>"
 
 
-def _value(argument: HostArgument, bound: BoundSignature, lowered: Lowered) -> str:
+def _value(argument: HostArgument, bound: BoundSignature, lowered: Lowered, crossing: _Call) -> str:
     if argument.kind == DESCRIPTOR:
         number = next(i for i, d in enumerate(lowered.descriptors) if d.name == argument.name)
         return f"*(const CUtensorMap*)((const char*)p{_descriptors(bound)} + {number * BYTES})"
@@ -200,7 +247,7 @@ def _value(argument: HostArgument, bound: BoundSignature, lowered: Lowered) -> s
         return str(found)
     crossed = f"p{bound.crossing.index(found)}"
     if found.kind == TILE:
-        return f"(void*){_SHARED}{crossed}"
+        return crossing.tile(bound.crossing.index(found))
     return f"(void*){crossed}" if argument.kind == DATA else crossed
 
 
