@@ -66,7 +66,8 @@ def _became(region: RegionReport) -> str:
     if region.route == "traced":
         return "traced"
     if region.threads and not region.inlined:
-        return f"a team of {region.threads} threads"
+        became = f"a team of {region.threads} threads"
+        return f"{became} ({region.route})" if region.route else became
     became = "inlined" if region.inlined else "called"
     return f"{became} ({region.route})" if region.route else became
 

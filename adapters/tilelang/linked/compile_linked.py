@@ -19,6 +19,7 @@ from tle_raw.adapters.tilelang.linked.device_function import device_function
 from tle_raw.adapters.tilelang.linked.explain import explain
 from tle_raw.adapters.tilelang.linked.host_call import HostValueError
 from tle_raw.adapters.tilelang.linked.lower import Lowered
+from tle_raw.adapters.tilelang.linked.lower_for_emulation import lower_for_emulation
 from tle_raw.adapters.tilelang.linked.lower_for_launch import lower_for_launch
 from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
 from tle_raw.adapters.tilelang.linked.register_budgets import needed_by_products
@@ -37,6 +38,7 @@ from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
 from tle_raw.targets.device_code import wanted_device_code
 
+LINKED = "linked"  # the route's name
 WITHOUT_TMA = "sm_80"  # the newest architecture whose operations are all those of threads
 # What nvcc means by --use_fast_math, as far as clang can do it before Triton's own code generation.
 _FAST_MATH = ("-fgpu-flush-denormals-to-zero", "-fgpu-approx-transcendentals")
@@ -73,11 +75,12 @@ class Linkable:
 
 @dataclass(frozen=True)
 class LinkedUnit:
-    """The text that clang compiles, with what TileLang told of it."""
+    """The text that clang compiles for ``arch``, with what TileLang told of it."""
 
     unit: Unit
     lowered: Lowered
     route: str
+    arch: str
 
 
 def compiler_identity() -> str:
@@ -92,11 +95,15 @@ def compiler_identity() -> str:
     return f"TileLang {installed_version()}, {find_toolchain().identity()}" + (f", {curand}" if curand else "")
 
 
-def linked_unit(
-    source: Source, linkable: Linkable, bound: BoundSignature, arch: str, thread_entry: bool = False
-) -> LinkedUnit:
-    """The C++ text for one call and one architecture; ``thread_entry``: its entry is one thread's share."""
-    lowered, route = _lower(linkable, arch)
+def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, wanted: DeviceCodeWanted) -> LinkedUnit:
+    """The C++ text for one call and one target."""
+    if wanted.is_emulated:
+        linkable = replace(linkable, exclusive=False)  # idle threads are there
+        lowered, arch = lower_for_emulation(linkable.prim_func, linkable.tiles, linkable.pass_configs, linkable.buffers)
+        route = LINKED
+    else:
+        arch = wanted.arch
+        lowered, route = _lower(linkable, arch)
     launched = lowered.threads if linkable.exclusive else launched_threads(lowered.threads)
     blocks = (lowered.threads, launched)
     given = linkable.barriers, linkable.buffers
@@ -111,9 +118,9 @@ def linked_unit(
         )
     unit = write_unit(
         source.name, lowered, function, bound, linkable.places, [arch], tiles, launched, linkable.exclusive,
-        thread_entry,
+        wanted.is_emulated,
     )  # fmt: skip
-    return LinkedUnit(unit, lowered, route)
+    return LinkedUnit(unit, lowered, route, arch)
 
 
 def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
@@ -125,9 +132,9 @@ def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
         form = lower_for_launch if linkable.tma else lower_with_tiles
         lowered = form(linkable.prim_func, linkable.tiles, arch, linkable.pass_configs)
         if not lowered.descriptors:
-            return lowered, "linked"
+            return lowered, LINKED
         if linkable.tma:
-            return lowered, "linked, with TMA"
+            return lowered, f"{LINKED}, with TMA"
         raise HostValueError(
             f"the TileLang kernel takes {len(lowered.descriptors)} TMA descriptors, which are made at its launch",
             hint="declare the fragment with tma=True and pass fragment.descriptors(...) as its argument `tma`",
@@ -135,7 +142,7 @@ def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
     except HostValueError as error:
         try:
             lowered = lower_with_tiles(linkable.prim_func, linkable.tiles, WITHOUT_TMA, linkable.pass_configs)
-            return lowered, f"linked, as for {WITHOUT_TMA}"
+            return lowered, f"{LINKED}, as for {WITHOUT_TMA}"
         except TLEError:
             raise error from None
 
@@ -160,11 +167,11 @@ def compile_linked(
 
 
 def _compile(source: Source, linkable: Linkable, bound: BoundSignature, wanted: DeviceCodeWanted) -> CompilerOutput:
-    toolchain, headers, arch = find_toolchain(), _headers(), wanted.arch
-    linkable = replace(linkable, exclusive=False) if wanted.is_emulated else linkable
-    linked = linked_unit(source, linkable, bound, arch, wanted.is_emulated)
+    toolchain, headers = find_toolchain(), _headers()
+    linked = linked_unit(source, linkable, bound, wanted)
+    arch = linked.arch
     headers += curand_folders(linked.unit.text, toolchain.toolkit.root)
-    options = _options(toolchain, headers, source.location, linkable, linked.lowered.block, wanted)
+    options = _options(toolchain, headers, source.location, linkable, linked.lowered.block, replace(wanted, arch=arch))
     run = compile_unit(
         toolchain,
         options,
@@ -188,7 +195,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, wanted: 
         dynamic_shared=linked.unit.shared,
         block=linked.lowered.block if linked.unit.threads == linked.lowered.threads else (linked.unit.threads,),
         register_limit=linked.unit.registers,
-        exclusive=linkable.exclusive,
+        exclusive=linkable.exclusive and not wanted.is_emulated,
         route=linked.route,
         device=DeviceCode(source.name, source.location, _is_users, _HINT) if wanted.is_emulated else None,
     )
