@@ -85,13 +85,12 @@ def _trace_alone(fragment):
         raise found or e from None
 
 
-def test_on_the_cpu_there_is_the_traced_route_only():
-    import torch
-
-    with tle_raw.knobs.scope():
-        tle_raw.knobs.target = "cpu"
-        with pytest.raises(Exception, match="an index of one thread"):
-            tle_raw.fragment(by_threads()).as_kernel()(torch.zeros(1024), torch.zeros(1024))
+def test_on_the_cpu_too_what_cannot_be_traced_is_linked(on_cpu):
+    a, b = torch.randn(1024, generator=torch.Generator().manual_seed(1)), torch.zeros(1024)
+    report = tle_raw.report(tle_raw.fragment(by_threads()).as_kernel()(a, b))
+    (region,) = report.regions
+    assert torch.equal(b, a * 2) and region.route == "linked" and region.threads == 128
+    assert "`tx` is an index of one thread" in region.reason and "a team of 128 threads (linked)" in str(report)
 
 
 def test_a_traced_region_has_nothing_to_compile_alone():

@@ -43,7 +43,7 @@ SCRIPTS = {
     "wrong.py": KERNEL + 'a = torch.randn(rows, 77, device="cuda")\nprint(torch.allclose(kernel(a), a * 3))\n',
     "unchecked.py": KERNEL + 'print(kernel(torch.randn(rows, 77, device="cuda")).shape)\n',
     "ended.py": KERNEL + 'kernel(torch.randn(rows, 77, device="cuda"))\nraise ValueError("before its check")\n',
-    "refused.py": KERNEL.replace("T.Parallel(columns)", 'T.thread_binding(columns, "threadIdx.x")')
+    "refused.py": KERNEL.replace("A[bx, j] * factor", 'T.call_extern("float32", "nowhere", A[bx, j])')
     + 'kernel(torch.randn(rows, 77, device="cuda"))\n',
     "imports.py": "import no_such_package\nno_such_package.inputs()\n",
     "test_right.py": "raise ValueError('not an example')\n",
@@ -94,7 +94,7 @@ def test_no_check_and_a_script_that_ends_before_it(swept):
 
 def test_what_is_not_expressed_fails_and_says_why(swept):
     _, ran = swept
-    assert ran["refused.py"]["numbers"] == "failed" and ran["refused.py"]["outcome"] == "UntraceableError"
+    assert ran["refused.py"]["numbers"] == "failed" and ran["refused.py"]["outcome"] == "CompilationFailed"
 
 
 def test_scripts_without_a_kernel_are_apart(swept):

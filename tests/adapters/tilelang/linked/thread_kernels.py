@@ -130,17 +130,17 @@ def handed_over(tiles=9, stages=2, dtype="float32"):
     return handed_over
 
 
-def beyond(n=64, by=0):
-    """Each thread writes its own element, some elements too far."""
+def shared(n=64, first=0):
+    """Each thread reads what it has put into shared memory; those before ``first`` have put nothing there."""
 
     @T.prim_func
-    def beyond(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+    def shared(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
         with T.Kernel(1, threads=n):
             tx = T.get_thread_binding()
             s = T.alloc_shared((n,), "float32")
-            if tx > 0:
+            if tx >= first:
                 s[tx] = A[tx]
             T.sync_threads()
-            B[tx] = s[tx]
+            B[tx] = s[tx]  # read
 
-    return beyond
+    return shared
