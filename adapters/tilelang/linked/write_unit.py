@@ -66,6 +66,15 @@ class _Call:
         """The address of a tile, which is all that crosses of it."""
         return f"(void*){_SHARED}p{position}"
 
+    def barrier_lines(self, lowered: Lowered, threads: int) -> Iterator[str]:
+        """Idle warps take no part in the barriers of TileLang's threads, its templates' included."""
+        if lowered.threads != threads:
+            yield f"#define __syncthreads() tle::tilelang::wait_for_threads<{lowered.threads}>()"
+
+    def leave_idle(self, lowered: Lowered, threads: int) -> Iterator[str]:
+        """What ends the threads that only the launch has; here they stay, and run what follows the region."""
+        return iter(())
+
 
 @dataclass(frozen=True)
 class _Share(_Call):
@@ -74,6 +83,7 @@ class _Share(_Call):
     end = "}"
 
     def begin(self, entry: str, types: Sequence[str]) -> Iterator[str]:
+        yield 'extern "C" __attribute__((device)) void tle_team_idle();'
         yield f'extern "C" __attribute__((device)) void {entry}(void* const* crossing) {{'
         for i, type_ in enumerate(types):
             yield f"  const auto p{i} = " + (f"*({type_} const*)crossing[{i}];" if type_ != _TILE else f"crossing[{i}];")
@@ -86,6 +96,14 @@ class _Share(_Call):
 
     def tile(self, position: int) -> str:
         return f"p{position}"
+
+    def barrier_lines(self, lowered: Lowered, threads: int) -> Iterator[str]:
+        """None: who has left is not waited for."""
+        return iter(())
+
+    def leave_idle(self, lowered: Lowered, threads: int) -> Iterator[str]:
+        if lowered.threads != threads:
+            yield f"  if (__nvvm_read_ptx_sreg_tid_x() >= {lowered.threads}) return tle_team_idle();"
 
 
 def write_unit(
@@ -125,19 +143,13 @@ def write_unit(
         "#define TLE_RAW_FLAT_BLOCK 1",
         "#include <tle_raw/tilelang.h>",
         "#include <tle_raw/tilelang_warps.h>",
-        *_barrier_lines(lowered, threads),
+        *crossing.barrier_lines(lowered, threads),
         function.text,
         f'\n#line 1 "{LABEL}"',
         *_entry(entry, lowered, function, bound, places, crossing, tiles or {}, threads, exclusive),
     ]
     registers = function.budgets.launch if function.budgets else 0
     return Unit("\n".join(lines) + "\n", entry, 0 if thread_entry else shared, registers, threads)
-
-
-def _barrier_lines(lowered: Lowered, threads: int) -> Iterator[str]:
-    """Idle warps take no part in the barriers of TileLang's threads, its templates' included."""
-    if lowered.threads != threads:
-        yield f"#define __syncthreads() tle::tilelang::wait_for_threads<{lowered.threads}>()"
 
 
 def _entry(
@@ -153,6 +165,7 @@ def _entry(
 ) -> Iterator[str]:
     yield from crossing.begin(entry, [_crossing(p, tiles) for p in bound.crossing])
     yield from _clear(bound, tiles, threads, crossing)
+    yield from crossing.leave_idle(lowered, threads)
     for i, argument in enumerate(lowered.arguments):
         if i < lowered.parameters or function.uses_grid:
             yield f"  const {_local(argument, bound)} k{i}{{{_value(argument, bound, lowered, crossing)}}};"
@@ -176,7 +189,8 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, ex
     if lowered.threads == threads:
         yield f"  {call}"
     else:
-        yield f"  if (threadIdx.x < {lowered.threads}u) {{ {call} }}"
+        own = "threadIdx.x" if lowered.block[1:] == (1, 1) else "__nvvm_read_ptx_sreg_tid_x()"
+        yield f"  if ({own} < {lowered.threads}u) {{ {call} }}"
         if budgets:
             yield f"  else tle::tilelang::give_registers<{FEWEST}>(registers);"
     if exclusive:

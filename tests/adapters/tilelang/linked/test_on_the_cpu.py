@@ -20,7 +20,7 @@ def run(prim_func, *arguments, **options):
 
 @pytest.mark.parametrize(
     ("dtype", "threads"),
-    [("float64", 32), ("bfloat16", 96), ("float8_e4m3fn", 64), ("int8", 160), ("int64", 32), ("bool", 64)],
+    [("float64", 32), ("bfloat16", 96), ("float8_e4m3fn", 64), ("int8", 128), ("int64", 32), ("bool", 64)],
 )
 def test_threads_by_their_indices(dtype, threads):
     a = (random(3, threads) * 20).to(getattr(torch, dtype))
