@@ -183,7 +183,8 @@ def copies(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("how", "count", "transposed"), [(0, 4, False), (1, 4, True), (2, 2, False), (3, 1, True), (4, 1, True), (5, 1, True)]
+    ("how", "count", "transposed"),
+    [(0, 4, False), (1, 4, True), (2, 2, False), (3, 1, True), (4, 1, True), (5, 1, True)],
 )
 def test_copies(copies, how, count, transposed):
     x, out = RANDOM.integers(0, 1 << 16, 256).astype("u2"), np.zeros(256, "u2")

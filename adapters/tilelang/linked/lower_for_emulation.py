@@ -45,12 +45,15 @@ def lower_for_emulation(
         lowered, arch = lower_with_tiles(prim_func, tiles, BY_WARPS, settings), BY_WARPS
     except CompilationFailed as error:
         try:
-            lowered, arch = lower_with_tiles(prim_func, tiles, WITH_BARRIERS, {**(settings or {}), **_BY_WARPS}), WITH_BARRIERS
+            lowered, arch = (
+                lower_with_tiles(prim_func, tiles, WITH_BARRIERS, {**(settings or {}), **_BY_WARPS}),
+                WITH_BARRIERS,
+            )
         except TLEError:
             raise error from None
     if lowered.descriptors:
         raise HostValueError(
-            f"the TileLang kernel copies by {len(lowered.descriptors)} TMA descriptors, which a launch on the CPU has not",
+            f"the TileLang kernel copies by {len(lowered.descriptors)} TMA descriptors, and on the CPU there are none",
             hint="use T.copy in the place of T.tma_copy: it takes TMA where there is one",
         )
     return lowered, arch

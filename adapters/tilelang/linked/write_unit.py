@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tle_raw.adapters.common.launched_kernel import launched_threads
 from tle_raw.adapters.cpp.block_indices import undefine_lines
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
+from tle_raw.adapters.tilelang.linked.crossing import Call, Share
 from tle_raw.adapters.tilelang.linked.descriptors import BYTES, DESCRIPTORS
 from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction
 from tle_raw.adapters.tilelang.linked.host_call import DATA, DESCRIPTOR, DIM, SCALAR, STRIDE, HostArgument
@@ -21,9 +22,6 @@ from tle_raw.fragments.dtypes import DType, parse_dtype
 from tle_raw.identity import entry_name
 
 _WHAT = {DATA: "buffer", SCALAR: "scalar", DIM: "dim", STRIDE: "stride", DESCRIPTOR: "TMA descriptor"}
-# What crosses of a tile, and its address in shared memory from that. ``_ALIGNED``: of dynamic memory, in bytes.
-_TILE, _ALIGNED = "unsigned", 1024
-_SHARED = "(__attribute__((address_space(3))) void*)"
 _INTEGER = DType("i32", 32, "int32", "int", "i32")
 
 
@@ -40,70 +38,6 @@ class Unit:
     shared: int
     registers: int = 0
     threads: int = 0
-
-
-@dataclass(frozen=True)
-class _Call:
-    """How Triton calls the entry: values are its parameters, and tiles lie in the GPU's shared memory.
-
-    ``shared`` is bytes of dynamic shared memory.
-    """
-
-    shared: int
-    end = "  return 0;\n}"
-
-    def begin(self, entry: str, types: Sequence[str]) -> Iterator[str]:
-        parameters = [f"{type_} p{i}" for i, type_ in enumerate(types)] or ["int"]
-        parameters += ["unsigned shared"] if self.shared else []
-        yield f'extern "C" __attribute__((device)) int {entry}({", ".join(parameters)}) {{'
-
-    @property
-    def memory(self) -> str:
-        """The address of the dynamic shared memory."""
-        return "(unsigned char*)(__attribute__((address_space(3))) unsigned char*)shared" if self.shared else "nullptr"
-
-    def tile(self, position: int) -> str:
-        """The address of a tile, which is all that crosses of it."""
-        return f"(void*){_SHARED}p{position}"
-
-    def barrier_lines(self, lowered: Lowered, threads: int) -> Iterator[str]:
-        """Idle warps take no part in the barriers of TileLang's threads, its templates' included."""
-        if lowered.threads != threads:
-            yield f"#define __syncthreads() tle::tilelang::wait_for_threads<{lowered.threads}>()"
-
-    def leave_idle(self, lowered: Lowered, threads: int) -> Iterator[str]:
-        """What ends the threads that only the launch has; here they stay, and run what follows the region."""
-        return iter(())
-
-
-@dataclass(frozen=True)
-class _Share(_Call):
-    """One thread's share, as a target wants it that emulates threads: the addresses of what crosses come in a list."""
-
-    end = "}"
-
-    def begin(self, entry: str, types: Sequence[str]) -> Iterator[str]:
-        yield 'extern "C" __attribute__((device)) void tle_team_idle();'
-        yield f'extern "C" __attribute__((device)) void {entry}(void* const* crossing) {{'
-        for i, type_ in enumerate(types):
-            yield f"  const auto p{i} = " + (f"*({type_} const*)crossing[{i}];" if type_ != _TILE else f"crossing[{i}];")
-        if self.shared:
-            yield f"  __shared__ __attribute__((aligned({_ALIGNED}))) unsigned char shared[{self.shared}];"
-
-    @property
-    def memory(self) -> str:
-        return "shared" if self.shared else "nullptr"
-
-    def tile(self, position: int) -> str:
-        return f"p{position}"
-
-    def barrier_lines(self, lowered: Lowered, threads: int) -> Iterator[str]:
-        """None: who has left is not waited for."""
-        return iter(())
-
-    def leave_idle(self, lowered: Lowered, threads: int) -> Iterator[str]:
-        if lowered.threads != threads:
-            yield f"  if (__nvvm_read_ptx_sreg_tid_x() >= {lowered.threads}) return tle_team_idle();"
 
 
 def write_unit(
@@ -136,7 +70,7 @@ def write_unit(
     threads = threads or launched_threads(lowered.threads)
     content = [*content, *(["a thread's share"] if thread_entry else [])]
     entry = entry_name(name, [function.text, bound.to_json(), repr(sorted(places.items())), repr(tiles), *content])
-    crossing = _Share(shared) if thread_entry else _Call(shared)
+    crossing = Share(shared) if thread_entry else Call(shared)
     lines = [
         f'#line 1 "{LABEL}"',
         *undefine_lines(lowered.block),
@@ -158,7 +92,7 @@ def _entry(
     function: DeviceFunction,
     bound: BoundSignature,
     places: Mapping[str, int | str],
-    crossing: _Call,
+    crossing: Call,
     tiles: Mapping[str, bool],
     threads: int,
     exclusive: bool,
@@ -202,7 +136,7 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, ex
         yield f"  tle::tilelang::return_registers<{budgets.launch}>(registers);"
 
 
-def _barriers(function: DeviceFunction, bound: BoundSignature, crossing: _Call) -> Iterator[str]:
+def _barriers(function: DeviceFunction, bound: BoundSignature, crossing: Call) -> Iterator[str]:
     """The addresses of the kernel's barriers and buffers, in the order in which the function takes them."""
     positions = {parameter.name: i for i, parameter in enumerate(bound.crossing)}
     for name in function.barriers:
@@ -217,7 +151,7 @@ def _barriers(function: DeviceFunction, bound: BoundSignature, crossing: _Call) 
         yield f"(unsigned char*){crossing.tile(positions[buffer.name])}"
 
 
-def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int, crossing: _Call) -> Iterator[str]:
+def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int, crossing: Call) -> Iterator[str]:
     """Zeros for the elements of a result that the kernel does not write."""
     for i, parameter in enumerate(bound.crossing):
         if parameter.kind == TILE and tiles.get(parameter.name) and parameter.dtype is not None:
@@ -228,11 +162,12 @@ def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int, cross
         yield "  tle::tilelang::wait_for_block();"
 
 
-def _crossing(parameter: BoundParameter, tiles: Mapping[str, bool]) -> str:
+def _crossing(parameter: BoundParameter, tiles: Mapping[str, bool]) -> str | None:
+    """The type of what crosses; None of a tile."""
     if parameter.kind == POINTER:
         return "void __attribute__((address_space(1)))*"
     if parameter.is_in_place or (parameter.kind == TILE and parameter.name in tiles):
-        return _TILE
+        return None
     if parameter.kind == SCALAR_PORT and parameter.dtype is not None:
         return crossing_type(parameter.dtype)
     raise UnsupportedFeatureError(
@@ -252,7 +187,7 @@ def _local(argument: HostArgument, bound: BoundSignature) -> str:
     return f"tle::tilelang::scalar<{crossing_type(dtype)}>"
 
 
-def _value(argument: HostArgument, bound: BoundSignature, lowered: Lowered, crossing: _Call) -> str:
+def _value(argument: HostArgument, bound: BoundSignature, lowered: Lowered, crossing: Call) -> str:
     if argument.kind == DESCRIPTOR:
         number = next(i for i, d in enumerate(lowered.descriptors) if d.name == argument.name)
         return f"*(const CUtensorMap*)((const char*)p{_descriptors(bound)} + {number * BYTES})"

@@ -10,7 +10,19 @@ from tle_raw.emulation.ptx.parse import InlineStatement
 
 # Numbers and bits of elements in team/matrix.h.
 _ELEMENTS = ("f16", "bf16", "e4m3", "e5m2", "tf32", "f64", "s8", "u8", "s4", "u4", "b1", "f32", "s32")
-_BITS = {"f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "tf32": 32, "f64": 64, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}
+_BITS = {
+    "f16": 16,
+    "bf16": 16,
+    "e4m3": 8,
+    "e5m2": 8,
+    "tf32": 32,
+    "f64": 64,
+    "s8": 8,
+    "u8": 8,
+    "s4": 4,
+    "u4": 4,
+    "b1": 1,
+}
 # Of each kind of elements: what sums may be, and by how many rows and how deep a product is.
 _SUMS = {"f16": ("f16", "f32"), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",)}
 _SHAPES = {
