@@ -13,7 +13,7 @@ namespace tle::team {
 // Of the elements of an operand, by their numbers in ptx/matrices.py; the first four are those of `format_of`.
 enum Element : u32 { F16, BF16, F8E4M3, F8E5M2, TF32, F64, S8, U8, S4, U4, B1, F32, S32 };
 
-TLE_INLINE u32 bits_of(u32 element) {
+constexpr u32 bits_of(u32 element) {
   switch (element) {
     case F16: case BF16: return 16;
     case F8E4M3: case F8E5M2: case S8: case U8: return 8;
@@ -49,61 +49,86 @@ TLE_INLINE float from_half(u32 bits) {
 }
 
 // The element with this number in a register, as the type in which products are added up.
-template <class Number> TLE_INLINE Number element_of(u32 word, u32 index, u32 type) {
-  switch (type) {
-    case F16: return Number(from_half(word >> 16 * index & 0xffff));
-    case BF16: return Number(__builtin_bit_cast(float, index ? word & 0xffff0000 : word << 16));
-    case F8E4M3: case F8E5M2: return Number(widen(word >> 8 * index & 0xff, format_of(type)));
-    case TF32: return Number(__builtin_bit_cast(float, word & 0xffffe000));  // 10 bits behind the point are read
-    case S8: return Number(i32(word << (24 - 8 * index)) >> 24);
-    case U8: return Number(word >> 8 * index & 0xff);
-    case S4: return Number(i32(word << (28 - 4 * index)) >> 28);
-    case U4: return Number(word >> 4 * index & 15);
-    default: return Number(word >> index & 1);
-  }
+template <u32 Type, class Number> TLE_INLINE Number element_of(u32 word, u32 index) {
+  if constexpr (Type == F16) return Number(from_half(word >> 16 * index & 0xffff));
+  else if constexpr (Type == BF16) return Number(__builtin_bit_cast(float, index ? word & 0xffff0000 : word << 16));
+  else if constexpr (Type == F8E4M3 || Type == F8E5M2) return Number(widen(word >> 8 * index & 0xff, format_of(Type)));
+  else if constexpr (Type == TF32) return Number(__builtin_bit_cast(float, word & 0xffffe000));  // the bits that are read
+  else if constexpr (Type == S8) return Number(i32(word << (24 - 8 * index)) >> 24);
+  else if constexpr (Type == U8) return Number(word >> 8 * index & 0xff);
+  else if constexpr (Type == S4) return Number(i32(word << (28 - 4 * index)) >> 28);
+  else if constexpr (Type == U4) return Number(word >> 4 * index & 15);
+  else return Number(word >> index & 1);
 }
 
-// Whole matrices, of the registers of all lanes; B lies with its columns side by side.
+// Whole matrices, of the registers of all lanes: the rows of A, and those of B, which has eight columns.
 template <class Number> struct Operands {
   Number a[MOST_ROWS][MOST_DEPTH];
   Number b[MOST_DEPTH][COLUMNS];
 };
 
-// Element i of register r of a lane: row lane / 4 of each eight rows, and as many neighbours as a register holds, four
-// lanes side by side.
-template <class Number> static void gather(Operands<Number>& to, const Warp* warp, u32 group, const Shape& shape) {
-  const u32 packed_a = bits_of(shape.a) < 32 ? 32 / bits_of(shape.a) : 1, words = bits_of(shape.a) / 32;
-  const u32 packed_b = bits_of(shape.b) < 32 ? 32 / bits_of(shape.b) : 1, blocks = shape.rows / 8;
+// One operand. `across` and `along` are how far apart in memory neighbours are: in A's rows or B's columns, which lanes
+// share by fours, and in the depth of the product, of which a register holds some.
+template <class Number> struct Gathering {
+  Number* to;
+  u32 across, along, blocks, depth;
+  const u32* Product::*registers;
+};
+
+template <u32 Type, class Number>
+static void gather_as(const Gathering<Number>& how, const Warp* warp, u32 group) {
+  constexpr u32 packed = bits_of(Type) < 32 ? 32 / bits_of(Type) : 1;
+  const u32 count = how.blocks * 8 * how.depth / packed / WARP;
   for (u32 lane = 0; lane < WARP; ++lane) {
     const bool is_here = group >> lane & 1;
-    const Product* from = is_here ? reinterpret_cast<const Product*>(warp->value[lane]) : nullptr;
-    const u32 row = lane / 4, place = lane % 4;
-    for (u32 r = 0; r < shape.rows * shape.depth / packed_a / WARP; ++r)
-      for (u32 i = 0; i < packed_a; ++i) {
-        Number& element = to.a[row + r % blocks * 8][r / blocks * 4 * packed_a + place * packed_a + i];
-        if (!is_here) element = 0;
-        else if (words == 2) element = Number(reinterpret_cast<const double*>(from->a)[r]);
-        else element = element_of<Number>(from->a[r], i, shape.a);
+    const u32* from = is_here ? reinterpret_cast<const Product*>(warp->value[lane])->*how.registers : nullptr;
+    for (u32 r = 0; r < count; ++r) {
+      const u32 row = lane / 4 + r % how.blocks * 8, place = (r / how.blocks * 4 + lane % 4) * packed;
+      Number* to = how.to + row * how.across + place * how.along;
+      for (u32 i = 0; i < packed; ++i) {
+        if (!is_here) to[i * how.along] = 0;
+        else if constexpr (Type == F64) to[0] = reinterpret_cast<const double*>(from)[r];
+        else to[i * how.along] = element_of<Type, Number>(from[r], i);
       }
-    for (u32 r = 0; r < COLUMNS * shape.depth / packed_b / WARP; ++r)
-      for (u32 i = 0; i < packed_b; ++i) {
-        Number& element = to.b[r * 4 * packed_b + place * packed_b + i][row];
-        if (!is_here) element = 0;
-        else if (words == 2) element = Number(reinterpret_cast<const double*>(from->b)[r]);
-        else element = element_of<Number>(from->b[r], i, shape.b);
-      }
+    }
+  }
+}
+
+template <class Number> TLE_INLINE void gather(u32 type, const Gathering<Number>& how, const Warp* warp, u32 group) {
+  if constexpr (sizeof(Number) == 8) return gather_as<F64>(how, warp, group);
+  else if constexpr (Number(0.5) == 0) {  // integers
+    switch (type) {
+      case S8: return gather_as<S8>(how, warp, group);
+      case U8: return gather_as<U8>(how, warp, group);
+      case S4: return gather_as<S4>(how, warp, group);
+      case U4: return gather_as<U4>(how, warp, group);
+      default: return gather_as<B1>(how, warp, group);
+    }
+  } else {
+    switch (type) {
+      case F16: return gather_as<F16>(how, warp, group);
+      case BF16: return gather_as<BF16>(how, warp, group);
+      case F8E4M3: return gather_as<F8E4M3>(how, warp, group);
+      case F8E5M2: return gather_as<F8E5M2>(how, warp, group);
+      default: return gather_as<TF32>(how, warp, group);
+    }
   }
 }
 
 template <class Number> static void add_up(Number (&sums)[MOST_ROWS][COLUMNS], const Operands<Number>& of, const Shape& shape) {
+  typedef Number Row __attribute__((vector_size(COLUMNS * sizeof(Number)), aligned(sizeof(Number))));
   for (u32 row = 0; row < shape.rows; ++row) {
-    Number total[COLUMNS] = {};
-    for (u32 k = 0; k < shape.depth; ++k)
-      for (u32 column = 0; column < COLUMNS; ++column) {
-        if (shape.by_xor) total[column] += Number(of.a[row][k] != of.b[k][column]);
-        else total[column] += of.a[row][k] * of.b[k][column];
-      }
-    for (u32 column = 0; column < COLUMNS; ++column) sums[row][column] = total[column];
+    Row total = {};
+    for (u32 k = 0; k < shape.depth; ++k) {
+      const Row b = *reinterpret_cast<const Row*>(of.b[k]);
+      if constexpr (Number(0.5) == 0)
+        if (shape.by_xor) {
+          for (u32 column = 0; column < COLUMNS; ++column) total[column] += of.a[row][k] != b[column];
+          continue;
+        }
+      total += of.a[row][k] * b;
+    }
+    *reinterpret_cast<Row*>(sums[row]) = total;
   }
 }
 
@@ -124,7 +149,8 @@ TLE_INLINE u32 added_halves(u32 bits, float low, float high) {
 template <class Number> static void multiply_as(const Warp* warp, u32 group, const Shape& shape) {
   Operands<Number> operands;
   Number sums[MOST_ROWS][COLUMNS];
-  gather(operands, warp, group, shape);
+  gather<Number>(shape.a, {operands.a[0], MOST_DEPTH, 1, shape.rows / 8, shape.depth, &Product::a}, warp, group);
+  gather<Number>(shape.b, {operands.b[0], 1, COLUMNS, 1, shape.depth, &Product::b}, warp, group);
   add_up(sums, operands, shape);
   for (u32 rest = group; rest; rest &= rest - 1) {
     const u32 lane = u32(__builtin_ctz(rest)), column = lane % 4 * 2;
