@@ -13,7 +13,6 @@ from tle_raw.adapters.common.launched_kernel import WARP, declare_region, kernel
 from tle_raw.adapters.common.refusals import refusal
 from tle_raw.adapters.tilelang.arguments import read_grid, read_sizes
 from tle_raw.adapters.tilelang.dtypes import torch_dtype
-from tle_raw.adapters.tilelang.launch_descriptors import TMA
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.tile_descriptors import HOPPER, describe_tiles, fit_tiles
 from tle_raw.errors import UntraceableError
@@ -185,10 +184,10 @@ class WholeKernel:
     def _way(self, target: Target) -> Way:
         options = self._source.data.options
         route = options.route or ("linked" if self.untraceable else "traced")
-        tma = route == "linked" and options.tma is not False and target.capability >= TMA
+        tma = route == "linked" and options.tma is not False and self._descriptors.has_any(target, self._source.text)
         key = (route, tma, target.arch if tma else "")
         if key not in self._ways:
-            threads = self._descriptors.lowered(target.arch).threads if tma else region_threads(self.program)
+            threads = self._descriptors.lowered(target).threads if tma else region_threads(self.program)
             fragment = self._declare(route, tma)
             self._ways[key] = Way(_kernel_of(fragment), fragment, warps_for(threads), tma)
         return self._ways[key]

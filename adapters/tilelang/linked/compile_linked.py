@@ -99,8 +99,9 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, wante
     """The C++ text for one call and one target."""
     if wanted.is_emulated:
         linkable = replace(linkable, exclusive=False)  # idle threads are there
-        lowered, arch = lower_for_emulation(linkable.prim_func, linkable.tiles, linkable.pass_configs, linkable.buffers)
-        route = LINKED
+        own = linkable
+        lowered, arch = lower_for_emulation(own.prim_func, own.tiles, own.pass_configs, own.buffers, own.tma)
+        route = f"{LINKED}, with TMA" if lowered.descriptors else LINKED
     else:
         arch = wanted.arch
         lowered, route = _lower(linkable, arch)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tle_raw.adapters.tilelang.linked import emulated_descriptor
+from tle_raw.adapters.tilelang.linked.descriptors import BYTES
 from tle_raw.adapters.tilelang.linked.lower import Lowered
 
 _SHARED = "(__attribute__((address_space(3))) void*)"
@@ -20,6 +22,7 @@ class Call:
 
     shared: int
     end = "  return 0;\n}"
+    descriptor = BYTES  # from one TMA descriptor to the next
 
     def begin(self, entry: str, types: Sequence[str | None]) -> Iterator[str]:
         """The beginning of the entry, in which p0, p1, … are what crosses; the type of a tile is None."""
@@ -51,6 +54,7 @@ class Share(Call):
     """One thread's share, as a target wants it that emulates threads: the addresses of what crosses come in a list."""
 
     end = "}"
+    descriptor = emulated_descriptor.BYTES
 
     def begin(self, entry: str, types: Sequence[str | None]) -> Iterator[str]:
         yield 'extern "C" __attribute__((device)) void tle_team_idle();'

@@ -24,17 +24,20 @@ def lower_for_emulation(
     tiles: Mapping[str, NamedTile],
     settings: Mapping[str, Any] | None = None,
     buffers: Sequence[NamedBuffer] = (),
+    tma: bool = False,
 ) -> tuple[Lowered, str]:
     """Like ``lower_with_tiles``; and the architecture that it was lowered for.
 
     Parameters
     ----------
     buffers : the caller's shared buffers that the kernel multiplies.
+    tma : the caller passes TMA descriptors. They are there for copies that ask for them, ``T.tma_copy``.
 
     Raises
     ------
     CompilationFailed : TileLang refused the PrimFunc.
-    UnsupportedFeatureError : it asks for ``wgmma`` or for TMA descriptors.
+    HostValueError : it takes descriptors without ``tma``.
+    UnsupportedFeatureError : it multiplies buffers of the caller.
     """
     for buffer in buffers:
         raise UnsupportedFeatureError(
@@ -51,9 +54,9 @@ def lower_for_emulation(
             )
         except TLEError:
             raise error from None
-    if lowered.descriptors:
+    if lowered.descriptors and not tma:
         raise HostValueError(
-            f"the TileLang kernel copies by {len(lowered.descriptors)} TMA descriptors, and on the CPU there are none",
-            hint="use T.copy in the place of T.tma_copy: it takes TMA where there is one",
+            f"the TileLang kernel takes {len(lowered.descriptors)} TMA descriptors, which are made at its launch",
+            hint="declare the fragment with tma=True and pass fragment.descriptors(...) as its argument `tma`",
         )
     return lowered, arch

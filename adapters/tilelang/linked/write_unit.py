@@ -10,7 +10,7 @@ from tle_raw.adapters.cpp.block_indices import undefine_lines
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
 from tle_raw.adapters.tilelang.linked.crossing import Call, Share
-from tle_raw.adapters.tilelang.linked.descriptors import BYTES, DESCRIPTORS
+from tle_raw.adapters.tilelang.linked.descriptors import DESCRIPTORS
 from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction
 from tle_raw.adapters.tilelang.linked.host_call import DATA, DESCRIPTOR, DIM, SCALAR, STRIDE, HostArgument
 from tle_raw.adapters.tilelang.linked.lower import Lowered
@@ -190,7 +190,7 @@ def _local(argument: HostArgument, bound: BoundSignature) -> str:
 def _value(argument: HostArgument, bound: BoundSignature, lowered: Lowered, crossing: Call) -> str:
     if argument.kind == DESCRIPTOR:
         number = next(i for i, d in enumerate(lowered.descriptors) if d.name == argument.name)
-        return f"*(const CUtensorMap*)((const char*)p{_descriptors(bound)} + {number * BYTES})"
+        return f"*(const CUtensorMap*)((const char*)p{_descriptors(bound)} + {number * crossing.descriptor})"
     found = _port(argument, bound)
     if isinstance(found, int):
         return str(found)

@@ -12,10 +12,10 @@ from tle_raw.errors import KernelFailed, UnsupportedFeatureError
 pytestmark = [pytest.mark.usefixtures("on_cpu"), pytest.mark.every_triton(1)]
 
 
-def run(prim_func, *arguments, **options):
+def run(prim_func, *arguments, told="linked", **options):
     """By the linked route, which its report tells."""
     compiled = tle_raw.fragment(prim_func, **options).as_kernel()(*arguments)
-    assert [region.route for region in tle_raw.report(compiled).regions] == ["linked"]
+    assert [region.route for region in tle_raw.report(compiled).regions] == [told]
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,27 @@ def test_debug_lets_a_right_kernel_pass():
     assert torch.equal(a, b)
 
 
-def test_what_only_a_gpu_has_is_named():
-    a = torch.zeros(256, 256, dtype=torch.float16)
-    with pytest.raises(UnsupportedFeatureError, match="copies by 1 TMA descriptor") as caught:
-        run(tma_kernels.explicit_tma(), a, a.clone())
-    assert "T.copy" in caught.value.hint
+def test_copies_of_the_bulk_copy_engine():
+    a = random(200, 136, dtype="float16")
+    b = torch.zeros_like(a)
+    run(tma_kernels.explicit_tma(200, 136), a, b, told="linked, with TMA")
+    assert torch.equal(b, a * 2)
+    a, b = random(100, 72, dtype="float16", seed=1), random(72, 136, dtype="float16", seed=2)
+    c = torch.zeros(100, 136, dtype=torch.float16)
+    run(tma_kernels.product_of_tma_copies(), a, b, c, told="linked, with TMA")
+    agree(c, a.double() @ b.double(), 1e-3)
 
+
+def test_what_only_a_launch_of_its_own_has_is_named():
+    a = torch.zeros(256, 256, dtype=torch.float16)
+    with pytest.raises(
+        UnsupportedFeatureError, match="takes 1 TMA descriptors, which are made at its launch"
+    ) as caught:
+        run(tma_kernels.explicit_tma(), a, a.clone(), tma=False)
+    assert "tma=True" in caught.value.hint
+
+
+def test_what_only_a_gpu_has_is_named():
     @T.prim_func
     def of_four_bits(A: T.Tensor((64,), "float32")):
         with T.Kernel(1, threads=64):
