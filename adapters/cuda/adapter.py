@@ -54,7 +54,7 @@ from tle_raw.linker.llvm.constant_tables import CONSTANT_SPACE, move_tables
 from tle_raw.linker.llvm.local_arrays import local_arrays
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
-from tle_raw.linker.ptx.branch_back import BACKWARDS
+from tle_raw.linker.ptx.branch_back import LIKE_NVCC
 from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
 from tle_raw.targets.device_code import wanted_device_code
@@ -250,7 +250,7 @@ def _as_nvcc(text: str, source: Source) -> str:
     if f"addrspace({CONSTANT_SPACE}) constant" in text:
         module = read_module(text)
         text = module.edited(move_tables(module, declared_constant(source))).text
-    return f"{text}\n{BACKWARDS} = !{{}}\n"
+    return f"{text}\n{LIKE_NVCC} = !{{}}\n"
 
 
 def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:

@@ -2,7 +2,7 @@
 
 LLVM compares for the end of a loop, jumps out by the result, and back by a second branch. ptxas does not count the
 turns of such a loop, and leaves it as it is; where the comparison is for one more turn, ptxas unrolls the loop. One of
-four loads becomes one of sixteen (12.8, sm_90). A module asks for it by ``BACKWARDS``.
+four loads becomes one of sixteen (12.8, sm_90). A module asks for it by ``LIKE_NVCC``.
 
 What it pays was not measured alone. ``samples/benchmarks/region_against_cuda.py`` measures regions, with all passes,
 against kernels that nvcc compiled. ``TLE_RAW_DISABLE_PASSES=branch-back`` compiles without it.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-BACKWARDS = "!tle.loops.branch.back"  # metadata in the LLVM IR of a fragment
+LIKE_NVCC = "!tle.like.nvcc"  # metadata in the LLVM IR of a fragment
 _PAIRS = (("eq", "ne"), ("lt", "ge"), ("le", "gt"), ("lo", "hs"), ("ls", "hi"))
 _OPPOSITE = {**dict(_PAIRS), **{one: other for other, one in _PAIRS}}
 _SILENT = r"(?:[ \t]*(?:\.loc\b|//)[^\n]*\n|\$L__tmp\d+:[^\n]*\n|[ \t]*\n)*"

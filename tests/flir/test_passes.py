@@ -239,8 +239,9 @@ def test_a_pass_that_does_not_find_what_was_promised_is_an_error(name):
 
 
 def test_a_pass_without_a_promise_may_find_nothing(capsys):
+    others = ("pair_words", "branch_back", "wide_local_addresses")
     with tle_raw.knobs.scope():
         tle_raw.knobs.print_after = "all"
-        run_stage(NVIDIA, "ptx", Recorded(zero_accumulators=0, pair_words=None, branch_back=None))
+        run_stage(NVIDIA, "ptx", Recorded(zero_accumulators=0, **dict.fromkeys(others)))
     shown = re.findall("tle_raw after ([a-z-]+)", capsys.readouterr().err)
     assert shown == ["zero-accumulators", "spread-divisions"]

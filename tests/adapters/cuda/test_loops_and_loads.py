@@ -9,6 +9,7 @@ import triton.language as tl
 
 import tle_raw
 from tests.support import compile_kernel
+from tle_raw.linker.machine_code.sass import read_cubin
 
 pytestmark = pytest.mark.every_triton(2)
 
@@ -59,6 +60,19 @@ __global__ void picked(const int* which, float* y, int n) {
   for (int k = 0; k < n; ++k)
     sums[which[k] & 15] += 1;
   for (int i = 0; i < 16; ++i) y[i * 64 + threadIdx.x] = sums[i];
+}
+"""
+
+SELECTION = """
+__global__ void selection(const int* __restrict__ which, float* y, int n) {
+  float values[8];
+  for (int i = 0; i < 8; ++i) values[i] = y[i * 64 + threadIdx.x];
+  for (int k = 0; k < n; ++k) {
+    float most = values[0];
+    for (int i = 1; i < 8; ++i) most = fmaxf(most, values[i]);
+    values[which[k]] = most / 2;
+  }
+  for (int i = 0; i < 8; ++i) y[i * 64 + threadIdx.x] = values[i];
 }
 """
 
@@ -116,6 +130,15 @@ def test_a_loop_around_a_loop_stays_one():
 
 def test_loops_over_a_local_array_leave_no_turns():
     assert ".local" not in ptx_of(TILE, "tile")
+
+
+@pytest.mark.one_triton
+def test_a_short_array_that_is_written_at_a_place_of_run_time_lives_in_registers():
+    kernel = tle_raw.fragment(SELECTION, dialect="cuda", symbol="selection").as_kernel(block=64).compile("cuda:90")
+    facts = read_cubin(kernel.asm["cubin"])
+    if facts.reason:
+        pytest.skip(facts.reason)
+    assert ".local" in kernel.asm["ptx"] and (facts.stack, facts.local_loads, facts.local_stores) == (0, 0, 0)
 
 
 @pytest.mark.one_triton

@@ -144,7 +144,7 @@ def test_headers_that_the_compiler_refuses_are_left_out_and_made_again_by_the_ne
     cache.save(entry.key, b"made by another clang", entry.meta)
     of = fragment(INLINE_ASSEMBLY)
     of.compile("cuda:90")
-    assert runs == [True, True, False] and not cache.entries()
+    assert runs[:3] == [True, True, False] and not any(runs[3:]) and not cache.entries()
     fragment(PLAIN).compile("cuda:90")
     assert runs[-1] is False, "not tried again in this process"
     precompiled_headers._USELESS.clear()

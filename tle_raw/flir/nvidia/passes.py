@@ -669,6 +669,14 @@ NVIDIA = (
         for_speed=True,
     ),
     Pass(
+        "wide-local-addresses",
+        "ptx",
+        "linker/ptx/wide_local_addresses.py",
+        "wide_local_addresses",
+        "PTX with addresses of CUDA code's local arrays that ptxas follows, and makes registers of short ones",
+        for_speed=True,
+    ),
+    Pass(
         "refuse-indirect-calls",
         "ptx",
         "flir/nvidia/explain_ptx.py",

@@ -101,9 +101,10 @@ from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.llvm.unwanted_barriers import without_unwanted
 from tle_raw.linker.mlir.generic_form import generic_text
 from tle_raw.linker.mlir.text import value_uses
-from tle_raw.linker.ptx.branch_back import BACKWARDS, branch_back
+from tle_raw.linker.ptx.branch_back import LIKE_NVCC, branch_back
 from tle_raw.linker.ptx.pair_words import pair_words
 from tle_raw.linker.ptx.spread_divisions import spread_divisions
+from tle_raw.linker.ptx.wide_local_addresses import wide_local_addresses
 from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
 from tle_raw.linker.verify import verify_kernel
 from tle_raw.regions import traced_regions
@@ -837,9 +838,13 @@ class Compilation:
         return self._edit(spread_divisions(self.module))
 
     def branch_back(self) -> int | None:
-        if not any(BACKWARDS in fragment.text for fragment in self.compiled):
-            return None
-        return self._edit(branch_back(self.module))
+        return self._edit(branch_back(self.module)) if self._is_like_nvccs() else None
+
+    def wide_local_addresses(self) -> int | None:
+        return self._edit(wide_local_addresses(self.module)) if self._is_like_nvccs() else None
+
+    def _is_like_nvccs(self) -> bool:
+        return any(LIKE_NVCC in fragment.text for fragment in self.compiled)
 
     def refuse_indirect_calls(self) -> int:
         refuse_indirect_calls(self.module, self.regions, self.compiled)
