@@ -24,6 +24,8 @@ _UNROLL = (
 )
 # A local array lives in registers only where the loops over it have no turns left, for which nvcc unrolls more.
 _UNROLL_FOR_ARRAYS = "-unroll-threshold=2000"
+# nvcc lets code read memory as another type than it was written as, and programs do.
+_ANY_TYPE = "-fno-strict-aliasing"
 _NO_UNROLLING = frozenset(("-O0", "-O1", "-Og", "-Os", "-Oz", "-fno-unroll-loops"))
 
 
@@ -66,8 +68,6 @@ def _before_unit(toolchain: Toolchain, options: Options, arch: str, line_info: b
         "-Wno-invalid-specialization",
     ]
     command += ["-fno-caret-diagnostics", "-fno-color-diagnostics", "-fmessage-length=0", "-std=c++17", "-O3"]
-    # nvcc lets code read memory as another type than it was written as, and programs do
-    command += ["-fno-strict-aliasing"]
     # "directives": PTX gets .loc lines and no debug sections; the folder keeps the text the same anywhere
     command += ["-gline-directives-only", "-fdebug-compilation-dir=."] if line_info else []
     command += index_defines(options.block, options.grid)
@@ -84,7 +84,7 @@ def _searched(options: Options, folder: Path) -> tuple[str, ...]:
 def optimiser_flags(
     users: Sequence[str], is_kernel: bool, is_for_gpu: bool, has_arrays: bool = False
 ) -> tuple[str, ...]:
-    """What LLVM is told beyond its level. It takes each of these once: the user's own stand.
+    """What the compiler is told of CUDA code beyond the level. LLVM takes each of these once: the user's own stand.
 
     ``has_arrays``: the code without that has local arrays in memory, and is compiled once more.
     """
@@ -92,4 +92,6 @@ def optimiser_flags(
     if is_for_gpu and _NO_UNROLLING.isdisjoint(users):
         wanted += (_UNROLL_FOR_ARRAYS, *_UNROLL[1:]) if has_arrays else _UNROLL
     names = {flag.lstrip("-").partition("=")[0] for flag in users}
-    return tuple(part for flag in wanted if flag.strip("-").partition("=")[0] not in names for part in ("-mllvm", flag))
+    aliasing = () if "-fstrict-aliasing" in users else (_ANY_TYPE,)
+    told = (part for flag in wanted if flag.strip("-").partition("=")[0] not in names for part in ("-mllvm", flag))
+    return (*aliasing, *told)
