@@ -139,6 +139,7 @@ def test_a_short_array_that_is_written_at_a_place_of_run_time_lives_in_registers
     if facts.reason:
         pytest.skip(facts.reason)
     assert ".local" in kernel.asm["ptx"] and (facts.stack, facts.local_loads, facts.local_stores) == (0, 0, 0)
+    assert "local memory" not in str(tle_raw.report(kernel))
 
 
 @pytest.mark.one_triton
