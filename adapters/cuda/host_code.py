@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
@@ -20,9 +21,12 @@ from tle_raw.adapters.cpp.host_declarations import without_host_declarations
 from tle_raw.adapters.cpp.includes import closure, includes_of
 from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
 from tle_raw.adapters.cpp.macros import macros_of
+from tle_raw.adapters.cpp.mends import mended, mends
 from tle_raw.adapters.cpp.options import Options
 from tle_raw.adapters.cpp.source import decode
+from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import INCLUDE, find_toolchain
+from tle_raw.adapters.cuda.host_plans import Plan, keep_plan, kept_plan
 from tle_raw.adapters.cuda.symbol import split_symbol
 from tle_raw.fragments.adapter import Source
 from tle_raw.identity import digest
@@ -56,31 +60,6 @@ _HANDLE = re.compile(r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)
 Compile = Callable[[Source, tuple[str, ...]], Run]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is compiled of a source.
-
-    Attributes
-    ----------
-    is_whole : the whole text. headers : files of the user's whose host code is left out, too.
-    folders : of installed packages. missing : headers that are passed over. handles : types declared in their place.
-    is_light : torch's host headers are replaced by its numbers (``tle_raw/torch``).
-    is_deferred : what host functions call is not looked at.
-    with_members : whether member functions of the host's are compiled.
-    includes : headers whose names the text takes for granted.
-    """
-
-    is_whole: bool = False
-    headers: frozenset[str] = frozenset()
-    folders: tuple[Path, ...] = ()
-    missing: tuple[str, ...] = ()
-    handles: tuple[str, ...] = ()
-    is_light: bool = True
-    is_deferred: bool = False
-    with_members: bool = True
-    includes: tuple[str, ...] = ()
-
-
 _PLANS: dict[str, Plan] = {}
 _WHOLE_FAILS: set[str] = set()
 
@@ -91,16 +70,21 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
     Of two failures the one is told that lies in the code itself.
     """
     key = _key(source)
-    first, plan = _learn(source, _PLANS.get(key) or _first_plan(source), compile_source)
+    begun = _PLANS.get(key) or kept_plan(key, _texts(source)) or _first_plan(source)
+    first, plan = _learn(source, begun, compile_source)
     _PLANS[key] = plan  # what was learnt holds for other targets too
+    if plan != begun and first.returncode == 0:
+        keep_plan(key, _texts(source), plan)
     if first.returncode in (0, None) or not _leaves_out(source, plan) or key in _WHOLE_FAILS:
         return first
     whole, other = _learn(source, Plan(is_whole=True, is_light=False, folders=plan.folders), compile_source)
     if whole.returncode in (0, None):
         _PLANS[key] = other
+        if whole.returncode == 0:
+            keep_plan(key, _texts(source), other)
         return whole
     _WHOLE_FAILS.add(key)
-    return first if _is_in_the_code(first, whole, plan) else whole
+    return first if _is_in_the_code(source, first, whole, plan) else whole
 
 
 def passed_over(source: Source) -> tuple[str, ...]:
@@ -111,12 +95,20 @@ def passed_over(source: Source) -> tuple[str, ...]:
 
 def device_part(source: Source, with_members: bool = True) -> Source:
     """The source without the declarations that its function does not need."""
-    text = _cut(source.text, _texts(source), _wanted(source), with_members)
+    return _with_text(source, _cut(source.text, _texts(source), _wanted(source), with_members))
+
+
+def _with_text(source: Source, text: str) -> Source:
     if text == source.text:
         return source
     options, folder = source.data
     shown: Options = options if options.file else replace(options, source=text)
     return replace(source, text=text, data=(shown, folder))
+
+
+def _compiled(source: Source, plan: Plan) -> Source:
+    own = _with_text(source, mended(source.text, _own_name(source), plan.mends))
+    return own if plan.is_whole else device_part(own, plan.with_members)
 
 
 def _key(source: Source) -> str:
@@ -153,12 +145,13 @@ def _learn(source: Source, plan: Plan, compile_source: Compile) -> tuple[Run, Pl
 
 
 def _run(source: Source, plan: Plan, compile_source: Compile) -> Run:
-    compiled = source if plan.is_whole else device_part(source, plan.with_members)
+    compiled = _compiled(source, plan)
     options, folder = compiled.data
     if plan.is_deferred:
         options = replace(options, flags=(*options.flags, DEFER))
     declared = [f"typedef struct {name}_absent* {name};" for name in plan.handles]
     declared += [f"#include <{header}>" for header in plan.includes]
+    declared += _version_lines(source)
     options = replace(options, declared=tuple(declared)) if declared else options
     compiled = replace(compiled, data=(options, folder))
     flags = [part for path in plan.folders for part in ("-idirafter", str(path))]
@@ -166,22 +159,37 @@ def _run(source: Source, plan: Plan, compile_source: Compile) -> Run:
         flags += ["-idirafter", str(absent_headers(plan.missing))]
     if plan.is_light and _takes_torch(source):
         flags = ["-isystem", str(LIGHT_TORCH), *flags]
-    cut = plan.headers
+    changed = plan.headers | {mend.file for mend in plan.mends if mend.file != _own_name(source)}
     if options.file and compiled.text != source.text:
-        cut |= {str(options.file)}
-    if not cut:
+        changed |= {str(options.file)}
+    if not changed:
         return compile_source(compiled, tuple(flags))
     with temporary_folder() as temporary:
-        overlay = _overlay(source, plan, cut, Path(temporary))
+        overlay = _overlay(source, plan, changed, Path(temporary))
         return compile_source(compiled, (*flags, "-ivfsoverlay", str(overlay)))
+
+
+def _version_lines(source: Source) -> tuple[str, ...]:
+    """nvcc's version, where the text asks for it: that of the toolkit's headers, which themselves are clang's here."""
+    options, _ = source.data
+    asked = any("__CUDACC_VER_" in text for text in _texts(source))
+    if not asked or any(define.startswith("__CUDACC_VER_") for define in options.defines):
+        return ()
+    major, _, minor = find_toolchain().toolkit.version.partition(".")
+    numbers = {"MAJOR": major, "MINOR": minor or "0", "BUILD": "0"}
+    headers = ("#include <cuda_fp16.h>", "#include <cuda_bf16.h>")  # they ask for it, too
+    return (*headers, *(f"#define __CUDACC_VER_{name}__ {number}" for name, number in numbers.items()))
 
 
 def _overlay(source: Source, plan: Plan, headers: frozenset[str], folder: Path) -> Path:
     """A file that shows the compiler other contents under the headers' own names."""
     texts, roots = _texts(source), []
+    own = _own_name(source)
     for number, header in enumerate(sorted(headers)):
         shown = folder / f"{number}.h"
-        text = _cut(_decoded(Path(header)), texts, _wanted(source), plan.with_members)
+        text = mended(_decoded(Path(header)), header, plan.mends)
+        if not plan.is_whole and (header in plan.headers or header == own):
+            text = _cut(text, texts, _wanted(source), plan.with_members)
         shown.write_text(text, encoding="utf-8", errors="surrogateescape")
         roots.append({"name": header, "type": "file", "external-contents": str(shown)})
     overlay = folder / "overlay.json"
@@ -196,6 +204,9 @@ def _next(source: Source, plan: Plan, run: Run) -> Plan | None:
         missing = _MISSING.match(error.text)
         if missing:
             return _with_header(source, plan, missing[1], error)
+    found = mends((_normal(source, error) for error in errors), lambda file: _shown_text(source, plan, file))
+    if found:
+        return replace(plan, mends=(*plan.mends, *found))
     if plan.is_whole:
         return None
     if not plan.is_deferred and any(_OF_THE_HOST.search(error.text) for error in errors):
@@ -213,6 +224,37 @@ def _next(source: Source, plan: Plan, run: Run) -> Plan | None:
         )
     has_members = plan.with_members and (plan.headers or device_part(source, False).text != device_part(source).text)
     return replace(plan, with_members=False) if has_members else None
+
+
+def _own_name(source: Source) -> str:
+    """How errors name the source's own text."""
+    options, _ = source.data
+    return str(options.file) if options.file else ""
+
+
+def _normal(source: Source, error: Diagnostic) -> Diagnostic:
+    """The error at a place of a file of the user's by its one name, or of the source's own text by its own lines."""
+    options, _ = source.data
+
+    def place(location: ClangLocation | None) -> ClangLocation | None:
+        if location is None:
+            return None
+        if not options.file and location.file == source.location.file:
+            return replace(location, file="", line=location.line - source.location.line + 1)
+        return replace(location, file=os.path.normpath(location.file))
+
+    notes = tuple(replace(note, location=place(note.location)) for note in error.notes)
+    return replace(error, location=place(error.location), notes=notes)
+
+
+def _shown_text(source: Source, plan: Plan, file: str) -> str | None:
+    """What the compiler read of a file of the user's, up to what is blanked in it."""
+    own = _own_name(source)
+    if file == own:
+        return mended(source.text, own, plan.mends)
+    if file not in map(str, _closure_files(source)):
+        return None
+    return mended(_decoded(Path(file)), file, plan.mends)
 
 
 def _with_header(source: Source, plan: Plan, header: str, error: Diagnostic) -> Plan | None:
@@ -240,7 +282,8 @@ def _siblings(source: Source, header: str) -> Iterator[str]:
 def _own_headers(source: Source, errors: Sequence[Diagnostic]) -> Iterator[str]:
     """The user's headers in which errors lie."""
     own = {str(path): path.stat().st_size for path in _closure_files(source)}
-    found = [place.file for error in errors for place in _places(error) if place.file in own]
+    named = [os.path.normpath(place.file) for error in errors for place in _places(error)]
+    found = [file for file in named if file in own]
     yield from own if found and sum(own.values()) < CUT_AT_ONCE else found
 
 
@@ -257,18 +300,24 @@ def _leaves_out(source: Source, plan: Plan) -> bool:
     )
 
 
-def _is_in_the_code(first: Run, whole: Run, plan: Plan) -> bool:
+def _is_in_the_code(source: Source, first: Run, whole: Run, plan: Plan) -> bool:
     """Whether the failure without host code tells more than the other."""
     left = [d for d in parse_diagnostics(first.log) if d.is_error]
     known = {(d.text, d.location) for d in parse_diagnostics(whole.log) if d.is_error}
     if not left:
         return not known
-    if (left[0].text, left[0].location) in known:
+    if (left[0].text, left[0].location) in known or _lacks_function(source, left[0]):
         return True
     missing = [match[1] for text, _ in known if (match := _MISSING.match(text))]
     if any(header not in plan.missing for header in missing):
         return True  # it was not needed
     return bool(missing) and not left[0].text.startswith(_UNKNOWN)
+
+
+def _lacks_function(source: Source, error: Diagnostic) -> bool:
+    """Whether the text has the function, and no branch of it that is compiled."""
+    is_unknown = bool(error.location) and error.location.file == LABEL and error.text.startswith(_UNKNOWN)
+    return is_unknown and any(re.search(rf"\b{re.escape(_wanted(source))}\b", text) for text in _texts(source))
 
 
 def _wanted(source: Source) -> str:
