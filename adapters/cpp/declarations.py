@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -72,6 +73,7 @@ class CppFunction:
         return f"{self.qualified}({', '.join(self.types)})"
 
 
+@functools.lru_cache(maxsize=128)
 def functions(text: str, file: str = "") -> tuple[CppFunction, ...]:
     """Free functions of C++ text, in order. Members, specialisations and operators are left out."""
     return tuple(Scanner(tokenize(text), file).scan())
