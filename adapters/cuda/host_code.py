@@ -23,6 +23,7 @@ from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may
 from tle_raw.adapters.cpp.macros import macros_of
 from tle_raw.adapters.cpp.mends import mended, mends
 from tle_raw.adapters.cpp.options import Options
+from tle_raw.adapters.cpp.preamble import headers_to_read_ahead
 from tle_raw.adapters.cpp.source import decode
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.toolchain import INCLUDE, find_toolchain
@@ -97,12 +98,19 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
     key, files = _key(source), _files(source)
     begun = _PLANS.get(key) or kept_plan(key, files.texts) or _first_plan(files)
     first, plan = _learn(source, files, begun, compile_source)
+    for other in _less(source, files, plan) if first.returncode not in (0, None) else ():
+        second, learnt = _learn(source, files, other, compile_source)
+        if second.returncode in (0, None):
+            first, plan = second, learnt
+            break
     _PLANS[key] = plan  # what was learnt holds for other targets too
     if plan != begun and first.returncode == 0:
         keep_plan(key, files.texts, plan)
     if first.returncode in (0, None) or not _leaves_out(source, files, plan) or key in _WHOLE_FAILS:
         return first
-    whole, other = _learn(source, files, Plan(is_whole=True, is_light=False, folders=plan.folders), compile_source)
+    whole, other = _learn(
+        source, files, Plan(is_whole=True, is_light=False, folders=plan.folders, reads_ahead=False), compile_source
+    )
     if whole.returncode in (0, None):
         _PLANS[key] = other
         if whole.returncode == 0:
@@ -110,6 +118,14 @@ def compile_device_code(source: Source, compile_source: Compile) -> Run:
         return whole
     _WHOLE_FAILS.add(key)
     return first if _is_in_the_code(source, files, first, whole, plan) else whole
+
+
+def _less(source: Source, files: _Files, plan: Plan) -> Iterator[Plan]:
+    """The same plan without what this program adds to the source, and what may be in its way."""
+    if plan.reads_ahead and _ahead(source, files):
+        yield replace(plan, reads_ahead=False)
+    if plan.tells_version and _version_lines(source, files):
+        yield replace(plan, reads_ahead=False, tells_version=False)
 
 
 def passed_over(source: Source) -> tuple[str, ...]:
@@ -184,8 +200,9 @@ def _run(source: Source, files: _Files, plan: Plan, compile_source: Compile) -> 
         options = replace(options, flags=(*options.flags, DEFER))
     declared = [f"typedef struct {name}_absent* {name};" for name in plan.handles]
     declared += [f"#include <{header}>" for header in plan.includes]
-    declared += _version_lines(source, files)
+    declared += _version_lines(source, files) if plan.tells_version else ()
     options = replace(options, declared=tuple(declared)) if declared else options
+    options = replace(options, ahead=_ahead(source, files)) if plan.reads_ahead else options
     compiled = replace(compiled, data=(options, folder))
     flags = [part for path in plan.folders for part in ("-idirafter", str(path))]
     if plan.missing:
@@ -200,6 +217,12 @@ def _run(source: Source, files: _Files, plan: Plan, compile_source: Compile) -> 
     with temporary_folder() as temporary:
         overlay = _overlay(source, files, plan, changed, Path(temporary))
         return compile_source(compiled, (*flags, "-ivfsoverlay", str(overlay)))
+
+
+def _ahead(source: Source, files: _Files) -> tuple[str, ...]:
+    options, folder = source.data
+    names = (include.name for includes in files.includes for include in includes)
+    return headers_to_read_ahead(names, files.texts, options, find_toolchain(), folder)
 
 
 def _version_lines(source: Source, files: _Files) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ class Plan:
     with_members : whether member functions of the host's are compiled.
     includes : headers whose names the text takes for granted.
     mends : what nvcc takes and clang does not; of the source's own text under its file's name, or none.
+    tells_version : a text that asks for nvcc's version is told one.
+    reads_ahead : large headers of the toolchain are precompiled, wherever they are included.
     """
 
     is_whole: bool = False
@@ -41,6 +43,8 @@ class Plan:
     with_members: bool = True
     includes: tuple[str, ...] = ()
     mends: tuple[Mend, ...] = ()
+    tells_version: bool = True
+    reads_ahead: bool = True
 
     def to_json(self) -> str:
         """The plan as text; ``read`` is its inverse."""
