@@ -55,6 +55,13 @@ class CxxType:
         """Whether it is a struct, a class or a union by value, and no number."""
         return not self.pointee and bool(self.facts & _CLASS) and self.dtype is None
 
+    @property
+    def is_made(self) -> bool:
+        """Whether a value is made of what crosses: a struct, a class that is one number, an enumeration."""
+        return self.struct is not None or (
+            not self.pointee and self.dtype is not None and number_dtype(self.text) is None
+        )
+
 
 def is_function(spelled: str) -> bool:
     """Whether a type behind a pointer is a function's: ``int (float)``."""

@@ -31,7 +31,7 @@ from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_
 from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.legacy_warps import masked_text
 from tle_raw.adapters.cuda.prototype import prototype_text
-from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_parameters, signature_of_prototype, slots
+from tle_raw.adapters.cuda.read_signature import Slot, check_prototype, opaque_parameters, signature_of_prototype, slots
 from tle_raw.adapters.cuda.refusals import refuse_clusters
 from tle_raw.adapters.cuda.symbol import (
     Callee,
@@ -192,8 +192,9 @@ class CudaAdapter:
         line = line_directive(source.location.line, source.location.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(
-            source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines, named
-        )
+            source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines, named,
+            _struct_slots(source, callee),
+        )  # fmt: skip
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
         """The source as a kernel of its own, with the options of ``as_kernel``."""
@@ -211,6 +212,14 @@ class CudaAdapter:
         """The function that the author is expected to write, in two forms."""
         name = split_symbol(source.symbol)[0].rpartition("::")[2] if source else signature.name
         return prototype_text(name, signature)
+
+
+def _struct_slots(source: Source, callee: Callee) -> tuple[Slot, ...]:
+    """What crosses for a device function of which the prototype told the signature, where it takes types of its own."""
+    if source.signature is None or callee.is_kernel or callee.function is None:
+        return ()
+    prototype = _prototype(source, callee)
+    return slots(prototype, callee) if any(type_.is_made for type_ in prototype.parameters) else ()
 
 
 def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted) -> tuple[str, ...]:
