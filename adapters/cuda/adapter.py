@@ -193,7 +193,7 @@ class CudaAdapter:
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(
             source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines, named,
-            _struct_slots(source, callee),
+            _struct_slots(source, bound, callee),
         )  # fmt: skip
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
@@ -214,12 +214,13 @@ class CudaAdapter:
         return prototype_text(name, signature)
 
 
-def _struct_slots(source: Source, callee: Callee) -> tuple[Slot, ...]:
+def _struct_slots(source: Source, bound: BoundSignature, callee: Callee) -> tuple[Slot, ...]:
     """What crosses for a device function of which the prototype told the signature, where it takes types of its own."""
     if source.signature is None or callee.is_kernel or callee.function is None:
         return ()
     prototype = _prototype(source, callee)
-    return slots(prototype, callee) if any(type_.is_made for type_ in prototype.parameters) else ()
+    found = slots(prototype, callee) if any(type_.is_made for type_ in prototype.parameters) else ()
+    return found if [slot.name for slot in found] == [p.name for p in bound.crossing] else ()
 
 
 def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ PARAMETER_TYPE = (
 
 def struct_lines(bound: BoundSignature, callee: Callee, taken: Sequence[Slot]) -> Iterator[str]:
     """Statements that give the bytes of each struct; ``whole_arguments`` are what is passed."""
-    for index, parts in _parameters(bound, callee, taken):
+    for index, parts in _parameters(bound, callee, taken) if taken else ():
         if not _is_whole(parts):
             type_, place = _type(callee, index), _bytes(index)
             yield f"  alignas({type_}) unsigned char {place}[sizeof({type_})];"
