@@ -351,6 +351,14 @@ def test_a_missing_library_that_the_device_needs_is_named(cuda):
 
 
 @pytest.mark.one_triton
+def test_an_error_names_the_headers_that_were_passed_over(cuda):
+    text = "#include <nobody/has_this.h>\n__global__ void k(float* o) { o[threadIdx.x] = &o; }"
+    with pytest.raises(CompilationFailed, match="incompatible type") as error:
+        cuda.read(name="k", source=text)
+    assert "not found, and passed over: <nobody/has_this.h>" in error.value.log
+
+
+@pytest.mark.one_triton
 def test_a_header_that_nobody_has_is_passed_over_with_a_note(on_cpu):
     text = "#include <nobody/has_this.h>\n__global__ void k(float* o) { o[threadIdx.x] = 3; }"
     o = np.zeros(32, np.float32)
