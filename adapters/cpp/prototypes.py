@@ -7,6 +7,7 @@ typedefs resolved, arrays decayed, template parameters replaced and one overload
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -156,8 +157,9 @@ def _arguments(node: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _documents(dump: str) -> Iterator[dict[str, Any]]:
-    """A filtered dump is one JSON value after the other."""
-    decoder, position = json.JSONDecoder(), dump.find("{")
+    """A filtered dump is one JSON value after the other; layouts may stand before it."""
+    begin = re.search(r"^\{", dump, re.MULTILINE)
+    decoder, position = json.JSONDecoder(), begin.start() if begin else -1
     while position >= 0:
         value, end = decoder.raw_decode(dump, position)
         yield value
