@@ -362,9 +362,11 @@ def _is_in_the_code(source: Source, files: _Files, first: Run, whole: Run, plan:
     known = {(d.text, d.location) for d in parse_diagnostics(whole.log) if d.is_error}
     if not left:
         return not known
-    if (left[0].text, left[0].location) in known or _lacks_function(source, files, left[0]):
+    if (left[0].text, left[0].location) in known:
         return True
     missing = [match[1] for text, _ in known if (match := _MISSING.match(text))]
+    if missing and _lacks_function(source, files, left[0]):
+        return True
     if any(header not in plan.missing for header in missing):
         return True  # it was not needed
     return bool(missing) and not left[0].text.startswith(_UNKNOWN)
