@@ -435,7 +435,8 @@ def test_a_source_string_is_mended_at_its_own_lines(on_cpu):
 
 
 def test_a_function_in_a_branch_that_is_not_compiled_is_shown(cuda):
-    text = "#include <nobody/has_this.h>\n__global__ void other(float* o) {}\n#ifdef WITH_K\n__global__ void k(float* o) { *o = 1; }\n#endif"
+    text = "#include <nobody/has_this.h>\n__global__ void other(float* o) {}\n"
+    text += "#ifdef WITH_K\n__global__ void k(float* o) { *o = 1; }\n#endif"
     with pytest.raises(SymbolError, match="no branch of the source that is compiled") as error:
         tle_raw.fragment(text, dialect="cuda", symbol="k")
     assert "defines=" in error.value.hint and error.value.context.source.text.startswith("__global__ void k")
