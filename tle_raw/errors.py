@@ -197,6 +197,10 @@ class PipelineHintWarning(UserWarning):
     """A region that is called with ``hint="pipeline"`` does not run ahead: the message says where, and why."""
 
 
+class HintWarning(UserWarning):
+    """A ``#@hint:`` comment that nobody knows, or with a value that it does not take: the message says where."""
+
+
 class WarpMaskWarning(UserWarning):
     """A warp function of before Volta, such as ``__shfl_down``, names no mask: the message says where."""
 

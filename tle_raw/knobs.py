@@ -251,6 +251,11 @@ class Knobs(Group):
         False,
         "each thread arrives at barriers of specialised warps: racecheck follows them, and they are slower",
     )
+    like_nvcc = Knob(
+        switch,
+        False,
+        "loops and short local arrays of CUDA code are handed to ptxas as nvcc does: faster, and not tried enough",
+    )
     debug = Knob(switch, False, "kernels on the CPU check what they do: array bounds, barriers, tiles never written")
     target = Knob[str | None](
         target_name,

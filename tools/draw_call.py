@@ -29,7 +29,10 @@ HERE = Path(__file__).resolve().parent
 DOCUMENT = HERE.parent / "ARCHITECTURE.md"
 PACKAGE = "tle_raw"
 # What everything uses: no step of the way.
-LEFT_OUT = ("errors", "identity", "knobs", "thread_lock", "store.", "fragments.file_stamps", "linker.processes.")
+LEFT_OUT = (
+    *("errors", "identity", "knobs", "thread_lock", "store.", "fragments.file_stamps", "linker.processes."),
+    "linker.mlir.pause_collector",
+)
 SHOWN = 12  # modules of one box that are named
 KEY = "Triton makes the kernel's cache key"
 STAGES = "Triton collects the stages"

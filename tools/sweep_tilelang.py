@@ -2,6 +2,7 @@
 
     python tools/sweep_tilelang.py FOLDER-OR-ARCHIVE [--route linked] [--capability 90] [--match gemm] [--json OUT]
     python tools/sweep_tilelang.py FOLDER-OR-ARCHIVE --run [--jobs 12] [--limit 60] [--json OUT]
+    python tools/sweep_tilelang.py PACKAGE-FOLDER --tests 1 [--run] [--python-path MORE] [--json OUT]
 
 Every script runs in a process of its own. Without ``--run`` no GPU is needed: tensors hold nothing, and what the script
 hands to TileLang's compiler is taken and compiled ahead of time, each PrimFunc as a kernel of its own.
@@ -9,6 +10,9 @@ hands to TileLang's compiler is taken and compiled ahead of time, each PrimFunc 
 With ``--run`` the script gets our kernel where it would get TileLang's, and its own check says whether the numbers are
 right. On a GPU a kernel that its script does not check is compared with TileLang alone, which needs nvcc. Where there
 is no GPU traced kernels run on the CPU, at smaller sizes where the script has options for them.
+
+With ``--tests K`` the scripts are a package's own tests: pytest runs the K smallest cases of each test function, and
+what they check counts. ``tilelang_sweep/kernels.tsv`` lists the kernels that were tried so, by name.
 
 Scripts run as they are, with this user's rights: give it sources that you trust.
 """
@@ -47,6 +51,10 @@ def main() -> None:
     parser.add_argument("--total", type=float, default=0.0, help="seconds for all: what is left then is not tried")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--tests", type=int, default=0, metavar="K", help="the K smallest cases of each test instead")
+    parser.add_argument("--python-path", type=Path, action="append", default=[], help="where the tests' packages lie")
+    parser.add_argument("--list", action="store_true", help="only tell of the kernels: nothing is compiled")
+    parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)  # in the script's own process
     options = parser.parse_args()
     if options.one:
@@ -54,8 +62,10 @@ def main() -> None:
 
         try_script(options.source.resolve(), options)
         return
+    options.python_path = [path.resolve() for path in options.python_path]
     with unpacked(options.source) as folder:
-        scripts = [s for s in sorted(folder.rglob("*.py")) if is_wanted(s.relative_to(folder), options.match)]
+        wanted = is_test if options.tests else is_wanted
+        scripts = [s for s in sorted(folder.rglob("*.py")) if wanted(s.relative_to(folder), options.match)]
         found = sweep(scripts, folder, options)
     print_table(table(found, len(scripts)), options.run)
 
@@ -102,11 +112,19 @@ def is_wanted(script: Path, match: str) -> bool:
     return own and script.parts[0] not in OTHER_HARDWARE and re.search(match, str(script)) is not None
 
 
+def is_test(script: Path, match: str) -> bool:
+    own = script.name.startswith("test_") or script.name.endswith("_test.py") or script.name == "test.py"
+    return own and re.search(match, str(script)) is not None
+
+
 def run_script(script: Path, folder: Path, options: argparse.Namespace, left: float) -> list[Tried]:
     """Run one script in its own process and gather what it says."""
     command = [sys.executable, __file__, str(script), "--one", "--capability", str(options.capability)]
     command += ["--most", str(options.most), "--limit", str(options.limit), *(["--run"] if options.run else [])]
     command += ["--route", options.route] if options.route else []
+    command += ["--root", str(folder), "--tests", str(options.tests), *(["--list"] if options.list else [])]
+    for path in [folder, folder / "src", *options.python_path] if options.tests else options.python_path:
+        command += ["--python-path", str(path)]
     limit = min(left, 2 * options.limit + AFTER_LIMIT)
     said, trouble = records_of(command, script.parent, limit, MARK)
     name = str(script.relative_to(folder))

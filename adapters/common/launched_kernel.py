@@ -43,6 +43,11 @@ def launched_threads(threads: int) -> int:
     return max(WARP, 1 << (threads - 1).bit_length())
 
 
+def whole_warps(threads: int) -> int:
+    """So many threads, and those that their last warp has too many."""
+    return -(-threads // WARP) * WARP
+
+
 def warps_for(threads: int) -> int:
     """What Triton is told for a block of so many threads."""
     return launched_threads(threads) // WARP

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import keyword
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from tle_raw.adapters.common.compile_ahead import compile_ahead
 from tle_raw.adapters.common.kernel_text import kernel_of_text
 from tle_raw.adapters.common.launch_arguments import check_arguments
 from tle_raw.adapters.common.launch_blocks import Block, read_launch_block, read_launch_blocks, warps_of
-from tle_raw.adapters.common.launched_kernel import WARP, declare_region, grid_of, without_caller
+from tle_raw.adapters.common.launched_kernel import declare_region, grid_of, without_caller
 from tle_raw.adapters.common.measured_blocks import CHOICE, choose_fastest
 from tle_raw.errors import DialectError, LaunchError, Row, TLEError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
@@ -130,7 +129,7 @@ class GlobalKernel:
     def _region(self, block: Block) -> Any:
         shared = self._shared(block) if callable(self._shared) else self._shared
         options = {"block": block, "shared": read_shared(shared), "grid": None}
-        options |= {"whole": True} if math.prod(block) % WARP else {}
+        options |= {"whole": True} if self._any_size else {}
         options |= {CLUSTER: self.cluster} if self.cluster > 1 else {}
         return declare_region(self._adapter, self._declaration, **options)
 

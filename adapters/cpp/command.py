@@ -11,8 +11,21 @@ from tle_raw.adapters.cpp.toolchain import INCLUDE, Toolchain
 
 # Triton inlines everything that is not __noinline__ anyway; here it is done where the compiler still optimises.
 _INLINE_ALL = "-inline-threshold=100000"
-# Local arrays live in registers only where the loops over them are unrolled, as nvcc does: 8x8 values need this much.
-_UNROLL = "-unroll-threshold=1000"
+# Loops are unrolled about as nvcc 13.0 does it, which kernels with loops of every size told: all turns of
+# short loops; four turns, or two, of longer loops, and of those whose turns are counted at run time. That count may
+# take six instructions to compute, as for a loop that begins at the thread's index; LLVM's own limit is 4. Turns that
+# are left over are no loop.
+_UNROLL = (
+    "-unroll-threshold=1000",
+    "-unroll-max-count=4",
+    "-unroll-partial-threshold=130",
+    "-scev-cheap-expansion-budget=6",
+    "-unroll-remainder",
+)
+# A local array lives in registers only where the loops over it have no turns left, for which nvcc unrolls more.
+_UNROLL_FOR_ARRAYS = "-unroll-threshold=2000"
+# nvcc lets code read memory as another type than it was written as, and programs do.
+_ANY_TYPE = "-fno-strict-aliasing"
 _NO_UNROLLING = frozenset(("-O0", "-O1", "-Og", "-Os", "-Oz", "-fno-unroll-loops"))
 
 
@@ -68,9 +81,17 @@ def _searched(options: Options, folder: Path) -> tuple[str, ...]:
     return (*quoted, *(part for path in options.include_dirs for part in ("-I", str(path))))
 
 
-def optimiser_flags(users: Sequence[str], is_kernel: bool, is_for_gpu: bool) -> tuple[str, ...]:
-    """What LLVM is told beyond its level. It takes each of these once: the user's own stand."""
+def optimiser_flags(
+    users: Sequence[str], is_kernel: bool, is_for_gpu: bool, has_arrays: bool = False
+) -> tuple[str, ...]:
+    """What the compiler is told of CUDA code beyond the level. LLVM takes each of these once: the user's own stand.
+
+    ``has_arrays``: the code without that has local arrays in memory, and is compiled once more.
+    """
     wanted = [_INLINE_ALL] if is_kernel else []
-    wanted += [_UNROLL] if is_for_gpu and _NO_UNROLLING.isdisjoint(users) else []
+    if is_for_gpu and _NO_UNROLLING.isdisjoint(users):
+        wanted += (_UNROLL_FOR_ARRAYS, *_UNROLL[1:]) if has_arrays else _UNROLL
     names = {flag.lstrip("-").partition("=")[0] for flag in users}
-    return tuple(part for flag in wanted if flag.strip("-").partition("=")[0] not in names for part in ("-mllvm", flag))
+    aliasing = () if "-fstrict-aliasing" in users else (_ANY_TYPE,)
+    told = (part for flag in wanted if flag.strip("-").partition("=")[0] not in names for part in ("-mllvm", flag))
+    return (*aliasing, *told)

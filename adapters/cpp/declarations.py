@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from tle_raw.adapters.cpp.parameters import (
@@ -72,6 +73,7 @@ class CppFunction:
         return f"{self.qualified}({', '.join(self.types)})"
 
 
+@functools.lru_cache(maxsize=128)
 def functions(text: str, file: str = "") -> tuple[CppFunction, ...]:
     """Free functions of C++ text, in order. Members, specialisations and operators are left out."""
     return tuple(Scanner(tokenize(text), file).scan())
@@ -84,11 +86,24 @@ class Scanner:
         self.tokens = tokens
         self.file = file
         self.at = 0
+        self._half_closed: dict[int, list[tuple[int, str]]] = {}  # by the #if: which branch ended which namespace
 
-    def scan(self, scope: str = "") -> Iterator[CppFunction]:
+    def scan(self) -> Iterator[CppFunction]:
+        while self.at < len(self.tokens):
+            yield from self._scope("", frozenset())
+
+    def _scope(self, scope: str, around: Collection[Branch]) -> Iterator[CppFunction]:
+        """Go through a namespace to its end; ``around`` are the #if branches in which it began."""
         while self.at < len(self.tokens):
             text = self._text()
+            reopened = self._reopened()
+            if reopened is not None:  # another branch of an #if ended it, this one goes on with it
+                yield from self._scope(reopened, around)
+                continue
             if text == "}":
+                for group, branch in self.tokens[self.at].branches:
+                    if (group, branch) not in around:
+                        self._half_closed.setdefault(group, []).append((branch, scope))
                 self.at += 1
                 return
             if text == ";":
@@ -96,12 +111,20 @@ class Scanner:
             elif text in ("inline", "namespace") and self._namespace_follows():
                 yield from self._namespace(scope)
             elif text == "extern" and self._text(1).startswith('"') and self._text(2) == "{":
+                around = self.tokens[self.at].branches
                 self.at += 3
-                yield from self.scan(scope)
+                yield from self._scope(scope, around)
             else:
                 found = self._declaration(scope)
                 if found:
                     yield found
+
+    def _reopened(self) -> str | None:
+        for group, branch in self.tokens[self.at].branches:
+            ended = self._half_closed.get(group)
+            if ended and ended[-1][0] != branch:
+                return ended.pop()[1]
+        return None
 
     def _text(self, ahead: int = 0) -> str:
         index = self.at + ahead
@@ -122,8 +145,9 @@ class Scanner:
         if self._text() != "{":  # an alias
             self._skip_statement()
             return
+        around = self.tokens[self.at].branches
         self.at += 1
-        yield from self.scan("::".join([*([scope] if scope else []), *names]))
+        yield from self._scope("::".join([*([scope] if scope else []), *names]), around)
 
     def _declaration(self, scope: str) -> CppFunction | None:
         """Read one declaration to its end; returns the function that it declares, if it does."""
@@ -222,9 +246,17 @@ class Scanner:
     def _jump(self) -> list[Token]:
         """Go past a bracketed group; returns what is inside."""
         start, closers = self.at + 1, [_PAIRS[self._text()]]
+        branches = self.tokens[self.at].branches
+        entered: dict[int, list[str]] = {}  # by the #if: what was open before its first branch
         self.at += 1
-        while closers and self.at < len(self.tokens):
-            text = self._text()
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            if token.branches != branches:
+                closers = _at_branch(branches, token.branches, closers, entered)
+                branches = token.branches
+            if not closers:
+                break
+            text = token.text
             if text == closers[-1]:
                 closers.pop()
             elif text == "]]" and closers[-1] == "]":  # a[b[0]] is not an attribute
@@ -249,6 +281,19 @@ class Scanner:
             depth += (text == "<") - (text == ">")
             self.at += 1
         return self.tokens[start : self.at - 1]
+
+
+def _at_branch(
+    before: tuple[Branch, ...], after: tuple[Branch, ...], closers: list[str], entered: dict[int, list[str]]
+) -> list[str]:
+    """What is open where a text comes into another #if branch: each of them begins with what was open before all."""
+    known = dict(before)
+    for group, branch in after:
+        if group not in known:
+            entered.setdefault(group, [*closers])
+        elif known[group] != branch and group in entered:
+            return [*entered[group]]
+    return closers
 
 
 def _names_function(before: list[Token]) -> bool:

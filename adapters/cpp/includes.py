@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class Closure:
     has_computed: bool
 
 
+@functools.lru_cache(maxsize=4096)
 def includes_of(text: str) -> tuple[Include, ...]:
     """All ``#include`` lines, in dead #if branches and comments too: too many is safe, too few is not."""
     found = []
@@ -49,53 +51,64 @@ def closure(text: str, folder: Path | None, search_dirs: Iterable[Path], extra: 
 
     What is not found there belongs to the toolchain. ``extra`` are files that are read in any case.
     """
-    dirs = tuple(search_dirs)
-    found: dict[Path, None] = {}
+    search = _Search([str(path) for path in search_dirs])
+    found: dict[str, None] = {}
     computed = False
-    waiting: list[tuple[Path | None, tuple[Include, ...]]] = [(folder, includes_of(text))]
+    waiting: list[tuple[str | None, tuple[Include, ...]]] = [(str(folder) if folder else None, includes_of(text))]
     for path in extra:
-        for present in _present([path]):
+        for present in search.present([str(path)]):
             found[present] = None
-            waiting.append((present.parent, _includes_in(present)))
+            waiting.append((os.path.dirname(present), _includes_in(present)))
     while waiting:
         here, includes = waiting.pop()
         for include in includes:
             computed = computed or not include.name
-            for path in _resolve(include, here, dirs):
-                if path not in found:
-                    found[path] = None
-                    waiting.append((path.parent, _includes_in(path)))
-    return Closure(tuple(sorted(found)), computed)
+            for file in search.files(include, here):
+                if file not in found:
+                    found[file] = None
+                    waiting.append((os.path.dirname(file), _includes_in(file)))
+    return Closure(tuple(sorted(map(Path, found))), computed)
 
 
-def _resolve(include: Include, here: Path | None, dirs: tuple[Path, ...]) -> list[Path]:
-    if not include.name:
-        return []
-    candidates = [folder / include.name for folder in dirs]
-    # an angle include may still name a neighbour when -iquote or -I say so, but never by its own folder alone
-    if include.is_quoted and here is not None:
-        candidates.insert(0, here / include.name)
-    present = _present(candidates)
-    # the next one after the includer is unknown to this scan: all of them may be meant
-    return present if include.is_next else present[:1]
+class _Search:
+    """Finds files by the names that includes have. Names are looked up once: a library's stand in hundreds of files."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = folders
+        self._known: dict[str, tuple[str, ...]] = {}
+        self._is_file: dict[str, bool] = {}
+
+    def files(self, include: Include, here: str | None) -> tuple[str, ...]:
+        """The file that is meant; all that could be, where the next one after the includer is."""
+        if not include.name:
+            return ()
+        # an angle include may still name a neighbour when -iquote or -I say so, but never by its own folder alone
+        own = self.present([os.path.join(here, include.name)]) if include.is_quoted and here is not None else ()
+        if own and not include.is_next:
+            return own
+        if include.name not in self._known:
+            self._known[include.name] = self.present(os.path.join(folder, include.name) for folder in self._folders)
+        others = self._known[include.name]
+        return (*own, *others) if include.is_next else others[:1]
+
+    def present(self, candidates: Iterable[str]) -> tuple[str, ...]:
+        """Those that are files, by their plain names."""
+        return tuple(path for path in map(os.path.normpath, candidates) if self._is(path))
+
+    def _is(self, path: str) -> bool:
+        if path not in self._is_file:
+            try:
+                self._is_file[path] = os.path.isfile(path)
+            except (OSError, ValueError):  # a name that no file can have
+                self._is_file[path] = False
+        return self._is_file[path]
 
 
-def _present(candidates: Iterable[Path]) -> list[Path]:
-    normal = (Path(os.path.normpath(candidate)) for candidate in candidates)
-    return [candidate for candidate in normal if _is_file(candidate)]
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name that no file can have, such as one of 300 letters
-        return False
-
-
-def _includes_in(path: Path) -> tuple[Include, ...]:
+def _includes_in(path: str) -> tuple[Include, ...]:
     """By content, which is read in any case: a file's time may stand still."""
     try:
-        content = path.read_bytes()
+        with open(path, "rb") as file:
+            content = file.read()
     except OSError:
         return ()
     key = hashlib.sha256(content).digest()

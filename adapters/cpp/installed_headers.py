@@ -23,7 +23,7 @@ _LIBRARY = re.compile(
 
 def folder_with(header: str) -> Path | None:
     """The folder of an installed package below which a header lies."""
-    return next((folder for folder in _folders() if (folder / header).is_file()), None)
+    return next((folder for folder in package_folders_of_headers() if (folder / header).is_file()), None)
 
 
 def may_be_skipped(header: str, is_quoted: bool) -> bool:
@@ -40,7 +40,8 @@ def is_librarys(header: str) -> bool:
 
 
 @functools.cache
-def _folders() -> tuple[Path, ...]:
+def package_folders_of_headers() -> tuple[Path, ...]:
+    """Where installed packages have their headers, in the order in which they are looked through."""
     return tuple(folder for folder in _candidates() if folder.is_dir())
 
 

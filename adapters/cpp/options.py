@@ -65,6 +65,7 @@ class Options:
     extern_c: bool = False
     whole: bool = False
     cluster: int = 1
+    ahead: tuple[str, ...] = ()  # large headers that are precompiled, wherever the code includes them
     declared: tuple[str, ...] = ()  # lines in front of the code, in the place of headers that are passed over
 
     @property

@@ -7,6 +7,7 @@ typedefs resolved, arrays decayed, template parameters replaced and one overload
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -54,6 +55,13 @@ class CxxType:
     def is_struct(self) -> bool:
         """Whether it is a struct, a class or a union by value, and no number."""
         return not self.pointee and bool(self.facts & _CLASS) and self.dtype is None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether a value is made of what crosses: a struct, a class that is one number, an enumeration."""
+        return self.struct is not None or (
+            not self.pointee and self.dtype is not None and number_dtype(self.text) is None
+        )
 
 
 def is_function(spelled: str) -> bool:
@@ -149,8 +157,9 @@ def _arguments(node: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _documents(dump: str) -> Iterator[dict[str, Any]]:
-    """A filtered dump is one JSON value after the other."""
-    decoder, position = json.JSONDecoder(), dump.find("{")
+    """A filtered dump is one JSON value after the other; layouts may stand before it."""
+    begin = re.search(r"^\{", dump, re.MULTILINE)
+    decoder, position = json.JSONDecoder(), begin.start() if begin else -1
     while position >= 0:
         value, end = decoder.raw_decode(dump, position)
         yield value

@@ -11,6 +11,8 @@ from tle_raw.fragments.dtypes import DTYPES
 from tle_raw.fragments.structs import Address, Array, Bits, Member, Node, Number, Struct
 
 DUMP_LAYOUTS = ("-fsyntax-only", "-Xclang", "-fdump-record-layouts-canonical", "-Xclang", "-fdump-record-layouts")
+# What stands before each record.
+LAYOUT = "*** Dumping AST Record Layout"
 _LINE = re.compile(r" *(\d+)(?::(\d+)-(\d+)|:-)? \|( +)(.*)")
 _SIZES = re.compile(r" *\| \[sizeof=(\d+),.* align=(\d+),?.*")
 _WORDS = re.compile(r"\b(?:struct|class|union|enum) (?!\()")
@@ -136,7 +138,7 @@ def pointer_type(text: str) -> Address:
 
 
 def _records(dump: str) -> Iterator[tuple[str, _Record]]:
-    for part in dump.split("*** Dumping AST Record Layout")[1:]:
+    for part in dump.split(LAYOUT)[1:]:
         lines = part.splitlines()
         sizes = next((m for m in map(_SIZES.fullmatch, lines) if m), None)
         root = _tree(lines)

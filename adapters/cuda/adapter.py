@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tle_raw.adapters.common.launched_kernel import WARP
 from tle_raw.adapters.common.whole_kernel import GlobalKernel, make_whole_kernel
 from tle_raw.adapters.cpp.command import command_line, optimiser_flags
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
@@ -26,13 +27,14 @@ from tle_raw.adapters.cpp.toolchain import describe as describe_toolchain
 from tle_raw.adapters.cuda.ask_prototype import prototype_of
 from tle_raw.adapters.cuda.explain import Attempt, check_written, explain, is_kernel_after_all, warnings_text, with_text
 from tle_raw.adapters.cuda.gpu_limits import refuse_beyond_gpu
-from tle_raw.adapters.cuda.host_code import compile_device_code
-from tle_raw.adapters.cuda.kernel_entry import KernelUse, add_entry, add_thread_entry
+from tle_raw.adapters.cuda.host_code import compile_device_code, declared_constant
+from tle_raw.adapters.cuda.kernel_entry import SYMBOL, KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.legacy_warps import masked_text
 from tle_raw.adapters.cuda.prototype import prototype_text
-from tle_raw.adapters.cuda.read_signature import check_prototype, opaque_parameters, signature_of_prototype, slots
+from tle_raw.adapters.cuda.read_signature import Slot, check_prototype, opaque_parameters, signature_of_prototype, slots
 from tle_raw.adapters.cuda.refusals import refuse_clusters
+from tle_raw.adapters.cuda.relaxed_atomics import relaxed_atomics
 from tle_raw.adapters.cuda.symbol import (
     Callee,
     choose_function,
@@ -49,7 +51,11 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import location_of_text
 from tle_raw.knobs import knobs
+from tle_raw.linker.llvm.constant_tables import CONSTANT_SPACE, move_tables
+from tle_raw.linker.llvm.local_arrays import local_arrays
+from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
+from tle_raw.linker.ptx.branch_back import LIKE_NVCC
 from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
 from tle_raw.targets.device_code import wanted_device_code
@@ -137,7 +143,7 @@ class CudaAdapter:
                 f"grid= and shared= are for __global__ functions, and `{callee.name}` is none",
                 hint="pass block indices and memory as arguments",
             )
-        unit, run = self._run(source, bound, callee, wanted)
+        unit, run = self._run_unrolled(source, bound, callee, wanted)
         attempt = Attempt(source, bound, callee, known, toolchain, wanted.arch, run)
         if is_kernel_after_all(callee, run):
             return self._compile(source, bound, wanted, made_kernel=True)
@@ -148,11 +154,13 @@ class CudaAdapter:
             raise FragmentSourceError(f"{options.file} changed while it was compiled", hint="run it again")
         files = _read_files(run, toolchain)
         (text, told), shared = masked_text(run.text, attempt, _users_files(toolchain.folders)), 0
+        text = text if wanted.is_emulated else _as_nvcc(text, source)
         if use is not None and wanted.is_emulated:
             text = add_thread_entry(text, unit.entry, use)
         elif use is not None:
             text, shared = add_entry(text, unit.entry, use)
         if not wanted.is_emulated:
+            text = relaxed_atomics(text, source.text)
             _refuse_beyond_gpu(text, unit.entry, shared, attempt)
         return CompilerOutput(
             text,
@@ -166,9 +174,30 @@ class CudaAdapter:
             device=_device_code(attempt),
         )
 
-    def _run(self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted) -> tuple[Unit, Run]:
+    def _run_unrolled(
+        self, source: Source, bound: BoundSignature, callee: Callee, wanted: DeviceCodeWanted
+    ) -> tuple[Unit, Run]:
+        """Where local arrays stay in memory, once more with longer loops unrolled; the better of both."""
+        unit, run = self._run(source, bound, callee, wanted)
+        root = SYMBOL if callee.is_kernel else unit.entry
+        arrays = 0 if run.returncode != 0 or wanted.is_emulated else local_arrays(run.text, root)
+        if not arrays or _optimiser(source, callee, wanted, True) == _optimiser(source, callee, wanted):
+            return unit, run
+        _, unrolled = self._run(source, bound, callee, wanted, has_arrays=True)
+        is_better = unrolled.returncode == 0 and local_arrays(unrolled.text, root) < arrays
+        return unit, replace(unrolled if is_better else run, seconds=run.seconds + unrolled.seconds)
+
+    def _run(
+        self,
+        source: Source,
+        bound: BoundSignature,
+        callee: Callee,
+        wanted: DeviceCodeWanted,
+        has_arrays: bool = False,
+    ) -> tuple[Unit, Run]:
         line_info = dict(source.settings).get("line_info") != "False" or wanted.is_emulated
-        toolchain, timeout, more = find_toolchain(), knobs.compile_timeout, _optimiser(source, callee, wanted)
+        toolchain, timeout = find_toolchain(), knobs.compile_timeout
+        more = _optimiser(source, callee, wanted, has_arrays)
 
         def compile_source(compiled: Source, flags: tuple[str, ...]) -> Run:
             options, folder = _options(compiled)
@@ -192,8 +221,9 @@ class CudaAdapter:
         line = line_directive(source.location.line, source.location.file)
         digest = [json.dumps(source.settings), source.symbol, *headers]
         return write_unit(
-            source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines, named
-        )
+            source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines, named,
+            _struct_slots(source, bound, callee),
+        )  # fmt: skip
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
         """The source as a kernel of its own, with the options of ``as_kernel``."""
@@ -213,9 +243,26 @@ class CudaAdapter:
         return prototype_text(name, signature)
 
 
-def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted) -> tuple[str, ...]:
+def _struct_slots(source: Source, bound: BoundSignature, callee: Callee) -> tuple[Slot, ...]:
+    """What crosses for a device function of which the prototype told the signature, where it takes types of its own."""
+    if source.signature is None or callee.is_kernel or callee.function is None:
+        return ()
+    prototype = _prototype(source, callee)
+    found = slots(prototype, callee) if any(type_.is_made for type_ in prototype.parameters) else ()
+    return found if [slot.name for slot in found] == [p.name for p in bound.crossing] else ()
+
+
+def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted, has_arrays: bool = False) -> tuple[str, ...]:
     options, _ = _options(source)
-    return optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated)
+    return optimiser_flags(options.flags, callee.is_kernel, not wanted.is_emulated, has_arrays)
+
+
+def _as_nvcc(text: str, source: Source) -> str:
+    """What is ``const`` and not ``__constant__`` in global memory; and loops for ptxas to unroll."""
+    if f"addrspace({CONSTANT_SPACE}) constant" in text:
+        module = read_module(text)
+        text = module.edited(move_tables(module, declared_constant(source))).text
+    return f"{text}\n{LIKE_NVCC} = !{{}}\n"
 
 
 def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:
@@ -256,9 +303,10 @@ def _kernel_use(source: Source, bound: BoundSignature, callee: Callee, toolchain
     chosen = replace(callee, arguments=explicit)
     location = location_of(callee.function) if callee.function else source.location
     grid, taken = dict(options.grid), slots(_prototype(source, chosen), callee)
-    threads = math.prod(options.block) if options.whole else 0
+    threads = math.prod(options.block)
+    idle = threads if options.whole and threads % WARP else 0
     is_users = _users_files(toolchain.folders)
-    use = KernelUse(callee.name, bound, taken, grid, options.shared, location, is_users, threads)
+    use = KernelUse(callee.name, bound, taken, grid, options.shared, location, is_users, idle, options.whole)
     check_prototype(bound, use.passed, use.slots, callee, location)
     return use
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tle_raw.adapters.cpp.declarations import CppFunction
+from tle_raw.adapters.cpp.number_types import number_dtype
 from tle_raw.adapters.cpp.preamble import headers_in_front
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.prototypes import DUMP, CxxType, Prototype, prototype_from_json, read_prototype
-from tle_raw.adapters.cpp.record_layouts import DUMP_LAYOUTS, Layouts, UnknownLayout
+from tle_raw.adapters.cpp.record_layouts import DUMP_LAYOUTS, LAYOUT, Layouts, UnknownLayout
 from tle_raw.adapters.cpp.source_lines import line_directive
 from tle_raw.adapters.cpp.toolchain import find_toolchain
 from tle_raw.adapters.cuda.explain import Attempt, explain
@@ -62,7 +64,8 @@ def prototype_of(
 
 def _ask(source: Source, callee: Callee, functions: Sequence[CppFunction]) -> Prototype:
     usual, *others = _architectures()
-    attempt = first = _attempt(source, callee, functions, usual)
+    told = (*DUMP, *DUMP_LAYOUTS[1:]) if _may_take_structs(callee) else DUMP
+    attempt = first = _attempt(source, callee, functions, usual, told)
     for arch in others:
         if attempt.run.returncode != 0:
             attempt = _attempt(source, callee, functions, arch)
@@ -74,11 +77,25 @@ def _ask(source: Source, callee: Callee, functions: Sequence[CppFunction]) -> Pr
     return _with_structs(found, attempt)
 
 
+def _may_take_structs(callee: Callee) -> bool:
+    """Whether a parameter's type, as it is written, may be a struct: then its layout is asked for at once."""
+    if callee.function is None:
+        return False
+    templates = {parameter.name for parameter in callee.function.template or ()}
+    for parameter in callee.function.parameters:
+        plain = re.sub(r"\b(?:const|volatile|struct|__grid_constant__)\b", "", parameter.type).strip()
+        if not re.search(r"[*&\[\]]", plain) and plain not in templates and number_dtype(plain) is None:
+            return True
+    return False
+
+
 def _with_structs(prototype: Prototype, attempt: Attempt) -> Prototype:
-    """The prototype with what structs that are passed by value are made of, which another dump tells."""
+    """The prototype with what structs that are passed by value are made of."""
     if not any(type_.is_struct for type_ in prototype.parameters):
         return prototype
-    told = _attempt(attempt.source, attempt.callee, attempt.functions, attempt.arch, DUMP_LAYOUTS)
+    told = attempt
+    if LAYOUT not in attempt.run.text:
+        told = _attempt(attempt.source, attempt.callee, attempt.functions, attempt.arch, DUMP_LAYOUTS)
     layouts = Layouts(told.run.text)
     return replace(prototype, parameters=tuple(_with_struct(type_, layouts) for type_ in prototype.parameters))
 

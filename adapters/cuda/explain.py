@@ -112,9 +112,12 @@ def check_written(attempt: Attempt) -> None:
 def warnings_text(attempt: Attempt) -> str:
     """Warnings at the user's lines, and the headers without which the function was compiled."""
     kept = [d for d in parse_diagnostics(attempt.run.log) if d.location and attempt.is_users(d.location)]
-    lines = [tidy(line) for d in kept for line in d.lines()]
-    absent = ", ".join(f"<{header}>" for header in passed_over(attempt.source))
-    return "\n".join([*lines, *([f"not found, and passed over: {absent}"] if absent else [])])
+    return "\n".join([*(tidy(line) for d in kept for line in d.lines()), *_absent(attempt)])
+
+
+def _absent(attempt: Attempt) -> list[str]:
+    names = ", ".join(f"<{header}>" for header in passed_over(attempt.source))
+    return [f"not found, and passed over: {names}"] if names else []
 
 
 def _tool_error(attempt: Attempt, message: str) -> TLEError:
@@ -286,7 +289,7 @@ def _compilation_failed(attempt: Attempt, error: Diagnostic, rest: Sequence[Diag
     shown = [tidy(line) for line in lines if not line.strip().startswith(hidden)]
     return CompilationFailed(
         f"the CUDA compiler refused the source: {tidy(error.text)}",
-        log="\n".join(shown[:LOG_LINES]),
+        log="\n".join([*([] if "file not found" in error.text else _absent(attempt)), *shown[:LOG_LINES]]),
         hint=_hint(error.text),
         context=Context(source=_location(attempt, location) if location else attempt.source.location),
     )

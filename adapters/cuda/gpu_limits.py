@@ -70,7 +70,8 @@ def _refuse_shared(variables: Sequence[SharedVariable], function: SourceLocation
             Row("total", f"at most {WITHOUT_ASKING}", str(total)),
             *(Row(demangle(v.name), str(v.bytes), str(v.bytes)) for v in variables),
         ],
-        hint="dynamic memory may be larger: extern __shared__ with shared=…, or a Tile of the kernel",
+        hint="a __global__ function may have more where no __noinline__ function names them; a device function is "
+        "passed a Tile of the kernel",
         context=Context(source=_line_of(largest, function, source)),
     )
 

@@ -19,11 +19,13 @@ from tle_raw.linker.llvm.functions import KERNEL_CONVENTIONS, read_function, rea
 from tle_raw.linker.llvm.hoist_addresses import HoistedAddresses, hoist_addresses
 from tle_raw.linker.llvm.no_vectors import UNPACKED
 from tle_raw.linker.llvm.normalise import removal
+from tle_raw.linker.llvm.read_only_loads import mark_read_only_loads
 from tle_raw.linker.llvm.references import global_names, reachable, references, without_notes
-from tle_raw.linker.llvm.shared_memory import SHARED_SPACE
+from tle_raw.linker.llvm.shared_memory import SHARED_SPACE, shared_bytes, static_shared
 from tle_raw.linker.llvm.sizes import sizes_of
 from tle_raw.linker.llvm.text import Edit, Entity, Module, apply_edits, encode_name, read_module
 from tle_raw.linker.machine_code.demangle import demangle
+from tle_raw.linker.machine_code.shared_memory_limits import WITHOUT_ASKING
 
 # The variable below the user's code that holds the kernel's address: it tells its symbol.
 SYMBOL = "tle_raw_kernel"
@@ -40,7 +42,8 @@ class KernelUse:
 
     ``grid`` maps an axis such as "blockIdx.x" to the launch's own axis or to a parameter of the signature. ``shared``
     is what the caller gives ``extern __shared__`` in bytes. ``is_users`` says of a file whether it is the user's.
-    ``threads`` are those of the block, where more are launched; else 0.
+    ``threads`` are those of the block, where more are launched; else 0. ``whole`` says that nothing else runs in the
+    launched kernel.
     """
 
     name: str
@@ -51,6 +54,7 @@ class KernelUse:
     location: SourceLocation
     is_users: Callable[[str], bool]
     threads: int = 0
+    whole: bool = False
 
     @property
     def given(self) -> tuple[BoundParameter, ...]:
@@ -67,19 +71,21 @@ class KernelUse:
 def add_entry(text: str, entry: str, use: KernelUse) -> tuple[str, int]:
     """The module with ``entry``, which Triton calls; and the bytes of dynamic shared memory that it takes.
 
+    Static variables that are more than a block may have of them become a part of its dynamic memory.
+
     Raises
     ------
     SymbolError : the kernel is declared only. UnsupportedFeatureError : what a region cannot give it.
     """
-    text, kernel, takes_shared = _as_function(text, use, use.shared, f"{INLINED} {UNPACKED}", is_emulated=False)
+    text, kernel, shared = _as_function(text, use, f"{INLINED} {UNPACKED}", is_emulated=False)
     text += _declared(text, f"i32 {_THREAD}()", "void @llvm.nvvm.exit()") if use.threads else ""
-    return f"{text}\n{_gpu_entry(text, entry, kernel, use, takes_shared)}", use.shared if takes_shared else 0
+    return f"{text}\n{_gpu_entry(text, entry, kernel, use, bool(shared))}", shared
 
 
 def add_thread_entry(text: str, entry: str, use: KernelUse) -> str:
     """The same for an emulated GPU: the entry is one thread's share, and dynamic shared memory is a variable."""
     text = _sized_arrays(text, use)
-    text, kernel, _ = _as_function(text, use, 0, INLINED, is_emulated=True)
+    text, kernel, _ = _as_function(text, use, INLINED, is_emulated=True)
     own = f"{entry}_kernel"  # Triton's kernel may well have the name of the one that it calls
     text = _renamed(text, kernel, own)
     text += _declared(text, f"i32 {_THREAD}()", "void @tle_team_idle()") if use.threads else ""
@@ -91,15 +97,14 @@ def _renamed(text: str, old: str, new: str) -> str:
     return apply_edits(text, [Edit(start, end, encode_name("@", new)) for name, start, end in places if name == old])
 
 
-def _as_function(text: str, use: KernelUse, shared: int, attributes: str, is_emulated: bool) -> tuple[str, str, bool]:
+def _as_function(text: str, use: KernelUse, attributes: str, is_emulated: bool) -> tuple[str, str, int]:
     """The kernel without its convention, with more parameters: the block indices that are given, shared memory."""
     module = read_module(text)
     kernel, holder = _kernel_symbol(module, use)
     reached = reachable(references(module), [kernel])
     refuse_instructions(module, reached, use.name, use.location, use.is_users, is_emulated)
-    arrays = _dynamic_arrays(module, reached)
-    if arrays and not shared:
-        raise _no_size(arrays[0], use)
+    placed = _Placed({}) if is_emulated else _placed(module, kernel, reached, use)
+    arrays = placed.offsets
     edits = [removal(module, holder)]
     for entity in module.of_kind("global"):
         if entity.name in arrays:
@@ -116,9 +121,49 @@ def _as_function(text: str, use: KernelUse, shared: int, attributes: str, is_emu
             edits.append(removal(module, entity))  # other kernels of the file may hold anything
         elif entity.name == kernel:
             edits += _kernel_edits(module, entity, use, arrays, attributes)
+            edits += mark_read_only_loads(module, entity) if use.whole and not is_emulated else ()
         else:
             _refuse_in_helper(module, entity, use, arrays)
-    return apply_edits(text, edits), kernel, bool(arrays)
+    return apply_edits(text, edits), kernel, placed.bytes
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """Variables that are given a part of the dynamic memory, by their offsets in bytes, and how much there is."""
+
+    offsets: Mapping[str, int]
+    bytes: int = 0
+
+
+def _placed(module: Module, kernel: str, reached: Collection[str], use: KernelUse) -> _Placed:
+    """``extern __shared__`` arrays all start where the dynamic memory does.
+
+    Static variables come behind, where they are more than a launch may have: those of the kernel's own code, the
+    largest first, until the rest can stay.
+    """
+    arrays = _dynamic_arrays(module, reached)
+    if arrays and not use.shared:
+        raise _no_size(arrays[0], use)
+    offsets = dict.fromkeys(arrays, 0)
+    end = use.shared if arrays else 0
+    static = static_shared(module, kernel, skipped=arrays)
+    left, apart = shared_bytes(static), _used_apart(module, reached, kernel)
+    for variable in sorted(static, key=lambda variable: -variable.bytes):
+        if left > WITHOUT_ASKING and variable.name not in apart:
+            offsets[variable.name] = -(-end // variable.align) * variable.align
+            end = offsets[variable.name] + variable.bytes
+            left -= variable.bytes + variable.align - 1
+    return _Placed(offsets, end)
+
+
+def _used_apart(module: Module, reached: Collection[str], kernel: str) -> frozenset[str]:
+    """What functions that are not inlined name."""
+    return frozenset(
+        name
+        for entity in module.of_kind("define")
+        if entity.name in reached and entity.name != kernel
+        for name, _, _ in global_names(module.text, entity.body, entity.end)
+    )
 
 
 def _kernel_symbol(module: Module, use: KernelUse) -> tuple[str, Entity]:
@@ -155,7 +200,7 @@ def _no_size(array: str, use: KernelUse) -> UnsupportedFeatureError:
 
 
 def _kernel_edits(
-    module: Module, entity: Entity, use: KernelUse, arrays: Sequence[str], attributes: str
+    module: Module, entity: Entity, use: KernelUse, arrays: Mapping[str, int], attributes: str
 ) -> Iterator[Edit]:
     function = read_function(module, entity)
     for token in function.before:
@@ -170,14 +215,20 @@ def _kernel_edits(
         yield Edit(close, close, (", " if function.type.parameters else "") + ", ".join(more))
     for match in _GRID_CALL.finditer(module.text, entity.body, entity.end):
         yield Edit(match.start(), match.end(), f"add i32 {_grid_value(match[1], use)}, 0")
-    yield from hoist_addresses(module, entity, arrays, _start(module.text, entity), _Given(module.text))
+    yield from hoist_addresses(module, entity, arrays, _start(module.text, entity), _Given(module.text, arrays))
 
 
 class _Given(HoistedAddresses):
-    """All arrays of dynamic shared memory start at one address, as CUDA has it."""
+    """Addresses in the dynamic shared memory that the call gives."""
+
+    def __init__(self, text: str, offsets: Mapping[str, int]) -> None:
+        super().__init__(text)
+        self._offsets = offsets
 
     def address(self, name: str) -> str:
-        return self.value("inttoptr i32 %tle.shared to ptr addrspace(3)")
+        begin = self.value("inttoptr i32 %tle.shared to ptr addrspace(3)")
+        offset = self._offsets[name]
+        return self.value(f"getelementptr i8, ptr addrspace(3) {begin}, i32 {offset}") if offset else begin
 
 
 def _start(text: str, entity: Entity) -> int:
@@ -211,7 +262,7 @@ def _grid_value(axis: str, use: KernelUse) -> str:
     return f"%tle.given.{value}"
 
 
-def _refuse_in_helper(module: Module, entity: Entity, use: KernelUse, arrays: Sequence[str]) -> None:
+def _refuse_in_helper(module: Module, entity: Entity, use: KernelUse, arrays: Collection[str]) -> None:
     """What a call gives is known to the kernel's own code only; a function that is kept apart would need it too."""
     found = {name for name, _, _ in global_names(module.text, entity.body, entity.end)}
     if not any(n in arrays or n.startswith(GRID_FUNCTION) for n in found):

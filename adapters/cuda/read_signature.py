@@ -34,7 +34,8 @@ def parameter_names(prototype: Prototype, callee: Callee) -> tuple[str, ...]:
 class Slot:
     """What crosses: a parameter, or one number or pointer of a struct that is passed by value.
 
-    ``parameter`` is the place of the function's own parameter, ``offset`` the bytes from its begin.
+    ``parameter`` is the place of the function's own parameter, ``offset`` the bytes from its begin. ``in_struct``: that
+    parameter is a struct or a class.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Slot:
     is_opaque: bool = False
     parameter: int = 0
     offset: int = 0
+    in_struct: bool = False
 
 
 def slots(prototype: Prototype, callee: Callee) -> tuple[Slot, ...]:
@@ -54,7 +56,7 @@ def slots(prototype: Prototype, callee: Callee) -> tuple[Slot, ...]:
     found: list[Slot] = []
     for index, (name, type_) in enumerate(zip(names, prototype.parameters)):
         if isinstance(type_.struct, Number):
-            found.append(Slot(name, type_.text, type_.struct.dtype, parameter=index))
+            found.append(Slot(name, type_.text, type_.struct.dtype, parameter=index, in_struct=True))
         elif type_.struct is not None:
             found += [_leaf_slot(leaf, name, index, taken) for leaf in leaves(type_.struct)]
         else:
@@ -70,9 +72,9 @@ def _leaf_slot(leaf: Leaf, name: str, index: int, taken: set[str]) -> Slot:
         own += "_"
     taken.add(own)
     if isinstance(leaf.type, Number):
-        return Slot(own, leaf.type.dtype.cxx, leaf.type.dtype, parameter=index, offset=leaf.offset)
+        return Slot(own, leaf.type.dtype.cxx, leaf.type.dtype, False, False, False, index, leaf.offset, True)
     kind = leaf.type
-    return Slot(own, str(kind), kind.dtype, True, kind.is_const, kind.is_opaque, index, leaf.offset)
+    return Slot(own, str(kind), kind.dtype, True, kind.is_const, kind.is_opaque, index, leaf.offset, True)
 
 
 def signature_of_prototype(

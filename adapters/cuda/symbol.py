@@ -177,6 +177,13 @@ def _best(functions: Sequence[CppFunction]) -> CppFunction | None:
 def missing_function(symbol: str, functions: Sequence[CppFunction], source: SourceLocation) -> SymbolError:
     """The error for a function that the compiler does not know."""
     name, _ = split_symbol(symbol)
+    hidden = [f for f in functions_named(name, functions) if f.branches and (f.is_device or f.is_kernel)]
+    if hidden:
+        return SymbolError(
+            f"no branch of the source that is compiled has the function `{name}`",
+            hint="it stands between #if and #endif: give the macro that it asks for, defines={…}",
+            context=Context(source=location_of(hidden[0])),
+        )
     known = list(dict.fromkeys(f.qualified for f in functions if f.is_device or f.is_kernel))
     same_name = [qualified for qualified in known if qualified.rpartition("::")[2] == name.rpartition("::")[2]]
     near = same_name or difflib.get_close_matches(name, known, n=3, cutoff=0.5)

@@ -14,7 +14,9 @@ from tle_raw.adapters.cpp.spelling import crossing_type
 from tle_raw.adapters.cuda.called_kernels import AS_FUNCTIONS, calls_kernels
 from tle_raw.adapters.cuda.kernel_entry import SYMBOL
 from tle_raw.adapters.cuda.ports import CallArgument, local, ports
+from tle_raw.adapters.cuda.read_signature import Slot
 from tle_raw.adapters.cuda.shared_objects import HEADER, with_shared_objects
+from tle_raw.adapters.cuda.struct_arguments import PARAMETER_TYPE, struct_lines, whole_arguments
 from tle_raw.adapters.cuda.symbol import OVERLOAD, Callee
 from tle_raw.fragments.bound import ELEMENT, POINTER, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DType
@@ -41,20 +43,23 @@ def write_unit(
     thread_entry: bool = False,
     defines: Sequence[str] = (),
     named: str = "",
+    taken: Sequence[Slot] = (),
 ) -> Unit:
     """The unit for one call. ``line`` is the ``#line`` of a source string; a file is included.
 
     With ``thread_entry`` its entry is one thread's share, unless the call is elementwise. For a ``__global__`` function
     there is no entry yet: ``kernel_entry`` adds it to what the compiler made. ``defines`` are macros of the target's.
-    ``named`` is the text that gives the entry its name, where another one is compiled.
+    ``named`` is the text that gives the entry its name, where another one is compiled. ``taken`` says, for a device
+    function that takes structs by value, which of its parameters holds what crosses.
     """
     entry = entry_name(name, [named or text, bound.to_json(), *digest, *defines])
     if callee.is_kernel:
         last: Iterable[str] = _kernel_lines(bound, callee)
     elif thread_entry and not bound.is_elementwise:
-        last = _thread(entry, bound, callee)
+        last = _thread(entry, bound, callee, taken)
     else:
-        last = _entry(entry, bound, callee)
+        last = _entry(entry, bound, callee, taken)
+    last = (*(PARAMETER_TYPE if taken else ()), *last)
     return Unit(
         "\n".join([*_user_lines(text, line, _prologue(bound), options, defines), *_overload(callee), *last]) + "\n",
         entry,
@@ -104,11 +109,14 @@ def template_arguments(bound: BoundSignature, callee: Callee) -> tuple[str, ...]
     return tuple(found)
 
 
-def call_text(bound: BoundSignature, callee: Callee) -> str:
+def call_text(bound: BoundSignature, callee: Callee, taken: Sequence[Slot] = ()) -> str:
     """The call of the user's function."""
     explicit = callee.arguments or ", ".join(template_arguments(bound, callee))
     angle = f"<{explicit}>" if explicit else ""
-    arguments = _arguments(ports(bound), callee.function, deduced_names(bound, callee))
+    if taken:
+        arguments: Iterable[str] = whole_arguments(bound, callee, taken)
+    else:
+        arguments = _arguments(ports(bound), callee.function, deduced_names(bound, callee))
     called = f"::{callee.name}{angle}" if callee.types is None else callee.address(explicit)
     return f"{called}({', '.join(arguments)})"
 
@@ -180,7 +188,7 @@ def define_lines(options: Options) -> Iterator[str]:
         yield f'#include "{path}"'
 
 
-def _entry(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
+def _entry(entry: str, bound: BoundSignature, callee: Callee, taken: Sequence[Slot]) -> Iterator[str]:
     updated = next((i for i, p in enumerate(bound.crossing) if p.kind == ELEMENT and p.effect != "In"), None)
     result = bound.result
     if result is None and updated is not None:
@@ -190,7 +198,8 @@ def _entry(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
     yield f'extern "C" __attribute__((device)) {returned} {entry}({", ".join(parameters)}) {{'
     for index, parameter in enumerate(bound.crossing):
         yield from _argument(parameter, index)
-    call = call_text(bound, callee)
+    yield from struct_lines(bound, callee, taken)
+    call = call_text(bound, callee, taken)
     # Tiles and pointers would cross a call by way of memory, and Triton's inliner sees the entry only.
     inline = "  [[clang::always_inline]]"
     if bound.result is not None:
@@ -203,7 +212,7 @@ def _entry(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
     yield "}"
 
 
-def _thread(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
+def _thread(entry: str, bound: BoundSignature, callee: Callee, taken: Sequence[Slot]) -> Iterator[str]:
     """One thread's share of a region: ``args[i]`` is the address of the i-th value, or of a tile's first."""
     yield f'extern "C" __attribute__((device)) void {entry}(void* const* tle_raw_args) {{'
     for index, parameter in enumerate(bound.crossing):
@@ -216,7 +225,8 @@ def _thread(entry: str, bound: BoundSignature, callee: Callee) -> Iterator[str]:
             yield f"  tle::detail::pointer_argument<{cxx}> {name}{{({pointer})*({cxx}* const*){place}}};"
         else:
             yield f"  tle::detail::value_argument<{cxx}> {name}{{*(const {cxx}*){place}}};"
-    call = call_text(bound, callee)
+    yield from struct_lines(bound, callee, taken)
+    call = call_text(bound, callee, taken)
     if bound.result is None:
         yield f"  {call};"
     else:

@@ -50,7 +50,8 @@ def installed() -> tuple[Binding, ...]:
 
 def _has_passes(root: str) -> bool:
     try:
-        return importlib.util.find_spec(f"{root}.passmanager") is not None
+        found = importlib.util.find_spec(f"{root}.passmanager")
+        return found is not None and not getattr(found.loader, "is_alias", False)
     except (ImportError, ValueError):
         return False
 

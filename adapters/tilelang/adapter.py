@@ -52,13 +52,13 @@ class TileLangAdapter:
     name = "tilelang"
 
     def routes(self, source: Source, backend: str) -> tuple[str, ...]:
-        """Traced where that reaches. TileLang's own lowering is for NVIDIA GPUs."""
+        """Traced where that reaches, else TileLang's own lowering, whose code for a GPU the CPU emulates."""
         options = source.data.options
         if options.route:
             return (options.route,)
         if options.buffers:
             return ("linked",)
-        return ("traced", "linked") if backend == "cuda" else ("traced",)
+        return ("traced", "linked")
 
     def takes(self, source: object, named: bool) -> bool:
         """PrimFuncs and what holds one; a plain function may build one, where the user says so."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle_raw.adapters.tilelang.dtypes import dtype_of
-from tle_raw.adapters.tilelang.program import Program
+from tle_raw.adapters.tilelang.narrow import as_bytes, holders, is_narrow, per_byte
+from tle_raw.adapters.tilelang.program import Program, variables_of
 from tle_raw.adapters.tilelang.regions import constant, strides_of
 from tle_raw.adapters.tilelang.tir_types import Buffer, Expression, Node
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, Row, ShapeError
@@ -38,6 +39,10 @@ def read_sizes(program: Program, arguments: Sequence[Any], names: Sequence[str] 
     for name, buffer in buffers.items():
         _bind_open(program, buffer, given[name], found)
     missing = [name for name in program.dims if name not in found]
+    if unused and missing:
+        used = variables_of(program.prim_func.body)
+        found |= {name: 0 for name in missing if not any(program.dims[name].same_as(v) for v in used)}
+        missing = [name for name in missing if name not in found]
     if missing:
         raise ShapeError(
             f"nothing says what `{missing[0]}` is", hint=f"no buffer has `{missing[0]}` as one of its own sizes"
@@ -64,6 +69,11 @@ def untouched(program: Program) -> frozenset[str]:
     return frozenset(n for n, b in program.buffers.items() if not any(b.data.same_as(m) for m in named))
 
 
+def size_of(program: Program, extent: Any, sizes: Mapping[str, int]) -> int:
+    """A size of a buffer, from the open ones."""
+    return _value(extent, _known(program, {}, sizes))
+
+
 def read_grid(program: Program, arguments: Sequence[Any], sizes: Mapping[str, int]) -> tuple[int, ...]:
     """How many programs the PrimFunc wants."""
     known = _known(program, dict(zip(program.order, arguments)), sizes)
@@ -85,10 +95,10 @@ def _bind_open(program: Program, buffer: Buffer, array: Any, found: dict[str, in
 
 
 def _check_array(program: Program, name: str, buffer: Buffer, array: Any, known: Mapping[Any, int]) -> None:
-    expected, got = dtype_of(buffer.dtype), _dtype(array)
-    if expected != got:
+    expected, got = _dtypes(buffer, array)
+    if got not in expected:
         raise ArgumentTypeError(
-            f"the array for `{name}` has another dtype", table=[Row(name, str(expected), str(got))]
+            f"the array for `{name}` has another dtype", table=[Row(name, " or ".join(expected), got)]
         ).at(fragment=program.name)
     shape, strides = _shape(program, buffer, array)
     wanted = tuple(_value(e, known) for e in buffer.shape)
@@ -115,20 +125,48 @@ def _shape(program: Program, buffer: Buffer, array: Any) -> tuple[tuple[int, ...
     strides = array.stride() if callable(getattr(array, "stride", None)) else None
     if strides is None:
         strides = [s // array.dtype.itemsize for s in array.strides]
-    return shape, tuple(int(s) for s in strides)
+    return _in_elements(program, buffer, shape, tuple(int(s) for s in strides))
 
 
-def _dtype(array: Any) -> Any:
-    return parse_dtype(str(array.dtype).removeprefix("torch."))
+def _in_elements(
+    program: Program, buffer: Buffer, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What an array of bytes has, in the elements of four bits that they hold."""
+    count = per_byte(buffer.dtype)
+    if count == 1 or not shape:
+        return shape, strides
+    if strides[-1] != 1 and shape[-1] > 1:
+        raise ShapeError(
+            f"the bytes of `{buffer.name}` do not stand side by side",
+            table=[Row(f"last stride of {buffer.name}", "1", str(strides[-1]))],
+        ).at(fragment=program.name)
+    return (*shape[:-1], shape[-1] * count), (*(s * count for s in strides[:-1]), 1)
+
+
+def _dtypes(buffer: Buffer, array: Any) -> tuple[tuple[str, ...], str]:
+    """The names of those that the array may have, and of the one that it has."""
+    got = str(array.dtype).removeprefix("torch.")
+    if is_narrow(buffer.dtype):
+        return holders(buffer.dtype), got
+    return (str(dtype_of(buffer.dtype)),), str(parse_dtype(got))
+
+
+def crossing(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments as Triton launches with them: elements that it has no type of as bytes."""
+    narrow = {name for name, buffer in program.buffers.items() if is_narrow(buffer.dtype)}
+    named = zip(program.order, arguments)
+    return tuple(as_bytes(given) if name in narrow and given is not None else given for name, given in named)
 
 
 def _value(expression: Expression, known: Mapping[Any, int]) -> int:
     from tvm import arith
+    from tvm.tirx import IntImm
     from tvm.tirx.stmt_functor import substitute
 
     if isinstance(expression, int):
         return expression
-    found = constant(arith.Analyzer().simplify(substitute(expression, dict(known)))) if known else constant(expression)
+    values = {variable: IntImm(variable.dtype, value) for variable, value in known.items()}
+    found = constant(arith.Analyzer().simplify(substitute(expression, values))) if known else constant(expression)
     if found is None:
         raise ShapeError(f"the size {expression} cannot be computed from the arguments")
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tle_raw.adapters.tilelang.narrow import is_narrow
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.dtypes import DType, parse_dtype
 
@@ -22,24 +23,19 @@ _OURS = {
 
 
 def _hint(name: str) -> str:
-    if "e8m0" in name:
-        return (
-            "one is a byte that holds an exponent: declare it as uint8, and compute "
-            'T.reinterpret(T.Cast("uint32", s) << 23, "float32") of it'
-        )
-    if "float4" in name or "int4" in name or "float6" in name:
-        return "packed types cross as the bytes that hold them: int8 or uint8"
-    return f"these cross: {', '.join(_OURS)}"
+    if "float6" in name or "unpacked" in name or name.rpartition("x")[2].isdecimal():
+        return "declare the bytes that hold them: int8 or uint8"
+    return f"these cross: {', '.join(_OURS)}, float8_e8m0fnu, float4_e2m1fn, int4, uint4"
 
 
 def dtype_of(name: object) -> DType:
-    """Ours of TIR's.
+    """Ours of TIR's; bytes for those that only TileLang has: see ``narrow.py``.
 
     Raises
     ------
-    SignatureError : elements smaller than a byte, vectors and handles cross no boundary.
+    SignatureError : elements of six bits, vectors and handles cross no boundary.
     """
-    found = _OURS.get(str(name))
+    found = "u8" if is_narrow(name) else _OURS.get(str(name))
     if found is None:
         raise SignatureError(f"TileLang's dtype {str(name)!r} cannot cross into a fragment", hint=_hint(str(name)))
     return parse_dtype(found)
@@ -49,5 +45,7 @@ def torch_dtype(name: object) -> Any:
     """Torch's of TIR's, of those that cross."""
     import torch
 
+    if is_narrow(name):
+        return torch.uint8
     others = {"float8_e4m3": "float8_e4m3fn", "custom[tfloat32]": "float32"}
     return getattr(torch, others.get(str(name), str(name)))

@@ -6,13 +6,17 @@ They are told apart by their shape, so that nothing is imported to find that an 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from tle_raw.adapters.tilelang.installed import load_tilelang
 from tle_raw.errors import CompilationFailed, FragmentSourceError, SourceLocation, TLEError
 from tle_raw.fragments.source_text import location_of_function
 
+# How TileLang names a constant that neither an argument nor a tensor gives.
+_CONSTANT = re.compile(r"value for constexpr variable `(\w+)`")
 _PACKAGES = ("tilelang", "tvm")
 
 
@@ -70,16 +74,38 @@ def build_prim_func(candidate: Any, arguments: Mapping[str, Any]) -> Any:
 
 def _call(candidate: Any, arguments: Mapping[str, Any]) -> Any:
     build = getattr(candidate, "get_tir", candidate)
-    try:
+    with refusals(candidate, arguments):
         return _prim_func(build(**arguments))
+
+
+@contextmanager
+def refusals(candidate: Any, arguments: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """What goes wrong inside is the builder's, or TileLang's refusal of its source.
+
+    Raises
+    ------
+    FragmentSourceError : arguments are missing. CompilationFailed : TileLang refuses the source.
+    """
+    try:
+        yield
     except TLEError:
         raise
     except TypeError as e:
-        if not _misses_arguments(candidate, arguments):
+        if not _misses_arguments(candidate, arguments or {}):
             raise _refused(candidate, e) from e
         raise FragmentSourceError(
             f"the PrimFunc cannot be built: {e}", hint="give the builder's arguments: arguments=dict(M=1024, ...)"
         ) from e
+    except ValueError as e:
+        missing = _CONSTANT.search(str(e))
+        if missing is None:
+            raise _refused(candidate, e) from e
+        name = missing[1]
+        raise FragmentSourceError(
+            f"nothing says what `{name}` is, which T.const makes a constant of the kernel",
+            hint=f"arguments=dict({name}=1024), or the tensor that has it; tle_raw.adapters.tilelang.eager_kernel("
+            "function) is called like the function, and takes it from the tensors of each call",
+        ).at(source=object_location(candidate)) from e
     except Exception as e:
         raise _refused(candidate, e) from e
 

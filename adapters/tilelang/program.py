@@ -62,6 +62,7 @@ def read_program(prim_func: PrimFunc) -> Program:
     ------
     FragmentSourceError : it holds no ``T.Kernel``, or several. UnsupportedFeatureError : it holds code for the host.
     """
+    prim_func = _with_own_names(prim_func)
     buffers: dict[str, Any] = {}
     scalars: dict[str, Any] = {}
     order: list[str] = []
@@ -90,6 +91,32 @@ def read_program(prim_func: PrimFunc) -> Program:
         tuple(block.alloc_buffers),
         annotations,
     )
+
+
+def _with_own_names(prim_func: PrimFunc) -> PrimFunc:
+    """Scalars that share a name: TileLang calls a parameter as what it is assigned to in the body."""
+    from tvm import tirx
+    from tvm.tirx.stmt_functor import substitute
+
+    taken: list[str] = []
+    other: dict[Any, Any] = {}
+    for parameter in prim_func.params:
+        buffer = prim_func.buffer_map.get(parameter, None)
+        name = word = str(buffer.name if buffer is not None else parameter.name)
+        number = 1
+        while word in taken:
+            number += 1
+            word = f"{name}_{number}"
+        taken.append(word)
+        if word != name and buffer is None:
+            other[parameter] = tirx.Var(word, parameter.dtype)
+    if not other:
+        return prim_func
+    parameters = [other.get(p, p) for p in prim_func.params]
+    body = substitute(prim_func.body, other)
+    attributes = (prim_func.ret_type, prim_func.buffer_map, prim_func.attrs, prim_func.span)
+    made: PrimFunc = tirx.PrimFunc(parameters, body, *attributes)
+    return made
 
 
 def _dims(buffers: Any, scalars: Any) -> dict[str, Any]:
@@ -193,8 +220,8 @@ def _launch(body: Any) -> tuple[list[Axis], Any]:
 
 
 def _only_kernel(sequence: Any, inside: bool) -> Any:
-    """A launch starts with the thread's indices; before a launch stands nothing."""
-    rest = [s for s in sequence.seq if not _is_thread_index(s)]
+    """A launch starts with the thread's indices; before a launch stand assumptions at the most."""
+    rest = [s for s in sequence.seq if not _is_thread_index(s) and not _is_assumption(s)]
     if len(rest) == 1:
         return rest[0]
     outside = next(s for s in rest if type(s).__name__ not in ("SBlockRealize", "For"))
@@ -203,6 +230,11 @@ def _only_kernel(sequence: Any, inside: bool) -> Any:
 
 def _is_thread_index(statement: Node) -> bool:
     return type(statement).__name__ == "Bind" and is_call(statement.value, "tl.launch_thread_idx")
+
+
+def _is_assumption(statement: Node) -> bool:
+    """``T.assume(n > 0)``, which TileLang's own lowering makes use of."""
+    return type(statement).__name__ == "Evaluate" and is_call(statement.value, "tirx.assume")
 
 
 def is_call(expression: Expression, name: str) -> bool:

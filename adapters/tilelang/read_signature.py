@@ -10,6 +10,7 @@ from tle_raw.adapters.tilelang.linked.descriptors import DESCRIPTORS
 from tle_raw.adapters.tilelang.named_barriers import NamedBarrier
 from tle_raw.adapters.tilelang.named_buffers import NamedBuffer
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
+from tle_raw.adapters.tilelang.narrow import per_byte
 from tle_raw.adapters.tilelang.program import Program, is_call
 from tle_raw.adapters.tilelang.regions import constant, is_global
 from tle_raw.adapters.tilelang.tir_types import Node, Variable
@@ -53,6 +54,11 @@ def read_signature(
     for name in program.order:
         if name in tiles:
             tile = tiles[name]
+            if per_byte(tile.buffer.dtype) > 1:
+                raise SignatureError(
+                    f"the elements of the tile `{name}` are of four bits ({tile.buffer.dtype}), and a byte holds two",
+                    hint=f"leave `{name}` out of tiles=: it is then a pointer to the bytes that hold them",
+                )
             parameters.append(Parameter(name, Tile(dtype_of(tile.buffer.dtype), tile.dims), tile.effect))
         elif name in program.buffers:
             buffer = program.buffers[name]

@@ -35,6 +35,12 @@ def is_global(buffer: Buffer) -> bool:
     return str(buffer.scope()) in ("global", "")
 
 
+def nearness(buffer: Buffer) -> int:
+    """Of a buffer's memory to the registers: 0 is global memory, 1 shared memory."""
+    scope = str(buffer.scope())
+    return 2 if scope.startswith("local") else 1 if scope.startswith("shared") else 0
+
+
 def constant(expression: Expression | int) -> int | None:
     """The integer that an expression is, or None."""
     if isinstance(expression, int):

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from tle_raw.adapters.tilelang.objects import build_prim_func
 from tle_raw.adapters.tilelang.program import kernels_of
 from tle_raw.adapters.tilelang.regions import is_global
 from tle_raw.adapters.tilelang.tir_types import PrimFunc
 
 
-def split_kernels(prim_func: PrimFunc) -> list[Any]:
+def split_kernels(source: Any, **arguments: Any) -> list[Any]:
     """PrimFuncs to be launched one after the other; the PrimFunc itself where it has one and no memory of its own.
+
+    Parameters
+    ----------
+    source : a PrimFunc, a function that builds one, a ``@tilelang.jit`` function, or a compiled TileLang kernel.
+    arguments : for functions that build a PrimFunc: ``M=1024``, …
 
     Their parameters are the PrimFunc's, and behind these the global memory that it makes for itself: what one launch
     leaves there is what the next one reads. Code for the host stays in each of them, and so it is still refused.
     """
-    prim_func = _with_its_memory(prim_func)
+    prim_func = _with_its_memory(build_prim_func(source, arguments))
     kernels = kernels_of(prim_func.body)
     if len(kernels) < 2:
         return [prim_func]

@@ -11,13 +11,14 @@ from typing import Any
 from tle_raw.adapters.common.compile_ahead import compile_ahead
 from tle_raw.adapters.common.launched_kernel import WARP, declare_region, kernel_around, warps_for, without_caller
 from tle_raw.adapters.common.refusals import refusal
-from tle_raw.adapters.tilelang.arguments import read_grid, read_sizes
+from tle_raw.adapters.tilelang.arguments import crossing, read_grid, read_sizes
 from tle_raw.adapters.tilelang.dtypes import torch_dtype
-from tle_raw.adapters.tilelang.launch_descriptors import TMA
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.tile_descriptors import HOPPER, describe_tiles, fit_tiles
 from tle_raw.errors import UntraceableError
 from tle_raw.fragments.adapter import Adapter, Declaration, Source
+from tle_raw.fragments.dtypes import DType
+from tle_raw.fragments.signature import Scalar
 from tle_raw.target import Target, parse_target
 from tle_raw.targets.current import current_target
 
@@ -38,6 +39,11 @@ class Way:
     num_warps: int
     takes_descriptors: bool
     plan: Any = None
+
+    @property
+    def options(self) -> dict[str, int]:
+        """Those of Triton that belong to it."""
+        return {"num_warps": self.num_warps}
 
 
 class WholeKernel:
@@ -79,9 +85,7 @@ class WholeKernel:
         wanted = parse_target(target)
         return self._by_any_way(
             wanted,
-            lambda way: compile_ahead(
-                way.kernel, way.fragment.signature, wanted, {"num_warps": way.num_warps, **options}
-            ),
+            lambda way: compile_ahead(way.kernel, way.fragment.signature, wanted, {**way.options, **options}),
         )
 
     @property
@@ -172,7 +176,7 @@ class WholeKernel:
 
     def _by_either_route(self, target: Target, run: Callable[[Way], Any]) -> Any:
         """Try the traced route first, where the user named none and there is another."""
-        if self._source.data.options.route or self.untraceable or target.backend != "cuda":
+        if self._source.data.options.route or self.untraceable:
             return run(self._way(target))
         try:
             return run(self._way(target))
@@ -184,11 +188,11 @@ class WholeKernel:
 
     def _way(self, target: Target) -> Way:
         options = self._source.data.options
-        route = options.route or ("linked" if self.untraceable and target.backend == "cuda" else "traced")
-        tma = route == "linked" and options.tma is not False and target.capability >= TMA
+        route = options.route or ("linked" if self.untraceable else "traced")
+        tma = route == "linked" and options.tma is not False and self._descriptors.has_any(target, self._source.text)
         key = (route, tma, target.arch if tma else "")
         if key not in self._ways:
-            threads = self._descriptors.lowered(target.arch).threads if tma else region_threads(self.program)
+            threads = self._descriptors.lowered(target).threads if tma else region_threads(self.program)
             fragment = self._declare(route, tma)
             self._ways[key] = Way(_kernel_of(fragment), fragment, warps_for(threads), tma)
         return self._ways[key]
@@ -201,7 +205,8 @@ class WholeKernel:
         descriptors = [self._descriptors.find(arguments, sizes, target)] if way.takes_descriptors else []
         if way.plan is not None:
             descriptors = describe_tiles(way.plan.loads, self.program, arguments)
-        return way.kernel[grid](*arguments, *sizes.values(), *descriptors, **{"num_warps": way.num_warps, **options})
+        arguments = crossing(self.program, arguments)
+        return way.kernel[grid](*arguments, *sizes.values(), *descriptors, **{**way.options, **options})
 
     def _with_stand_ins(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """One element, which nobody touches, for each buffer that got None."""
@@ -227,11 +232,21 @@ class WholeKernel:
         )
 
 
+# What Triton takes a number of Python for by itself; other scalars are passed as what they are.
+_USUAL = ("i1", "i32", "f32")
+
+
 def _kernel_of(fragment: Any) -> Any:
-    parameters = [p.name for p in fragment.signature.parameters]
-    return kernel_around(
-        fragment.symbol if fragment.symbol.isidentifier() else "kernel", parameters, parameters, fragment
-    )
+    parameters = fragment.signature.parameters
+    names = [p.name for p in parameters]
+    header = [p.name + _annotation(p.type) for p in parameters]
+    return kernel_around(fragment.symbol if fragment.symbol.isidentifier() else "kernel", header, names, fragment)
+
+
+def _annotation(kind: Any) -> str:
+    if isinstance(kind, Scalar) and isinstance(kind.dtype, DType) and kind.dtype.name not in _USUAL:
+        return f": {kind.dtype.in_signature!r}"
+    return ""
 
 
 def make_whole_kernel(adapter: Adapter, source: Source) -> WholeKernel:

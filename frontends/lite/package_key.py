@@ -17,7 +17,7 @@ class PackageKey(ConstexprFunction):
     @property
     def cache_key(self) -> str:
         """Digest of this package's sources, and the settings with which kernels are compiled in another way."""
-        settings = (knobs.disable_passes, "racecheck" if knobs.racecheck else "")
+        settings = (knobs.disable_passes, "racecheck" * knobs.racecheck, "like-nvcc" * knobs.like_nvcc)
         return "-".join(filter(None, (package_identity(), *settings)))
 
 

@@ -19,6 +19,8 @@ from tle_raw.errors import (
     SourceLocation,
     TLEError,
 )
+from tle_raw.flir.hints.handlers.pipeline import PIPELINE
+from tle_raw.flir.hints.places import asks_for
 from tle_raw.fragments.binding import bind, bind_untyped, match_arguments
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.dtypes import parse_dtype
@@ -104,6 +106,8 @@ def _region(
             return _interpreted(fragment, bound, given, site)
         compiled = check_stages(semantic.builder.options)
         _check_language(semantic)
+        if not hint and site is not None and asks_for(PIPELINE, site.file, site.line):
+            hint = PIPELINE
         bound, given = bind_call()
         return _emitted(fragment, bound, given, compiled, site, semantic, hint)
     except TLEError as e:

@@ -8,6 +8,7 @@ from tle_raw.linker.llvm.references import global_names
 from tle_raw.linker.llvm.text import Edit, Entity, Module, Token, tokenize
 
 _EXPRESSIONS = frozenset(("getelementptr", "addrspacecast", "ptrtoint", "inttoptr", "bitcast", "trunc", "add", "sub"))
+_OF_TWO = ("add", "sub")  # integers
 _FLAGS = frozenset(("inbounds", "nuw", "nsw", "nusw", "inrange"))
 
 
@@ -47,7 +48,10 @@ class HoistedAddresses:
             opening = next(i for i, t in enumerate(tokens) if t.text == "(" and tokens[i - 1].text != "inrange")
             head = " ".join(t.text for t in tokens[:opening] if t.text not in ("inrange",) and t.kind == "word")
             inner = tokens[opening + 1 : -1]
-            self._known[key] = self.value(f"{head} {self._operands(inner, names)}")
+            parts = _arguments(inner) if tokens[0].text in _OF_TWO else [inner]
+            # an instruction says the type of both once, before the first
+            parts = [part[1:] if number else part for number, part in enumerate(parts)]
+            self._known[key] = self.value(f"{head} {', '.join(self._operands(part, names) for part in parts)}")
         return self._known[key]
 
     def _operands(self, tokens: list[Token], names: Collection[str]) -> str:
@@ -101,6 +105,19 @@ def _end_of_expression(tokens: list[Token], index: int) -> int:
     if position >= len(tokens) or tokens[position].text != "(":
         return 0
     return _after(tokens, position)
+
+
+def _arguments(tokens: list[Token]) -> list[list[Token]]:
+    """What stands between commas."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.text in "([{") - (token.text in ")]}")
+        if token.text == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
 
 
 def _after(tokens: list[Token], index: int) -> int:

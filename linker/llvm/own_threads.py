@@ -141,7 +141,11 @@ def for_partition(module: Module, entry: str, name: str, threads: OwnThreads) ->
     used = {register for register in _PLACES if f"{_SREG}{register}" in module.text}
     needed: set[str] = set()
     renamed = module.edited(edits)
-    barriers = [edit for each in _functions(renamed) for edit in _barrier_edits(renamed, each, threads, needed)]
+    # What the entry does not reach is another fragment's, of the same source: its barriers have no numbers here.
+    reached = reachable(references(renamed), [inner])
+    barriers = [
+        edit for each in _functions(renamed, reached) for edit in _barrier_edits(renamed, each, threads, needed)
+    ]
     made = renamed.edited(barriers)
     helpers = _helpers(module, used, places, needed, threads)
     if threads.are_all:

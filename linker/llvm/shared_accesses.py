@@ -13,8 +13,8 @@ An address in shared memory is a number below 2^32 whose upper half the instruct
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-_GLOBAL = ".global."
 # A line of assembly may begin behind an escape with digits: ``\\09ld.volatile``.
 _LOAD = re.compile(r"(?<![a-z.])ld\.volatile\.global\.cg\.")
 _STORE = re.compile(
@@ -22,19 +22,29 @@ _STORE = re.compile(
 )
 _ATOMIC = re.compile(r"(?<![a-z.])(atom|red)\.global\.(cta\.relaxed|relaxed\.cta)\.")
 _LOADED, _KEPT, _OF_THE_BLOCK = "ld.volatile.global.cg.", ".cs.L1::evict_last", (".cta.relaxed.", ".relaxed.cta.")
+_MARKS = (_LOADED, _KEPT, *_OF_THE_BLOCK)  # each line that is edited has one
 _ASSEMBLY = re.compile(r'\basm (?:sideeffect )?(?:alignstack )?"[^"]*"')
 
 
 def shared_accesses(text: str) -> tuple[str, int]:
     """LLVM IR as Triton prints it, with the accesses to shared memory; how many instructions there are."""
     kept, found, end = list[str](), 0, 0
-    while (place := text.find(_GLOBAL, end)) >= 0:
+    for place in sorted({at for word in _MARKS for at in _places(text, word)}):
+        if place < end:
+            continue
         begin, behind = text.rfind("\n", 0, place) + 1, text.find("\n", place)
         line = text[begin : behind if behind >= 0 else len(text)]
         edited, count = _edited(line) if " asm " in line and _ASSEMBLY.search(line) else (line, 0)
         kept += [text[end:begin], edited]
         found, end = found + count, begin + len(line)
     return "".join((*kept, text[end:])), found
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
 
 
 def _edited(line: str) -> tuple[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -28,14 +28,16 @@ class SharedVariable:
     align: int
 
 
-def static_shared(module: Module, entry: str | None = None) -> tuple[SharedVariable, ...]:
-    """The shared variables that the entry reaches, or all of them.
+def static_shared(
+    module: Module, entry: str | None = None, skipped: Collection[str] = ()
+) -> tuple[SharedVariable, ...]:
+    """The shared variables that the entry reaches, or all of them; but for those that are ``skipped``.
 
     Raises
     ------
     UnsupportedFeatureError : ``extern __shared__``, which would alias the kernel's own shared memory.
     """
-    variables = tuple(_shared_variables(module, entry))
+    variables = tuple(v for v in _shared_variables(module, entry) if v.name not in skipped)
     sizes = sizes_of(module)
     for variable in variables:
         if not variable.is_definition or sizes.size(variable.type) == 0:

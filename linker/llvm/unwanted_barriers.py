@@ -23,6 +23,7 @@ _NAMES = (
     *(r"barrier0\(", r"barrier\.cta\.sync\.aligned\.all\(i32 0"),
     *(r"barrier\.cta\.sync\.aligned\.count\(i32 \d+, i32 \d+", r"bar\.warp\.sync\(i32 -1"),
 )
+_CALL = "@llvm.nvvm.bar"  # a part of it, which most lines do not have
 _BARRIER = re.compile(rf"^\s*(?:tail )?call void @llvm\.nvvm\.(?:{'|'.join(_NAMES)})\)")
 _MARK = re.compile(rf'asm sideeffect "({OPEN_WIDE}|{OPEN}|{CLOSE})"')
 # The end of a block, and what only an operation's own instructions can be.
@@ -42,7 +43,7 @@ def without_unwanted(text: str) -> tuple[str, int]:
             line = text[begin:end]
             if _ANY in line and (mark := _MARK.search(line)):
                 opened, found = "" if mark[1] == CLOSE else mark[1], found + 1
-            elif not (opened and _BARRIER.match(line)):
+            elif not (opened and _CALL in line and _BARRIER.match(line)):
                 if not line or _LEAVES.match(line) or (opened == OPEN and _BEGINS.search(line)):
                     opened = ""
                 kept.append(line)

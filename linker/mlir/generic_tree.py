@@ -5,18 +5,18 @@ Names of values are those of their scope: blocks that stand beside each other ma
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from tle_raw.errors import RegionError
+from tle_raw.linker.mlir.pause_collector import collector_paused
 from tle_raw.linker.mlir.text import brace_depth, matching_bracket, split_top_level
 
 _OPERATION = re.compile(r'\s*(?:(?P<results>%[^=]*) = )?"(?P<name>[\w.]+)"\((?P<operands>[^)]*)\)\s*')
 _LABEL = re.compile(r"^\s*(?P<label>\^[\w$.\-]+)(?P<arguments>\(.*\))?:")
+_ARGUMENT = re.compile(r"(?:^|,)\s*(?P<name>%[\w$.\-]+)\s*:")
 _SUCCESSORS = re.compile(r"^\[(?P<labels>\^[^\]]*)\]")
 _LABELS = re.compile(r"\^[\w$.\-]+")
 
@@ -108,7 +108,7 @@ def read_operations(lines: Sequence[str]) -> list[Operation]:
     RegionError : the text is not of the form that this release knows.
     """
     reader, operation = _Reader(), _OPERATION.match
-    with _collector_paused():
+    with collector_paused():
         for number, line in enumerate(lines):
             try:
                 if head := operation(line):
@@ -124,19 +124,28 @@ def read_operations(lines: Sequence[str]) -> list[Operation]:
     return reader.all
 
 
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Python's collector of cycles would look at a tree again and again while it grows, a third of the time it takes.
+class _Known(dict[str, Value]):
+    """The values that are known at a place, by their names.
 
-    Who finds it paused leaves it to who paused it.
+    One that is asked for and not known yet is defined further down, in a block that jumps lead to.
     """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scopes: list[list[str]] = [[]]  # the names that each has brought
+
+    def __missing__(self, name: str) -> Value:
+        found = self[name] = Value(name)
+        self._scopes[-1].append(name)
+        return found
+
+    def begin_scope(self) -> None:
+        self._scopes.append([])
+
+    def end_scope(self) -> None:
+        """What it has brought is forgotten."""
+        for name in self._scopes.pop():
+            del self[name]
 
 
 class _Reader:
@@ -145,9 +154,7 @@ class _Reader:
         self.all: list[Operation] = []
         self.open: list[tuple[Operation, Block]] = []
         self.above: Operation | None = None  # the innermost of them
-        # The values that are known here, and the names that each scope has brought: they are forgotten at its end.
-        self.known: dict[str, Value] = {}
-        self.scopes: list[list[str]] = [[]]
+        self.known = _Known()
 
     def other(self, number: int, line: str) -> None:
         """A line that no operation begins at."""
@@ -157,7 +164,7 @@ class _Reader:
         if label := _LABEL.match(line):
             self._begin_block(label["label"], label["arguments"] or "")
         elif text.startswith("}, {"):
-            self._forget()
+            self.known.end_scope()
             self._begin_region(self.open[-1][0])
         elif text.startswith("})"):
             self._close(number, text)
@@ -166,7 +173,7 @@ class _Reader:
 
     def _begin_region(self, operation: Operation) -> None:
         self.block, self.above = Block(), operation
-        self.scopes.append([])
+        self.known.begin_scope()
         operation.regions = [*operation.regions, [self.block]]
 
     def _begin_block(self, label: str, arguments: str) -> None:
@@ -175,9 +182,10 @@ class _Reader:
             region.append(Block())
         self.block = region[-1]
         self.block.label = label
-        for text in split_top_level(arguments[1:-1]):
-            name, _, type_ = text.partition(":")
-            value = self._value(name.strip())
+        text = arguments[1:-1]
+        heads = list(_ARGUMENT.finditer(text))
+        for head, end in zip(heads, (*(following.start() for following in heads[1:]), len(text))):
+            value, type_ = self.known[head["name"]], text[head.end() : end]
             value.type = type_.rpartition(" loc(")[0].strip() or type_.strip()
             self.block.arguments.append(value)
 
@@ -187,7 +195,7 @@ class _Reader:
         details, known, block = line[head.end() :].rstrip(), self.known, self.block
         operands: Sequence[Value] = ()
         if names:
-            operands = [known.get(each) or self._value(each) for each in names.replace(" ", "").split(",")]
+            operands = [known[each] for each in names.replace(" ", "").split(",")]
         made = Operation(name, number, number, block, self.above, operands, (), (), (), details, details)
         for value in operands:
             if value.uses is _NOTHING:
@@ -195,7 +203,10 @@ class _Reader:
             else:
                 value.uses.append(made)
         if results:
-            made.results = self._results(results, made)
+            given = _names(results) if ":" in results or "," in results else (results,)
+            made.results = [known[each] for each in given]
+            for value in made.results:
+                value.definition = made
         self.all.append(made)
         block.operations.append(made)
         if details[0] == "[" and (jumps := _SUCCESSORS.match(details)):
@@ -207,29 +218,9 @@ class _Reader:
     def _close(self, number: int, text: str) -> None:
         made, self.block = self.open.pop()
         self.above = self.open[-1][0] if self.open else None
-        self._forget()
+        self.known.end_scope()
         made.end = number
         made.typed = text[2:]
-
-    def _results(self, text: str, operation: Operation) -> list[Value]:
-        names = _names(text) if ":" in text or "," in text else (text,)
-        found = [self.known.get(name) or self._value(name) for name in names]
-        for value in found:
-            value.definition = operation
-        return found
-
-    def _value(self, name: str) -> Value:
-        """By its name; one that is not known yet is defined further down, in a block that jumps lead to."""
-        found = self.known.get(name)
-        if found is None:
-            found = self.known[name] = Value(name)
-            self.scopes[-1].append(name)
-        return found
-
-    def _forget(self) -> None:
-        """A scope ends."""
-        for name in self.scopes.pop():
-            del self.known[name]
 
 
 def _names(text: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from tle_raw.errors import RegionError
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.\-]+(?:#\d+)?|[{}]|\^bb\d+')
 _NAME = re.compile(r'^\s*(?:%[^=]*= )?"?(?P<name>[a-z_]+(?:\.[a-z_0-9]+)*)"?(?=[\s(]|$)')
+_VALUE, _VALUE_OR_STRING = re.compile(r"%[\w$.\-]+"), re.compile(r'"(?:[^"\\]|\\.)*"|(%[\w$.\-]+)')
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|->|[()\[\]{}<>,"]')  # an arrow is no bracket
 _OPENING, _CLOSING = "([{<", ")]}>"
 _NESTING = re.compile(r'["(\[{<]')
@@ -175,7 +176,9 @@ def find_lines(text: str, *words: str) -> list[int]:
 
 def value_names(text: str) -> list[str]:
     """The SSA names of a text, in order; of ``%a#1``, which is one of several results, ``%a``."""
-    return [token.split("#")[0] for token in _TOKEN.findall(text) if token[0] == "%"]
+    if '"' not in text:
+        return _VALUE.findall(text)
+    return [name for name in _VALUE_OR_STRING.findall(text) if name]
 
 
 def value_uses(lines: list[str], name: str) -> int:

@@ -3,6 +3,7 @@
 Needs no GPU: the samples compile their kernels for cuda:90, with the fragments in the cache and Triton's own cache off.
 Figures are shares of processor time, of this process and of ptxas, in the median of some rounds. What Triton's passes
 do for us, conversions and its own stages, is Triton's.
+Python's collector of cycles is paused while a stage's passes run: what it does afterwards counts as Triton's.
 """
 
 from __future__ import annotations

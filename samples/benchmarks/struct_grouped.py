@@ -50,6 +50,8 @@ CASES = (
     Sizes(1024, 128, 8, 1536, 2048, 1.0),
     Sizes(2048, 128, 8, 1536, 2048),
     Sizes(2048, 128, 8, 1536, 2048, 1.0),
+    Sizes(2560, 128, 8, 1536, 2048),
+    Sizes(3072, 128, 8, 1536, 2048),
     Sizes(4096, 128, 8, 1536, 2048),
     Sizes(2048, 128, 8, 2048, 768),
     Sizes(1024, 64, 8, 2048, 2048),
@@ -59,8 +61,8 @@ CASES = (
     Sizes(4096, 256, 8, 512, 7168),
     Sizes(8192, 8, 2, 4096, 4096),
 )
-# What is changed of the sample's blocks.
-OURS: dict[str, dict[str, Any]] = {"as it is": {}, "groups of 4": {"GROUP_M": 4}}
+# Of how many blocks the tiles are walked together.
+OURS = (8, 4)
 # BLOCK_M, BLOCK_N, BLOCK_K, warps, stages, GROUP_M, whether weights come by TMA, are the left operand, programs stay.
 # Those of 29 that were among the best for some case, by how many pairs an expert has.
 Plain = tuple[int, int, int, int, int, int, bool, bool, bool]
@@ -113,12 +115,10 @@ class Grouped:
         self.blocks = sample.in_blocks(self.chosen, experts)
         self.padded = functools.cache(lambda size: padded(*self.blocks, experts, size))
 
-    def ours(self, changed: dict[str, Any]) -> measure.Launch:
-        sizes = self.sample.BLOCKS | changed
-
+    def ours(self, group: int) -> measure.Launch:
         def launch(i: int) -> object:
             given = self.x[i], self.w[i], *self.blocks, self.y
-            return self.sample.launch(*given, self.choices, self.processors, sizes)
+            return self.sample.launch(*given, self.choices, self.processors, group)
 
         return launch
 
@@ -157,7 +157,7 @@ class Grouped:
     def candidates(self) -> list[dict[str, measure.Launch]]:
         names = "{} × {} × {}, {} warps, {} stages, groups of {}, TMA: {}, swapped: {}, stays: {}"
         return [
-            {name: self.ours(changed) for name, changed in OURS.items()},
+            {f"groups of {group}": self.ours(group) for group in OURS},
             {names.format(*config): self.plain(*config) for config in plain_for(self.sizes.pairs)},
         ]
 

@@ -11,12 +11,17 @@ import torch
 import triton
 
 BUFFERS, GOAL = 2, 1.25
+# Alignments begin while the ones before them end, as far as they are of one graph: in one of two only the second does.
+ALIGN_BUFFERS = 16
 EXPERTS, CHOICES, K = 256, 8, 2048
 TOKENS = ((1024, 64), (4096, 64), (16_384, 128), (65_536, 128))  # with the size of a block
 ROWS = ((1, 131_072), (8, 65_536), (64, 32_768), (64, 131_072))
 # By how many tokens there are: CHUNK, warps of a program, the way, copies of counts.
 OUR_ALIGNED = {
-    1024: ((256, 8, "each", 1), (256, 8, "each", 2), (128, 4, "each", 2), (512, 8, "together", 1)),
+    1024: (
+        *((256, 8, "clusters", 1), (256, 8, "each", 1), (256, 8, "each", 2), (128, 4, "each", 2)),
+        (512, 8, "together", 1),
+    ),
     4096: ((1024, 8, "together", 1), (512, 8, "together", 1)),
     16_384: ((2048, 8, "together", 1), (1024, 8, "together", 1)),
     65_536: ((4096, 8, "together", 1), (4096, 16, "together", 1)),
@@ -52,11 +57,13 @@ OUR_SELECTED = {
 class Align:
     """Pairs of tokens and choices in the order of their experts, filled up to whole blocks."""
 
+    buffers = ALIGN_BUFFERS
+
     def __init__(self, sample: Any, tokens: int, size: int, device: str = "cuda") -> None:
         self.sample, self.size, self.name = sample, size, f"MoE align, {tokens} tokens × {CHOICES}, blocks of {size}"
         self.experts = [
             torch.rand(tokens, EXPERTS, device=device).topk(CHOICES).indices.to(torch.int32).reshape(-1)
-            for _ in range(BUFFERS)
+            for _ in range(ALIGN_BUFFERS)
         ]
         self.out = sample.results(self.experts[0], EXPERTS, size)
         self.n = self.experts[0].numel()
@@ -126,6 +133,8 @@ class Align:
         for chained in (False, True):
             more = ", chained" * chained
             for chunk, warps, way, copies in OUR_ALIGNED[tokens]:
+                if way == "clusters" and not self.sample.has_clusters():
+                    continue
                 name = f"{chunk} pairs, {warps} warps, {way}" + (f", {copies} counts" if way == "each" else "") + more
                 ours[name] = self.ours(chunk, warps, way, copies, chained)
             for chunk, warps, stride, sort in ALIGNED[tokens]:
@@ -158,6 +167,8 @@ class Align:
 
 class Select:
     """Columns of the 2,048 largest of each row of f32."""
+
+    buffers = BUFFERS
 
     def __init__(self, sample: Any, rows: int, columns: int, device: str = "cuda") -> None:
         self.sample, self.rows, self.columns = sample, rows, columns
@@ -242,8 +253,8 @@ def selections(sample: Any) -> list[Any]:
 
 def rows_of(case: Any, fastest: Any, quick: bool) -> list[measure.Row]:
     """One row: the fastest of ours over the fastest of plain Triton's."""
-    ours, others = (fastest(candidates, case.check) for candidates in case.candidates())
-    times, noise = measure.compare({"ours": ours[1], "Triton": others[1]}, BUFFERS, quick)
+    ours, others = (fastest(candidates, case.check, buffers=case.buffers) for candidates in case.candidates())
+    times, noise = measure.compare({"ours": ours[1], "Triton": others[1]}, case.buffers, quick)
     sides = {f"{side} µs": ms * 1e3 for side, ms in times.items()}
     what, note = f"{case.name}: local_ptr over plain Triton", f"ours {ours[0]}; Triton {others[0]}"
     return [measure.Row(what, times["Triton"] / times["ours"], "x", GOAL, True, sides, noise, note)]

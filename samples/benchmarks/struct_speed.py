@@ -174,6 +174,7 @@ def fastest(
     candidates: dict[str, measure.Launch],
     check: Callable[[str, measure.Launch], None],
     show: Callable[[float], str] | None = None,
+    buffers: int = BUFFERS,
 ) -> tuple[str, Any]:
     """Of those that run here: a block may take more shared memory than there is.
 
@@ -188,7 +189,7 @@ def fastest(
         except Exception as error:
             print(f"  {name}: {type(error).__name__}: {str(error)[:150]}", flush=True)
             continue
-        found[name] = measure.compare({name: launch}, BUFFERS, quick=True)[0][name]
+        found[name] = measure.compare({name: launch}, buffers, quick=True)[0][name]
         if show is not None:
             print(f"  {name:48} {show(found[name]):>8}", flush=True)
     best = min(found, key=lambda name: found[name])

@@ -1,13 +1,19 @@
-"""Sample 07: tokens in the order of their experts, in whole blocks. Counts, starts and places are in shared memory."""
+"""Sample 07: tokens in the order of their experts, in whole blocks. Counts, starts and places are in shared memory.
+
+Few pairs are placed by clusters of blocks, which tell each other their counts: ``moe_align_in_clusters.cu``, for which
+Triton 3.9 and sm_90 are needed.
+"""
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 
 import triton
 import triton.language as tl
 
+import tle_raw
 import tle_raw.language as tle
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -219,6 +225,29 @@ def place_chunks(
     write_pairs(chosen, place, i, i < n, ends, sorted_ptr, block_experts_ptr, total_ptr, n, EXPERTS, SIZE, OWN)
 
 
+IN_CLUSTERS = Path(__file__).with_name("moe_align_in_clusters.cu")
+# Blocks of a cluster, clusters, threads of a block: what is the fastest on an H200.
+CLUSTER, CLUSTERS, THREADS = 8, 4, 256
+MOST_IN_CLUSTERS = CLUSTER * THREADS * 4 * 4
+
+
+@functools.cache
+def in_clusters(width, size, vectors, chained):
+    """The CUDA kernel for ``width`` experts; ``vectors`` of four pairs for each thread of a cluster."""
+    constants = width, size, CLUSTER, CLUSTERS, THREADS, vectors, str(chained).lower()
+    symbol = f"align_in_clusters<{', '.join(map(str, constants))}>"
+    fragment = tle_raw.fragment(IN_CLUSTERS, dialect="cuda", symbol=symbol)
+    return fragment.as_kernel(block=THREADS, cluster=CLUSTER)
+
+
+def knows_clusters():
+    return tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
+
+
+def has_clusters():
+    return knows_clusters() and not common.on_cpu() and has_dependent_launches()
+
+
 def results(experts, count, size):
     """Places for the sorted pairs, the experts of the blocks and the total, as many as there can be."""
     import torch
@@ -241,7 +270,7 @@ def workspace(experts, count):
 def fastest(n):
     """CHUNK, warps and the way to place ``n`` pairs: what is the fastest on an H200."""
     if n <= 8192:
-        return 256, 8, "each"
+        return 256, 8, "clusters" if has_clusters() else "each"
     for chunk in (1024, 2048, 4096):
         if n <= 64 * chunk and not common.on_cpu():
             return chunk, 8, "together"
@@ -254,9 +283,10 @@ def launch(
 ):  # fmt: skip
     """A program for each ``chunk`` of pairs.
 
-    ``way``: each program counts all of up to 32,768 pairs ("each"), in ``copies`` of its counts; or programs wait for
-    each other's counts ("together"), on a GPU, less than 2 ** 20 pairs by no more programs than it runs at once; or two
-    launches ("two"). Without it the fastest one is chosen.
+    ``way``: each program counts all of up to 32,768 pairs ("each"), in ``copies`` of its counts; or clusters do, whose
+    blocks count a part each ("clusters"), whatever ``chunk`` and ``warps`` are; or programs wait for each other's
+    counts ("together"), on a GPU, less than 2 ** 20 pairs by no more programs than it runs at once; or two launches
+    ("two"). Without it the fastest one is chosen.
     ``dependent``: the second launch begins before the first has ended, as GPUs do from Hopper on. ``chained``: the
     first does so too, behind whatever is launched before.
     """
@@ -268,8 +298,12 @@ def launch(
     more = {"SIZE": size, "OWN": triton.next_power_of_2(triton.cdiv(width, programs))}
     early = {"launch_pdl": True}
     chain = early if chained else {}
-    if n > {"each": 2**15, "together": 2**20 - 1, "two": n}[way]:
+    if n > {"each": 2**15, "clusters": MOST_IN_CLUSTERS, "together": 2**20 - 1, "two": n}[way]:
         raise ValueError(f"{n} pairs are too many for the way {way!r}")
+    if way == "clusters":
+        vectors = triton.next_power_of_2(triton.cdiv(n, CLUSTER * THREADS * 4))
+        kernel = in_clusters(max(8, width), size, vectors, chained)
+        return kernel[(CLUSTER * CLUSTERS,)](experts, *out, n, **chain), *out
     if way == "each":
         more |= {"TILE": max(chunk, triton.next_power_of_2(n)), "COPIES": copies}
         return moe_align[(programs,)](experts, *out, n, **more, **sizes, **chain), *out
@@ -300,6 +334,8 @@ def compile_for(target):
             {name: taken[name] for name in kernel.arg_names if name in taken} for taken in (types, sizes | more)
         )
         yield common.compile_ahead(kernel, target, own_types, own_sizes, num_warps=8)
+    if knows_clusters() and target in ("cuda:90", "cuda:100"):
+        yield in_clusters(256, 64, 1, True).compile(target, launch_pdl=True)
 
 
 def check():
@@ -314,15 +350,18 @@ def check():
         forms += [(chunk, {"way": "together"}) for chunk in (1024, 256)]
     if has_dependent_launches():
         forms += [(512, {"way": way, "chained": True}) for way in ("each", "two", "together")]
+    if has_clusters():
+        forms += [(None, {"way": "clusters", "chained": chained}) for chained in (False, True)]
     for tokens, choices, count, size in cases:
         experts = torch.rand(tokens, count).topk(choices).indices.to(torch.int32).reshape(-1).to(common.device())
         space = workspace(experts, count)
         for chunk, form in forms:
-            if form["way"] == "each" and experts.numel() > 2**15:
+            if form["way"] in ("each", "clusters") and experts.numel() > 2**15:
                 continue
             kernel, order, of_blocks, total = launch(experts, count, size, chunk, 8, space=space, **form)
             said = ", ".join(f"{name} {value}" for name, value in form.items())
-            what = f"{tokens} × {choices} of {count}, blocks of {size}, {chunk} a program, {said}"
+            programs = f"{chunk} a program, " if chunk else ""
+            what = f"{tokens} × {choices} of {count}, blocks of {size}, {programs}{said}"
             yield from ((kernel, found) for found in wrong(what, experts, count, size, order, of_blocks, total))
 
 

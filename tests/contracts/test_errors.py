@@ -11,7 +11,7 @@ from tests.contracts.running import DIALECTS, compile_for_gpu, dialect, our_erro
 from tests.contracts.subjects import SUBJECTS, integers_kernel
 from tests.contracts.unsupported import TYPED_BY_THE_CALL
 from tests.support import compile_kernel
-from tle_raw.errors import ArgumentTypeError, CompilationFailed, SymbolError, UnsupportedFeatureError, UntraceableError
+from tle_raw.errors import ArgumentTypeError, CompilationFailed, SymbolError, UnsupportedFeatureError
 
 pytestmark = pytest.mark.every_triton(3)
 
@@ -64,8 +64,7 @@ def test_what_the_compiler_refuses_is_told_with_its_line(name, target):
     with pytest.raises(Exception) as caught:
         (compile_for_gpu if target == "cuda:90" else run_on_cpu)(subject, module.broken())
     error = our_error(caught.value)
-    refusal = UntraceableError if target == "cpu" else UnsupportedFeatureError
-    assert isinstance(error, refusal if name == "tilelang" else CompilationFailed)
+    assert isinstance(error, UnsupportedFeatureError if name == "tilelang" else CompilationFailed)
     line = getattr(module, "BROKEN_LINE", "undeclared")
     assert line in error.context.source.text and Path(error.context.source.file).name == f"{name}.py"
     lines = Path(module.__file__).read_text().splitlines()

@@ -253,12 +253,6 @@ __device__ void f(int n) {
     ("body", "said"),
     [
         ('asm volatile("wgmma.fence.sync.aligned;");', "`wgmma.fence.sync.aligned`"),
-        (
-            'float d; asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%0,%0,%0}, {%1,%1,%1,%1}, {%1,%1}, '
-            '{%0,%0,%0,%0};" : "+f"(d) : "r"(n));',
-            "`mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32`",
-        ),
-        ('asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(n) : "r"(n));', "`ldmatrix"),
         ('asm volatile("frobnicate.b32 %0, %1;" : "=r"(n) : "r"(n));', "`frobnicate.b32`"),
         ('asm volatile("mov.u32 %0, %%smelly;" : "=r"(n));', "%smelly"),
     ],

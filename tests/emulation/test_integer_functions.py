@@ -110,6 +110,9 @@ PTX = """
 __device__ unsigned lop3(unsigned a, unsigned b, unsigned c) {
   unsigned d; asm("lop3.b32 %0, %1, %2, %3, 0xE8;" : "=r"(d) : "r"(a), "r"(b), "r"(c)); return d;
 }
+template <int Table> __device__ unsigned logic(unsigned a, unsigned b, unsigned c) {
+  unsigned d; asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(d) : "r"(a), "r"(b), "r"(c), "n"(Table)); return d;
+}
 __device__ unsigned bfe(unsigned a, unsigned p, unsigned l) {
   unsigned d; asm("bfe.u32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(p), "r"(l)); return d;
 }
@@ -165,6 +168,7 @@ def signed_field(x, p, n):
 
 def test_inline_ptx_of_integers():
     table = {
+        "logic<0x96>(x, y, 7)": lambda x, y: x ^ y ^ 7,
         "lop3(x, y, ~x)": lambda x, y: (x & y) | (x & ~x & M) | (y & ~x & M),
         "bfe(x, y & 31, x & 15)": lambda x, y: field(x, y & 31, x & 15),
         "bfe(x, 0, 32)": lambda x, y: x,

@@ -8,6 +8,7 @@ import pytest
 import tle_raw
 from tests.emulation.tables import run
 from tle_raw import Const, InOut, Out, Pointer, Scalar, Tile
+from tle_raw.errors import KernelFailed
 
 pytestmark = pytest.mark.one_triton
 
@@ -355,6 +356,27 @@ def test_named_barriers_between_warps():
     out = np.zeros((3, 32), "i4")
     run(producer_consumer, num_warps=2, out=out)
     np.testing.assert_array_equal(out, np.arange(31, -1, -1) * 10 + np.arange(3)[:, None])
+
+
+@tle_raw.dialect("cuda", source="""
+__device__ void side_by_side(int* out) {   // each warp waits for itself alone, and reads what the other one wrote
+  __shared__ int box[64];
+  box[threadIdx.x] = threadIdx.x * 3 + 1;
+  asm volatile("bar.sync %0, 32;" :: "r"(threadIdx.x / 32 + 1) : "memory");
+  out[threadIdx.x] = box[threadIdx.x ^ 32];
+}
+""")  # fmt: skip
+def side_by_side(out: Pointer["i32"]): ...
+
+
+def test_warps_come_as_far_as_a_barrier_of_another_one():
+    """No order of CUDA's own says so; on a GPU it is so, and TileLang relies on it. Debug says that it is no order."""
+    out = np.zeros(64, "i4")
+    run(side_by_side, num_warps=2, out=out)
+    np.testing.assert_array_equal(out, (np.arange(64) ^ 32) * 3 + 1)
+    with tle_raw.knobs.scope(), pytest.raises(KernelFailed, match="that nothing has been written to"):
+        tle_raw.knobs.debug = True
+        run(side_by_side, num_warps=2, out=out)
 
 
 def test_unoptimised_code_runs_too():

@@ -245,7 +245,7 @@ def test_a_pattern_that_is_there_is_found():
 
 
 def test_barriers_whose_notes_cannot_be_read_are_an_error(monkeypatch):
-    monkeypatch.setattr("tle_raw.flir.nvidia.pipeline.parse_module", lambda text, context: text)
+    monkeypatch.setattr("tle_raw.flir.nvidia.calls.state.parse_module", lambda text, context: text)
     line = '  %0 = tt.extern_elementwise %1 {libname = "tle.barrier:tiles before", symbol = "tle_raw_f"} : (i32) -> i32'
     placements = [SimpleNamespace(pinned=False)]
     with pytest.raises(MissingPatternError, match="`insert-barriers` did not find"):
@@ -258,7 +258,9 @@ def test_nothing_is_promised_where_a_branch_may_leave_a_region_out():
     assert state.module == "attributes #0 = { nounwind }"
 
 
-@pytest.mark.parametrize(("knob", "value"), [("disable_passes", "arrive-by-warps"), ("racecheck", True)])
+@pytest.mark.parametrize(
+    ("knob", "value"), [("disable_passes", "arrive-by-warps"), ("racecheck", True), ("like_nvcc", True)]
+)
 def test_kernels_without_fragments_are_kept_apart_too(knob, value):
     from tle_raw.frontends.lite.package_key import PACKAGE
 

@@ -249,7 +249,7 @@ def with_libdevice(x, o, B: tl.constexpr):
 def test_libdevice_is_linked_where_the_kernel_needs_it(monkeypatch):
     report = tle_raw.report(compiled(with_libdevice))
     assert report.one_kernel and report.ptx_calls == ()
-    monkeypatch.setattr("tle_raw.flir.nvidia.pipeline.may_need_libdevice", lambda text: False)
+    monkeypatch.setattr("tle_raw.flir.nvidia.calls.llvm_ir.may_need_libdevice", lambda text: False)
     report = tle_raw.report(compiled(with_libdevice, num_warps=2))
     assert report.one_kernel and report.ptx_calls == (), "what is missed at first is linked after all"
 

@@ -71,6 +71,12 @@ def test_reductions(call, assembly):
     assert ("zext i1 %p to i32" in body) == ("i1 %p" in call)
 
 
+def test_barriers_of_functions_that_the_entry_does_not_reach_are_left_alone():
+    other = "define void @other() {\n  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 7)\n  ret void\n}\n"
+    made = for_partition(module("call void @llvm.nvvm.barrier0()", other), "f", "g", OWN).text
+    assert "aligned.count(i32 3, i32 64)" in made and "aligned.all(i32 7)" in made
+
+
 REGISTERS = """declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()

@@ -33,8 +33,8 @@ INSTRUCTIONS = {
     "07_moe_align": {".shared.cta.relaxed.add.u32": None, "ld.shared": None},
     "08_topk_selector": {".shared.cta.relaxed.add.u32": None, "ld.shared": None, "st.shared": None},
     "09_warp_specialized_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 3, "cp.async.bulk": None},
-    # Six widths of two groups, of which three are in two parts.
-    "10_moe_grouped_gemm": {"cp.async.cg": 10, "wgmma.wait_group.sync.aligned 1;": 6, "elect.sync _": 24},
+    # Ten widths, of two times 64 rows and four times 16 numbers.
+    "10_moe_grouped_gemm": {"cp.async.cg": 10, "wgmma.wait_group.sync.aligned 1;": 10, "m64n136k16": 8},
     "11_pipe_gemm": {"setmaxnreg": None, "wgmma.wait_group.sync.aligned 1;": 3, "mbarrier.arrive.expect_tx": 2},
     # Of each of three kernels two groups.
     "12_attention": {"wgmma.wait_group.sync.aligned 1;": 6, "bar.arrive": 15, "setmaxnreg": None},

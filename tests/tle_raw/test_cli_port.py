@@ -117,6 +117,6 @@ def test_a_file_that_is_printed(file, capsys):
     assert run(f"{file}:fill", "--print") == 0
     captured = capsys.readouterr()
     compile(captured.out, "printed", "exec")
-    assert "fill_region = tle_raw.fragment(source.fill, in_grid=True)" in captured.out
+    assert 'fill_region = tle_raw.fragment(source.fill, in_grid=True, tiles=["A"])' in captured.out
     assert "cuda:90   traced" in captured.err and "wrote" not in captured.err
     assert [p.name for p in file.parent.iterdir() if p.suffix == ".py"] == [file.name]

@@ -6,6 +6,7 @@ import argparse
 import ast
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tle_raw.columns import columns
 from tle_raw.errors import FragmentSourceError, SourceLocation
 from tle_raw.porting import Obstacle, Ported, PortRequest, Skipped
+from tle_raw.porting.modules import module_file
 
 if TYPE_CHECKING:
     from tle_raw.porting.run import Outcome
@@ -28,10 +30,16 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "port",
         help="turn a file of another language into a Triton file that calls its kernels",
         description="Says of every kernel in a file which route it takes into a Triton kernel and what stands in the "
-        "way of a better one, line by line, and writes a Triton file that calls it. The file is run, but nothing that "
-        "it compiles or launches. Exit code 1 when a kernel has no route.",
+        "way of a better one, line by line, and writes a Triton file that calls it and checks its numbers. "
+        "The file is executed, with your rights, in a process of its own: also what stands under __main__, or main(); "
+        "only what it would compile or launch is not. Give it files that you trust. "
+        "Exit code 1 when a kernel has no route.",
     )
-    parser.add_argument("where", metavar="FILE.py[:name]", help="a file of TileLang, and which object of it")
+    parser.add_argument(
+        "where",
+        metavar="FILE.py[:name]",
+        help="a file of TileLang or a module (package.module), and which object of it",
+    )
     output = parser.add_mutually_exclusive_group()
     output.add_argument("-o", "--output", type=Path, metavar="OUT.py", help="default: FILE_triton.py beside the file")
     output.add_argument("--print", action="store_true", dest="prints", help="print the Triton file, write nothing")
@@ -43,7 +51,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         default=[],
         type=argument,
         metavar="[function:]NAME=VALUE",
-        help="for functions that build kernels: --arguments M=1024 matmul:dtype=float16",
+        help="for functions that build kernels: --arguments M=1024 matmul:dtype=float16 'config=Config(block=64)'",
+    )
+    parser.add_argument(
+        "--argv", default="", metavar="WORDS", help="the script's own command line; default: small sizes, if it has any"
     )
     parser.add_argument("--target", default="cuda:90", type=gpu, help="the GPU to compile for; default: cuda:90")
     parser.add_argument("--limit", type=float, default=LIMIT, metavar="SECONDS", help=f"default: {LIMIT:g}")
@@ -55,12 +66,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(arguments: argparse.Namespace) -> int:
     from tle_raw.porting.run import port, porting_dialect
 
-    file, name = _split(arguments.where)
-    output = arguments.output or file.with_name(f"{file.stem}_triton.py")
+    where, name = _split(arguments.where)
+    file, module = _file(where)
+    output = arguments.output or (
+        Path(f"{file.stem}_triton.py") if module else file.with_name(f"{file.stem}_triton.py")
+    )
     dialect = porting_dialect(file, arguments.dialect)
     if not arguments.prints:
         _check_free(output, file, arguments.force)
-    request = PortRequest(file.resolve(), output.resolve(), name, dict(arguments.arguments), arguments.target)
+    words = tuple(shlex.split(arguments.argv))
+    request = PortRequest(
+        file.resolve(), output.resolve(), name, dict(arguments.arguments), arguments.target, module, words
+    )
     outcome = port(dialect, request, arguments.limit)
     if outcome.error is not None and not outcome.ported:
         raise outcome.error
@@ -102,6 +119,14 @@ def _split(where: str) -> tuple[Path, str]:
     return (Path(file), name) if colon and name.isidentifier() else (Path(where), "")
 
 
+def _file(where: Path) -> tuple[Path, str]:
+    """The file, and the module's name where that was given."""
+    word = str(where)
+    if where.exists() or where.suffix == ".py" or not all(part.isidentifier() for part in word.split(".")):
+        return where, ""
+    return module_file(word), word
+
+
 def _check_free(output: Path, file: Path, force: bool) -> None:
     if output.resolve() == file.resolve():
         raise FragmentSourceError(f"{output} is the file itself", hint="-o another one")
@@ -120,7 +145,9 @@ def _write(output: Path, text: str) -> None:
 
 def _lines(outcome: Outcome, file: Path, written: Path | None) -> Iterator[str]:
     count = len(outcome.ported)
-    yield f"{file}: {count} kernel{'s' * (count != 1)}"
+    near = os.path.relpath(file)
+    yield f"{file if near.startswith('..') else near}: {count} kernel{'s' * (count != 1)}"
+    yield from (f"  {note}" for note in outcome.notes)
     for ported in outcome.ported:
         yield ""
         yield from _kernel(ported)
@@ -177,6 +204,7 @@ def _where(place: SourceLocation | None) -> str:
 def _as_json(outcome: Outcome, file: Path, written: Path | None, with_text: bool) -> dict[str, Any]:
     kernels = [{**asdict(p), "route": p.route, "facts": dict(p.facts)} for p in outcome.ported]
     answer: dict[str, Any] = {"file": str(file), "kernels": kernels, "left_out": [asdict(s) for s in outcome.skipped]}
+    answer["notes"] = list(outcome.notes)
     answer["output"] = str(written) if written else None
     if with_text:
         answer["text"] = outcome.text

@@ -8,6 +8,7 @@ from typing import Protocol
 from tle_raw.errors import MissingPatternError, Row
 from tle_raw.flir.pass_value import Pass
 from tle_raw.flir.print_after import print_after
+from tle_raw.linker.mlir.pause_collector import collector_paused
 
 
 class State(Protocol):
@@ -32,8 +33,9 @@ def run_stage(pipeline: Sequence[Pass], stage: str, state: State, disabled: Coll
     ------
     MissingPatternError : a pass found less of its pattern than the kernel promised it.
     """
-    for each in pipeline:
-        if each.stage == stage and not (each.for_speed and each.name in disabled):
+    wanted = (each for each in pipeline if each.stage == stage and not (each.for_speed and each.name in disabled))
+    with collector_paused():
+        for each in wanted:
             found = method_of(state, each)()
             if found is None:
                 continue

@@ -68,7 +68,7 @@ def _again(name: str, stages: dict[str, Stage], metadata: dict[str, Any], reason
     metadata.pop(traced_regions.KEY, None)
     metadata.pop(traced_regions.UNTRACED, None)
     traced_regions.reset()
-    begin_compilation("cuda", stages, known["options"], add_dump)
+    begin_compilation(known["target"].backend, stages, known["options"], add_dump)
     module = known["src"].make_ir(
         known["target"], known["options"], known["codegen_fns"], known["module_map"], known["context"]
     )

@@ -23,6 +23,7 @@ class PortRequest:
     output : where the Triton file is to lie: it finds the user's file from there.
     arguments : for functions that build programs, by ``parameter`` or ``function:parameter``.
     target : the GPU that programs are compiled for, to see that they compile.
+    module : the file as the user named it, where that is a module's name. ``words`` : its own command line.
     """
 
     file: Path
@@ -30,6 +31,8 @@ class PortRequest:
     name: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     target: str = "cuda:90"
+    module: str = ""
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,10 +88,17 @@ class Skipped:
 
 
 @dataclass(frozen=True)
+class Note:
+    """Something about the file as a whole."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class TritonFile:
     """The text of the file that calls the programs as regions: the last thing that an adapter says."""
 
     text: str
 
 
-Answer = Ported | Skipped | TritonFile
+Answer = Ported | Skipped | Note | TritonFile

@@ -13,7 +13,7 @@ from tle_raw.errors import DialectError, FragmentSourceError, TLEError
 from tle_raw.fragments.adapter import PortingAdapter
 from tle_raw.linker.processes.child_process import GIB, Finished, Limits, python_child, run_child
 from tle_raw.linker.processes.temporary_folder import temporary_folder
-from tle_raw.porting import Ported, PortRequest, Skipped, TritonFile
+from tle_raw.porting import Note, Ported, PortRequest, Skipped, TritonFile
 from tle_raw.registry import adapter_names, find_adapter
 
 CHILD = Path(__file__).with_name("child.py")
@@ -29,6 +29,7 @@ class Outcome:
     skipped: tuple[Skipped, ...]
     text: str
     error: TLEError | None
+    notes: tuple[str, ...] = ()
 
 
 def porting_dialect(file: Path, named: str = "") -> str:
@@ -74,6 +75,7 @@ def port(dialect: str, request: PortRequest, limit: float) -> Outcome:
         tuple(a for a in said if isinstance(a, Skipped)),
         next((a.text for a in said if isinstance(a, TritonFile)), ""),
         next(iter(errors), failed),
+        tuple(a.text for a in said if isinstance(a, Note)),
     )
 
 

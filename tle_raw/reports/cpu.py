@@ -56,6 +56,7 @@ def _region(region: dict[str, Any], fragment: dict[str, Any], code: HostAsm, thr
         parameters=tuple(region["parameters"]),
         kept_calls=tuple(fragment["kept_calls"]),
         threads=threads if _is_thread_block(region["entry"]) else 0,
+        route=fragment["route"],
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tle_raw.errors import SourceLocation
 from tle_raw.linker.machine_code.sass import CubinFacts, read_cubin
+from tle_raw.linker.ptx.local_memory import local_arrays
 from tle_raw.linker.ptx.read import Instruction, Ptx, read_ptx
 from tle_raw.linker.verify import find_problems
 from tle_raw.reports.values import KernelReport, RegionReport
@@ -21,6 +22,8 @@ def read_kernel(asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -
     inlined = {entry: f["inline"] for entry, f in record["fragments"].items()}
     rows = find_problems(ptx, facts, inlined=inlined)
     known = not facts.reason
+    arrays = local_arrays(ptx_text, ptx)
+    kept = arrays.size if facts.stack is None else min(arrays.size, facts.stack)  # ptxas makes registers of some
     return KernelReport(
         kernel=metadata.name,
         target=f"{metadata.target.backend}:{metadata.target.arch}",
@@ -32,6 +35,8 @@ def read_kernel(asm: Mapping[str, Any], metadata: Any, record: dict[str, Any]) -
         registers=facts.registers,
         spills=(facts.local_loads or 0) + (facts.local_stores or 0) if known else None,
         stack=facts.stack,
+        local_arrays=kept,
+        local_places=tuple(SourceLocation(place.file, place.line) for place in arrays.places if kept),
         sass_instructions=facts.instructions,
         dynamic_shared=metadata.shared or 0,
         static_shared=sum(v[1] for f in record["fragments"].values() for v in f["static_shared"]),

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tle_raw.errors import ReportError
+from tle_raw.flir.hints.apply import KEY as HINTS
 from tle_raw.regions.interpreted_launch import InterpretedLaunch
 from tle_raw.regions.traced_regions import KEY, UNTRACED
 from tle_raw.registry import find_target
+from tle_raw.reports.hints import with_hints
 from tle_raw.reports.interpreted import read_launch
 from tle_raw.reports.link_report import LinkReport
 from tle_raw.reports.traced import with_traced
@@ -24,7 +26,7 @@ def report(kernel: Any) -> LinkReport:
 
     Raises
     ------
-    ReportError : the object is no compiled kernel, or it holds no region.
+    ReportError : the object is no compiled kernel, or it holds neither a region nor a hint.
     """
     if isinstance(kernel, InterpretedLaunch):
         return _printable(read_launch(kernel))
@@ -33,11 +35,14 @@ def report(kernel: Any) -> LinkReport:
         raise ReportError(f"a report needs a compiled kernel, got {_kind(kernel)}", hint=_hint(kernel))
     record = getattr(metadata, "tle_raw", None)
     traced = getattr(metadata, KEY, ())
-    if record is None and not traced:
-        raise ReportError(f"the kernel `{getattr(metadata, 'name', '?')}` holds no region: it is Triton's alone")
+    hints = getattr(metadata, HINTS, ())
+    if record is None and not traced and not hints:
+        raise ReportError(
+            f"the kernel `{getattr(metadata, 'name', '?')}` holds no region and no hint: it is Triton's alone"
+        )
     target = find_target(metadata.target.backend)
     linked = target.read_report(kernel.asm, metadata, record or NO_LINKED)
-    return _printable(with_traced(linked, traced, getattr(metadata, UNTRACED, ())))
+    return _printable(with_hints(with_traced(linked, traced, getattr(metadata, UNTRACED, ())), hints))
 
 
 def _printable(report: KernelReport) -> LinkReport:

@@ -8,6 +8,8 @@ from tle_raw.columns import columns
 from tle_raw.reports.interpreted import render_interpreted
 from tle_raw.reports.values import KernelReport, RegionReport
 
+_MOST_PLACES = 3  # source lines that are named
+
 
 def render(report: KernelReport) -> Iterator[str]:
     """The report as lines."""
@@ -17,7 +19,8 @@ def render(report: KernelReport) -> Iterator[str]:
     on_cpu = bool(report.asm)
     yield f"kernel `{report.kernel}` for {report.target}: {_verdict(report)}"
     yield from _cpu_facts(report) if on_cpu else _gpu_facts(report)
-    yield from _table(report.regions, on_cpu)
+    yield from _table(report.regions, on_cpu) if report.regions else ()
+    yield from _hints(report)
     yield from (f"  PROBLEM {problem}" for problem in report.problems)
     if report.tool_problem:
         yield f"  SASS was not read: {report.tool_problem}"
@@ -29,6 +32,7 @@ def _gpu_facts(report: KernelReport) -> Iterator[str]:
         f"{_known(report.sass_instructions)} SASS instructions, "
         f"{len(report.ptx_calls)} PTX and {_sass_calls(report)} SASS calls"
     )
+    yield from _local_memory(report)
     yield (
         f"  shared memory: {report.dynamic_shared} bytes dynamic (Triton), "
         f"{report.static_shared} bytes static (fragments)"
@@ -38,11 +42,30 @@ def _gpu_facts(report: KernelReport) -> Iterator[str]:
             yield f"    of the dynamic: {region.dynamic_shared} bytes for `{region.name}`"
 
 
+def _local_memory(report: KernelReport) -> Iterator[str]:
+    """How much and why: it makes a kernel several times slower where loops use it."""
+    arrays = report.local_arrays
+    spilled = max(0, (report.stack or 0) - arrays)
+    if spilled or arrays:
+        yield f"  local memory: {spilled + arrays} bytes a thread"
+    if arrays:
+        lines = [f"{place.file.rsplit('/', 1)[-1]}:{place.line}" for place in report.local_places]
+        lines = lines if len(lines) <= _MOST_PLACES else [*lines[:_MOST_PLACES], "…"]
+        yield f"    arrays: {arrays} bytes{_in_brackets(lines)}, with an index that is known at run time only:"
+        yield "      it comes from data, or from a loop that is not unrolled whole"
+    if spilled:
+        yield f"    spills: {spilled} bytes, of values that {_known(report.registers)} registers do not hold"
+
+
 def _cpu_facts(report: KernelReport) -> Iterator[str]:
     calls = ", ".join(report.library_calls) or "nothing"
     yield f"  {_known(report.asm_instructions)} instructions, entry {', '.join(report.entries)}, calls outside: {calls}"
     checks = ", with the checks of knobs.debug" if report.checked else ""
     yield f"  memory for tiles: {_known(report.scratch)} bytes for each thread that runs programs{checks}"
+
+
+def _in_brackets(words: Sequence[str]) -> str:
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _sass_calls(report: KernelReport) -> str:
@@ -66,7 +89,8 @@ def _became(region: RegionReport) -> str:
     if region.route == "traced":
         return "traced"
     if region.threads and not region.inlined:
-        return f"a team of {region.threads} threads"
+        became = f"a team of {region.threads} threads"
+        return f"{became} ({region.route})" if region.route else became
     became = "inlined" if region.inlined else "called"
     return f"{became} ({region.route})" if region.route else became
 
@@ -83,6 +107,13 @@ def _table(regions: Sequence[RegionReport], on_cpu: bool) -> Iterator[str]:
     yield from (f"  `{r.name}` is linked: {r.reason}" for r in regions if r.reason)
     yield from dict.fromkeys(f"  `{r.name}`: {note}" for r in regions for note in r.notes)
     yield from dict.fromkeys(f"  compiled by {_short(r.compiler)}" for r in regions)
+
+
+def _hints(report: KernelReport) -> Iterator[str]:
+    for hint in report.hints:
+        file = hint.place.file.rsplit("/", 1)[-1]
+        became = f"had no effect: {hint.reason}" if hint.reason else "was taken"
+        yield f"  hint `{hint.text}` at {file}:{hint.place.line} {became}"
 
 
 def _short(compiler: str) -> str:

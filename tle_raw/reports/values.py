@@ -48,17 +48,38 @@ class RegionReport:
 
 
 @dataclass(frozen=True)
+class HintReport:
+    """One hint of the kernel's source, ``#@hint: shared_memory``.
+
+    Attributes
+    ----------
+    text : the hint as it is written, ``num_stages=4``.
+    place : the comment.
+    reason : why it had no effect; "" where it had one.
+    """
+
+    text: str
+    place: SourceLocation
+    reason: str
+
+
+@dataclass(frozen=True)
 class KernelReport:
     """A whole kernel and its regions.
 
     ``ptxas_calls`` are calls of subroutines that ptxas made itself, such as the slow path of a division.
     ``registers``, ``stack`` and the SASS fields are None where cuobjdump is missing; ``tool_problem`` says why.
     ``dynamic_shared`` is Triton's own shared memory in bytes, ``static_shared`` the fragments'.
+    ``stack`` is a thread's local memory in bytes, which lies in the GPU's own memory. Of that, ``local_arrays`` bytes
+    are arrays with an index that is known at run time only, used in the source lines ``local_places``; the rest are
+    spills.
 
     For the CPU there is no PTX and no SASS: those fields are empty or None. ``asm`` is the assembly,
     ``asm_instructions`` their number in all functions, ``library_calls`` the functions that it calls outside,
     ``scratch`` the bytes of memory for tiles of each thread that runs programs, ``checked`` whether ``knobs.debug``
     was on.
+
+    ``hints`` are the comments in the source of the kernel and of the functions that it calls.
 
     For a launch in Triton's interpreter, ``runs`` says how often each region has run; nothing else was compiled.
     """
@@ -75,6 +96,8 @@ class KernelReport:
     registers: int | None = None
     spills: int | None = None
     stack: int | None = None
+    local_arrays: int = 0
+    local_places: tuple[SourceLocation, ...] = ()
     sass_instructions: int | None = None
     dynamic_shared: int = 0
     tool_problem: str = ""
@@ -85,6 +108,7 @@ class KernelReport:
     scratch: int | None = None
     checked: bool = False
     runs: tuple[int, ...] = ()
+    hints: tuple[HintReport, ...] = ()
 
     @property
     def one_kernel(self) -> bool:

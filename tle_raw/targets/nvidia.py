@@ -23,8 +23,8 @@ class Nvidia:
     name = "cuda"
 
     def settings(self) -> tuple[object, ...]:
-        """The edits for speed that are left out."""
-        return _disabled()
+        """The edits for speed that are left out, and whether those are made that few GPUs have seen."""
+        return (*_disabled(), *(("like-nvcc",) if knobs.like_nvcc else ()))
 
     def pipelines(self) -> Mapping[str, tuple[Pass, ...]]:
         return {

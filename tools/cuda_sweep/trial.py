@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from cuda_sweep.against_nvcc import as_json, compare, noting
 from cuda_sweep.kernels import Listed
 
 OK = "compiled"
@@ -23,7 +25,10 @@ _TOOLS = str(Path(__file__).parents[1])
 
 @dataclass
 class Tried:
-    """``outcome`` is ``compiled`` or the name of an error; ``where`` is the error's file and line, if it has one."""
+    """``outcome`` is ``compiled`` or the name of an error; ``where`` is the error's file and line, if it has one.
+
+    ``compared`` is the machine code beside nvcc's, where that was asked for.
+    """
 
     package: str
     file: str
@@ -33,6 +38,7 @@ class Tried:
     message: str = ""
     where: str = ""
     log: str = ""
+    compared: dict[str, Any] | None = None
 
     @property
     def reason(self) -> str:
@@ -43,9 +49,11 @@ class Tried:
         return re.sub(r"\d+", "N", words)[:110]
 
 
-def try_apart(kernel: Listed, sources: Path, target: str, limit: float) -> Tried:
+def try_apart(kernel: Listed, sources: Path, target: str, limit: float, nvcc: str = "", kept: str = "") -> Tried:
     """Compile in a new process, which is ended when its time is over."""
-    request = json.dumps({**asdict(kernel), "sources": str(sources), "target": target})
+    request = json.dumps(
+        {**asdict(kernel), "sources": str(sources), "target": target, "nvcc": nvcc, "kept": kept, "limit": limit}
+    )
     command = [
         sys.executable,
         "-c",
@@ -66,14 +74,16 @@ def try_apart(kernel: Listed, sources: Path, target: str, limit: float) -> Tried
 def _main() -> None:
     request = json.loads(sys.stdin.read())
     sources, target = Path(request.pop("sources")), request.pop("target")
+    nvcc, kept, limit = request.pop("nvcc"), request.pop("kept"), request.pop("limit")
     kernel = Listed(**{**request, "block": tuple(request["block"])})
-    print(_MARK + json.dumps(asdict(_try(kernel, sources, target))), flush=True)
+    print(_MARK + json.dumps(asdict(_try(kernel, sources, target, nvcc, kept, limit))), flush=True)
     os._exit(0)
 
 
-def _try(kernel: Listed, sources: Path, target: str) -> Tried:
+def _try(kernel: Listed, sources: Path, target: str, nvcc: str, kept: str, limit: float) -> Tried:
     import tle_raw  # in the kernel's own process
     from tle_raw.errors import TLEError
+    from tle_raw.identity import digest
 
     tried = Tried(kernel.package, kernel.file, kernel.symbol, OK)
     root = kernel.root(sources)
@@ -83,16 +93,29 @@ def _try(kernel: Listed, sources: Path, target: str) -> Tried:
     start = time.monotonic()
     try:
         fragment = tle_raw.fragment(
-            root / kernel.file, dialect="cuda", symbol=kernel.symbol, include_dirs=kernel.folders(root)
+            root / kernel.file,
+            dialect="cuda",
+            symbol=kernel.symbol,
+            include_dirs=kernel.folders(root),
+            # what a cache has, clang is not asked
+            defines=[f"TLE_RAW_SWEEP={time.time_ns()}"] if nvcc else [],
         )
-        try:
-            compiled = fragment.as_kernel(block=kernel.block).compile(target)
-        except TLEError as error:
-            if "nobody says how much" not in error.message:
-                raise
-            compiled = fragment.as_kernel(block=kernel.block, shared=DYNAMIC_SHARED).compile(target)
+        with noting() as asked:
+            try:
+                compiled = fragment.as_kernel(block=kernel.block).compile(target)
+            except TLEError as error:
+                if "nobody says how much" not in error.message:
+                    raise
+                compiled = fragment.as_kernel(block=kernel.block, shared=DYNAMIC_SHARED).compile(target)
+        tried.seconds = time.monotonic() - start
         if not compiled.asm["cubin"]:
             tried.outcome, tried.message = "no machine code", ""
+        elif nvcc:
+            folder = Path(kept) / f"{kernel.package}-{digest(kernel.file, kernel.symbol)[:12]}"
+            tried.compared = as_json(compare(compiled.asm["cubin"], asked, root, nvcc, limit / 2, folder))
+            (folder / "ours.ptx").write_text(compiled.asm["ptx"])
+            (folder / "symbol.txt").write_text(f"{kernel.file}\n{kernel.symbol}\n{asked.symbol}\n")
+        return tried
     except TLEError as error:
         tried.outcome, tried.message = type(error).__name__, error.message
         tried.log = str(error)[:3000]

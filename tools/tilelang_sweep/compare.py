@@ -25,6 +25,38 @@ def agrees_with_tilelang(kernel: Any) -> tuple[str, str]:
     return ("wrong", found) if found else ("right", "")
 
 
+def agrees_with_evaluation(kernel: Any) -> tuple[str, str]:
+    """As above, of the PrimFunc's own TIR in float64, which needs no GPU and is none of the region's routes."""
+    import torch
+
+    from tle_raw.adapters.tilelang import split_kernels
+    from tle_raw.adapters.tilelang.port.check_region import as_numpy, compare, sizes_of
+    from tle_raw.adapters.tilelang.port.reference.evaluate import evaluate
+    from tle_raw.adapters.tilelang.port.reference.numbers import Unevaluated
+    from tle_raw.adapters.tilelang.program import read_program
+    from tle_raw.errors import TLEError
+
+    try:
+        parts = split_kernels(kernel.prim_func)
+        if len(parts) != 1:
+            return "not checked", f"{len(parts)} launches, of which an evaluation takes one"
+        program = read_program(parts[0])
+        values = {n: as_numpy(a) if isinstance(a, torch.Tensor) else a for n, a in zip(program.order, kernel.before)}
+        done = evaluate(program, values, sizes_of(program, kernel.before))
+        for name, got in zip(program.order, kernel.after):
+            if isinstance(got, torch.Tensor) and done.written[name].any():
+                wanted, where = torch.from_numpy(done.buffers[name]), torch.from_numpy(done.written[name])
+                compare(kernel.tried.name, name, got, wanted, where, "a float64 evaluation")
+    except Unevaluated as error:
+        return "not checked", f"an evaluation does not know {error}"
+    except TLEError as error:
+        rows = "; ".join(f"{row.got} instead of {row.expected}" for row in error.table)
+        return "wrong", f"{error.message} {rows}"
+    except Exception as error:
+        return "not checked", f"the evaluation fails: {type(error).__name__}: {error}"
+    return "right", ""
+
+
 def _results(kernel: Any, alone: Any) -> list[Any]:
     """Every argument after a run of TileLang's kernel."""
     import torch

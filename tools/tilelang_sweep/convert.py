@@ -38,8 +38,8 @@ def told_of(tried: Tried, kernel: Any, capability: int = 0) -> None:
     import tle_raw
 
     tried.outcome = COMPILED
-    if getattr(kernel, "asm", None) is None or "cubin" not in kernel.asm:
-        tried.route = "traced"  # the CPU has no other
+    if getattr(kernel, "asm", None) is None:
+        tried.route = "traced"  # Triton's interpreter
         return
     told = tle_raw.report(kernel)
     route = told.regions[0].route or "traced"

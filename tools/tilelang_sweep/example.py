@@ -9,15 +9,17 @@ import resource
 import signal
 import sys
 import types
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tilelang_sweep.checks import read_script
-from tilelang_sweep.compare import agrees_with_tilelang
+from tilelang_sweep.compare import agrees_with_evaluation, agrees_with_tilelang
 from tilelang_sweep.convert import try_kernel
 from tilelang_sweep.machine import Missing, without_gpu, without_triton
 from tilelang_sweep.results import NEWER, Tried, say
-from tilelang_sweep.stand_in import Session, Taken
+from tilelang_sweep.stand_in import Session, StandIn, Taken
+from tilelang_sweep.test_files import Cases, run_tests
 
 MOST_MISSING = 8
 MEMORY = 12 << 30  # bytes of address space, where a script computes its inputs on the CPU
@@ -41,22 +43,26 @@ def try_script(script: Path, options: argparse.Namespace) -> None:
     has_gpu = options.run and _has_gpu()
     session = Session(options.run, has_gpu, options.route)
     if not has_gpu:
+        os.environ["TORCHDYNAMO_DISABLE"] = "1"  # it asks the GPU's driver
         without_gpu(capability)
     if not options.run:
         without_triton(capability)
     session.install()
     if options.run:
-        session.checks.watch(script.parent)
+        tests = options.root / script.relative_to(options.root).parts[0]
+        session.checks.watch(tests if options.tests else script.parent)
     sys.argv = [str(script), *(_small_options(script) if options.run and not has_gpu else [])]
-    sys.path[0:0] = [str(script.parent)]
-    os.chdir(script.parent)
+    sys.path[0:0] = [str(script.parent), *map(str, options.python_path)]
+    os.chdir(options.root if options.tests else script.parent)
     signal.signal(signal.SIGALRM, _time_is_up)
     signal.alarm(int(options.limit))
-    error = _run(script, session, options.run)
+    error = _run(script, session, options)
     signal.alarm(int(options.limit))
     try:
-        if options.run:
-            _judge(session, error)
+        if options.list:
+            session.list_kernels(options.most)
+        elif options.run:
+            _judge(session, [k for k in session.kernels if not (options.tests and k.judged)], error)
         else:
             for kernel in session.kernels[: options.most]:
                 try_kernel(kernel, options.route, capability)
@@ -79,14 +85,15 @@ def _has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
-def _run(script: Path, session: Session, launches: bool) -> BaseException | None:
+def _run(script: Path, session: Session, options: argparse.Namespace) -> BaseException | None:
     """Without launches tensors hold nothing, so that no reference costs time; some scripts need their values."""
-    if launches:
+    execute = _tests_of(session, options.tests) if options.tests else _execute
+    if options.run:
         import tle_raw
 
         if not session.alone:
             tle_raw.knobs.target = "cpu"
-        return _run_with_missing(script)
+        return _run_with_missing(script, execute)
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -94,15 +101,15 @@ def _run(script: Path, session: Session, launches: bool) -> BaseException | None
     item = torch.Tensor.item
     torch.Tensor.item = lambda self: 0  # type: ignore[assignment,method-assign]
     with FakeTensorMode(allow_non_fake_inputs=True):
-        error = _run_with_missing(script)
+        error = _run_with_missing(script, execute)
     torch.Tensor.item = item  # type: ignore[method-assign]
-    if error is None or isinstance(error, TimeIsUp) or not _needs_values(error):
-        return error
+    if isinstance(error, TimeIsUp) or (session.kernels and (error is None or not _needs_values(error))):
+        return error  # without a kernel, an operation of torch's library has hidden it from tensors that hold nothing
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.argv += _small_options(script)
     earlier = session.kernels[:]
     session.kernels.clear()
-    error = _run_with_missing(script)
+    error = _run_with_missing(script, execute)
     if len(session.kernels) < len(earlier):
         session.kernels[:] = earlier
     return error
@@ -113,12 +120,30 @@ def _needs_values(error: BaseException) -> bool:
     return type(error).__name__ in ("DynamicOutputShapeException", "DataDependentOutputException", "RuntimeError")
 
 
-def _run_with_missing(script: Path) -> BaseException | None:
+def _tests_of(session: Session, most: int) -> Callable[[Path], None]:
+    """Runs a file of tests; in each test's end its kernels are judged."""
+
+    def ended(error: BaseException | None) -> None:
+        new = [kernel for kernel in session.kernels if kernel.tried.case == cases.case]
+        session.checks.failed = ""  # what a test makes of a comparison is its own
+        if session.launches:
+            _judge(session, new, error)
+
+    def execute(script: Path) -> None:
+        session.case = lambda: cases.case
+        if error := run_tests(script, cases):
+            raise error
+
+    cases = Cases(most, ended)
+    return execute
+
+
+def _run_with_missing(script: Path, execute: Callable[[Path], None]) -> BaseException | None:
     """Run it; once more for each package that is not there."""
     missing = Missing()
     for _ in range(MOST_MISSING):
         try:
-            _execute(script)
+            execute(script)
         except ModuleNotFoundError as error:
             name = (error.name or "").split(".")[0]
             if not name or name in missing.names:
@@ -156,12 +181,12 @@ def _small_options(script: Path) -> list[str]:
     return found
 
 
-def _judge(session: Session, error: BaseException | None) -> None:
-    """What each kernel's numbers are worth, from what its script said at its end."""
+def _judge(session: Session, kernels: Sequence[StandIn], error: BaseException | None) -> None:
+    """What each kernel's numbers are worth, from what its script, or its test, said at its end."""
     checks = session.checks
     wrong = checks.failed or (_words(error) if isinstance(error, AssertionError) else "")
-    for kernel in session.kernels:
-        tried = kernel.tried
+    for kernel in kernels:
+        kernel.judged, tried = True, kernel.tried
         if not tried.outcome:
             tried.outcome, tried.numbers, tried.message = "not launched", "failed", _words(error)
         if tried.numbers not in ("ran", "right") or (tried.numbers == "right" and not wrong):
@@ -172,10 +197,22 @@ def _judge(session: Session, error: BaseException | None) -> None:
             tried.message = f"{tried.message}; its script: {wrong}" if wrong else tried.message
         elif wrong:
             tried.numbers, tried.checked_by, tried.message = "wrong", "its script", wrong
-        elif error is None:
-            tried.numbers = "not checked"
         else:
-            tried.message = _words(error)
+            tried.numbers = "not checked" if error is None else tried.numbers
+            tried.message = "" if error is None else _words(error)
+            _evaluated(session, kernel)
+
+
+def _evaluated(session: Session, kernel: StandIn) -> None:
+    """What no check of the script said: where there is no GPU, an evaluation of the PrimFunc says it."""
+    tried = kernel.tried
+    if session.alone or tried.numbers not in ("ran", "not checked") or not kernel.before or not kernel.after:
+        return
+    numbers, message = agrees_with_evaluation(kernel)
+    if numbers in ("right", "wrong"):
+        tried.numbers, tried.message, tried.checked_by = numbers, message, "float64 evaluation"
+    else:
+        tried.message = f"{message}; {tried.message}" if tried.message else message
 
 
 def _words(error: BaseException | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -44,6 +45,8 @@ def without_gpu(capability: int) -> None:
     torch.Tensor.is_cuda = property(lambda self: True)  # type: ignore[assignment,misc]
     properties = {"name": "no GPU", "major": capability // 10, "minor": capability % 10, "multi_processor_count": 132}
     properties |= {"shared_memory_per_block": 49152, "shared_memory_per_block_optin": 232448}
+    properties |= {"shared_memory_per_multiprocessor": 233472, "regs_per_multiprocessor": 65536, "warp_size": 32}
+    properties |= {"max_threads_per_multi_processor": 2048, "max_threads_per_block": 1024}
     properties |= {"total_memory": 1 << 37, "L2_cache_size": 50 << 20}
     stands_in = type("Properties", (), properties)
     facts: dict[str, Any] = {
@@ -51,6 +54,10 @@ def without_gpu(capability: int) -> None:
         "get_device_capability": divmod(capability, 10), "get_device_properties": stands_in,
         "synchronize": None, "set_device": None, "manual_seed": None, "manual_seed_all": None, "empty_cache": None,
     }  # fmt: skip
+    facts |= {"is_current_stream_capturing": False, "is_initialized": True, "mem_get_info": (1 << 36, 1 << 37)}
+    facts |= {"memory_allocated": 0, "max_memory_allocated": 0, "reset_peak_memory_stats": None, "init": None}
+    facts |= {"current_stream": types.SimpleNamespace(cuda_stream=0, synchronize=lambda: None, device_index=0)}
+    torch.cuda.device = torch.cuda.stream = lambda *_: contextlib.nullcontext()  # type: ignore[assignment,misc]
     for name, value in facts.items():
         setattr(torch.cuda, name, lambda *_, value=value, **__: value)
     driver = importlib.import_module("tilelang.carver.arch.driver.cuda_driver")
@@ -110,4 +117,4 @@ class _Absent(types.ModuleType):
         def gone(*_: Any, **__: Any) -> Any:
             raise ImportError(f"{self.__name__} is not installed")
 
-        return gone
+        return type(name, (), {"__init__": gone})  # also what a class may be derived from

@@ -27,6 +27,7 @@ class Tried:
     numbers : of a run: ``right`` and ``wrong`` by the script's own check or against TileLang alone; ``not checked``
         when there was neither; ``ran`` when the script ended before its check; ``failed`` when the kernel did not run.
     stack : bytes of local memory of a thread.
+    factory : the function that asked TileLang for the kernel; ``case`` the test of the package that did.
     """
 
     script: str
@@ -43,6 +44,8 @@ class Tried:
     checked_by: str = ""
     number: int = 0
     capability: int = 0
+    factory: str = ""
+    case: str = ""
 
 
 def say(tried: Tried) -> None:

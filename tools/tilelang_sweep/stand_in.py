@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilelang_sweep.checks import Checks
@@ -22,6 +23,7 @@ class Session:
     def __init__(self, launches: bool, alone: bool, route: str | None) -> None:
         self.launches, self.alone, self.route = launches, alone, route
         self.kernels: list[StandIn] = []
+        self.case: Callable[[], str] = lambda: ""  # what of the script runs now
         self.checks = Checks(self._held)
         self._original: Any = None
         self._in_original = False
@@ -58,6 +60,11 @@ class Session:
         kernel.prim_func, kernel.pass_configs, kernel.artifact = func, found.pass_configs, None
         kernel.adapter, kernel.torch_function, kernel.latency = found, found, 1.0
 
+    def list_kernels(self, most: int) -> None:
+        for kernel in self.kernels[:most]:
+            kernel.tried.outcome = "listed"
+            say(kernel.tried)
+
     def compile_alone(self, stand_in: StandIn) -> Any:
         """TileLang's own kernel of the same PrimFunc."""
         kernels = importlib.import_module("tilelang.jit.kernel").JITKernel
@@ -84,6 +91,8 @@ class StandIn:
             KernelParam.from_var(p) if b is None else KernelParam.from_buffer(b) for p, b in zip(func.params, buffers)
         ]
         self.tried = Tried("", str(func.attrs["global_symbol"]), "", number=len(session.kernels))
+        self.tried.case, self.tried.factory = session.case(), _factory()
+        self.judged = False
         self.before: list[Any] | None = None
         self.after: list[Any] = []
         self._launches: list[Any] | None = None
@@ -172,6 +181,14 @@ class StandIn:
             shape = [_value(extent, known) for extent in self.params[i].shape]
             every[i] = torch.zeros(shape, dtype=self.params[i].torch_dtype(), device=device)
         return every
+
+
+def _factory() -> str:
+    """The innermost function outside TileLang and the sweep that has a kernel compiled."""
+    frame = sys._getframe(1)
+    while frame is not None and ("tilelang" in frame.f_globals.get("__name__", "").split(".")[0]):
+        frame = frame.f_back  # type: ignore[assignment]
+    return f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_qualname}" if frame is not None else ""
 
 
 def _known(prim_func: Any, every: Sequence[Any]) -> dict[Any, int]:

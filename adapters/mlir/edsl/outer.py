@@ -73,6 +73,10 @@ def binding_root(value: Any) -> str:
     return ""
 
 
+# Names of operations' functions in bindings of before, which FlagTree's programs use.
+_NEWER = {"nvvm.barrier0": "barrier"}
+
+
 class BindingObject:
     """A module, a builder, a type or an operation of the binding that builds this module."""
 
@@ -83,6 +87,8 @@ class BindingObject:
     def attribute(self, emit: Emitter, name: str) -> Any:
         with _errors(emit, f"{self.__name__}.{name}"):
             found = getattr(self.object, name, MISSING)
+            if found is MISSING:
+                found = getattr(self.object, _NEWER.get(f"{self.__name__.rpartition('.')[2]}.{name}", ""), MISSING)
         if found is MISSING:
             near = [n for n in dir(self.object) if not n.startswith("_") and n.startswith(name[:3])]
             emit.fail(f"`{self.__name__}` has no `{name}`", hint=f"it has {', '.join(near[:4])}" if near else "")

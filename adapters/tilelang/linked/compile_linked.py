@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tle_raw.adapters.common.launched_kernel import launched_threads
+from tle_raw.adapters.common.launched_kernel import WARP, launched_threads, whole_warps
 from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to, find_toolchain
@@ -19,6 +19,7 @@ from tle_raw.adapters.tilelang.linked.device_function import device_function
 from tle_raw.adapters.tilelang.linked.explain import explain
 from tle_raw.adapters.tilelang.linked.host_call import HostValueError
 from tle_raw.adapters.tilelang.linked.lower import Lowered
+from tle_raw.adapters.tilelang.linked.lower_for_emulation import lower_for_emulation
 from tle_raw.adapters.tilelang.linked.lower_for_launch import lower_for_launch
 from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
 from tle_raw.adapters.tilelang.linked.register_budgets import needed_by_products
@@ -26,21 +27,24 @@ from tle_raw.adapters.tilelang.linked.write_unit import Unit, write_unit
 from tle_raw.adapters.tilelang.named_buffers import NamedBuffer
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.tir_types import PrimFunc
-from tle_raw.errors import DialectError, Row, SourceLocation, TLEError, ToolchainError, UnsupportedFeatureError
-from tle_raw.fragments.adapter import CompilerOutput, Source
+from tle_raw.errors import Row, SourceLocation, TLEError, ToolchainError, UnsupportedFeatureError
+from tle_raw.fragments.adapter import CompilerOutput, DeviceCode, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import OUT
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.no_vectors import NO_VECTORS
 from tle_raw.linker.tools.wheels import package_folder
 from tle_raw.target import Target
-from tle_raw.targets.device_code import find_device_code
+from tle_raw.targets.base import DeviceCodeWanted
+from tle_raw.targets.device_code import wanted_device_code
 
+LINKED = "linked"  # the route's name
 WITHOUT_TMA = "sm_80"  # the newest architecture whose operations are all those of threads
 # What nvcc means by --use_fast_math, as far as clang can do it before Triton's own code generation.
 _FAST_MATH = ("-fgpu-flush-denormals-to-zero", "-fgpu-approx-transcendentals")
 # Accumulators live in registers only where the loops over them are unrolled, as nvcc does. Loops over k are longer.
 _UNROLL = ("-mllvm", "-unroll-threshold=1500")
+_HINT = "write that part by tile operations: what is traced runs on the CPU"
 
 
 @dataclass(frozen=True)
@@ -71,11 +75,12 @@ class Linkable:
 
 @dataclass(frozen=True)
 class LinkedUnit:
-    """The text that clang compiles, with what TileLang told of it."""
+    """The text that clang compiles for ``arch``, with what TileLang told of it."""
 
     unit: Unit
     lowered: Lowered
     route: str
+    arch: str
 
 
 def compiler_identity() -> str:
@@ -90,10 +95,18 @@ def compiler_identity() -> str:
     return f"TileLang {installed_version()}, {find_toolchain().identity()}" + (f", {curand}" if curand else "")
 
 
-def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> LinkedUnit:
-    """The C++ text for one call and one architecture."""
-    lowered, route = _lower(linkable, arch)
-    launched = lowered.threads if linkable.exclusive else launched_threads(lowered.threads)
+def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, wanted: DeviceCodeWanted) -> LinkedUnit:
+    """The C++ text for one call and one target."""
+    if wanted.is_emulated:
+        linkable = replace(linkable, exclusive=False)  # idle threads are there
+        own = linkable
+        lowered, arch = lower_for_emulation(own.prim_func, own.tiles, own.pass_configs, own.buffers, own.tma)
+        route = f"{LINKED}, with TMA" if lowered.descriptors else LINKED
+        _check_clusters(lowered)
+    else:
+        arch = wanted.arch
+        lowered, route = _lower(linkable, arch)
+    launched = whole_warps(lowered.threads if linkable.exclusive else launched_threads(lowered.threads))
     blocks = (lowered.threads, launched)
     given = linkable.barriers, linkable.buffers
     function = device_function(lowered.text, lowered.kernel, *blocks, linkable.exclusive, *given)
@@ -106,11 +119,54 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, arch:
             hint="leave tma= out, or launch it by as_kernel()",
         )
     unit = write_unit(
-        source.name, lowered, function, bound, linkable.places, [arch], tiles, launched, linkable.exclusive
+        source.name, lowered, function, bound, linkable.places, [arch], tiles, launched, linkable.exclusive,
+        wanted.is_emulated,
+    )  # fmt: skip
+    return LinkedUnit(unit, lowered, route, arch)
+
+
+def _launchable(lower: Callable[[Linkable, str], tuple[Lowered, str]]) -> Callable[..., tuple[Lowered, str]]:
+    """What a launch on a GPU cannot give is refused behind the lowering."""
+
+    def checked(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
+        lowered, route = lower(linkable, arch)
+        _check_barriers(lowered, linkable.exclusive)
+        _check_clusters(lowered)
+        return lowered, route
+
+    return checked
+
+
+def _check_barriers(lowered: Lowered, exclusive: bool) -> None:
+    """Barriers of the block count its warps, and those of the grid its threads, so that some may not stand idle.
+
+    A whole kernel's idle threads are those that its last warp has too many, and are gone at once.
+    """
+    launched = lowered.threads if exclusive else launched_threads(lowered.threads)
+    idle = whole_warps(launched) - lowered.threads
+    if "this_grid" in lowered.text and idle:
+        what, wanted = "T.sync_grid", "a multiple of 32" if exclusive else "a power of two, from 32 on"
+    elif "__syncthreads" in lowered.text and lowered.threads % WARP and not exclusive:
+        what, wanted = "a barrier", "a multiple of 32"
+    else:
+        return
+    raise UnsupportedFeatureError(
+        f"the threads of the TileLang kernel wait for each other at {what}, and the launch has more of them",
+        table=[Row("threads=", wanted, str(lowered.threads))],
     )
-    return LinkedUnit(unit, lowered, route)
 
 
+def _check_clusters(lowered: Lowered) -> None:
+    """One that Triton 3.9 launched in clusters ended with an illegal instruction on an H200; why is not known."""
+    if max(lowered.cluster) > 1:
+        raise UnsupportedFeatureError(
+            "the TileLang kernel is launched in clusters of blocks, which this release does not do",
+            table=[Row("cluster_dims", "1 x 1 x 1", " x ".join(map(str, lowered.cluster)))],
+            hint="leave cluster_dims= out, or launch the kernel with TileLang",
+        )
+
+
+@_launchable
 def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
     """Lower for the architecture, or, where that takes TMA descriptors, for one that has none; and the route's name.
 
@@ -120,9 +176,9 @@ def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
         form = lower_for_launch if linkable.tma else lower_with_tiles
         lowered = form(linkable.prim_func, linkable.tiles, arch, linkable.pass_configs)
         if not lowered.descriptors:
-            return lowered, "linked"
+            return lowered, LINKED
         if linkable.tma:
-            return lowered, "linked, with TMA"
+            return lowered, f"{LINKED}, with TMA"
         raise HostValueError(
             f"the TileLang kernel takes {len(lowered.descriptors)} TMA descriptors, which are made at its launch",
             hint="declare the fragment with tma=True and pass fragment.descriptors(...) as its argument `tma`",
@@ -130,7 +186,7 @@ def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
     except HostValueError as error:
         try:
             lowered = lower_with_tiles(linkable.prim_func, linkable.tiles, WITHOUT_TMA, linkable.pass_configs)
-            return lowered, f"linked, as for {WITHOUT_TMA}"
+            return lowered, f"{LINKED}, as for {WITHOUT_TMA}"
         except TLEError:
             raise error from None
 
@@ -147,23 +203,19 @@ def compile_linked(
     UnsupportedFeatureError : the kernel needs a launch of its own kind.
     SignatureMismatchError : the kernel takes what the signature does not pass.
     """
-    wanted = find_device_code(target)
-    if wanted is None or wanted.is_emulated:
-        raise DialectError(
-            f"TileLang's own lowering makes code for NVIDIA GPUs, not for {target}",
-            hint="the traced route runs on the CPU too",
-        )
+    wanted = wanted_device_code(target, "TileLang's own lowering is")
     try:
-        return _compile(source, linkable or source.data, bound, wanted.arch)
+        return _compile(source, linkable or source.data, bound, wanted)
     except TLEError as error:
         raise error.at(fragment=source.name, source=source.location) from None
 
 
-def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: str) -> CompilerOutput:
+def _compile(source: Source, linkable: Linkable, bound: BoundSignature, wanted: DeviceCodeWanted) -> CompilerOutput:
     toolchain, headers = find_toolchain(), _headers()
-    linked = linked_unit(source, linkable, bound, arch)
+    linked = linked_unit(source, linkable, bound, wanted)
+    arch = linked.arch
     headers += curand_folders(linked.unit.text, toolchain.toolkit.root)
-    options = _options(toolchain, headers, source.location, linkable, linked.lowered.block, arch)
+    options = _options(toolchain, headers, source.location, linkable, linked.lowered.block, replace(wanted, arch=arch))
     run = compile_unit(
         toolchain,
         options,
@@ -171,7 +223,7 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: st
         Path(source.location.file).parent,
         linked.unit.text,
         knobs.compile_timeout,
-        line_info=bool(knobs.line_info),
+        line_info=bool(knobs.line_info) or wanted.is_emulated,
         beginning=common_beginning(linked.unit.text, arch, headers[0]),
     )
     if run.returncode != 0:
@@ -187,9 +239,15 @@ def _compile(source: Source, linkable: Linkable, bound: BoundSignature, arch: st
         dynamic_shared=linked.unit.shared,
         block=linked.lowered.block if linked.unit.threads == linked.lowered.threads else (linked.unit.threads,),
         register_limit=linked.unit.registers,
-        exclusive=linkable.exclusive,
+        exclusive=linkable.exclusive and not wanted.is_emulated,
         route=linked.route,
+        device=DeviceCode(source.name, source.location, _is_users, _HINT) if wanted.is_emulated else None,
     )
+
+
+def _is_users(file: str) -> bool:
+    """TileLang's text names the kernel's own file and line, which is Python."""
+    return file.endswith(".py")
 
 
 def _options(
@@ -198,16 +256,16 @@ def _options(
     location: SourceLocation,
     linkable: Linkable,
     block: Sequence[int],
-    arch: str,
+    wanted: DeviceCodeWanted,
 ) -> Options:
     settings = {str(getattr(key, "value", key)): value for key, value in linkable.pass_configs.items()}
-    flags: list[str] = ["-std=c++20", "-w", *_UNROLL, *NO_VECTORS]
+    flags: list[str] = ["-std=c++20", "-w", *(() if wanted.is_emulated else (*_UNROLL, *NO_VECTORS))]
     for header in headers:
         flags += ["-isystem", str(header)]
     # The headers choose what a compiler can do by nvcc's version, which clang does not tell.
     major, _, minor = toolchain.toolkit_version.partition(".")
     flags += [f"-D__CUDACC_VER_MAJOR__={major}", f"-D__CUDACC_VER_MINOR__={minor}"]
-    flags += [f"-D__CUDA_ARCH_LIST__={''.join(filter(str.isdecimal, arch))}0"]
+    flags += [f"-D__CUDA_ARCH_LIST__={''.join(filter(str.isdecimal, wanted.arch))}0"]
     flags += _FAST_MATH if settings.get("tl.enable_fast_math") else ()
     flags += _users(settings.get("tl.device_compile_flags") or ())
     return read_options({"source": "", "flags": flags, "block": tuple(block)}, Path(location.file).parent)

@@ -39,7 +39,6 @@ _REFUSED = {
     "rasterization2DRowWithCluster": "a thread block cluster",
     "rasterization2DColumnWithCluster": "a thread block cluster",
     "cluster_sync": "a thread block cluster",
-    "this_grid": "a cooperative launch (T.sync_grid)",
     "this_cluster": "a thread block cluster",
     "cudaGridDependencySynchronize": "programmatic dependent launch (T.pdl_sync)",
     "cudaTriggerProgrammaticLaunchCompletion": "programmatic dependent launch (T.pdl_trigger)",

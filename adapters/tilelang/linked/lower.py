@@ -25,8 +25,6 @@ WITHOUT_TMA = {"tl.disable_warp_specialized": True, "tl.disable_tma_lower": True
 HOST_ALLOCATES = ("tilelang_callee_allocated_outputs", "tilelang_out_idx")
 # What a launch must do for the kernel, by the attribute under which TileLang asks for it.
 _LAUNCHES = {
-    "cluster_dims": "thread block clusters (T.Kernel's cluster_dims=)",
-    "use_cooperative_groups": "a cooperative launch (T.sync_grid)",
     "has_cuda_pdl_sync": "programmatic dependent launch (T.pdl_sync)",
     "has_cuda_pdl_trigger": "programmatic dependent launch (T.pdl_trigger)",
 }
@@ -49,6 +47,7 @@ class Lowered:
     block : threads along x, y, z. ``shared`` : bytes of dynamic shared memory.
     addressed : the names of the buffers that the kernel touches otherwise than by loads and stores of elements.
     descriptors : the TMA descriptors among the arguments.
+    cluster : blocks along x, y, z that are launched together.
     """
 
     text: str
@@ -60,6 +59,7 @@ class Lowered:
     shared: int
     addressed: frozenset[str] = frozenset()
     descriptors: tuple[Descriptor, ...] = ()
+    cluster: tuple[int, ...] = (1, 1, 1)
 
     @property
     def threads(self) -> int:
@@ -154,6 +154,7 @@ def _read(host: Any, device: Any, text: str, prim_func: PrimFunc) -> Lowered:
         shared=_constant(attributes.get("dyn_shared_memory_buf", 0), "the size of shared memory"),
         addressed=frozenset(call.arguments[position].name for position in taken_addresses(function)),
         descriptors=call.descriptors,
+        cluster=tuple(int(n) for n in attributes.get("cluster_dims", (1, 1, 1))),
     )
 
 

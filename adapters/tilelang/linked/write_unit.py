@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tle_raw.adapters.common.launched_kernel import launched_threads
+from tle_raw.adapters.common.launched_kernel import WARP, launched_threads
 from tle_raw.adapters.cpp.block_indices import undefine_lines
 from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cpp.spelling import crossing_type
-from tle_raw.adapters.tilelang.linked.descriptors import BYTES, DESCRIPTORS
+from tle_raw.adapters.tilelang.linked.crossing import Call, Share
+from tle_raw.adapters.tilelang.linked.descriptors import DESCRIPTORS
 from tle_raw.adapters.tilelang.linked.device_function import DeviceFunction
 from tle_raw.adapters.tilelang.linked.host_call import DATA, DESCRIPTOR, DIM, SCALAR, STRIDE, HostArgument
 from tle_raw.adapters.tilelang.linked.lower import Lowered
@@ -21,8 +22,6 @@ from tle_raw.fragments.dtypes import DType, parse_dtype
 from tle_raw.identity import entry_name
 
 _WHAT = {DATA: "buffer", SCALAR: "scalar", DIM: "dim", STRIDE: "stride", DESCRIPTOR: "TMA descriptor"}
-# The address of a tile in shared memory, from the number under which it crosses.
-_SHARED = "(__attribute__((address_space(3))) void*)"
 _INTEGER = DType("i32", 32, "int32", "int", "i32")
 
 
@@ -51,6 +50,7 @@ def write_unit(
     tiles: Mapping[str, bool] | None = None,
     threads: int = 0,
     exclusive: bool = False,
+    thread_entry: bool = False,
 ) -> Unit:
     """The unit for one call.
 
@@ -60,6 +60,7 @@ def write_unit(
     tiles : the buffers that are tiles, and which of them start as zeros, because the kernel may not write all of it.
     threads : how many the launch has, where it is not the next power of two; the kernel's are the first of them.
     exclusive : nothing stands before the region, and nothing follows it.
+    thread_entry : the entry is one thread's share, of an emulated GPU, and has its shared memory as a variable.
 
     Raises
     ------
@@ -67,26 +68,22 @@ def write_unit(
     """
     shared = lowered.shared if function.uses_shared else 0
     threads = threads or launched_threads(lowered.threads)
+    content = [*content, *(["a thread's share"] if thread_entry else [])]
     entry = entry_name(name, [function.text, bound.to_json(), repr(sorted(places.items())), repr(tiles), *content])
+    crossing = Share(shared) if thread_entry else Call(shared)
     lines = [
         f'#line 1 "{LABEL}"',
         *undefine_lines(lowered.block),
         "#define TLE_RAW_FLAT_BLOCK 1",
         "#include <tle_raw/tilelang.h>",
         "#include <tle_raw/tilelang_warps.h>",
-        *_barrier_lines(lowered, threads),
+        *crossing.barrier_lines(lowered, threads),
         function.text,
         f'\n#line 1 "{LABEL}"',
-        *_entry(entry, lowered, function, bound, places, shared, tiles or {}, threads, exclusive),
+        *_entry(entry, lowered, function, bound, places, crossing, tiles or {}, threads, exclusive),
     ]
     registers = function.budgets.launch if function.budgets else 0
-    return Unit("\n".join(lines) + "\n", entry, shared, registers, threads)
-
-
-def _barrier_lines(lowered: Lowered, threads: int) -> Iterator[str]:
-    """Idle warps take no part in the barriers of TileLang's threads, its templates' included."""
-    if lowered.threads != threads:
-        yield f"#define __syncthreads() tle::tilelang::wait_for_threads<{lowered.threads}>()"
+    return Unit("\n".join(lines) + "\n", entry, 0 if thread_entry else shared, registers, threads)
 
 
 def _entry(
@@ -95,28 +92,25 @@ def _entry(
     function: DeviceFunction,
     bound: BoundSignature,
     places: Mapping[str, int | str],
-    shared: int,
+    crossing: Call,
     tiles: Mapping[str, bool],
     threads: int,
     exclusive: bool,
 ) -> Iterator[str]:
-    parameters = [f"{_crossing(p, tiles)} p{i}" for i, p in enumerate(bound.crossing)] or ["int"]
-    parameters += ["unsigned shared"] if shared else []
-    yield f'extern "C" __attribute__((device)) int {entry}({", ".join(parameters)}) {{'
-    yield from _clear(bound, tiles, threads)
+    yield from crossing.begin(entry, [_crossing(p, tiles) for p in bound.crossing])
+    yield from _clear(bound, tiles, threads, crossing)
+    yield from crossing.leave_idle(lowered, threads)
     for i, argument in enumerate(lowered.arguments):
         if i < lowered.parameters or function.uses_grid:
-            yield f"  const {_local(argument, bound)} k{i}{{{_value(argument, bound, lowered)}}};"
+            yield f"  const {_local(argument, bound)} k{i}{{{_value(argument, bound, lowered, crossing)}}};"
     block = ", ".join(_block_index(axis, bound, places) for axis in "xyz")
     yield f"  const uint3 block = {{{block}}};"
     yield f"  const dim3 grid({_grid(lowered, function)});"
-    memory = "(unsigned char*)(__attribute__((address_space(3))) unsigned char*)shared" if shared else "nullptr"
     passed = [f"k{i}" for i in range(lowered.parameters)]
-    passed += ["block", "grid", memory, "registers", *_barriers(function, bound)]
+    passed += ["block", "grid", crossing.memory, "registers", *_barriers(function, bound, crossing)]
     call = f"[[clang::always_inline]] {function.name}({', '.join(passed)});"
     yield from _run(call, lowered, function, threads, exclusive)
-    yield "  return 0;"
-    yield "}"
+    yield crossing.end
 
 
 def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, exclusive: bool) -> Iterator[str]:
@@ -129,7 +123,10 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, ex
     if lowered.threads == threads:
         yield f"  {call}"
     else:
-        yield f"  if (threadIdx.x < {lowered.threads}u) {{ {call} }}"
+        # In a block of several dims, or of no whole warps, threadIdx is the kernel's own, not the launch's.
+        is_plain = lowered.block[1:] == (1, 1) and lowered.threads % WARP == 0
+        own = "threadIdx.x" if is_plain else "__nvvm_read_ptx_sreg_tid_x()"
+        yield f"  if ({own} < {lowered.threads}u) {{ {call} }}"
         if budgets:
             yield f"  else tle::tilelang::give_registers<{FEWEST}>(registers);"
     if exclusive:
@@ -141,11 +138,11 @@ def _run(call: str, lowered: Lowered, function: DeviceFunction, threads: int, ex
         yield f"  tle::tilelang::return_registers<{budgets.launch}>(registers);"
 
 
-def _barriers(function: DeviceFunction, bound: BoundSignature) -> Iterator[str]:
+def _barriers(function: DeviceFunction, bound: BoundSignature, crossing: Call) -> Iterator[str]:
     """The addresses of the kernel's barriers and buffers, in the order in which the function takes them."""
     positions = {parameter.name: i for i, parameter in enumerate(bound.crossing)}
     for name in function.barriers:
-        yield f"(uint64_t*)(void*){_SHARED}p{positions[name]}"
+        yield f"(uint64_t*){crossing.tile(positions[name])}"
     for buffer in function.buffers:
         found = bound.crossing[positions[buffer.name]]
         if found.buffer != f"tle::nvmma<{buffer.swizzle}>":
@@ -153,25 +150,26 @@ def _barriers(function: DeviceFunction, bound: BoundSignature) -> Iterator[str]:
                 f"the buffer `{buffer.name}` lies otherwise than the kernel's products read it",
                 table=[Row(buffer.name, f"tle.gpu.alloc's own layout, tle::nvmma<{buffer.swizzle}>", found.buffer)],
             )
-        yield f"(unsigned char*)(void*){_SHARED}p{positions[buffer.name]}"
+        yield f"(unsigned char*){crossing.tile(positions[buffer.name])}"
 
 
-def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int) -> Iterator[str]:
+def _clear(bound: BoundSignature, tiles: Mapping[str, bool], threads: int, crossing: Call) -> Iterator[str]:
     """Zeros for the elements of a result that the kernel does not write."""
     for i, parameter in enumerate(bound.crossing):
         if parameter.kind == TILE and tiles.get(parameter.name) and parameter.dtype is not None:
             size = parameter.size * max(8, parameter.dtype.bits) // 8
             own = "__nvvm_read_ptx_sreg_tid_x()"
-            yield f"  tle::tilelang::clear<{size}, {threads}>((void*){_SHARED}p{i}, {own});"
+            yield f"  tle::tilelang::clear<{size}, {threads}>({crossing.tile(i)}, {own});"
     if any(tiles.values()):
         yield "  tle::tilelang::wait_for_block();"
 
 
-def _crossing(parameter: BoundParameter, tiles: Mapping[str, bool]) -> str:
+def _crossing(parameter: BoundParameter, tiles: Mapping[str, bool]) -> str | None:
+    """The type of what crosses; None of a tile."""
     if parameter.kind == POINTER:
         return "void __attribute__((address_space(1)))*"
     if parameter.is_in_place or (parameter.kind == TILE and parameter.name in tiles):
-        return "unsigned"
+        return None
     if parameter.kind == SCALAR_PORT and parameter.dtype is not None:
         return crossing_type(parameter.dtype)
     raise UnsupportedFeatureError(
@@ -191,16 +189,16 @@ def _local(argument: HostArgument, bound: BoundSignature) -> str:
     return f"tle::tilelang::scalar<{crossing_type(dtype)}>"
 
 
-def _value(argument: HostArgument, bound: BoundSignature, lowered: Lowered) -> str:
+def _value(argument: HostArgument, bound: BoundSignature, lowered: Lowered, crossing: Call) -> str:
     if argument.kind == DESCRIPTOR:
         number = next(i for i, d in enumerate(lowered.descriptors) if d.name == argument.name)
-        return f"*(const CUtensorMap*)((const char*)p{_descriptors(bound)} + {number * BYTES})"
+        return f"*(const CUtensorMap*)((const char*)p{_descriptors(bound)} + {number * crossing.descriptor})"
     found = _port(argument, bound)
     if isinstance(found, int):
         return str(found)
     crossed = f"p{bound.crossing.index(found)}"
     if found.kind == TILE:
-        return f"(void*){_SHARED}{crossed}"
+        return crossing.tile(bound.crossing.index(found))
     return f"(void*){crossed}" if argument.kind == DATA else crossed
 
 

@@ -9,25 +9,39 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tle_raw.adapters.tilelang import objects
-from tle_raw.adapters.tilelang.port.load_script import Script
+from tle_raw.adapters.tilelang.port.config_values import evaluated
+from tle_raw.adapters.tilelang.port.default_sizes import guessed
+from tle_raw.adapters.tilelang.port.load_script import Script, named_kernels
+from tle_raw.adapters.tilelang.port.recorded import holds_prim_func, last_name
 from tle_raw.errors import DialectError, SourceLocation
 from tle_raw.porting import PortRequest, Skipped
 
-PRIM_FUNC, JIT, KERNEL, BUILDER = "PrimFunc", "jit", "kernel", "builder"
+PRIM_FUNC, JIT, KERNEL, BUILDER, TAKEN = "PrimFunc", "jit", "kernel", "builder", "taken"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """``path`` is the object's Python expression inside the module; ``arguments`` are those that build it."""
+    """``path`` is the object's Python expression inside the module; ``arguments`` are those that build it.
+
+    Of a kernel that has no name there, and is ``TAKEN`` while the script runs, it is the name among these.
+    ``guessed`` : the arguments that nobody gave. ``function`` : who made it, where it does not know that itself.
+    ``inner`` : arguments of the ``@tilelang.jit`` function that a builder gives; ``is_tuned`` : inside of an autotuner.
+    """
 
     name: str
     path: str
     kind: str
     value: Any
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    guessed: tuple[str, ...] = ()
+    function: Any = None
+    inner: Mapping[str, Any] = field(default_factory=dict)
+    is_tuned: bool = False
 
     @property
     def place(self) -> SourceLocation | None:
+        if self.function is not None:
+            return objects.object_location(self.function)
         return objects.object_location(inspect.unwrap(self.value) if callable(self.value) else self.value)
 
 
@@ -43,7 +57,7 @@ def find_candidates(script: Script, request: PortRequest) -> Iterator[Candidate 
     if request.name:
         held = {request.name: _named(script, request.name)}
     _check_arguments(held, functions, request)
-    built = {_builder_of(kernel) for kernel in script.compiled}
+    built = {_builder_of(kernel) for kernel in script.compiled} | {call.name for call in script.calls}
     for name, value in held.items():
         kind = _kind(script, functions, name, value) or BUILDER
         path = f"{name}.jit_impl" if hasattr(value, "jit_impl") else name
@@ -51,13 +65,46 @@ def find_candidates(script: Script, request: PortRequest) -> Iterator[Candidate 
         if kind in (PRIM_FUNC, KERNEL):
             yield Candidate(name, path, kind, value)
             continue
-        given, missing = _arguments(name, value, functions.get(name), request.arguments)
+        texts, missing = _arguments(name, value, functions.get(name), request.arguments)
+        given = {n: evaluated(text, script.module) for n, text in texts.items()}
         if not missing:
             yield Candidate(name, path, kind, value, given)
-        elif name not in built:  # the script itself has called it
-            wanted = " ".join(f"{name}:{parameter}=…" for parameter in missing)
-            reason = f"it builds a kernel from {', '.join(missing)}"
+        elif name not in built or request.name:  # the script itself has called it
+            more = guessed(objects.python_function(value) or value, missing)
+            unknown = [parameter for parameter in missing if parameter not in more]
+            if not unknown:
+                yield Candidate(name, path, kind, value, {**given, **more}, tuple(missing))
+                continue
+            wanted = " ".join(f"{name}:{parameter}=…" for parameter in unknown)
+            reason = f"it builds a kernel from {', '.join(unknown)}"
             yield Skipped(name, reason, Candidate(name, path, kind, value).place, f"--arguments {wanted}")
+
+
+def called(script: Script, names: set[str]) -> Iterator[Candidate]:
+    """Functions of the module that its main part called, with the arguments that it gave."""
+    for call in script.calls:
+        if call.is_eager:
+            continue
+        is_jit = hasattr(call.function, "get_tir")
+        held = vars(script.module).get(call.name)
+        path = f"{call.name}.jit_impl" if hasattr(held, "jit_impl") else call.name
+        kind = JIT if is_jit else BUILDER
+        yield Candidate(unused(call.name, names), path, kind, call.function, call.arguments)
+
+
+def taken(script: Script, names: set[str]) -> Iterator[Candidate]:
+    """All that the script would have compiled, for what has no name in it."""
+    eager = {id(call.made): call.function for call in script.calls if call.is_eager}
+    for name, kernel in named_kernels((*script.compiled, *script.in_main)).items():
+        yield Candidate(unused(name, names), name, TAKEN, kernel, function=eager.get(id(kernel)))
+
+
+def unused(name: str, names: set[str]) -> str:
+    word, number = name, 1
+    while word in names:
+        number += 1
+        word = f"{name}_{number}"
+    return word
 
 
 def _kind(script: Script, functions: Mapping[str, ast.FunctionDef], name: str, value: Any) -> str:
@@ -69,32 +116,12 @@ def _kind(script: Script, functions: Mapping[str, ast.FunctionDef], name: str, v
             return KERNEL
         return JIT if hasattr(value, "get_tir") or hasattr(value, "jit_impl") else ""
     own = _is_function(value) and value.__module__ == script.module.__name__ and name in functions
-    return BUILDER if own and _holds_prim_func(functions[name]) else ""
+    return BUILDER if own and holds_prim_func(functions[name]) else ""
 
 
 def _is_function(value: Any) -> bool:
     """Also one that a decorator such as ``functools.cache`` wraps."""
     return callable(value) and inspect.isfunction(inspect.unwrap(value))
-
-
-def _holds_prim_func(function: ast.FunctionDef) -> bool:
-    """A function inside is decorated with ``prim_func``, under whatever name of its module, and something returned."""
-    inner = [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef) and node is not function]
-    decorated = any(_last_name(decorator) == "prim_func" for node in inner for decorator in node.decorator_list)
-    return decorated and any(isinstance(node, ast.Return) and node.value for node in _own_nodes(function))
-
-
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Without those of functions inside."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            yield child
-            yield from _own_nodes(child)
-
-
-def _last_name(decorator: ast.expr) -> str:
-    node = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _named(script: Script, name: str) -> Any:
@@ -134,7 +161,7 @@ def _parameters(value: Any, written: ast.FunctionDef | None) -> tuple[list[str],
 
 def _constants(function: ast.FunctionDef) -> list[str]:
     """``M, N = T.const("M N")``: sizes that a call's tensors would give."""
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _last_name(node) == "const"]
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and last_name(node) == "const"]
     words = [a.value for call in calls for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     return [name for word in words for name in word.replace(",", " ").split()]
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tle_raw
+from tle_raw.adapters.tilelang import objects
 from tle_raw.adapters.tilelang.linked.lowered_away import lowered_away
 from tle_raw.adapters.tilelang.port.candidates import BUILDER, JIT, Candidate
-from tle_raw.adapters.tilelang.port.capture import Launched, captured
+from tle_raw.adapters.tilelang.port.capture import captured
+from tle_raw.adapters.tilelang.port.default_sizes import guessed
+from tle_raw.adapters.tilelang.port.fuse import Fused, fuse
+from tle_raw.adapters.tilelang.port.results import Launched
 from tle_raw.adapters.tilelang.program import Program
 from tle_raw.adapters.tilelang.traced.tracer import REFUSAL
 from tle_raw.errors import FragmentSourceError, Row, SharedMemoryError, TLEError, ToolchainError, UntraceableError
@@ -32,6 +36,8 @@ class Examined:
     program: Program | None = None
     num_warps: int = 4
     route: str = ""
+    reference: Any = None
+    fused: Fused | None = None
 
     @property
     def runs_on_cpu(self) -> bool:
@@ -57,11 +63,27 @@ def built(candidate: Candidate) -> Any:
         ) from error
 
 
+def with_inner_arguments(candidate: Candidate, source: Any) -> Candidate:
+    """A builder may give a function that wants more: block sizes and alike, which are guessed."""
+    is_tuned, source = hasattr(source, "jit_impl"), getattr(source, "jit_impl", source)
+    if candidate.kind != BUILDER or not hasattr(source, "get_tir"):
+        return candidate
+    parameters = [p for p in source.signature.parameters.values() if p.default is p.empty]
+    inner = guessed(objects.python_function(source), [p.name for p in parameters])
+    missing = [p.name for p in parameters if p.name not in inner]
+    if missing:
+        raise FragmentSourceError(
+            f"`{candidate.name}` gives a function that wants {', '.join(missing)}",
+            hint="call it in a function of the script, and name that function",
+        ).at(source=candidate.place)
+    return replace(candidate, inner=inner, guessed=(*candidate.guessed, *inner), is_tuned=is_tuned)
+
+
 def examine(candidate: Candidate, source: Any, target: Target) -> Examined:
     """``source`` is what the candidate was built to."""
     options: dict[str, Any] = {"in_grid": True}
-    if candidate.kind == JIT:
-        options["arguments"] = dict(candidate.arguments)
+    if candidate.kind == JIT or candidate.inner:
+        options["arguments"] = dict(candidate.inner or candidate.arguments)
     try:
         fragment = tle_raw.fragment(source, **options)
         whole = fragment.as_kernel()
@@ -70,11 +92,15 @@ def examine(candidate: Candidate, source: Any, target: Target) -> Examined:
             candidate, Ported(candidate.name, candidate.name, candidate.place, (), (), (obstacle_of(error),))
         )
     gpu, obstacles, works = _on_gpu(source, options, whole, target)
-    cpu = _on_cpu(source, options) if gpu.route == TRACED else Way("cpu", "", ("only traced regions run there",))
+    cpu = _on_cpu(source, options, gpu.route)
     assert fragment.signature is not None  # a PrimFunc states its own
+    fused = fuse(candidate.name, source, options, fragment, whole.num_warps, target) if gpu.route == TRACED else None
     facts = tuple(_facts(whole.program, fragment.signature, whole.num_warps))
-    ported = Ported(candidate.name, whole.program.name, fragment.location, facts, (gpu, cpu), tuple(obstacles))
-    return Examined(candidate, ported, fragment, whole.program, whole.num_warps, works)
+    if fused is not None:
+        facts += (("tiles=", f"{', '.join(fused.tiles)}: copied once, so that Triton code can stand there"),)
+    place = fragment.location if candidate.function is None else candidate.place
+    ported = Ported(candidate.name, whole.program.name, place, facts, (gpu, cpu), tuple(obstacles))
+    return Examined(candidate, ported, fragment, whole.program, whole.num_warps, works, fused=fused)
 
 
 def _on_gpu(source: Any, options: dict[str, Any], whole: Any, target: Target) -> tuple[Way, list[Obstacle], str]:
@@ -105,13 +131,15 @@ def _lost(whole: Any, target: Target) -> tuple[str, ...]:
         return ()
 
 
-def _on_cpu(source: Any, options: dict[str, Any]) -> Way:
+def _on_cpu(source: Any, options: dict[str, Any], route: str) -> Way:
+    if not route:
+        return Way("cpu", "", ("what no GPU runs is not tried there",))
     try:
-        tle_raw.fragment(source, **options, route=TRACED).as_kernel().compile("cpu")
+        tle_raw.fragment(source, **options, route=route).as_kernel().compile("cpu")
     except Exception as error:
         cause = _cause(error)
         return Way("cpu", "", (cause.message, *([f"hint: {cause.hint}"] if cause.hint else ())))
-    return Way("cpu", TRACED)
+    return Way("cpu", route)
 
 
 def _cause(error: BaseException) -> TLEError:

@@ -11,7 +11,7 @@ from tle_raw.adapters.tilelang.tir_types import Buffer, Variable
 from tle_raw.fragments.signature import Signature
 
 SIZE = 512  # of what is left open
-_TORCH = {
+DTYPES = {
     "i1": "bool", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f16": "float16", "bf16": "bfloat16",
     "f32": "float32", "f64": "float64",
     **{f"{letter}{bits}": f"{sign}int{bits}" for letter, sign in (("i", ""), ("u", "u")) for bits in (8, 16, 32, 64)},
@@ -23,7 +23,7 @@ _INDICES = "  # they may be indices: put your own"
 def input_lines(program: Program, signature: Signature, spelled: Mapping[str, str]) -> list[str]:
     """The body of a function with the parameter ``device``; a line for each argument."""
     types: dict[str, Any] = {p.name: p.type for p in signature.parameters}
-    sizes = dict.fromkeys(program.dims.values(), SIZE)
+    sizes = sizes_left_open(program)
     lines = [f"    {spelled[name]} = {SIZE}" for name, v in program.dims.items() if not _is_stride(program, v)]
     for name in program.order:
         dtype = types[name].dtype.name
@@ -36,24 +36,28 @@ def input_lines(program: Program, signature: Signature, spelled: Mapping[str, st
     return lines
 
 
+def sizes_left_open(program: Program) -> dict[Any, int]:
+    return dict.fromkeys(program.dims.values(), SIZE)
+
+
 def _tensor(program: Program, buffer: Buffer, dtype: str, sizes: Mapping[Any, int], spelled: Mapping[str, str]) -> str:
     names = {**program.dims, **program.scalars}
 
     def name_of(variable: Variable) -> str | None:
         return next((spelled[n] for n, v in names.items() if v.same_as(variable) and n in program.dims), None)
 
-    numbers = [_number(extent, sizes) for extent in buffer.shape]
+    numbers = [number_of(extent, sizes) for extent in buffer.shape]
     words = [expression(extent, name_of) for extent in buffer.shape]
     shape = tuple_text([word or str(number) for word, number in zip(words, numbers)])
     value = _random(dtype, shape)
     strides = _strides(program, buffer, numbers, sizes)
     if strides is None:
         return value
-    return f"torch.empty_strided({shape}, {strides}, dtype=torch.{_TORCH[dtype]}, device=device).copy_({value})"
+    return f"torch.empty_strided({shape}, {strides}, dtype=torch.{DTYPES[dtype]}, device=device).copy_({value})"
 
 
 def _random(dtype: str, shape: str) -> str:
-    kind = f"torch.{_TORCH[dtype]}"
+    kind = f"torch.{DTYPES[dtype]}"
     if dtype == "f32":
         return f"torch.randn({shape}, device=device)"
     if dtype == "f64":
@@ -73,7 +77,7 @@ def _strides(program: Program, buffer: Buffer, numbers: list[int], sizes: Mappin
     for dim in reversed(range(len(numbers) - 1)):
         plain[dim] = plain[dim + 1] * numbers[dim + 1]
     opens = [any(v.same_as(s) and _is_stride(program, v) for v in program.dims.values()) for s in buffer.strides]
-    wanted = [p if is_open else _number(s, sizes) for s, p, is_open in zip(buffer.strides, plain, opens)]
+    wanted = [p if is_open else number_of(s, sizes) for s, p, is_open in zip(buffer.strides, plain, opens)]
     return None if wanted == plain else tuple_text([str(s) for s in wanted])
 
 
@@ -83,7 +87,7 @@ def _is_stride(program: Program, variable: Variable) -> bool:
     return not any(v.same_as(variable) for v in shapes)
 
 
-def _number(extent: Any, sizes: Mapping[Any, int]) -> int:
+def number_of(extent: Any, sizes: Mapping[Any, int]) -> int:
     from tvm import arith
     from tvm.tirx.stmt_functor import substitute
 

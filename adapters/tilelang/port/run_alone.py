@@ -14,7 +14,7 @@ def run_alone(fragment: Any, *arguments: Any) -> tuple[list[Any], str]:
     On a GPU it is TileLang itself, where its own compilation works; else the region as a kernel of its own.
     """
     whole, reason = fragment.as_kernel(), ""
-    copies = [_copy(a) for a in arguments]
+    copies = [copied(a) for a in arguments]
     if any(getattr(a, "is_cuda", False) for a in copies):
         try:
             kernel = _compiled_by_tilelang(whole)
@@ -28,7 +28,7 @@ def run_alone(fragment: Any, *arguments: Any) -> tuple[list[Any], str]:
     return copies, f"the region alone{reason}"
 
 
-def _copy(value: Any) -> Any:
+def copied(value: Any) -> Any:
     """With the same strides, which a clone of a tensor with gaps would not have."""
     import torch
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.tilelang.narrow import per_byte
 from tle_raw.adapters.tilelang.regions import is_global
 from tle_raw.adapters.tilelang.tir_types import Buffer
-from tle_raw.adapters.tilelang.traced import block_reads, block_writes, global_memory
+from tle_raw.adapters.tilelang.traced import block_reads, block_writes, global_memory, packed_memory
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 
@@ -18,17 +19,19 @@ def load(tracer: Tracer, buffer: Buffer, indices: Sequence[Any]) -> core.tensor:
     if named(tracer, buffer):
         return block_reads.read(tracer, buffer, inside_tile(tracer, buffer, indices))
     if is_global(buffer):
-        return global_memory.load(tracer, buffer, indices)
+        memory = packed_memory if per_byte(buffer.dtype) > 1 else global_memory
+        return memory.load(tracer, buffer, indices)
     return block_reads.read(tracer, buffer, indices)
 
 
 def store(tracer: Tracer, buffer: Buffer, indices: Sequence[Any], value: core.tensor) -> None:
     """Write ``value`` at ``indices`` in each lane, where the guards hold."""
-    value = tracer.cast(value, tracer.dtype(buffer.dtype))
+    value = tracer.cast(value, tracer.storage(buffer.dtype))
     if named(tracer, buffer):
         block_writes.write(tracer, buffer, inside_tile(tracer, buffer, indices), value)
     elif is_global(buffer):
-        global_memory.store(tracer, buffer, indices, value)
+        memory = packed_memory if per_byte(buffer.dtype) > 1 else global_memory
+        memory.store(tracer, buffer, indices, value)
     else:
         block_writes.write(tracer, buffer, indices, value)
 

@@ -105,6 +105,10 @@ def minimum(tracer: Tracer, call: Call) -> core.tensor:
     return _element(tracer, call, core.atomic_min)
 
 
+def either(tracer: Tracer, call: Call) -> core.tensor:
+    return _element(tracer, call, core.atomic_or)
+
+
 @function("tl.atomic_add_ret_elem_op")
 def _add_and_return(tracer: Tracer, call: Call) -> core.tensor:
     _one_thread_only(tracer)

@@ -8,6 +8,7 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.adapters.common.gathers import gather
+from tle_raw.adapters.tilelang.narrow import per_byte
 from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.tir_types import Buffer
 from tle_raw.adapters.tilelang.traced.combined import reduced
@@ -32,7 +33,7 @@ def block_shape(extents: Sequence[int]) -> tuple[int, ...]:
 def current(tracer: Tracer, buffer: Buffer) -> core.tensor:
     """The value of a buffer, or of a view of one; zeros before the first write."""
     memory, extents = buffer.data, extents_of(tracer, buffer)
-    shape, dtype = block_shape(extents), tracer.dtype(buffer.dtype)
+    shape, dtype = block_shape(extents), tracer.storage(buffer.dtype)
     tracer.needs(memory)
     found = tracer.tiles.get(memory)
     if memory in tracer.shared:
@@ -41,6 +42,7 @@ def current(tracer: Tracer, buffer: Buffer) -> core.tensor:
         return tracer.full(shape, 0, dtype)
     if memory in tracer.of_lanes:
         return found
+    check_packing(tracer, buffer)
     if found.type.scalar != dtype:
         if found.type.scalar.primitive_bitwidth != dtype.primitive_bitwidth:
             raise tracer.fail(f"a view of `{buffer.name}` with elements of another width")
@@ -49,6 +51,13 @@ def current(tracer: Tracer, buffer: Buffer) -> core.tensor:
         _check_whole(tracer, buffer, extents)
         found = tracer.reshape(found, shape)
     return found
+
+
+def check_packing(tracer: Tracer, buffer: Buffer) -> None:
+    """Elements of four bits are a byte each here: a view that counts the bytes of memory sees others."""
+    home = tracer.homes.get(buffer.data)
+    if home is not None and per_byte(home.dtype) != per_byte(buffer.dtype):
+        raise tracer.fail(f"a view of `{home.name}` with elements of another width")
 
 
 def _check_whole(tracer: Tracer, buffer: Buffer, extents: Sequence[int]) -> None:
@@ -146,7 +155,7 @@ def take(tracer: Tracer, value: core.tensor, dim: int, at: core.tensor) -> core.
     at = clip(tracer, at, shape[dim])
     size = shape_of(at)[dim]
     at = tracer.spread(at, [size if d == dim else s for d, s in enumerate(shape)])
-    return _gathered(tracer, value, at, dim)
+    return gathered(tracer, value, at, dim)
 
 
 def clip(tracer: Tracer, at: core.tensor, size: int) -> core.tensor:
@@ -170,11 +179,12 @@ def _gather(tracer: Tracer, value: core.tensor, indices: Sequence[Any]) -> core.
     for size in lanes:
         count *= size
     flat = tracer.semantic.reshape(flat, [count], False) if lanes else tracer.reshape(flat, [1])
-    picked = _gathered(tracer, tracer.semantic.reshape(value, [stride], False), flat, 0)
+    picked = gathered(tracer, tracer.semantic.reshape(value, [stride], False), flat, 0)
     return tracer.reshape(picked, lanes)
 
 
-def _gathered(tracer: Tracer, value: core.tensor, at: core.tensor, dim: int) -> core.tensor:
+def gathered(tracer: Tracer, value: core.tensor, at: core.tensor, dim: int) -> core.tensor:
+    """The elements at the positions ``at`` along ``dim``."""
     element = value.type.scalar
     if element.is_int1():
         value = tracer.cast(value, core.int8)

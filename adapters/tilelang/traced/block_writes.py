@@ -9,7 +9,8 @@ from triton.language import core
 
 from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.tir_types import Buffer
-from tle_raw.adapters.tilelang.traced.block_reads import block_shape, current, extents_of, take
+from tle_raw.adapters.tilelang.traced import composed_writes
+from tle_raw.adapters.tilelang.traced.block_reads import block_shape, check_packing, current, extents_of, take
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded
 from tle_raw.regions.shapes import shape_of
@@ -23,6 +24,12 @@ def write(tracer: Tracer, buffer: Buffer, indices: Sequence[Any], value: core.te
         _write_one(tracer, buffer, value, guard)
         return
     indices = [tracer.simplify(i) for i in indices]
+    if any(_step(tracer, index) is None for index in indices):
+        inverse = composed_writes.turn_round(tracer, indices)
+        if inverse is not None:
+            extents = extents_of(tracer, buffer)
+            set_value(tracer, buffer, *composed_writes.write(tracer, inverse, indices, extents, value, guard))
+            return
     steps = [step(tracer, buffer, index) for index in indices]
     walked = [axis for axis, _, _ in steps if axis is not None]
     if len(walked) != len(set(walked)):
@@ -40,12 +47,13 @@ def write(tracer: Tracer, buffer: Buffer, indices: Sequence[Any], value: core.te
 
 def set_value(tracer: Tracer, buffer: Buffer, new: core.tensor, where: core.tensor | None) -> None:
     """Replace a buffer's block tensor, or the elements of it that ``where`` names."""
-    shape, dtype = block_shape(extents_of(tracer, buffer)), tracer.dtype(buffer.dtype)
+    shape, dtype = block_shape(extents_of(tracer, buffer)), tracer.storage(buffer.dtype)
     new = tracer.cast(tracer.spread(new, shape), dtype)
     if where is not None:
         new = tracer.choose(tracer.spread(where, shape), new, current(tracer, buffer))
     home = tracer.homes.get(buffer.data)
     if home is not None and not home.same_as(buffer):
+        check_packing(tracer, buffer)
         new = _as_home(tracer, buffer, home, new)
     _keep(tracer, buffer, new)
 
@@ -62,7 +70,7 @@ def _keep(tracer: Tracer, buffer: Buffer, new: core.tensor) -> None:
 
 def _as_home(tracer: Tracer, buffer: Buffer, home: Any, new: core.tensor) -> core.tensor:
     """A view was written: the memory keeps the shape and the dtype of the buffer that allocated it."""
-    shape, dtype = block_shape(extents_of(tracer, home)), tracer.dtype(home.dtype)
+    shape, dtype = block_shape(extents_of(tracer, home)), tracer.storage(home.dtype)
     if new.type.scalar != dtype:
         if new.type.scalar.primitive_bitwidth != dtype.primitive_bitwidth:
             raise tracer.fail(f"a view of `{home.name}` with elements of another width")
@@ -104,14 +112,21 @@ def _alike(tracer: Tracer, a: core.tensor, b: core.tensor) -> tuple[core.tensor,
 
 def step(tracer: Tracer, buffer: Buffer, index: Any) -> tuple[int | None, Any, int]:
     """The lanes' axis that walks a dim, where it starts and by how much it goes on."""
+    found = _step(tracer, index)
+    if found is None:
+        raise tracer.fail(
+            f"`{buffer.name}` is written at the index {index}",
+            hint="a dim of a block tensor is written along parallel loops, each element by one lane",
+        )
+    return found
+
+
+def _step(tracer: Tracer, index: Any) -> tuple[int | None, Any, int] | None:
     form = tracer.form(index)
     factors = {} if form is None else form[0]
     numbers = [constant(f) for f in factors.values()]
     if form is None or len(factors) > 1 or any(n is None or n < 1 for n in numbers):
-        raise tracer.fail(
-            f"`{buffer.name}` is written at the index {index}",
-            hint="a dim of a block tensor is written along one parallel loop",
-        )
+        return None
     axis = next((tracer.lanes.axis(v) for v in factors), None)
     return axis, form[1], int(numbers[0] or 1) if numbers else 1
 

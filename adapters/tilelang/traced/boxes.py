@@ -37,7 +37,8 @@ def indices(box: BufferRegion, variables: Sequence[Any], dims: Sequence[int]) ->
 
 
 def read(tracer: Tracer, box: BufferRegion) -> core.tensor:
-    """The whole box, with all of its dims, those of size 1 too."""
+    """The whole box, with all of its dims, those of size 1 too, to compute with it."""
+    tracer.dtype(box.buffer.dtype)  # or there is no arithmetic of it
     extents = sizes(tracer, box)
     with walking(tracer, extents) as variables:
         value = access.load(tracer, box.buffer, indices(box, variables, range(len(extents))))
@@ -48,6 +49,7 @@ def read(tracer: Tracer, box: BufferRegion) -> core.tensor:
 
 def write(tracer: Tracer, box: BufferRegion, value: core.tensor) -> None:
     """Put a block tensor of the box's shape into it."""
+    tracer.dtype(box.buffer.dtype)
     extents = sizes(tracer, box)
     with walking(tracer, extents) as variables:
         value = tracer.reshape(value, [padded(e) for e in extents])

@@ -11,7 +11,7 @@ from typing import Any
 
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.program import statements
-from tle_raw.adapters.tilelang.regions import constant, is_global, is_parallel, linear_form, region_of
+from tle_raw.adapters.tilelang.regions import constant, is_global, is_parallel, linear_form, nearness, region_of
 from tle_raw.adapters.tilelang.tir_types import Buffer, Call, Node
 
 READS_AND_WRITES = 3
@@ -105,7 +105,7 @@ class Walk:
                 self.effects.read(box.buffer.data)
         for box, access in boxes:
             if self.is_block(box.buffer) and access != 1:
-                self.effects.write(box.buffer.data, self._is_whole(box))
+                self.effects.write(box.buffer.data, self._is_whole(box) and not _falls_short(call))
 
     def _loads(self, root: Any) -> None:
         from tvm.tirx.stmt_functor import post_order_visit
@@ -177,6 +177,15 @@ class Walk:
                 return False
             walked.append(variable)
         return len({str(v.name) for v in walked}) == len(walked)
+
+
+def _falls_short(call: Call) -> bool:
+    """Whether a copy leaves a part of its target alone: its loops go over the smaller box, or that is not known."""
+    if str(call.op.name) not in ("tl.tileop.copy", "tl.tileop.async_copy"):
+        return False
+    source, target = region_of(call.args[0]), region_of(call.args[1])
+    sizes = [[n for n in map(constant, box.extents) if n != 1] for box in (source, target)]
+    return sizes[0] != sizes[1] and nearness(source.buffer) >= nearness(target.buffer)
 
 
 def _keeps_old(call: Call) -> bool:

@@ -7,11 +7,13 @@ from typing import Any
 
 from triton.language import core
 
+from tle_raw.adapters.tilelang.narrow import is_narrow
 from tle_raw.adapters.tilelang.regions import constant
 from tle_raw.adapters.tilelang.tir_types import Expression, Variable
 from tle_raw.adapters.tilelang.traced import access, integers
 from tle_raw.adapters.tilelang.traced.choices import choose
 from tle_raw.adapters.tilelang.traced.functions import FUNCTIONS
+from tle_raw.adapters.tilelang.traced.narrow_values import convert, encode
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 _ARITHMETIC = {
@@ -30,10 +32,14 @@ _ARITHMETIC = {
     "Or": lambda s, a, b: s.or_(a, b),
 }
 
+_DIVISIONS = ("Div", "Mod", "FloorDiv", "FloorMod")
+
 
 def evaluate(tracer: Tracer, expression: Expression) -> core.tensor:
     """The value of an expression."""
     kind = type(expression).__name__
+    if kind in _DIVISIONS or kind in _ARITHMETIC:
+        tracer.dtype(expression.a.dtype)  # or there is no arithmetic of it
     handler = _KINDS.get(kind)
     if handler is not None:
         return handler(tracer, expression)
@@ -44,11 +50,15 @@ def evaluate(tracer: Tracer, expression: Expression) -> core.tensor:
 
 
 def _constant(tracer: Tracer, expression: Expression) -> core.tensor:
+    if is_narrow(expression.dtype):
+        return tracer.number(int(expression.value) & 15, core.uint8)
     dtype = tracer.dtype(expression.dtype)
     return tracer.number(bool(expression.value) if dtype.is_int1() else expression.value, dtype)
 
 
 def _float_constant(tracer: Tracer, expression: Expression) -> core.tensor:
+    if is_narrow(expression.dtype):
+        return encode(tracer, tracer.number(float(expression.value), core.float32), str(expression.dtype))
     return tracer.number(float(expression.value), tracer.dtype(expression.dtype))
 
 
@@ -68,10 +78,7 @@ def _variable(tracer: Tracer, expression: Variable) -> core.tensor:
 
 
 def _cast(tracer: Tracer, expression: Expression) -> core.tensor:
-    value, dtype = evaluate(tracer, expression.value), tracer.dtype(expression.dtype)
-    if dtype.is_int1():
-        return tracer.semantic.not_equal(value, tracer.number(0, value.type.scalar))
-    return tracer.cast(value, dtype)
+    return convert(tracer, evaluate(tracer, expression.value), expression.value.dtype, expression.dtype)
 
 
 def _not(tracer: Tracer, expression: Expression) -> core.tensor:
@@ -130,8 +137,14 @@ def _call(tracer: Tracer, expression: Expression) -> core.tensor:
     handler = FUNCTIONS.get(name)
     if handler is None:
         raise tracer.fail(f"the function {name}")
+    if name not in _OF_CODES:
+        for argument in expression.args:
+            if is_narrow(getattr(argument, "dtype", "")):
+                raise tracer.fail(f"the function {name} of values of type {argument.dtype}")
     return handler(tracer, expression)
 
+
+_OF_CODES = ("tirx.if_then_else", "tirx.reinterpret", "tirx.likely", "tl.__ldg")  # functions that do not compute
 
 _KINDS: dict[str, Callable[[Tracer, Any], core.tensor]] = {
     "IntImm": _constant,

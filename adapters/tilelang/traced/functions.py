@@ -11,6 +11,7 @@ from tle_raw.adapters.tilelang.tir_types import Call
 from tle_raw.adapters.tilelang.traced import libdevice
 from tle_raw.adapters.tilelang.traced.choices import choose
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
+from tle_raw.regions.shapes import shape_of
 
 TracedFunction = Callable[[Tracer, Any], core.tensor]
 FUNCTIONS: dict[str, TracedFunction] = {}
@@ -125,8 +126,60 @@ def _power(tracer: Tracer, expression: Call) -> core.tensor:
             result = tracer.semantic.mul(result, base, False)
         return result
     if not base.type.scalar.is_floating():
-        raise tracer.fail("an integer to a power that is no small constant")
+        if not isinstance(value, int) or value < 0:
+            raise tracer.fail("an integer to a power that is no constant")
+        return _whole_power(tracer, base, value)
     return in_float(tracer, base, lambda x: libdevice.call(tracer, "pow", [x, tracer.cast(exponent, x.type.scalar)]))
+
+
+def _whole_power(tracer: Tracer, base: core.tensor, exponent: int) -> core.tensor:
+    """By squares, of which the exponent's bits say which are factors."""
+    result = tracer.full(shape_of(base), 1, base.type.scalar)
+    while exponent:
+        if exponent & 1:
+            result = tracer.semantic.mul(result, base, False)
+        exponent >>= 1
+        if exponent:
+            base = tracer.semantic.mul(base, base, False)
+    return result
+
+
+@function("tirx.ldexp")
+def _scale(tracer: Tracer, expression: Call) -> core.tensor:
+    value, exponent = arguments(tracer, expression)
+    exponent = tracer.cast(exponent, core.int32)
+    return in_float(tracer, value, lambda x: libdevice.call(tracer, "ldexp", [x, exponent]))
+
+
+@function("tirx.popcount")
+def _count_ones(tracer: Tracer, expression: Call) -> core.tensor:
+    return _of_bits(tracer, expression, "popc")
+
+
+@function("tirx.clz")
+def _leading_zeros(tracer: Tracer, expression: Call) -> core.tensor:
+    return _of_bits(tracer, expression, "clz")
+
+
+@function("tl.__ffs")
+def _first_one(tracer: Tracer, expression: Call) -> core.tensor:
+    """Its number, counted from 1; 0 where there is none."""
+    return _of_bits(tracer, expression, "ffs")
+
+
+def _of_bits(tracer: Tracer, expression: Call, name: str) -> core.tensor:
+    """What is counted in the bits of integers, those of less than 32 bits widened by zeros."""
+    (value,) = arguments(tracer, expression)
+    element = value.type.scalar
+    bits = element.primitive_bitwidth
+    whole = core.int64 if bits == 64 else core.int32
+    if bits < 32 and element.is_int_signed():
+        value = tracer.semantic.bitcast(value, core.uint8 if bits == 8 else core.uint16)
+    value = tracer.cast(value, whole)
+    count = libdevice.count_bits(tracer, name, value)
+    if name == "clz" and bits < 32:
+        count = tracer.semantic.sub(count, tracer.number(32 - bits, core.int32), False)
+    return tracer.cast(count, tracer.dtype(expression.dtype))
 
 
 @function("tirx.if_then_else")
@@ -169,7 +222,7 @@ def _shift_right(tracer: Tracer, expression: Call) -> core.tensor:
 @function("tirx.reinterpret")
 def _reinterpret(tracer: Tracer, expression: Call) -> core.tensor:
     (value,) = arguments(tracer, expression)
-    dtype = tracer.dtype(expression.dtype)
+    dtype = tracer.storage(expression.dtype)
     if dtype.primitive_bitwidth != value.type.scalar.primitive_bitwidth:
         raise tracer.fail(f"{value.type.scalar} reinterpreted as {dtype}, which has another width")
     return tracer.semantic.bitcast(value, dtype)
@@ -182,7 +235,7 @@ def _infinity(tracer: Tracer, expression: Call) -> core.tensor:
 
 @function("tirx.fma", "tl.fma", "tl.ieee_fmaf")
 def _fma(tracer: Tracer, expression: Call) -> core.tensor:
-    a, b, c = arguments(tracer, expression)[:3]
+    a, b, c = _nearest(tracer, expression, 3)
     semantic = tracer.semantic
     return semantic.add(semantic.mul(a, b, False), c, False)
 
@@ -208,12 +261,12 @@ def _div(tracer: Tracer, expression: Call) -> core.tensor:
     return tracer.semantic.fdiv(a, b, True)
 
 
-def _nearest(tracer: Tracer, expression: Call) -> list[core.tensor]:
-    """The operands; the last argument names how to round, and Triton rounds to nearest."""
-    mode = str(getattr(expression.args[-1], "value", "rn"))
+def _nearest(tracer: Tracer, expression: Call, count: int = 2) -> list[core.tensor]:
+    """The operands; a last argument may name how to round, and Triton rounds to nearest."""
+    mode = str(getattr(expression.args[count], "value", "rn")) if len(expression.args) > count else "rn"
     if mode != "rn":
         raise tracer.fail(f"rounding {mode!r}")
-    return [tracer.evaluate(a) for a in expression.args[:2]]
+    return [tracer.evaluate(a) for a in expression.args[:count]]
 
 
 @function("tl.fast_rcp", "tl.ieee_frcp")

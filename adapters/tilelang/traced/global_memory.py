@@ -58,7 +58,7 @@ def address(tracer: Tracer, buffer: Buffer, indices: Sequence[Any]) -> tuple[cor
     base = tracer.memory.get(buffer.data)
     if base is None:
         raise tracer.fail(f"global memory that is no parameter: `{buffer.name}`")
-    base = _pointer_to(tracer, base, tracer.dtype(buffer.dtype))
+    base = _pointer_to(tracer, base, tracer.storage(buffer.dtype))
     offset, inside = _Offset(), None
     for index, stride, extent in zip(indices, strides_of(buffer), buffer.shape):
         index = tracer.simplify(index)

@@ -29,7 +29,7 @@ UNARY = {
     "round": "",
 }
 BINARY = {"fmod": "fmod", "atan2": "arctan2", "hypot": "hypot", "copysign": "copysign", "nextafter": "nextafter"}
-_NUMPY = {**UNARY, **BINARY, "pow": "power"}
+_NUMPY = {**UNARY, **BINARY, "pow": "power", "ldexp": "ldexp"}
 # TIR's round is the C function of that name: halves go away from zero.
 
 
@@ -42,6 +42,40 @@ def call(tracer: Tracer, name: str, operands: Sequence[core.tensor]) -> core.ten
         return by_numpy(_numpy_function(name), operands)
     symbol = f"__nv_{name}{'f' if type_.scalar.primitive_bitwidth == 32 else ''}"
     return call_libdevice(builder, symbol, operands)
+
+
+def count_bits(tracer: Tracer, name: str, value: core.tensor) -> core.tensor:
+    """``popc``, ``clz`` or ``ffs`` of int32 or int64, as int32."""
+    builder, is_long = tracer.semantic.builder, value.type.scalar.primitive_bitwidth == 64
+    if not hasattr(builder, "create_for_op"):
+        return tracer.cast(by_numpy(_COUNTS[name], [value]), core.int32)
+    result = value.type.with_element_ty(core.int32) if value.type.is_block() else core.int32
+    return call_libdevice(builder, f"__nv_{name}{'ll' if is_long else ''}", [value], result)
+
+
+def _count_ones(values: Any) -> Any:
+    """Of an array of integers, byte by byte."""
+    import numpy as np
+
+    table = np.array([bin(byte).count("1") for byte in range(256)])
+    return table[np.ascontiguousarray(values).reshape(-1, 1).view(np.uint8)].sum(axis=1).reshape(values.shape)
+
+
+def _leading_zeros(values: Any) -> Any:
+    bits = 8 * values.dtype.itemsize
+    spread, shift = values.astype(f"uint{bits}"), 1
+    while shift < bits:
+        spread, shift = spread | spread >> shift, 2 * shift
+    return bits - _count_ones(spread)
+
+
+def _first_one(values: Any) -> Any:
+    import numpy as np
+
+    return np.where(values == 0, 0, _count_ones(values ^ (values - 1)))
+
+
+_COUNTS = {"popc": _count_ones, "clz": _leading_zeros, "ffs": _first_one}
 
 
 def _alike(tracer: Tracer, operands: Sequence[core.tensor]) -> list[core.tensor]:

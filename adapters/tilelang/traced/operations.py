@@ -34,4 +34,5 @@ OPERATIONS: dict[str, Callable[[Tracer, Any], Any]] = {
     "tl.atomic_addx4_elem_op": atomics.add_four,
     "tl.atomic_max_elem_op": atomics.maximum,
     "tl.atomic_min_elem_op": atomics.minimum,
+    "tl.atomic_or_elem_op": atomics.either,
 }

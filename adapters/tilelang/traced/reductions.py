@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from triton.language import core
 
-from tle_raw.adapters.tilelang.regions import constant, region_of
+from tle_raw.adapters.tilelang.regions import BufferRegion, constant, region_of
 from tle_raw.adapters.tilelang.tir_types import Call
 from tle_raw.adapters.tilelang.traced import boxes
 from tle_raw.adapters.tilelang.traced.combined import combine, reduced, scanned
-from tle_raw.adapters.tilelang.traced.functions import absolute
+from tle_raw.adapters.tilelang.traced.functions import absolute, function
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 from tle_raw.adapters.tilelang.traced.types import padded
 
@@ -46,6 +48,32 @@ def neutral(kind: str, dtype: core.dtype) -> int | float:
     signed, bits = dtype.is_int_signed(), dtype.primitive_bitwidth
     lowest, highest = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     return lowest if kind == "max" else highest
+
+
+@function("tl.any_of")
+def any_of(tracer: Tracer, call: Call) -> core.tensor:
+    """Whether an element of a buffer, or of a row of one, is not zero."""
+    return _of_all(tracer, call, "bitor")
+
+
+@function("tl.all_of")
+def all_of(tracer: Tracer, call: Call) -> core.tensor:
+    """Whether none of them is zero."""
+    return _of_all(tracer, call, "bitand")
+
+
+def _of_all(tracer: Tracer, call: Call, kind: str) -> core.tensor:
+    element, count = call.args[0].args[0], tracer.size(call.args[1], "the row")
+    shape = [tracer.size(extent, f"`{element.buffer.name}`") for extent in element.buffer.shape]
+    whole = count == prod(shape) and all(constant(tracer.simplify(index)) == 0 for index in element.indices)
+    extents = shape if whole else [*(1 for _ in shape[1:]), count]
+    box = BufferRegion(element.buffer, tuple(element.indices), tuple(extents))
+    value = boxes.read(tracer, box)
+    value = tracer.cast(tracer.semantic.not_equal(value, tracer.number(0, value.type.scalar)), core.int8)
+    value = boxes.mask_padding(tracer, value, extents, range(len(extents)), 0 if kind == "bitor" else 1)
+    for _ in extents:
+        value = reduced(tracer, value, 0, kind)
+    return tracer.semantic.not_equal(value, tracer.number(0, core.int8))
 
 
 def cumulative_sum(tracer: Tracer, call: Call) -> None:

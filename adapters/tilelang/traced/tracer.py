@@ -11,6 +11,7 @@ from triton.language import core
 
 from tle_raw.adapters.common.control_flow import Flow
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
+from tle_raw.adapters.tilelang.narrow import is_narrow
 from tle_raw.adapters.tilelang.regions import constant, linear_form
 from tle_raw.adapters.tilelang.tir_types import Call, Expression, Node, Variable
 from tle_raw.adapters.tilelang.traced.types import padded, triton_dtype
@@ -163,6 +164,10 @@ class Tracer:
         if found is None:
             raise self.fail(f"values of type {name}")
         return found
+
+    def storage(self, name: object) -> core.dtype:
+        """The dtype in which memory holds elements: like ``dtype``, and bytes for those that Triton has no type of."""
+        return core.uint8 if is_narrow(name) else self.dtype(name)
 
     # --- expressions of TIR -------------------------------------------------------------------------------------
 

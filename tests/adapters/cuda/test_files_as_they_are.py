@@ -9,6 +9,7 @@ import tle_raw
 from tests.support import cause_of
 from tle_raw import InOut, Pointer, Scalar
 from tle_raw.adapters.cpp.declarations import functions
+from tle_raw.adapters.cuda import host_code
 from tle_raw.adapters.cuda.host_code import device_part
 from tle_raw.errors import (
     ArgumentTypeError,
@@ -350,6 +351,14 @@ def test_a_missing_library_that_the_device_needs_is_named(cuda):
 
 
 @pytest.mark.one_triton
+def test_an_error_names_the_headers_that_were_passed_over(cuda):
+    text = "#include <nobody/has_this.h>\n__global__ void k(float* o) { o[threadIdx.x] = &o; }"
+    with pytest.raises(CompilationFailed, match="incompatible type") as error:
+        cuda.read(name="k", source=text)
+    assert "not found, and passed over: <nobody/has_this.h>" in error.value.log
+
+
+@pytest.mark.one_triton
 def test_a_header_that_nobody_has_is_passed_over_with_a_note(on_cpu):
     text = "#include <nobody/has_this.h>\n__global__ void k(float* o) { o[threadIdx.x] = 3; }"
     o = np.zeros(32, np.float32)
@@ -362,3 +371,79 @@ def test_a_header_that_nobody_has_is_passed_over_with_a_note(on_cpu):
 def test_a_template_behind_a_macro_without_semicolon_is_a_template():
     text = "LAUNCH(float)\ntemplate <class T> __global__ void k(T* o) {}"
     assert [function.template is not None for function in functions(text)] == [True]
+
+
+NVCCS = """#include "cast.cuh"
+typedef unsigned char uint8_t;
+typedef unsigned long long uint64_t;
+namespace scales {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 500
+template <int N, int extra = 1> __global__ void k(float* o, const int* in, uint64_t n) {}
+}  // namespace scales
+torch::Tensor launch(torch::Tensor t) { return t; }
+#else
+template <int N, int extra = 1> __global__ void k(float* o, const int* in, uint64_t n) {
+  const int before = extra;
+  const int extra = N + 1;
+  cast_all<N>(o, in);
+  o[N] = before * 100 + extra * 10 + __CUDACC_VER_MAJOR__ / 100 + n;
+}
+}  // namespace scales
+torch::Tensor launch(torch::Tensor t) { scales::k<4><<<1, 1>>>(t.data<float>(), nullptr, 0); return t; }
+#endif
+"""
+CAST = """#pragma once
+template <class To, class From> struct caster {
+  template <int n> __device__ static void cast(To* to, const From* from) {
+    for (int i = 0; i < n; i++) to[i] = (To)from[i];
+  }
+};
+template <int n, class To, class From> __device__ void cast_all(To* to, const From* from) {
+  caster<To, From>::cast<n>(to, from);
+}
+"""
+
+
+@pytest.fixture
+def nvccs_file(tmp_path, on_cpu):
+    (tmp_path / "cast.cuh").write_text(CAST)
+    (tmp_path / "k.cu").write_text(NVCCS)
+    return tle_raw.fragment(tmp_path / "k.cu", dialect="cuda", symbol="scales::k<4>")
+
+
+@pytest.mark.one_triton
+def test_what_nvcc_takes_and_clang_refuses_is_mended(nvccs_file):
+    o = np.zeros(5, np.float32)
+    nvccs_file.as_kernel(block=1)[(1,)](o, np.arange(4, dtype=np.int32), 1)
+    np.testing.assert_array_equal(o, [0, 1, 2, 3, 100 + 50 + 1])
+
+
+@pytest.mark.one_triton
+def test_what_was_learnt_of_a_file_is_known_to_the_next_process(nvccs_file, monkeypatch):
+    nvccs_file.as_kernel(block=32).compile("cpu")
+    monkeypatch.setattr(host_code, "_PLANS", {})
+    monkeypatch.setattr(host_code, "_next", lambda *_: pytest.fail("it is learnt again"))
+    nvccs_file.as_kernel(block=64).compile("cpu")
+
+
+@pytest.mark.one_triton
+def test_a_source_string_is_mended_at_its_own_lines(on_cpu):
+    fragment = tle_raw.fragment(CAST + NVCCS.split("\n", 1)[1], dialect="cuda", symbol="scales::k<2>")
+    o = np.zeros(3, np.float32)
+    fragment.as_kernel(block=1)[(1,)](o, np.arange(2, dtype=np.int32), 0)
+    np.testing.assert_array_equal(o, [0, 1, 100 + 30])
+
+
+def test_a_function_in_a_branch_that_is_not_compiled_is_shown(cuda):
+    text = "#include <nobody/has_this.h>\n__global__ void other(float* o) {}\n"
+    text += "#ifdef WITH_K\n__global__ void k(float* o) { *o = 1; }\n#endif"
+    with pytest.raises(SymbolError, match="no branch of the source that is compiled") as error:
+        tle_raw.fragment(text, dialect="cuda", symbol="k")
+    assert "defines=" in error.value.hint and error.value.context.source.text.startswith("__global__ void k")
+
+
+def test_a_namespace_that_two_branches_end_goes_on_in_both():
+    text = "namespace a { namespace b {\n#if X\nvoid f(); } }\nvoid g();\n#else\nvoid f(); } }\n#endif\nvoid i();"
+    assert [f.qualified for f in functions(text)] == ["a::b::f", "g", "a::b::f", "i"]
+    text = "void f() {\n#if X\n if (a) {\n#else\n if (b) {\n#endif\n }\n}\nvoid g();"
+    assert [f.name for f in functions(text)] == ["f", "g"]

@@ -89,8 +89,27 @@ __global__ void k(float* o) {
 """
 
 
-def test_static_shared_memory_above_the_limit_is_refused_where_it_is_declared():
-    kernel = tle_raw.fragment(SHARED, dialect="cuda", symbol="k").as_kernel(block=64)
+def test_static_shared_memory_of_a_kernel_may_be_all_that_a_block_has():
+    compiled = tle_raw.fragment(SHARED, dialect="cuda", symbol="k").as_kernel(block=64).compile("cuda:90")
+    report = tle_raw.report(compiled)
+    assert (report.regions[0].dynamic_shared, report.static_shared) == (49152, 64)  # what can stay stays
+    assert "shared.b64" in compiled.asm["ptx"] and "large" not in compiled.asm["ptx"]
+
+
+def test_static_and_dynamic_shared_memory_lie_side_by_side():
+    both = SHARED.replace("__global__", "extern __shared__ int more[];\n__global__")
+    both = both.replace("__syncthreads", "more[threadIdx.x] = 1;\n  __syncthreads").replace("small[3]", "more[3]")
+    kernel = tle_raw.fragment(both, dialect="cuda", symbol="k").as_kernel(block=64, shared=264)
+    assert tle_raw.report(kernel.compile("cuda:90")).regions[0].dynamic_shared == 264 + 49152
+    too_large = tle_raw.fragment(both.replace("[6144]", "[30000]"), dialect="cuda", symbol="k")
+    with pytest.raises(SharedMemoryError, match="more shared memory than a block of sm_90 has"):
+        too_large.as_kernel(block=64, shared=264).compile("cuda:90")
+
+
+def test_static_shared_memory_above_the_limit_is_refused_where_a_function_that_is_kept_declares_it():
+    apart = SHARED.replace("__global__ void k", "__device__ __noinline__ void f")
+    apart += "__global__ void k(float* o) { f(o); f(o + 1); }"
+    kernel = tle_raw.fragment(apart, dialect="cuda", symbol="k").as_kernel(block=64)
     with pytest.raises(Exception, match="__shared__") as error:
         kernel.compile("cuda:90")
     found = cause_of(error.value)

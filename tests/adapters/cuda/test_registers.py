@@ -66,11 +66,15 @@ def test_the_users_own_flags_win():
 
 
 def test_llvm_is_told_each_thing_once():
-    unroll = "-unroll-threshold=1000"
-    assert optimiser_flags((), True, True) == ("-mllvm", "-inline-threshold=100000", "-mllvm", unroll)
-    assert optimiser_flags(("-mllvm", "-inline-threshold=5"), True, True) == ("-mllvm", unroll)
-    assert optimiser_flags(("-mllvm", "--unroll-threshold=9"), False, True) == ()
-    assert optimiser_flags(("-Os",), False, True) == optimiser_flags((), False, False) == ()
+    aliasing, *told = optimiser_flags((), True, True)
+    assert aliasing == "-fno-strict-aliasing"
+    assert told[:4] == ["-mllvm", "-inline-threshold=100000", "-mllvm", "-unroll-threshold=1000"]
+    assert optimiser_flags(("-mllvm", "-inline-threshold=5"), True, True) == (aliasing, *told[2:])
+    assert "-unroll-threshold=2000" in optimiser_flags((), True, True, has_arrays=True)
+    users = optimiser_flags(("-mllvm", "--unroll-threshold=9"), False, True, has_arrays=True)
+    assert users == (aliasing, *told[4:])
+    assert optimiser_flags(("-Os",), False, True) == optimiser_flags((), False, False) == (aliasing,)
+    assert optimiser_flags(("-fstrict-aliasing",), False, False) == ()
 
 
 def test_a_register_tile_has_the_right_numbers_on_the_cpu():

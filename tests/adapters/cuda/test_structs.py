@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 import triton
+import triton.language as tl
 
 import tle_raw
-from tests.support import cause_of, ptx_calls
+from tests.support import cause_of, compile_kernel, ptx_calls
 from tle_raw.adapters.cpp.number_types import class_dtype
 from tle_raw.adapters.cpp.record_layouts import Layouts
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, SignatureError
@@ -256,6 +257,42 @@ def test_a_tuple_with_other_parts_is_an_error_at_the_call():
     error = cause_of(caught.value)
     assert isinstance(error, ArgumentTypeError) and error.table[0].got == "1 value"
     assert "scale_region" in str(error)
+
+
+DEVICE = """
+namespace c10 { struct alignas(2) Half { unsigned short x; }; }
+struct Part { double b[2]; const float* more; };
+struct Shape { float a; int n; Part part; bool is_on; };
+struct Plus { __device__ float operator()(float x) const { return x + 1; } };
+__device__ float place(float x, Shape s, float2 v, Plus plus, c10::Half h, const Shape* all, const float& last) {
+  const float more = s.part.more ? s.part.more[1] : 0;
+  return s.is_on ? plus(x * s.a + s.n + s.part.b[1] + v.y) + more + h.x + all[1].n + last : 0;
+}
+"""
+place_region = tle_raw.fragment(DEVICE, dialect="cuda", symbol="place")
+
+
+@triton.jit
+def with_device_structs(o, x, a, n, more, half, every, last):
+    value = place_region(tl.load(x), (a, n, ((1.0, 2.0), more), True), (3.0, 4.0), (), half.to(tl.float16), every, last)
+    tl.store(o, value)
+
+
+@pytest.mark.every_triton(1)
+def test_a_device_function_takes_structs_by_value_too():
+    o, x, last = np.zeros(1, "f4"), np.full(1, 2, "f4"), np.full(1, 0.25, "f4")
+    half = float(np.array(3, np.uint16).view(np.float16))
+    every = np.zeros((2, 10), np.int32)  # 40 bytes each
+    every[1, 1] = 11
+    with_device_structs[(1,)](o, x, 1.5, 7, np.arange(4, dtype="f4"), half, every, last, num_warps=1)
+    np.testing.assert_array_equal(o, 2 * 1.5 + 7 + 2 + 4 + 1 + 1 + 3 + 11 + 0.25)
+
+
+@pytest.mark.one_triton
+def test_structs_of_a_device_function_are_registers_on_a_gpu():
+    types = {"o": "*fp32", "x": "*fp32", "a": "fp32", "n": "i32", "more": "*fp32", "half": "fp16", "every": "*i32"}
+    compiled = compile_kernel(with_device_structs, {**types, "last": "*fp32"}, num_warps=1)
+    assert ".local" not in compiled.asm["ptx"] and not ptx_calls(compiled)
 
 
 DUMP = """

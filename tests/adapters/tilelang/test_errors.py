@@ -144,18 +144,9 @@ def test_a_launch_that_only_tilelang_makes():
             for i in T.Parallel(64):
                 A[bx * 64 + i] = 1.0
 
-    @T.prim_func
-    def synchronised(A: T.Tensor((128,), "float32")):
-        with T.Kernel(2, threads=128) as bx:
-            for i in T.Parallel(64):
-                A[bx * 64 + i] = 1.0
-            T.sync_grid()
-
-    for prim_func, words in ((clustered, "thread block clusters"), (synchronised, "a cooperative launch")):
-        with pytest.raises(UnsupportedFeatureError, match=words) as caught:
-            compile_for_gpu(tle_raw.fragment(prim_func, route="linked"))
-        name = prim_func.attrs["global_symbol"]
-        assert caught.value.context.source.line == line_of(f"def {name}(")
+    with pytest.raises(UnsupportedFeatureError, match="clusters of blocks") as caught:
+        tle_raw.fragment(clustered, route="linked").compile("cuda:90")
+    assert caught.value.context.source.line == line_of("def clustered(") and "cluster_dims" in caught.value.hint
 
 
 def test_what_is_no_prim_func():

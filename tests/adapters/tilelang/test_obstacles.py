@@ -35,13 +35,13 @@ def test_each_obstacle_of_a_line_and_of_a_body_that_was_not_reached():
     def obstacles(A: T.Tensor((64,), "float32"), n: T.int32):
         with T.Kernel(1, threads=64) as _:
             for i in T.Parallel(64):
-                A[i] = T.call_extern("float32", "tanf", A[i]) * T.ldexp(A[i], 2)  # two of them
+                A[i] = T.call_extern("float32", "tanf", A[i]) * T.warp_reduce_sum(A[i])  # two of them
             for i in T.Parallel(n):  # open
                 A[i] = T.call_extern("float32", "tanf", A[i])  # inside the open loop
             if T.call_extern("int32", "first", A[0]) > 3:  # a choice
                 A[5] = T.call_extern("float32", "tanf", A[1])  # under the choice
             while T.call_extern("int32", "go_on", A[1]) > 3:  # a condition
-                A[3] = T.ldexp(A[3], 2)  # in the loop
+                A[3] = T.warp_reduce_sum(A[3])  # in the loop
                 A[5] = 2.0
                 for i in T.Parallel(64):
                     A[i] = T.call_extern("float32", "tanf", A[i])  # deep in the loop
@@ -50,13 +50,13 @@ def test_each_obstacle_of_a_line_and_of_a_body_that_was_not_reached():
     error = obstacles_of(obstacles)
     assert told(error) == [
         ("two of them", function),
-        ("two of them", "the function tirx.ldexp"),
+        ("two of them", "the function tl.warp_reduce_sum"),
         ("open", "n"),
         ("inside the open loop", function),
         ("a choice", function),
         ("under the choice", function),
         ("a condition", function),
-        ("in the loop", "the function tirx.ldexp"),
+        ("in the loop", "the function tl.warp_reduce_sum"),
         ("deep in the loop", function),
     ]
     assert str(error).count("  | ") == 8

@@ -85,13 +85,12 @@ def _trace_alone(fragment):
         raise found or e from None
 
 
-def test_on_the_cpu_there_is_the_traced_route_only():
-    import torch
-
-    with tle_raw.knobs.scope():
-        tle_raw.knobs.target = "cpu"
-        with pytest.raises(Exception, match="an index of one thread"):
-            tle_raw.fragment(by_threads()).as_kernel()(torch.zeros(1024), torch.zeros(1024))
+def test_on_the_cpu_too_what_cannot_be_traced_is_linked(on_cpu):
+    a, b = torch.randn(1024, generator=torch.Generator().manual_seed(1)), torch.zeros(1024)
+    report = tle_raw.report(tle_raw.fragment(by_threads()).as_kernel()(a, b))
+    (region,) = report.regions
+    assert torch.equal(b, a * 2) and region.route == "linked" and region.threads == 128
+    assert "`tx` is an index of one thread" in region.reason and "a team of 128 threads (linked)" in str(report)
 
 
 def test_a_traced_region_has_nothing_to_compile_alone():
@@ -148,16 +147,16 @@ def test_where_the_user_forced_the_traced_route_it_is_an_error_at_the_call(faili
     assert "region(x, y)" in str(caught.value) and __file__ in str(caught.value)
 
 
-def test_the_hint_for_exponents_is_about_exponents():
+def test_elements_of_six_bits_are_refused_with_a_hint():
     @T.prim_func
-    def exponents(S: T.Tensor((64,), "float8_e8m0fnu")):
+    def sixths(S: T.Tensor((64,), "float6_e2m3fn"), Y: T.Tensor((64,), "float32")):
         with T.Kernel(1, threads=64):
             for i in T.Parallel(64):
-                S[i] = T.Cast("float8_e8m0fnu", 1.0)
+                Y[i] = T.Cast("float32", S[i])
 
-    with pytest.raises(SignatureError, match="float8_e8m0fnu") as caught:
-        tle_raw.fragment(exponents)
-    assert "uint8" in caught.value.hint and "packed" not in caught.value.hint
+    with pytest.raises(SignatureError, match="float6_e2m3fn") as caught:
+        tle_raw.fragment(sixths)
+    assert "uint8" in caught.value.hint
 
 
 def scaled(with_scale):

@@ -43,7 +43,7 @@ SCRIPTS = {
     "wrong.py": KERNEL + 'a = torch.randn(rows, 77, device="cuda")\nprint(torch.allclose(kernel(a), a * 3))\n',
     "unchecked.py": KERNEL + 'print(kernel(torch.randn(rows, 77, device="cuda")).shape)\n',
     "ended.py": KERNEL + 'kernel(torch.randn(rows, 77, device="cuda"))\nraise ValueError("before its check")\n',
-    "refused.py": KERNEL.replace("T.Parallel(columns)", 'T.thread_binding(columns, "threadIdx.x")')
+    "refused.py": KERNEL.replace("A[bx, j] * factor", 'T.call_extern("float32", "nowhere", A[bx, j])')
     + 'kernel(torch.randn(rows, 77, device="cuda"))\n',
     "imports.py": "import no_such_package\nno_such_package.inputs()\n",
     "test_right.py": "raise ValueError('not an example')\n",
@@ -86,21 +86,64 @@ def test_a_check_that_fails_without_an_error(swept):
     assert ran["wrong.py"]["numbers"] == "wrong" and "allclose says False" in ran["wrong.py"]["message"]
 
 
-def test_no_check_and_a_script_that_ends_before_it(swept):
+def test_without_a_check_an_evaluation_of_the_prim_func_says_it(swept):
     _, ran = swept
-    assert ran["unchecked.py"]["numbers"] == "not checked"
-    assert ran["ended.py"]["numbers"] == "ran" and "before its check" in ran["ended.py"]["message"]
+    for name in ("unchecked.py", "ended.py"):
+        assert (ran[name]["numbers"], ran[name]["checked_by"]) == ("right", "float64 evaluation"), ran[name]
 
 
 def test_what_is_not_expressed_fails_and_says_why(swept):
     _, ran = swept
-    assert ran["refused.py"]["numbers"] == "failed" and ran["refused.py"]["outcome"] == "UntraceableError"
+    assert ran["refused.py"]["numbers"] == "failed" and ran["refused.py"]["outcome"] == "CompilationFailed"
 
 
 def test_scripts_without_a_kernel_are_apart(swept):
     for records in swept:
         assert "no_such_package is not installed" in records["imports.py"]["message"]
         assert list(records["table"]["scripts without a kernel"]) == ["imports.py"]
+
+
+PACKAGE = {
+    "shop/__init__.py": "",
+    "shop/kernels.py": KERNEL[: KERNEL.index("parser =")],
+    "shop/ops.py": "from .kernels import scaled\n\n\ndef double(a):\n    return scaled(*a.shape, 2.0)(a)\n",
+    "tests/test_ops.py": """
+import pytest
+import torch
+from shop.ops import double
+
+
+@pytest.mark.parametrize("rows", [100000, 3, 64])
+def test_double(rows):
+    a = torch.randn(rows, 77, device="cuda")
+    torch.testing.assert_close(double(a), a * 2)
+
+
+def test_wrong():
+    a = torch.randn(5, 77, device="cuda")
+    assert (double(a) - a * 3).abs().max() < 1e-3, "the difference"
+
+
+@pytest.mark.skip
+def test_never():
+    raise ValueError
+""",
+}
+
+
+def test_a_packages_own_tests(tmp_path):
+    for name, text in PACKAGE.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    out = tmp_path / "out.json"
+    command = [sys.executable, str(TOOL), str(tmp_path), "--tests", "1", "--run", "--json", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    kernels = {k["case"].rpartition("::")[2]: k for k in json.loads(out.read_text())["kernels"]}
+    assert set(kernels) == {"test_double[3]", "test_wrong"}, kernels
+    right, wrong = kernels["test_double[3]"], kernels["test_wrong"]
+    assert (right["numbers"], right["factory"], right["script"]) == ("right", "shop.ops.double", "tests/test_ops.py")
+    assert wrong["numbers"] == "wrong" and "the difference" in wrong["message"]
 
 
 @pytest.mark.parametrize(

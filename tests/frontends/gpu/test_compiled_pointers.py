@@ -9,7 +9,7 @@ import triton.language as tl
 import tle_raw.language as tle
 from tests.frontends.gpu import pointer_kernels as kernels
 from tests.support import compile_kernel, ptx_calls
-from tle_raw.flir.nvidia import pipeline
+from tle_raw.flir.nvidia.calls import layouts
 
 pytestmark = pytest.mark.every_triton(9)
 
@@ -51,7 +51,7 @@ def test_every_layout_is_accessed_in_shared_memory(layout, name, capability):
 
 def test_stores_that_cross_alone_are_closed_in_the_module(monkeypatch):
     """Nothing of such a kernel is printed and read again behind the conversion."""
-    monkeypatch.setattr(pipeline, "close_crossings", None)
+    monkeypatch.setattr(layouts, "close_crossings", None)
     signature = {"x": "*fp32", "index": "*i32", "o": "*fp32", "n": "i32"}
     kernel = compile_kernel(kernels.masked, signature, {"N": 256})
     assert "ttg.local_store" in kernel.asm["ttgir"] and "tle.crossing" not in kernel.asm["ttgir"]

@@ -18,7 +18,7 @@ from tests.frontends.lite import executor_kernels as kernels
 from tests.support import cause_of, compile_kernel
 from tle_raw.flir.check_groups import without_markers
 from tle_raw.flir.group_markers import holds_executors
-from tle_raw.flir.nvidia.pipeline import SPELLING
+from tle_raw.flir.nvidia.calls.triton_version import SPELLING
 from tle_raw.flir.nvidia.specialise_executors import Machine, specialise_executors
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.linker.mlir.generic_form import generic_text

@@ -302,13 +302,17 @@ def _any_logic(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
     """The table's bit i is the result where a, b, c have the bits of i; c is the lowest."""
     if parts != ["b32"]:
         raise UnknownInstruction(s.opcode)
-    b, table = f.body, int(s.operands[4], 0)
+    b, operand = f.body, s.operands[4]
+    table = f.get(operand, "i32") if operand in f.variables else int(operand, 0)  # a constant of C++, or of the text
     values = [f.get(o, "i32") for o in s.operands[1:4]]
     inverse = [b.value(f"xor i32 {v}, -1") for v in values]
     total = "0"
-    for index in (i for i in range(8) if table >> i & 1):
+    for index in (i for i in range(8) if isinstance(table, str) or table >> i & 1):
         chosen = [values[k] if index >> (2 - k) & 1 else inverse[k] for k in range(3)]
         term = b.value(f"and i32 {b.value(f'and i32 {chosen[0]}, {chosen[1]}')}, {chosen[2]}")
+        if isinstance(table, str):
+            bit = b.value(f"trunc i32 {b.value(f'lshr i32 {table}, {index}')} to i1")
+            term = b.value(f"select i1 {bit}, i32 {term}, i32 0")
         total = b.value(f"or i32 {total}, {term}")
     f.set(s.operands[0], total, "i32")
 

@@ -18,7 +18,7 @@ _STORES = ("global.shared::cta.bulk_group",)
 def copy_block(f: PtxFunction, s: InlineStatement) -> None:
     """Copy a block in or out; what waits for it, has waited."""
     match = re.fullmatch(r"cp\.async\.bulk\.tensor\.([1-5])d\.(.*)", s.opcode)
-    form = match[2].replace("tile.", "") if match else ""
+    form = match[2].replace("tile.", "").removesuffix(".L2::cache_hint") if match else ""
     if match is None or form not in (*_LOADS, *_STORES):
         raise UnknownInstruction(s.opcode)
     if form in _STORES:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tle_raw.emulation.ptx import arithmetic, conversions, copies, mbarrier, memory, threads  # noqa: F401  (registers)
+from tle_raw.emulation.ptx import (  # noqa: F401  (registers)
+    arithmetic,
+    conversions,
+    copies,
+    matrices,
+    mbarrier,
+    memory,
+    threads,
+)
 from tle_raw.emulation.ptx.function import TABLE, PtxFunction, UnknownInstruction
 from tle_raw.emulation.ptx.operands import OperandError, into_register, out_of_register, result_types
 from tle_raw.emulation.ptx.parse import InlineStatement, PtxSyntaxError, decoded, statements

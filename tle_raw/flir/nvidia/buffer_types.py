@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from tle_raw.linker.mlir.text import split_top_level
 
@@ -66,7 +67,8 @@ def read_buffer_type(text: str, aliases: dict[str, str]) -> BufferType:
 
 def layout_aliases(lines: Iterable[str]) -> dict[str, str]:
     """The aliases of layouts that a module's text begins with."""
-    found = (_ALIAS.match(line) for line in lines if line.startswith("#") and not line.startswith("#loc"))
+    head = takewhile(lambda line: not line or line[0] == "#", lines)
+    found = (_ALIAS.match(line) for line in head if not line.startswith("#loc"))
     return {match[1]: match[2] for match in found if match}
 
 

@@ -6,6 +6,7 @@ store of the port's result into it. Here they are found again, so that the regio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from tle_raw.errors import RegionError, TLEError
 from tle_raw.flir.nvidia.read_ports import Region
 from tle_raw.linker.mlir.text import split_top_level, value_names
 
+_DEFINED = re.compile(r"\s*(%[\w$.\-]+)[^=]* = ")
 _DESCRIPTOR_LOAD = "tt.descriptor_load "
 _LOAD, _STORE, _CONVERT = "ttg.local_load ", "ttg.local_store ", "ttg.convert_layout "
 
@@ -47,10 +49,10 @@ class _Text:
         self._definitions: dict[str, list[int]] = {}
         self._stores: dict[str, list[int]] = {}
         for number, line in enumerate(lines):
-            stores = line.lstrip().startswith(_STORE)
-            names = value_names(line) if stores or " = " in line else []
-            if names:
-                (self._stores if stores else self._definitions).setdefault(names[0], []).append(number)
+            if defined := _DEFINED.match(line):
+                self._definitions.setdefault(defined[1], []).append(number)
+            elif _STORE in line and line.lstrip().startswith(_STORE):
+                self._stores.setdefault(value_names(line)[0], []).append(number)
 
     def definition(self, name: str, before: int) -> int:
         """The line that defines a value which is used in line ``before``; -1 where there is none."""

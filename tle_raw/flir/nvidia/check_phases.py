@@ -60,6 +60,8 @@ def check_phases(lines: Sequence[str]) -> None:
     ArgumentTypeError : a wait for a phase that cannot be, at the kernel's line.
     """
     text = BarrierText(lines)
+    if not _names_phases(text):
+        return
     structure = read_structure(list(lines))
     around = {nest.begin: nest for nest in nests(structure)}
     events = _events(text, paths(structure))
@@ -73,6 +75,12 @@ def check_phases(lines: Sequence[str]) -> None:
             _check_begun(text, event, completing, around)
             _check_next(text, event, completing, same, counts[event.alloc, event.slot])
             _check_loop(text, event, completing, same, counts[event.alloc, event.slot], around)
+
+
+def _names_phases(text: BarrierText) -> bool:
+    """Whether any wait is for a constant phase: of the others nothing is known."""
+    waits = (number for number, line in enumerate(text.lines) if WAITS in line and operation_name(line) == WAITS)
+    return any(text.constant(value_names(text.lines[number])[1], number) is not None for number in waits)
 
 
 def _check_begun(text: BarrierText, wait: _Event, completing: Sequence[_Event], around: Mapping[int, Nest]) -> None:

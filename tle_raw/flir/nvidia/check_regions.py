@@ -42,6 +42,8 @@ def check_launch(region: Region, fragment: Fragment, options: Any, threads: int,
         raise RegionError(
             "a kernel without tensors is launched in clusters by Triton 3.9 or later",
             table=[Row("Triton", "3.9", triton.__version__)],
+            hint="install triton>=3.9; or launch each block alone, without cluster= and __cluster_dims__, where the "
+            "kernel takes the size of its cluster from cooperative groups",
         )
     if not threads:
         check_block(fragment.block, place.num_warps, place.name)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from itertools import product
 from math import prod
 
 from tle_raw.linker.mlir.generic_tree import Operation, Value
@@ -112,5 +111,9 @@ def _broadcast(numbers: list[int], dims: tuple[int, ...], shape: tuple[int, ...]
         return numbers
     if len(numbers) == 1:
         return numbers * prod(shape)
-    strides = [prod(dims[axis + 1 :]) if dim > 1 else 0 for axis, dim in enumerate(dims)]
-    return [numbers[sum(map(int.__mul__, index, strides))] for index in product(*map(range, shape))]
+    for axis, (dim, wanted) in enumerate(zip(dims, shape)):
+        if dim == wanted:
+            continue
+        row = prod(dims[axis + 1 :])  # what repeats together; the axes before are as wide as they will be
+        numbers = [each for start in range(0, len(numbers), row) for each in numbers[start : start + row] * wanted]
+    return numbers

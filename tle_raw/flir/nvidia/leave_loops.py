@@ -9,7 +9,7 @@ barriers; these it does not know, and it would move loads in front of them.
 
 from __future__ import annotations
 
-from tle_raw.flir.nvidia.loop_attributes import with_attributes
+from tle_raw.flir.operation_attributes import with_attributes
 from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.structure import nests, read_structure
 from tle_raw.regions.ports import NAMED

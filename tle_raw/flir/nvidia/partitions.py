@@ -27,6 +27,7 @@ from tle_raw.linker.mlir.text import matching_bracket, split_top_level
 SPECIALIZE, PARTITIONS = "ttg.warp_specialize", "ttg.warp_specialize.partitions"
 _WARPS = re.compile(r"partitionNumWarps = array<i32: ([\d, ]+)>")
 _RETURN, _FUNCTION_RETURN = '"ttg.warp_return"', '"tt.return"'
+_CLOSED = re.compile(r"\s*\}(, \{|\))")  # of an operation's regions one, or the last one
 _DEFINED = re.compile(r"^(#[\w$.]+) = ")
 _LOCATION = re.compile(r"^#loc(\d*)$")
 _LOCATIONS = 1_000_000  # more than a module has
@@ -129,16 +130,17 @@ def _regions(lines: Sequence[str], opened: int) -> Iterator[tuple[int, int]]:
         if line.endswith("({"):  # in generic form other braces of a line are in pairs
             depth += 1
             continue
-        text = line.lstrip()
-        if not text.startswith("}"):
+        closed = _CLOSED.match(line)
+        if closed is None:
             continue
-        if depth == 1 and text.startswith(("}, {", "})")):
-            yield begin, number
-            if text.startswith("})"):
-                return
-            begin = number + 1
-        else:
-            depth -= text.startswith("})")
+        is_last = closed[1] == ")"
+        if depth > 1:
+            depth -= is_last
+            continue
+        yield begin, number
+        if is_last:
+            return
+        begin = number + 1
 
 
 def _emptied(lines: Sequence[str], partitions: Sequence[Partition]) -> list[str]:

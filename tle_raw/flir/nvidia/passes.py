@@ -14,8 +14,8 @@ _ORDER_TRACED = Pass(
 _TRITON_TTGIR = Pass(
     "triton-ttgir",
     "ttgir",
-    "flir/nvidia/pipeline.py",
-    "Compilation.triton_ttgir",
+    "flir/nvidia/calls/triton_ttgir.py",
+    "TritonTtgir.triton_ttgir",
     "Triton's own stage: layouts, the software pipeliner",
     kind=OUTSIDE,
 )
@@ -339,8 +339,8 @@ NVIDIA_BUFFERS = (
     Pass(
         "triton-llir",
         "llir",
-        "flir/nvidia/pipeline.py",
-        "Compilation.triton_llir",
+        "flir/nvidia/calls/llvm_ir.py",
+        "LlvmIr.triton_llir",
         "Triton's own stage: LLVM IR",
         kind=OUTSIDE,
     ),
@@ -631,8 +631,8 @@ NVIDIA = (
     Pass(
         "triton-ptx",
         "ptx",
-        "flir/nvidia/pipeline.py",
-        "Compilation.triton_ptx",
+        "flir/nvidia/calls/ptx.py",
+        "Ptx.triton_ptx",
         "Triton's own stage: LLVM's code generation",
         kind=OUTSIDE,
     ),
@@ -658,6 +658,22 @@ NVIDIA = (
         "linker/ptx/spread_divisions.py",
         "spread_divisions",
         "PTX with exact divisions next to what uses them",
+        for_speed=True,
+    ),
+    Pass(
+        "branch-back",
+        "ptx",
+        "linker/ptx/branch_back.py",
+        "branch_back",
+        "PTX with loops of CUDA code that ptxas may unroll, as it does in nvcc's",
+        for_speed=True,
+    ),
+    Pass(
+        "wide-local-addresses",
+        "ptx",
+        "linker/ptx/wide_local_addresses.py",
+        "wide_local_addresses",
+        "PTX with addresses of CUDA code's local arrays that ptxas follows, and makes registers of short ones",
         for_speed=True,
     ),
     Pass(

@@ -11,7 +11,9 @@ kernel does with that buffer depends on the call without an SSA edge too.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from tle_raw.flir.nvidia.place_buffers import Placement
 from tle_raw.flir.nvidia.read_ports import Region
@@ -29,7 +31,7 @@ def pin_barriers(
     lines: list[str], regions: list[Region], placements: list[Placement], compiled: Sequence[CompiledFragment]
 ) -> None:
     """Mark the placements whose barriers can or must stand at once: outside of loops, and before loads that depend."""
-    in_loops = lines_in_loops(lines)
+    in_loops, flow = lines_in_loops(lines), _Flow(lines)
     for region, placement, fragment in zip(regions, placements, compiled):
         if region.is_element:
             continue
@@ -38,9 +40,89 @@ def pin_barriers(
         placement.pinned = (
             outside
             or placement.works_in_place
-            or _reaches_load(lines, {region.call.operation.result, *(p.operation.result for p in region.closed)})
-            or (writes and _is_loaded(lines, in_loops, region.call.operation.operands))
+            or flow.reaches_load({region.call.operation.result, *(p.operation.result for p in region.closed)})
+            or (writes and _is_loaded(lines, in_loops, flow, region.call.operation.operands))
         )
+
+
+def _is_loaded(lines: list[str], in_loops: set[int], flow: _Flow, pointers: Sequence[str]) -> bool:
+    """Whether a loop loads from an argument of the kernel that the pointers come from."""
+    return any(
+        derived.intersection(pointers) and flow.loads_from(derived, in_loops)
+        for derived in (flow.derived(arguments) for arguments in _arguments(lines))
+    )
+
+
+def _arguments(lines: list[str]) -> list[set[str]]:
+    """The names of the functions' pointers, each by itself; those of a partition may all be made of one of them."""
+    functions = [{name} for line in lines if "tt.func" in line for name in _POINTER.findall(line)]
+    return functions + [set(_POINTER.findall(line)) for line in lines if _PARTITION.match(line)]
+
+
+@dataclass(slots=True)
+class _Line:
+    """The names that a line defines, and those that it uses.
+
+    ``opener`` is the line with the regions of one of which it yields; ``passes_on`` is False where results do not come
+    from operands.
+    """
+
+    results: list[str]
+    operands: list[str]
+    loads: bool
+    passes_on: bool
+    opener: str
+
+
+class _Flow:
+    """Where the values of a text go, loops around too. It is read when it is asked for first: few kernels need it."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._text = lines
+
+    def reaches_load(self, names: set[str]) -> bool:
+        """Whether a load depends on any of these values."""
+        return any(line.loads for line in self._reached(names))
+
+    def derived(self, arguments: set[str]) -> set[str]:
+        """The addresses that are made of arguments; what is loaded there is none."""
+        found = set(arguments)
+        for _ in self._reached(found):
+            pass
+        return found
+
+    def loads_from(self, derived: set[str], numbers: Iterable[int]) -> bool:
+        """Whether any of the lines with these numbers loads from such an address."""
+        lines = (self._lines[number] for number in numbers)
+        return any(line.loads and not derived.isdisjoint(line.operands) for line in lines)
+
+    def _reached(self, names: set[str]) -> Iterator[_Line]:
+        """The lines that use values of these names, and of those that come from them, which are added."""
+        pending = list(names)
+        while pending:
+            for line in self._uses.get(pending.pop(), ()):
+                yield line
+                pending += (new := _made(line, names) - names)
+                names |= new
+
+    @cached_property
+    def _uses(self) -> dict[str, list[_Line]]:
+        uses: dict[str, list[_Line]] = {}
+        for line in self._lines:
+            for name in line.operands:
+                uses.setdefault(name, []).append(line)
+        return uses
+
+    @cached_property
+    def _lines(self) -> list[_Line]:
+        found, openers = list[_Line](), list[str]()
+        for line in self._text:
+            yields = "scf.yield" in line and openers
+            passes_on = "tt.extern_elementwise" not in line or "tle." not in line
+            loads = any(load in line for load in _LOADS)
+            found.append(_Line(*_split(line), loads, passes_on, openers[-1] if yields else ""))
+            _follow(line, openers)
+        return found
 
 
 def _follow(line: str, openers: list[str]) -> None:
@@ -55,58 +137,6 @@ def _follow(line: str, openers: list[str]) -> None:
         del openers[depth:]
 
 
-def _reaches_load(lines: list[str], tainted: set[str]) -> bool:
-    """Follow the values through the text until nothing new is reached; loops carry them around."""
-    while True:
-        before = len(tainted)
-        if _sweep(lines, tainted):
-            return True
-        if len(tainted) == before:
-            return False
-
-
-def _is_loaded(lines: list[str], in_loops: set[int], pointers: Sequence[str]) -> bool:
-    """Whether a loop loads from an argument of the kernel that the pointers come from."""
-    return any(
-        derived.intersection(pointers) and any(_loads_from(lines[n], derived) for n in in_loops)
-        for derived in (_derived(lines, arguments) for arguments in _arguments(lines))
-    )
-
-
-def _arguments(lines: list[str]) -> list[set[str]]:
-    """The names of the functions' pointers, each by itself; those of a partition may all be made of one of them."""
-    functions = [{name} for line in lines if "tt.func" in line for name in _POINTER.findall(line)]
-    return functions + [set(_POINTER.findall(line)) for line in lines if _PARTITION.match(line)]
-
-
-def _derived(lines: list[str], arguments: set[str]) -> set[str]:
-    """The addresses that are made of arguments; what is loaded there is none."""
-    derived, before = set(arguments), 0
-    while len(derived) != before:
-        before = len(derived)
-        _sweep([line for line in lines if not any(load in line for load in _LOADS)], derived)
-    return derived
-
-
-def _loads_from(line: str, derived: set[str]) -> bool:
-    return any(load in line for load in _LOADS) and bool(derived.intersection(_split(line)[1]))
-
-
-def _sweep(lines: list[str], tainted: set[str]) -> bool:
-    openers: list[str] = []
-    for line in lines:
-        results, operands = _split(line)
-        if tainted.intersection(operands):
-            if any(load in line for load in _LOADS):
-                return True
-            if "scf.yield" in line and openers:
-                tainted.update(_yielded(openers[-1], operands, tainted))
-            elif "tt.extern_elementwise" not in line or "tle." not in line:
-                tainted.update(results)
-        _follow(line, openers)
-    return False
-
-
 def _split(line: str) -> tuple[list[str], list[str]]:
     """Names that the line defines, and names that it uses."""
     head, equals, rest = line.partition(" = ")
@@ -115,11 +145,20 @@ def _split(line: str) -> tuple[list[str], list[str]]:
     return value_names(head), value_names(rest)
 
 
-def _yielded(opener: str, operands: list[str], tainted: set[str]) -> set[str]:
-    """What a yield makes of tainted operands: the loop's iteration values and results, or a branch's results."""
+def _made(line: _Line, known: set[str]) -> set[str]:
+    """What a line makes of the values that are known among its operands: its results; of a load they are data."""
+    if line.loads:
+        return set()
+    if line.opener:
+        return _yielded(line.opener, line.operands, known)
+    return set(line.results) if line.passes_on else set()
+
+
+def _yielded(opener: str, operands: list[str], known: set[str]) -> set[str]:
+    """What a yield makes of its operands: the loop's iteration values and results, or a branch's results."""
     results = set(_split(opener)[0])
     carried = _ITERATION.search(opener)
     if not carried:
         return results
     arguments = [pair.split("=")[0].strip() for pair in carried[1].split(",")]
-    return results | {a for a, o in zip(arguments, operands) if o in tainted}
+    return results | {a for a, o in zip(arguments, operands) if o in known}

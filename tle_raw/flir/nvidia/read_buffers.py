@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tle_raw.errors import SourceLocation
-from tle_raw.flir.nvidia.buffer_types import PREFIX, layout_aliases, read_buffer_type
+from tle_raw.flir.nvidia.buffer_types import PREFIX, BufferType, layout_aliases, read_buffer_type
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.text import operation_name
 
@@ -19,29 +19,48 @@ _PADDING = re.compile(r"(\d+):\+(\d+)")
 
 @dataclass(frozen=True)
 class SharedBuffer:
-    """One allocation: what the kernel calls it, its shape, its bytes, and its line."""
+    """One allocation, by its line in a module's text; what it is, is read when a kernel asks for too much memory."""
 
-    name: str
-    shape: str
-    bytes: int
-    location: SourceLocation
+    line: str
+    lines: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """What the kernel calls it; "" where it does not."""
+        name = _NAME.search(self._parts[0])
+        return name[1] if name else ""
+
+    @property
+    def shape(self) -> str:
+        """Its dims and its element."""
+        return f"{list(self._type.dims)} of {self._type.element}"
+
+    @property
+    def bytes(self) -> int:
+        """Its size, with the gaps of a padded one."""
+        elements = prod(self._type.dims)
+        gaps = sum((elements - 1) // int(m[1]) * int(m[2]) for m in _PADDING.finditer(self._type.layout))
+        return (elements + gaps) * self._type.element_bytes
+
+    @property
+    def location(self) -> SourceLocation:
+        """The kernel's line."""
+        return Locations(self.lines).source_location(f"loc({self._parts[1]}")
 
     def __str__(self) -> str:
         return f"{f'`{self.name}` ' if self.name else ''}{self.shape}, {self.location}"
 
+    @property
+    def _parts(self) -> tuple[str, str]:
+        text, _, location = self.line.partition(" loc(")
+        return text, location
+
+    @property
+    def _type(self) -> BufferType:
+        text = PREFIX + self._parts[0].rpartition(PREFIX)[2].strip()
+        return read_buffer_type(text, layout_aliases(self.lines))
+
 
 def read_buffers(lines: Sequence[str]) -> list[SharedBuffer]:
     """Of TritonGPU text, as Triton prints it or in generic form."""
-    allocs = [line for line in lines if ALLOC in line and operation_name(line) == ALLOC]
-    aliases, locations = layout_aliases(lines) if allocs else {}, Locations(lines)
-    found = []
-    for line in allocs:
-        text, _, location = line.partition(" loc(")
-        type_ = read_buffer_type(PREFIX + text.rpartition(PREFIX)[2].strip(), aliases)
-        elements = prod(type_.dims)
-        gaps = sum((elements - 1) // int(m[1]) * int(m[2]) for m in _PADDING.finditer(type_.layout))
-        name = _NAME.search(text)
-        shape = f"{list(type_.dims)} of {type_.element}"
-        place = locations.source_location(f"loc({location}")
-        found.append(SharedBuffer(name[1] if name else "", shape, (elements + gaps) * type_.element_bytes, place))
-    return found
+    return [SharedBuffer(line, lines) for line in lines if ALLOC in line and operation_name(line) == ALLOC]

@@ -45,15 +45,16 @@ def replace_ports(
     spelling: Spelling,
     has_fence: bool,
     has_stages: bool,
+    ctas: int = 1,
 ) -> str:
     """The module's text with every region in its final form.
 
     ``has_fence`` says that the GPU accesses shared memory by asynchronous proxies too: from sm_90 on. ``has_stages``
-    says that loops run groups in stages: regions among them too, in branches.
+    says that loops run groups in stages: regions among them too, in branches. ``ctas`` blocks are a cluster.
     """
     replaced: dict[int, list[str]] = {}
     for number, (region, placement, fragment) in enumerate(zip(regions, placements, compiled)):
-        writer = _Writer(number, region, placement, fragment, spelling, has_fence, has_stages)
+        writer = _Writer(number, region, placement, fragment, spelling, has_fence, has_stages, ctas)
         if region.is_element:
             replaced[region.call.line] = writer.element()
             continue
@@ -77,6 +78,7 @@ class _Writer:
     spelling: Spelling
     has_fence: bool
     has_stages: bool
+    ctas: int
 
     def open(self, port: Port) -> list[str]:
         """Allocate, fill, take the address. The marker's own result is not used any more."""
@@ -118,14 +120,14 @@ class _Writer:
         """The memory that the fragment asked for; Triton's allocator finds it a place and counts it."""
         if not self.fragment.dynamic_shared:
             return []
-        buffer, memdesc, loc = self._scratch, scratch_type(self.fragment.dynamic_shared), self._location
+        buffer, memdesc, loc = self._scratch, scratch_type(self.fragment.dynamic_shared, self.ctas), self._location
         alloc = f"{buffer.name} = ttg.local_alloc {{alignment = {ROW} : i32}} : () -> {memdesc}{loc}"
         return self._indented([alloc, *self._address(buffer, memdesc, loc)])
 
     def release_scratch(self) -> list[str]:
         if not self.fragment.dynamic_shared:
             return []
-        memdesc = scratch_type(self.fragment.dynamic_shared)
+        memdesc = scratch_type(self.fragment.dynamic_shared, self.ctas)
         return self._indented([f"ttg.local_dealloc {self._scratch.name} : {memdesc}{self._location}"])
 
     @property
@@ -243,9 +245,13 @@ def _address_name(buffer: SharedBuffer) -> str:
     return buffer.name.replace("buffer", "address")
 
 
-def scratch_type(size: int) -> str:
-    """Shared memory of at least so many bytes, in rows: the number of rows alone need be no power of two."""
-    layout = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>"
+def scratch_type(size: int, ctas: int = 1) -> str:
+    """Shared memory of at least so many bytes, in rows: the number of rows alone need be no power of two.
+
+    Each of the ``ctas`` blocks of a cluster has its own: none of the layout's directions goes from one to the next.
+    """
+    blocks = f", CGALayout = [{', '.join(['[0]'] * (ctas.bit_length() - 1))}]" if ctas > 1 else ""
+    layout = f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]{blocks}}}>"
     return f"!ttg.memdesc<{-(-size // ROW)}x{ROW}xi8, {layout}, #ttg.shared_memory, mutable>"
 
 

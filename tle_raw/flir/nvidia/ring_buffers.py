@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tle_raw.errors import ScheduleError
 from tle_raw.flir.loop_body import LoopBody
-from tle_raw.flir.nvidia.loop_attributes import with_attributes
+from tle_raw.flir.operation_attributes import with_attributes
 from tle_raw.flir.run_ahead import AHEAD
 from tle_raw.linker.mlir.generic_operation import read_generic
 from tle_raw.linker.mlir.text import location_of, value_names

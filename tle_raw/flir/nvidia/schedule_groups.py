@@ -16,8 +16,8 @@ from tle_raw.flir.group_markers import ORDERS, STAGES, LoopSchedule
 from tle_raw.flir.grouped_loops import group_places, last_place
 from tle_raw.flir.loop_body import BodyOperation, LoopBody, loops, read_body
 from tle_raw.flir.nvidia.label_groups import label_in, labels_of, read_attributes, without_labels
-from tle_raw.flir.nvidia.loop_attributes import with_attributes
 from tle_raw.flir.nvidia.mask_operations import handed_over, mask_run
+from tle_raw.flir.operation_attributes import with_attributes
 from tle_raw.flir.place_operations import Place, broken_need, place_operations
 from tle_raw.flir.run_ahead import has_effects
 from tle_raw.linker.mlir.locations import Locations

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
+from tle_raw.flir.hints.apply import TOLD
+from tle_raw.flir.hints.handlers.stream import ALWAYS, STORES
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.caches import last_level_bytes
 from tle_raw.targets.cpu.contexts import DEBUG_FLAG, STREAM_FLAG, flush_output, load_cffi
@@ -37,6 +39,7 @@ class CpuLauncher:
         self.waiting_threads = 32 * metadata.num_warps if getattr(metadata, "may_wait", False) else 0
         streamed = getattr(metadata, "streamed", None) or {"arguments": [], "bytes": 0}
         self.streamed, self.streamed_bytes = streamed["arguments"], streamed["bytes"]
+        self.told_stores = (getattr(metadata, TOLD, None) or {}).get(STORES, "")
         self._ffi = load_cffi()
         self._functions: dict[int, Any] = {}
         self._seconds_per_program = 0.0
@@ -90,7 +93,9 @@ class CpuLauncher:
             raise failure(failed, self.checks, self.kernel, memory, launch.waits.standstill if launch.waits else "")
 
     def _streams(self, grid: tuple[int, int, int], arguments: Sequence[Any]) -> bool:
-        """Whether nobody could find in a cache what the launch writes."""
+        """Whether nobody could find in a cache what the launch writes, or a hint says so."""
+        if self.told_stores and self.streamed:
+            return bool(self.told_stores == ALWAYS)
         written = grid[0] * grid[1] * grid[2] * self.streamed_bytes
         if not written or written < STREAMED_SHARE * last_level_bytes():
             return False

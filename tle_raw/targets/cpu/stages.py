@@ -19,7 +19,9 @@ from tle_raw.flir.cpu.module_text import module_or_text
 from tle_raw.flir.cpu.passes import CPU
 from tle_raw.flir.cpu.simplify_ttir import simplify_ttir
 from tle_raw.flir.dump import add_dump
+from tle_raw.flir.hints.operation import Machine
 from tle_raw.flir.keep_loads import keep_loads
+from tle_raw.flir.read_hints import read_hints
 from tle_raw.flir.run_stage import run_stage
 from tle_raw.flir.traced_failures import guard_stages
 from tle_raw.host.code import Library, assemble, link_host_code
@@ -103,6 +105,7 @@ def ttir(module: Any, metadata: dict[str, Any], options: Any) -> Any:
     """Triton's own passes, to a module of plain pointers."""
     end_compilation()
     traced_regions.describe(metadata)
+    module = read_hints(module, metadata, Machine("cpu", 0, options.num_stages))
     return _run("ttir", module, metadata, options)
 
 

@@ -81,7 +81,6 @@ def test_register_budgets_are_left_out():
 @pytest.mark.parametrize(
     "body, parameters, named",
     [
-        ("  cooperative_groups::this_grid().sync();", "float* C", "cooperative launch"),
         ("  tl::cluster_sync();", "float* C", "cluster"),
         ("  const dim3 blockIdx = tl::rasterization2DRowWithCluster<4, 2>();", "float* C", "cluster"),
         ("  extern __shared__ int x[4][8];", "float* C", "extern __shared__ int x"),

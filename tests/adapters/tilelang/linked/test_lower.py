@@ -9,18 +9,17 @@ import tilelang.language as T
 from tests.adapters.tilelang.linked import kernels
 from tests.adapters.tilelang.linked.linking import bound_of
 from tle_raw.adapters.tilelang.linked import Linkable, lower
-from tle_raw.adapters.tilelang.linked.compile_linked import compile_linked, linked_unit
+from tle_raw.adapters.tilelang.linked.compile_linked import linked_unit
 from tle_raw.adapters.tilelang.linked.lower import refused
 from tle_raw.errors import (
     CompilationFailed,
-    DialectError,
     SignatureMismatchError,
     SourceLocation,
     UnsupportedFeatureError,
 )
 from tle_raw.fragments.bound import BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import parse_dtype
-from tle_raw.target import Target
+from tle_raw.targets.base import DeviceCodeWanted
 
 pytestmark = pytest.mark.one_triton
 
@@ -102,13 +101,6 @@ def test_the_line_that_tilelang_names_is_the_errors_place():
     assert error.context.source == SourceLocation(__file__, 21, 5)
 
 
-def test_the_cpu_is_refused_with_the_other_route():
-    source, bound = bound_of(kernels.axpy())
-    with pytest.raises(DialectError) as caught:
-        compile_linked(source, bound, Target("cpu"))
-    assert "traced" in caught.value.hint
-
-
 def bound(*parameters: tuple[str, str, str], **names: int) -> BoundSignature:
     return BoundSignature(
         "axpy",
@@ -124,7 +116,7 @@ POINTERS = (("X", "pointer", "f32"), ("Y", "pointer", "f32"))
 def unit(signature: BoundSignature, **places) -> str:
     source, _ = bound_of(kernels.axpy())
     tags = {f"blockIdx.{axis}": place for axis, place in places.items()}
-    return linked_unit(source, Linkable(kernels.axpy(), tags), signature, "sm_80").unit.text
+    return linked_unit(source, Linkable(kernels.axpy(), tags), signature, DeviceCodeWanted("sm_80")).unit.text
 
 
 def test_a_dim_may_be_a_constant_of_the_signature():

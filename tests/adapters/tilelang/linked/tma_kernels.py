@@ -50,3 +50,28 @@ def named_tma(N=64):
                 tma[i] = 0.0
 
     return named_tma
+
+
+def product_of_tma_copies(M=100, N=136, K=72, tile=(64, 64, 32), dtype="float16"):
+    """Operands come by the bulk copy engine, which mixes their rows as the product reads them."""
+    bM, bN, bK = tile
+
+    @T.prim_func
+    def product(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(N, bN), T.ceildiv(M, bM), threads=128) as (bx, by):
+            a = T.alloc_shared((bM, bK), dtype)
+            b = T.alloc_shared((bK, bN), dtype)
+            c = T.alloc_fragment((bM, bN), "float32")
+            arrived = T.alloc_barrier(1)
+            T.clear(c)
+            for k in T.serial(T.ceildiv(K, bK)):
+                T.tma_copy(A[by * bM : by * bM + bM, k * bK : k * bK + bK], a, barrier=arrived)
+                T.tma_copy(B[k * bK : k * bK + bK, bx * bN : bx * bN + bN], b, barrier=arrived)
+                if T.get_thread_binding() == 0:
+                    T.mbarrier_arrive(arrived)
+                T.mbarrier_wait_parity(arrived, k % 2)
+                T.gemm(a, b, c)
+                T.sync_threads()
+            T.copy(c, C[by * bM, bx * bN])
+
+    return product

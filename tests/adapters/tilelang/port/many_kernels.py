@@ -39,11 +39,9 @@ def by_hardware(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16
     with T.Kernel(1, threads=128) as _:
         a = T.alloc_shared((64, 64), "float16")
         ready = T.alloc_barrier(1)
-        tx = T.get_thread_binding()
-        if tx == 0:
-            T.mbarrier_expect_tx(ready[0], 64 * 64 * 2)
-            T.tma_copy(A, a, barrier=ready[0])
-        T.mbarrier_arrive(ready[0])
+        T.tma_copy(A, a, barrier=ready[0])
+        if T.get_thread_binding() == 0:
+            T.mbarrier_arrive(ready[0])
         T.mbarrier_wait_parity(ready[0], 0)
         T.copy(a, B)
 
@@ -53,9 +51,9 @@ def by_functions(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
     with T.Kernel(1, threads=64) as _:
         for i in T.Parallel(64):
             B[i] = T.call_extern("float32", "tanf", A[i])  # not traced
-        for k in T.serial(4):
+        for _ in T.serial(4):
             for i in T.Parallel(64):
-                B[i] = T.ldexp(B[i], k)  # not traced
+                B[i] = T.warp_reduce_sum(B[i])  # not traced
 
 
 @functools.cache

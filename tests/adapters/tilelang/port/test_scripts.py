@@ -55,10 +55,11 @@ def test_a_script_that_compiles_nothing_is_imported_plainly(answers):
     assert "import script as source" in text and "load_script" not in text
 
 
-def test_what_is_compiled_under_no_name_is_told(answers):
+def test_what_is_compiled_under_no_name_is_taken_on_its_way(answers):
     said = answers(FILL + BUILD + "\n(lambda k: None)(tilelang.compile(build(32)))\n")
-    (skipped,) = of(Skipped, said)
-    assert skipped.what == "made" and "under no name" in skipped.reason and skipped.hint
+    assert [(p.name, p.program) for p in of(Ported, said)] == [("fill", "fill"), ("made", "made")]
+    assert 'kernels = load_kernels(Path(__file__).parent / "script.py")' in said[-1].text
+    assert 'tle_raw.fragment(kernels["made"], in_grid=True)' in said[-1].text
 
 
 def test_one_kernel_of_many(answers):
@@ -90,8 +91,21 @@ def test_arguments_that_nothing_takes(answers, arguments):
 
 def test_a_builder_alone_says_what_it_wants(answers):
     with pytest.raises(FragmentSourceError, match="functions that build kernels, but no kernel") as caught:
-        answers(BUILD)
-    assert "--arguments build:rows=…" in str(caught.value)
+        answers(BUILD.replace("rows", "what"))
+    assert "--arguments build:what=…" in str(caught.value)
+
+
+def test_a_builder_gets_small_sizes_that_are_told(answers):
+    said = answers(BUILD)
+    assert dict(of(Ported, said)[0].facts)["A"] == "f32[256], written"
+    assert "# Sizes of no one's choice: rows." in said[-1].text
+
+
+def test_small_sizes_that_do_no_good_are_no_obstacle(answers):
+    said = answers(FILL + BUILD.replace("return made", "return made if rows == 7 else None"))
+    (skipped,) = of(Skipped, said)
+    assert "it builds a kernel from rows; with rows=256: " in skipped.reason
+    assert skipped.hint == "--arguments build:rows=…"
 
 
 def test_a_builder_that_fails_has_no_route(answers):
@@ -277,4 +291,4 @@ def strided(
     file.write_text(text)
     environment = {**os.environ, "TLE_RAW_TARGET": "cpu"}
     done = run_python(file, environment=environment)
-    assert "strided computes what the region alone does" in done.stdout, done.stderr
+    assert "strided computes what a float64 evaluation of the PrimFunc says" in done.stdout, done.stderr

@@ -38,6 +38,15 @@ TLE_INLINE void arrive(Slot* me, Barrier& barrier, u32 expected, bool predicate,
   barrier.count += predicate;
 }
 
+// On a GPU the warps that a barrier of some threads does not wait for are about as far by then, and kernels are written
+// that rely on it: TileLang's own lowering leaves out barriers between groups of warps. Debug tells of them.
+TLE_INLINE void let_other_warps_come(Slot* me) {
+  Team* team = me->team;
+  make_ready(team, me->warp, 1u << me->lane);
+  const u32 next = pick_after(team, u32(me->warp - team->warps));
+  if (next != me->index) sleep(me, 0, next);
+}
+
 // Wait at a barrier for `expected` threads (0: all of them); how many predicates were true.
 TLE_INLINE u32 wait_at_barrier(u32 number, u32 expected, bool predicate, u32 site) {
   Slot* me = self();
@@ -46,6 +55,7 @@ TLE_INLINE u32 wait_at_barrier(u32 number, u32 expected, bool predicate, u32 sit
   arrive(me, barrier, expected, predicate, site);
   if (barrier.arrived >= needed(team, barrier)) {
     release(team, barrier);
+    if (expected && expected < team->threads && !team->region->debug) let_other_warps_come(me);
   } else {
     const u32 warp = u32(me->warp - team->warps);
     barrier.who[warp] |= 1u << me->lane;

@@ -12,9 +12,30 @@ constexpr int MOST_AXES = 5;
 struct TensorMap {
   u8* base;
   u64 fill;  // of what lies outside of the array: the bits of one element
-  i64 rank, bytes;  // bytes of an element
+  i32 rank, swizzle;  // swizzle: 0, or in which bits of an address rows of 32 (1), 64 (2) or 128 bytes (3) are mixed
+  i64 bytes;  // of an element
   i64 sizes[MOST_AXES], strides[MOST_AXES], box[MOST_AXES];  // strides count elements; the last is 1
 };
+
+// Where the copy engine puts a byte: groups of 16 bytes change places, by the number of their row of 128 bytes.
+TLE_INLINE u8* swizzled(u8* shared, i32 swizzle) {
+  const u64 address = reinterpret_cast<u64>(shared), mixed = (1u << swizzle) - 1;
+  return reinterpret_cast<u8*>(address ^ (address >> 7 & mixed) << 4);
+}
+
+// A row of a block in shared memory and in the array, group by group where groups are mixed.
+TLE_INLINE void copy_row(u8* shared, u8* there, i64 bytes, i32 swizzle, bool into) {
+  for (i64 done = 0, count; done < bytes; done += count) {
+    count = bytes - done;
+    u8* here = shared + done;
+    if (swizzle) {
+      const i64 left = 16 - i64(reinterpret_cast<u64>(here) % 16);
+      count = count < left ? count : left;
+      here = swizzled(here, swizzle);
+    }
+    __builtin_memcpy(into ? here : there + done, into ? there + done : here, u64(count));
+  }
+}
 
 // Debug: what an access may touch, and that it has been written.
 TLE_INLINE void check_access(const u8* pointer, i64 bytes, bool writes, u32 site) {
@@ -41,7 +62,7 @@ constexpr i64 GRANULE = 16;
 
 // Copy the box at these places, innermost axis first, row by row. Gives its bytes.
 TLE_INLINE i64 copy_box(const TensorMap* map, u8* shared, const i32* at, bool into, u32 site) {
-  const int rank = int(map->rank);
+  const int rank = map->rank;
   if (at[0] * map->bytes % GRANULE) report_odd_place(at[0], map->bytes, site);
   const i64 element = map->bytes, columns = map->box[rank - 1];
   i64 rows = 1;
@@ -65,8 +86,9 @@ TLE_INLINE i64 copy_box(const TensorMap* map, u8* shared, const i32* at, bool in
     check_access(there, bytes, !into, site);
     if (into)
       for (i64 column = 0; column < columns; ++column)
-        if (column < first || column >= last) __builtin_memcpy(shared + column * element, &map->fill, u64(element));
-    if (bytes > 0) __builtin_memcpy(into ? here : there, into ? there : here, u64(bytes));
+        if (column < first || column >= last)
+          __builtin_memcpy(swizzled(shared + column * element, map->swizzle), &map->fill, u64(element));
+    copy_row(here, there, bytes, map->swizzle, into);
   }
   return rows * columns * element;
 }

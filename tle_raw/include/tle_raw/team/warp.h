@@ -26,6 +26,12 @@ enum Operation : u32 {
   REDUCE_AND,
   REDUCE_OR,
   REDUCE_XOR,
+  COLLECTIVE,
+};
+
+// What the lanes of a group do together and this file does not know: the value of a lane is the address of its own.
+struct Collective {
+  void (*work)(Warp* warp, u32 group, u32 first);  // `first` is one lane of the group
 };
 
 struct Source {
@@ -90,8 +96,22 @@ TLE_INLINE void spread(Warp* warp, u32 group, u64 result) {
   for (u32 rest = group; rest; rest &= rest - 1) warp->result[__builtin_ctz(rest)] = result;
 }
 
+// Lanes that came to something else instead, which no GPU allows, take no part.
+TLE_INLINE void work_together(Warp* warp, u32 group) {
+  u32 same = 0, first = WARP;
+  for (u32 rest = group; rest; rest &= rest - 1) {
+    const u32 lane = u32(__builtin_ctz(rest));
+    if (warp->operation[lane] != COLLECTIVE) continue;
+    if (first == WARP) first = lane;
+    const auto work = reinterpret_cast<const Collective*>(warp->value[lane])->work;
+    if (work == reinterpret_cast<const Collective*>(warp->value[first])->work) same |= 1u << lane;
+  }
+  reinterpret_cast<const Collective*>(warp->value[first])->work(warp, same, first);
+}
+
 static void work_out(Warp* warp, u32 group, u32 operation) {
   switch (operation) {
+    case COLLECTIVE: return work_together(warp, group);
     case SYNC: return;
     case SHUFFLE_UP:
     case SHUFFLE_DOWN:
@@ -130,6 +150,7 @@ TLE_INLINE const char* name_of(u32 operation) {
   static const char* const names[] = {
       "__syncwarp",    "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__shfl_sync", "__all_sync",
       "__any_sync",    "vote.uni",       "__ballot_sync",    "__match_any_sync", "__match_all_sync"};
+  if (operation == COLLECTIVE) return "an operation on matrices";
   return operation < sizeof(names) / sizeof(*names) ? names[operation] : "a reduction of the warp";
 }
 

@@ -1,0 +1,131 @@
+"""What nvcc takes and clang refuses, changed in the text at the places that clang's errors name.
+
+Three things programs have: a dependent template without the word ``template`` before it, a variable that hides a
+parameter of its template, and typedefs of their own for the fixed-width integers and ``CUtensorMap``, as sources for
+NVRTC write them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic
+from tle_raw.adapters.cpp.tokens import Token, tokenize
+
+_OVERLOADED = "reference to overloaded function could not be resolved"
+_HIDES = re.compile(r"declaration of '(\w+)' shadows template parameter")
+_REDEFINED = "typedef redefinition with different types"
+# What such a typedef can only mean: what the headers mean by the name.
+_FIXED = re.compile(r"u?int(?:8|16|32|64|ptr)_t|size_t|ptrdiff_t|CUtensorMap")
+
+
+@dataclass(frozen=True)
+class Mend:
+    """``old``, which stands at a place of a file, becomes ``new``. Columns count bytes, as clang's do."""
+
+    file: str
+    line: int
+    column: int
+    old: str
+    new: str
+
+
+def mends(errors: Iterable[Diagnostic], text_of: Callable[[str], str | None]) -> tuple[Mend, ...]:
+    """What to change, the last place first. ``text_of`` is the text of a file, as the compiler read it, or None."""
+    found = {mend for error in errors for mend in _of_error(error, text_of)}
+    return tuple(sorted(found, key=lambda mend: (mend.file, -mend.line, -mend.column)))
+
+
+def mended(text: str, file: str, changes: Iterable[Mend]) -> str:
+    """The text of a file with its changes, one after the other; each counts places in what the others left."""
+    for change in changes:
+        if change.file == file:
+            place = _offset(text, change.line, change.column)
+            if text.startswith(change.old, place):
+                text = text[:place] + change.new + text[place + len(change.old) :]
+    return text
+
+
+def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterator[Mend]:
+    text = text_of(error.location.file) if error.location else None
+    if text is None or error.location is None:
+        return
+    if error.text.startswith(_OVERLOADED):
+        yield from _template_word(tokenize(text), error.location)
+    elif hides := _HIDES.match(error.text):
+        yield from _renamed(text, hides[1], error)
+    elif error.text.startswith(_REDEFINED):
+        yield from _without_typedef(text, error.location)
+
+
+def _template_word(tokens: Sequence[Token], location: ClangLocation) -> Iterator[Mend]:
+    """``a<T>::f<n>(x)``, which clang reads as two comparisons, becomes ``a<T>::template f<n>(x)``."""
+    index = next((i for i, t in enumerate(tokens) if (t.line, t.column) == (location.line, location.column)), None)
+    if index is None:
+        return
+    is_dependent, last = False, None
+    while index + 2 < len(tokens) and tokens[index].is_word:
+        if is_dependent and tokens[index + 1].text == "<":
+            last = tokens[index]
+        if tokens[index + 1].text == "<":
+            index, is_dependent = _after_angle(tokens, index + 1), True
+        else:
+            index += 1
+        if index >= len(tokens) or tokens[index].text != "::":
+            break
+        index += 1
+    if last is not None and last.text != "template":
+        yield Mend(location.file, last.line, last.column, last.text, f"template {last.text}")
+
+
+def _after_angle(tokens: Sequence[Token], index: int) -> int:
+    depth = 0
+    while index < len(tokens):
+        depth += (tokens[index].text == "<") - (tokens[index].text == ">")
+        index += 1
+        if depth == 0 or tokens[index - 1].text in (";", "{"):
+            return index
+    return index
+
+
+def _renamed(text: str, name: str, error: Diagnostic) -> Iterator[Mend]:
+    """The template's parameter gets another name, up to where the variable hides it."""
+    place = error.location
+    declared = next((note.location for note in error.notes if "template parameter" in note.text), None)
+    if declared is None or place is None or declared.file != place.file:
+        return
+    other = f"{name[:-1]}_"
+    while re.search(rf"\b{other}\b", text):
+        other += "_"
+    for token in tokenize(text):
+        if token.text == name and (declared.line, declared.column) <= (token.line, token.column) < (
+            place.line,
+            place.column,
+        ):
+            yield Mend(place.file, token.line, token.column, name, other)
+
+
+def _without_typedef(text: str, location: ClangLocation) -> Iterator[Mend]:
+    """A typedef of a name of fixed meaning that the headers have already is left out."""
+    tokens = tokenize(text)
+    index = next((i for i, t in enumerate(tokens) if (t.line, t.column) == (location.line, location.column)), None)
+    if index is None or not _FIXED.fullmatch(tokens[index].text):
+        return
+    start = next((i for i in range(index, -1, -1) if tokens[i].text == "typedef"), None)
+    if start is None or index + 1 >= len(tokens) or tokens[index + 1].text != ";":
+        return
+    first, last = tokens[start], tokens[index + 1]
+    old = text[_offset(text, first.line, first.column) : _offset(text, last.line, last.column) + 1]
+    yield Mend(location.file, first.line, first.column, old, re.sub(r"[^\n]", " ", old))
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """The index of a place; columns count bytes."""
+    start = 0
+    for _ in range(line - 1):
+        start = text.index("\n", start) + 1
+    end = text.find("\n", start)
+    before = text[start : end if end >= 0 else len(text)].encode("utf-8", "surrogateescape")[: column - 1]
+    return start + len(before.decode("utf-8", "replace"))

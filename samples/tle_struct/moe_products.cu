@@ -1,0 +1,204 @@
+// The regions of 10_moe_grouped_gemm.py: `fetch_tiles` fills slots of shared memory, `multiply_tiles` multiplies them.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <tle_raw/barrier.h>
+#include <tle_raw/buffer.h>
+#include <tle_raw/descriptor.h>
+
+// A block of pairs: the expert whose weights they are multiplied with, the first of them, and how many there are.
+struct block_of_pairs { int expert, begin, count, unused; };
+
+// Where the tiles of a program are, in the order of tle.gpu.grouped_tile.
+struct places {
+  const block_of_pairs* blocks;
+  int count, columns, group;  // of blocks, of tiles beside each other, of blocks whose tiles are walked together
+  __device__ int first(int tile) const { return tile / (group * columns) * group; }
+  __device__ int height(int tile) const { return min(count - first(tile), group); }
+  __device__ block_of_pairs block(int tile) const {
+    return blocks[first(tile) + tile % (group * columns) % height(tile)];
+  }
+  __device__ int column(int tile) const { return tile % (group * columns) / height(tile); }
+};
+
+// Copies 16 bytes of x, or as many zeros.
+template <class T> __device__ void copy_run(T* to, const T* from, bool is_inside) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::
+               "r"(unsigned(__cvta_generic_to_shared(to))), "l"(__cvta_generic_to_global(from)),
+               "r"(is_inside ? 16 : 0) : "memory");
+}
+
+// Fills the slots of all tiles of the program in turn, each with a step of the weights and of M rows of tokens. Slots'
+// barriers count an arrival of each thread, when its copies are done, and one that tells of the weights' bytes.
+template <class T, int S, int THREADS, int M, int N, int R, int K, class Layout>
+__device__ void fetch_tiles(const T* x, const int* pairs, const int* blocks, tle::descriptor<T, N, K> weights,
+                            tle::buffer<T, Layout, N, K> w, tle::buffer<T, Layout, R, K> rows, tle::barrier full,
+                            tle::barrier empty, int count, int choices, int height, int depth, int group, int first,
+                            int programs) {
+  constexpr int RUN = 16 / sizeof(T), RUNS = K / RUN, AT_ONCE = THREADS / RUNS, PASSES = M / AT_ONCE;
+  const int own = threadIdx.x / RUNS, column = threadIdx.x % RUNS * RUN, steps = (depth + K - 1) / K;
+  const places at{reinterpret_cast<const block_of_pairs*>(blocks), count, (height + N - 1) / N, group};
+  const int tiles = count * at.columns;
+  if (first >= tiles) return;
+  block_of_pairs block = at.block(first);
+  int token[PASSES];  // that the thread copies of the next tile
+  auto load_tokens = [&] {
+#pragma unroll
+    for (int pass = 0; pass < PASSES; ++pass) {
+      const int i = pass * AT_ONCE + own;
+      token[pass] = i < block.count ? pairs[block.begin + i] / choices : 0;
+    }
+  };
+  load_tokens();
+  for (int tile = first, step = 0; tile < tiles; tile += programs) {
+    const int present = block.count, row = block.expert * height + at.column(tile) * N;
+    const T* from[PASSES];
+#pragma unroll
+    for (int pass = 0; pass < PASSES; ++pass) from[pass] = x + (long long)token[pass] * depth + column;
+    block = at.block(min(tile + programs, tiles - 1));
+    for (int k = 0; k < steps; ++k, ++step) {
+      const int slot = step % S;
+      const tle::barrier here(full.word() + slot);
+      const tle::buffer<T, Layout, M, K> to(rows.data() + slot * M * K);
+      tle::barrier(empty.word() + slot, 1).wait(step / S);
+      if (threadIdx.x == 0) {
+        here.expect(weights.bytes());
+        weights.load(tle::buffer<T, Layout, N, K>(w.data() + slot * N * K), here, row, k * K);
+      }
+      const bool is_inside = k * K + column < depth;
+#pragma unroll
+      for (int pass = 0; pass < PASSES; ++pass)
+        if (pass * AT_ONCE < present)
+          copy_run(to.data(pass * AT_ONCE + own, column), is_inside ? from[pass] + k * K : x, is_inside);
+      here.arrive_after_copies();
+      if (k == 0) load_tokens();
+    }
+  }
+}
+
+// add_products(sum, w, x, T*) adds the products of 2 * 64 rows of weights and as many rows of tokens as `sum` has numbers,
+// 64 numbers deep.
+#if !defined(TLE_RAW_TEAM)
+// PRODUCTS
+// The low word of what wgmma takes for an operand: where it is.
+__device__ unsigned operand(const void* from) { return 1 << 16 | unsigned(__cvta_generic_to_shared(from)) >> 4; }
+#endif
+
+template <int VALUE> struct constant { static constexpr int value = VALUE; };
+
+// The four warps that multiply one half of the weights' rows wait for each other.
+static __device__ void meet(int half) {
+  if (half == 0) asm volatile("bar.sync 1, 128;" ::: "memory");
+  else asm volatile("bar.sync 2, 128;" ::: "memory");
+}
+
+// Which of 64 rows of weights times some tokens a thread has the sums of. Of eight tokens they are four: of two tokens
+// side by side, in a row, and in the one eight rows below.
+struct own_sums {
+  int lane, warp;
+  __device__ int row(int i) const { return warp * 16 + lane / 4 + i / 2 % 2 * 8; }
+  __device__ int token(int i) const { return i / 4 * 8 + lane % 4 * 2 + i % 2; }
+};
+
+// Adds a slot's products to the sums.
+template <int WIDTH, class T, class Layout, int N, int M, int K>
+__device__ void multiply_step(float (&sum)[WIDTH], tle::buffer<T, Layout, N, K> w, tle::buffer<T, Layout, M, K> x,
+                              int half, own_sums own) {
+#if defined(TLE_RAW_TEAM)
+  for (int i = 0; i < WIDTH; ++i) {
+    const int row = half * N / 2 + i / (WIDTH / 2) * 64 + own.row(i % (WIDTH / 2));
+    for (int k = 0; k < K; ++k) sum[i] += float(w(row, k)) * float(x(own.token(i % (WIDTH / 2)), k));
+  }
+#else
+  add_products(sum, operand(w.data() + half * N / 2 * K), operand(x.data()), static_cast<const T*>(nullptr));
+#endif
+}
+
+// Puts 64 rows of sums of 16 tokens, from `first` on, into lines of 128 numbers, one for each token. Runs of 16 bytes
+// change places, so that those of eight lines lie in different banks.
+template <int WIDTH, class T>
+__device__ void turn(T* lines, const float (&sum)[WIDTH], int half, int first, own_sums own) {
+#if defined(TLE_RAW_TEAM)
+  for (int i = 0; i < 8 && first + i / 4 * 8 < WIDTH; ++i) {
+    const int token = own.token(i), row = half * 64 + own.row(i);
+    lines[token * 128 + (row ^ token % 8 * 8)] = T(sum[half * (WIDTH / 2) + first / 2 + i]);
+  }
+#else
+  unsigned pairs[4] = {};
+#pragma unroll
+  for (int i = 0; i < 8; i += 2) {
+    if (first + i / 4 * 8 < WIDTH) {
+      const int at = half * (WIDTH / 2) + first / 2 + i;
+      const T both[2] = {T(sum[at]), T(sum[at + 1])};
+      memcpy(&pairs[i / 2], both, sizeof both);
+    }
+  }
+  const int token = own.lane / 16 * 8 + own.lane % 8, run = half * 8 + own.warp * 2 + own.lane / 8 % 2;
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::
+               "r"(unsigned(__cvta_generic_to_shared(lines + token * 128 + (run ^ token % 8) * 8))),
+               "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3]) : "memory");
+#endif
+}
+
+// A tile, half of whose rows of weights are the four warps'. With one step's products under way.
+template <int WIDTH, class T, int S, int M, int N, int R, int K, class Layout>
+__device__ void multiply_tile(T* y, const int* pairs, T* passage, tle::buffer<T, Layout, N, K> w,
+                              tle::buffer<T, Layout, R, K> x, tle::barrier full, tle::barrier empty, int count,
+                              int half, int row, int height, int step, int steps) {
+  const int thread = threadIdx.x % 128;
+  const own_sums own{thread % 32, thread / 32};
+  float sum[WIDTH];
+#pragma unroll
+  for (int i = 0; i < WIDTH; ++i) sum[i] = 0;
+  auto release = [&](int used) {
+    if (own.lane == 0) tle::barrier(empty.word() + used % S).arrive();
+  };
+  for (int k = 0; k < steps; ++k, ++step) {
+    const int slot = step % S;
+    tle::barrier(full.word() + slot).wait(step / S);
+    tle::barrier::fence();  // wgmma reads shared memory by another way than cp.async writes it
+    multiply_step(sum, tle::buffer<T, Layout, N, K>(w.data() + slot * N * K),
+                  tle::buffer<T, Layout, M, K>(x.data() + slot * M * K), half, own);
+    if (k > 0) release(step - 1);
+  }
+#if !defined(TLE_RAW_TEAM)
+  complete(sum);
+#endif
+  release(step - 1);
+#pragma unroll
+  for (int first = 0; first < WIDTH; first += 16) {
+    T* lines = passage + first / 16 % 2 * 16 * 128;  // two take turns
+    turn(lines, sum, 0, first, own);
+    turn(lines, sum, 1, first, own);
+    meet(half);
+#pragma unroll
+    for (int token = thread / 16; token < 16; token += 8) {
+      const int column = thread % 16 * 8;
+      if (first + token < count && row + column < height)
+        *reinterpret_cast<uint4*>(y + (long long)pairs[first + token] * height + row + column) =
+            *reinterpret_cast<const uint4*>(lines + token * 128 + (column ^ token % 8 * 8));
+    }
+  }
+}
+
+// Multiplies what `fetch_tiles` fetches.
+template <class T, int S, int M, int N, int R, int K, class Layout>
+__device__ void multiply_tiles(T* y, const int* pairs, const int* blocks, tle::buffer<T, Layout, N, K> w,
+                               tle::buffer<T, Layout, R, K> x, tle::barrier full, tle::barrier empty, int count,
+                               int height, int depth, int group, int first, int programs) {
+  __shared__ alignas(16) T passages[2][2 * 16 * 128];
+  __shared__ int pairs_of[2][M];
+  const int half = threadIdx.x / 128, steps = (depth + K - 1) / K;
+  const places at{reinterpret_cast<const block_of_pairs*>(blocks), count, (height + N - 1) / N, group};
+  const int tiles = count * at.columns;
+  for (int tile = first, step = 0; tile < tiles; tile += programs, step += steps) {
+    const block_of_pairs block = at.block(tile);
+    meet(half);
+    for (int i = threadIdx.x % 128; i < block.count; i += 128) pairs_of[half][i] = pairs[block.begin + i];
+    const int row = at.column(tile) * N + half * N / 2;
+    auto multiply = [&](auto width) {
+      multiply_tile<decltype(width)::value, T, S, M>(y, pairs_of[half], passages[half], w, x, full, empty, block.count,
+                                                     half, row, height, step, steps);
+    };
+    // CHOICES
+  }
+}

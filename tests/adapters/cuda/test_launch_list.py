@@ -1,0 +1,81 @@
+"""The launches of other packages' kernels: each can be made, and what two sides wrote is compared as it is said."""
+
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TOOLS = Path(__file__).parents[3] / "tools"
+pytestmark = [
+    pytest.mark.one_triton,
+    pytest.mark.skipif(not TOOLS.is_dir(), reason="the tools are not beside the tests"),
+]
+
+
+@pytest.fixture(autouse=True)
+def tools(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(TOOLS), *sys.path])
+
+
+def test_every_launch_has_a_kernel_and_its_arguments_are_the_same_each_time():
+    from cuda_sweep.kernels import listed
+    from cuda_sweep.launches import Buffer, launches
+
+    kernels = list(listed())
+    for launch in launches():
+        assert [k for k in kernels if launch.fits(k.package, k.symbol)], launch.symbol
+        first, again = launch.make(True), launch.make(True)
+        for one, other in zip(first, again, strict=True):
+            if isinstance(one, Buffer):
+                assert np.array_equal(one.values.view(np.uint8), other.values.view(np.uint8)), launch.symbol
+        assert all(extent > 0 for small in (True, False) for extent in launch.grid_of(small)), launch.symbol
+        assert 0 <= launch.shared_bytes < 228 * 1024
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 3, 7, 64, 4097, 2**31])
+def test_fast_division_is_division(divisor):
+    from cuda_sweep.launches import divider
+
+    multiplier, shift, kept = divider(divisor)
+    for number in (0, 1, divisor - 1, divisor, 12345678, 2**31 - 1):
+        assert ((number * multiplier >> 32) + number) >> shift == number // kept
+
+
+def test_a_struct_is_numbers_for_us_and_bytes_for_cuda():
+    from cuda_sweep.driver import packed
+    from cuda_sweep.launches import Buffer
+
+    array = Buffer("f32", np.zeros(4, np.float32))
+    leaves = [["Base.n", 0, "i32"], ["scale", 4, "f32"], ["to", 8, "*f32"], ["flag", 16, "i1"]]
+    parameters = [
+        {"name": "p", "size": 24, "leaves": leaves},
+        {"name": "x", "kind": "pointer", "dtype": "f32"},
+        {"name": "n", "kind": "scalar", "dtype": "i64"},
+    ]
+    ours, theirs = packed(parameters, [{"n": -7, "scale": 0.5, "to": array}, None, 9], lambda buffer: 4096)
+    whole = struct.pack("<ifQB7x", -7, 0.5, 4096, 0)
+    assert theirs == [whole, bytes(8), struct.pack("<q", 9)]
+    assert ours == [whole[:4], whole[4:8], whole[8:16], b"\0", bytes(8), struct.pack("<q", 9)]
+    with pytest.raises(ValueError, match="no m among n, scale, to, flag"):
+        packed(parameters, [{"m": 1}, None, 9], lambda buffer: 0)
+
+
+def test_numbers_elsewhere_are_compared_by_digest_and_samples():
+    from cuda_sweep.launches import Maker
+    from cuda_sweep.numbers import agree, kept
+
+    maker = Maker(1)
+    for dtype, near, far in (("f32", 1e-6, 1e-3), ("bf16", 0, 1.0)):
+        buffer = maker.normal(dtype, 1000)
+        values = buffer.floats(buffer.values)
+
+        def output(error, dtype=dtype, values=values):
+            other = maker.array(dtype, values + error)
+            return [{"place": 0, **kept(other, other.values)}]
+
+        assert agree(output(0), output(0)) == (True, "equal")
+        assert agree(output(0), output(near))[0]
+        assert not agree(output(0), output(far))[0]
+    assert not agree(output(0), [])[0]

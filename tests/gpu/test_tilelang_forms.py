@@ -1,0 +1,36 @@
+"""Forms of TileLang whose numbers were seen on CPUs only, and those that only a GPU has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import tle_raw
+from tests.gpu.device import COMPILE_ONLY, DEVICE, ON_CPU, numbers
+
+pytest.importorskip("tilelang")
+
+from tests.adapters.tilelang.form_cases import LINKED, TRACED
+
+pytestmark = pytest.mark.gpu
+
+
+def run(case, **options):
+    arguments = [a.to(DEVICE) if isinstance(a, torch.Tensor) else a for a in case.arguments]
+    tle_raw.fragment(case.prim_func, **options).as_kernel()(*arguments)
+    if not COMPILE_ONLY:
+        for number, expected in case.expected.items():
+            np.testing.assert_array_equal(numbers(arguments[number]), expected)
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_traced(name):
+    run(TRACED[name](), route="traced")
+
+
+@pytest.mark.parametrize("name", ["unequal boxes", "split evenly", "bits of uint32", *LINKED])
+def test_linked(name):
+    if ON_CPU:
+        pytest.skip("TileLang's own lowering is for GPUs")
+    run((TRACED | LINKED)[name](), route="linked")

@@ -1,0 +1,1 @@
+"""FlagTree's modules: a file here is ``triton.experimental.tle`` and what is below, dots written as underlines."""

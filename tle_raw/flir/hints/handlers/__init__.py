@@ -1,0 +1,1 @@
+"""The hints of this package, one meaning each."""

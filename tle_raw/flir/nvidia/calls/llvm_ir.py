@@ -1,0 +1,112 @@
+"""How the passes of the stage that makes LLVM IR are called, Triton's own among them."""
+
+from __future__ import annotations
+
+from triton._C.libtriton import ir, passes
+
+from tle_raw.flir.exact_block import with_block
+from tle_raw.flir.nvidia.calls.state import State
+from tle_raw.flir.nvidia.calls.triton_version import MAJOR, MINOR
+from tle_raw.flir.nvidia.check_regions import WARP, check_warps
+from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
+from tle_raw.flir.nvidia.link_fragments import link_fragments
+from tle_raw.flir.nvidia.region_partitions import fit_partitions
+from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
+from tle_raw.flir.record_regions import record_regions
+from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
+from tle_raw.linker.llvm.shared_accesses import shared_accesses
+from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
+from tle_raw.linker.llvm.text import read_module
+from tle_raw.linker.llvm.unwanted_barriers import without_unwanted
+
+# Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.
+_BRANCHES = (" scf.", " cf.")
+GRID_SYNC = "%envreg"  # the driver's registers, in which cooperative groups find the memory of a grid's barrier
+
+
+class LlvmIr(State):
+    """A method for each pass: see ``run_stage``."""
+
+    def triton_llir(self) -> int:
+        self.module = self.own(self.module, self.metadata)
+        return 1
+
+    def fit_partitions(self) -> int | None:
+        if not self.may_be_divided:
+            return None
+        self._place_warps()
+        self.compiled = fit_partitions(self.text(), self.options.num_warps, self.regions, self.compiled)
+        return len(self.compiled)
+
+    def _place_warps(self) -> None:
+        """Triton says where each partition's warps begin: the pass that its next stage begins with, and finds done."""
+        manager = ir.pass_manager(self.context)
+        mode = "consan" in str(getattr(self.options, "instrumentation_mode", ""))
+        passes.ttgpuir.add_allocate_warp_groups(manager, *([mode] if (MAJOR, MINOR) >= (3, 8) else []))
+        manager.run(self.module, "tle_raw_warp_groups")
+        self._changed()
+
+    def leave_out_libdevice(self) -> int:
+        self.without_libdevice = not may_need_libdevice(self.text())
+        return 1
+
+    def link_fragments(self) -> int:
+        before = self.text()  # the stage works on the module in place
+        self.has_branches = any(word in before for word in _BRANCHES)
+        self.module = link_fragments(
+            self.own,
+            self.module,
+            self.metadata,
+            self.compiled,
+            self.options,
+            before=before,
+            without_libdevice=self.without_libdevice,
+        )
+        return 1
+
+    def unwanted_barriers(self) -> int | None:
+        if not self.marked:
+            return None
+        self.module, found = without_unwanted(self.module)
+        return found
+
+    def shared_accesses(self) -> int | None:
+        if not self.accesses:
+            return None
+        self.module, found = shared_accesses(self.module)
+        return found
+
+    def keep_scalars(self) -> int | None:
+        """A kernel that always runs its regions takes the attribute over from theirs."""
+        promised = not self.has_branches and any(keeps_scalars(fragment.text) for fragment in self.compiled)
+        return self._edit(without_no_vectors(self.module)) or (0 if promised or keeps_scalars(self.module) else None)
+
+    def check_warps(self) -> int | None:
+        if self.may_be_divided:  # Triton's stage counts those of workers too
+            return None
+        check_warps(self.metadata["num_warps"], self.regions, self.options)
+        return 1
+
+    def launch_exact_block(self) -> int | None:
+        if not self.threads:
+            return None
+        self.metadata["num_warps"] = self.threads // WARP
+        return self._edit(with_block(self.module, self.threads))
+
+    def check_shared_memory(self) -> int:
+        dynamic = self.metadata["shared"] or 0
+        check_shared_memory(dynamic, self.compiled, self.capability, self.buffers)
+        self.metadata["shared"] = asked_of_driver(dynamic, self.compiled, self.capability)
+        return 1
+
+    def align_shared_memory(self) -> int | None:
+        if not needs_alignment(self.capability, self.compiled):
+            return None
+        self._edit(dynamic_shared_alignment(read_module(self.module)).text)
+        return 1
+
+    def record_regions(self) -> int:
+        self.metadata["tle_raw"] = record_regions([region.record for region in self.regions], self.compiled)
+        if any(GRID_SYNC in fragment.text for fragment in self.compiled):  # all blocks must run at the same time
+            self.metadata["launch_cooperative_grid"] = True
+        return 1

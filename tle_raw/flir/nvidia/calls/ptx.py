@@ -1,0 +1,54 @@
+"""How the passes over PTX are called, and Triton's stages around them: LLVM's code generation and ptxas."""
+
+from __future__ import annotations
+
+from tle_raw.flir.nvidia.calls.state import State
+from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
+from tle_raw.knobs import knobs
+from tle_raw.linker.ptx.branch_back import LIKE_NVCC, branch_back
+from tle_raw.linker.ptx.pair_words import pair_words
+from tle_raw.linker.ptx.spread_divisions import spread_divisions
+from tle_raw.linker.ptx.wide_local_addresses import wide_local_addresses
+from tle_raw.linker.ptx.zero_accumulators import zero_accumulators
+from tle_raw.linker.verify import verify_kernel
+
+
+class Ptx(State):
+    """A method for each pass: see ``run_stage``."""
+
+    def triton_ptx(self) -> int:
+        self.module = self.own(self.module, self.metadata)
+        return 1
+
+    def zero_accumulators(self) -> int:
+        return self._edit(zero_accumulators(self.module))
+
+    def pair_words(self) -> int:
+        return self._edit(pair_words(self.module))
+
+    def spread_divisions(self) -> int:
+        return self._edit(spread_divisions(self.module))
+
+    def branch_back(self) -> int | None:
+        return self._edit(branch_back(self.module)) if self._is_like_nvccs() else None
+
+    def wide_local_addresses(self) -> int | None:
+        return self._edit(wide_local_addresses(self.module)) if self._is_like_nvccs() else None
+
+    def _is_like_nvccs(self) -> bool:
+        return knobs.like_nvcc and any(LIKE_NVCC in fragment.text for fragment in self.compiled)
+
+    def refuse_indirect_calls(self) -> int:
+        refuse_indirect_calls(self.module, self.regions, self.compiled)
+        return 1
+
+    def verify_kernel(self) -> int | None:
+        if not knobs.verify:
+            return None
+        verify_kernel(self.module, None, inlined={fragment.entry: fragment.inline for fragment in self.compiled})
+        return 1
+
+    def explain_refusals(self) -> int:
+        with explained_refusals(self.module, self.regions, self.compiled):
+            self.module = self.own(self.module, self.metadata)
+        return 1

@@ -1,0 +1,29 @@
+"""The hints of a kernel's source, applied to the module that was just traced from it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from triton._C.libtriton import ir
+
+from tle_raw.flir.hints.apply import KEY, TOLD, apply_hints, hinted_files
+from tle_raw.flir.hints.comments import files_with_hints
+from tle_raw.flir.hints.operation import HintedModule, Machine
+from tle_raw.flir.parse_module import parse_module
+from tle_raw.linker.mlir.generic_form import generic_text
+
+
+def read_hints(module: Any, metadata: dict[str, Any], machine: Machine) -> Any:
+    """A module of Triton IR with its hints carried out, and their records in ``metadata``; as it is, without any."""
+    if not files_with_hints():
+        return module
+    files = hinted_files(module.str())
+    if not files:
+        return module
+    context = module.context
+    hinted = HintedModule(generic_text(module, ir).splitlines(), machine)
+    records = apply_hints(hinted, files)
+    if records:
+        metadata[KEY], metadata[TOLD] = [asdict(record) for record in records], hinted.told
+    return parse_module("\n".join(hinted.lines), context)

@@ -1,0 +1,77 @@
+"""A kernel of the list, run on the CPU with the small arguments of its launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuda_sweep.kernels import Listed
+from cuda_sweep.launches import Addresses, Buffer, Launch
+from cuda_sweep.numbers import kept
+from cuda_sweep.worker import buffers_of
+
+_TORCH = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn",
+          "f8e5m2": "float8_e5m2", "i1": "bool", "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8",
+          "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8"}  # fmt: skip
+
+
+def run_on_cpu(kernel: Listed, launch: Launch, root: Path) -> list[dict[str, Any]]:
+    """What it wrote: for each array what ``worker.kept`` keeps of one.
+
+    Raises
+    ------
+    TLEError : it does not compile for the CPU, or fails there.
+    """
+    import torch
+
+    import tle_raw
+    from tle_raw.fragments.signature import StructParameter
+    from tle_raw.fragments.structs import Address, leaves
+
+    tle_raw.knobs.target = "cpu"
+    fragment = tle_raw.fragment(
+        root / kernel.file, dialect="cuda", symbol=kernel.symbol, include_dirs=kernel.folders(root)
+    )
+    whole = fragment.as_kernel(block=launch.block(kernel.block), shared=launch.shared_bytes)
+    values = launch.make(True)
+    held: dict[int, tuple[Buffer, Any]] = {}
+    for buffer in buffers_of(values):
+        if id(buffer) not in held and not isinstance(buffer, Addresses):
+            held[id(buffer)] = buffer, torch.from_numpy(np.ascontiguousarray(buffer.values).view(np.uint8).copy())
+    for buffer in buffers_of(values):
+        if isinstance(buffer, Addresses):
+            addresses = np.array([held[id(target)][1].data_ptr() for target in buffer.targets], np.int64)
+            held[id(buffer)] = buffer, torch.from_numpy(addresses.view(np.uint8))
+
+    def passed(value: Any, dtype: Any) -> Any:
+        if isinstance(value, Buffer):
+            return held[id(value)][1].view(getattr(torch, _TORCH[dtype.name]))
+        return value
+
+    arguments = []
+    for parameter, value in zip(whole.signature.own, values, strict=True):
+        if isinstance(parameter, StructParameter):
+            parts = list(leaves(parameter.type))
+            from cuda_sweep.driver import flat
+
+            items = flat(value, [[".".join(leaf.path), leaf.offset] for leaf in parts]) if parts else []
+            arguments.append(
+                tuple(
+                    passed(None if isinstance(leaf.type, Address) and item == 0 else item, leaf.type.dtype)
+                    for leaf, item in zip(parts, items)
+                )
+            )
+        else:
+            arguments.append(passed(value, parameter.type.dtype))
+    whole[launch.grid_of(True)](*arguments)
+    outputs = []
+    for place, buffer in enumerate(dict.fromkeys(map(id, buffers_of(values)))):
+        given, array = held[buffer]
+        got = array.numpy().view(given.values.dtype)
+        if not isinstance(given, Addresses) and not np.array_equal(
+            got.view(np.uint8), np.ascontiguousarray(given.values).view(np.uint8)
+        ):
+            outputs.append({"place": place, **kept(given, got)})
+    return outputs

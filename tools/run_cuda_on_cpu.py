@@ -1,0 +1,119 @@
+"""Runs kernels of other packages on the CPU, with the small arguments of their launches, and compares the numbers.
+
+    python tools/run_cuda_on_cpu.py FOLDER [INDEX...] [--match vllm] [--gpu check.jsonl] [--out FILE] [--only-compare]
+
+FOLDER holds the unpacked source distributions, as for ``sweep_cuda.py``. The numbers of the same launches on a GPU,
+of nvcc's machine code, are in what ``launch_cuda.py check`` wrote; without it kernels are run and nothing is compared.
+Every kernel runs in a process of its own; every result is a line of JSON in the output, from which a later call with
+``--only-compare`` takes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from cuda_sweep.kernels import Listed, listed
+from cuda_sweep.launches import Launch, launches
+from cuda_sweep.numbers import agree
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sources", type=Path)
+    parser.add_argument("--match", default="")
+    parser.add_argument("--gpu", type=Path, help="what launch_cuda.py check has written")
+    parser.add_argument("--out", type=Path, default=Path("on_cpu.jsonl"))
+    parser.add_argument("--limit", type=int, default=150, help="seconds for one kernel")
+    parser.add_argument("--only-compare", action="store_true", help="run nothing")
+    parser.add_argument(
+        "indices", type=int, nargs="*", help="lines of the list; by default those that are not in --out"
+    )
+    options = parser.parse_intermixed_args()
+    known = list(launches())
+    rows = _rows(options.out)
+    for index, kernel in enumerate(listed()):
+        launch = next((launch for launch in known if launch.fits(kernel.package, kernel.symbol)), None)
+        if launch is None or options.match not in f"{kernel.package} {kernel.symbol}" or options.only_compare:
+            continue
+        if index in options.indices or not (options.indices or index in rows):
+            _apart(index, kernel, launch, options)
+    _print_table(_rows(options.out), _rows(options.gpu) if options.gpu else {})
+
+
+def _rows(path: Path) -> dict[int, dict[str, Any]]:
+    """The last row of each kernel."""
+    if not path.is_file():
+        return {}
+    found = map(json.loads, path.read_text().splitlines())
+    return {row["index"]: row for row in found}
+
+
+def _apart(index: int, kernel: Listed, launch: Launch, options: Any) -> None:
+    import tle_raw.adapters.cuda.adapter
+    import tle_raw.emulation  # noqa: F401
+
+    child = os.fork()
+    if child == 0:
+        signal.alarm(options.limit)
+        row: dict[str, Any] = {"index": index, "package": kernel.package, "name": kernel.name.partition("(")[0]}
+        start = time.monotonic()
+        try:
+            row["outputs"] = _outputs(kernel, launch, options.sources.resolve())
+        except Exception as error:
+            row |= {"error": type(error).__name__, "message": getattr(error, "message", str(error))[:400]}
+        row["seconds"] = round(time.monotonic() - start, 1)
+        _keep(row, options.out)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if status:
+        ended = f"longer than {options.limit} seconds" if status == signal.SIGALRM else f"ended with {status}"
+        name = kernel.name.partition("(")[0]
+        _keep(
+            {"index": index, "package": kernel.package, "name": name, "error": "crash", "message": ended}, options.out
+        )
+
+
+def _outputs(kernel: Listed, launch: Launch, sources: Path) -> list[dict[str, Any]]:
+    from cuda_sweep.on_cpu import run_on_cpu
+
+    root = kernel.root(sources)
+    if root is None:
+        raise FileNotFoundError(f"{kernel.package}-{kernel.version}")
+    return run_on_cpu(kernel, launch, root)
+
+
+def _keep(row: dict[str, Any], out: Path) -> None:
+    with out.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    words = row.get("message") or f"{len(row['outputs'])} arrays"
+    print(
+        f"{row['index']:3} {row['package']:18} {row['name']:34} {row.get('seconds', 0):6.1f} s  {words[:110]}",
+        flush=True,
+    )
+
+
+def _print_table(rows: dict[int, dict[str, Any]], gpu: dict[int, dict[str, Any]]) -> None:
+    counts: Counter[str] = Counter()
+    for index, row in sorted(rows.items()):
+        theirs = gpu.get(index, {}).get("small")
+        if "error" in row:
+            outcome, words = "not run", f"{row['error']}: {row['message']}"
+        elif theirs is None:
+            outcome, words = "run, not compared", ""
+        else:
+            good, words = agree(row["outputs"], theirs)
+            outcome = "right" if good else "WRONG"
+        counts[outcome] += 1
+        print(f"{index:3} {row['package'][:12]:12} {row['name'][:34]:34} {outcome:18} {words[:130]}")
+    print(", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()))
+
+
+if __name__ == "__main__":
+    main()
