@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from tle_raw.adapters.tilelang.linked.beginning import common_beginning
 from tle_raw.adapters.tilelang.linked.curand import curand_folders, curand_version
 from tle_raw.adapters.tilelang.linked.device_function import device_function
 from tle_raw.adapters.tilelang.linked.explain import explain
-from tle_raw.adapters.tilelang.linked.host_call import HostValueError
+from tle_raw.adapters.tilelang.linked.host_call import HostValueError, descriptors_missing
 from tle_raw.adapters.tilelang.linked.lower import Lowered
 from tle_raw.adapters.tilelang.linked.lower_for_emulation import lower_for_emulation
 from tle_raw.adapters.tilelang.linked.lower_for_launch import lower_for_launch
@@ -102,10 +102,11 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, wante
         own = linkable
         lowered, arch = lower_for_emulation(own.prim_func, own.tiles, own.pass_configs, own.buffers, own.tma)
         route = f"{LINKED}, with TMA" if lowered.descriptors else LINKED
-        _check_clusters(lowered)
     else:
         arch = wanted.arch
         lowered, route = _lower(linkable, arch)
+        _check_barriers(lowered, linkable.exclusive)
+    _check_clusters(lowered)
     launched = whole_warps(lowered.threads if linkable.exclusive else launched_threads(lowered.threads))
     blocks = (lowered.threads, launched)
     given = linkable.barriers, linkable.buffers
@@ -123,18 +124,6 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, wante
         wanted.is_emulated,
     )  # fmt: skip
     return LinkedUnit(unit, lowered, route, arch)
-
-
-def _launchable(lower: Callable[[Linkable, str], tuple[Lowered, str]]) -> Callable[..., tuple[Lowered, str]]:
-    """What a launch on a GPU cannot give is refused behind the lowering."""
-
-    def checked(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
-        lowered, route = lower(linkable, arch)
-        _check_barriers(lowered, linkable.exclusive)
-        _check_clusters(lowered)
-        return lowered, route
-
-    return checked
 
 
 def _check_barriers(lowered: Lowered, exclusive: bool) -> None:
@@ -166,7 +155,6 @@ def _check_clusters(lowered: Lowered) -> None:
         )
 
 
-@_launchable
 def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
     """Lower for the architecture, or, where that takes TMA descriptors, for one that has none; and the route's name.
 
@@ -179,10 +167,7 @@ def _lower(linkable: Linkable, arch: str) -> tuple[Lowered, str]:
             return lowered, LINKED
         if linkable.tma:
             return lowered, f"{LINKED}, with TMA"
-        raise HostValueError(
-            f"the TileLang kernel takes {len(lowered.descriptors)} TMA descriptors, which are made at its launch",
-            hint="declare the fragment with tma=True and pass fragment.descriptors(...) as its argument `tma`",
-        )
+        raise descriptors_missing(len(lowered.descriptors))
     except HostValueError as error:
         try:
             lowered = lower_with_tiles(linkable.prim_func, linkable.tiles, WITHOUT_TMA, linkable.pass_configs)

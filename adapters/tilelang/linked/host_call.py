@@ -22,6 +22,14 @@ class HostValueError(UnsupportedFeatureError):
     """The kernel takes what the host makes at a launch."""
 
 
+def descriptors_missing(count: int) -> HostValueError:
+    """For a kernel whose caller passes no TMA descriptors, where it takes some."""
+    return HostValueError(
+        f"the TileLang kernel takes {count} TMA descriptors, which are made at its launch",
+        hint="declare the fragment with tma=True and pass fragment.descriptors(...) as its argument `tma`",
+    )
+
+
 @dataclass(frozen=True)
 class HostArgument:
     """What a parameter of the kernel gets. ``name`` is the PrimFunc's own name of the buffer, scalar or dim."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tle_raw.adapters.tilelang.linked.host_call import HostValueError
+from tle_raw.adapters.tilelang.linked.host_call import descriptors_missing
 from tle_raw.adapters.tilelang.linked.lower import Lowered
 from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
 from tle_raw.adapters.tilelang.named_buffers import NamedBuffer
@@ -55,8 +55,5 @@ def lower_for_emulation(
         except TLEError:
             raise error from None
     if lowered.descriptors and not tma:
-        raise HostValueError(
-            f"the TileLang kernel takes {len(lowered.descriptors)} TMA descriptors, which are made at its launch",
-            hint="declare the fragment with tma=True and pass fragment.descriptors(...) as its argument `tma`",
-        )
+        raise descriptors_missing(len(lowered.descriptors))
     return lowered, arch

@@ -12,6 +12,7 @@ from tle_raw.adapters.tilelang import objects
 from tle_raw.adapters.tilelang.port.config_values import evaluated
 from tle_raw.adapters.tilelang.port.default_sizes import guessed
 from tle_raw.adapters.tilelang.port.load_script import Script, named_kernels
+from tle_raw.adapters.tilelang.port.names import unused
 from tle_raw.adapters.tilelang.port.recorded import holds_prim_func, last_name
 from tle_raw.errors import DialectError, SourceLocation
 from tle_raw.porting import PortRequest, Skipped
@@ -97,14 +98,6 @@ def taken(script: Script, names: set[str]) -> Iterator[Candidate]:
     eager = {id(call.made): call.function for call in script.calls if call.is_eager}
     for name, kernel in named_kernels((*script.compiled, *script.in_main)).items():
         yield Candidate(unused(name, names), name, TAKEN, kernel, function=eager.get(id(kernel)))
-
-
-def unused(name: str, names: set[str]) -> str:
-    word, number = name, 1
-    while word in names:
-        number += 1
-        word = f"{name}_{number}"
-    return word
 
 
 def _kind(script: Script, functions: Mapping[str, ast.FunctionDef], name: str, value: Any) -> str:

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import tle_raw
+from tle_raw.adapters.tilelang.arguments import read_sizes
 from tle_raw.adapters.tilelang.port.capture import captured
 from tle_raw.adapters.tilelang.port.reference.evaluate import evaluate
 from tle_raw.adapters.tilelang.port.reference.numbers import Unevaluated
@@ -116,27 +117,23 @@ def _by_evaluation(program: Any, arguments: Sequence[Any], written: Sequence[int
 def as_numpy(tensor: Any) -> Any:
     """A copy on the CPU; floats have 64 bits."""
     tensor = tensor.detach().cpu()
-    if tensor.dtype.is_floating_point:
-        tensor = tensor.double() if tensor.element_size() > 1 else tensor.float().double()
+    tensor = _wide(tensor) if tensor.dtype.is_floating_point else tensor
     return tensor.contiguous().clone().numpy()
 
 
 def sizes_of(program: Any, arguments: Sequence[Any]) -> dict[str, int]:
     """The sizes and strides that a PrimFunc leaves open, from the tensors of a call."""
-    found: dict[str, int] = {}
     given = dict(zip(program.order, arguments))
-    for buffer_name, buffer in program.buffers.items():
-        tensor = given[buffer_name]
-        if tensor is None:
-            raise Unevaluated(f"`{buffer_name}`, which is not passed")
-        pairs = [*zip(buffer.shape, tensor.shape), *zip(buffer.strides, tensor.stride())]
-        for name, variable in program.dims.items():
-            found.update((name, int(size)) for extent, size in pairs if variable.same_as(extent))
-    return found
+    for name in program.buffers:
+        if given[name] is None:
+            raise Unevaluated(f"`{name}`, which is not passed")
+    return read_sizes(program, arguments)
 
 
 def compare(name: str, label: str, got: Any, wanted: Any, where: Any, who: str) -> None:
     """``got`` against ``wanted``, as far as ``where`` says; raises VerificationError."""
+    import torch
+
     kind = str(got.dtype).removeprefix("torch.")
     got, wanted = got.detach().cpu(), wanted.detach().cpu()
     if kind in _EXACT:
@@ -146,20 +143,14 @@ def compare(name: str, label: str, got: Any, wanted: Any, where: Any, who: str) 
             raise _wrong(name, label, who, "no element differs", f"{count} of {got.numel()} do")
         return
     got, wanted = _wide(got), _wide(wanted)
-    counted = _finite(wanted) if where is None else _finite(wanted) & where
-    odd = ~_finite(wanted) if where is None else ~_finite(wanted) & where
+    finite = torch.isfinite(wanted)
+    counted, odd = (finite, ~finite) if where is None else (finite & where, ~finite & where)
     if bool((got[odd].nan_to_num(nan=3.0) != wanted[odd].nan_to_num(nan=3.0)).any()):
         raise _wrong(name, label, who, "the same infinities and not-a-numbers", "others")
     error = float((got - wanted)[counted].norm() / wanted[counted].norm().clamp_min(1e-30))
     limit = _TOLERANCE.get(kind, _OF_OTHERS)
     if not error <= limit:
         raise _wrong(name, label, who, f"at most {limit:g} of its norm", f"{error:.2g} of it")
-
-
-def _finite(value: Any) -> Any:
-    import torch
-
-    return torch.isfinite(value)
 
 
 def _wide(tensor: Any) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 from tle_raw.adapters.tilelang import objects
 from tle_raw.adapters.tilelang.port.capture import captured
 from tle_raw.adapters.tilelang.port.main_part import LeftOut, line_of, run_main, without_checks
+from tle_raw.adapters.tilelang.port.names import unused
 from tle_raw.adapters.tilelang.port.packages import import_parents, module_of
 from tle_raw.adapters.tilelang.port.recorded import BuilderCall, recorded_builders
 from tle_raw.adapters.tilelang.port.results import Launched
@@ -79,12 +80,7 @@ def named_kernels(kernels: Sequence[Any]) -> dict[str, Any]:
     for kernel in kernels:
         if any(tvm.ir.structural_equal(kernel.prim_func, other.prim_func) for other in found.values()):
             continue
-        name = word = objects.object_name(kernel)
-        number = 1
-        while word in found:
-            number += 1
-            word = f"{name}_{number}"
-        found[word] = kernel
+        found[unused(objects.object_name(kernel), found)] = kernel
     return found
 
 
