@@ -1,16 +1,18 @@
-"""Four switches of the GPU tests, by environment variables that are not settings of tle_raw.
+"""Five switches of the GPU tests, by environment variables that are not settings of tle_raw.
 
 TLE_GPU_TESTS_ON=cpu       no device: everything runs on the CPU backend, which must give the same numbers
 GPU_TESTS_COMPILE_ONLY=1   no device: every launch compiles for cuda:90, nothing runs, no numbers are compared
 GPU_TESTS_CACHE=FOLDER     compiled fragments are kept in FOLDER, for a machine without a CUDA compiler
 GPU_TESTS_TIMES=N          what is launched again and again is launched N times, for tools that watch every access
+CONTEXT_LOST=FILE          what a test said whose kernel ended the process's CUDA context is added to FILE
 """
 
 from __future__ import annotations
 
 import faulthandler
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -36,6 +38,40 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _means_no_device(marker: pytest.Mark) -> bool:
     return marker.name == "skip" and "CUDA device" in marker.kwargs.get("reason", "")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A kernel that faults ends the process's CUDA context: the test is named, and no other test fails for it.
+
+    Under pytest-xdist the process ends, and another takes its place; without it the session stops. What the test said
+    goes to standard error and, where CONTEXT_LOST names a file, there.
+    """
+    report = yield
+    if call.when == "call" and not (COMPILE_ONLY or ON_CPU) and (fault := _fault()):
+        told = f"{item.nodeid}: the CUDA context is lost: {fault}\n{report.longreprtext}\n"
+        sys.stderr.write(told)
+        if os.environ.get("CONTEXT_LOST"):
+            with open(os.environ["CONTEXT_LOST"], "a") as file:
+                file.write(told)
+        if os.environ.get("PYTEST_XDIST_WORKER"):
+            os._exit(1)
+        pytest.exit(told, returncode=1)
+    return report
+
+
+def _fault() -> str:
+    """What the device says of the launches so far; empty when it has no error to tell."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return ""
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError as error:
+        return str(error).partition("\n")[0]
+    return ""
 
 
 @pytest.fixture

@@ -74,9 +74,12 @@ part_tests() {
   "$python" -c 'import xdist' 2>/dev/null || export PYTHONPATH=$PYTHONPATH:$folder/plugins
   "$python" -c 'import xdist' 2>/dev/null && options+=(-n "${JOBS:-8}")
   "$python" -c 'import pytest_timeout' 2>/dev/null && options+=(--timeout 150)
-  timed "tests/gpu" "${TESTS_LIMIT:-300}" "$out/tests-$triton.txt" \
+  export CONTEXT_LOST=$out/context-lost-$triton.txt # faults that ended a process
+  rm -f "$CONTEXT_LOST"
+  timed "tests/gpu" "${TESTS_LIMIT:-400}" "$out/tests-$triton.txt" \
     "$python" -m pytest "${options[@]}" -p no:cacheprovider ${TESTS:-tests/gpu}
   grep -E '^(FAILED|ERROR)' "$out/tests-$triton.txt" | cut -c1-200
+  if [ -f "$CONTEXT_LOST" ]; then head -c 6000 "$CONTEXT_LOST"; fi
   [ -d "$folder/numpy" ] || return 0
   # Numba may be older than the machine's NumPy; the tests then skipped above.
   PYTHONPATH=$folder/numpy:$PYTHONPATH timed "tests/gpu/test_numba.py, older NumPy" 60 "$out/numba-$triton.txt" \
