@@ -193,6 +193,18 @@ class ScheduleError(CallError):
     """The groups of a pipelined loop cannot run in the stages, or in the order, that they are given."""
 
 
+class MeshError(CallError, ValueError):
+    """A mesh or a sharding that cannot be: an axis that is not there, or is used twice; a size that does not fit."""
+
+
+class MeshTypeError(CallError, TypeError):
+    """What a mesh or a sharding is made of has another type: no size, no name of an axis, no mesh."""
+
+
+class MeshIndexError(CallError, IndexError):
+    """An index that lies beyond an axis of a mesh, or a mesh with fewer axes than indices."""
+
+
 class PipelineHintWarning(UserWarning):
     """A region that is called with ``hint="pipeline"`` does not run ahead: the message says where, and why."""
 
