@@ -33,7 +33,6 @@ _ARITHMETIC = {
 }
 
 
-
 def _add(semantic: Any, a: core.tensor, b: core.tensor) -> core.tensor:
     """The sum; of booleans it is whether one of them holds, as in C, where any number but zero is true."""
     if a.type.scalar.is_int1() and b.type.scalar.is_int1():
