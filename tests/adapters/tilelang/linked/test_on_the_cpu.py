@@ -84,6 +84,12 @@ def test_products_of_floats(dtype, m):
     assert (room[m:] == 7).all()
 
 
+def test_products_that_ask_for_wgmma():
+    a, b, c = random(64, 128, dtype="float16", seed=1), random(96, 128, dtype="float16", seed=2), torch.zeros(64, 96)
+    run(constructs.named_products(), a, b, c)
+    agree(c, a.double() @ b.double().T, 1e-5)
+
+
 def test_products_of_eight_bits():
     a, b = integers(-128, 128, 128, 128, dtype="int8", seed=1), integers(-128, 128, 128, 128, dtype="int8", seed=2)
     c = torch.zeros(128, 128, dtype=torch.int32)
