@@ -10,7 +10,9 @@ from mlir.dialects import arith, memref, nvvm, scf
 from triton.experimental.tle.raw import Input, dialect
 
 
-def double(y: Input[L["memref<?xf32, 3>"]], x: Input[L["memref<?xf32, 3>"]]) -> L["memref<?xf32, 3>"]:
+def double(
+    y: Input[L["memref<?xf32, 3>"]], x: Input[L["memref<?xf32, strided<[?], offset: ?>, 3>"]]
+) -> L["memref<?xf32, 3>"]:
     first = arith.index_cast(ir.IndexType.get(), nvvm.read_ptx_sreg_tid_x(ir.IntegerType.get_signless(32)))
     step = arith.index_cast(ir.IndexType.get(), nvvm.read_ptx_sreg_ntid_x(ir.IntegerType.get_signless(32)))
     for i in scf.for_(first, memref.dim(y, arith.constant(ir.IndexType.get(), 0)), step):
