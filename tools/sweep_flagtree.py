@@ -1,4 +1,4 @@
-"""Tries FlagTree's own tutorials and tests, unedited: which run with the right numbers, which compile, and why others not.
+"""Tries FlagTree's own tutorials and tests, unedited: which give right numbers, which compile, and why others do not.
 
     python tools/sweep_flagtree.py FOLDER [--match raw] [--jobs 2] [--limit 90] [--tests 2] [--json OUT]
 

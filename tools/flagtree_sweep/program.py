@@ -1,4 +1,4 @@
-"""One file of FlagTree's in a process of its own: a tutorial runs as it is, of a file of tests pytest runs the cases."""
+"""One file of FlagTree's in a process of its own: a tutorial runs as it is, pytest runs the cases of tests."""
 
 from __future__ import annotations
 

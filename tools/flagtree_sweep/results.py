@@ -15,7 +15,7 @@ RIGHT, COMPILED, WRONG, FAILED, SKIPPED = "right", "compiled", "wrong", "failed"
 OUTCOMES = (RIGHT, COMPILED, WRONG, FAILED, SKIPPED)
 # Programs for other hardware than one NVIDIA GPU, by a word of their path, and what it is.
 ELSEWHERE = {
-    "an Ascend chip or another DSA": r"(^|/)(dsa|custom|ascend)/|_dsa[_.]|vec_add|vec_math|bind_buffer|compile_hint|tle_with_hints",
+    "an Ascend chip or another DSA": r"(^|/)(dsa|custom|ascend)/|_dsa[_.]|test_(vec_|bind_buffer|compile_hint|tle_with)",
     "a GPU of another maker": r"(^|/)(hcu|hip|musa|iluvatar|txda|tsingmicro)(/|_|\.)|_txda",
     "several GPUs": r"nvshmem|megamoe|isolated_repros|d2d|_node|node_|-node-|get_local_pe|put_mem|tle_signal|flagcx",
 }
@@ -28,8 +28,8 @@ class Tried:
     Attributes
     ----------
     outcome : ``right`` where it ran to its end and its own checks hold; ``compiled`` where a kernel of it does not run
-        on this machine and all are compiled for the GPU; ``wrong`` where a check of its own fails, ``failed`` at another
-        error, ``skipped`` where the program itself, or the sweep, says that it is for another machine.
+        on this machine and all are compiled for the GPU; ``wrong`` where a check of its own fails, ``failed`` at
+        another error, ``skipped`` where the program itself, or the sweep, says that it is for another machine.
     kernels : what was launched, each with "" or why it does not run here.
     """
 
