@@ -70,7 +70,7 @@ class TLEError(Exception):
         log: str = "",
         context: Context = Context(),
     ) -> None:
-        super().__init__(message)
+        Exception.__init__(self, message)  # a class may be an error of Triton's as well, which takes other arguments
         self.message = message
         self.table = tuple(table)
         self.hint = hint

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.keep_loads import TOLD, number_loads
 from tle_raw.flir.nvidia.hide_accesses import hide_accesses
 from tle_raw.flir.nvidia.leave_loops import with_one_stage
-from tle_raw.flir.nvidia.lower_async_load import EARLY
 from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.flir.nvidia.shared_pointers import LOADS, SharedPointers, read_pointers
 from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic

@@ -7,7 +7,7 @@ from typing import Any
 from tle_raw.flir.cpu.convert import buffer_checks, buffer_pointers, build, mbarriers, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
 from tle_raw.flir.cpu.convert.memory import Load
-from tle_raw.flir.cpu.convert.region_buffers import BufferInPlace, taken_in_place
+from tle_raw.flir.cpu.convert.region_buffers import BufferInPlace, may_be_unwritten, taken_in_place
 from tle_raw.flir.cpu.convert.shared_buffers import NAME, SharedBuffer, allocate, buffer_of
 from tle_raw.flir.cpu.convert.tiles import Index, ScalarBody, TileValue
 from tle_raw.flir.cpu.convert.told import is_told
@@ -76,6 +76,8 @@ def local_load(kernel: Kernel, op: Operation) -> None:
     if buffer.stamps is None:
         kernel.set(op.results[0], LocalLoad(kernel, op, buffer))
         return
+    if may_be_unwritten(kernel, op):
+        buffer_checks.given_to_region(kernel, buffer)
     # What is checked is checked where it stands.
     kernel.values[op.results[0]] = kernel.stored(LocalLoad(kernel, op, buffer))
     if mbarriers.NOTE in op.attributes and str(op.attributes[mbarriers.NOTE].value).startswith(mbarriers.TMA):

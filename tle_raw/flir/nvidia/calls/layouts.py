@@ -7,6 +7,7 @@ from typing import Any
 
 from triton._C.libtriton import ir, passes
 
+from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.nvidia.arrive_by_warps import arrive_by_warps
 from tle_raw.flir.nvidia.calls.state import State
 from tle_raw.flir.nvidia.calls.triton_version import IS_NEWEST, MAJOR, MINOR, SPELLING, WAITS_FOR_READING
@@ -23,7 +24,7 @@ from tle_raw.flir.nvidia.keep_operands import keep_operands
 from tle_raw.flir.nvidia.keep_waits import NOTE, note_waits
 from tle_raw.flir.nvidia.lay_out_descriptors import lay_out_descriptors
 from tle_raw.flir.nvidia.leave_loops import leave_loops
-from tle_raw.flir.nvidia.lower_async_load import EARLY, LOAD, lower_async_load
+from tle_raw.flir.nvidia.lower_async_load import LOAD, lower_async_load
 from tle_raw.flir.nvidia.multiply_in_place import HOPPER, multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import open_crossings
 from tle_raw.flir.nvidia.passes import NVIDIA
