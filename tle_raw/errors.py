@@ -185,6 +185,10 @@ class SharedBufferError(CallError):
     """A shared buffer is used as it cannot be: after it was freed, through a view that its layout does not have."""
 
 
+class LocalMemoryError(CallError):
+    """A local memory of a DSA is used as it cannot be: it is too small, or no path leads from one to the other."""
+
+
 class PipeError(CallError):
     """A pipe that would come to a standstill, or a slot, an end or memory of one that two sides would use at a time."""
 
