@@ -43,7 +43,9 @@ struct E2M1 {
   }
 };
 
-template <int THREADS, class Format, class T, int N, class Out> __device__ void pack_tile(const T* x, Out* out) {
+template <int THREADS, class Format, class T, int N, class Q, int L>
+__device__ void pack_tile(tle::tile<const T, N> x, tle::tile<Q, L> out) {
+  static_assert(sizeof(Q) == 1 && L * Format::PER_BYTE == N, "the numbers fill the bytes");
   using Word = typename Format::Word;
   constexpr int PEERS = least(THREADS, N / 2), SHARE = N / PEERS, COUNT = vector_of<T>(SHARE);
   constexpr int BYTES = COUNT / Format::PER_BYTE;
@@ -52,18 +54,20 @@ template <int THREADS, class Format, class T, int N, class Out> __device__ void 
   for (int run = 0; run < SHARE / COUNT; ++run) {
     const int at = (run * PEERS + threadIdx.x) * COUNT;
     computed_t<T> values[COUNT];
-    load_vector(values, x + at);
+    load_vector(values, x.data() + at);
     Word words[COUNT / 2];
 #pragma unroll
     for (int i = 0; i < COUNT / 2; ++i) words[i] = Format::pack(float(values[2 * i]), float(values[2 * i + 1]));
     using Vector = typename word_of_size<BYTES>::type;
     Vector vector;
     memcpy(&vector, words, BYTES);
-    reinterpret_cast<Vector*>(out)[at / COUNT] = vector;
+    reinterpret_cast<Vector*>(out.data())[at / COUNT] = vector;
   }
 }
 
-template <int THREADS, class Format, class T, int N, class In> __device__ void unpack_tile(const In* x, T* out) {
+template <int THREADS, class Format, class T, int N, class Q, int L>
+__device__ void unpack_tile(tle::tile<const Q, L> x, tle::tile<T, N> out) {
+  static_assert(sizeof(Q) == 1 && L * Format::PER_BYTE == N, "the numbers fill the bytes");
   using Word = typename Format::Word;
   constexpr int PEERS = least(THREADS, N / 2), SHARE = N / PEERS, COUNT = vector_of<T>(SHARE);
   constexpr int BYTES = COUNT / Format::PER_BYTE;
@@ -72,7 +76,7 @@ template <int THREADS, class Format, class T, int N, class In> __device__ void u
   for (int run = 0; run < SHARE / COUNT; ++run) {
     const int at = (run * PEERS + threadIdx.x) * COUNT;
     using Vector = typename word_of_size<BYTES>::type;
-    const Vector vector = reinterpret_cast<const Vector*>(x)[at / COUNT];
+    const Vector vector = reinterpret_cast<const Vector*>(x.data())[at / COUNT];
     Word words[COUNT / 2];
     memcpy(words, &vector, BYTES);
     computed_t<T> values[COUNT];
@@ -81,28 +85,51 @@ template <int THREADS, class Format, class T, int N, class In> __device__ void u
       const float2 both = __half22float2(Format::unpack(words[i]));
       values[2 * i] = both.x, values[2 * i + 1] = both.y;
     }
-    store_vector(out + at, values);
+    store_vector(out.data() + at, values);
   }
 }
 
-#define TLE_CONVERSIONS(NAME, FORMAT)                                                                        \
-  __device__ inline FORMAT::Word pack_##NAME(float low, float high) { return FORMAT::pack(low, high); }     \
-  __device__ inline float NAME##_low(FORMAT::Word word) { return __low2float(FORMAT::unpack(word)); }       \
-  __device__ inline float NAME##_high(FORMAT::Word word) { return __high2float(FORMAT::unpack(word)); }     \
-  template <int THREADS, class T, class Q, int N, int L>                                                     \
-  __device__ void to_##NAME(tle::tile<const T, N> x, tle::tile<Q, L> out) {                                  \
-    static_assert(sizeof(Q) == 1 && L * FORMAT::PER_BYTE == N, "the numbers fill the bytes");                \
-    pack_tile<THREADS, FORMAT, T, N>(x.data(), out.data());                                                  \
-  }                                                                                                          \
-  template <int THREADS, class Q, class T, int L, int N>                                                     \
-  __device__ void from_##NAME(tle::tile<const Q, L> x, tle::tile<T, N> out) {                                \
-    static_assert(sizeof(Q) == 1 && L * FORMAT::PER_BYTE == N, "the numbers fill the bytes");                \
-    unpack_tile<THREADS, FORMAT, T, N>(x.data(), out.data());                                                \
-  }
-TLE_CONVERSIONS(e4m3, E4M3)
-TLE_CONVERSIONS(e5m2, E5M2)
-TLE_CONVERSIONS(e2m1, E2M1)
-#undef TLE_CONVERSIONS
+__device__ inline unsigned short pack_e4m3(float low, float high) { return E4M3::pack(low, high); }
+__device__ inline float e4m3_low(unsigned short word) { return __low2float(E4M3::unpack(word)); }
+__device__ inline float e4m3_high(unsigned short word) { return __high2float(E4M3::unpack(word)); }
+
+template <int THREADS, class T, class Q, int N>
+__device__ void to_e4m3(tle::tile<const T, N> x, tle::tile<Q, N> out) {
+  pack_tile<THREADS, E4M3>(x, out);
+}
+
+template <int THREADS, class T, class Q, int N>
+__device__ void from_e4m3(tle::tile<const Q, N> x, tle::tile<T, N> out) {
+  unpack_tile<THREADS, E4M3>(x, out);
+}
+
+__device__ inline unsigned short pack_e5m2(float low, float high) { return E5M2::pack(low, high); }
+__device__ inline float e5m2_low(unsigned short word) { return __low2float(E5M2::unpack(word)); }
+__device__ inline float e5m2_high(unsigned short word) { return __high2float(E5M2::unpack(word)); }
+
+template <int THREADS, class T, class Q, int N>
+__device__ void to_e5m2(tle::tile<const T, N> x, tle::tile<Q, N> out) {
+  pack_tile<THREADS, E5M2>(x, out);
+}
+
+template <int THREADS, class T, class Q, int N>
+__device__ void from_e5m2(tle::tile<const Q, N> x, tle::tile<T, N> out) {
+  unpack_tile<THREADS, E5M2>(x, out);
+}
+
+__device__ inline unsigned char pack_e2m1(float low, float high) { return E2M1::pack(low, high); }
+__device__ inline float e2m1_low(unsigned char word) { return __low2float(E2M1::unpack(word)); }
+__device__ inline float e2m1_high(unsigned char word) { return __high2float(E2M1::unpack(word)); }
+
+template <int THREADS, class T, class Q, int N, int L>
+__device__ void to_e2m1(tle::tile<const T, N> x, tle::tile<Q, L> out) {
+  pack_tile<THREADS, E2M1>(x, out);
+}
+
+template <int THREADS, class T, class Q, int N, int L>
+__device__ void from_e2m1(tle::tile<const Q, L> x, tle::tile<T, N> out) {
+  unpack_tile<THREADS, E2M1>(x, out);
+}
 
 }  // namespace tle_primitives
 

@@ -14,7 +14,7 @@ __device__ void count_bins(tle::tile<const T, N> x, tle::tile<int, B> counts, Bi
 #pragma unroll
   for (int run = 0; run < SHARE / COUNT; ++run) {
     computed_t<T> values[COUNT];
-    load_vector(values, x + (run * PEERS + threadIdx.x) * COUNT);
+    load_vector(values, x.data() + (run * PEERS + threadIdx.x) * COUNT);
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
       const auto bin = bin_of(values[i]);

@@ -13,18 +13,26 @@ namespace tle_primitives {
 
 // The lanes whose digit is that of the calling lane.
 template <int BITS> __device__ inline unsigned lanes_alike(unsigned digit) {
-#ifdef TLE_PRIMITIVES_MATCH
-  return __match_any_sync(WARP, digit);
-#else
   unsigned alike = WARP;
 #pragma unroll
   for (int bit = 0; bit < BITS; ++bit) {
+#ifdef TLE_RAW_TEAM
     const bool set = digit >> bit & 1;
-    const unsigned vote = __ballot_sync(WARP, set);
-    alike &= set ? vote : ~vote;
+    alike &= __ballot_sync(WARP, set) ^ (set ? 0 : WARP);
+#else
+    // As four instructions; LLVM would choose between the vote and its complement, which are six.
+    asm volatile(
+        "{ .reg .pred set; .reg .b32 t, vote;\n"
+        "  and.b32 t, %1, %2;\n"
+        "  setp.ne.b32 set, t, 0;\n"
+        "  selp.b32 t, 0, -1, set;\n"
+        "  vote.sync.ballot.b32 vote, set, -1;\n"
+        "  lop3.b32 %0, %0, vote, t, 0x60; }"  // alike & (vote ^ t)
+        : "+r"(alike)
+        : "r"(digit), "n"(1 << bit));
+#endif
   }
   return alike;
-#endif
 }
 
 // Ranks digits of BITS bits. A thread has ITEMS of them, in the order of the warps, then items, then lanes.

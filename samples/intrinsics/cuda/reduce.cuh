@@ -60,18 +60,32 @@ __device__ void reduce_rows(tle::tile<const T, M, N> x, tle::tile<T, M> out) {
   }
 }
 
-#define TLE_REDUCTIONS(NAME, OPERATOR)                                                        \
-  template <int THREADS, class T, int N> __device__ T block_##NAME(tle::tile<const T, N> x) { \
-    return reduce_block<THREADS, OPERATOR, T>(x);                                             \
-  }                                                                                           \
-  template <int THREADS, class T, int M, int N>                                               \
-  __device__ void row_##NAME(tle::tile<const T, M, N> x, tle::tile<T, M> out) {               \
-    reduce_rows<THREADS, OPERATOR, T>(x, out);                                                \
-  }
-TLE_REDUCTIONS(sum, Sum)
-TLE_REDUCTIONS(max, Max)
-TLE_REDUCTIONS(min, Min)
-#undef TLE_REDUCTIONS
+template <int THREADS, class T, int N> __device__ T block_sum(tle::tile<const T, N> x) {
+  return reduce_block<THREADS, Sum, T>(x);
+}
+
+template <int THREADS, class T, int M, int N>
+__device__ void row_sum(tle::tile<const T, M, N> x, tle::tile<T, M> out) {
+  reduce_rows<THREADS, Sum, T>(x, out);
+}
+
+template <int THREADS, class T, int N> __device__ T block_max(tle::tile<const T, N> x) {
+  return reduce_block<THREADS, Max, T>(x);
+}
+
+template <int THREADS, class T, int M, int N>
+__device__ void row_max(tle::tile<const T, M, N> x, tle::tile<T, M> out) {
+  reduce_rows<THREADS, Max, T>(x, out);
+}
+
+template <int THREADS, class T, int N> __device__ T block_min(tle::tile<const T, N> x) {
+  return reduce_block<THREADS, Min, T>(x);
+}
+
+template <int THREADS, class T, int M, int N>
+__device__ void row_min(tle::tile<const T, M, N> x, tle::tile<T, M> out) {
+  reduce_rows<THREADS, Min, T>(x, out);
+}
 
 }  // namespace tle_primitives
 

@@ -103,23 +103,53 @@ __device__ void scan_rows(tle::tile<T, M, N> x) {
   }
 }
 
-#define TLE_SCANS(NAME, OPERATOR)                                                                          \
-  template <int THREADS, class T, int N> __device__ void inclusive_##NAME(tle::tile<T, N> x) {             \
-    scan_block<THREADS, true, OPERATOR>(x);                                                                \
-  }                                                                                                        \
-  template <int THREADS, class T, int N> __device__ void exclusive_##NAME(tle::tile<T, N> x) {             \
-    scan_block<THREADS, false, OPERATOR>(x);                                                               \
-  }                                                                                                        \
-  template <int THREADS, class T, int M, int N> __device__ void row_inclusive_##NAME(tle::tile<T, M, N> x) { \
-    scan_rows<THREADS, true, OPERATOR>(x);                                                                 \
-  }                                                                                                        \
-  template <int THREADS, class T, int M, int N> __device__ void row_exclusive_##NAME(tle::tile<T, M, N> x) { \
-    scan_rows<THREADS, false, OPERATOR>(x);                                                                \
-  }
-TLE_SCANS(sum, Sum)
-TLE_SCANS(max, Max)
-TLE_SCANS(min, Min)
-#undef TLE_SCANS
+template <int THREADS, class T, int N> __device__ void inclusive_sum(tle::tile<T, N> x) {
+  scan_block<THREADS, true, Sum>(x);
+}
+
+template <int THREADS, class T, int M, int N> __device__ void row_inclusive_sum(tle::tile<T, M, N> x) {
+  scan_rows<THREADS, true, Sum>(x);
+}
+
+template <int THREADS, class T, int N> __device__ void exclusive_sum(tle::tile<T, N> x) {
+  scan_block<THREADS, false, Sum>(x);
+}
+
+template <int THREADS, class T, int M, int N> __device__ void row_exclusive_sum(tle::tile<T, M, N> x) {
+  scan_rows<THREADS, false, Sum>(x);
+}
+
+template <int THREADS, class T, int N> __device__ void inclusive_max(tle::tile<T, N> x) {
+  scan_block<THREADS, true, Max>(x);
+}
+
+template <int THREADS, class T, int M, int N> __device__ void row_inclusive_max(tle::tile<T, M, N> x) {
+  scan_rows<THREADS, true, Max>(x);
+}
+
+template <int THREADS, class T, int N> __device__ void exclusive_max(tle::tile<T, N> x) {
+  scan_block<THREADS, false, Max>(x);
+}
+
+template <int THREADS, class T, int M, int N> __device__ void row_exclusive_max(tle::tile<T, M, N> x) {
+  scan_rows<THREADS, false, Max>(x);
+}
+
+template <int THREADS, class T, int N> __device__ void inclusive_min(tle::tile<T, N> x) {
+  scan_block<THREADS, true, Min>(x);
+}
+
+template <int THREADS, class T, int M, int N> __device__ void row_inclusive_min(tle::tile<T, M, N> x) {
+  scan_rows<THREADS, true, Min>(x);
+}
+
+template <int THREADS, class T, int N> __device__ void exclusive_min(tle::tile<T, N> x) {
+  scan_block<THREADS, false, Min>(x);
+}
+
+template <int THREADS, class T, int M, int N> __device__ void row_exclusive_min(tle::tile<T, M, N> x) {
+  scan_rows<THREADS, false, Min>(x);
+}
 
 template <int THREADS, class T, int N> __device__ T exclusive_prefix(tle::tile<T, N> x) {
   return scan_block<THREADS, false, Sum>(x);
