@@ -22,7 +22,8 @@ template <class U> struct Key {
   struct Arrays {
     U* keys;
   };
-  static __device__ bool before(const Key& a, const Key& b) { return a.key < b.key; }
+  static __device__ bool before(Key a, Key b) { return a.key < b.key; }
+  static __device__ Key choose(bool first, Key a, Key b) { return {first ? a.key : b.key}; }
   __device__ Key across(int lanes) const { return {shuffle_xor(key, lanes)}; }
   __device__ void put(Arrays to, int place) const { to.keys[place] = key; }
   static __device__ Key get(Arrays from, int place) { return {from.keys[place]}; }
@@ -36,8 +37,12 @@ template <class U, class W, bool RANKED> struct Pair {
     U* keys;
     W* values;
   };
-  static __device__ bool before(const Pair& a, const Pair& b) {
+  static __device__ bool before(Pair a, Pair b) {
     return a.key < b.key || (RANKED && a.key == b.key && a.value < b.value);
+  }
+  // Each member for itself: a choice between two objects is one between their addresses, which keeps them in memory.
+  static __device__ Pair choose(bool first, Pair a, Pair b) {
+    return {first ? a.key : b.key, first ? a.value : b.value};
   }
   __device__ Pair across(int lanes) const { return {shuffle_xor(key, lanes), shuffle_xor(value, lanes)}; }
   __device__ void put(Arrays to, int place) const { to.keys[place] = key, to.values[place] = value; }
@@ -46,14 +51,14 @@ template <class U, class W, bool RANKED> struct Pair {
 
 template <class E> __device__ inline void exchange(E& low, E& high) {
   const bool swap = E::before(high, low);
-  const E lesser = swap ? high : low;
-  high = swap ? low : high;
+  const E lesser = E::choose(swap, high, low);
+  high = E::choose(swap, low, high);
   low = lesser;
 }
 
 // One side of an exchange with another thread. Of equal keys both keep their own.
-template <class E> __device__ inline E keep(const E& mine, const E& other, bool lesser) {
-  return (lesser ? E::before(other, mine) : E::before(mine, other)) ? other : mine;
+template <class E> __device__ inline E keep(E mine, E other, bool lesser) {
+  return E::choose(lesser ? E::before(other, mine) : E::before(mine, other), other, mine);
 }
 
 // ITEMS elements in each of PEERS threads, which sort together: lanes of a warp, or warps, which meet in `arrays`.
@@ -61,61 +66,65 @@ template <class E> __device__ inline E keep(const E& mine, const E& other, bool 
 template <class E, int ITEMS, int PEERS> struct Bitonic {
   using Arrays = typename E::Arrays;
 
-  static __device__ void sort(E (&e)[ITEMS], Arrays arrays) {
-#pragma unroll
-    for (int size = 2; size <= ITEMS * PEERS; size *= 2) merge(e, size, arrays);
+  // Sizes are template arguments: as loops they are too long to be unrolled, and arrays would lie in memory.
+  template <int SIZE = ITEMS * PEERS> static __device__ void sort(E (&e)[ITEMS], Arrays arrays) {
+    if constexpr (SIZE > 1) {
+      sort<SIZE / 2>(e, arrays);
+      merge<SIZE>(e, arrays);
+    }
   }
 
-  // Makes runs of `size` that ascend of pairs of half as long ones.
-  static __device__ void merge(E (&e)[ITEMS], int size, Arrays arrays) {
-    if (size <= ITEMS) {
+  // Makes runs of SIZE that ascend of pairs of half as long ones.
+  template <int SIZE> static __device__ void merge(E (&e)[ITEMS], Arrays arrays) {
+    if constexpr (SIZE <= ITEMS) {
 #pragma unroll
       for (int i = 0; i < ITEMS; ++i)
-        if (i < (i ^ (size - 1))) exchange(e[i], e[i ^ (size - 1)]);
+        if (i < (i ^ (SIZE - 1))) exchange(e[i], e[i ^ (SIZE - 1)]);
     } else {
       E other[ITEMS], kept[ITEMS];
-      across(other, e, size / ITEMS - 1, arrays);
-      const bool lesser = !(threadIdx.x & size / ITEMS / 2);
+      across<SIZE / ITEMS - 1>(other, e, arrays);
+      const bool lesser = !(threadIdx.x & SIZE / ITEMS / 2);
 #pragma unroll
       for (int i = 0; i < ITEMS; ++i) kept[i] = keep(e[i], other[ITEMS - 1 - i], lesser);
 #pragma unroll
       for (int i = 0; i < ITEMS; ++i) e[i] = kept[i];
     }
-#pragma unroll
-    for (int step = size / 4; step; step /= 2) straight(e, step, arrays);
+    straight<SIZE / 4>(e, arrays);
   }
 
  private:
-  // Place p with place p ^ step.
-  static __device__ void straight(E (&e)[ITEMS], int step, Arrays arrays) {
-    if (step < ITEMS) {
+  // Place p with place p ^ STEP, and on with half of that.
+  template <int STEP> static __device__ void straight(E (&e)[ITEMS], Arrays arrays) {
+    if constexpr (STEP >= ITEMS) {
+      E other[ITEMS];
+      across<STEP / ITEMS>(other, e, arrays);
+      const bool lesser = !(threadIdx.x & STEP / ITEMS);
+#pragma unroll
+      for (int i = 0; i < ITEMS; ++i) e[i] = keep(e[i], other[i], lesser);
+    } else if constexpr (STEP > 0) {
 #pragma unroll
       for (int i = 0; i < ITEMS; ++i)
-        if (!(i & step)) exchange(e[i], e[i ^ step]);
-      return;
+        if (!(i & STEP)) exchange(e[i], e[i ^ STEP]);
     }
-    E other[ITEMS];
-    across(other, e, step / ITEMS, arrays);
-    const bool lesser = !(threadIdx.x & step / ITEMS);
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i) e[i] = keep(e[i], other[i], lesser);
+    if constexpr (STEP > 1) straight<STEP / 2>(e, arrays);
   }
 
-  // What the thread holds whose number differs in the bits of `distance`.
-  static __device__ void across(E (&other)[ITEMS], const E (&e)[ITEMS], int distance, Arrays arrays) {
-    if (distance < 32) {
+  // What the thread holds whose number differs in the bits of DISTANCE.
+  template <int DISTANCE>
+  static __device__ void across(E (&other)[ITEMS], const E (&e)[ITEMS], Arrays arrays) {
+    if constexpr (DISTANCE < 32) {
 #pragma unroll
-      for (int i = 0; i < ITEMS; ++i) other[i] = e[i].across(distance);
-      return;
+      for (int i = 0; i < ITEMS; ++i) other[i] = e[i].across(DISTANCE);
+    } else {
+      const int thread = threadIdx.x % PEERS;
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < ITEMS; ++i)
+        if (threadIdx.x < PEERS) e[i].put(arrays, i * PEERS + thread);
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < ITEMS; ++i) other[i] = E::get(arrays, i * PEERS + (thread ^ DISTANCE));
     }
-    const int thread = threadIdx.x % PEERS;
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i)
-      if (threadIdx.x < PEERS) e[i].put(arrays, i * PEERS + thread);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i) other[i] = E::get(arrays, i * PEERS + (thread ^ distance));
   }
 };
 
@@ -162,7 +171,7 @@ template <int THREADS, bool SORTED, int N, class Sequence> __device__ void biton
   E e[ITEMS];
   if constexpr (SORTED) {
     sequence.load(e, thread * ITEMS, 1);
-    Bitonic<E, ITEMS, PEERS>::merge(e, N, sequence.arrays);
+    Bitonic<E, ITEMS, PEERS>::template merge<N>(e, sequence.arrays);
   } else {
     sequence.load(e, thread, PEERS);  // in any order: without bank conflicts
     Bitonic<E, ITEMS, PEERS>::sort(e, sequence.arrays);
@@ -181,7 +190,7 @@ template <int THREADS, bool SORTED, int M, int N, class Sequence> __device__ voi
     E e[ITEMS];
     if constexpr (SORTED) {
       sequence.load(e, first + lane * ITEMS, 1);
-      Bitonic<E, ITEMS, LANES>::merge(e, N, sequence.arrays);
+      Bitonic<E, ITEMS, LANES>::template merge<N>(e, sequence.arrays);
     } else {
       sequence.load(e, first + lane, LANES);
       Bitonic<E, ITEMS, LANES>::sort(e, sequence.arrays);
