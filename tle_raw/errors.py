@@ -221,6 +221,10 @@ class WarpMaskWarning(UserWarning):
     """A warp function of before Volta, such as ``__shfl_down``, names no mask: the message says where."""
 
 
+class OverloadError(CallError):
+    """No overload of a library's function takes the arguments of a call; the log lists what each takes."""
+
+
 class BindingError(CallError):
     """One dim or dtype name received two different values in one call, or none."""
 
@@ -295,6 +299,14 @@ class KnobError(TLEError):
 
 class ReportError(TLEError):
     """A report was asked of something that is no compiled kernel, or that holds no region."""
+
+
+class ManifestError(TLEError):
+    """A library's manifest is wrong: the message says the file, the line and the key."""
+
+
+class LibraryError(TLEError):
+    """A packed library cannot be used as it is: it is newer, damaged, gone, or there twice in two versions."""
 
 
 class LoweringError(TLEError):

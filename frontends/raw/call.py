@@ -82,18 +82,30 @@ def call_fragment(
                 f"`{fragment.name}` has no typed signature, so its outputs are not known",
                 hint="call it as tle_raw.call(fragment, [arguments], output_indices=[...]), or annotate the stub",
             )
-        given_names = {k: keywords.pop(k) for k in list(keywords) if _names_value(fragment.signature, k)}
-        shapes = _shapes(fragment.signature, keywords.pop("shape", None))
-        opened, named = open_structs(fragment.signature, args, keywords)
-        given = fit_pointers(fragment.signature, match_arguments(fragment.signature, opened, named), semantic)
-        layouts = layouts_of(fragment.signature)
-        described = {name: describe_argument(value, name, layouts.get(name, "")) for name, value in given.items()}
-        bound = bind(fragment.signature, described, shapes, _name_values(fragment.signature, given_names))
-        check_blocks(fragment.signature, given)
-        return bound, given
+        return bind_typed(fragment.signature, args, keywords, semantic)
 
     results = _region(fragment, bind_call, semantic, generator, hint)
     return _packed(results)
+
+
+def bind_typed(
+    signature: Signature, args: Sequence[Any], keywords: dict[str, Any], semantic: Any
+) -> tuple[BoundSignature, dict[str, Any]]:
+    """A typed signature bound to the arguments of a call, and the value of each parameter that is passed.
+
+    Raises
+    ------
+    CallError : the arguments do not fit.
+    """
+    given_names = {k: keywords.pop(k) for k in list(keywords) if _names_value(signature, k)}
+    shapes = _shapes(signature, keywords.pop("shape", None))
+    opened, named = open_structs(signature, args, keywords)
+    given = fit_pointers(signature, match_arguments(signature, opened, named), semantic)
+    layouts = layouts_of(signature)
+    described = {name: describe_argument(value, name, layouts.get(name, "")) for name, value in given.items()}
+    bound = bind(signature, described, shapes, _name_values(signature, given_names))
+    check_blocks(signature, given)
+    return bound, given
 
 
 def _region(

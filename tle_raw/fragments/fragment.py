@@ -15,6 +15,7 @@ from tle_raw.errors import DialectError, FragmentSourceError, RegionError, Sourc
 from tle_raw.fragments.adapter import (
     Adapter,
     CallTypedAdapter,
+    CompilerOutput,
     Declaration,
     DescriptorAdapter,
     KernelAdapter,
@@ -396,6 +397,15 @@ class Fragment(ConstexprFunction):
         except TLEError as e:
             e.at(fragment=self.name, source=e.context.source or self.location)
             raise
+
+    def compiler_output(self, bound: BoundSignature, target: Target) -> CompilerOutput:
+        """What the adapter makes of the source, without a cache: code that is not prepared for any kernel yet.
+
+        Raises
+        ------
+        ToolchainError, CompilationFailed, SymbolError, SignatureMismatchError : as ``compile``.
+        """
+        return self._adapter.compile(self._source, bound, target)
 
     def _reset_key(self) -> None:
         """In a child that was forked while it was computed: some of what was read may be of a moment later."""
