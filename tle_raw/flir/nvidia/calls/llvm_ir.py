@@ -6,7 +6,6 @@ from triton._C.libtriton import ir, passes
 
 from tle_raw.flir.exact_block import with_block
 from tle_raw.flir.nvidia.calls.state import State
-from tle_raw.flir.nvidia.calls.triton_version import MAJOR, MINOR
 from tle_raw.flir.nvidia.check_regions import WARP, check_warps
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.link_fragments import link_fragments
@@ -18,6 +17,7 @@ from tle_raw.linker.llvm.shared_accesses import shared_accesses
 from tle_raw.linker.llvm.shared_memory import DYNAMIC_NAME, dynamic_shared_alignment
 from tle_raw.linker.llvm.text import read_global_alone
 from tle_raw.linker.llvm.unwanted_barriers import without_unwanted
+from tle_raw.triton_version import VERSION
 
 # Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.
 _BRANCHES = (" scf.", " cf.")
@@ -42,7 +42,7 @@ class LlvmIr(State):
         """Triton says where each partition's warps begin: the pass that its next stage begins with, and finds done."""
         manager = ir.pass_manager(self.context)
         mode = "consan" in str(getattr(self.options, "instrumentation_mode", ""))
-        passes.ttgpuir.add_allocate_warp_groups(manager, *([mode] if (MAJOR, MINOR) >= (3, 8) else []))
+        passes.ttgpuir.add_allocate_warp_groups(manager, *([mode] if VERSION >= (3, 8) else []))
         manager.run(self.module, "tle_raw_warp_groups")
         self._changed()
 
