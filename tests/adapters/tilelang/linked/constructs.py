@@ -77,6 +77,24 @@ def dynamic_gemm(N=128, K=96, tile=(64, 64, 32), dtype="bfloat16", panels=0):
     return dynamic_gemm
 
 
+def tiny_product(size=32):
+    """Of float32 by tensor cores, which read the operands' registers as integers."""
+
+    @T.prim_func
+    def tiny_product(
+        A: T.Tensor((size, size), "float32"), B: T.Tensor((size, size), "float32"), C: T.Tensor((size, size), "float32")
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a, b = T.alloc_shared((size, size), "float32"), T.alloc_shared((size, size), "float32")
+            c = T.alloc_fragment((size, size), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    return tiny_product
+
+
 def named_products(K=128):
     """Products that ask for wgmma by name, and are waited for by hand: one is on the way while the next is copied."""
 

@@ -84,6 +84,12 @@ def test_products_of_floats(dtype, m, panels):
     assert (room[m:] == 7).all()
 
 
+def test_products_read_registers_as_another_type():
+    a, b, c = random(32, 32, seed=1), random(32, 32, seed=2), torch.zeros(32, 32)
+    run(constructs.tiny_product(), a, b, c, route="linked")
+    agree(c, a.double() @ b.double(), 1e-3)
+
+
 def test_products_that_ask_for_wgmma():
     a, b, c = random(64, 128, dtype="float16", seed=1), random(96, 128, dtype="float16", seed=2), torch.zeros(64, 96)
     run(constructs.named_products(), a, b, c)
