@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.adapters.common.launched_kernel import WARP, launched_threads, whole_warps
+from tle_raw.adapters.cpp.command import ANY_TYPE
 from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to, find_toolchain
@@ -255,7 +256,7 @@ def _options(
     wanted: DeviceCodeWanted,
 ) -> Options:
     settings = {str(getattr(key, "value", key)): value for key, value in linkable.pass_configs.items()}
-    flags: list[str] = ["-std=c++20", "-w", *(() if wanted.is_emulated else (*_UNROLL, *NO_VECTORS))]
+    flags: list[str] = ["-std=c++20", "-w", ANY_TYPE, *(() if wanted.is_emulated else (*_UNROLL, *NO_VECTORS))]
     for header in headers:
         flags += ["-isystem", str(header)]
     # The headers choose what a compiler can do by nvcc's version, which clang does not tell.

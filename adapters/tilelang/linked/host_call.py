@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tle_raw.adapters.tilelang.linked.c_expressions import c_expression
+from tle_raw.adapters.tilelang.linked.c_expressions import CASTS, c_expression
 from tle_raw.adapters.tilelang.linked.descriptors import Descriptor, read_descriptors
 from tle_raw.adapters.tilelang.program import variables_of
 from tle_raw.adapters.tilelang.tir_types import Expression, Node, PrimFunc, Variable
@@ -86,7 +86,8 @@ def read_host_call(host: Any, prim_func: PrimFunc, kernel: str, function: Any, l
         if variable not in positions and reader.origin(variable):
             positions[variable] = len(arguments)
             arguments.append(reader.argument(variable, str(variable.dtype)))
-    names = {variable: f"k{i}" for variable, i in positions.items()}
+    kinds = {variable: CASTS.get(str(variable.dtype)) for variable in positions}
+    names = {variable: f"(({kinds[variable]})k{i})" for variable, i in positions.items() if kinds[variable]}
     texts = {axis: c_expression(extent, names) for axis, extent in extents.items() if axis.startswith("blockIdx")}
     return HostCall(tuple(arguments), texts, reader.descriptors)
 
