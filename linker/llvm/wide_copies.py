@@ -2,7 +2,8 @@
 
 What C++ assigns as a struct, a ``uint4``, is a call of ``llvm.memcpy`` in LLVM IR. LLVM's code generation for NVPTX
 splits it into words of 8 bytes, each stored before the next one is loaded; of a loop that copies, a turn waits for
-memory twice. What it pays says samples/benchmarks/RESULTS.md; ``TLE_RAW_DISABLE_PASSES=wide-copies`` compiles without it.
+memory twice. What it pays says samples/benchmarks/RESULTS.md.
+``TLE_RAW_DISABLE_PASSES=wide-copies`` compiles without it.
 """
 
 from __future__ import annotations
