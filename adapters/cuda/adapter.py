@@ -264,7 +264,7 @@ def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted, has_arr
 
 
 def _as_nvcc(text: str, source: Source) -> str:
-    """What is ``const`` and not ``__constant__`` in global memory; and loops for ptxas to unroll."""
+    """What is ``const`` and not ``__constant__`` in global memory; and a mark: passes make this code as nvcc does."""
     if f"addrspace({CONSTANT_SPACE}) constant" in text:
         module = read_module(text)
         text = module.edited(move_tables(module, declared_constant(source))).text
