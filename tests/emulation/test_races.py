@@ -110,7 +110,7 @@ def _line(text):
     [
         (0, ("writes what thread", "reads at"), "t[i] = next;", "const float next = t[(i + 1) % N];"),
         (2, ("reads what thread", "writes at"), "t[i] = t[i - 32]", "if (i < 32) t[i] = i;"),
-        (4, ("writes what thread", "reads at"), "t[i] = other + 1", "const float other = t[31 - i]"),
+        (4, ("reads what thread", "writes at"), "const float other = t[31 - i]", "t[i] = other + 1"),
     ],
 )
 def test_accesses_that_nothing_orders(launch, how, words, first, second):
