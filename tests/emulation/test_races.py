@@ -116,6 +116,7 @@ def _line(text):
 def test_accesses_that_nothing_orders(launch, how, words, first, second):
     with pytest.raises(KernelFailed) as caught:
         launch(how, rounds=3)
+    assert caught.value.kind == "race"
     text = str(caught.value)
     assert text.startswith("race: ") and "no barrier stands between them" in text and all(w in text for w in words)
     assert first in text
