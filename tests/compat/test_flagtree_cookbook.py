@@ -112,6 +112,7 @@ def flowing(x_ptr, o_ptr, B: tl.constexpr, ROUNDS: tl.constexpr):
 
 @pytest.fixture(params=[False, True], ids=["", "debug"])
 def on_the_cpu(request):
+    pytest.importorskip("torch_mlir")
     with tle_raw.knobs.scope() as knobs:
         knobs.target, knobs.debug = "cpu", request.param
         yield
