@@ -8,7 +8,8 @@ are right. Of a file ``test_….py`` pytest runs the first ``--tests`` cases of 
 
 Where there is a GPU everything runs there. Where there is none, kernels run on the CPU: torch's tensors are made there,
 benchmarks run each function once, autotuning takes the smallest configuration. A kernel that does not run there, for
-its tensor-core assembly for example, is compiled for ``--capability``, and its program counts as compiled.
+its tensor-core assembly for example, is compiled for ``--capability``, and its program counts as compiled. A program
+with wrong numbers, or that crashes, runs once more under ``knobs.debug``, which may know why.
 
 Files run as they are, with this user's rights: give it sources that you trust.
 """
@@ -24,9 +25,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from flagtree_sweep.results import FAILED, MARK, SKIPPED, Tried, elsewhere, print_table, table, write_json
+from flagtree_sweep.results import FAILED, MARK, SKIPPED, WRONG, Tried, elsewhere, print_table, table, write_json
 from sweep_process import records_of
 
+CRASHED = "exit status -"
 AFTER_LIMIT = 20  # seconds in which a program's process says what it has
 _NO_PROGRAMS = ("__init__.py", "conftest.py", "run_tests.py", "setup.py")
 
@@ -79,7 +81,19 @@ def run_file(file: Path, folder: Path, options: argparse.Namespace) -> list[Trie
     command += ["--capability", str(options.capability), "--tests", str(options.tests)]
     for path in options.python_path:
         command += ["--python-path", str(path.resolve())]
-    said, trouble = records_of(command, file.parent, options.limit + AFTER_LIMIT, MARK)
+    found = _tried(command, file, name, options.limit)
+    if any(tried.outcome == WRONG or tried.message.startswith(CRASHED) for tried in found):
+        checked = _tried(command, file, name, options.limit, {**os.environ, "TLE_RAW_DEBUG": "1"})
+        why = {tried.case: tried.message for tried in checked if tried.message.startswith("KernelFailed")}
+        for tried in found:
+            tried.message = f"knobs.debug: {why[tried.case]}" if tried.case in why else tried.message
+    return found
+
+
+def _tried(
+    command: list[str], file: Path, name: str, limit: float, environment: dict[str, str] | None = None
+) -> list[Tried]:
+    said, trouble = records_of(command, file.parent, limit + AFTER_LIMIT, MARK, environment)
     found = [Tried(**{**record, "script": name}) for record in said]
     return found or [Tried(name, "", FAILED, trouble or "it says nothing")]
 

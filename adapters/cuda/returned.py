@@ -31,6 +31,7 @@ from tle_raw.linker.processes.run_compiler import Run
 from tle_raw.store import Store
 
 KEPT = "tle_raw_kept"
+_LEVEL = "-O2"  # whatever the user's flags say: what is returned is read from registers
 _NAME = re.compile(rf'@{KEPT} = [^\n]*?@(?P<name>[-\w$.]+|"[^"]*")')
 # What one tile, pointer or number of the result is: a parameter of the function, or none.
 Returned = list[int | None]
@@ -98,7 +99,7 @@ def _ask(source: Source, callee: Callee) -> list[Returned]:
         text = write_kept(compiled.text, line, callee, options, KEPT)
         return compile_unit(
             toolchain, options, USUAL, folder, text, knobs.compile_timeout,
-            line_info=False, more=flags, beginning=headers_in_front(compiled.text, options),
+            line_info=False, more=(*flags, _LEVEL), beginning=headers_in_front(compiled.text, options),
         )  # fmt: skip
 
     run = compile_device_code(source, compile_source)

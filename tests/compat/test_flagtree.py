@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 import textwrap
+from importlib.machinery import ModuleSpec
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import triton.language as tl
 import tle_raw
 from tests.started import run_python
 from tle_raw.compat import flagtree
+from tle_raw.compat.flagtree import finder
 from tle_raw.compat.flagtree.finder import FlagTreeFinder
 from tle_raw.errors import ArgumentCountError, DialectError
 
@@ -213,11 +215,16 @@ def test_what_is_refused_says_so():
 
 def test_modules_are_made_once_and_those_of_others_are_kept(tmp_path, monkeypatch):
     flagtree.install()
-    assert sum(isinstance(finder, FlagTreeFinder) for finder in sys.meta_path) == 1
+    assert sum(isinstance(each, FlagTreeFinder) for each in sys.meta_path) == 1
     assert importlib.import_module("mlir.ir") is ir is sys.modules["torch_mlir.ir"]
     assert importlib.import_module("triton.experimental.tle.language.gpu") is tle
-    (tmp_path / "mlir.py").write_text("")
+    (tmp_path / "mlir").mkdir()  # as in FlagTree's tutorials, beside their files
     monkeypatch.syspath_prepend(str(tmp_path))
+    assert FlagTreeFinder().find_spec("mlir").loader.name == "torch_mlir"
+    monkeypatch.setattr(finder, "BINDINGS", ())
+    with pytest.raises(ModuleNotFoundError, match="no binding of MLIR is installed"):
+        FlagTreeFinder().find_spec("mlir").loader.create_module(ModuleSpec("mlir", None))
+    (tmp_path / "mlir" / "__init__.py").write_text("")
     assert FlagTreeFinder().find_spec("mlir") is None
 
 

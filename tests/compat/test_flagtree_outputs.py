@@ -27,6 +27,7 @@ from triton.experimental.tle.raw import Input, dialect  # noqa: E402
 
 @pytest.fixture
 def on_the_cpu():
+    pytest.importorskip("torch_mlir")
     with tle_raw.knobs.scope() as knobs:
         knobs.target = "cpu"
         yield

@@ -15,6 +15,9 @@ _ACCESS = re.compile(
     r"|call i32 @tle_team_atomic_add_(?:pair|small))\b",
     re.MULTILINE,
 )
+# An access that orders threads, or may be meant to: behind the name of the instruction, or of the runtime's function.
+_ORDERING = re.compile(r" *(?:volatile|atomic)\b|(?<=_pair)|(?<=_small)")
+_ATOMIC = ("atomicrmw", "cmpxchg")
 
 
 class Numbering(Protocol):
@@ -24,7 +27,10 @@ class Numbering(Protocol):
 
 
 def check_accesses(module: Module, sites: Numbering) -> Module:
-    """The module with ``tle_team_check_read`` and ``_write`` before its loads and stores."""
+    """The module with ``tle_team_check_read`` and ``_write`` before its loads and stores.
+
+    Of plain ones it is ``tle_team_check_plain_read`` and ``_plain_write``, which also find races.
+    """
     sizes = sizes_of(module)
     return module.edited(edit for entity in module.of_kind("define") for edit in _edits(module, entity, sites, sizes))
 
@@ -37,11 +43,14 @@ def _edits(module: Module, entity: Entity, sites: Numbering, sizes: Sizes) -> It
         location = re.search(r"!dbg (!\d+)", line)
         site = sites.number(location[1] if location else "")
         kind = match[1].split()[0] if "call" not in match[1] else "call"
+        plain = "" if _ORDERING.match(line, match.end() - match.start()) or kind in _ATOMIC else "plain_"
         for index, (word, pointer, size) in enumerate(accesses(kind, line, sizes)):
             if not _may_be_checked(pointer, local):
                 continue
             dbg = f", !dbg {location[1]}" if location else ""
-            yield Edit(match.start(), match.start(), _check(word, pointer, size, site, f"{number}.{index}", dbg))
+            yield Edit(
+                match.start(), match.start(), _check(plain + word, pointer, size, site, f"{number}.{index}", dbg)
+            )
 
 
 def _may_be_checked(pointer: str, local: set[str]) -> bool:

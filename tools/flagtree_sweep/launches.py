@@ -11,6 +11,8 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime import Autotuner, JITFunction
 
+from tle_raw.errors import KernelFailed
+
 _DEVICE = 1 << 10  # a number that no other driver has: kernels are kept by it
 
 
@@ -51,6 +53,8 @@ class Launches:
             made = self._run(kernel, *arguments, grid=grid, warmup=warmup, **options)
             self.kernels.setdefault(name, "")
             return made
+        except KernelFailed:  # it ran, and failed: programs look for that
+            raise
         except Exception as error:
             made = self._compiled(kernel, arguments, grid, options, error)
             self.kernels[name] = said(error)

@@ -15,7 +15,7 @@ RIGHT, COMPILED, WRONG, FAILED, SKIPPED = "right", "compiled", "wrong", "failed"
 OUTCOMES = (RIGHT, COMPILED, WRONG, FAILED, SKIPPED)
 # Programs for other hardware than one NVIDIA GPU, by a word of their path, and what it is.
 ELSEWHERE = {
-    "an Ascend chip or another DSA": r"(^|/)(dsa|custom|ascend)/|_dsa[_.]|test_(vec_|bind_buffer|compile_hint|tle_with)",
+    "an Ascend chip or another DSA": r"(^|/)(dsa|custom|ascend)/|_dsa[_.]|test_(vec_|bind_|compile_hint|tle_with)",
     "a GPU of another maker": r"(^|/)(hcu|hip|musa|iluvatar|txda|tsingmicro)(/|_|\.)|_txda",
     "several GPUs": r"nvshmem|megamoe|isolated_repros|d2d|_node|node_|-node-|get_local_pe|put_mem|tle_signal|flagcx",
 }

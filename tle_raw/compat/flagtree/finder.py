@@ -28,7 +28,7 @@ class FlagTreeFinder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         for root, alias_of in ((ROOT, _own_module), (MLIR, _binding)):
-            if name == root and PathFinder.find_spec(name, path) is not None:
+            if name == root and _is_package(PathFinder.find_spec(name, path)):
                 return None  # FlagTree's own Triton, or upstream's binding
             if name == root or (name.startswith(f"{root}.") and _is_alias(root)):
                 return alias_of(name)
@@ -46,6 +46,11 @@ def _is_alias(root: str) -> bool:
     return getattr(sys.modules.get(root), "__name__", root) != root
 
 
+def _is_package(found: ModuleSpec | None) -> bool:
+    """A folder without files of its own is none: FlagTree's tutorials lie in one that is called ``mlir``."""
+    return found is not None and found.origin is not None
+
+
 def _own_module(name: str) -> ModuleSpec | None:
     own = f"{MODULES}.{name.removeprefix(ROOT).removeprefix('.').replace('.', '_') or 'tle'}"
     return ModuleSpec(name, _Alias(own), is_package=True) if find_spec(own) else None
@@ -59,7 +64,22 @@ def _binding(name: str) -> ModuleSpec | None:
                 return ModuleSpec(name, _Alias(found), is_package=True)
         except ModuleNotFoundError:
             continue
-    return None
+    return ModuleSpec(name, _Missing()) if name == MLIR else None
+
+
+class _Missing(Loader):
+    """Of a binding where none is installed."""
+
+    is_alias = True
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        raise ModuleNotFoundError(
+            "no binding of MLIR is installed, which the program imports as `mlir`: pip install 'tle_raw[mlir]'",
+            name=spec.name,
+        )
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing was made."""
 
 
 class _Alias(Loader):

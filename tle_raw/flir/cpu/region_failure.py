@@ -25,12 +25,15 @@ KINDS = {
     11: "memory",
     20: "warp_mask",
     21: "division",
+    22: "race",
 }
 _HINTS = {
     1: "all threads of the block must reach the same barrier; put it outside of the branch",
     2: "let all threads reach the barrier: `if (inside) …; __syncthreads();` instead of an early return",
+    5: 'on a GPU torch reports "device-side assert triggered" at its next call',
     20: "a mask names all lanes that take part: the calling one, and those whose values it takes",
     21: "a GPU gives a number there, which PTX does not define; test the divisor first",
+    22: "put __syncthreads() between them; between lanes of one warp __syncwarp() is enough",
     8: "keep large arrays in shared memory, or in a tile",
 }
 

@@ -91,6 +91,7 @@ enum Failure : u32 {
   OUTSIDE,
   WARP_MASK = 20,
   DIVISION,
+  RACE,
 };
 
 constexpr u32 WARP = 32, MAX_THREADS = 1024, MAX_WARPS = MAX_THREADS / WARP;

@@ -9,6 +9,7 @@ namespace tle::team {
 TLE_INLINE u32 needed(Team* team, const Barrier& barrier) { return barrier.expected ? barrier.expected : team->live; }
 
 TLE_INLINE void release(Team* team, Barrier& barrier) {
+  ++team->period;
   barrier.result = barrier.count;
   barrier.arrived = barrier.count = 0;
   for (u32 warps = barrier.sleepers; warps; warps &= warps - 1) {

@@ -41,6 +41,7 @@ static void go_on_together(Team* team, u32 number) {
   }
   if (group == warp->meeting) warp->rounds = 0;
   else if (waits_for_others(team, warp, group)) group = warp->meeting, warp->rounds = 0;
+  ++warp->steps;
   warp->meeting &= ~group;
   if (!warp->meeting && !warp->converging) team->converging_warps &= ~(1u << number);
   make_ready(team, warp, group);

@@ -9,7 +9,11 @@ namespace tle::team {
 // Writes a message, piece by piece; what does not fit is left out.
 struct Message {
   char *at, *end;
-  explicit Message(Team* team) : at(team->message), end(team->message + sizeof(team->message) - 1) { *at = 0; }
+  explicit Message(Team* team) : at(team->message), end(team->message + sizeof(team->message) - 1) {
+    const i64* status = static_cast<const i64*>(team->call->context[STATUS]);
+    if (status && status[CODE]) at = end = &team->unheard;  // the kernel goes on, and the first failure's text stays
+    *at = 0;
+  }
   Message& text(const char* part) {
     while (part && *part && at < end) *at++ = *part++;
     *at = 0;

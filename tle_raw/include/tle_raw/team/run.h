@@ -60,7 +60,7 @@ TLE_COMPILED i32 tle_team_run(const tle_region_call* call, void* const* args, co
   Team* team = workspace(&call->context[WORKSPACE]);
   if (!team) return fail_early(region, call);
   begin(team, region, call, args);
-  if (region->debug && !begin_shadow(team)) return fail_early(region, call);
+  if (region->debug && !(begin_shadow(team) && begin_races(team))) return fail_early(region, call);
   Slot* first = stack_for(team, pick(team, 0, WARP - 1));
   tle_team_switch(&team->host, first->stack_pointer);
   while (const Slot* asking = team->asking) {

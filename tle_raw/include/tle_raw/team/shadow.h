@@ -4,11 +4,9 @@
 #ifndef TLE_RAW_TEAM_SHADOW_H
 #define TLE_RAW_TEAM_SHADOW_H
 
-#include <tle_raw/team/bounds.h>
+#include <tle_raw/team/races.h>
 
 namespace tle::team {
-
-extern "C" int munmap(void* address, unsigned long bytes);
 
 TLE_INLINE bool begin_shadow(Team* team) {
   const tle_region* region = team->region;
@@ -52,9 +50,7 @@ TLE_INLINE u8* shadow_of(Team* team, const u8* pointer, u64& left, i32& tile_of)
   give_up(me->team, UNINITIALISED, site);
 }
 
-extern "C" {
-TLE_COMPILED void tle_team_check_read(const u8* pointer, u64 bytes, u32 site) {
-  Slot* me = self();
+TLE_INLINE void check_read(Slot* me, const u8* pointer, u64 bytes, u32 site) {
   check_bounds(me, {pointer, bytes, false, site});
   u64 left = 0;
   i32 tile;
@@ -64,13 +60,39 @@ TLE_COMPILED void tle_team_check_read(const u8* pointer, u64 bytes, u32 site) {
     if (!shadow[i]) report_unwritten(me, tile, me->team->region->tiles[tile < 0 ? 0 : tile].bytes - left + i, site);
 }
 
-TLE_COMPILED void tle_team_check_write(const u8* pointer, u64 bytes, u32 site) {
-  Slot* me = self();
+TLE_INLINE void check_write(Slot* me, const u8* pointer, u64 bytes, u32 site) {
   check_bounds(me, {pointer, bytes, true, site});
   u64 left = 0;
   i32 tile;
   u8* shadow = shadow_of(me->team, pointer, left, tile);
   if (shadow) __builtin_memset(shadow, 1, bytes < left ? bytes : left);
+}
+
+extern "C" {
+// Of an access that orders threads, or that stands for several: atomic, volatile, of a matrix, of the copy engine.
+TLE_COMPILED void tle_team_check_read(const u8* pointer, u64 bytes, u32 site) {
+  Slot* me = self();
+  ++me->team->period;
+  check_read(me, pointer, bytes, site);
+}
+
+TLE_COMPILED void tle_team_check_write(const u8* pointer, u64 bytes, u32 site) {
+  Slot* me = self();
+  ++me->team->period;
+  check_write(me, pointer, bytes, site);
+}
+
+// Of any other access.
+TLE_COMPILED void tle_team_check_plain_read(const u8* pointer, u64 bytes, u32 site) {
+  Slot* me = self();
+  check_read(me, pointer, bytes, site);
+  check_race(me, {pointer, bytes, false, site});
+}
+
+TLE_COMPILED void tle_team_check_plain_write(const u8* pointer, u64 bytes, u32 site) {
+  Slot* me = self();
+  check_write(me, pointer, bytes, site);
+  check_race(me, {pointer, bytes, true, site});
 }
 
 TLE_EXPORTED void tle_team_check_division(u32 by_zero, u32 traps, u32 site) {

@@ -110,6 +110,7 @@ TLE_INLINE void work_together(Warp* warp, u32 group) {
 }
 
 static void work_out(Warp* warp, u32 group, u32 operation) {
+  ++warp->steps;
   switch (operation) {
     case COLLECTIVE: return work_together(warp, group);
     case SYNC: return;
@@ -231,6 +232,7 @@ static void converge(Team* team, u32 number) {
   u32 group = 0;
   for (u32 rest = warp->converging; rest; rest &= rest - 1)
     if (warp->site[__builtin_ctz(rest)] == site) group |= 1u << __builtin_ctz(rest);
+  ++warp->steps;
   spread(warp, group, group);
   warp->converging &= ~group;
   if (!warp->converging && !warp->meeting) team->converging_warps &= ~(1u << number);

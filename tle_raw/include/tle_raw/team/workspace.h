@@ -20,6 +20,7 @@ struct Warp {
   u32 converging;  // lanes that wait until no other lane of the warp can run
   u32 meeting;     // lanes that wait before a volatile access until no other lane of the warp can run
   u32 rounds;      // how often some of these went on without the others
+  u32 steps;       // how often lanes of the warp were ordered
   u32 turns;       // how often a loop elsewhere let the warp run while they waited
   u32 order[WARP];  // the access of each, by its place in the program
   u32 group[WARP];  // the group that each waiting lane wants
@@ -38,6 +39,8 @@ struct Barrier {
   u32 sleepers;        // warps that have some
   u32 who[MAX_WARPS];  // lanes that sleep
 };
+
+struct Touch;
 
 struct Team {
   u64 mapped_bytes;  // of the whole workspace; Python reads this word and unmaps it
@@ -59,10 +62,15 @@ struct Team {
   u8* shadow;  // debug: what has been written, a byte for each byte of shared memory and of Out tiles
   u64 shadow_bytes;
   u64 shadow_of_tile[MAX_TILES];
+  Touch* touched;  // debug: who was last at each byte of shared memory and of tiles, see races.h
+  u64 touched_bytes;
+  u64 touched_of_tile[MAX_TILES];
+  u32 period;  // how often threads of the block were ordered
   Barrier barriers[BARRIERS];
   Warp warps[MAX_WARPS];
   Slot* slots[MAX_THREADS];  // null: the thread has not begun
   char message[1024];
+  char unheard;  // what a message is written to that nobody will read
   // Loops that wait: see waiting.h.
   u32 idle, news;
   Slot* asking;  // the thread that asks the launch whether to go on
@@ -70,7 +78,7 @@ struct Team {
   u8 seen[SEEN_BITS / 8];
 };
 
-constexpr u64 LAYOUT = 0x74656100 + 4;
+constexpr u64 LAYOUT = 0x74656100 + 5;
 constexpr u64 align_up(u64 value, u64 to) { return (value + to - 1) / to * to; }
 constexpr u64 SHARED_OFFSET = align_up(sizeof(Team), 4096);
 constexpr u64 STACKS_OFFSET = align_up(SHARED_OFFSET + SHARED_BYTES + 4096, 4096);
