@@ -68,7 +68,7 @@ def _expected(x, m, n, at, steps):
     return result
 
 
-@pytest.mark.every_triton(1)
+@pytest.mark.one_triton
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs(seed):
     random = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tle_raw.flir.cpu.mlir_values import Block, Operation
-from tle_raw.targets.ascend.linalg import arithmetic, dsa, memory
+from tle_raw.targets.ascend.linalg import arithmetic, dsa, memory, reductions
 from tle_raw.targets.ascend.linalg.control import convert_for, convert_if
 from tle_raw.targets.ascend.linalg.types import element_of, is_pointer, shape_of
 from tle_raw.targets.ascend.linalg.values import Scalar, Tile, Value
@@ -104,6 +104,8 @@ _WITH_RESULT: dict[str, Callable[[Writer, Operation], Value]] = {
     "tt.broadcast": arithmetic.broadcast,
     "tt.addptr": memory.add_pointers,
     "tt.load": memory.load,
+    "tt.reduce": reductions.reduce,
+    "tt.reshape": reductions.reshape,
     _DOT: _dot,
     "ttg.local_alloc": dsa.alloc,
     "ttg.local_load": dsa.load,
