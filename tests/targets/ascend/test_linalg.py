@@ -133,7 +133,7 @@ def test_an_overflow_is_an_error_of_the_memory():
         'loc("/k.mlir":1:1): error: Failed to run BiShengHIR pipeline\n\n'
         'loc("/user.py":30:7): error: ub overflow, requires 4194304 bits while 1572864 bits available! (possible ...)\n'
     )
-    error = tool._explained(said, "failed", "", tool.Path("/k.mlir"))
+    error = tool._explained(said, "failed", tool.Path("/k.mlir"))
     assert isinstance(error, LocalMemoryError)
     assert "ub overflow" in str(error) and "524288" in str(error) and "at most 196608" in str(error)
     assert (error.context.call_site.file, error.context.call_site.line) == ("/user.py", 30)

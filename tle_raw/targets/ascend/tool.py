@@ -103,11 +103,10 @@ def compile_linalg(text: str, chip: Chip) -> str:
         result = kept / RESULT
         if result.exists():
             return result.read_text()
-    raise _explained(done.output.decode("utf-8", "replace"), done.how, text, source)
+    raise _explained(done.output.decode("utf-8", "replace"), done.how, source)
 
 
-def _explained(said: str, how: str, text: str, source: Path) -> TLEError:
-    # One line may hold several, one in the other's place.
+def _explained(said: str, how: str, source: Path) -> TLEError:
     found = [match for match in _PLACED.finditer(said) if not any(words in match["message"] for words in _ALWAYS)]
     if not found:
         return ToolchainError(

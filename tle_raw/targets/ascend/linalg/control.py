@@ -69,9 +69,10 @@ def convert_if(writer: Writer, op: Operation, convert: Convert) -> None:
     writer.op = op
     writer.line("}")
     name = writer.new()
-    head = f"scf.if {condition.name}{f' -> ({chr(44).join(types)})' if types else ''} {{"
+    head = f"scf.if {condition.name} {{"
     if types:
-        head = f"{name}{f':{len(types)}' if len(types) > 1 else ''} = {head}"
+        several = f":{len(types)}" if len(types) > 1 else ""
+        head = f"{name}{several} = scf.if {condition.name} -> ({', '.join(types)}) {{"
     writer.lines[at] = f"{'  ' * writer.depth}{head}"
     for number, (result, kind) in enumerate(zip(op.results, kinds)):
         writer.values[result] = _as(kind, f"{name}#{number}" if len(types) > 1 else name)

@@ -91,7 +91,7 @@ def _copy(writer: Writer, op: Operation, operands: list[Value], constants: dict[
         return
     if isinstance(source, Register):
         assert isinstance(target, Pointers), op
-        name, type_, _ = memory.region(writer, target)
+        name, type_ = memory.region(writer, target)
         memory.put_part(writer, _held(writer, source), name, type_, None if is_whole else counts)
         return
     ends = [_memory(writer, end) for end in (source, target)]
@@ -103,7 +103,7 @@ def _copy(writer: Writer, op: Operation, operands: list[Value], constants: dict[
 
 def _memory(writer: Writer, end: Value) -> tuple[str, str]:
     if isinstance(end, Pointers):
-        return memory.region(writer, end)[:2]
+        return memory.region(writer, end)
     assert isinstance(end, Buffer), end
     return end.name, end.type
 
@@ -131,15 +131,11 @@ def _subview(writer: Writer, op: Operation, operands: list[Value], constants: di
     strides = tuple(a * b for a, b in zip(buffer.strides or row_major(buffer.shape), steps))
     layout = f"strided<[{', '.join(map(str, strides))}], offset: ?>"
     # As values, so that the offset in the type is one that is not known.
-    begins = ", ".join(_runtime(writer, offset).name for offset in offsets if isinstance(offset, Scalar))
+    begins = ", ".join(writer.index(offset).name for offset in offsets if isinstance(offset, Scalar))
     sizes, shown = ", ".join(map(str, shape)), ", ".join(map(str, steps))
     type_ = memref_type(shape, buffer.element, layout)
     name = writer.write(f"memref.subview {buffer.name}[{begins}] [{sizes}] [{shown}] : {buffer.type} to {type_}")
     return Buffer(name, shape, buffer.element, layout, strides)
-
-
-def _runtime(writer: Writer, value: Scalar) -> Scalar:
-    return writer.index(value)
 
 
 def _slice(writer: Writer, offsets: list[Value], shape: tuple[int, ...], steps: list[int]) -> str:

@@ -33,8 +33,8 @@ def add_pointers(writer: Writer, op: Operation) -> Value:
     return Pointers(pointers.base, pointers.element, Affine(pointers.at.shape, offset, strides))
 
 
-def region(writer: Writer, pointers: Pointers) -> tuple[str, str, int]:
-    """The memref of what pointers point to: its name and type, and its rank."""
+def region(writer: Writer, pointers: Pointers) -> tuple[str, str]:
+    """The memref of what pointers point to: its name and type."""
     at = pointers.at
     shape = at.shape or (1,)
     strides = [writer.index(stride) for stride in at.strides] or [writer.constant(1, "index")]
@@ -48,7 +48,7 @@ def region(writer: Writer, pointers: Pointers) -> tuple[str, str, int]:
         f"memref.reinterpret_cast {pointers.base} to offset: [{begin}], sizes: [{', '.join(map(str, shape))}], "
         f"strides: [{', '.join(shown)}] : memref<?x{pointers.element}> to {type_}"
     )
-    return name, type_, len(shape)
+    return name, type_
 
 
 def part(
@@ -74,8 +74,6 @@ def mask_sizes(writer: Writer, mask: Value | None, shape: tuple[int, ...]) -> li
     """How many elements along each axis a mask means; None where all."""
     if mask is None:
         return None
-    if isinstance(mask, Splat) and mask.value.name and mask.value.number is None:
-        raise writer.refuse("a mask that is one truth for all elements is not converted")
     if not isinstance(mask, Mask):
         raise writer.refuse("a mask is converted where it says how many elements are meant: `offsets < size`")
     known = dict(mask.sizes)
@@ -108,7 +106,7 @@ def load(writer: Writer, op: Operation) -> Value:
     pointers = _pointers(writer, op)
     operands = [writer.values[operand] for operand in list(op.operands)[1:]]
     mask, other = [*operands, None, None][:2]
-    memory, type_, _ = region(writer, pointers)
+    memory, type_ = region(writer, pointers)
     if not is_tensor(op.results[0].type):
         if mask is not None:
             raise writer.refuse("a masked load of one number is not converted")
@@ -134,7 +132,7 @@ def load(writer: Writer, op: Operation) -> Value:
 def store(writer: Writer, op: Operation) -> None:
     pointers, value = _pointers(writer, op), writer.values[list(op.operands)[1]]
     mask = writer.values[list(op.operands)[2]] if len(op.operands) > 2 else None
-    memory, type_, _ = region(writer, pointers)
+    memory, type_ = region(writer, pointers)
     if isinstance(value, Scalar):
         if mask is not None:
             raise writer.refuse("a masked store of one number is not converted")
