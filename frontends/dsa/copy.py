@@ -57,8 +57,8 @@ def copy(
     buffer = buffers[0]
     for name, side in (("src", src), ("dst", dst)):
         _check_side(name, side, buffer)
-    spaces = [each.space.name if isinstance(each, local_buffer) else GM for each in (src, dst)]
-    check_move(*spaces, _names(src, dst))
+    source, target = (each.space.name if isinstance(each, local_buffer) else GM for each in (src, dst))
+    check_move(source, target, _names(src, dst))
     sizes = check_numbers("copy", "shape", shape, len(buffer.type.shape))
     if _generator is not None and keeps_operations():
         numbers = [_semantic.cast(_semantic.to_tensor(size), core.int32).handle for size in sizes]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from triton._C.libtriton import ir
+
 PREFIX = "tle.dsa."
 
 
@@ -31,5 +33,9 @@ def keep(
     while not name or module.has_function(name):
         name = f"{PREFIX}{operation}{json.dumps(constants)}#{number}"
         number += 1
-    call = builder.call(builder.get_or_insert_function(module, name, type_, "private", False), operands)
+    declaring = ir.builder(generator.context)  # which writes nowhere: the module gets what it makes
+    declaring.set_loc(builder.get_loc())
+    function = declaring.get_or_insert_function(module, name, type_, "private", False)
+    module.push_back(function)
+    call = builder.call(function, operands)
     return [call.get_result(index) for index in range(len(results))]

@@ -80,6 +80,8 @@ class local_buffer(Whole):
     space : the memory that it lies in.
     """
 
+    type: LocalBufferType
+
     def __init__(self, whole: Any, type: LocalBufferType, offsets: tuple[Any, ...] = ()) -> None:
         self.whole, self.type, self.offsets = whole, type, offsets
 

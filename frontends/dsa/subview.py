@@ -9,7 +9,10 @@ from triton.language import core
 
 from tle_raw.frontends.dsa.checks import check_buffer, check_constants, check_inside, check_numbers, check_shape
 from tle_raw.frontends.dsa.dsa_function import dsa_function
+from tle_raw.frontends.dsa.kept import keep
 from tle_raw.frontends.dsa.local_buffer import View, local_buffer
+from tle_raw.frontends.dsa.memories import keeps_operations
+from tle_raw.frontends.gpu.buffered_tensor import buffered_tensor
 from tle_raw.frontends.lite.arguments import is_integer
 
 
@@ -35,6 +38,13 @@ def subview(src: Any, offsets: Any, sizes: Any, strides: Any, _semantic: Any = N
     check_constants("subview", "sizes", sizes, len(shape))
     begins = check_numbers("subview", "offsets", offsets, len(shape))
     check_inside("subview", shape, begins, dims, steps)
+    if _generator is not None and keeps_operations():
+        type_ = buffer.whole.type.changed(shape=dims, memory=dims, whole=dims)
+        numbers = [_semantic.cast(_semantic.to_tensor(begin), core.int32).handle for begin in begins]
+        operands, result = [buffer.whole.handle, *numbers], type_.to_ir(_semantic.builder)
+        handle = keep("subview", {"strides": steps}, operands, [result], _semantic, _generator)[0]
+        part = buffered_tensor(handle, type_, buffer.whole.storage)
+        return local_buffer(part, replace(buffer.type, whole=part.type))
     if buffer.type.view is not None:
         outer = buffer.type.view
         begins = [
@@ -43,7 +53,7 @@ def subview(src: Any, offsets: Any, sizes: Any, strides: Any, _semantic: Any = N
         ]
         steps = tuple(a * b for a, b in zip(steps, outer.strides))
     values = tuple(begin if is_integer(begin) else _semantic.cast(begin, core.int32) for begin in begins)
-    described = tuple(value if is_integer(value) else value.type for value in values)
+    described = tuple(value if isinstance(value, int) else value.type for value in values)
     return local_buffer(buffer.whole, replace(buffer.type, view=View(described, dims, steps)), values)
 
 

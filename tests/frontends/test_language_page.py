@@ -24,22 +24,27 @@ EXAMPLES = dict(re.findall(r"<!-- example: (\S+) -->\n```python\n(.*?)```", PAGE
 INTERPRETED = {"gpu_warp_specialize.py", "pipe_partitions.py"}  # in Triton's interpreter too
 # Functions of kernels; what both hold is tle.gpu's.
 OF_GPUS = [name for name in tle.gpu.__all__ if hasattr(getattr(tle.gpu, name), "signature")]
-NAMES = [name for name in tle.__all__ if name not in ("gpu", *OF_GPUS)] + [f"gpu.{name}" for name in OF_GPUS]
+NAMES = [name for name in tle.__all__ if name not in ("dsa", "gpu", *OF_GPUS)] + [f"gpu.{name}" for name in OF_GPUS]
+OF_DSAS = [f"dsa.{name}" for name in tle.dsa.__all__ if hasattr(getattr(tle.dsa, name), "signature")]
+OF_DSAS += [
+    f"dsa.ascend.{name}" for name in tle.dsa.ascend.__all__ if hasattr(getattr(tle.dsa.ascend, name), "signature")
+]
 
 
 def test_the_page_has_a_section_for_every_function():
-    assert set(SECTIONS) == set(NAMES)
+    assert set(SECTIONS) == {*NAMES, "dsa"}
     assert all(f"<!-- example: {name.replace('.', '_')}.py -->" in text for name, text in SECTIONS.items())
     assert all(f"(#tle{name.replace('.', '')})" in PAGE for name in NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *OF_DSAS])
 def test_the_page_and_help_say_the_same(name):
     function = operator.attrgetter(name)(tle)
     shown = [p for p in inspect.signature(function).parameters.values() if not p.name.startswith("_")]
+    section = SECTIONS["dsa" if name in OF_DSAS else name]
     signature = ", ".join(str(p.replace(annotation=inspect.Parameter.empty)) for p in shown)
-    assert f"`tle.{name}({signature})`" in SECTIONS[name]
-    assert inspect.getdoc(function).splitlines()[0] in SECTIONS[name]
+    assert f"`tle.{name}({signature})`" in section
+    assert inspect.getdoc(function).splitlines()[0] in section
 
 
 @pytest.mark.parametrize("name", sorted(INTERPRETED))

@@ -16,6 +16,10 @@ def render(report: KernelReport) -> Iterator[str]:
     if report.runs:
         yield from render_interpreted(report)
         return
+    if report.memories:
+        yield from _dsa_facts(report)
+        yield from _hints(report)
+        return
     on_cpu = bool(report.asm)
     yield f"kernel `{report.kernel}` for {report.target}: {_verdict(report)}"
     yield from _cpu_facts(report) if on_cpu else _gpu_facts(report)
@@ -24,6 +28,19 @@ def render(report: KernelReport) -> Iterator[str]:
     yield from (f"  PROBLEM {problem}" for problem in report.problems)
     if report.tool_problem:
         yield f"  SASS was not read: {report.tool_problem}"
+
+
+def _dsa_facts(report: KernelReport) -> Iterator[str]:
+    yield f"kernel `{report.kernel}` for {report.target}: compiled as far as it goes without a card"
+    for memory in report.memories:
+        yield f"  {memory.name}: {memory.bytes} of {memory.capacity} bytes"
+    yield f"  pipes: {_counted(report.pipes)}"
+    yield f"  synchronisation: {_counted(report.synchronisation)}"
+    yield from (f"  to run it: {need}" for need in report.still_needed)
+
+
+def _counted(counts: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts) or "none"
 
 
 def _gpu_facts(report: KernelReport) -> Iterator[str]:

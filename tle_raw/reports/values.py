@@ -64,6 +64,15 @@ class HintReport:
 
 
 @dataclass(frozen=True)
+class MemoryUse:
+    """A local memory of a DSA: how many of its bytes a kernel takes."""
+
+    name: str
+    bytes: int
+    capacity: int
+
+
+@dataclass(frozen=True)
 class KernelReport:
     """A whole kernel and its regions.
 
@@ -80,6 +89,9 @@ class KernelReport:
     was on.
 
     ``hints`` are the comments in the source of the kernel and of the functions that it calls.
+
+    For a DSA there are ``memories``, how often each of the ``pipes`` gets an instruction, how often each kind of
+    ``synchronisation`` stands in the kernel, and what is ``still_needed`` to run it.
 
     For a launch in Triton's interpreter, ``runs`` says how often each region has run; nothing else was compiled.
     """
@@ -109,6 +121,10 @@ class KernelReport:
     checked: bool = False
     runs: tuple[int, ...] = ()
     hints: tuple[HintReport, ...] = ()
+    memories: tuple[MemoryUse, ...] = ()
+    pipes: tuple[tuple[str, int], ...] = ()
+    synchronisation: tuple[tuple[str, int], ...] = ()
+    still_needed: tuple[str, ...] = ()
 
     @property
     def one_kernel(self) -> bool:

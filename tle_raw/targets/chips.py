@@ -3,7 +3,7 @@
 The numbers are those of the device descriptions in Huawei's open AscendNPU IR (`hacc.target_device_spec`, as
 bishengir-compile of the wheel ``ascendnpu-ir`` 1.2.0 writes it into each module, there in bits). They are equal for all
 chips of the 910B and 910_93 families (`dav-c220`), which differ in their number of cores, and for those of the 950
-family (`dav-c310`). ``tests/targets/ascend/test_chips.py`` compares them where the wheel is installed.
+family (`dav-c310`). ``tests/targets/ascend/test_hivm.py`` compares them where the wheel is installed.
 """
 
 from __future__ import annotations

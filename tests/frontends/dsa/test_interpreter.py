@@ -18,7 +18,7 @@ def said(request):
     return interpret(f"tests.frontends.dsa.{MODULE}", chosen_names(request))
 
 
-@pytest.mark.every_triton(4)
+@pytest.mark.every_triton(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_interpreted(said, name):
     assert f"ok {name}\n" in said, said[-3000:]

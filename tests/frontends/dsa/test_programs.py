@@ -20,7 +20,7 @@ def on_the_cpu():
         yield
 
 
-@pytest.mark.every_triton(3)
+@pytest.mark.every_triton(1)
 @pytest.mark.parametrize("dtype", [*numbers.FLOATS, *numbers.INTEGERS], ids=str)
 def test_a_chain_of_arithmetic(dtype):
     numbers.check_chain(dtype)
@@ -38,15 +38,20 @@ def test_loops(kind):
     numbers.check_rows(kind)
 
 
-@pytest.mark.every_triton(9)
+@pytest.mark.every_triton(3)
 @pytest.mark.parametrize("name", ["flow", "parts", "slices", "product", "carried"])
 def test_programs(name):
     getattr(numbers, f"check_{name}")()
 
 
-@pytest.mark.every_triton(1)
+@pytest.mark.one_triton
 @pytest.mark.parametrize("name", ["flow", "parts", "product", "carried"])
 def test_programs_under_checks(name):
     tle_raw.knobs.debug = True
     getattr(numbers, f"check_{name}")()
+
+
+@pytest.mark.every_triton(1)
+def test_a_tail_under_checks():
+    tle_raw.knobs.debug = True
     numbers.check_chain(torch.float32, m=9, n=21)

@@ -150,7 +150,8 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], region
         kernel.values.update(zip(source.arguments, values))
         kernel.convert_block(source)
         build.create("func.return")
-    check_local_memories(kernel)
+    if kernel.local_allocations:
+        check_local_memories(kernel)
     add_launch(new, _name(function), arguments, kernel.may_wait)
     return kernel
 

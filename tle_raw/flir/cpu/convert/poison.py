@@ -56,6 +56,7 @@ def _check_any(kernel: Kernel, op: Operation, buffer: SharedBuffer) -> None:
     """Somebody wrote something of the buffer, whose elements lie behind each other."""
     code = kernel.check("buffer", f"{buffer.title} is read before any of it was written", op.location)
     kernel.helpers.add(_FUNCTION)
+    assert buffer.stamps is not None
     numbers = [build.constant(buffer.bytes, "i64"), build.constant(code, "i64")]
     build.call("tle.stamps_any", [buffer.stamps, *numbers, *kernel.program, kernel.context])
 
