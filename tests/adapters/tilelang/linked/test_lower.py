@@ -38,7 +38,7 @@ def test_dynamic_dims_follow_the_scalars_and_give_the_grid():
     found = lower(kernels.axpy(), "sm_90a")
     assert sorted(names(found)) == [("data", "X"), ("data", "Y"), ("dim", "n"), ("scalar", "alpha")]
     n = names(found).index(("dim", "n"))
-    assert found.grid[0] == f"((k{n} + 1023) / 1024)"
+    assert found.grid[0] == f"((((int)k{n}) + 1023) / 1024)"
 
 
 def test_dynamic_strides_are_arguments():
