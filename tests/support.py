@@ -11,6 +11,10 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from tle_raw.triton_version import VERSION
+
+TRITON = VERSION
+
 
 def compile_kernel(
     kernel: Any,
