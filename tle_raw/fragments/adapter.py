@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.fragments.bound import BoundSignature
@@ -248,3 +248,10 @@ class DescriptorAdapter(Adapter, Protocol):
 
     def descriptors(self, source: Source, arguments: Sequence[Any], target: Target) -> Any:
         """The descriptors for the fragment's own arguments, in memory that a kernel can be given."""
+
+
+@runtime_checkable
+class CompiledBefore(Adapter, Protocol):
+    """A dialect whose ``compile`` only reads what a compiler made elsewhere: nothing is lost when it is done again."""
+
+    is_compiled_before: Literal[True]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tle_raw.errors import ToolchainError
-from tle_raw.fragments.adapter import Adapter, Source
+from tle_raw.fragments.adapter import Adapter, CompiledBefore, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compile_facts import CompileFacts
 from tle_raw.fragments.compiled import CompiledFragment
@@ -108,8 +108,10 @@ def _from_disk_or_compiler(
                 raise
             return _compiled(entry, bound, target, inline, cache_hit=True)
         meta = {**facts.to_json(), "created": time.time()}
-        entry = store.save(key, text, meta)
-        store.save(_any_compiler(key), text, meta)
+        is_quick = isinstance(adapter, CompiledBefore)
+        entry = store.save(key, text, meta, flush=not is_quick)
+        if not is_quick:
+            store.save(_any_compiler(key), text, meta)
     return _compiled(entry, bound, target, inline, cache_hit=False)
 
 

@@ -15,6 +15,7 @@ from tle_raw.errors import DialectError, FragmentSourceError, RegionError, Sourc
 from tle_raw.fragments.adapter import (
     Adapter,
     CallTypedAdapter,
+    CompiledBefore,
     CompilerOutput,
     Declaration,
     DescriptorAdapter,
@@ -308,6 +309,11 @@ class Fragment(ConstexprFunction):
     def declared(self) -> tuple[str, Declaration, bool, bool]:
         """All that it was made of: dialect, declaration, whether it is inlined, and whether it is ordered."""
         return self.dialect, self._declaration, self.inline, self.ordered
+
+    @property
+    def is_compiled_before(self) -> bool:
+        """Whether its code comes from a library, and from no compiler."""
+        return isinstance(self._adapter, CompiledBefore)
 
     @property
     def writes_through_arguments_only(self) -> bool:

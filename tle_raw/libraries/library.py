@@ -16,6 +16,7 @@ from tle_raw.identity import digest
 from tle_raw.libraries.packed_adapter import PackedAdapter, block_of
 from tle_raw.libraries.packed_files import PackedFunction, PackedIndex, read_index
 from tle_raw.libraries.signature_text import read_signature
+from tle_raw.registry import frontend
 
 _OPEN: dict[str, Library] = {}
 
@@ -96,6 +97,7 @@ def open_library(module_file: str) -> Library:
     ------
     LibraryError : its index cannot be read, or the process has opened another version of it.
     """
+    frontend().install()
     index = read_index(Path(module_file).absolute().parent)
     there = _OPEN.get(index.name)
     if there is None:

@@ -16,6 +16,7 @@ from tle_raw.fragments.compilation import older_llvm
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.libraries.architecture import is_specific
 from tle_raw.libraries.code_key import code_key
+from tle_raw.libraries.packing.cut import cut_to
 from tle_raw.libraries.packing.manifest import Function, Overload, Value
 from tle_raw.linker.prepare import LinkableModule
 from tle_raw.registry import find_target
@@ -58,7 +59,8 @@ def compile_code(
         _check_effects(function, overload, effects)
     except TLEError as error:
         raise error.at(fragment=function.name, source=overload.location) from None
-    return Code(_without_folder(output.text, folder), output.compiler, _facts(output, bound, target), effects)
+    text = _without_folder(cut_to(output.text, output.entry), folder)
+    return Code(text, output.compiler, _facts(output, bound, target), effects)
 
 
 def _facts(output: CompilerOutput, bound: BoundSignature, target: Target) -> dict[str, Any]:
