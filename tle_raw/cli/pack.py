@@ -17,13 +17,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("what", nargs="+", metavar="MANIFEST | init HEADER", help="a manifest; or init and a header")
     parser.add_argument("-o", "--output", metavar="PATH", help="the folder, by default dist/NAME; of init: the manifest")
+    parser.add_argument("--name", help="of init: the library's name, by default the header's")
     parser.add_argument("--check", action="store_true", help="check the manifest and what the sources tell; no compiler")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.what[0] == "init" and len(arguments.what) == 2:
-        return _init(Path(arguments.what[1]), arguments.output)
+        return _init(Path(arguments.what[1]), arguments.output, arguments.name)
     if len(arguments.what) != 1:
         raise ManifestError("pack takes one manifest", hint="tle-raw pack acme.toml, or tle-raw pack init acme.cuh")
     from tle_raw.libraries.packing.check_abi import check_abi  # each reads sources, which few commands do
@@ -42,10 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _init(header: Path, output: str | None) -> int:
+def _init(header: Path, output: str | None, name: str | None) -> int:
     from tle_raw.libraries.packing.first_manifest import first_manifest
 
-    text = first_manifest(header)
+    text = first_manifest(header, name)
     file = Path(output) if output else header.with_suffix(".toml")
     if file.exists():
         raise ManifestError(f"{file} exists already", hint="give another with -o")

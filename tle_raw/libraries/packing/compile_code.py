@@ -17,8 +17,8 @@ from tle_raw.fragments.fragment import Fragment
 from tle_raw.libraries.architecture import is_specific
 from tle_raw.libraries.code_key import code_key
 from tle_raw.libraries.packing.cut import cut_to
+from tle_raw.libraries.packing.effects import found_effects
 from tle_raw.libraries.packing.manifest import Function, Overload, Value
-from tle_raw.linker.prepare import LinkableModule
 from tle_raw.registry import find_target
 from tle_raw.target import Target
 
@@ -55,7 +55,7 @@ def compile_code(
         bound = bind_names(overload.signature, dict(names))
         output = fragment.compiler_output(bound, target)
         module = find_target(target.backend).prepare(output, bound, inline=True, older_llvm=older_llvm())
-        effects = _effects(module) if target.backend == "cuda" else None
+        effects = found_effects(module) if target.backend == "cuda" else None
         _check_effects(function, overload, effects)
     except TLEError as error:
         raise error.at(fragment=function.name, source=overload.location) from None
@@ -74,12 +74,6 @@ def _facts(output: CompilerOutput, bound: BoundSignature, target: Target) -> dic
         "exclusive": output.exclusive,
         "specific": target.backend == "cuda" and is_specific(output.text),
     }
-
-
-def _effects(module: LinkableModule) -> frozenset[str]:
-    memory = module.memory
-    found = {"reads": memory.reads, "writes": memory.writes, "barrier": module.uses_barrier}
-    return frozenset(effect for effect, is_there in found.items() if is_there)
 
 
 def _check_effects(function: Function, overload: Overload, found: frozenset[str] | None) -> None:

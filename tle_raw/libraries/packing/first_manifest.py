@@ -12,7 +12,7 @@ from tle_raw.libraries.packing.cxx_header import result_type, written_type
 from tle_raw.libraries.packing.manifest import FORMAT
 
 
-def first_manifest(header: Path) -> str:
+def first_manifest(header: Path, name: str | None = None) -> str:
     """The text of a manifest with each ``__device__`` function of a header that can be declared as it is.
 
     Of a function of numbers each number is an ``Element``; other numbers are ``Scalar``, pointers ``Pointer``, which
@@ -31,9 +31,12 @@ def first_manifest(header: Path) -> str:
     found = [f for f in found if f.is_device] or [f for f in found if "__host__" not in f.specifiers]
     if not found:
         raise FragmentSourceError(f"{header} declares no device function", hint="functions are marked __device__")
+    return "\n".join([*_head(name or _name_of(header), header), *_functions(found, text.splitlines())]) + "\n"
+
+
+def _name_of(header: Path) -> str:
     name = re.sub(r"\W", "_", header.stem)
-    name = name if name.isidentifier() and not name.startswith("_") else f"library_{name.strip('_')}"
-    return "\n".join([*_head(name, header), *_functions(found, text.splitlines())]) + "\n"
+    return name if name.isidentifier() and not name.startswith("_") else f"library_{name.strip('_')}"
 
 
 def _head(name: str, header: Path) -> Iterator[str]:
