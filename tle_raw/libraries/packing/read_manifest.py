@@ -279,12 +279,12 @@ def _values(signature: Signature, tables: list[Table]) -> dict[str, tuple[Value,
         for key in given.values:
             if key not in signature.names:
                 names = ", ".join(signature.names) or "nothing"
-                raise given.error(key, f"names of the signature: {names}", key, message=f"the signature has no name `{key}`")
+                raise given.error(key, f"names of the signature: {names}", key, message=f"the signature of `{signature.name}` has no name `{key}`")
     for name in signature.names:
         if given is None or name not in given.values:
             raise (given or tables[0]).error(
                 name if given else "values", f"values for {name}", "nothing", hint=f'write values = {{ {name} = […] }}',
-                message=f"nothing says which values of `{name}` are packed",
+                message=f"nothing says for which values of `{name}` the function `{signature.name}` is packed",
             )  # fmt: skip
         found[name] = tuple(_value(given, name, number, item, name in dtypes) for number, item in enumerate(given.need(name, list)))
         if not found[name] or len(set(found[name])) != len(found[name]):
