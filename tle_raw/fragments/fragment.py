@@ -29,7 +29,7 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compilation import compile_source, compiler_identity
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.file_stamps import FileStamps
-from tle_raw.fragments.libraries import given_libraries, library_files
+from tle_raw.fragments.libraries import compile_with_libraries, given_libraries, library_files
 from tle_raw.fragments.pickling import imported, name_in_module
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.unfinished_keys import reset_unfinished_keys
@@ -404,6 +404,8 @@ class Fragment(ConstexprFunction):
         ------
         ToolchainError, CompilationFailed, SymbolError, SignatureMismatchError : as ``compile``.
         """
+        if self._libraries:
+            return compile_with_libraries(self._adapter, self._source, bound, target, self._libraries)
         return self._adapter.compile(self._source, bound, target)
 
     def _reset_key(self) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tle_raw.adapters.llvm.bitcode import disassemble
 from tle_raw.fragments.adapter import Declaration
 from tle_raw.fragments.declare import declare
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.source_text import read_bytes
+from tle_raw.knobs import knobs
 from tle_raw.libraries.packing.cut import cut_to
 from tle_raw.libraries.packing.manifest import Function, Overload
+from tle_raw.linker.inputs.bitcode import disassemble
 from tle_raw.registry import find_adapter
 
 
@@ -23,7 +24,12 @@ def declared(function: Function, overload: Overload) -> Fragment:
     if overload.block:
         options["block"] = overload.block
     declaration = Declaration(
-        function.name, overload.signature, options, overload.location, overload.source.parent
+        function.name,
+        overload.signature,
+        options,
+        overload.location,
+        overload.source.parent,
+        libraries=overload.libraries,
     )
     return declare(find_adapter(overload.dialect), declaration)
 
@@ -33,4 +39,5 @@ def _code(overload: Overload) -> dict[str, str]:
     if overload.source.suffix != ".bc" or overload.dialect != "llvm":
         return {"file": str(overload.source)}
     data = read_bytes(overload.source, (".bc",), "LLVM bitcode")
-    return {"source": cut_to(disassemble(data), overload.symbol.removeprefix("@"))}
+    symbol = overload.symbol.removeprefix("@")
+    return {"source": cut_to(disassemble(data, knobs.compile_timeout, (symbol,)), symbol)}
