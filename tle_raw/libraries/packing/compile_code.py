@@ -19,6 +19,7 @@ from tle_raw.libraries.code_key import code_key
 from tle_raw.libraries.packing.cut import cut_to
 from tle_raw.libraries.packing.effects import found_effects
 from tle_raw.libraries.packing.manifest import Function, Overload, Value
+from tle_raw.libraries.packing.places import without_places
 from tle_raw.registry import find_target
 from tle_raw.target import Target
 
@@ -59,7 +60,7 @@ def compile_code(
         _check_effects(function, overload, effects)
     except TLEError as error:
         raise error.at(fragment=function.name, source=overload.location) from None
-    text = _without_folder(cut_to(output.text, output.entry), folder)
+    text = without_places(cut_to(output.text, output.entry), folder)
     return Code(text, output.compiler, _facts(output, bound, target), effects)
 
 
@@ -86,8 +87,3 @@ def _check_effects(function: Function, overload: Overload, found: frozenset[str]
             ],
             hint="add them to `effects`, or leave the key out",
         )
-
-
-def _without_folder(text: str, folder: Path) -> str:
-    """Debug information without the place where the library was packed."""
-    return text.replace(f"{folder}/", "").replace(str(folder), ".")
