@@ -14,6 +14,7 @@ from tle_raw.fragments.binding import bind_names
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compilation import older_llvm
 from tle_raw.fragments.fragment import Fragment
+from tle_raw.identity import entry_name
 from tle_raw.libraries.architecture import is_specific
 from tle_raw.libraries.code_key import code_key
 from tle_raw.libraries.packing.cut import cut_to
@@ -60,15 +61,20 @@ def compile_code(
         _check_effects(function, overload, effects)
     except TLEError as error:
         raise error.at(fragment=function.name, source=overload.location) from None
-    text = without_places(cut_to(output.text, output.entry), folder)
-    return Code(text, output.compiler, _facts(output, bound, target), effects)
+    text, entry = _renamed(without_places(cut_to(output.text, output.entry), folder), function.name, output.entry)
+    return Code(text, output.compiler, {**_facts(output, bound, target), "entry": entry}, effects)
+
+
+def _renamed(text: str, name: str, entry: str) -> tuple[str, str]:
+    """The entry named by the code: an adapter's name for it tells also where its source stood."""
+    new = entry_name(name, [text.replace(entry, "entry")])
+    return text.replace(entry, new), new
 
 
 def _facts(output: CompilerOutput, bound: BoundSignature, target: Target) -> dict[str, Any]:
     return {
         "key": code_key(bound),
         "target": str(target),
-        "entry": output.entry,
         "dynamic_shared": output.dynamic_shared,
         "block": list(output.block),
         "register_limit": output.register_limit,

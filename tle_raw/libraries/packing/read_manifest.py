@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tle_raw.errors import Context, ManifestError, Row, SignatureError, SourceLocation, TLEError
+from tle_raw.errors import Context, ManifestError, SignatureError, SourceLocation, TLEError
 from tle_raw.fragments.dialects import SUFFIXES
 from tle_raw.fragments.dtypes import parse_dtype
 from tle_raw.fragments.signature import Signature
@@ -125,10 +125,10 @@ class _Reader:
             each.check_keys(OVERLOAD_KEYS)
         overloads = tuple(self._overload(name, each, table) for each in own or [table])
         for index, overload in enumerate(overloads):
-            if any(_same_types(overload, other) for other in overloads[:index]):
+            if any(_covers(other, overload) for other in overloads[:index]):
                 raise (own or [table])[index].error(
                     "signature", "other types than the overloads before it", str(overload.signature),
-                    message=f"two overloads of `{name}` take the same",
+                    message=f"an overload of `{name}` before it takes the same",
                 )  # fmt: skip
         return Function(name, doc, overloads, table.document.location((*table.path, "name")))
 
@@ -318,10 +318,7 @@ def _value(table: Table, name: str, number: int, item: object, is_dtype: bool) -
     raise table.error(f"{name}.{number}", "an integer", repr(item))
 
 
-def _same_types(one: Overload, other: Overload) -> bool:
-    """Whether no call could tell them apart."""
-    types = [[(str(p.type), p.effect) for p in each.signature.parameters] for each in (one, other)]
-    return types[0] == types[1] and one.values == other.values
-
-
-__all__ = ["DEFAULT_ARCHITECTURES", "EFFECTS", "Row", "manifest_of_text", "read_manifest"]
+def _covers(one: Overload, later: Overload) -> bool:
+    """Whether no call comes to the later one."""
+    types = [[(str(p.type), p.effect) for p in each.signature.parameters] for each in (one, later)]
+    return types[0] == types[1] and all(set(later.values[name]) <= set(one.values[name]) for name in later.values)
