@@ -37,10 +37,13 @@ def compiled(capability, kernel=kernel, type_="*fp32"):
 """
 
 
+def _files(folder: Path) -> list[str]:
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and p.suffix != ".pyc")
+
+
 def _same(one: Path, other: Path) -> bool:
-    files = sorted(p.relative_to(one) for p in one.rglob("*") if p.is_file())
-    mine, others = files, sorted(p.relative_to(other) for p in other.rglob("*") if p.is_file())
-    return mine == others and not filecmp.cmpfiles(one, other, map(str, files), shallow=False)[1]
+    files = _files(one)
+    return files == _files(other) and not filecmp.cmpfiles(one, other, files, shallow=False)[1]
 
 
 def test_the_guide_runs_without_a_compiler(acme, program):
@@ -123,13 +126,14 @@ def test_what_vanishes_is_damaged_or_newer_is_named(acme, program, tmp_path):
     def broken(name: str) -> Path:
         return Path(shutil.copytree(acme, tmp_path / name))
 
+    new = {f"{each}_CACHE_DIR": str(tmp_path / each) for each in ("TLE_RAW", "TRITON")}
     gone = broken("gone")
-    told = program(USES + f"import shutil; compiled(90); shutil.rmtree({str(gone)!r}); compiled(80)\n", gone, fails=True, TLE_RAW_CACHE_DIR=str(tmp_path / "empty"))
+    told = program(USES + f"import shutil; compiled(90); shutil.rmtree({str(gone)!r}); compiled(80)\n", gone, fails=True, **new)
     assert "the library acme_math 0.1.0 has gone since it was imported" in told
     damaged = broken("damaged")
     for code in (damaged / "acme_math" / "code").iterdir():
         code.write_text(code.read_text() + ";\n")
-    told = program(USES + "compiled(86)\n", damaged, fails=True, TLE_RAW_CACHE_DIR=str(tmp_path / "cache"))
+    told = program(USES + "compiled(86)\n", damaged, fails=True, **new)
     assert "has another digest than the library says" in told
     newer = broken("newer")
     file = newer / "acme_math" / "library.json"

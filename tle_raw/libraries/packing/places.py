@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from tle_raw.linker.llvm.text import Edit, Module, read_module, tokenize
+
+_ASM_PLACE = re.compile(r"!srcloc (!\d+)")
 
 
 def without_places(text: str, folder: Path) -> str:
@@ -16,7 +19,11 @@ def without_places(text: str, folder: Path) -> str:
 
 
 def _edits(module: Module, folder: Path) -> Iterator[Edit]:
+    asm = frozenset(_ASM_PLACE.findall(module.text))
     for entity in module.of_kind("metadata", "source_filename"):
+        if module.text[entity.start : entity.end].split(" ", 1)[0] in asm:  # counts all that clang had read before
+            yield Edit(entity.start, entity.end, f"{module.source(entity).split(' ', 1)[0]} = !{{i64 0}}")
+            continue
         if entity.kind == "metadata" and "!DIFile(" not in module.source(entity):
             continue
         for token in tokenize(module.text, entity.start, entity.end):
