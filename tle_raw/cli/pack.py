@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.output) if arguments.output else Path("dist") / manifest.name
     packed = pack(manifest, folder, print)
     print(f"{manifest.name} {manifest.version}: {packed.functions} functions, {packed.codes} files of code, in {folder}")
-    print(f"next: pip wheel --no-deps {folder}")
+    print(f"next: pip wheel --no-deps {folder if '/' in str(folder) else f'./{folder}'}")
     return 0
 
 

@@ -28,6 +28,7 @@ _MEMORY: dict[str, CompiledFragment] = {}
 _COMPILING: dict[str, ThreadLock] = {}
 _GUARD = ThreadLock()
 NO_COMPILER = "none"
+ANY = "-any"
 
 
 def compiler_identity(adapter: Adapter) -> str:
@@ -100,14 +101,14 @@ def _from_disk_or_compiler(
     """``taken`` is the entry that will do: the one of this compiler, or without a compiler that of any."""
     store = _store()
     with store.lock(key):
-        entry = store.load(taken) if _caching() else None
+        entry = _loaded(store, taken)
         if entry is not None and _same_files(dict(entry.meta["missed"])):
             return _compiled(entry, bound, target, inline, cache_hit=True)
         try:
             facts, text = _compile(adapter, source, files, bound, target, inline, libraries)
         except ToolchainError:
             # A tool that only this source needs is missing: what any compiler made of it will do here too.
-            entry = store.load(_any_compiler(key)) if _caching() else None
+            entry = _loaded(store, _any_compiler(key))
             if entry is None or not _same_files(dict(entry.meta["missed"])):
                 raise
             return _compiled(entry, bound, target, inline, cache_hit=True)
@@ -119,9 +120,22 @@ def _from_disk_or_compiler(
     return _compiled(entry, bound, target, inline, cache_hit=False)
 
 
+def _loaded(store: Store, key: str) -> Entry | None:
+    """From the cache; what any compiler made, also from an installed package, whose entry goes into the cache."""
+    if not _caching():
+        return None
+    entry = store.load(key)
+    if entry is None and key.endswith(ANY):
+        from tle_raw.store import shipped_entry
+
+        shipped = shipped_entry(key)
+        entry = store.save(key, shipped.data, shipped.meta) if shipped else None
+    return entry
+
+
 def _any_compiler(key: str) -> str:
     """The key of the same content, whichever compiler made it."""
-    return f"{key.partition('-')[0]}-any"
+    return key.partition("-")[0] + ANY
 
 
 def _compile(
