@@ -77,22 +77,22 @@ def manifest_text(functions: list[Function], head: str = "", tail: str = "") -> 
         )
         result = f" -> {f.result.kind}[{f.result.dtype}]" if f.result else ""
         symbol = f'symbol = "{f.symbol}"\n' if f.symbol != f.name else ""
-        parts.append(
-            f'\n[[function]]\nname = "{f.name}"\nsignature = "({ports}){result}"\n{symbol}{f.effects}{f.more}'
-        )
+        parts.append(f'\n[[function]]\nname = "{f.name}"\nsignature = "({ports}){result}"\n{symbol}{f.effects}{f.more}')
     return "".join(parts) + tail
 
 
 def source_text(functions: list[Function]) -> str:
     """The LLVM IR of these functions: only their types matter."""
-    return HEAD + "\n".join(
-        f"define {f.source_result} @{f.source_symbol}({', '.join(f'{t} %p{i}' for i, t in enumerate(f.source_ports))}) {{\n"
-        f"  ret {f.source_result}{'' if f.source_result == 'void' else ' zeroinitializer'}\n}}\n"
-        for f in functions
-    )
+    return HEAD + "\n".join(map(_definition, functions))
 
 
-# --- mismatches: each takes the functions and gives the manifest's and the source's text, and a word of the message ----
+def _definition(f: Function) -> str:
+    ports = ", ".join(f"{type_} %p{i}" for i, type_ in enumerate(f.source_ports))
+    value = "" if f.source_result == "void" else " zeroinitializer"
+    return f"define {f.source_result} @{f.source_symbol}({ports}) {{\n  ret {f.source_result}{value}\n}}\n"
+
+
+# --- mismatches: each gives the manifest's and the source's text, and a word of the message that refuses them ---
 
 Mismatch = Callable[[random.Random, list[Function]], tuple[str, str, str]]
 
@@ -107,7 +107,7 @@ def _changed(random: random.Random, functions: list[Function], change: Callable[
 def other_parameter(random, functions):
     def change(f: Function) -> Function:
         index = random.randrange(len(f.ports))
-        others = [t for t in ("i8", "i16", "i32", "i64", "half", "bfloat", "float", "double", "ptr", "<2 x float>")]
+        others = ["i8", "i16", "i32", "i64", "half", "bfloat", "float", "double", "ptr", "<2 x float>"]
         given = f.source_ports[index]
         # A signature's pointer and a 64-bit integer may both be an address; so may bf16, f16 and their bits.
         alike = {"ptr": {"ptr", "i64"}, "half": {"half", "i16"}, "bfloat": {"bfloat", "i16"}}.get(given, {given})
@@ -118,7 +118,9 @@ def other_parameter(random, functions):
 
 
 def more_parameters(random, functions):
-    return _changed(random, functions, lambda f: replace(f, source_ports=(*f.source_ports, random.choice(("i32", "ptr")))))
+    return _changed(
+        random, functions, lambda f: replace(f, source_ports=(*f.source_ports, random.choice(("i32", "ptr"))))
+    )
 
 
 def fewer_parameters(random, functions):

@@ -50,7 +50,9 @@ def test_kernels_compile_and_run_where_no_compiler_is(program, tmp_path):
     out = tmp_path / "out"
     command = ["compile", str(tmp_path / "kernels.py"), "-o", str(out), "--target", "cuda:90", "--target", "cpu"]
     assert main(command) == 0 and main(command) == 0  # what it wrote itself is replaced
-    assert sorted(p.suffix for p in (out / "kernels").iterdir()) == sorted([".asm", ".cubin", ".json", ".json", ".obj", ".ptx"])
+    assert sorted(p.suffix for p in (out / "kernels").iterdir()) == sorted(
+        [".asm", ".cubin", ".json", ".json", ".obj", ".ptx"]
+    )
     metadata = out / "kernels_fragments-0.1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kernels_fragments\nVersion: 0.1.0\n")

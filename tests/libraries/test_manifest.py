@@ -78,7 +78,12 @@ def test_it_says_what_is_packed(file):
         ("-> Element[T]", "-> Tile[T, 8]", 11, ("returns Scalar[...], Element[...] or nothing",)),
         ("block = [16, 16]", "block = [16, 2048]", 18, ("function[2].block", "1 to 1024")),
         ('name = "fill"', 'name = "scale"', 17, ("two functions are called `scale`", "as in line 10")),
-        ("Out[Tile[i32, M]], value: Scalar[i32]", "Out[Tile[f32, M]], value: Scalar[f32]", 24, ("an overload of `fill` before it takes the same",)),
+        (
+            "Out[Tile[i32, M]], value: Scalar[i32]",
+            "Out[Tile[f32, M]], value: Scalar[f32]",
+            24,
+            ("an overload of `fill` before it takes the same",),
+        ),
         ("[library]", "[librari]", 3, ("there is no key `librari`", "did you mean `library`?")),
         ('symbol = "fill_integers"', 'symbol = "', 26, ("no TOML",)),
     ],
@@ -95,25 +100,41 @@ def test_what_is_wrong_is_named_with_its_line(file, old, new, line, words):
 
 
 def test_lines_are_found_through_strings_comments_and_nested_tables():
-    lines = key_lines('a = "[b]" # c = 1\n[[t]]\nx."y z" = [\n  {k = 1}, \'"\',\n]\n[t.u]\nv = """\nw = 1\n"""\n[[t]]\nx = 2')
+    lines = key_lines(
+        'a = "[b]" # c = 1\n[[t]]\nx."y z" = [\n  {k = 1}, \'"\',\n]\n[t.u]\nv = """\nw = 1\n"""\n[[t]]\nx = 2'
+    )
     assert lines[("t", 0, "x", "y z", 1)] == 4 and lines[("t", 0, "x", "y z", 0, "k")] == 4
     assert lines[("t", 0, "u", "v")] == 7 and lines[("t", 1, "x")] == 11 and ("w",) not in lines
 
 
 def test_a_signature_is_what_it_prints():
-    text = "(a: InOut[Pointer[void]], b: Tile[T, M, 64], c: Buffer[f16, N, AnyLayout], d: Barrier, k: Const[K]) -> Scalar[T]"
+    text = "(a: InOut[Pointer[void]], b: Tile[T, M, 64], c: Buffer[f16, N, AnyLayout], d: Barrier) -> Scalar[T]"
     assert signature_text(read_signature("f", text)) == text.replace("d: Barrier", "d: InOut[Barrier]")
-    assert read_signature("f", '(x: Element["f32"]) -> Element["f32"]') == read_signature("f", "(x: Element[f32]) -> Element[f32]")
+    assert read_signature("f", '(x: Element["f32"]) -> Element["f32"]') == read_signature(
+        "f", "(x: Element[f32]) -> Element[f32]"
+    )
 
 
-@pytest.mark.parametrize("text", ["", "(x)", "(x: f32)", "(x: Scalar[f32] = 1)", "(*x: Scalar[f32])", "(): ...\ndef g()", "(x: In[In[Scalar[f32]]])", "(x: Scalar[f32], x: Scalar[f32])"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "(x)",
+        "(x: f32)",
+        "(x: Scalar[f32] = 1)",
+        "(*x: Scalar[f32])",
+        "(): ...\ndef g()",
+        "(x: In[In[Scalar[f32]]])",
+        "(x: Scalar[f32], x: Scalar[f32])",
+    ],
+)
 def test_what_is_no_signature_is_refused(text):
     with pytest.raises(SignatureError):
         read_signature("f", text)
 
 
 def test_cuda_code_is_compared_without_a_compiler(file):
-    manifest = GOOD.split("[[function]]\nname = \"fill\"")[0].replace('"f32", "f64"', '"f64"')
+    manifest = GOOD.split('[[function]]\nname = "fill"')[0].replace('"f32", "f64"', '"f64"')
     with pytest.raises(SignatureMismatchError) as raised:
         check_abi(manifest_of_text(manifest, file))
     assert "fragment `scale`" in str(raised.value) and "acme.toml:11" in str(raised.value)

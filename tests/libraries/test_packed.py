@@ -113,9 +113,7 @@ def test_the_fallback_is_the_newest_older_one_that_runs_there():
 
 
 def test_a_library_of_the_release_before_is_used_as_it_is(program):
-    told = program(
-        blocks("python")[0] + "print(np.abs(y).sum() > 0)\n", BEFORE
-    )
+    told = program(blocks("python")[0] + "print(np.abs(y).sum() > 0)\n", BEFORE)
     assert "acme_math 1.0.0, cpu" in told and "True" in told
     told = program(USES + "print(tle_raw.report(compiled(90)))\n", BEFORE, **NO_CLANG)
     assert "acme_math 1.0.0, cuda:80" in told
@@ -128,7 +126,9 @@ def test_what_vanishes_is_damaged_or_newer_is_named(acme, program, tmp_path):
 
     new = {f"{each}_CACHE_DIR": str(tmp_path / each) for each in ("TLE_RAW", "TRITON")}
     gone = broken("gone")
-    told = program(USES + f"import shutil; compiled(90); shutil.rmtree({str(gone)!r}); compiled(80)\n", gone, fails=True, **new)
+    told = program(
+        USES + f"import shutil; compiled(90); shutil.rmtree({str(gone)!r}); compiled(80)\n", gone, fails=True, **new
+    )
     assert "the library acme_math 0.1.0 has gone since it was imported" in told
     damaged = broken("damaged")
     for code in (damaged / "acme_math" / "code").iterdir():
@@ -141,8 +141,7 @@ def test_what_vanishes_is_damaged_or_newer_is_named(acme, program, tmp_path):
     told = program("import acme_math\n", newer, fails=True)
     assert "was packed by tle_raw 7.0, in format 9: this tle_raw reads up to 1" in told and "pip install -U" in told
     told = program(
-        "import sys, acme_math\n"
-        f"del sys.modules['acme_math']; sys.path.insert(0, {str(BEFORE)!r})\nimport acme_math\n",
+        f"import sys, acme_math\ndel sys.modules['acme_math']; sys.path.insert(0, {str(BEFORE)!r})\nimport acme_math\n",
         acme,
         fails=True,
     )
@@ -191,7 +190,9 @@ def test_what_is_installed_is_listed(acme, program, tmp_path):
     shutil.copytree(acme / "acme_math", tmp_path / "site" / "acme_math")
     command = "from tle_raw.cli import main\nprint(main(['libraries'])); print(main(['libraries', 'acme_math']))\n"
     told = program(command, tmp_path / "site")
-    assert "acme_math  0.1.0    4" in told and "cpu, cuda:80, cuda:90" in told and "lost_package cannot be found" in told
+    assert (
+        "acme_math  0.1.0    4" in told and "cpu, cuda:80, cuda:90" in told and "lost_package cannot be found" in told
+    )
     assert "rms_rows(x: InOut[Tile[T, M, N]], epsilon: Scalar[f32])" in told
 
 
@@ -205,8 +206,9 @@ def test_a_loaded_module_is_set_up_and_torn_down(acme, program, tmp_path):
         "def set_up(module): print('set up', module is not None)\ndef tear_down(module): print('torn down')\n"
     )
     text = USES + (
-        "@triton.jit\ndef plain(x, y, N: tl.constexpr):\n    tl.store(y + tl.arange(0, N), tl.load(x + tl.arange(0, N)))\n"
-        "x = np.ones(128, np.float32)\nplain[(1,)](x, x, 128); print('plain done')\nkernel[(1,)](x, x, 128)\nprint('end')\n"
+        "@triton.jit\ndef plain(x, N: tl.constexpr): tl.store(x + tl.arange(0, N), 1.0)\n"
+        "x = np.ones(128, np.float32)\nplain[(1,)](x, 128); print('plain done')\n"
+        "kernel[(1,)](x, x, 128)\nprint('end')\n"
     )
     told = program(text, hooked, TLE_RAW_TARGET="cpu")
     assert told.split("plain done")[1].split("\n") == ["", "set up True", "end", "torn down", ""]
@@ -235,6 +237,8 @@ def test_the_index_says_what_was_packed(acme):
     index = read_index(acme / "acme_math")
     assert index.title == "acme_math 0.1.0" and index.packed_by == f"tle_raw {tle_raw.__version__}"
     overloads = index.read_function(index.by_name["rms_rows"])
-    assert {code["key"] for code in overloads[0]["code"]} == {f"T={t}, M={m}, N=64" for t in ("f32", "f16") for m in (1, 4)}
+    assert {code["key"] for code in overloads[0]["code"]} == {
+        f"T={t}, M={m}, N=64" for t in ("f32", "f16") for m in (1, 4)
+    }
     assert overloads[0]["effects"] == []
     assert subprocess.run([sys.executable, "-m", "compileall", "-q", str(acme)]).returncode == 0

@@ -54,7 +54,7 @@ def compile_file(
     variants = list(variants_of(module))
     _check_replaceable(folder)
     with tempfile.TemporaryDirectory() as scratch, knobs.scope() as settings, triton.knobs.cache.scope():
-        settings.cache.dir = str(Path(scratch) / "fragments")
+        settings.cache.dir = Path(scratch) / "fragments"
         triton.knobs.cache.dir = str(Path(scratch) / "triton")
         project = Path(scratch) / "project"
         kernels = [_kernel(variant, target, project, told) for variant in variants for target in targets]

@@ -64,7 +64,8 @@ def variants_of(module: ModuleType) -> Iterator[Variant]:
         maps = list(parts[1:])
         if not (2 <= len(parts) <= 4) or not isinstance(parts[0], JITFunction) or not all(map(_is_named, maps)):
             raise DialectError(
-                "variants() gives a kernel, the types of its arguments, its constants and options", hint=f"write {EXAMPLE}"
+                "variants() gives a kernel, the types of its arguments, its constants and options",
+                hint=f"write {EXAMPLE}",
             )
         variant = Variant(*parts)
         missing = [n for n in variant.kernel.arg_names if n not in variant.types and n not in variant.constants]

@@ -51,7 +51,7 @@ def module_of(where: str) -> ModuleType:
     DialectError : it cannot be imported.
     """
     try:
-        return _module_of_file(Path(where)) if where.endswith(".py") else importlib.importmodule_of(where)
+        return _module_of_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except TLEError:
         raise
     except (Exception, SystemExit) as error:

@@ -16,9 +16,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "Python package, ready for `pip wheel --no-deps FOLDER`. `tle-raw pack init acme.cuh` writes a first manifest.",
     )
     parser.add_argument("what", nargs="+", metavar="MANIFEST | init HEADER", help="a manifest; or init and a header")
-    parser.add_argument("-o", "--output", metavar="PATH", help="the folder, by default dist/NAME; of init: the manifest")
+    parser.add_argument(
+        "-o", "--output", metavar="PATH", help="the folder, by default dist/NAME; of init: the manifest"
+    )
     parser.add_argument("--name", help="of init: the library's name, by default the header's")
-    parser.add_argument("--check", action="store_true", help="check the manifest and what the sources tell; no compiler")
+    parser.add_argument(
+        "--check", action="store_true", help="check the manifest and what the sources tell; no compiler"
+    )
     parser.set_defaults(run=run)
 
 
@@ -38,7 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     folder = Path(arguments.output) if arguments.output else Path("dist") / manifest.name
     packed = pack(manifest, folder, print)
-    print(f"{manifest.name} {manifest.version}: {packed.functions} functions, {packed.codes} files of code, in {folder}")
+    print(
+        f"{manifest.name} {manifest.version}: {packed.functions} functions, {packed.codes} files of code, in {folder}"
+    )
     print(f"next: pip wheel --no-deps {folder if '/' in str(folder) else f'./{folder}'}")
     return 0
 

@@ -96,7 +96,8 @@ class PackedAdapter:
                 table=[Row("target", f"{', '.join(fitting)}, or newer GPUs", str(target))],
                 hint=f"pack it for {target}, or for an older GPU{only}",
             )
-        return fitting[chosen]
+        code: dict[str, Any] = fitting[chosen]
+        return code
 
     def check_packed(self, overload: dict[str, Any], name: str, bound: BoundSignature) -> None:
         """Whether there is code for such a call, for any target.
@@ -108,7 +109,9 @@ class PackedAdapter:
         key = code_key(bound)
         keys = list(dict.fromkeys(code["key"] for code in overload["code"]))
         if key not in keys:
-            shown = "; ".join(keys[:_MOST_SHOWN]) + (f"; and {len(keys) - _MOST_SHOWN} more" * (len(keys) > _MOST_SHOWN))
+            shown = "; ".join(keys[:_MOST_SHOWN]) + (
+                f"; and {len(keys) - _MOST_SHOWN} more" * (len(keys) > _MOST_SHOWN)
+            )
             raise LibraryError(
                 f"{self.index.title} has no code of `{name}` for these values",
                 table=[Row("packed for", shown, key)],

@@ -61,9 +61,7 @@ def file_name(key: str) -> str:
     return "key-" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def save_entry(
-    folder: Path, key: str, data: bytes, meta: Mapping[str, Any], suffix: str, flush: bool = True
-) -> Entry:
+def save_entry(folder: Path, key: str, data: bytes, meta: Mapping[str, Any], suffix: str, flush: bool = True) -> Entry:
     """Write the content, then the index that names it."""
     # Triton remembers a file's hash by its path for the life of the process: the content is part of the name.
     path = folder / f"{file_name(key)}.{hashlib.sha256(data).hexdigest()[:16]}{suffix}"

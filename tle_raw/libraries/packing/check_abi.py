@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -59,7 +58,9 @@ def _check_cuda(function: Function, overload: Overload) -> None:
     symbol = overload.symbol.split("<")[0].split("(")[0].strip()
     text = _text(overload.source, _stamp(overload.source))
     found = [f for f in functions(text) if symbol in (f.name, f.qualified)]
-    if not found or any(f.template is not None or f.is_kernel or any(p.has_default for p in f.parameters) for f in found):
+    if not found or any(
+        f.template is not None or f.is_kernel or any(p.has_default for p in f.parameters) for f in found
+    ):
         return
     tables = [_rows(overload, f) for f in found]
     if all(any(row.differs for row in table) for table in tables):
@@ -116,10 +117,10 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=32)
-def _text(file: Path, stamp: Iterable[int]) -> str:
+def _text(file: Path, stamp: tuple[int, int]) -> str:
     return file.read_text("utf-8", "surrogateescape")
 
 
 @lru_cache(maxsize=32)
-def _module(file: Path, stamp: Iterable[int]) -> Module:
+def _module(file: Path, stamp: tuple[int, int]) -> Module:
     return read(_text(file, stamp), SourceLocation(str(file), 1))

@@ -88,8 +88,6 @@ def _check_effects(function: Function, overload: Overload, found: frozenset[str]
     if more:
         raise ManifestError(
             f"{overload.location}: `{function.name}` does more than its effects say: {', '.join(more)}",
-            table=[
-                Row("effects", ", ".join(sorted(overload.effects or ())) or "none", ", ".join(sorted(found or ())))
-            ],
+            table=[Row("effects", ", ".join(sorted(overload.effects or ())) or "none", ", ".join(sorted(found or ())))],
             hint="add them to `effects`, or leave the key out",
         )

@@ -13,8 +13,8 @@ from tle_raw.linker.prepare import LinkableModule
 _ASM = re.compile(r' asm (?P<sideeffect>sideeffect )?"(?P<text>(?:[^"\\]|\\.)*)", "(?P<bound>[^"]*)"')
 _ARITHMETIC = frozenset(
     ["abs", "add", "and", "bfe", "bfi", "brev", "clz", "cos", "cvt", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "lg2",
-     "lop3", "mad", "max", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad", "selp",
-     "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "tanh", "testp", "xor"]
+     "lop3", "mad", "max", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad",
+     "selp", "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "tanh", "testp", "xor"]
 )  # fmt: skip
 _WORD = re.compile(r"(?:^|[;{}\n])\s*(?:@!?%?\w+\s+)?(\.?[a-z]\w*)")
 

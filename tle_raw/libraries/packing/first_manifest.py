@@ -88,7 +88,9 @@ def _signature(function: CppFunction) -> str:
     for index, (parameter, type_) in enumerate(zip(function.parameters, types)):
         pointer = f"Pointer[{type_.dtype}]"
         pointer = pointer if type_.is_const else f"InOut[{pointer}]"
-        parameters.append(f"{parameter.name or f'arg{index}'}: {pointer if type_.is_pointer else f'{kind}[{type_.dtype}]'}")
+        parameters.append(
+            f"{parameter.name or f'arg{index}'}: {pointer if type_.is_pointer else f'{kind}[{type_.dtype}]'}"
+        )
     return f"({', '.join(parameters)})" + (f" -> {kind}[{result.dtype}]" if result else "")
 
 

@@ -32,9 +32,10 @@ def count_bytes(values: tl.tensor | None, n: tl.tensor | int | float, bins: tl.t
     count_bytes(values: Pointer[u8], n: Scalar[i32], bins: InOut[Pointer[i32]])
     """
 
-def rms_rows(x: tl.tensor, epsilon: tl.tensor | int | float, *, T: tl.dtype = ..., M: int = ..., N: int = ...) -> tl.tensor:
+def rms_rows(
+    x: tl.tensor, epsilon: tl.tensor | int | float, *, T: tl.dtype = ..., M: int = ..., N: int = ...
+) -> tl.tensor:
     """Divides each row of x by its root mean square.
 
     rms_rows(x: InOut[Tile[T, M, N]], epsilon: Scalar[f32])
     """
-

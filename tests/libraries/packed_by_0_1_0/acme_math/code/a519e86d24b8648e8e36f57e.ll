@@ -4,7 +4,7 @@ target triple = "nvptx64-nvidia-cuda"
 
 %struct.__half = type { i16 }
 
-define dso_local void @tle_raw_rms_rows_fdf406a8c04c779c(ptr noundef readonly captures(none) %0) local_unnamed_addr #0 !dbg !11 {
+define dso_local void @tle_raw_rms_rows_2ff0099538eb7356(ptr noundef readonly captures(none) %0) local_unnamed_addr #0 !dbg !11 {
   %2 = load ptr, ptr %0, align 8, !dbg !15
   %3 = getelementptr inbounds nuw i8, ptr %0, i64 8, !dbg !16
   %4 = load ptr, ptr %3, align 8, !dbg !16
@@ -112,7 +112,7 @@ attributes #5 = { convergent nounwind memory(none) }
 !8 = !{!"clang version 21.1.0"}
 !9 = !{!"clang version 3.8.0 (tags/RELEASE_380/final)"}
 !10 = !{i32 2, i32 0}
-!11 = distinct !DISubprogram(name: "tle_raw_rms_rows_fdf406a8c04c779c", scope: !12, file: !12, line: 1, type: !13, scopeLine: 1, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
+!11 = distinct !DISubprogram(name: "tle_raw_rms_rows_2ff0099538eb7356", scope: !12, file: !12, line: 1, type: !13, scopeLine: 1, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
 !12 = !DIFile(filename: "<tle_raw wrapper>", directory: ".")
 !13 = !DISubroutineType(types: !14)
 !14 = !{}
@@ -151,7 +151,7 @@ attributes #5 = { convergent nounwind memory(none) }
 !47 = !DILocation(line: 708, column: 1, scope: !48, inlinedAt: !49)
 !48 = distinct !DISubprogram(name: "__half2float", scope: !45, file: !45, line: 705, type: !13, scopeLine: 706, flags: DIFlagPrototyped, spFlags: DISPFlagLocalToUnit | DISPFlagDefinition | DISPFlagOptimized, unit: !6)
 !49 = distinct !DILocation(line: 138, column: 82, scope: !44, inlinedAt: !46)
-!50 = !{i64 2148066986}
+!50 = !{i64 0}
 !51 = !DILocation(line: 21, column: 72, scope: !28, inlinedAt: !30)
 !52 = !DILocation(line: 21, column: 50, scope: !28, inlinedAt: !30)
 !53 = !DILocation(line: 21, column: 39, scope: !28, inlinedAt: !30)
@@ -191,7 +191,7 @@ attributes #5 = { convergent nounwind memory(none) }
 !87 = distinct !DILocation(line: 4690, column: 47, scope: !88, inlinedAt: !89)
 !88 = distinct !DISubprogram(name: "__half", scope: !86, file: !86, line: 4690, type: !13, scopeLine: 4690, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
 !89 = distinct !DILocation(line: 24, column: 60, scope: !28, inlinedAt: !30)
-!90 = !{i64 2148002246}
+!90 = !{i64 0}
 !91 = !DILocation(line: 24, column: 58, scope: !28, inlinedAt: !30)
 !92 = !DILocation(line: 24, column: 39, scope: !28, inlinedAt: !30)
 !93 = !DILocation(line: 24, column: 30, scope: !28, inlinedAt: !30)

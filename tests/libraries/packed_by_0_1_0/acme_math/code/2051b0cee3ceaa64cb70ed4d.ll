@@ -2,7 +2,7 @@ source_filename = "-"
 target datalayout = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
-define dso_local noundef i32 @tle_raw_clip_bad0b1221fbdb12e(i32 noundef %0, i32 noundef %1, i32 noundef %2) local_unnamed_addr #0 {
+define dso_local noundef i32 @tle_raw_clip_cea1a79419303ceb(i32 noundef %0, i32 noundef %1, i32 noundef %2) local_unnamed_addr #0 {
   %4 = tail call noundef i32 @llvm.smax.i32(i32 %0, i32 %1)
   %5 = tail call noundef i32 @llvm.smin.i32(i32 %4, i32 %2)
   ret i32 %5

@@ -2,7 +2,7 @@ source_filename = "-"
 target datalayout = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
-define dso_local float @tle_raw_softplus_d509e1e182f714a7(float noundef %0) local_unnamed_addr #0 !dbg !11 {
+define dso_local float @tle_raw_softplus_23764a0bbfc91905(float noundef %0) local_unnamed_addr #0 !dbg !11 {
   %2 = fcmp contract ogt float %0, 2.000000e+01, !dbg !15
   br i1 %2, label %47, label %3, !dbg !19
 
@@ -89,7 +89,7 @@ attributes #4 = { nounwind }
 !8 = !{!"clang version 21.1.0"}
 !9 = !{!"clang version 3.8.0 (tags/RELEASE_380/final)"}
 !10 = !{i32 2, i32 0}
-!11 = distinct !DISubprogram(name: "tle_raw_softplus_d509e1e182f714a7", scope: !12, file: !12, line: 1, type: !13, scopeLine: 1, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
+!11 = distinct !DISubprogram(name: "tle_raw_softplus_23764a0bbfc91905", scope: !12, file: !12, line: 1, type: !13, scopeLine: 1, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
 !12 = !DIFile(filename: "<tle_raw wrapper>", directory: ".")
 !13 = !DISubroutineType(types: !14)
 !14 = !{}

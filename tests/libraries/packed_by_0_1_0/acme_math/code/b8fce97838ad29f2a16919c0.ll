@@ -4,7 +4,7 @@ target triple = "nvptx64-nvidia-cuda"
 
 %struct.__half = type { i16 }
 
-define dso_local noundef i32 @tle_raw_rms_rows_c97d021f6e17dad5(i32 noundef %0, float noundef %1) local_unnamed_addr #0 {
+define dso_local noundef i32 @tle_raw_rms_rows_9a27cb494852e9a3(i32 noundef %0, float noundef %1) local_unnamed_addr #0 {
   %3 = zext i32 %0 to i64
   %4 = inttoptr i64 %3 to ptr addrspace(3)
   %5 = addrspacecast ptr addrspace(3) %4 to ptr
@@ -107,11 +107,11 @@ attributes #5 = { convergent nounwind memory(none) }
 !4 = !{!"clang version 21.1.0"}
 !5 = !{!"clang version 3.8.0 (tags/RELEASE_380/final)"}
 !6 = !{i32 2, i32 0}
-!7 = !{i64 2148067009}
+!7 = !{i64 0}
 !8 = distinct !{!8, !9}
 !9 = !{!"llvm.loop.mustprogress"}
 !10 = distinct !{!10, !9}
-!11 = !{i64 2148002269}
+!11 = !{i64 0}
 !12 = distinct !{!12, !9}
 
 !tle.like.nvcc = !{}

@@ -2,7 +2,7 @@ source_filename = "-"
 target datalayout = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
-define dso_local noundef i32 @tle_raw_count_bytes_69ad74889bc08d60(ptr addrspace(1) noundef readonly captures(none) %0, i32 noundef %1, ptr addrspace(1) noundef captures(none) %2) local_unnamed_addr #0 {
+define dso_local noundef i32 @tle_raw_count_bytes_1680ca1e80abc6a1(ptr addrspace(1) noundef readonly captures(none) %0, i32 noundef %1, ptr addrspace(1) noundef captures(none) %2) local_unnamed_addr #0 {
   %4 = addrspacecast ptr addrspace(1) %0 to ptr
   %5 = addrspacecast ptr addrspace(1) %2 to ptr
   %6 = tail call noundef i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()

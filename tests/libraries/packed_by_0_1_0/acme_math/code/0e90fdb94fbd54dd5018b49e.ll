@@ -2,7 +2,7 @@ source_filename = "-"
 target datalayout = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
-define dso_local void @tle_raw_count_bytes_fcf17b004aedce26(ptr noundef readonly captures(none) %0) local_unnamed_addr #0 !dbg !11 {
+define dso_local void @tle_raw_count_bytes_214a8916c2f7e088(ptr noundef readonly captures(none) %0) local_unnamed_addr #0 !dbg !11 {
   %2 = load ptr, ptr %0, align 8, !dbg !15
   %3 = load ptr, ptr %2, align 8, !dbg !16
   %4 = getelementptr inbounds nuw i8, ptr %0, i64 8, !dbg !17
@@ -67,7 +67,7 @@ attributes #1 = { mustprogress nocallback nofree nosync nounwind speculatable wi
 !8 = !{!"clang version 21.1.0"}
 !9 = !{!"clang version 3.8.0 (tags/RELEASE_380/final)"}
 !10 = !{i32 2, i32 0}
-!11 = distinct !DISubprogram(name: "tle_raw_count_bytes_fcf17b004aedce26", scope: !12, file: !12, line: 1, type: !13, scopeLine: 1, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
+!11 = distinct !DISubprogram(name: "tle_raw_count_bytes_214a8916c2f7e088", scope: !12, file: !12, line: 1, type: !13, scopeLine: 1, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
 !12 = !DIFile(filename: "<tle_raw wrapper>", directory: ".")
 !13 = !DISubroutineType(types: !14)
 !14 = !{}

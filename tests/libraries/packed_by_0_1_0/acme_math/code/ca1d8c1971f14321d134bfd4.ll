@@ -2,7 +2,7 @@ source_filename = "-"
 target datalayout = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
-define dso_local noundef float @tle_raw_clip_e3c45e9a9aba731e(float noundef %0, float noundef %1, float noundef %2) local_unnamed_addr #0 !dbg !11 {
+define dso_local noundef float @tle_raw_clip_67da9bc69c033762(float noundef %0, float noundef %1, float noundef %2) local_unnamed_addr #0 !dbg !11 {
   %4 = tail call noundef float @llvm.maxnum.f32(float %0, float %1), !dbg !15
   %5 = tail call noundef float @llvm.minnum.f32(float %4, float %2), !dbg !22
   ret float %5, !dbg !25
@@ -31,7 +31,7 @@ attributes #1 = { nocallback nofree nosync nounwind speculatable willreturn memo
 !8 = !{!"clang version 21.1.0"}
 !9 = !{!"clang version 3.8.0 (tags/RELEASE_380/final)"}
 !10 = !{i32 2, i32 0}
-!11 = distinct !DISubprogram(name: "tle_raw_clip_e3c45e9a9aba731e", scope: !12, file: !12, line: 2, type: !13, scopeLine: 2, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
+!11 = distinct !DISubprogram(name: "tle_raw_clip_67da9bc69c033762", scope: !12, file: !12, line: 2, type: !13, scopeLine: 2, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
 !12 = !DIFile(filename: "<tle_raw wrapper>", directory: ".")
 !13 = !DISubroutineType(types: !14)
 !14 = !{}

@@ -2,7 +2,7 @@ source_filename = "-"
 target datalayout = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
-define dso_local noundef i32 @tle_raw_clip_a5df3915e03f035c(i32 noundef %0, i32 noundef %1, i32 noundef %2) local_unnamed_addr #0 !dbg !11 {
+define dso_local noundef i32 @tle_raw_clip_d9fb80e26e1d8d7b(i32 noundef %0, i32 noundef %1, i32 noundef %2) local_unnamed_addr #0 !dbg !11 {
   %4 = tail call noundef i32 @llvm.smax.i32(i32 %0, i32 %1), !dbg !15
   %5 = tail call noundef i32 @llvm.smin.i32(i32 %4, i32 %2), !dbg !22
   ret i32 %5, !dbg !25
@@ -31,7 +31,7 @@ attributes #1 = { nocallback nofree nosync nounwind speculatable willreturn memo
 !8 = !{!"clang version 21.1.0"}
 !9 = !{!"clang version 3.8.0 (tags/RELEASE_380/final)"}
 !10 = !{i32 2, i32 0}
-!11 = distinct !DISubprogram(name: "tle_raw_clip_a5df3915e03f035c", scope: !12, file: !12, line: 2, type: !13, scopeLine: 2, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
+!11 = distinct !DISubprogram(name: "tle_raw_clip_d9fb80e26e1d8d7b", scope: !12, file: !12, line: 2, type: !13, scopeLine: 2, flags: DIFlagPrototyped, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !6)
 !12 = !DIFile(filename: "<tle_raw wrapper>", directory: ".")
 !13 = !DISubroutineType(types: !14)
 !14 = !{}

@@ -2,7 +2,7 @@ source_filename = "-"
 target datalayout = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
-define dso_local noundef float @tle_raw_clip_9493204373ebfc12(float noundef %0, float noundef %1, float noundef %2) local_unnamed_addr #0 {
+define dso_local noundef float @tle_raw_clip_a1ce4f4c1ef8cffa(float noundef %0, float noundef %1, float noundef %2) local_unnamed_addr #0 {
   %4 = tail call noundef float @llvm.maxnum.f32(float %0, float %1)
   %5 = tail call noundef float @llvm.minnum.f32(float %4, float %2)
   ret float %5

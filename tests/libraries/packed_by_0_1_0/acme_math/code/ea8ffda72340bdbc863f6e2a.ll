@@ -2,7 +2,7 @@ source_filename = "-"
 target datalayout = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
-define dso_local noundef i32 @tle_raw_rms_rows_807f189b013fa547(i32 noundef %0, float noundef %1) local_unnamed_addr #0 {
+define dso_local noundef i32 @tle_raw_rms_rows_3932f850d2aca0d2(i32 noundef %0, float noundef %1) local_unnamed_addr #0 {
   %3 = zext i32 %0 to i64
   %4 = inttoptr i64 %3 to ptr addrspace(3)
   %5 = addrspacecast ptr addrspace(3) %4 to ptr

@@ -2,7 +2,7 @@ source_filename = "-"
 target datalayout = "e-p6:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
-define dso_local float @tle_raw_softplus_5d6c963f68f3a2fd(float noundef %0) local_unnamed_addr #0 {
+define dso_local float @tle_raw_softplus_8594153b5eb96f42(float noundef %0) local_unnamed_addr #0 {
   %2 = fcmp contract ogt float %0, 2.000000e+01
   br i1 %2, label %47, label %3
 
