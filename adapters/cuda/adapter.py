@@ -35,6 +35,7 @@ from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.read_signature import Slot, check_prototype, opaque_parameters, signature_of_prototype, slots
 from tle_raw.adapters.cuda.refusals import refuse_clusters
 from tle_raw.adapters.cuda.relaxed_atomics import relaxed_atomics
+from tle_raw.adapters.cuda.returned import returned_arguments
 from tle_raw.adapters.cuda.symbol import (
     Callee,
     choose_function,
@@ -224,6 +225,11 @@ class CudaAdapter:
             source.name, source.text, line, bound, callee, options, digest, wanted.is_emulated, wanted.defines, named,
             _struct_slots(source, bound, callee),
         )  # fmt: skip
+
+    def returned(self, source: Source, bound: BoundSignature) -> tuple[int, ...]:
+        """The arguments of a call without types that the function gives back: see `returned.py`."""
+        callee = choose_function(source.symbol, _functions(source))
+        return returned_arguments(source, bound, callee, _header_digests(source))
 
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
         """The source as a kernel of its own, with the options of ``as_kernel``."""

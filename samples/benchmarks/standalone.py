@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -23,10 +25,22 @@ def nvcc() -> str | None:
 
 
 def compile_with_nvcc(source: str) -> bytes:
-    """A cubin for sm_90."""
+    """A cubin for sm_90. TLE_SAMPLES_CUBINS names a folder that keeps them: CUB takes nvcc seconds."""
     program = nvcc()
     if program is None:
         raise SystemExit("nvcc is needed for the standalone kernels")
+    folder = os.environ.get("TLE_SAMPLES_CUBINS")
+    kept = Path(folder, hashlib.sha256("\0".join((*FLAGS, source)).encode()).hexdigest()) if folder else None
+    if kept and kept.is_file():
+        return kept.read_bytes()
+    image = _compiled(program, source)
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(image)
+    return image
+
+
+def _compiled(program: str, source: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
         file.write_text(source)

@@ -21,6 +21,7 @@ from tle_raw.fragments.adapter import (
     DescriptorAdapter,
     KernelAdapter,
     LaunchedAdapter,
+    ReturningAdapter,
     Source,
     TracingAdapter,
 )
@@ -381,6 +382,17 @@ class Fragment(ConstexprFunction):
         """Write one region into the kernel that is being traced, or run it in Triton's interpreter."""
         assert isinstance(self._adapter, TracingAdapter)
         return self._adapter.trace(self._source, bound, values, semantic)
+
+    def returned_arguments(self, bound: BoundSignature) -> tuple[int, ...]:
+        """Which arguments of an untyped call come back, by what the function returns; none where its dialect has no
+        such rule.
+
+        Raises
+        ------
+        CallError : they cannot be told.
+        """
+        adapter = self._adapter
+        return adapter.returned(self._source, bound) if isinstance(adapter, ReturningAdapter) else ()
 
     def compile_bound(self, bound: BoundSignature, target: Target) -> CompiledFragment:
         """Compile for one region."""
