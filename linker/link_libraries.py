@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from tle_raw.errors import SymbolError
 from tle_raw.linker.inputs.library import LinkLibrary
 from tle_raw.linker.llvm.functions import FunctionType, read_function, read_global
 from tle_raw.linker.llvm.merge import merge
 from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.references import reachable, references
-from tle_raw.linker.llvm.symbols import refuse_unlinkable
+from tle_raw.linker.llvm.symbols import internalise, refuse_unlinkable
 from tle_raw.linker.llvm.text import Module, read_module
 from tle_raw.linker.unresolved import REFLECTION, RUNTIME_BUILTINS
 
@@ -44,7 +46,9 @@ class Joined:
     taken: tuple[TakenFunction, ...]
 
 
-def link_libraries(text: str, libraries: Sequence[LinkLibrary], roots: Collection[str] | None = None) -> Joined:
+def link_libraries(
+    text: str, libraries: Sequence[LinkLibrary], roots: Collection[str] | None = None, asked: Collection[str] = ()
+) -> Joined:
     """The module with all that it reaches of the libraries.
 
     Parameters
@@ -52,6 +56,7 @@ def link_libraries(text: str, libraries: Sequence[LinkLibrary], roots: Collectio
     text : LLVM IR.
     libraries : in order: the first that defines a function gives it.
     roots : what is to work; all that the module defines when None.
+    asked : functions to take of the libraries, whoever calls them.
 
     Raises
     ------
@@ -59,7 +64,12 @@ def link_libraries(text: str, libraries: Sequence[LinkLibrary], roots: Collectio
     """
     main = normalise(read_module(text))
     wanted: list[dict[str, FunctionType | None]] = [{} for _ in libraries]
-    joined = main
+    for name in asked:
+        own = next((own for library, own in zip(libraries, wanted) if library.defines([name])), None)
+        if own is None:
+            raise _not_there(name, libraries)
+        own[name] = next(filter(None, (library.declared_type(name) for library in libraries)), None)
+    joined = _joined(main, libraries, wanted)
     for _ in range(MOST_ROUNDS):
         missing = _missing(joined, roots)
         found = False
@@ -75,13 +85,19 @@ def link_libraries(text: str, libraries: Sequence[LinkLibrary], roots: Collectio
     return Joined(joined, tuple(taken))
 
 
+def _not_there(name: str, libraries: Sequence[LinkLibrary]) -> SymbolError:
+    known = sorted({each for library in libraries for each in library.functions()})
+    near = difflib.get_close_matches(name, known, n=3) or known[:5]
+    return SymbolError(f"no module defines `{name}`", hint=f"they define {', '.join(near)}" if near else "")
+
+
 def _joined(main: Module, libraries: Sequence[LinkLibrary], wanted: Sequence[dict[str, FunctionType | None]]) -> Module:
     joined, outside = main, types_in(libraries)
     for index, (library, names) in enumerate(zip(libraries, wanted)):
         if names:
             module = normalise(read_module(library.text(names, outside)))
             refuse_unlinkable(module)
-            joined = merge(joined, module, f"lib{index + 1}")
+            joined = merge(joined, internalise(module, names), f"lib{index + 1}")
     return joined
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tle_raw.adapters.common.device_llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.common.device_llvm.prototype import prototype_text
+from tle_raw.adapters.common.device_llvm.ptx_types import types_of_call
 from tle_raw.adapters.ptx.options import Options, read_options
-from tle_raw.adapters.ptx.types import types_of_call
 from tle_raw.errors import Context, FragmentSourceError, LinkError, SourceLocation, SymbolError
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import BoundSignature

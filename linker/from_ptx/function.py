@@ -26,6 +26,8 @@ from tle_raw.linker.ptx.statements import PtxStatement
 
 # What is no pointer has its bits for a size.
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8, "ptr addrspace(1)": 8}
+# Compilers pass 32 bits for them.
+_SMALL = ("i1", "i8", "i16", "half", "bfloat")
 # The CUDA runtime's functions, by the types that other compilers declare them with.
 KNOWN = {
     "vprintf": FunctionType("i32", ("ptr", "ptr")),
@@ -79,8 +81,8 @@ def check_type(function: PtxFunctionText, wanted: FunctionType) -> None:
 
 
 def fits(type_: str, size: int) -> bool:
-    """Whether a value of an LLVM type crosses as so many bytes: of a small integer, compilers pass 32 bits."""
-    return bytes_of(type_) == size or (type_ in ("i1", "i8", "i16") and size == 4)
+    """Whether a value of an LLVM type crosses as so many bytes."""
+    return bytes_of(type_) == size or (type_ in _SMALL and size == 4)
 
 
 def write_function(
@@ -273,7 +275,9 @@ class _Writer:
 
     def _store(self, type_: str, value: str, slot: str, size: int) -> None:
         """As a parameter: a small integer fills the bytes that PTX has for it."""
-        if type_ == "i1" or (type_ in ("i8", "i16") and bytes_of(type_) < size):
+        if type_ in _SMALL and (type_ == "i1" or bytes_of(type_) < size):
+            if type_ in ("half", "bfloat"):
+                value, type_ = self.body.value(f"bitcast {type_} {value} to i16"), "i16"
             value, type_ = self.body.value(f"zext {type_} {value} to i{size * 8}"), f"i{size * 8}"
         self.body.do(f"store {type_} {value}, ptr {slot}, align 8")
 

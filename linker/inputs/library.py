@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ from tle_raw.linker.from_ptx.read_module import PtxModule, read_ptx_module
 from tle_raw.linker.inputs.archive import members
 from tle_raw.linker.inputs.bitcode import disassemble, function_names
 from tle_raw.linker.inputs.fatbin import best_image, ptx_images
+from tle_raw.linker.inputs.kept_texts import KeepsTexts
 from tle_raw.linker.inputs.kinds import kind_of
 from tle_raw.linker.inputs.lto_ir import defined, lto_module
 from tle_raw.linker.llvm.cut import cut
@@ -34,12 +36,14 @@ class LinkLibrary:
     data : the file's content: LLVM IR text or bitcode, PTX, a fatbin, LTO-IR, or an archive of these.
     arch : the GPU that code is wanted for, such as ``sm_90a``: of several images the newest that it runs is taken.
     timeout : seconds that a tool may take.
+    kept : where the cuts of large bitcode are kept; None keeps them in this process only.
     """
 
     name: str
     data: bytes
     arch: str = "sm_80"
     timeout: float = 600.0
+    kept: KeepsTexts | None = field(default=None, compare=False)
 
     @property
     def kind(self) -> str:
@@ -67,6 +71,13 @@ class LinkLibrary:
             return None
         module = _llvm(self, (name,))
         return next(read_function(module, e).type for e in module.of_kind("define") if e.name == name)
+
+    def declared_type(self, name: str) -> FunctionType | None:
+        """The type by which LLVM IR here calls a function of another module; None where it calls none of that name."""
+        if self.kind not in ("llvm", "bitcode") or len(self.data) > LARGE:
+            return None
+        module = _llvm(self, ())
+        return next((read_function(module, e).type for e in module.of_kind("declare") if e.name == name), None)
 
     def text(self, wanted: Types, outside: Callable[[str], FunctionType | None] = lambda name: None) -> str:
         """LLVM IR of the wanted functions and what they reach; they are called with the types that are given.
@@ -107,7 +118,9 @@ class LinkLibrary:
         return best_image(images, self.arch, self.name)
 
 
-def open_library(name: str, data: bytes, arch: str = "sm_80", timeout: float = 600.0) -> tuple[LinkLibrary, ...]:
+def open_library(
+    name: str, data: bytes, arch: str = "sm_80", timeout: float = 600.0, kept: KeepsTexts | None = None
+) -> tuple[LinkLibrary, ...]:
     """The libraries that a file holds: an archive's members each are one.
 
     Raises
@@ -116,7 +129,7 @@ def open_library(name: str, data: bytes, arch: str = "sm_80", timeout: float = 6
     """
     kind = kind_of(data)
     if kind == "archive":
-        opened = [LinkLibrary(f"{name}({each})", content, arch, timeout) for each, content in members(data, name)]
+        opened = [LinkLibrary(f"{name}({each})", content, arch, timeout, kept) for each, content in members(data, name)]
         usable = tuple(library for library in opened if library.kind)
         if not usable:
             raise LinkError(f"the archive {name} holds no device code", hint="it may hold host code only")
@@ -126,7 +139,7 @@ def open_library(name: str, data: bytes, arch: str = "sm_80", timeout: float = 6
             f"{name} is no device code that can be linked",
             hint="it takes LLVM IR (.ll, .bc), PTX, fatbins, LTO-IR, and archives (.a) of these",
         )
-    return (LinkLibrary(name, data, arch, timeout),)
+    return (LinkLibrary(name, data, arch, timeout, kept),)
 
 
 @lru_cache(maxsize=128)
@@ -142,7 +155,7 @@ def _functions(library: LinkLibrary) -> frozenset[str]:
         functions = _ptx(text).functions
         return frozenset(name for name, f in functions.items() if f.body is not None and not f.is_entry)
     if kind == "bitcode" and len(data) > LARGE:
-        return _named(library.name, lambda: function_names(data, library.timeout))
+        return _named(library.name, lambda: _large_names(library))
     module = _llvm(library, ())
     _check_triple(library.name, module)
     visible = (e for e in module.of_kind("define") if not _is_internal(module, e))
@@ -160,12 +173,36 @@ def _named(name: str, read: Callable[[], frozenset[str]]) -> frozenset[str]:
         raise LinkError(f"{name}: {error.message}", log=error.log, hint=error.hint) from None
 
 
+def _large_names(library: LinkLibrary) -> frozenset[str]:
+    key = f"{hashlib.sha256(library.data).hexdigest()[:40]}-names"
+    text = library.kept.load_text(key) if library.kept else None
+    if text is not None:
+        return frozenset(text.split("\n")) - {""}
+    names = function_names(library.data, library.timeout)
+    if library.kept:
+        library.kept.save_text(key, "\n".join(sorted(names)))
+    return names
+
+
+def _large_text(library: LinkLibrary, wanted: tuple[str, ...]) -> str:
+    state = hashlib.sha256(library.data)
+    state.update("\n".join(wanted).encode())
+    key = f"{state.hexdigest()[:40]}-cut"
+    text = library.kept.load_text(key) if library.kept else None
+    if text is None:
+        text = disassemble(library.data, library.timeout, wanted)
+        if library.kept:
+            library.kept.save_text(key, text)
+    return text
+
+
 def _llvm(library: LinkLibrary, wanted: tuple[str, ...]) -> Module:
     data, name = library.data, library.name
     try:
         if library.kind == "bitcode":
-            only = wanted if len(data) > LARGE else None
-            return read_module(disassemble(data, library.timeout, only))
+            return read_module(
+                _large_text(library, wanted) if len(data) > LARGE else disassemble(data, library.timeout)
+            )
         return read_module(data.decode("utf-8-sig"))
     except FragmentSourceError as error:
         raise LinkError(f"{name}: {error.message}", log=error.log, hint=error.hint) from None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from tle_raw.errors import DialectError, FragmentSourceError
 from tle_raw.fragments.adapter import Adapter, CompilerOutput, Source
@@ -16,10 +17,14 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.options import absolute_path, wrong_type
 from tle_raw.identity import digest
 from tle_raw.linker.device_code import optimise_for_device
+from tle_raw.linker.inputs.kept_texts import KeepsTexts
 from tle_raw.linker.inputs.library import LinkLibrary, open_library
 from tle_raw.linker.link_libraries import link_libraries
 from tle_raw.target import Target
 from tle_raw.targets.device_code import find_device_code
+
+if TYPE_CHECKING:
+    from tle_raw.store import Store
 
 
 @runtime_checkable
@@ -94,14 +99,18 @@ def library_files(libraries: Sequence[GivenLibrary]) -> tuple[Path, ...]:
     return tuple(library.path for library in libraries if library.path is not None)
 
 
-def opened(libraries: Sequence[GivenLibrary], arch: str, timeout: float) -> tuple[LinkLibrary, ...]:
+def opened(
+    libraries: Sequence[GivenLibrary], arch: str, timeout: float, kept: KeepsTexts | None = None
+) -> tuple[LinkLibrary, ...]:
     """The libraries for one GPU, as the linker takes them.
 
     Raises
     ------
     FragmentSourceError : a file is gone, or has changed. LinkError : one is none that can be linked.
     """
-    return tuple(library for each in libraries for library in open_library(each.name, each.data(arch), arch, timeout))
+    return tuple(
+        library for each in libraries for library in open_library(each.name, each.data(arch), arch, timeout, kept)
+    )
 
 
 def compile_with_libraries(
@@ -115,15 +124,32 @@ def compile_with_libraries(
     DuplicateSymbolError, LinkError, FragmentSourceError : the libraries do not go together, are damaged, or gone.
     """
     from tle_raw.knobs import knobs
+    from tle_raw.store import Store
 
     wanted = find_device_code(target)
-    usable = opened(libraries, wanted.arch if wanted else "sm_80", knobs.compile_timeout)
+    kept = _Stored(Store(Path(os.path.expanduser(knobs.cache.dir)))) if knobs.cache.enabled else None
+    usable = opened(libraries, wanted.arch if wanted else "sm_80", knobs.compile_timeout, kept)
     output = adapter.compile(replace(source, libraries=usable), bound, target)
     joined = link_libraries(output.text, usable, [output.entry])
     text = joined.module.text
     if wanted is not None and wanted.is_emulated and joined.taken and find_spec("llvmlite"):
         text = optimise_for_device(text, output.entry, wanted.arch)  # as the adapter's own code is
     return replace(output, text=text, linked=tuple((each.name, each.library) for each in joined.taken))
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """The cuts of large libraries in the package's own cache."""
+
+    store: Store
+
+    def load_text(self, key: str) -> str | None:
+        entry = self.store.load(key)
+        return entry.text if entry else None
+
+    def save_text(self, key: str, text: str) -> None:
+        with self.store.lock(key):
+            self.store.save(key, text, {"name": "a library's cut", "created": time.time()})
 
 
 def _content(library: Path | bytes) -> bytes:

@@ -32,8 +32,17 @@ def types_of_call(
         returned = _fitting(layout.results, result) if result else "void" if "void" in layout.results else ""
         if all(chosen) and returned:
             return FunctionType(returned, tuple(chosen))
-    plain = FunctionType(f"i{result * 8}" if result else "void", tuple(f"i{size * 8}" for size in parameters))
-    raise mismatch(bound, Callee(symbol, plain, "", ("",) * len(parameters), ("",) * len(parameters), location))
+    nothing = ("",) * len(parameters)
+    raise mismatch(bound, Callee(symbol, _shown(bound, parameters, result), "", nothing, nothing, location))
+
+
+def _shown(bound: BoundSignature, parameters: tuple[int, ...], result: int) -> FunctionType:
+    """The function's type for a message: the signature's where the size is right, else an integer of the size."""
+    layout = next((each for each in layouts(bound) if len(each.arguments) == len(parameters)), None)
+    accepted = [argument.accepted for argument in layout.arguments] if layout else [()] * len(parameters)
+    types = tuple(_fitting(each, size) or f"i{size * 8}" for each, size in zip(accepted, parameters))
+    results = layout.results if layout else ()
+    return FunctionType((_fitting(results, result) or f"i{result * 8}") if result else "void", types)
 
 
 def _fitting(accepted: tuple[str, ...], size: int) -> str:
