@@ -71,7 +71,7 @@ def test_it_has_texts_types_and_signatures(acme, program):
     assert "x, but not below low and not above high. (x, low, high)" in told
     assert "(x: 'InOut[Tile[T, M, N]]', epsilon: 'Scalar[f32]')" in told
     stub = (acme / "acme_math" / "__init__.pyi").read_text()
-    assert "def rms_rows(x: tl.tensor, epsilon: tl.tensor | int | float, *, T: tl.dtype = ..., M: int" in stub
+    assert "def rms_rows(\n    x: tl.tensor, epsilon: tl.tensor | int | float, *, T: tl.dtype = ..., M: int" in stub
     assert stub.count("@overload\ndef clip(") == 2 and "Divides each row of x" in stub
     compile(stub, "__init__.pyi", "exec")
 
