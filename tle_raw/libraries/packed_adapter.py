@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any, Literal
 
@@ -122,4 +121,4 @@ class PackedAdapter:
 def block_of(overload: dict[str, Any]) -> dict[str, Any]:
     """The options of its fragment: the block that the code was written for."""
     block = overload["block"]
-    return {"block": tuple(block)} if block and math.prod(block) else {}
+    return {"block": tuple(block)} if block else {}

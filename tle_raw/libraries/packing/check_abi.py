@@ -10,7 +10,7 @@ from tle_raw.adapters.common.device_llvm.forms import find_layout
 from tle_raw.adapters.common.device_llvm.lines import read
 from tle_raw.adapters.common.device_llvm.mismatch import mismatch
 from tle_raw.adapters.cpp.declarations import CppFunction, functions
-from tle_raw.errors import FragmentSourceError, Row, SignatureMismatchError, SourceLocation, TLEError
+from tle_raw.errors import Context, FragmentSourceError, Row, SignatureMismatchError, SourceLocation, TLEError
 from tle_raw.fragments.binding import bind_names
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import Buffer, Const, Element, Parameter, Pointer, Scalar, Tile
@@ -32,8 +32,8 @@ def check_abi(manifest: Manifest) -> None:
             try:
                 _check(function, overload)
             except TLEError as error:
-                error.context = error.context.__class__(source=overload.location)
-                raise error.at(fragment=function.name) from None
+                error.context = Context(function.name, overload.location)  # the manifest's line, not the source's
+                raise error from None
 
 
 def _check(function: Function, overload: Overload) -> None:

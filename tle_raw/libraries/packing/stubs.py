@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tle_raw.fragments.signature import Const, Parameter, Pointer, Scalar, Signature, Tile
 from tle_raw.libraries.packing.manifest import Function, Manifest
@@ -105,6 +105,3 @@ def _quoted(text: str) -> str:
     """As TOML writes a text."""
     escaped = "".join(f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 or c in '"\\' else c for c in text)
     return f'"{escaped}"'
-
-
-__all__: Sequence[str] = ("module_text", "project_text", "stub_text")
