@@ -45,6 +45,7 @@ print(".target sm_90a" in compiled.asm["ptx"], tle_raw.report(compiled).regions[
 """
 
 
+@pytest.mark.one_triton
 def test_kernels_compile_and_run_where_no_compiler_is(program, tmp_path):
     (tmp_path / "kernels.py").write_text(KERNELS)
     out = tmp_path / "out"

@@ -76,6 +76,7 @@ def test_it_has_texts_types_and_signatures(acme, program):
     compile(stub, "__init__.pyi", "exec")
 
 
+@pytest.mark.one_triton
 def test_arguments_choose_the_overload_and_what_fits_none_is_told_with_all_of_them(acme, program):
     told = program(
         USES + "@triton.jit\ndef integers(x, y, N: tl.constexpr):\n"
@@ -90,6 +91,7 @@ def test_arguments_choose_the_overload_and_what_fits_none_is_told_with_all_of_th
     assert "clip(x: Element[f32]" in told and "clip(x: Element[i32]" in told and "another dtype" in told
 
 
+@pytest.mark.one_triton
 def test_a_gpu_gets_its_own_code_or_an_older_ones(acme, program):
     told = program(
         USES + "for c in (80, 86, 90, 100): print(c, tle_raw.report(compiled(c)).regions[0].route)\ncompiled(75)\n",
