@@ -42,8 +42,10 @@ def parse(llvm: Any, text: str, context: Any) -> Any:
             raise refusal from None
 
 
-def optimise_for_device(text: str, entry: str, arch: str) -> str:
+def optimise_for_device(text: str, entry: str, arch: str, *more: str) -> str:
     """What a GPU compiler makes of it at O3: libdevice linked and inlined, ``__nvvm_reflect`` answered, one entry.
+
+    ``more`` are entries beside it.
 
     Raises
     ------
@@ -63,7 +65,7 @@ def optimise_for_device(text: str, entry: str, arch: str) -> str:
                 module.link_in(library)
         except RuntimeError as error:
             raise LinkError("the module is no valid LLVM IR", log=str(error)[:2000]) from error
-        _internalise(module, entry)
+        _internalise(module, frozenset((entry, *more)))
         tuning = llvm.create_pipeline_tuning_options(speed_level=3)
         tuning.loop_vectorization = tuning.slp_vectorization = False
         with llvm.create_pass_builder(machine, tuning) as builder, builder.getModulePassManager() as passes:
@@ -90,8 +92,8 @@ def _libdevice() -> bytes:
     raise ToolchainError("libdevice.10.bc was not found in Triton's wheel", hint="reinstall Triton")
 
 
-def _internalise(module: Any, entry: str) -> None:
+def _internalise(module: Any, kept: frozenset[str]) -> None:
     for value in (*module.functions, *module.global_variables):
-        if not value.is_declaration and value.name != entry and not value.name.startswith("llvm."):
+        if not value.is_declaration and value.name not in kept and not value.name.startswith("llvm."):
             value.linkage = "internal"
             value.visibility = "default"

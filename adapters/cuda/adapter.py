@@ -31,6 +31,7 @@ from tle_raw.adapters.cuda.host_code import compile_device_code, declared_consta
 from tle_raw.adapters.cuda.kernel_entry import SYMBOL, KernelUse, add_entry, add_thread_entry
 from tle_raw.adapters.cuda.left_out import refuse_defaults
 from tle_raw.adapters.cuda.legacy_warps import masked_text
+from tle_raw.adapters.cuda.nvrtc import compile_by_nvrtc, nvrtc_identity, or_missing
 from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.read_signature import Slot, check_prototype, opaque_parameters, signature_of_prototype, slots
 from tle_raw.adapters.cuda.refusals import refuse_clusters
@@ -46,7 +47,7 @@ from tle_raw.adapters.cuda.symbol import (
 )
 from tle_raw.adapters.cuda.try_code import try_unusual
 from tle_raw.adapters.cuda.wrapper import Unit, define_lines, template_arguments, write_unit
-from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, TLEError
+from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, TLEError, ToolchainError
 from tle_raw.fragments.adapter import Adapter, CompilerOutput, Declaration, Description, DeviceCode, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
@@ -104,8 +105,12 @@ class CudaAdapter:
         return tuple(sorted(files))
 
     def compiler_identity(self) -> str:
-        """One line that names the compiler and its headers by version."""
-        return find_toolchain().identity()
+        """One line that names the compiler and its headers by version: clang's, or NVRTC's where there is no clang."""
+        try:
+            return find_toolchain().identity()
+        except ToolchainError as missing:
+            or_missing(missing)
+            return nvrtc_identity()
 
     def describe(self) -> Description:
         """The clang and the headers of this machine, for ``tle-raw doctor``."""
@@ -124,9 +129,23 @@ class CudaAdapter:
         """
         wanted = wanted_device_code(target, "the cuda dialect compiles")
         try:
-            return self._compile(source, bound, wanted)
+            return self._by_nvrtc(source, bound, wanted, target) or self._compile(source, bound, wanted)
         except TLEError as error:
             raise _explained(source, error) from None
+
+    def _by_nvrtc(
+        self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted, target: Target
+    ) -> CompilerOutput | None:
+        """Compiled by NVRTC, where there is no clang and NVRTC is there; else None."""
+        try:
+            find_toolchain()
+            return None
+        except ToolchainError as missing:
+            or_missing(missing)
+        options, folder = _options(source)
+        callee = choose_function(source.symbol, _functions(source))
+        refuse_defaults(bound, callee)
+        return compile_by_nvrtc(source, bound, callee, options, folder, self.files(source), wanted, target)
 
     def _compile(
         self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted, made_kernel: bool = False

@@ -40,16 +40,15 @@ def call_overloaded(
         return call_fragment(fragment, args, dict(keywords), semantic, generator)
     if len(refusals) == 1:
         raise refusals[0].at(fragment=function.name, source=function.location, call_site=site)
-    log = "\n".join(
-        f"{fragment.signature}: {error.message}" for fragment, error in zip(function.fragments, refusals)
+    log = "\n".join(f"{fragment.signature}: {error.message}" for fragment, error in zip(function.fragments, refusals))
+    raise OverloadError(f"none of the {len(refusals)} overloads of `{function.name}` takes the arguments", log=log).at(
+        fragment=function.name, source=function.location, call_site=site
     )
-    raise OverloadError(
-        f"none of the {len(refusals)} overloads of `{function.name}` takes the arguments", log=log
-    ).at(fragment=function.name, source=function.location, call_site=site)
 
 
 def _fragments(function: Overloaded, site: SourceLocation | None) -> tuple[Fragment, ...]:
     try:
         return function.fragments
     except TLEError as error:
-        raise error.at(fragment=function.name, call_site=site)
+        error.at(fragment=function.name, call_site=site)
+        raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from tle_raw.errors import UnsupportedFeatureError
@@ -98,6 +98,23 @@ def privatise(module: Module, entry: str, inline: bool = True) -> Module:
             edits += _global_edits(module, entity)
     renamed = _defined_names(module) - {entry} - dropped
     edits += _renamings(module, renamed, entry, dropped)
+    return module.edited(edits)
+
+
+def internalise(module: Module, kept: Collection[str]) -> Module:
+    """Only ``kept`` functions, and variables that the host may set, stay visible; names stay.
+
+    Functions get ``alwaysinline``, unless their author wrote ``__noinline__``.
+    """
+    groups = _attribute_groups(module)
+    edits: list[Edit] = []
+    for entity in module.entities:
+        if entity.kind == "comdat" or (entity.kind == "global" and entity.name in KEEP_ALIVE):
+            edits.append(removal(module, entity))
+        elif entity.kind == "define" and entity.name not in kept:
+            edits += _function_edits(module, entity, "", groups, True)
+        elif entity.kind == "global" and not is_settable(module, entity):
+            edits += _global_edits(module, entity)
     return module.edited(edits)
 
 

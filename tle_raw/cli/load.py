@@ -27,7 +27,7 @@ def fragments_of(text: str) -> dict[str, Fragment]:
     DialectError : there is no such file, module or fragment, or it fails when imported.
     """
     where, wanted = _split(text)
-    found = _fragments(_module(where))
+    found = _fragments(module_of(where))
     if not found:
         raise DialectError(f"{where} declares no fragment", hint='declare one with @tle_raw.dialect("cuda", …)')
     if not wanted:
@@ -43,7 +43,13 @@ def _split(text: str) -> tuple[str, str]:
     return (where, wanted) if colon and where and wanted.isidentifier() else (text, "")
 
 
-def _module(where: str) -> ModuleType:
+def module_of(where: str) -> ModuleType:
+    """The module that ``FILE.py`` or ``package.module`` means.
+
+    Raises
+    ------
+    DialectError : it cannot be imported.
+    """
     try:
         return _module_of_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except TLEError:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tle_raw.emulation.runtime import give_runtime
 from tle_raw.errors import LibraryError, Row, SourceLocation
@@ -23,6 +22,7 @@ class PackedAdapter:
     """One library. ``Declaration.wrapped`` is one overload of ``functions/<name>.json``."""
 
     name = "library"
+    is_compiled_before: Literal[True] = True
 
     def __init__(self, index: PackedIndex) -> None:
         self.index = index
@@ -95,7 +95,8 @@ class PackedAdapter:
                 table=[Row("target", f"{', '.join(fitting)}, or newer GPUs", str(target))],
                 hint=f"pack it for {target}, or for an older GPU{only}",
             )
-        return fitting[chosen]
+        code: dict[str, Any] = fitting[chosen]
+        return code
 
     def check_packed(self, overload: dict[str, Any], name: str, bound: BoundSignature) -> None:
         """Whether there is code for such a call, for any target.
@@ -107,7 +108,9 @@ class PackedAdapter:
         key = code_key(bound)
         keys = list(dict.fromkeys(code["key"] for code in overload["code"]))
         if key not in keys:
-            shown = "; ".join(keys[:_MOST_SHOWN]) + (f"; and {len(keys) - _MOST_SHOWN} more" * (len(keys) > _MOST_SHOWN))
+            shown = "; ".join(keys[:_MOST_SHOWN]) + (
+                f"; and {len(keys) - _MOST_SHOWN} more" * (len(keys) > _MOST_SHOWN)
+            )
             raise LibraryError(
                 f"{self.index.title} has no code of `{name}` for these values",
                 table=[Row("packed for", shown, key)],
@@ -118,4 +121,4 @@ class PackedAdapter:
 def block_of(overload: dict[str, Any]) -> dict[str, Any]:
     """The options of its fragment: the block that the code was written for."""
     block = overload["block"]
-    return {"block": tuple(block)} if block and math.prod(block) else {}
+    return {"block": tuple(block)} if block else {}

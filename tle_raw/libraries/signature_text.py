@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import lru_cache
+from typing import Any
 
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.signature import (
@@ -27,7 +28,7 @@ from tle_raw.fragments.signature import (
     Tile,
 )
 
-TYPES = {"Scalar": Scalar, "Pointer": Pointer, "Tile": Tile, "Buffer": Buffer, "Descriptor": Descriptor,
+TYPES: dict[str, Any] = {"Scalar": Scalar, "Pointer": Pointer, "Tile": Tile, "Buffer": Buffer, "Descriptor": Descriptor,
          "Element": Element, "Const": Const}  # fmt: skip
 EFFECTS = {"In": In, "Out": Out, "InOut": InOut}
 EXAMPLE = "write for example (x: InOut[Tile[f32, M, N]], n: Scalar[i32]) -> Scalar[f32]"

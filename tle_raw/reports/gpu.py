@@ -54,7 +54,8 @@ def _is_ptxas_own(target: str) -> bool:
 def _region(region: dict[str, Any], fragment: dict[str, Any], ptx: Ptx) -> RegionReport:
     site = SourceLocation(region["file"], region["line"], region["column"], region["text"])
     inside = [i for i in ptx.instructions if _comes_from(i, site)]
-    has_lines = any(i.places for i in ptx.instructions)
+    # Code of a library has no lines: what of the PTX is its own cannot be told.
+    has_lines = any(i.places for i in ptx.instructions) and bool(inside or not fragment["instructions"])
     return RegionReport(
         name=region["name"],
         entry=region["entry"],

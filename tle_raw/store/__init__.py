@@ -17,6 +17,18 @@ from tle_raw.store.cache import Cache
 from tle_raw.store.entries import Entry, Stored
 from tle_raw.store.fallback import CacheWarning
 from tle_raw.store.links import LinkFolders
+from tle_raw.store.shipped import shipped_entry
 from tle_raw.store.texts import FRAGMENTS, HEADERS, RUNTIMES, Store
 
-__all__ = ["FRAGMENTS", "HEADERS", "RUNTIMES", "Cache", "CacheWarning", "Entry", "LinkFolders", "Store", "Stored"]
+__all__ = [
+    "FRAGMENTS",
+    "HEADERS",
+    "RUNTIMES",
+    "Cache",
+    "CacheWarning",
+    "Entry",
+    "LinkFolders",
+    "Store",
+    "Stored",
+    "shipped_entry",
+]

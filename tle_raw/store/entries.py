@@ -61,14 +61,14 @@ def file_name(key: str) -> str:
     return "key-" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def save_entry(folder: Path, key: str, data: bytes, meta: Mapping[str, Any], suffix: str) -> Entry:
+def save_entry(folder: Path, key: str, data: bytes, meta: Mapping[str, Any], suffix: str, flush: bool = True) -> Entry:
     """Write the content, then the index that names it."""
     # Triton remembers a file's hash by its path for the life of the process: the content is part of the name.
     path = folder / f"{file_name(key)}.{hashlib.sha256(data).hexdigest()[:16]}{suffix}"
     index = json.loads(json.dumps({"format": FORMAT, "key": key, "file": path.name, "meta": dict(meta)}))
     written = json.dumps(index | {"sha256": _digest(index, data)}, indent=1)
-    write_whole(path, data)
-    write_whole(index_file(folder, key), written.encode())
+    write_whole(path, data, flush)
+    write_whole(index_file(folder, key), written.encode(), flush)
     return Entry(key, path, index["meta"], data)
 
 
@@ -89,6 +89,19 @@ def load_entry(folder: Path, key: str) -> Entry | None:
     # Only the index goes: another process may be writing the same text again at this moment.
     remove_files([file])
     return None
+
+
+def read_entry(folder: Path, key: str) -> Entry | None:
+    """The entry in a folder that somebody else owns and nobody changes; None when there is none or it is damaged."""
+    try:
+        index = _parse(index_file(folder, key).read_bytes())
+        if index is None or index["key"] != key:
+            return None
+        data = (folder / index["file"]).read_bytes()
+    except OSError:
+        return None
+    intact = _digest(index, data) == index["sha256"]
+    return Entry(key, folder / index["file"], index["meta"], data) if intact else None
 
 
 def is_intact(path: Path) -> bool:

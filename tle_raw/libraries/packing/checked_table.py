@@ -47,7 +47,10 @@ class Table:
         shown = shown_key(path)
         what = message or f"`{shown}` is {expected}"
         return ManifestError(
-            f"{place}: {what}", table=[Row(shown or "manifest", expected, got)], hint=hint, context=Context(source=place)
+            f"{place}: {what}",
+            table=[Row(shown or "manifest", expected, got)],
+            hint=hint,
+            context=Context(source=place),
         )
 
     def check_keys(self, known: Collection[str]) -> None:

@@ -14,10 +14,13 @@ from tle_raw.fragments.binding import bind_names
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compilation import older_llvm
 from tle_raw.fragments.fragment import Fragment
+from tle_raw.identity import entry_name
 from tle_raw.libraries.architecture import is_specific
 from tle_raw.libraries.code_key import code_key
+from tle_raw.libraries.packing.cut import cut_to
+from tle_raw.libraries.packing.effects import found_effects
 from tle_raw.libraries.packing.manifest import Function, Overload, Value
-from tle_raw.linker.prepare import LinkableModule
+from tle_raw.libraries.packing.places import without_places
 from tle_raw.registry import find_target
 from tle_raw.target import Target
 
@@ -54,18 +57,24 @@ def compile_code(
         bound = bind_names(overload.signature, dict(names))
         output = fragment.compiler_output(bound, target)
         module = find_target(target.backend).prepare(output, bound, inline=True, older_llvm=older_llvm())
-        effects = _effects(module) if target.backend == "cuda" else None
+        effects = found_effects(module) if target.backend == "cuda" else None
         _check_effects(function, overload, effects)
     except TLEError as error:
         raise error.at(fragment=function.name, source=overload.location) from None
-    return Code(_without_folder(output.text, folder), output.compiler, _facts(output, bound, target), effects)
+    text, entry = _renamed(without_places(cut_to(output.text, output.entry), folder), function.name, output.entry)
+    return Code(text, output.compiler, {**_facts(output, bound, target), "entry": entry}, effects)
+
+
+def _renamed(text: str, name: str, entry: str) -> tuple[str, str]:
+    """The entry named by the code: an adapter's name for it tells also where its source stood."""
+    new = entry_name(name, [text.replace(entry, "entry")])
+    return text.replace(entry, new), new
 
 
 def _facts(output: CompilerOutput, bound: BoundSignature, target: Target) -> dict[str, Any]:
     return {
         "key": code_key(bound),
         "target": str(target),
-        "entry": output.entry,
         "dynamic_shared": output.dynamic_shared,
         "block": list(output.block),
         "register_limit": output.register_limit,
@@ -74,24 +83,11 @@ def _facts(output: CompilerOutput, bound: BoundSignature, target: Target) -> dic
     }
 
 
-def _effects(module: LinkableModule) -> frozenset[str]:
-    memory = module.memory
-    found = {"reads": memory.reads, "writes": memory.writes, "barrier": module.uses_barrier}
-    return frozenset(effect for effect, is_there in found.items() if is_there)
-
-
 def _check_effects(function: Function, overload: Overload, found: frozenset[str] | None) -> None:
     more = sorted((found or frozenset()) - (overload.effects if overload.effects is not None else found or frozenset()))
     if more:
         raise ManifestError(
             f"{overload.location}: `{function.name}` does more than its effects say: {', '.join(more)}",
-            table=[
-                Row("effects", ", ".join(sorted(overload.effects or ())) or "none", ", ".join(sorted(found or ())))
-            ],
+            table=[Row("effects", ", ".join(sorted(overload.effects or ())) or "none", ", ".join(sorted(found or ())))],
             hint="add them to `effects`, or leave the key out",
         )
-
-
-def _without_folder(text: str, folder: Path) -> str:
-    """Debug information without the place where the library was packed."""
-    return text.replace(f"{folder}/", "").replace(str(folder), ".")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 import tomllib
 from collections.abc import Mapping
@@ -10,29 +9,32 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tle_raw.errors import Context, ManifestError, Row, SignatureError, SourceLocation, TLEError
+from tle_raw.errors import Context, ManifestError, SourceLocation
 from tle_raw.fragments.dialects import SUFFIXES
-from tle_raw.fragments.dtypes import parse_dtype
-from tle_raw.fragments.signature import Signature
 from tle_raw.libraries.packing.checked_table import Document, Table
-from tle_raw.libraries.packing.manifest import FORMAT, Function, Manifest, ModuleHooks, Overload, Value
+from tle_raw.libraries.packing.manifest import FORMAT, Function, Manifest, Overload
+from tle_raw.libraries.packing.manifest_values import (
+    read_architectures,
+    read_block,
+    read_effects,
+    read_hooks,
+    read_identifier,
+    read_values,
+    signature_of_key,
+)
 from tle_raw.libraries.packing.toml_lines import key_lines
-from tle_raw.libraries.signature_text import read_signature
 from tle_raw.registry import adapter_names
-from tle_raw.target import TARGETS, Target, parse_target
+from tle_raw.target import Target, parse_target
 
-EFFECTS = ("reads", "writes", "barrier")
 DEFAULT_ARCHITECTURES = ("cpu", "cuda:80", "cuda:90")
-MOST_COMBINATIONS = 4096
-LIBRARY_KEYS = ("name", "version", "summary", "architectures", "source", "dialect", "options", "module")
+LIBRARY_KEYS = ("name", "version", "summary", "architectures", "source", "dialect", "options", "libraries", "module")
 OVERLOAD_KEYS = (
-    "signature", "symbol", "source", "dialect", "options", "effects", "block", "values", "architectures",
+    "signature", "symbol", "source", "dialect", "options", "libraries", "effects", "block", "values", "architectures",
 )  # fmt: skip
 FUNCTION_KEYS = ("name", "doc", *OVERLOAD_KEYS, "overload")
 # Options that a manifest has keys of its own for, or that are no function's.
-_OWN_OPTIONS = ("file", "source", "symbol", "extern_func_name", "block", "inline", "ordered")
+_OWN_OPTIONS = ("libraries", "file", "source", "symbol", "extern_func_name", "block", "inline", "ordered")
 _VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?")
-_HOOK = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _PACKAGE = "package:"
 
 
@@ -58,7 +60,9 @@ def manifest_of_text(text: str, file: Path) -> Manifest:
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"at line (\d+), column (\d+)", str(error))
         line = int(place[1]) if place else max(1, len(text.splitlines()))
-        location = SourceLocation(str(file), line, int(place[2]) if place else 0, text.splitlines()[line - 1 : line][0] if text else "")
+        location = SourceLocation(
+            str(file), line, int(place[2]) if place else 0, text.splitlines()[line - 1 : line][0] if text else ""
+        )
         raise ManifestError(f"{location}: this is no TOML: {error}", context=Context(source=location)) from None
     top = Table(Document(file.absolute(), text, key_lines(text)), (), values)
     _check_format(top)
@@ -85,11 +89,11 @@ class _Reader:
         library.check_keys(LIBRARY_KEYS)
         self.library = library
         self.folder = library.document.file.parent
-        self.architectures = _architectures(library) or tuple(map(parse_target, DEFAULT_ARCHITECTURES))
+        self.architectures = read_architectures(library) or tuple(map(parse_target, DEFAULT_ARCHITECTURES))
 
     def manifest(self, top: Table) -> Manifest:
         library = self.library
-        name = _identifier(library, "name")
+        name = read_identifier(library, "name")
         version = library.need("version", str)
         if not _VERSION.fullmatch(version):
             raise library.error("version", 'a version, such as "1.2.0"', repr(version))
@@ -109,12 +113,12 @@ class _Reader:
             functions.append(function)
         if not functions:
             raise top.error("function", "one or more tables", "nothing", message="the manifest has no [[function]]")
-        hooks = _hooks(library)
+        hooks = read_hooks(library)
         return Manifest(library.document.file, name, version, summary, self.architectures, hooks, tuple(functions))
 
     def _function(self, table: Table) -> Function:
         table.check_keys(FUNCTION_KEYS)
-        name = _identifier(table, "name")
+        name = read_identifier(table, "name")
         doc = (table.get("doc", str) or "").strip()
         own = list(table.tables("overload"))
         if own and "signature" in table.values:
@@ -125,26 +129,26 @@ class _Reader:
             each.check_keys(OVERLOAD_KEYS)
         overloads = tuple(self._overload(name, each, table) for each in own or [table])
         for index, overload in enumerate(overloads):
-            if any(_same_types(overload, other) for other in overloads[:index]):
+            if any(_covers(other, overload) for other in overloads[:index]):
                 raise (own or [table])[index].error(
                     "signature", "other types than the overloads before it", str(overload.signature),
-                    message=f"two overloads of `{name}` take the same",
+                    message=f"an overload of `{name}` before it takes the same",
                 )  # fmt: skip
         return Function(name, doc, overloads, table.document.location((*table.path, "name")))
 
     def _overload(self, name: str, own: Table, function: Table) -> Overload:
         tables = [own] if own is function else [own, function]
-        signature = _signature(name, own)
+        signature = signature_of_key(name, own)
         source, dialect = self._source(tables)
         symbol = next((s for t in tables if (s := t.get("symbol", str)) is not None), name)
         if not symbol.strip():
             raise own.error("symbol", "a function's name", repr(symbol))
-        effects = next((_effects(t) for t in tables if "effects" in t.values), None)
-        block = next((_block(t) for t in tables if "block" in t.values), ())
+        effects = next((read_effects(t) for t in tables if "effects" in t.values), None)
+        block = next((read_block(t) for t in tables if "block" in t.values), ())
         architectures = next((a for t in tables if (a := self._fewer(t)) is not None), self.architectures)
         return Overload(
-            signature, symbol, source, dialect, self._options(tables), effects, block, _values(signature, tables),
-            architectures, own.document.location((*own.path, "signature")),
+            signature, symbol, source, dialect, self._options(tables), self._libraries(tables), effects, block,
+            read_values(signature, tables), architectures, own.document.location((*own.path, "signature")),
         )  # fmt: skip
 
     def _source(self, tables: list[Table]) -> tuple[Path, str]:
@@ -160,8 +164,20 @@ class _Reader:
         if given and dialect not in adapter_names():
             raise given.error("dialect", f"one of {', '.join(adapter_names())}", repr(dialect))
         if not dialect:
-            raise table.error("source", f"a file with one of {', '.join(SUFFIXES)}", repr(written), 'add dialect = "cuda"')
+            raise table.error(
+                "source", f"a file with one of {', '.join(SUFFIXES)}", repr(written), 'add dialect = "cuda"'
+            )
         return path, dialect
+
+    def _libraries(self, tables: list[Table]) -> tuple[Path, ...]:
+        table = next((t for t in [*tables, self.library] if "libraries" in t.values), None)
+        found: list[Path] = []
+        for number, written in enumerate(table.texts("libraries") or ()) if table else ():
+            path = self._path(table, written)  # type: ignore[arg-type]
+            if not path.is_file():
+                raise table.error(f"libraries.{number}", "a file that exists", str(path))  # type: ignore[union-attr]
+            found.append(path)
+        return tuple(found)
 
     def _path(self, table: Table, written: str) -> Path:
         if not written or "\0" in written:
@@ -175,7 +191,9 @@ class _Reader:
             spec = None
         folders = [Path(f) for f in spec.submodule_search_locations or ()] if spec else []
         if not folders or not rest:
-            raise table.error("source", "package:NAME/FILE of an installed package", repr(written), f"pip install {package}")
+            raise table.error(
+                "source", "package:NAME/FILE of an installed package", repr(written), f"pip install {package}"
+            )
         return next((f / rest for f in folders if (f / rest).is_file()), folders[0] / rest)
 
     def _options(self, tables: list[Table]) -> Mapping[str, Any]:
@@ -189,7 +207,7 @@ class _Reader:
         return options
 
     def _fewer(self, table: Table) -> tuple[Target, ...] | None:
-        own = _architectures(table)
+        own = read_architectures(table)
         if own is None:
             return None
         more = [str(t) for t in own if t not in self.architectures]
@@ -205,113 +223,7 @@ def _added(before: Any, value: Any) -> Any:
     return [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
 
 
-def _identifier(table: Table, key: str) -> str:
-    name = table.need(key, str)
-    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_") or not name.isascii():
-        raise table.error(key, "a Python identifier that does not begin with _", repr(name))
-    return name
-
-
-def _architectures(table: Table) -> tuple[Target, ...] | None:
-    texts = table.texts("architectures")
-    if texts is None:
-        return None
-    targets: list[Target] = []
-    for number, text in enumerate(texts):
-        try:
-            target = parse_target(text)
-        except TLEError:
-            target = Target("")
-        if target.backend not in ("cpu", "cuda") or target in targets:
-            raise table.error(f"architectures.{number}", f"{TARGETS}, each once", repr(text))
-        targets.append(target)
-    if not targets:
-        raise table.error("architectures", "one or more", "none")
-    return tuple(targets)
-
-
-def _hooks(library: Table) -> ModuleHooks:
-    table = library.table("module")
-    if table is None:
-        return ModuleHooks()
-    table.check_keys(("setup", "teardown"))
-    for key in table.values:
-        if not _HOOK.fullmatch(table.need(key, str)):
-            raise table.error(key, "package.module:function", repr(table.values[key]))
-    return ModuleHooks(table.get("setup", str) or "", table.get("teardown", str) or "")
-
-
-def _signature(name: str, table: Table) -> Signature:
-    text = table.need("signature", str)
-    try:
-        return read_signature(name, text)
-    except SignatureError as error:
-        place = table.document.location((*table.path, "signature"))
-        key = "signature"
-        raise table.error(
-            key, "a signature", text, error.hint, message=f"the signature of `{name}` is wrong: {error.message}"
-        ).at(source=place) from None
-
-
-def _effects(table: Table) -> frozenset[str]:
-    texts = table.texts("effects") or []
-    for number, text in enumerate(texts):
-        if text not in EFFECTS:
-            raise table.error(f"effects.{number}", f"one of {', '.join(EFFECTS)}", repr(text))
-    return frozenset(texts)
-
-
-def _block(table: Table) -> tuple[int, ...]:
-    value = table.values["block"]
-    dims = value if isinstance(value, list) else [value]
-    good = all(isinstance(d, int) and not isinstance(d, bool) and 1 <= d <= 1024 for d in dims)
-    if not good or not 1 <= len(dims) <= 3:
-        raise table.error("block", "1 to 3 integers, 1 to 1024", repr(value))
-    return tuple(dims)
-
-
-def _values(signature: Signature, tables: list[Table]) -> dict[str, tuple[Value, ...]]:
-    table = next((t for t in tables if "values" in t.values), None)
-    given = table.table("values") if table else None
-    found: dict[str, tuple[Value, ...]] = {}
-    dtypes = {getattr(p.type, "dtype", None) for p in signature.parameters} | {getattr(signature.result, "dtype", None)}
-    if given:
-        for key in given.values:
-            if key not in signature.names:
-                names = ", ".join(signature.names) or "nothing"
-                raise given.error(key, f"names of the signature: {names}", key, message=f"the signature has no name `{key}`")
-    for name in signature.names:
-        if given is None or name not in given.values:
-            raise (given or tables[0]).error(
-                name if given else "values", f"values for {name}", "nothing", hint=f'write values = {{ {name} = […] }}',
-                message=f"nothing says which values of `{name}` are packed",
-            )  # fmt: skip
-        found[name] = tuple(_value(given, name, number, item, name in dtypes) for number, item in enumerate(given.need(name, list)))
-        if not found[name] or len(set(found[name])) != len(found[name]):
-            raise given.error(name, "one or more values, each once", repr(given.values[name]))
-    count = 1
-    for values in found.values():
-        count *= len(values)
-    if count > MOST_COMBINATIONS and given:
-        raise given.error("", f"at most {MOST_COMBINATIONS} combinations", str(count), message="too many values")
-    return found
-
-
-def _value(table: Table, name: str, number: int, item: object, is_dtype: bool) -> Value:
-    if is_dtype:
-        try:
-            return parse_dtype(item if isinstance(item, str) else repr(item))
-        except SignatureError as error:
-            raise table.error(f"{name}.{number}", "a dtype", repr(item), error.hint) from None
-    if isinstance(item, int) and not isinstance(item, bool):
-        return item
-    raise table.error(f"{name}.{number}", "an integer", repr(item))
-
-
-def _same_types(one: Overload, other: Overload) -> bool:
-    """Whether no call could tell them apart."""
-    types = [[(str(p.type), p.effect) for p in each.signature.parameters] for each in (one, other)]
-    return types[0] == types[1] and one.values == other.values
-
-
-__all__ = ["DEFAULT_ARCHITECTURES", "EFFECTS", "Row", "manifest_of_text", "read_manifest"]
+def _covers(one: Overload, later: Overload) -> bool:
+    """Whether no call comes to the later one."""
+    types = [[(str(p.type), p.effect) for p in each.signature.parameters] for each in (one, later)]
+    return types[0] == types[1] and all(set(later.values[name]) <= set(one.values[name]) for name in later.values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tle_raw.fragments.signature import Const, Parameter, Pointer, Scalar, Signature, Tile
 from tle_raw.libraries.packing.manifest import Function, Manifest
@@ -10,14 +10,14 @@ from tle_raw.libraries.packing.manifest import Function, Manifest
 
 def module_text(manifest: Manifest) -> str:
     """``__init__.py``."""
-    names = "".join(f"    {f.name!r},\n" for f in manifest.functions)
-    functions = "".join(f"{f.name} = _library.function({f.name!r})\n" for f in manifest.functions)
+    names = "".join(f'    "{name}",\n' for name in sorted(f.name for f in manifest.functions))
+    functions = "".join(f'{f.name} = _library.function("{f.name}")\n' for f in manifest.functions)
     return (
-        f"{_docstring(manifest.summary or f'Intrinsics of {manifest.name}.')}\n"
+        f"{_docstring(manifest.summary or f'Intrinsics of {manifest.name}.')}\n\n"
         "# Written by `tle-raw pack`.\n"
         "from tle_raw.libraries.library import open_library as _open_library\n\n"
         "_library = _open_library(__file__)\n"
-        f"__version__ = {manifest.version!r}\n"
+        f'__version__ = "{manifest.version}"\n'
         f"__all__ = [\n{names}]\n\n{functions}"
     )
 
@@ -26,8 +26,7 @@ def stub_text(manifest: Manifest) -> str:
     """``__init__.pyi``: one function a name, or one a overload, with its text."""
     lines = [
         "# Written by `tle-raw pack`.",
-        "from typing import overload",
-        "",
+        *(["from typing import overload", ""] if any(len(f.overloads) > 1 for f in manifest.functions) else []),
         "import triton.language as tl",
         "",
         "__version__: str",
@@ -36,7 +35,7 @@ def stub_text(manifest: Manifest) -> str:
     ]
     for function in manifest.functions:
         lines += _stub(function)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def project_text(manifest: Manifest, needed: str) -> str:
@@ -60,7 +59,10 @@ def _stub(function: Function) -> Iterator[str]:
         if several:
             yield "@overload"
         signature = overload.signature
-        yield f"def {function.name}({', '.join(_parameters(signature))}) -> {_result(signature)}:"
+        parameters, result = ", ".join(_parameters(signature)), _result(signature)
+        line = f"def {function.name}({parameters}) -> {result}:"
+        wrapped = (f"def {function.name}(", f"    {parameters}", f") -> {result}:")
+        yield from (line,) if len(line) <= 120 else wrapped
         text = f"{function.doc}\n\n{signature}" if function.doc else str(signature)
         yield from (f"    {line}".rstrip() for line in _docstring(text, "    ").splitlines())
         yield ""
@@ -103,6 +105,3 @@ def _quoted(text: str) -> str:
     """As TOML writes a text."""
     escaped = "".join(f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 or c in '"\\' else c for c in text)
     return f'"{escaped}"'
-
-
-__all__: Sequence[str] = ("module_text", "project_text", "stub_text")

@@ -10,14 +10,12 @@ Path = tuple[str | int, ...]
 
 _SKIPPED = re.compile(r"[ \t\r]+|#[^\n]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_STRING = re.compile(
-    r"\"\"\"(?:\\[\s\S]|(?!\"\"\")[\s\S])*\"{3,5}|'''[\s\S]*?'{3,5}|\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'"
-)
+_STRING = re.compile(r"\"\"\"(?:\\[\s\S]|(?!\"\"\")[\s\S])*\"{3,5}|'''[\s\S]*?'{3,5}|\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'")
 _PLAIN = re.compile(r"[^\s,\[\]{}#]+(?: [0-9][^\s,\[\]{}#]*)?")  # a number, a bool, a date
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """The line of each key and table by its path: ``("function", 2, "doc")``. The text is one that ``tomllib`` reads."""
+    """The line of each key and table of a text that ``tomllib`` reads, by its path: ``("function", 2, "doc")``."""
     reader = _Reader(text)
     reader.read()
     return reader.found

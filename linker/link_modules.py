@@ -1,0 +1,196 @@
+"""``tle_raw.linker.link``: modules of device code in, one checked module out, and a report of every symbol."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tle_raw.errors import LinkError
+from tle_raw.linker.check_linked import check_linked
+from tle_raw.linker.device_code import optimise_for_device
+from tle_raw.linker.inputs.kept_texts import TextFolder
+from tle_raw.linker.inputs.library import LinkLibrary, open_library
+from tle_raw.linker.link_libraries import Joined, link_libraries
+from tle_raw.linker.llvm.cut import cut
+from tle_raw.linker.llvm.functions import read_function
+from tle_raw.linker.llvm.normalise import normalise
+from tle_raw.linker.llvm.references import reachable, recursive, references
+from tle_raw.linker.llvm.symbols import internalise, is_settable
+from tle_raw.linker.llvm.text import Module, read_module
+from tle_raw.linker.prepare import count_instructions
+from tle_raw.linker.report import ENTRY, INLINED, KEPT, MARKED, OUTSIDE, LinkedSymbol, LinkSummary
+from tle_raw.linker.unresolved import REFLECTION, RUNTIME_BUILTINS
+
+_TARGET = re.compile(r"(?:cuda:|sm_)(\d+)([af]?)")
+
+
+_TAG = re.compile(r"\.lib\d+$")  # of a module's own functions, whose names are made unique
+
+
+@dataclass(frozen=True)
+class LinkedModule:
+    """One module that holds all that the entries need.
+
+    Attributes
+    ----------
+    text : LLVM IR. Only the entries, and variables that a host may set, are visible.
+    entries : the functions that others call.
+    report : what became of each symbol.
+    """
+
+    text: str
+    entries: tuple[str, ...]
+    report: LinkSummary
+
+
+def link(
+    modules: Sequence[Any],
+    *,
+    entry: str | Sequence[str],
+    target: str = "cuda:90",
+    unresolved: Collection[str] = (),
+    optimise: bool = True,
+    older_llvm: bool = False,
+    cache: str | os.PathLike[str] | None = None,
+    timeout: float = 600.0,
+) -> LinkedModule:
+    """Link device code of several languages into one module of LLVM IR.
+
+    It knows no kernel and no Triton: what it gives can be linked anywhere. PTX and LTO-IR become LLVM IR, so that they
+    are inlined like the rest.
+
+    Parameters
+    ----------
+    modules : each a path; LLVM IR or PTX as text; bitcode, a fatbin, LTO-IR or an archive as bytes; a pair of a name
+        and one of these; or an object with LLVM IR as its ``text``, such as a compiled fragment. Where several define a
+        function, the first one's is taken.
+    entry : the function, or functions, that others will call. All that they do not reach is left out.
+    target : ``"cuda:90"`` or ``"sm_90a"``: of several images in a file the newest that runs there is taken.
+    unresolved : functions and variables that may stay undefined. libdevice's and the CUDA runtime's may anyway.
+    optimise : inline and optimise here, at O3, where llvmlite is installed; else functions are marked, and whoever
+        compiles the module inlines them.
+    older_llvm : rewrite spellings that the LLVM of Triton 3.6 does not know.
+    cache : a folder for the cuts of libraries of more than 1 MiB of bitcode, which then cost their cut once.
+    timeout : seconds that a tool may take.
+
+    Raises
+    ------
+    LinkError : a module is none, was cut, or is for other processors; ``target`` is none.
+    SymbolError : no module defines an entry.
+    AbiError : caller and function differ in type, calling convention, or in what is passed through memory.
+    DuplicateSymbolError : two modules define a symbol, and one is already bound.
+    UnresolvedSymbolError : a symbol is defined nowhere. UnsupportedFeatureError : constructors, file-scope assembly, an
+        address space that no GPU has, dynamic parallelism, functions of the host.
+    ToolchainError : a tool that reads one of the files is missing.
+
+    Examples
+    --------
+    >>> linked = link(["kernels.ptx", "acme.bc"], entry="rms_row", target="cuda:90")
+    >>> print(linked.report)
+    """
+    start = time.perf_counter()
+    entries = (entry,) if isinstance(entry, str) else tuple(entry)
+    arch = _arch(target)
+    kept = TextFolder(Path(cache)) if cache is not None else None
+    libraries = [library for module in modules for library in _opened(module, arch, timeout, kept)]
+    joined = link_libraries("", libraries, entries, asked=entries)
+    module = normalise(cut(joined.module, entries), older_llvm=older_llvm)
+    check_linked(module, entries, unresolved)
+    text = internalise(module, entries).text
+    is_optimised = optimise and find_spec("llvmlite") is not None
+    if is_optimised:
+        settable = (e.name for e in module.of_kind("global") if is_settable(module, e))
+        optimised = optimise_for_device(text, entries[0], arch, *entries[1:], *settable)
+        text = normalise(read_module(optimised), older_llvm=older_llvm).text
+    symbols = tuple(_symbols(module, joined, entries, read_module(text) if is_optimised else None))
+    return LinkedModule(text, entries, LinkSummary(symbols, time.perf_counter() - start))
+
+
+def _arch(target: str) -> str:
+    found = _TARGET.fullmatch(target)
+    if found is None:
+        raise LinkError(f"{target!r} is no target of the linker", hint='write "cuda:90" or "sm_90a"')
+    return f"sm_{found[1]}{found[2] or ('a' if int(found[1]) >= 90 and target.startswith('cuda') else '')}"
+
+
+def _opened(module: Any, arch: str, timeout: float, kept: TextFolder | None) -> tuple[LinkLibrary, ...]:
+    if isinstance(module, LinkLibrary):
+        return (module,)
+    name, content = module if isinstance(module, tuple) and len(module) == 2 else (None, module)
+    if isinstance(getattr(content, "text", None), str):
+        name, content = name or str(getattr(content, "name", "a module")), content.text
+    if isinstance(content, str) and "\n" in content:
+        content = content.encode("utf-8", "surrogateescape")
+    if isinstance(content, (str, os.PathLike)):
+        path = Path(content)
+        try:
+            return open_library(name or path.name, path.read_bytes(), arch, timeout, kept)
+        except OSError as error:
+            raise LinkError(f"the module {path} cannot be read: {error.strerror}") from None
+    if not isinstance(content, bytes):
+        raise LinkError(
+            f"{type(content).__name__} is no module of device code",
+            hint="pass paths, text, bytes, or objects with LLVM IR as their text",
+        )
+    return open_library(name or "a module in memory", content, arch, timeout, kept)
+
+
+def _symbols(
+    module: Module, joined: Joined, entries: Sequence[str], optimised: Module | None
+) -> Iterator[LinkedSymbol]:
+    origins = {taken.name: taken for taken in joined.taken}
+    graph = references(module)
+    cyclic = recursive(graph, [e.name for e in module.of_kind("define")])
+    left = {e.name for e in optimised.of_kind("define")} if optimised else None
+    noinline = _noinline(module)
+    owners: dict[str, str] = {}
+    for name in origins:
+        for reached in reachable(graph, [name]):
+            owners.setdefault(reached, name)
+    for entity in module.of_kind("define"):
+        taken = origins.get(entity.name) or origins.get(owners.get(entity.name, ""))
+        fate, reason = MARKED, ""
+        if entity.name in entries:
+            fate = ENTRY
+        elif left is not None and entity.name not in left:
+            fate = INLINED
+        elif entity.name in noinline:
+            fate, reason = KEPT, "its author wrote noinline"
+        elif entity.name in cyclic:
+            fate, reason = KEPT, "it calls itself"
+        elif left is not None:
+            fate, reason = KEPT, "the optimiser left it"
+        size = count_instructions(module, frozenset((entity.name,)))
+        yield LinkedSymbol(
+            _TAG.sub("", entity.name), taken.library if taken else "", taken.kind if taken else "", size, fate, reason
+        )
+    for entity in module.of_kind("declare"):
+        if not entity.name.startswith("llvm."):
+            yield LinkedSymbol(entity.name, "", "", 0, OUTSIDE, _defined_by(entity.name))
+
+
+def _defined_by(name: str) -> str:
+    if name in RUNTIME_BUILTINS:
+        return "the CUDA runtime"
+    if name in REFLECTION:
+        return "the code generator"
+    return "libdevice" if name.startswith("__nv_") else "allowed to be unresolved"
+
+
+def _noinline(module: Module) -> frozenset[str]:
+    groups = {
+        tokens[1].text: any(token.text == "noinline" for token in tokens)
+        for tokens in map(module.header, module.of_kind("attributes"))
+    }
+    functions = [read_function(module, entity) for entity in module.of_kind("define")]
+    return frozenset(
+        f.name
+        for f in functions
+        if any(t.text == "noinline" for t in f.after) or any(groups.get(group, False) for group in f.groups)
+    )

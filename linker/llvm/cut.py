@@ -1,0 +1,40 @@
+"""Cuts a module to some of its functions and what they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from tle_raw.errors import UnsupportedFeatureError
+from tle_raw.linker.llvm.normalise import removal
+from tle_raw.linker.llvm.references import reachable, references, without_notes
+from tle_raw.linker.llvm.symbols import CONSTRUCTORS
+from tle_raw.linker.llvm.text import Module
+
+
+def cut(module: Module, roots: Collection[str]) -> Module:
+    """The module without functions and variables that the roots do not reach; metadata stays.
+
+    Raises
+    ------
+    UnsupportedFeatureError : a variable that they reach is initialised by a constructor.
+    """
+    graph = references(module)
+    kept = reachable(graph, roots)
+    _refuse_constructed(module, graph, kept)
+    left_out = [e for e in module.of_kind("define", "declare", "global") if e.name not in kept]
+    if not left_out:
+        return module
+    names = {entity.name for entity in left_out}
+    return module.edited([*(removal(module, entity) for entity in left_out), *without_notes(module, names)])
+
+
+def _refuse_constructed(module: Module, graph: Mapping[str, frozenset[str]], kept: frozenset[str]) -> None:
+    """The list of constructors is reached by nobody, and would be lost without a word."""
+    run = [name for constructor in CONSTRUCTORS for name in graph.get(constructor, ())]
+    written = reachable(graph, run) & kept if run else frozenset()
+    variables = sorted(e.name for e in module.of_kind("global") if e.name in written)
+    if variables:
+        raise UnsupportedFeatureError(
+            f"the variable `{variables[0]}` needs a constructor, which nobody would run",
+            hint="give the variable a constant initialiser, or initialise it inside the function",
+        )

@@ -1,0 +1,80 @@
+"""Ahead of time: kernels with regions compile and run where the regions' own compiler is not."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.libraries.conftest import NO_CLANG
+from tle_raw.cli import main
+
+KERNELS = """\
+import triton
+import triton.language as tl
+
+import tle_raw
+from tle_raw import Element
+
+
+@tle_raw.dialect("cuda", source="__device__ float half_of(float x) { return x / 2; }")
+def half_of(x: Element["f32"]) -> Element["f32"]: ...
+
+
+@triton.jit
+def halve(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, half_of(tl.load(x + at, mask=at < n)), mask=at < n)
+
+
+def variants():
+    yield halve, {"x": "*fp32:16", "y": "*fp32:16", "n": "i32"}, {"BLOCK": 128}, {"num_warps": 4}
+"""
+USES = """
+import numpy as np
+import tle_raw
+from kernels import halve, variants
+from tle_raw.ahead.variants import Variant
+from tle_raw.target import parse_target
+x, y = np.arange(1000, dtype=np.float32), np.zeros(1000, np.float32)
+with tle_raw.knobs.scope() as knobs:
+    knobs.target = "cpu"
+    halve[(8,)](x, y, 1000, 128)
+np.testing.assert_array_equal(y, x / 2)
+(given,) = variants()
+compiled = Variant(*given).compile(parse_target("cuda:90"))
+print(".target sm_90a" in compiled.asm["ptx"], tle_raw.report(compiled).regions[0].cache_hit)
+"""
+
+
+@pytest.mark.one_triton
+def test_kernels_compile_and_run_where_no_compiler_is(program, tmp_path):
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    out = tmp_path / "out"
+    command = ["compile", str(tmp_path / "kernels.py"), "-o", str(out), "--target", "cuda:90", "--target", "cpu"]
+    assert main(command) == 0 and main(command) == 0  # what it wrote itself is replaced
+    assert sorted(p.suffix for p in (out / "kernels").iterdir()) == sorted(
+        [".asm", ".cubin", ".json", ".json", ".obj", ".ptx"]
+    )
+    metadata = out / "kernels_fragments-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kernels_fragments\nVersion: 0.1.0\n")
+    (metadata / "entry_points.txt").write_text("[tle_raw.caches]\nkernels_fragments = kernels_fragments\n")
+    empty = {f"{each}_CACHE_DIR": str(tmp_path / each) for each in ("TLE_RAW", "TRITON")}
+    assert program(USES, tmp_path, out, **NO_CLANG, **empty).split() == ["True", "True"]
+    other = {f"{each}_CACHE_DIR": str(tmp_path / each / "other") for each in ("TLE_RAW", "TRITON")}
+    assert "clang" in program(USES, tmp_path, fails=True, **NO_CLANG, **other)
+
+
+@pytest.mark.one_triton
+@pytest.mark.parametrize(
+    ("written", "word"),
+    [
+        ("", "no function `variants`"),
+        ("def variants(): yield 1", "a kernel, the types of its arguments"),
+        ('def variants(): yield halve, {"x": "*fp32"}, {"BLOCK": 1}', "says nothing of the parameter `y` of `halve`"),
+    ],
+)
+def test_what_variants_does_not_say_is_named(tmp_path: Path, capsys, written, word):
+    file = tmp_path / f"kernels_{len(written)}.py"
+    file.write_text(KERNELS.split("def variants")[0] + written + "\n")
+    assert main(["compile", str(file), "-o", str(tmp_path / "out")]) == 2
+    assert word in capsys.readouterr().err

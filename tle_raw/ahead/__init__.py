@@ -1,0 +1,1 @@
+"""Ahead of time: kernels and their fragments compiled on one machine for others."""
