@@ -34,13 +34,19 @@ rnormf sincos sincosf sincospi sincospif ullmax ullmin umax umin
 """
 
 
-def check_resolved(module: Module, entry: str | None = None, libdevice: Collection[str] | None = None) -> None:
+def check_resolved(
+    module: Module,
+    entry: str | None = None,
+    libdevice: Collection[str] | None = None,
+    provided: Callable[[Collection[str]], Collection[str]] = lambda names: (),
+) -> None:
     """Every declared symbol in use is an intrinsic, in libdevice, or known to ptxas.
 
     Parameters
     ----------
     entry : look only at what this function reaches; at everything when None.
     libdevice : names that libdevice defines; taken from the installed Triton when None.
+    provided : says which of some names libraries define that will be linked.
 
     Raises
     ------
@@ -58,6 +64,9 @@ def check_resolved(module: Module, entry: str | None = None, libdevice: Collecti
         )
     in_libdevice = _libdevice_test(libdevice)
     missing = [name for name in declared if not _is_known(name, in_libdevice)]
+    if missing:
+        known = provided(missing)
+        missing = [name for name in missing if name not in known]
     if missing:
         raise unresolved_symbols(missing, graph)
 
@@ -121,4 +130,7 @@ def _hint(missing: list[str], shown: list[str]) -> str:
         return "libdevice has no such function; see the list of CUDA math functions"
     if any(name.startswith(("cuda", "cu")) and name[-1:] != ")" for name in shown):
         return "host functions of the CUDA runtime cannot be called on the device"
-    return "define it in the same file, or include the file that does; a declaration alone is not enough"
+    return (
+        "define it in the same file, include the file that does, or name the library that has it: libraries=[…]; a "
+        "declaration alone is not enough"
+    )

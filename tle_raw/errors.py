@@ -245,6 +245,10 @@ class UnresolvedSymbolError(LinkError):
     """A device function that the fragment calls is defined nowhere."""
 
 
+class DuplicateSymbolError(LinkError):
+    """Two modules define one symbol."""
+
+
 class AbiError(LinkError):
     """The LLVM function's type differs from what the ports pass."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the settings ask the targets for their passes, and these ro
 FRONTEND = "tle_raw.frontends.raw.frontend"
 
 # Dialects that the project plans; asking for one says so instead of "unknown".
-PLANNED = ("ptx",)
+PLANNED: tuple[str, ...] = ()
 
 
 class Named(Protocol):

@@ -10,13 +10,14 @@ from tle_raw.adapters.common.device_llvm.callee import default_symbol
 from tle_raw.adapters.common.device_llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.common.device_llvm.lines import read
 from tle_raw.adapters.common.device_llvm.prototype import prototype_text
-from tle_raw.adapters.llvm.bitcode import disassemble, is_bitcode
 from tle_raw.adapters.llvm.options import Options, read_options
 from tle_raw.errors import CompilationFailed, FragmentSourceError, SourceLocation
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import location_of_text, read_bytes
+from tle_raw.knobs import knobs
+from tle_raw.linker.inputs.bitcode import disassemble, is_bitcode
 from tle_raw.linker.llvm.text import UnreadableIRError
 from tle_raw.linker.tools.clang import find_clang
 from tle_raw.target import Target
@@ -68,7 +69,10 @@ class LlvmAdapter:
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
         """Check, and add the entry: see ``device.compile_device_ir``."""
         start = time.perf_counter()
-        ir = DeviceIR(source.text, source.symbol, source.location, self.compiler_identity(), 0.0, self.files(source))
+        ir = DeviceIR(
+            source.text, source.symbol, source.location, self.compiler_identity(), 0.0, self.files(source),
+            libraries=source.libraries,
+        )  # fmt: skip
         output = compile_device_ir(ir, source.name, bound, target)
         return CompilerOutput(**{**vars(output), "seconds": time.perf_counter() - start})
 
@@ -80,7 +84,7 @@ class LlvmAdapter:
 def _read_file(path: Path) -> tuple[str, SourceLocation]:
     data = read_bytes(path, SUFFIXES, "LLVM IR")
     if is_bitcode(data):
-        return disassemble(data), SourceLocation(str(path), 0)
+        return disassemble(data, knobs.compile_timeout), SourceLocation(str(path), 0)
     try:
         return data.decode("utf-8-sig"), SourceLocation(str(path), 1)
     except UnicodeDecodeError:

@@ -211,6 +211,7 @@ def _compile_module(
         (module.options.file,) if module.options.file else (),
         is_valid=True,
         names=lowered_names(function),
+        libraries=source.libraries,
     )
     output = compile_device_ir(ir, source.name, bound, target)
     return replace(output, route=lowered.route, block=module.options.block)
@@ -225,7 +226,15 @@ def _compile_python(source: Source, bound: BoundSignature, target: Target, wante
     )
     block = source.data.block
     text = reshape_block(lowered.llvm_ir, block)
-    ir = DeviceIR(text, built.symbol, source.location, lowered.compiler, lowered.seconds, is_valid=True)
+    ir = DeviceIR(
+        text,
+        built.symbol,
+        source.location,
+        lowered.compiler,
+        lowered.seconds,
+        is_valid=True,
+        libraries=source.libraries,
+    )
     # A constant is a number in the Python code: its function never takes it.
     passed = replace(bound, parameters=bound.crossing)
     return replace(compile_device_ir(ir, source.name, passed, target), route=lowered.route, block=block)

@@ -105,7 +105,10 @@ class NumbaAdapter:
     def compile(self, source: Source, bound: BoundSignature, target: Target) -> CompilerOutput:
         """As LLVM IR: see ``adapters.common.device_llvm``."""
         start = time.perf_counter()
-        ir = DeviceIR(source.text, source.symbol, source.location, self.compiler_identity(), 0.0, is_valid=True)
+        ir = DeviceIR(
+            source.text, source.symbol, source.location, self.compiler_identity(), 0.0, is_valid=True,
+            libraries=source.libraries,
+        )  # fmt: skip
         output = compile_device_ir(ir, source.name, bound, target)
         return replace(output, seconds=time.perf_counter() - start)
 

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 
 import tle_raw
-from tle_raw.cli import cache, doctor, inspect, port, prototype
+from tle_raw.cli import cache, doctor, inspect, libraries, pack, port, prototype
 from tle_raw.errors import TLEError
 
 WRONG_INPUT = 2
-COMMANDS = (doctor, inspect, prototype, port, cache)
+COMMANDS = (doctor, inspect, prototype, port, pack, libraries, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

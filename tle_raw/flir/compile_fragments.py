@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tle_raw.errors import RegionError, TLEError
 from tle_raw.fragments.compiled import CompiledFragment
-from tle_raw.fragments.fragment import fragment_by_identity
+from tle_raw.fragments.fragment import fragment_by_identity, known_fragment
 from tle_raw.regions.ports import RegionRecord
 from tle_raw.target import Target
 
@@ -14,13 +14,19 @@ from tle_raw.target import Target
 def compile_fragments(regions: list[RegionRecord], target: Target) -> list[CompiledFragment]:
     """One compiled fragment for each region, in order; what fails names the kernel's line."""
     needed = {_key(r): r for r in reversed(regions)}  # the first use of each is the one that errors name
-    if len(needed) == 1:
-        compiled = {key: _compile(region, target) for key, region in needed.items()}
-    else:
-        with ThreadPoolExecutor(max_workers=len(needed)) as pool:
-            results = pool.map(lambda region: _compile(region, target), needed.values())
-            compiled = dict(zip(needed, results))
+    slow = {key: region for key, region in needed.items() if not _is_compiled_before(region)}
+    compiled = {}
+    if len(slow) > 1:
+        with ThreadPoolExecutor(max_workers=len(slow)) as pool:
+            compiled = dict(zip(slow, pool.map(lambda region: _compile(region, target), slow.values())))
+    compiled |= {key: _compile(region, target) for key, region in needed.items() if key not in compiled}
     return [compiled[_key(r)] for r in regions]
+
+
+def _is_compiled_before(region: RegionRecord) -> bool:
+    """No other process works for it: threads would only wait for each other."""
+    fragment = known_fragment(region.fragment)
+    return fragment is not None and fragment.is_compiled_before
 
 
 def _key(region: RegionRecord) -> tuple[str, str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from tle_raw.errors import SourceLocation, TLEError
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.signature import Signature
+from tle_raw.linker.inputs.library import LinkLibrary
 from tle_raw.porting import Answer, PortRequest
 from tle_raw.target import Target
 
@@ -22,6 +23,7 @@ class Declaration:
     ``location`` is the stub's line; relative ``file=`` paths are resolved against ``folder``.
     ``function`` is the decorated Python function.
     ``wrapped`` is what a :class:`SelfDescribing` adapter took: an object of its language, text, bytes or a path.
+    ``libraries`` are what its code calls functions of, as the user gave them.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Declaration:
     folder: Path
     function: Callable[..., Any] | None = None
     wrapped: Any = None
+    libraries: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Source:
     ``text`` is the fragment's code, read anew each time; ``location`` is where its first line stands;
     ``settings`` holds everything else that can change the code (flags, defines, symbol, block), sorted.
     ``signature`` is set where the source itself tells it. ``data`` is the adapter's own and takes no part in equality.
+    ``libraries`` will be linked with what is compiled: a function that one of them defines is not missing.
     """
 
     dialect: str
@@ -50,6 +54,7 @@ class Source:
     settings: tuple[tuple[str, str], ...] = ()
     data: Any = field(default=None, compare=False, repr=False)
     signature: Signature | None = None
+    libraries: tuple[LinkLibrary, ...] = field(default=(), compare=False, repr=False)
 
 
 def _unchanged(error: TLEError) -> TLEError:
@@ -89,7 +94,8 @@ class CompilerOutput:
     ``block`` is the shape of the block that the code was compiled for, where it matters. ``route`` names the way that
     the source took, where its dialect has several. ``register_limit`` is the most registers that a thread may have when
     the kernel starts, for code in which warps hand registers to each other; 0 for none. ``exclusive`` says that the
-    code relies on being all that its kernel does. ``device`` is for targets that emulate the code.
+    code relies on being all that its kernel does. ``linked`` are functions of libraries that were linked, each with its
+    library's name. ``device`` is for targets that emulate the code.
     """
 
     text: str
@@ -104,6 +110,7 @@ class CompilerOutput:
     route: str = ""
     register_limit: int = 0
     exclusive: bool = False
+    linked: tuple[tuple[str, str], ...] = ()
     device: DeviceCode | None = None
 
 
@@ -248,3 +255,10 @@ class DescriptorAdapter(Adapter, Protocol):
 
     def descriptors(self, source: Source, arguments: Sequence[Any], target: Target) -> Any:
         """The descriptors for the fragment's own arguments, in memory that a kernel can be given."""
+
+
+@runtime_checkable
+class CompiledBefore(Adapter, Protocol):
+    """A dialect whose ``compile`` only reads what a compiler made elsewhere: nothing is lost when it is done again."""
+
+    is_compiled_before: Literal[True]

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tle_raw.errors import ToolchainError
-from tle_raw.fragments.adapter import Adapter, Source
+from tle_raw.fragments.adapter import Adapter, CompiledBefore, Source
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compile_facts import CompileFacts
 from tle_raw.fragments.compiled import CompiledFragment
+from tle_raw.fragments.libraries import GivenLibrary, compile_with_libraries
 from tle_raw.identity import digest, package_identity
 from tle_raw.registry import find_target
 from tle_raw.store.entries import Entry, is_intact
@@ -46,6 +47,7 @@ def compile_source(
     *,
     compiler: str,
     inline: bool = True,
+    libraries: Sequence[GivenLibrary] = (),
 ) -> CompiledFragment:
     """Compile, check and prepare ``source`` for one binding and target, or take it from the cache.
 
@@ -64,13 +66,14 @@ def compile_source(
         older_llvm(),
         *find_target(target.backend).settings(),
         *sorted(digest(f.read_bytes()) for f in files),
+        *(library.digest for library in libraries),
     )
     key = f"{content[:40]}-{digest(compiler)[:16]}"
     with _lock_of(key):
         found = _MEMORY.get(key)
         if found is None or not is_intact(found.path) or not _same_files(dict(found.missed)):
             taken = _any_compiler(key) if compiler == NO_COMPILER else key
-            found = _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken)
+            found = _from_disk_or_compiler(adapter, source, files, bound, target, inline, key, taken, libraries)
             _MEMORY[key] = found
         return found
 
@@ -92,6 +95,7 @@ def _from_disk_or_compiler(
     inline: bool,
     key: str,
     taken: str,
+    libraries: Sequence[GivenLibrary],
 ) -> CompiledFragment:
     """``taken`` is the entry that will do: the one of this compiler, or without a compiler that of any."""
     store = _store()
@@ -100,7 +104,7 @@ def _from_disk_or_compiler(
         if entry is not None and _same_files(dict(entry.meta["missed"])):
             return _compiled(entry, bound, target, inline, cache_hit=True)
         try:
-            facts, text = _compile(adapter, source, files, bound, target, inline)
+            facts, text = _compile(adapter, source, files, bound, target, inline, libraries)
         except ToolchainError:
             # A tool that only this source needs is missing: what any compiler made of it will do here too.
             entry = store.load(_any_compiler(key)) if _caching() else None
@@ -108,8 +112,10 @@ def _from_disk_or_compiler(
                 raise
             return _compiled(entry, bound, target, inline, cache_hit=True)
         meta = {**facts.to_json(), "created": time.time()}
-        entry = store.save(key, text, meta)
-        store.save(_any_compiler(key), text, meta)
+        is_quick = isinstance(adapter, CompiledBefore)
+        entry = store.save(key, text, meta, flush=not is_quick)
+        if not is_quick:
+            store.save(_any_compiler(key), text, meta)
     return _compiled(entry, bound, target, inline, cache_hit=False)
 
 
@@ -119,10 +125,14 @@ def _any_compiler(key: str) -> str:
 
 
 def _compile(
-    adapter: Adapter, source: Source, files: Sequence[Path], bound: BoundSignature, target: Target, inline: bool
-) -> tuple[CompileFacts, str]:
+    adapter: Adapter, source: Source, files: Sequence[Path], bound: BoundSignature, target: Target, inline: bool,
+    libraries: Sequence[GivenLibrary],
+) -> tuple[CompileFacts, str]:  # fmt: skip
     """What was found out, and the text that is linked."""
-    output = adapter.compile(source, bound, target)
+    if libraries:
+        output = compile_with_libraries(adapter, source, bound, target, libraries)
+    else:
+        output = adapter.compile(source, bound, target)
     module = find_target(target.backend).prepare(output, bound, inline=inline, older_llvm=older_llvm())
     scanned = {f.resolve() for f in files}
     missed = {str(f): digest(f.read_bytes()) for f in output.files if f.resolve() not in scanned}

@@ -35,6 +35,7 @@ class CompileFacts:
     route : the way that the source took, where its dialect has several.
     register_limit : the most registers of a thread when the kernel starts, or 0 where nothing asks for a limit.
     exclusive : the code relies on being all that its kernel does.
+    linked : (function, library) of each function of a library that it calls.
     """
 
     name: str
@@ -55,6 +56,7 @@ class CompileFacts:
     route: str
     register_limit: int
     exclusive: bool
+    linked: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(

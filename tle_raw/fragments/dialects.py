@@ -6,7 +6,7 @@ import inspect
 import linecache
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +15,32 @@ from tle_raw.fragments.adapter import Declaration, SelfDescribing
 from tle_raw.fragments.annotations import signature_of
 from tle_raw.fragments.declare import declare
 from tle_raw.fragments.fragment import Fragment
+from tle_raw.fragments.libraries import as_given
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.source_text import is_path, location_of_function
 from tle_raw.registry import adapter_names, find_adapter
 
-SUFFIXES = {".cu": "cuda", ".cuh": "cuda", ".ll": "llvm", ".bc": "llvm", ".mlir": "mlir", ".mlirbc": "mlir"}
+SUFFIXES = {
+    ".cu": "cuda", ".cuh": "cuda", ".ll": "llvm", ".bc": "llvm", ".mlir": "mlir", ".mlirbc": "mlir", ".ptx": "ptx",
+    ".fatbin": "ptx", ".ltoir": "ptx", ".a": "ptx",
+}  # fmt: skip
 
 
 def dialect(
-    name: str, *, inline: bool = True, ordered: bool = True, **options: Any
+    name: str, *, inline: bool = True, ordered: bool = True, libraries: Sequence[Any] = (), **options: Any
 ) -> Callable[[Callable[..., Any]], Fragment]:
     """Declare a fragment: the decorated stub carries the typed signature, ``options`` the code.
 
     Parameters
     ----------
-    name : the dialect: "cuda", "cupy", "cutile", "llvm", "mlir", "numba", "pycuda" or
+    name : the dialect: "cuda", "cupy", "cutile", "llvm", "mlir", "numba", "ptx", "pycuda" or
         "tilelang".
     inline : False keeps the fragment a called function instead of inlining it.
     ordered : False promises that the rest of the kernel touches none of the memory that the fragment's pointers reach.
         Then no barriers stand around it for their sake.
+    libraries : what the code calls functions of, which it only declares: paths of LLVM IR (``.ll``, ``.bc``), PTX,
+        fatbins, LTO-IR and archives (``.a``) of these, or objects that give one (:class:`tle_raw.fragments.libraries
+        .GivesLibrary`). The first that defines a function gives it; it is inlined like the fragment's own code.
     options : the dialect's own. For "cuda": ``file=`` or ``source=`` (the code), ``symbol=`` (the function, default
         the stub's name), ``include_dirs=``, ``defines=``, ``flags=``, ``block=(x, y, z)``, and for ``__global__``
         functions ``grid=`` and ``shared=``. For "mlir": ``file=``,
@@ -67,15 +74,16 @@ def dialect(
     def declare_stub(stub: Callable[..., Any]) -> Fragment:
         self_describing = _self_describing(stub, name) if name in adapter_names() else None
         if self_describing is not None:
-            return _declare_self_describing(self_describing, stub, None, options, inline, ordered, here)
+            return _declare_self_describing(self_describing, stub, None, options, inline, ordered, here, libraries)
         if isinstance(stub, Fragment) or not inspect.isfunction(stub):
             raise DialectError(f"dialect {name!r} decorates a function, and cannot take {stub!r}").at(source=here)
         location = location_of_function(stub)
         try:
             adapter = find_adapter(name)
             declaration = Declaration(
-                stub.__name__, _signature(stub, local_names), dict(options), location, _folder(location), function=stub
-            )
+                stub.__name__, _signature(stub, local_names), dict(options), location, _folder(location), function=stub,
+                libraries=as_given(libraries),
+            )  # fmt: skip
             return declare(adapter, declaration, inline, ordered)
         except TLEError as e:
             e.at(fragment=stub.__name__, source=location)
@@ -91,6 +99,7 @@ def fragment(
     dialect: str | None = None,
     inline: bool = True,
     ordered: bool = True,
+    libraries: Sequence[Any] = (),
     **options: Any,
 ) -> Fragment:
     """Wrap existing device code as a fragment.
@@ -102,8 +111,9 @@ def fragment(
     signature : a typed stub function, or a :class:`Signature`; an MLIR function's own type, and the prototype of the
         CUDA function ``symbol=``, tell it where it is not given.
     dialect : the dialect; by default it follows from the file's suffix (``.cu``, ``.cuh``: "cuda"; ``.ll``, ``.bc``:
-        "llvm"; ``.mlir``, ``.mlirbc``: "mlir"), or from the object or the text.
-    inline, ordered, options : as for :func:`tle_raw.dialect`.
+        "llvm"; ``.mlir``, ``.mlirbc``: "mlir"; ``.ptx``, ``.fatbin``, ``.ltoir``, ``.a``: "ptx"), or from the
+        object or the text.
+    inline, ordered, libraries, options : as for :func:`tle_raw.dialect`.
 
     Raises
     ------
@@ -118,7 +128,9 @@ def fragment(
     name = dialect or _named_by_suffix(source)
     self_describing = _self_describing(source, name)
     if self_describing is not None:
-        return _declare_self_describing(self_describing, source, signature, options, inline, ordered, location)
+        return _declare_self_describing(
+            self_describing, source, signature, options, inline, ordered, location, libraries
+        )
     if not isinstance(source, (str, Path)):
         raise _nobody_takes(source, name).at(source=location)
     if name is None and signature is not None:
@@ -133,7 +145,9 @@ def fragment(
         )
     options = {("file" if is_path(source) else "source"): source, **options}
     called = signature.name if signature is not None else _plain_name(str(symbol))
-    declaration = Declaration(called, signature, options, location, _folder(location), wrapped=source)
+    declaration = Declaration(
+        called, signature, options, location, _folder(location), wrapped=source, libraries=as_given(libraries)
+    )
     made = declare(find_adapter(str(name)), declaration, inline, ordered)
     if made.signature is None:
         raise SignatureError("a fragment needs a typed signature", hint="pass signature=<a typed stub function>").at(
@@ -170,10 +184,13 @@ def _declare_self_describing(
     inline: bool,
     ordered: bool,
     location: SourceLocation,
+    libraries: Sequence[Any],
 ) -> Fragment:
     """A fragment whose source tells its name, and maybe its signature and its line."""
-    declaration = Declaration("", signature, dict(options), location, _folder(location), wrapped=source)
     try:
+        declaration = Declaration(
+            "", signature, dict(options), location, _folder(location), wrapped=source, libraries=as_given(libraries)
+        )
         return declare(adapter, adapter.complete(declaration), inline, ordered)
     except TLEError as e:
         e.at(source=location)

@@ -15,6 +15,7 @@ from tle_raw.errors import DialectError, FragmentSourceError, RegionError, Sourc
 from tle_raw.fragments.adapter import (
     Adapter,
     CallTypedAdapter,
+    CompiledBefore,
     CompilerOutput,
     Declaration,
     DescriptorAdapter,
@@ -28,6 +29,7 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compilation import compile_source, compiler_identity
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.file_stamps import FileStamps
+from tle_raw.fragments.libraries import compile_with_libraries, given_libraries, library_files
 from tle_raw.fragments.pickling import imported, name_in_module
 from tle_raw.fragments.signature import Signature
 from tle_raw.fragments.unfinished_keys import reset_unfinished_keys
@@ -126,6 +128,7 @@ class Fragment(ConstexprFunction):
         self._adapter = adapter
         self._declaration = declaration
         self._source: Source = adapter.read(declaration)
+        self._libraries = given_libraries(declaration.libraries, declaration.folder)
         self._compiler = ""
         self._stamps = FileStamps(())
         self._stamped_files: tuple[Path, ...] = ()
@@ -310,6 +313,11 @@ class Fragment(ConstexprFunction):
         return self.dialect, self._declaration, self.inline, self.ordered
 
     @property
+    def is_compiled_before(self) -> bool:
+        """Whether its code comes from a library, and from no compiler."""
+        return isinstance(self._adapter, CompiledBefore)
+
+    @property
     def writes_through_arguments_only(self) -> bool:
         """Whether all global memory that it may write is named by its pointers: TMA descriptors name more."""
         return not isinstance(self._adapter, DescriptorAdapter)
@@ -381,7 +389,10 @@ class Fragment(ConstexprFunction):
             with self._lock:
                 self._current_key()
                 source, files, compiler = self._source, self._stamped_files, self._compiler
-            return compile_source(self._adapter, source, files, bound, target, compiler=compiler, inline=self.inline)
+                libraries = self._libraries
+            return compile_source(
+                self._adapter, source, files, bound, target, compiler=compiler, inline=self.inline, libraries=libraries
+            )
         except TLEError as e:
             e.at(fragment=self.name, source=e.context.source or self.location)
             raise
@@ -393,6 +404,8 @@ class Fragment(ConstexprFunction):
         ------
         ToolchainError, CompilationFailed, SymbolError, SignatureMismatchError : as ``compile``.
         """
+        if self._libraries:
+            return compile_with_libraries(self._adapter, self._source, bound, target, self._libraries)
         return self._adapter.compile(self._source, bound, target)
 
     def _reset_key(self) -> None:
@@ -420,6 +433,7 @@ class Fragment(ConstexprFunction):
             self.ordered,
             self._disabled,
             *sorted(self._stamps.digests),
+            *(library.digest for library in self._libraries),
         )
 
     def _read(self) -> None:
@@ -428,7 +442,8 @@ class Fragment(ConstexprFunction):
             self._source = self._adapter.read(self._declaration)
             self.signature = self._declaration.signature or self._source.signature
             self._stamped_files = self.files
-            self._stamps = FileStamps(self._stamped_files)
+            self._libraries = given_libraries(self._declaration.libraries, self._declaration.folder)
+            self._stamps = FileStamps((*self._stamped_files, *library_files(self._libraries)))
             if not self._stamps.are_young or self._adapter.read(self._declaration).text == self._source.text:
                 return
         raise FragmentSourceError("the source changes while it is read", hint="run it again when it is written")

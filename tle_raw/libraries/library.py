@@ -13,9 +13,11 @@ from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.overloaded import Overloaded
 from tle_raw.fragments.signature import Signature
 from tle_raw.identity import digest
+from tle_raw.libraries.module_hooks import call_for_modules_of
 from tle_raw.libraries.packed_adapter import PackedAdapter, block_of
 from tle_raw.libraries.packed_files import PackedFunction, PackedIndex, read_index
 from tle_raw.libraries.signature_text import read_signature
+from tle_raw.registry import frontend
 
 _OPEN: dict[str, Library] = {}
 
@@ -96,10 +98,12 @@ def open_library(module_file: str) -> Library:
     ------
     LibraryError : its index cannot be read, or the process has opened another version of it.
     """
+    frontend().install()
     index = read_index(Path(module_file).absolute().parent)
     there = _OPEN.get(index.name)
     if there is None:
         there = _OPEN[index.name] = Library(index, module_file)
+        call_for_modules_of(index)
     elif there.index.digest != index.digest:
         raise LibraryError(
             f"two versions of the library {index.name} in one process: {there.index.version} from "

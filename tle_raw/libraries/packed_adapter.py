@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tle_raw.emulation.runtime import give_runtime
 from tle_raw.errors import LibraryError, Row, SourceLocation
@@ -23,6 +23,7 @@ class PackedAdapter:
     """One library. ``Declaration.wrapped`` is one overload of ``functions/<name>.json``."""
 
     name = "library"
+    is_compiled_before: Literal[True] = True
 
     def __init__(self, index: PackedIndex) -> None:
         self.index = index

@@ -63,8 +63,11 @@ def read_if(path: Path | str, why_not: Callable[[os.stat_result], str]) -> bytes
         return file.read()
 
 
-def write_whole(path: Path, data: bytes) -> Path:
-    """Put a whole file in place at once: readers see the old one or the new one, also after a crash."""
+def write_whole(path: Path, data: bytes, flush: bool = True) -> Path:
+    """Put a whole file in place at once: readers see the old one or the new one, also after a crash.
+
+    Without ``flush`` a machine that loses its power may have an empty file there, for readers who check a digest.
+    """
     part = path.with_name(f"{path.name.partition('.')[0]}.{os.urandom(8).hex()}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -73,7 +76,8 @@ def write_whole(path: Path, data: bytes) -> Path:
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
-            os.fsync(descriptor)
+            if flush:  # it takes longer than all else
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         _put(part, path)

@@ -57,9 +57,10 @@ class Store:
                 return entry
         return fallback.in_memory(self.folder, key)
 
-    def save(self, key: str, content: str | bytes, meta: Mapping[str, Any]) -> Entry:
+    def save(self, key: str, content: str | bytes, meta: Mapping[str, Any], flush: bool = True) -> Entry:
         """Keep ``content`` under ``key``; an entry that is there is replaced.
 
+        Without ``flush`` it may be a miss after the machine has lost its power: for what is quickly made again.
         Saving again what ``load`` gave brings a file back that somebody deleted meanwhile.
 
         Raises
@@ -70,7 +71,7 @@ class Store:
         suffix = _SUFFIXES.get(self.kind, ".ll")
         try:
             make_private(self.folder)
-            return save_entry(self.folder, key, data, meta, suffix)
+            return save_entry(self.folder, key, data, meta, suffix, flush)
         except OSError as e:
             fallback.warn_once(self.folder, e)
         try:

@@ -20,6 +20,8 @@ from tle_raw.fragments.adapter import CompilerOutput, DeviceCode
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.identity import entry_name
 from tle_raw.linker.device_code import optimise_for_device
+from tle_raw.linker.inputs.library import LinkLibrary
+from tle_raw.linker.link_libraries import defined_in
 from tle_raw.linker.llvm.shared_memory import static_shared
 from tle_raw.linker.llvm.symbols import refuse_unlinkable
 from tle_raw.linker.llvm.text import Module, UnreadableIRError, read_module
@@ -46,6 +48,7 @@ class DeviceIR:
     is_valid : LLVM printed the text, so that its form needs no check.
     is_trusted : nothing in it can stop the code generator; no child process tries it.
     names : what the function's author calls its parameters, where the text does not tell; "" for none.
+    libraries : what will be linked with it.
     """
 
     text: str
@@ -58,6 +61,7 @@ class DeviceIR:
     is_valid: bool = False
     is_trusted: bool = False
     names: tuple[str, ...] = ()
+    libraries: tuple[LinkLibrary, ...] = ()
 
 
 def compile_device_ir(ir: DeviceIR, name: str, bound: BoundSignature, target: Target) -> CompilerOutput:
@@ -108,7 +112,7 @@ def _compile(
     # Lines are the user's in these two; what goes on is LLVM's own print.
     written = read_module(with_added(ir.text, added))
     static_shared(written, entry)  # refuses what has no size; the sizes are asked for later
-    check_resolved(written, entry)
+    check_resolved(written, entry, provided=defined_in(ir.libraries))
     text = with_added(tried.text, added)
     if wanted.is_emulated:
         text = tried.optimised or optimise_for_device(text, entry, wanted.arch)

@@ -8,9 +8,9 @@ import pytest
 import tle_raw
 from tle_raw import Element, InOut, Pointer, Scalar, Tile
 from tle_raw.adapters.common.device_llvm import check
-from tle_raw.adapters.llvm import bitcode
 from tle_raw.errors import CompilationFailed, FragmentSourceError, SymbolError, ToolchainError
 from tle_raw.flir.cpu.run_fragment import run_fragment
+from tle_raw.linker.inputs import bitcode
 from tle_raw.linker.tools.clang import find_clang
 from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 

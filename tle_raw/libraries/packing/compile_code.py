@@ -16,8 +16,10 @@ from tle_raw.fragments.compilation import older_llvm
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.libraries.architecture import is_specific
 from tle_raw.libraries.code_key import code_key
+from tle_raw.libraries.packing.cut import cut_to
+from tle_raw.libraries.packing.effects import found_effects
 from tle_raw.libraries.packing.manifest import Function, Overload, Value
-from tle_raw.linker.prepare import LinkableModule
+from tle_raw.libraries.packing.places import without_places
 from tle_raw.registry import find_target
 from tle_raw.target import Target
 
@@ -54,11 +56,12 @@ def compile_code(
         bound = bind_names(overload.signature, dict(names))
         output = fragment.compiler_output(bound, target)
         module = find_target(target.backend).prepare(output, bound, inline=True, older_llvm=older_llvm())
-        effects = _effects(module) if target.backend == "cuda" else None
+        effects = found_effects(module) if target.backend == "cuda" else None
         _check_effects(function, overload, effects)
     except TLEError as error:
         raise error.at(fragment=function.name, source=overload.location) from None
-    return Code(_without_folder(output.text, folder), output.compiler, _facts(output, bound, target), effects)
+    text = without_places(cut_to(output.text, output.entry), folder)
+    return Code(text, output.compiler, _facts(output, bound, target), effects)
 
 
 def _facts(output: CompilerOutput, bound: BoundSignature, target: Target) -> dict[str, Any]:
@@ -74,12 +77,6 @@ def _facts(output: CompilerOutput, bound: BoundSignature, target: Target) -> dic
     }
 
 
-def _effects(module: LinkableModule) -> frozenset[str]:
-    memory = module.memory
-    found = {"reads": memory.reads, "writes": memory.writes, "barrier": module.uses_barrier}
-    return frozenset(effect for effect, is_there in found.items() if is_there)
-
-
 def _check_effects(function: Function, overload: Overload, found: frozenset[str] | None) -> None:
     more = sorted((found or frozenset()) - (overload.effects if overload.effects is not None else found or frozenset()))
     if more:
@@ -90,8 +87,3 @@ def _check_effects(function: Function, overload: Overload, found: frozenset[str]
             ],
             hint="add them to `effects`, or leave the key out",
         )
-
-
-def _without_folder(text: str, folder: Path) -> str:
-    """Debug information without the place where the library was packed."""
-    return text.replace(f"{folder}/", "").replace(str(folder), ".")

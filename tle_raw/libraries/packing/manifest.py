@@ -21,7 +21,7 @@ Value = int | DType
 class Overload:
     """One signature of a function, and the code for it.
 
-    ``source`` is a file. ``effects`` is None where packing shall find them. ``values`` holds, for each name of the
+    ``source`` is a file, ``libraries`` are files of device functions that it calls. ``effects`` is None where packing shall find them. ``values`` holds, for each name of the
     signature, what it is packed for.
     """
 
@@ -30,6 +30,7 @@ class Overload:
     source: Path
     dialect: str
     options: Mapping[str, Any]
+    libraries: tuple[Path, ...]
     effects: frozenset[str] | None
     block: tuple[int, ...]
     values: Mapping[str, tuple[Value, ...]]

@@ -24,13 +24,13 @@ from tle_raw.target import TARGETS, Target, parse_target
 EFFECTS = ("reads", "writes", "barrier")
 DEFAULT_ARCHITECTURES = ("cpu", "cuda:80", "cuda:90")
 MOST_COMBINATIONS = 4096
-LIBRARY_KEYS = ("name", "version", "summary", "architectures", "source", "dialect", "options", "module")
+LIBRARY_KEYS = ("name", "version", "summary", "architectures", "source", "dialect", "options", "libraries", "module")
 OVERLOAD_KEYS = (
-    "signature", "symbol", "source", "dialect", "options", "effects", "block", "values", "architectures",
+    "signature", "symbol", "source", "dialect", "options", "libraries", "effects", "block", "values", "architectures",
 )  # fmt: skip
 FUNCTION_KEYS = ("name", "doc", *OVERLOAD_KEYS, "overload")
 # Options that a manifest has keys of its own for, or that are no function's.
-_OWN_OPTIONS = ("file", "source", "symbol", "extern_func_name", "block", "inline", "ordered")
+_OWN_OPTIONS = ("libraries", "file", "source", "symbol", "extern_func_name", "block", "inline", "ordered")
 _VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?")
 _HOOK = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _PACKAGE = "package:"
@@ -143,7 +143,7 @@ class _Reader:
         block = next((_block(t) for t in tables if "block" in t.values), ())
         architectures = next((a for t in tables if (a := self._fewer(t)) is not None), self.architectures)
         return Overload(
-            signature, symbol, source, dialect, self._options(tables), effects, block, _values(signature, tables),
+            signature, symbol, source, dialect, self._options(tables), self._libraries(tables), effects, block, _values(signature, tables),
             architectures, own.document.location((*own.path, "signature")),
         )  # fmt: skip
 
@@ -162,6 +162,16 @@ class _Reader:
         if not dialect:
             raise table.error("source", f"a file with one of {', '.join(SUFFIXES)}", repr(written), 'add dialect = "cuda"')
         return path, dialect
+
+    def _libraries(self, tables: list[Table]) -> tuple[Path, ...]:
+        table = next((t for t in [*tables, self.library] if "libraries" in t.values), None)
+        found: list[Path] = []
+        for number, written in enumerate(table.texts("libraries") or ()) if table else ():
+            path = self._path(table, written)  # type: ignore[arg-type]
+            if not path.is_file():
+                raise table.error(f"libraries.{number}", "a file that exists", str(path))  # type: ignore[union-attr]
+            found.append(path)
+        return tuple(found)
 
     def _path(self, table: Table, written: str) -> Path:
         if not written or "\0" in written:
@@ -279,12 +289,12 @@ def _values(signature: Signature, tables: list[Table]) -> dict[str, tuple[Value,
         for key in given.values:
             if key not in signature.names:
                 names = ", ".join(signature.names) or "nothing"
-                raise given.error(key, f"names of the signature: {names}", key, message=f"the signature has no name `{key}`")
+                raise given.error(key, f"names of the signature: {names}", key, message=f"the signature of `{signature.name}` has no name `{key}`")
     for name in signature.names:
         if given is None or name not in given.values:
             raise (given or tables[0]).error(
                 name if given else "values", f"values for {name}", "nothing", hint=f'write values = {{ {name} = […] }}',
-                message=f"nothing says which values of `{name}` are packed",
+                message=f"nothing says for which values of `{name}` the function `{signature.name}` is packed",
             )  # fmt: skip
         found[name] = tuple(_value(given, name, number, item, name in dtypes) for number, item in enumerate(given.need(name, list)))
         if not found[name] or len(set(found[name])) != len(found[name]):

@@ -1,0 +1,190 @@
+"""One file of device code as a library: which functions it has, and LLVM IR of those that are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from tle_raw.errors import FragmentSourceError, LinkError, UnsupportedFeatureError
+from tle_raw.linker.from_ptx.convert import convert
+from tle_raw.linker.from_ptx.read_module import PtxModule, read_ptx_module
+from tle_raw.linker.inputs.archive import members
+from tle_raw.linker.inputs.bitcode import disassemble, function_names
+from tle_raw.linker.inputs.fatbin import best_image, ptx_images
+from tle_raw.linker.inputs.kinds import kind_of
+from tle_raw.linker.inputs.lto_ir import defined, lto_module
+from tle_raw.linker.llvm.cut import cut
+from tle_raw.linker.llvm.functions import FunctionType, read_function
+from tle_raw.linker.llvm.text import Entity, Module, UnreadableIRError, read_module
+
+Types: TypeAlias = Mapping[str, FunctionType | None]
+_FOREIGN = ("x86_64", "aarch64", "amdgcn", "spir", "arm", "riscv", "i686", "i386")
+LARGE = 1 << 20  # bitcode of which only what is wanted is written as text
+
+
+@dataclass(frozen=True)
+class LinkLibrary:
+    """A library of device functions.
+
+    Attributes
+    ----------
+    name : for messages and reports: a file's name.
+    data : the file's content: LLVM IR text or bitcode, PTX, a fatbin, LTO-IR, or an archive of these.
+    arch : the GPU that code is wanted for, such as ``sm_90a``: of several images the newest that it runs is taken.
+    timeout : seconds that a tool may take.
+    """
+
+    name: str
+    data: bytes
+    arch: str = "sm_80"
+    timeout: float = 600.0
+
+    @property
+    def kind(self) -> str:
+        """What the file is: llvm, bitcode, ptx, fatbin, lto-ir, archive."""
+        return kind_of(self.data)
+
+    def functions(self) -> frozenset[str]:
+        """The functions that it defines for others. Of LTO-IR they are not known: ask ``defines``.
+
+        Raises
+        ------
+        LinkError : the file is damaged, or for other processors. ToolchainError : a tool that reads it is missing.
+        """
+        return frozenset() if self.kind == "lto-ir" else _functions(self)
+
+    def defines(self, names: Collection[str]) -> frozenset[str]:
+        """Those of the names that it defines; raises as ``functions``."""
+        if self.kind == "lto-ir":
+            return defined(self.name, self.data, names, self.arch, self.timeout)
+        return self.functions() & frozenset(names)
+
+    def type_of(self, name: str) -> FunctionType | None:
+        """The type of a function that it defines as LLVM IR; None where it does not, or as PTX, which has no types."""
+        if self.kind not in ("llvm", "bitcode") or name not in self.functions():
+            return None
+        module = _llvm(self, (name,))
+        return next(read_function(module, e).type for e in module.of_kind("define") if e.name == name)
+
+    def text(self, wanted: Types, outside: Callable[[str], FunctionType | None] = lambda name: None) -> str:
+        """LLVM IR of the wanted functions and what they reach; they are called with the types that are given.
+
+        ``outside`` tells the types of functions that PTX only declares, and another library defines.
+
+        Raises
+        ------
+        LinkError, AbiError, SymbolError : as the kind of file has it.
+        """
+        kind = self.kind
+        if kind == "ptx":
+            return convert(_ptx(self.data.decode("utf-8", "replace")), wanted, outside)
+        if kind in ("fatbin", "object", "cubin"):
+            return convert(_ptx(self._image()), wanted, outside)
+        if kind == "lto-ir":
+            return convert(
+                lto_module(self.name, self.data, tuple(sorted(wanted)), self.arch, self.timeout), wanted, outside
+            )
+        module = _llvm(self, tuple(wanted))
+        _check_triple(self.name, module)
+        return cut(module, wanted).text
+
+    def sizes(self, name: str) -> tuple[tuple[int, ...], int] | None:
+        """The bytes of a PTX function's parameters, and of its result; None of LLVM IR, which has types."""
+        kind = self.kind
+        if kind in ("llvm", "bitcode"):
+            return None
+        if kind == "lto-ir":
+            module = lto_module(self.name, self.data, (name,), self.arch, self.timeout)
+        else:
+            module = _ptx(self.data.decode("utf-8", "replace") if kind == "ptx" else self._image())
+        function = module.functions[name]
+        return tuple(p.bytes for p in function.parameters), function.result.bytes if function.result else 0
+
+    def _image(self) -> str:
+        images = ptx_images(self.data, self.name, self.timeout)
+        return best_image(images, self.arch, self.name)
+
+
+def open_library(name: str, data: bytes, arch: str = "sm_80", timeout: float = 600.0) -> tuple[LinkLibrary, ...]:
+    """The libraries that a file holds: an archive's members each are one.
+
+    Raises
+    ------
+    LinkError : the file is none that can be linked, or was cut.
+    """
+    kind = kind_of(data)
+    if kind == "archive":
+        opened = [LinkLibrary(f"{name}({each})", content, arch, timeout) for each, content in members(data, name)]
+        usable = tuple(library for library in opened if library.kind)
+        if not usable:
+            raise LinkError(f"the archive {name} holds no device code", hint="it may hold host code only")
+        return usable
+    if not kind:
+        raise LinkError(
+            f"{name} is no device code that can be linked",
+            hint="it takes LLVM IR (.ll, .bc), PTX, fatbins, LTO-IR, and archives (.a) of these",
+        )
+    return (LinkLibrary(name, data, arch, timeout),)
+
+
+@lru_cache(maxsize=128)
+def _functions(library: LinkLibrary) -> frozenset[str]:
+    kind, data = library.kind, library.data
+    if kind in ("ptx", "fatbin", "object", "cubin"):
+        try:
+            text = data.decode("utf-8", "replace") if kind == "ptx" else library._image()
+        except LinkError:
+            if kind == "object":
+                return frozenset()  # a member of an archive that is host code
+            raise
+        functions = _ptx(text).functions
+        return frozenset(name for name, f in functions.items() if f.body is not None and not f.is_entry)
+    if kind == "bitcode" and len(data) > LARGE:
+        return _named(library.name, lambda: function_names(data, library.timeout))
+    module = _llvm(library, ())
+    _check_triple(library.name, module)
+    visible = (e for e in module.of_kind("define") if not _is_internal(module, e))
+    return frozenset(e.name for e in visible)
+
+
+def _is_internal(module: Module, entity: Entity) -> bool:
+    return any(token.text in ("internal", "private") for token in read_function(module, entity).before)
+
+
+def _named(name: str, read: Callable[[], frozenset[str]]) -> frozenset[str]:
+    try:
+        return read()
+    except FragmentSourceError as error:
+        raise LinkError(f"{name}: {error.message}", log=error.log, hint=error.hint) from None
+
+
+def _llvm(library: LinkLibrary, wanted: tuple[str, ...]) -> Module:
+    data, name = library.data, library.name
+    try:
+        if library.kind == "bitcode":
+            only = wanted if len(data) > LARGE else None
+            return read_module(disassemble(data, library.timeout, only))
+        return read_module(data.decode("utf-8-sig"))
+    except FragmentSourceError as error:
+        raise LinkError(f"{name}: {error.message}", log=error.log, hint=error.hint) from None
+    except UnreadableIRError as error:
+        raise LinkError(
+            f"{name}: {error.message}", hint="the file was cut, or is of an LLVM that is not known"
+        ) from None
+
+
+def _check_triple(name: str, module: Module) -> None:
+    for entity in module.of_kind("target"):
+        text = module.source(entity)
+        if "triple" in text and any(f'"{foreign}' in text for foreign in _FOREIGN):
+            raise UnsupportedFeatureError(
+                f"{name} is code for another processor: {text.partition('=')[2].strip()}",
+                hint="compile it for nvptx64-nvidia-cuda",
+            )
+
+
+@lru_cache(maxsize=64)
+def _ptx(text: str) -> PtxModule:
+    return read_ptx_module(text)
