@@ -18,7 +18,6 @@ import primitives_cub as cub
 import primitives_triton as plain
 import standalone
 import torch
-import triton
 import triton.language as tl
 
 import tle_raw
@@ -62,7 +61,10 @@ class Data:
         return [word.view(dtype) for word in words]
 
     def outputs(self, shape: tuple[int, ...], dtype: torch.dtype) -> dict[str, torch.Tensor]:
-        return {side: torch.zeros((self.tiles, *shape), dtype=dtype, device=self.device) for side in ("ours", "CUB", "Triton")}
+        return {
+            side: torch.zeros((self.tiles, *shape), dtype=dtype, device=self.device)
+            for side in ("ours", "CUB", "Triton")
+        }
 
 
 def _unsigned(x: torch.Tensor) -> torch.Tensor:
@@ -99,7 +101,10 @@ def scan(data: Data, make: Callable[[str], Any], inclusive: bool, n: int = 2048)
 
 def row_scan(data: Data, make: Callable[[str], Any]) -> Case:
     x, y = data.random((32, 128), torch.float32), data.outputs((32, 128), torch.float32)
-    ours, kernel = kernels.in_place_rows(primitives.row_inclusive_sum), make(cub.source(cub.ROW_SCAN, "float", 4096, THREADS))
+    ours, kernel = (
+        kernels.in_place_rows(primitives.row_inclusive_sum),
+        make(cub.source(cub.ROW_SCAN, "float", 4096, THREADS)),
+    )
     grid, sizes = (data.tiles,), {"M": 32, "N": 128, "num_warps": WARPS}
     sides = {
         "ours": lambda b: ours[grid](x[b], y["ours"], None, None, **sizes),
@@ -144,7 +149,11 @@ def row_reduce(data: Data, make: Callable[[str], Any]) -> Case:
 
 
 def sort(data: Data, make: Callable[[str], Any], dtype: str, which: str, n: int = 2048) -> Case:
-    types = {"u32": (torch.uint32, "unsigned"), "f32": (torch.float32, "float"), "u16": (torch.uint16, "unsigned short")}
+    types = {
+        "u32": (torch.uint32, "unsigned"),
+        "f32": (torch.float32, "float"),
+        "u16": (torch.uint16, "unsigned short"),
+    }
     kind, cxx = types[dtype]
     x = data.random((n,), kind) if dtype != "u16" else [
         t[..., : n // 2].contiguous().view(torch.uint16) for t in data.random((n,), torch.uint32)
@@ -169,7 +178,10 @@ def sort(data: Data, make: Callable[[str], Any], dtype: str, which: str, n: int 
 def sort_pairs(data: Data, make: Callable[[str], Any], which: str, n: int = 2048) -> Case:
     x, v = data.random((n,), torch.uint32), data.random((n,), torch.int32)
     y, w, grid = data.outputs((n,), torch.uint32), data.outputs((n,), torch.int32), (data.tiles,)
-    ours, kernel = kernels.sorted_pairs(getattr(primitives, which)), make(cub.source(cub.SORT_PAIRS, "unsigned", n, THREADS))
+    ours, kernel = (
+        kernels.sorted_pairs(getattr(primitives, which)),
+        make(cub.source(cub.SORT_PAIRS, "unsigned", n, THREADS)),
+    )
     sides = {
         "ours": lambda b: ours[grid](x[b], v[b], y["ours"], w["ours"], DESCENDING=0, N=n, num_warps=WARPS),
         "CUB": lambda b: kernel(data.tiles, THREADS, x[b], v[b], y["CUB"], w["CUB"]),
