@@ -12,8 +12,10 @@ import triton.language as tl
 def first_of(x_ptr, at, i, n, fill):
     """The elements ``at``, with ``fill`` from number ``n`` of the tile on; all of them where n is None."""
     if n is None:
-        return tl.load(x_ptr + at)
-    return tl.load(x_ptr + at, mask=i < n, other=fill)
+        x = tl.load(x_ptr + at)
+    else:
+        x = tl.load(x_ptr + at, mask=i < n, other=fill)
+    return x
 
 
 def in_place(function: Any) -> Any:
