@@ -92,7 +92,7 @@ WARPS = {"num_warps": 8}
 # A kernel, its function, the dtypes of its pointers, its constants, and the registers that it may take.
 CODE = [
     ("in_place", "inclusive_sum", {"x_ptr": "*fp32", "y_ptr": "*fp32"}, FLAT | {"n": None, "fill": None}, 48),
-    ("sorted_keys", "radix_sort", {"x_ptr": "*u32", "y_ptr": "*u32"}, FLAT | {"DESCENDING": 1}, 80),
+    ("sorted_keys", "radix_sort", {"x_ptr": "*u32", "y_ptr": "*u32"}, FLAT | {"DESCENDING": 1}, 96),
     (
         "sorted_row_pairs",
         "row_sort",
