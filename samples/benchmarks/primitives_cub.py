@@ -14,7 +14,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const T* x, T* y) {
   using Load = cub::BlockLoad<T, THREADS, ITEMS, cub::BLOCK_LOAD_{move}>;
   using Store = cub::BlockStore<T, THREADS, ITEMS, cub::BLOCK_STORE_{move}>;
   using Scan = cub::BlockScan<T, THREADS>;
-  __shared__ union {{ typename Load::TempStorage load; typename Store::TempStorage store; typename Scan::TempStorage scan; }} s;
+  __shared__ union {{
+    typename Load::TempStorage load;
+    typename Store::TempStorage store;
+    typename Scan::TempStorage scan;
+  }} s;
   const long first = blockIdx.x * long(N);
   T items[ITEMS];
   Load(s.load).Load(x + first, items);
@@ -29,7 +33,10 @@ REDUCE = """
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const T* x, T* y) {{
   using Load = cub::BlockLoad<T, THREADS, ITEMS, cub::BLOCK_LOAD_VECTORIZE>;
   using Reduce = cub::BlockReduce<T, THREADS>;
-  __shared__ union {{ typename Load::TempStorage load; typename Reduce::TempStorage reduce; }} s;
+  __shared__ union {{
+    typename Load::TempStorage load;
+    typename Reduce::TempStorage reduce;
+  }} s;
   T items[ITEMS];
   Load(s.load).Load(x + blockIdx.x * long(N), items);
   __syncthreads();
@@ -84,7 +91,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const T* x, const i
   using Sort = cub::BlockRadixSort<T, THREADS, ITEMS, int>;
   using Keys = cub::BlockLoad<T, THREADS, ITEMS, cub::BLOCK_LOAD_WARP_TRANSPOSE>;
   using Values = cub::BlockLoad<int, THREADS, ITEMS, cub::BLOCK_LOAD_WARP_TRANSPOSE>;
-  __shared__ union {{ typename Sort::TempStorage sort; typename Keys::TempStorage keys; typename Values::TempStorage values; }} s;
+  __shared__ union {{
+    typename Sort::TempStorage sort;
+    typename Keys::TempStorage keys;
+    typename Values::TempStorage values;
+  }} s;
   T items[ITEMS];
   int values[ITEMS];
   Keys(s.keys).Load(x + blockIdx.x * long(N), items);
@@ -102,14 +113,18 @@ TOPK = """
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const T* x, T* y, int* w) {{
   using Sort = cub::BlockRadixSort<T, THREADS, ITEMS, int>;
   using Keys = cub::BlockLoad<T, THREADS, ITEMS, cub::BLOCK_LOAD_WARP_TRANSPOSE>;
-  __shared__ union {{ typename Sort::TempStorage sort; typename Keys::TempStorage keys; }} s;
+  __shared__ union {{
+    typename Sort::TempStorage sort;
+    typename Keys::TempStorage keys;
+  }} s;
   T items[ITEMS];
   int places[ITEMS];
   Keys(s.keys).Load(x + blockIdx.x * long(N), items);
   for (int i = 0; i < ITEMS; ++i) places[i] = threadIdx.x * ITEMS + i;
   __syncthreads();
   Sort(s.sort).SortDescendingBlockedToStriped(items, places);
-  if (threadIdx.x < {kept}) y[blockIdx.x * {kept} + threadIdx.x] = items[0], w[blockIdx.x * {kept} + threadIdx.x] = places[0];
+  const int at = blockIdx.x * {kept} + threadIdx.x;
+  if (threadIdx.x < {kept}) y[at] = items[0], w[at] = places[0];
 }}
 """
 
@@ -117,7 +132,10 @@ HISTOGRAM = """
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const T* x, int* y) {{
   using Load = cub::BlockLoad<T, THREADS, ITEMS, cub::BLOCK_LOAD_VECTORIZE>;
   using Histogram = cub::BlockHistogram<T, THREADS, ITEMS, 256, cub::BLOCK_HISTO_{how}>;
-  __shared__ union {{ typename Load::TempStorage load; typename Histogram::TempStorage histogram; }} s;
+  __shared__ union {{
+    typename Load::TempStorage load;
+    typename Histogram::TempStorage histogram;
+  }} s;
   __shared__ int counts[256];
   T items[ITEMS];
   Load(s.load).Load(x + blockIdx.x * long(N), items);
@@ -125,23 +143,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const T* x, int* y)
   Histogram(s.histogram).Histogram(items, counts);
   __syncthreads();
   for (int i = threadIdx.x; i < 256; i += THREADS) y[blockIdx.x * 256 + i] = counts[i];
-}}
-"""
-
-# Two sorted halves, merged.
-MERGE = """
-struct Less {{ __device__ bool operator()(T a, T b) const {{ return a < b; }} }};
-extern "C" __global__ void __launch_bounds__(THREADS) kernel(const T* x, T* y) {{
-  using Sort = cub::BlockMergeSort<T, THREADS, ITEMS>;
-  using Load = cub::BlockLoad<T, THREADS, ITEMS, cub::BLOCK_LOAD_WARP_TRANSPOSE>;
-  using Store = cub::BlockStore<T, THREADS, ITEMS, cub::BLOCK_STORE_WARP_TRANSPOSE>;
-  __shared__ union {{ typename Load::TempStorage load; typename Store::TempStorage store; typename Sort::TempStorage sort; }} s;
-  T items[ITEMS];
-  Load(s.load).Load(x + blockIdx.x * long(N), items);
-  __syncthreads();
-  Sort(s.sort).Sort(items, Less());
-  __syncthreads();
-  Store(s.store).Store(y + blockIdx.x * long(N), items);
 }}
 """
 

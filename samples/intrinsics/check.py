@@ -1,7 +1,6 @@
 """Every function of the library, for every dtype, against NumPy in double precision: check.py [NAME...].
 
-On the GPU, or else on the CPU. ``--types 2`` takes two dtypes of each function, ``--processes`` shares the work,
-``--packed`` checks the installed package instead of the sources, where that has the sizes.
+On the GPU, or else on the CPU. ``--types 2`` takes two dtypes of each function, ``--part 0/4`` the first of four parts.
 """
 
 from __future__ import annotations
@@ -81,7 +80,11 @@ def scan(random, function, number, dtype, operator, inclusive, rows):
 
 def prefix(random, function, number, dtype):
     n, warps = BLOCKS[number % len(BLOCKS)]
-    x, y, total = references.numbers(random, (PROGRAMS, n), dtype), empty((PROGRAMS, n), dtype), empty((PROGRAMS,), dtype)
+    x, y, total = (
+        references.numbers(random, (PROGRAMS, n), dtype),
+        empty((PROGRAMS, n), dtype),
+        empty((PROGRAMS,), dtype),
+    )
     kernels.prefix(function)[(PROGRAMS,)](to_device(x, dtype), y, total, n - 3, 0, N=n, num_warps=warps)
     x[:, n - 3 :] = 0
     references.check_scan(back(y), x, dtype, "sum", False)
@@ -260,8 +263,8 @@ def chosen(names: list[str], types: int, process: int = 0, processes: int = 1) -
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--types", type=int, default=0)
+    parser.add_argument("names", nargs="*", help="functions, by default all")
+    parser.add_argument("--types", type=int, default=0, help="dtypes of each function, by default all")
     parser.add_argument("--part", default="0/1", help="0/4: the first of four parts")
     options = parser.parse_args()
     from from_source import primitives
@@ -274,7 +277,10 @@ def main() -> int:
         except Exception as error:
             wrong += 1
             lines = [line for line in str(error).splitlines() if line.strip()]
-            print(f"WRONG {case.name} {case.dtype} (number {number}): {type(error).__name__}: {' | '.join(lines[:8])}", flush=True)
+            print(
+                f"WRONG {case.name} {case.dtype} (number {number}): {type(error).__name__}: {' | '.join(lines[:8])}",
+                flush=True,
+            )
             if not isinstance(error, AssertionError):
                 traceback.print_exc(limit=-2)
         done += 1

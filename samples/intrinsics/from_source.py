@@ -1,7 +1,7 @@
 """The functions of the library, compiled where they are used: for sizes that are not packed, and for work on them.
 
-    from from_source import primitives
-    inclusive_sum = primitives.inclusive_sum
+from from_source import primitives
+inclusive_sum = primitives.inclusive_sum
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ import triton.language as tl
 def first_of(x_ptr, at, i, n, fill):
     """The elements ``at``, with ``fill`` from number ``n`` of the tile on; all of them where n is None."""
     if n is None:
-        return tl.load(x_ptr + at)
+        x = tl.load(x_ptr + at)
     else:
-        return tl.load(x_ptr + at, mask=i < n, other=fill)
+        x = tl.load(x_ptr + at, mask=i < n, other=fill)
+    return x
 
 
 def in_place(function: Any) -> Any:
@@ -94,9 +95,7 @@ def sorted_pairs(function: Any) -> Any:
 
 def sorted_rows(function: Any) -> Any:
     @triton.jit
-    def kernel(
-        x_ptr, y_ptr, DESCENDING: tl.constexpr, M: tl.constexpr, N: tl.constexpr, num_warps: tl.constexpr
-    ):
+    def kernel(x_ptr, y_ptr, DESCENDING: tl.constexpr, M: tl.constexpr, N: tl.constexpr, num_warps: tl.constexpr):
         i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
         at = tl.program_id(0).to(tl.int64) * (M * N) + i
         tl.store(y_ptr + at, function(32 * num_warps, DESCENDING, tl.load(x_ptr + at)))
@@ -232,7 +231,9 @@ def filled(function: Any) -> Any:
     @triton.jit
     def kernel(y_ptr, seed, first, N: tl.constexpr, num_warps: tl.constexpr):
         start = tl.program_id(0) * N
-        numbers = function(32 * num_warps, seed.to(tl.uint64), (first + start // 4).to(tl.uint32), N=N, T=y_ptr.dtype.element_ty)
+        numbers = function(
+            32 * num_warps, seed.to(tl.uint64), (first + start // 4).to(tl.uint32), N=N, T=y_ptr.dtype.element_ty
+        )
         tl.store(y_ptr + start + tl.arange(0, N), numbers)
 
     return kernel

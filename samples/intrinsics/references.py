@@ -57,7 +57,10 @@ def check_scan(got: np.ndarray, x: np.ndarray, dtype: str, operator: str, inclus
     sizes = np.cumsum(abs(exact), axis=-1, dtype=np.float64)
     if not inclusive:
         first = np.full_like(wanted[..., :1], none_of(operator, dtype))
-        wanted, sizes = np.concatenate([first, wanted[..., :-1]], -1), np.concatenate([0 * sizes[..., :1], sizes[..., :-1]], -1)
+        wanted, sizes = (
+            np.concatenate([first, wanted[..., :-1]], -1),
+            np.concatenate([0 * sizes[..., :1], sizes[..., :-1]], -1),
+        )
     _close(got, wanted, sizes, dtype, operator)
 
 
@@ -156,7 +159,9 @@ def small_bytes(x: np.ndarray, name: str) -> np.ndarray:
 def for_small(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
     """Numbers of all sizes that the small formats have, ties, zeros of both signs, numbers beyond."""
     x = random.standard_normal(shape) * 2.0 ** random.integers(-20, 12, shape)
-    ties = random.choice([0.0, -0.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 6.0, 448.0, 464.0, 57344.0, 2.0**-10], shape)
+    ties = random.choice(
+        [0.0, -0.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 6.0, 448.0, 464.0, 57344.0, 2.0**-10], shape
+    )
     x = np.where(random.random(shape) < 0.5, x, ties * random.choice([-1, 1], shape))
     return to_bf16(x) if dtype == "bf16" else x.astype(NUMPY[dtype])
 

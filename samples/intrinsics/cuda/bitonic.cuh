@@ -24,6 +24,8 @@ template <class U> struct Key {
   };
   static __device__ bool before(Key a, Key b) { return a.key < b.key; }
   static __device__ Key choose(bool first, Key a, Key b) { return {first ? a.key : b.key}; }
+  // Of equal keys nobody knows one from the other.
+  static __device__ bool takes(Key mine, Key other, bool lesser) { return before(other, mine) == lesser; }
   __device__ Key across(int lanes) const { return {shuffle_xor(key, lanes)}; }
   __device__ void put(Arrays to, int place) const { to.keys[place] = key; }
   static __device__ Key get(Arrays from, int place) { return {from.keys[place]}; }
@@ -44,6 +46,10 @@ template <class U, class W, bool RANKED> struct Pair {
   static __device__ Pair choose(bool first, Pair a, Pair b) {
     return {first ? a.key : b.key, first ? a.value : b.value};
   }
+  // Of equal keys both threads keep their own.
+  static __device__ bool takes(Pair mine, Pair other, bool lesser) {
+    return lesser ? before(other, mine) : before(mine, other);
+  }
   __device__ Pair across(int lanes) const { return {shuffle_xor(key, lanes), shuffle_xor(value, lanes)}; }
   __device__ void put(Arrays to, int place) const { to.keys[place] = key, to.values[place] = value; }
   static __device__ Pair get(Arrays from, int place) { return {from.keys[place], from.values[place]}; }
@@ -56,9 +62,9 @@ template <class E> __device__ inline void exchange(E& low, E& high) {
   low = lesser;
 }
 
-// One side of an exchange with another thread. Of equal keys both keep their own.
+// One thread's side of an exchange with another one.
 template <class E> __device__ inline E keep(E mine, E other, bool lesser) {
-  return E::choose(lesser ? E::before(other, mine) : E::before(mine, other), other, mine);
+  return E::choose(E::takes(mine, other, lesser), other, mine);
 }
 
 // ITEMS elements in each of PEERS threads, which sort together: lanes of a warp, or warps, which meet in `arrays`.
