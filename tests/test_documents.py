@@ -33,7 +33,9 @@ def test_every_path_exists(document):
         assert not test or f"def {test}(" in text(path), f"{path}::{test}"
 
 
-@pytest.mark.parametrize("document", ("README.md", "docs/hints.md", "docs/language.md", "docs/torch.md", *DOCUMENTS))
+@pytest.mark.parametrize(
+    "document", ("README.md", "docs/hints.md", "docs/language.md", "docs/linker.md", "docs/torch.md", *DOCUMENTS)
+)
 def test_every_link_leads_to_a_file(document):
     for link in LINK.findall(CODE.sub("", text(document))):
         assert (ROOT / document).parent.joinpath(link).exists(), link
