@@ -65,8 +65,9 @@ def compile_by_nvrtc(
     library = LinkLibrary(f"NVRTC's output for `{source.name}`", done.data, wanted.arch, knobs.compile_timeout)
     types = types_of_call(library, symbol, passed, place)
     seconds = time.perf_counter() - start
+    text = library.text({symbol: types}, types_in(source.libraries))
     ir = DeviceIR(
-        library.text({symbol: types}, types_in(source.libraries)), symbol, source.location, nvrtc_identity(), seconds, files, ("nvrtc", *flags),
+        text, symbol, source.location, nvrtc_identity(), seconds, files, ("nvrtc", *flags),
         is_valid=True, libraries=source.libraries,
     )  # fmt: skip
     output = compile_device_ir(ir, source.name, passed, target)
