@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from tle_raw.adapters.cpp.source_lines import LABEL
 from tle_raw.adapters.cuda.wrapper import Unit
 from tle_raw.fragments.adapter import Source
 from tle_raw.fragments.bound import BoundSignature
@@ -14,6 +15,7 @@ from tle_raw.linker.processes.run_compiler import Run
 from tle_raw.thread_lock import ThreadLock
 
 MOST_GROUPS = 16
+_LABELLED = f'#line 1 "{LABEL}"\n'
 
 
 @dataclass
@@ -41,7 +43,7 @@ class Together:
                 others = [each for each in others if each.beginning == unit.beginning and each.entry != unit.entry]
                 if not others:
                     return None
-                run = compile_with("".join(each.text[len(each.beginning) :] for each in others))
+                run = compile_with("".join(_line(each) + each.text[len(each.beginning) :] for each in others))
                 if run.returncode != 0:  # what fails together may be right alone, and whose fault it is each will tell
                     self.runs = {"": run}
                     return None
@@ -49,6 +51,11 @@ class Together:
                 return _own(run, unit.entry)
             known = self.runs.get(unit.entry)
             return replace(_own(known, unit.entry), seconds=0.0) if known else None
+
+
+def _line(unit: Unit) -> str:
+    """The line on which the unit's function would stand if it was compiled alone: PTX tells it."""
+    return f'#line {unit.beginning.rpartition(_LABELLED)[2].count(chr(10)) + 1} "{LABEL}"\n'
 
 
 def _own(run: Run, entry: str) -> Run:
