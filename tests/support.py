@@ -11,8 +11,6 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-TRITON = tuple(int(v) for v in triton.__version__.split(".")[:2])
-
 
 def compile_kernel(
     kernel: Any,

@@ -14,7 +14,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/glossary.md")
 ROOMS = ("adapters", "docs", "frontends", "linker", "samples", "tests", "tle_raw", "tools")
 PATH = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w./-]*)(?:::(\w+))?`")
+PAGES = ("README.md", *DOCUMENTS[:2], *sorted(f"docs/{page.name}" for page in ROOT.glob("docs/*.md")))
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+ANCHOR = re.compile(r"\]\((?!https?:)([^)#]*)#([^)]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 CALL = re.compile(r"<!-- call: ([\w-]+) -->\n(.*?)<!-- end of call -->", re.DOTALL)
 BOX = re.compile(r'\w+\["<b>([\w/]+)</b><br/>([^"]+)"\]')
@@ -22,6 +25,12 @@ BOX = re.compile(r'\w+\["<b>([\w/]+)</b><br/>([^"]+)"\]')
 
 def text(name):
     return (ROOT / name).read_text()
+
+
+def headings(page):
+    """The anchors of a page, spelled as GitHub does."""
+    found = HEADING.findall(re.sub(r"```.*?```", "", page, flags=re.DOTALL))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -33,12 +42,17 @@ def test_every_path_exists(document):
         assert not test or f"def {test}(" in text(path), f"{path}::{test}"
 
 
-@pytest.mark.parametrize(
-    "document", ("README.md", "docs/hints.md", "docs/language.md", "docs/linker.md", "docs/torch.md", *DOCUMENTS)
-)
+@pytest.mark.parametrize("document", PAGES)
 def test_every_link_leads_to_a_file(document):
     for link in LINK.findall(CODE.sub("", text(document))):
         assert (ROOT / document).parent.joinpath(link).exists(), link
+
+
+@pytest.mark.parametrize("document", PAGES)
+def test_every_link_to_a_heading_finds_it(document):
+    for page, anchor in ANCHOR.findall(CODE.sub("", text(document))):
+        target = (ROOT / document).parent.joinpath(page) if page else ROOT / document
+        assert anchor in headings(target.read_text()), f"{page}#{anchor}"
 
 
 def test_the_pictures_show_modules_that_exist():

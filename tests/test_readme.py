@@ -1,30 +1,24 @@
-"""The README's examples do what the README says."""
+"""The examples of README.md and of the pages that go on with its quickstart do what is written there."""
 
 import importlib.util
 import os
-import re
 import sys
-from pathlib import Path
 
 import pytest
 
 import tle_raw
+from tests.documents import examples, text
 from tests.started import run_python
 from tests.support import compile_kernel
 
-README = Path(__file__).parents[1] / "README.md"
-
-
-def examples() -> dict[str, str]:
-    """Code blocks by the file name in the comment before them."""
-    found = re.findall(r"<!-- example: (\S+) -->\n```\w+\n(.*?)```", README.read_text(), re.DOTALL)
-    return dict(found)
+PAGES = ("README.md", "docs/cpu.md", "docs/inspection.md", "docs/mlir.md")
+EXAMPLES = examples(*PAGES)
 
 
 @pytest.fixture
 def quickstart(tmp_path):
-    for name, text in examples().items():
-        (tmp_path / name).write_text(text)
+    for name, code in EXAMPLES.items():
+        (tmp_path / name).write_text(code)
     spec = importlib.util.spec_from_file_location("scale", tmp_path / "scale.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["scale"] = module
@@ -55,17 +49,17 @@ def test_the_quickstart_runs_on_the_cpu(quickstart, tmp_path):
     assert "kernel `kernel` for cpu" in done.stdout and "a team of 128 threads" in done.stdout
 
 
-def test_the_debugging_example_prints_what_the_readme_shows(quickstart, tmp_path, monkeypatch, capsys):
+def test_the_debugging_example_prints_what_the_page_shows(quickstart, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(tmp_path))
     with tle_raw.knobs.scope():
         exec(compile((tmp_path / "debugging.py").read_text(), "debugging.py", "exec"), {"__name__": "example"})
     printed = capsys.readouterr().out.replace(f"{tmp_path}/", "").rstrip().splitlines()
     assert len(printed) == 4
-    assert "\n".join(printed[:3]) in README.read_text(), "the caret's column differs from one Triton to the next"
+    assert "\n".join(printed[:3]) in text("docs/cpu.md"), "the caret's column differs from one Triton to the next"
 
 
 def test_every_other_python_example_runs(quickstart, tmp_path, monkeypatch):
-    others = [n for n, text in examples().items() if n.endswith(".py") and '"__main__"' not in text]
+    others = [n for n, code in EXAMPLES.items() if n.endswith(".py") and '"__main__"' not in code]
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in others:

@@ -70,7 +70,7 @@ class TLEError(Exception):
         log: str = "",
         context: Context = Context(),
     ) -> None:
-        super().__init__(message)
+        Exception.__init__(self, message)  # a class may be an error of Triton's as well, which takes other arguments
         self.message = message
         self.table = tuple(table)
         self.hint = hint
@@ -185,12 +185,28 @@ class SharedBufferError(CallError):
     """A shared buffer is used as it cannot be: after it was freed, through a view that its layout does not have."""
 
 
+class LocalMemoryError(CallError):
+    """A local memory of a DSA is used as it cannot be: it is too small, or no path leads from one to the other."""
+
+
 class PipeError(CallError):
     """A pipe that would come to a standstill, or a slot, an end or memory of one that two sides would use at a time."""
 
 
 class ScheduleError(CallError):
     """The groups of a pipelined loop cannot run in the stages, or in the order, that they are given."""
+
+
+class MeshError(CallError, ValueError):
+    """A mesh or a sharding that cannot be: an axis that is not there, or is used twice; a size that does not fit."""
+
+
+class MeshTypeError(CallError, TypeError):
+    """What a mesh or a sharding is made of has another type: no size, no name of an axis, no mesh."""
+
+
+class MeshIndexError(CallError, IndexError):
+    """An index that lies beyond an axis of a mesh, or a mesh with fewer axes than indices."""
 
 
 class PipelineHintWarning(UserWarning):
@@ -203,6 +219,10 @@ class HintWarning(UserWarning):
 
 class WarpMaskWarning(UserWarning):
     """A warp function of before Volta, such as ``__shfl_down``, names no mask: the message says where."""
+
+
+class OverloadError(CallError):
+    """No overload of a library's function takes the arguments of a call; the log lists what each takes."""
 
 
 class BindingError(CallError):
@@ -283,6 +303,14 @@ class KnobError(TLEError):
 
 class ReportError(TLEError):
     """A report was asked of something that is no compiled kernel, or that holds no region."""
+
+
+class ManifestError(TLEError):
+    """A library's manifest is wrong: the message says the file, the line and the key."""
+
+
+class LibraryError(TLEError):
+    """A packed library cannot be used as it is: it is newer, damaged, gone, or there twice in two versions."""
 
 
 class LoweringError(TLEError):

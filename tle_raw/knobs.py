@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from tle_raw.errors import KnobError, Row
 from tle_raw.flir.passes import disabled_names, expected_disabled, expected_shown, shown_names
 from tle_raw.target import target_name
+from tle_raw.targets.chips import DEFAULT_CHIP, chip_name
 
 PREFIX = "TLE_RAW_"
 # Called after Python has changed a setting: what depends on one looks by itself whether it is concerned.
@@ -224,6 +225,7 @@ class CpuKnobs(Group):
         "seconds between the lines that a long launch prints; off by default",
         optional=True,
     )
+    chip = Knob(chip_name, DEFAULT_CHIP, "the DSA whose local memories `tle.dsa` has on the CPU")
     patience = Knob(seconds, 10.0, "seconds that all programs of a launch may wait for memory that does not change")
 
 

@@ -1,12 +1,13 @@
 """What is spelled inside ``@triton.jit`` functions: ``import tle_raw.language as tle``.
 
-The calls of fragments, TLE-Lite and, as ``tle.gpu``, TLE-Struct, under FlagTree's names. To import it gives
-``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Triton has some of its own.
+The calls of fragments, TLE-Lite and TLE-Struct, ``tle.gpu`` and ``tle.dsa``, under FlagTree's names. To import it
+gives ``tl.tensor`` the methods ``extract_tile`` and ``insert_tile``, unless Triton has some of its own.
 """
 
 from typing import Any
 
 from tle_raw.fragments import generated_kernels, watch
+from tle_raw.frontends.dsa import language as dsa
 from tle_raw.frontends.gpu import language as gpu
 from tle_raw.frontends.gpu.language import alloc, copy, local_load, local_ptr, local_store
 from tle_raw.frontends.gpu.pipes.create import pipe
@@ -26,6 +27,7 @@ __all__ = [
     "call_smem",
     "copy",
     "cumsum",
+    "dsa",
     "extract_tile",
     "gpu",
     "insert_tile",

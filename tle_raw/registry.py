@@ -22,7 +22,8 @@ FRONTEND = "tle_raw.frontends.raw.frontend"
 class Named(Protocol):
     """What can be registered."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
 
 T = TypeVar("T", bound=Named)
@@ -56,6 +57,10 @@ class Registry(Generic[T]):
     def register(self, added: T) -> None:
         """Add one for this process, before any entry point of the same name."""
         self._registered[added.name] = added
+
+    def registered(self) -> tuple[T, ...]:
+        """What this process added."""
+        return tuple(self._registered.values())
 
     def names(self) -> list[str]:
         """All that can be found, sorted."""

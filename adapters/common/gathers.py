@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import triton
 from triton.language import core
 
 from tle_raw.regions.partitions import warps_here
 from tle_raw.regions.shapes import shape_of
 from tle_raw.triton_types import Semantic
+from tle_raw.triton_version import VERSION
 
-_FAILS = tuple(int(v) for v in triton.__version__.split(".")[:2]) < (3, 9)
+_FAILS = VERSION < (3, 9)
 
 
 def gather(semantic: Semantic, value: core.tensor, at: core.tensor, axis: int) -> core.tensor:

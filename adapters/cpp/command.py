@@ -25,7 +25,7 @@ _UNROLL = (
 # A local array lives in registers only where the loops over it have no turns left, for which nvcc unrolls more.
 _UNROLL_FOR_ARRAYS = "-unroll-threshold=2000"
 # nvcc lets code read memory as another type than it was written as, and programs do.
-_ANY_TYPE = "-fno-strict-aliasing"
+ANY_TYPE = "-fno-strict-aliasing"
 _NO_UNROLLING = frozenset(("-O0", "-O1", "-Og", "-Os", "-Oz", "-fno-unroll-loops"))
 
 
@@ -92,6 +92,6 @@ def optimiser_flags(
     if is_for_gpu and _NO_UNROLLING.isdisjoint(users):
         wanted += (_UNROLL_FOR_ARRAYS, *_UNROLL[1:]) if has_arrays else _UNROLL
     names = {flag.lstrip("-").partition("=")[0] for flag in users}
-    aliasing = () if "-fstrict-aliasing" in users else (_ANY_TYPE,)
+    aliasing = () if "-fstrict-aliasing" in users else (ANY_TYPE,)
     told = (part for flag in wanted if flag.strip("-").partition("=")[0] not in names for part in ("-mllvm", flag))
     return (*aliasing, *told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle_raw.adapters.cpp.parameters import (
     Parameter,
@@ -26,6 +26,8 @@ NOT_A_NAME = frozenset(_NOT_A_NAME_TEXT.split())
 _SKIPPED = frozenset([
     "using", "typedef", "static_assert", "_Static_assert", "friend", "asm", "__asm__", "concept",
 ])  # fmt: skip
+_LOCAL = frozenset(["static", "inline", "__inline__", "__forceinline__", "constexpr", "consteval"])
+_ATTRIBUTES = frozenset(["device", "global"])
 _RECORDS = frozenset(["struct", "class", "union", "enum"])
 
 
@@ -63,6 +65,11 @@ class CppFunction:
     def is_kernel(self) -> bool:
         """Whether it is ``__global__``."""
         return "__global__" in self.specifiers
+
+    @property
+    def is_local(self) -> bool:
+        """Whether another unit cannot name it, or a compiler may leave it out where it is not called."""
+        return not _LOCAL.isdisjoint(self.specifiers) or self.template is not None
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -147,7 +154,9 @@ class Scanner:
             return
         around = self.tokens[self.at].branches
         self.at += 1
-        yield from self._scope("::".join([*([scope] if scope else []), *names]), around)
+        found = self._scope("::".join([*([scope] if scope else []), *names]), around)
+        # what stands in a namespace without a name is this unit's own
+        yield from found if names else (replace(f, specifiers=f.specifiers | {"static"}) for f in found)
 
     def _declaration(self, scope: str) -> CppFunction | None:
         """Read one declaration to its end; returns the function that it declares, if it does."""
@@ -173,7 +182,10 @@ class Scanner:
                     return None if is_specialisation else found
                 if text == "(" and len(specifiers) == 1 and specifiers[0].is_word:
                     specifiers = []  # a macro call that stands alone
-                self._angle_group() if text == "<" else self._jump()
+                if text == "<":
+                    self._angle_group()
+                else:
+                    specifiers = [*_told(self._jump()), *specifiers]
                 if not specifiers and self._text() == "template":  # the next declaration's
                     return None
                 start = start if specifiers else self.at
@@ -294,6 +306,14 @@ def _at_branch(
         elif known[group] != branch and group in entered:
             return [*entered[group]]
     return closers
+
+
+def _told(attributes: list[Token]) -> list[Token]:
+    """``__attribute__((device))`` and ``((global))`` are what these words of CUDA stand for."""
+    if not attributes or attributes[0].text != "(":
+        return []
+    words = [token for token in attributes if token.text in _ATTRIBUTES]
+    return [replace(token, text=f"__{token.text}__") for token in words]
 
 
 def _names_function(before: list[Token]) -> bool:

@@ -60,9 +60,14 @@ def _of_error(error: Diagnostic, text_of: Callable[[str], str | None]) -> Iterat
         yield from _without_typedef(text, error.location)
 
 
+def _index_at(tokens: Sequence[Token], location: ClangLocation) -> int | None:
+    """Which token begins at a place."""
+    return next((i for i, t in enumerate(tokens) if (t.line, t.column) == (location.line, location.column)), None)
+
+
 def _template_word(tokens: Sequence[Token], location: ClangLocation) -> Iterator[Mend]:
     """``a<T>::f<n>(x)``, which clang reads as two comparisons, becomes ``a<T>::template f<n>(x)``."""
-    index = next((i for i, t in enumerate(tokens) if (t.line, t.column) == (location.line, location.column)), None)
+    index = _index_at(tokens, location)
     if index is None:
         return
     is_dependent, last = False, None
@@ -110,7 +115,7 @@ def _renamed(text: str, name: str, error: Diagnostic) -> Iterator[Mend]:
 def _without_typedef(text: str, location: ClangLocation) -> Iterator[Mend]:
     """A typedef of a name of fixed meaning that the headers have already is left out."""
     tokens = tokenize(text)
-    index = next((i for i, t in enumerate(tokens) if (t.line, t.column) == (location.line, location.column)), None)
+    index = _index_at(tokens, location)
     if index is None or not _FIXED.fullmatch(tokens[index].text):
         return
     start = next((i for i in range(index, -1, -1) if tokens[i].text == "typedef"), None)

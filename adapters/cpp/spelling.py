@@ -89,6 +89,8 @@ def fits(parameter: BoundParameter, written: str) -> bool | None:
         return stars == 1  # bytes are anything
     if base not in _KNOWN:
         return None
+    if parameter.is_of_any_type and stars == 1:
+        return True if base == "void" or base in _SPELLINGS[parameter.dtype.name] else None
     if base not in _SPELLINGS[parameter.dtype.name]:
         return False
     if parameter.kind in (TILE, POINTER):

@@ -36,6 +36,7 @@ from tle_raw.adapters.cuda.prototype import prototype_text
 from tle_raw.adapters.cuda.read_signature import Slot, check_prototype, opaque_parameters, signature_of_prototype, slots
 from tle_raw.adapters.cuda.refusals import refuse_clusters
 from tle_raw.adapters.cuda.relaxed_atomics import relaxed_atomics
+from tle_raw.adapters.cuda.returned import returned_arguments
 from tle_raw.adapters.cuda.symbol import (
     Callee,
     choose_function,
@@ -269,6 +270,11 @@ class CudaAdapter:
             _struct_slots(source, bound, callee),
         )  # fmt: skip
 
+    def returned(self, source: Source, bound: BoundSignature) -> tuple[int, ...]:
+        """The arguments of a call without types that the function gives back: see `returned.py`."""
+        callee = choose_function(source.symbol, _functions(source))
+        return returned_arguments(source, bound, callee, _header_digests(source))
+
     def as_launched_kernel(self, declaration: Declaration, source: Source, options: Mapping[str, Any]) -> GlobalKernel:
         """The source as a kernel of its own, with the options of ``as_kernel``."""
         return self.as_launched_kernel_of(self, declaration, source, options)
@@ -302,7 +308,7 @@ def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted, has_arr
 
 
 def _as_nvcc(text: str, source: Source) -> str:
-    """What is ``const`` and not ``__constant__`` in global memory; and loops for ptxas to unroll."""
+    """What is ``const`` and not ``__constant__`` in global memory; and a mark: passes make this code as nvcc does."""
     if f"addrspace({CONSTANT_SPACE}) constant" in text:
         module = read_module(text)
         text = module.edited(move_tables(module, declared_constant(source))).text

@@ -81,7 +81,8 @@ def default_symbol(stub: str, known: Sequence[CppFunction], text: str) -> str:
     """The stub's name; when the text never says it, the only device function there is (FlagTree's rule)."""
     if any(token.text == stub for token in tokenize(text)):
         return stub
-    names = {function.qualified for function in known if function.is_device}
+    names = {function.qualified for function in known if function.is_device and not function.is_local}
+    names = names or {function.qualified for function in known if function.is_device}
     names = names or {function.qualified for function in known if function.is_kernel}
     return names.pop() if len(names) == 1 else stub
 

@@ -71,6 +71,14 @@ def write_probe(text: str, line: str, callee: Callee, options: Options) -> str:
     return "\n".join([*_user_lines(text, line, ["#include <tle_raw/tile.h>"], options), *probe]) + "\n"
 
 
+def write_kept(text: str, line: str, callee: Callee, options: Options, kept: str) -> str:
+    """The unit of which the compiler's module holds the function itself, behind the variable ``kept``."""
+    last = f"__attribute__((device)) const void* {kept} = (const void*){callee.address(callee.arguments)};"
+    return (
+        "\n".join([*_user_lines(text, line, ["#include <tle_raw/tile.h>"], options), *_overload(callee), last]) + "\n"
+    )
+
+
 def _overload(callee: Callee) -> tuple[str, ...]:
     return (OVERLOAD,) if callee.types is not None else ()
 
@@ -221,7 +229,7 @@ def _thread(entry: str, bound: BoundSignature, callee: Callee, taken: Sequence[S
             yield f"  {_tile_argument(parameter)} {name}({place});"
         elif parameter.kind == POINTER:
             pointer = f"{cxx} __attribute__((address_space(1)))*"
-            yield f"  tle::detail::pointer_argument<{cxx}> {name}{{({pointer})*({cxx}* const*){place}}};"
+            yield f"  {_pointer_argument(parameter)} {name}{{({pointer})*({cxx}* const*){place}}};"
         else:
             yield f"  tle::detail::value_argument<{cxx}> {name}{{*(const {cxx}*){place}}};"
     yield from struct_lines(bound, callee, taken)
@@ -257,6 +265,12 @@ def _parameter_type(parameter: BoundParameter) -> str:
     return crossing_type(parameter.dtype)
 
 
+def _pointer_argument(parameter: BoundParameter) -> str:
+    assert parameter.dtype is not None
+    kind = "sized_pointer_argument" if parameter.is_of_any_type else "pointer_argument"
+    return f"tle::detail::{kind}<{parameter.dtype.cxx}>"
+
+
 def _tile_argument(parameter: BoundParameter) -> str:
     assert parameter.dtype is not None
     if parameter.is_barrier:
@@ -275,7 +289,7 @@ def _argument(parameter: BoundParameter, index: int) -> Iterator[str]:
     if parameter.kind == TILE:
         yield f"  {_tile_argument(parameter)} {name}({crossed});"
     elif parameter.kind == POINTER:
-        yield f"  tle::detail::pointer_argument<{cxx}> {name}{{{crossed}}};"
+        yield f"  {_pointer_argument(parameter)} {name}{{{crossed}}};"
     elif parameter.kind == ELEMENT and parameter.effect != "In":
         yield f"  {cxx} tle_raw_value_{index} = __builtin_bit_cast({cxx}, {crossed});"
         yield f"  tle::detail::element_argument<{cxx}> {name}{{tle_raw_value_{index}}};"

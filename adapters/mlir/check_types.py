@@ -106,7 +106,8 @@ def _fits_layout(parameter: BoundParameter, rest: str) -> bool:
         for dim in reversed(parameter.dims[1:]):
             strides.insert(0, strides[0] * dim)
         written = [s.strip() for s in strided[1].split(",") if s.strip()]
-        if written != [str(s) for s in strides] or (strided[2] or "0") != "0":
+        fits = len(written) == len(strides) and all(w in ("?", str(s)) for w, s in zip(written, strides))
+        if not fits or (strided[2] or "0") not in ("0", "?"):
             return False
         rest = rest[strided.end() :].lstrip(" ,")
     return bool(re.fullmatch(r"|[03](\s*:\s*i\d+)?|#gpu\.address_space<workgroup>", rest.strip()))
@@ -143,6 +144,6 @@ def _value_types(dtype: DType) -> tuple[str, ...]:
 
 
 def _hint(table: Sequence[Row]) -> str:
-    if any("strided<[" in row.got and "?" in row.got for row in table if row.differs):
-        return "a memref with dynamic strides stands where a static tile is passed: leave its layout out"
+    if any("strided<[" in row.got for row in table if row.differs):
+        return "a tile is row-major and contiguous: leave its layout out"
     return "change the function or the signature; `tle-raw prototype` prints the function that fits"

@@ -38,6 +38,8 @@ def read_sizes(program: Program, arguments: Sequence[Any], names: Sequence[str] 
     found: dict[str, int] = {}
     for name, buffer in buffers.items():
         _bind_open(program, buffer, given[name], found)
+    for name, buffer in buffers.items():
+        _bind_composed(program, buffer, given[name], found)
     missing = [name for name in program.dims if name not in found]
     if unused and missing:
         used = variables_of(program.prim_func.body)
@@ -82,7 +84,8 @@ def read_grid(program: Program, arguments: Sequence[Any], sizes: Mapping[str, in
 
 def _known(program: Program, given: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[Any, int]:
     known = {variable: sizes[name] for name, variable in program.dims.items()}
-    return known | {v: given[n] for n, v in program.scalars.items() if isinstance(given.get(n), int)}
+    whole = {n: v for n, v in program.scalars.items() if "int" in str(v.dtype) or str(v.dtype) == "bool"}
+    return known | {v: given[n] for n, v in whole.items() if isinstance(given.get(n), int)}
 
 
 def _bind_open(program: Program, buffer: Buffer, array: Any, found: dict[str, int]) -> None:
@@ -92,6 +95,21 @@ def _bind_open(program: Program, buffer: Buffer, array: Any, found: dict[str, in
         name = next((n for n, v in program.dims.items() if v.same_as(expression)), None)
         if name is not None:
             found.setdefault(name, value)
+
+
+def _bind_composed(program: Program, buffer: Buffer, array: Any, found: dict[str, int]) -> None:
+    """A size such as ``n + 1`` or ``2 * n * m``, all of whose variables but one are known, tells the last one."""
+    shape, strides = _shape(program, buffer, array)
+    for expression, value in zip((*buffer.shape, *buffer.strides), (*shape, *strides)):
+        within = variables_of(expression)
+        dims = [(n, v) for n, v in program.dims.items() if n not in found and any(v.same_as(u) for u in within)]
+        if len(dims) == 1:
+            ((name, variable),) = dims
+            known = {program.dims[n]: size for n, size in found.items()}
+            zero, one = (_value(expression, {**known, variable: x}) for x in (0, 1))
+            solved = (value - zero) // (one - zero) if one != zero else -1
+            if solved >= 0 and _value(expression, {**known, variable: solved}) == value:
+                found[name] = solved
 
 
 def _check_array(program: Program, name: str, buffer: Buffer, array: Any, known: Mapping[Any, int]) -> None:
@@ -152,10 +170,16 @@ def _dtypes(buffer: Buffer, array: Any) -> tuple[tuple[str, ...], str]:
 
 
 def crossing(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments as Triton launches with them: elements that it has no type of as bytes."""
+    """The arguments as Triton launches with them: elements that it has no type of as bytes, whole numbers for floats."""
     narrow = {name for name, buffer in program.buffers.items() if is_narrow(buffer.dtype)}
-    named = zip(program.order, arguments)
-    return tuple(as_bytes(given) if name in narrow and given is not None else given for name, given in named)
+    floats = {name for name, variable in program.scalars.items() if "float" in str(variable.dtype)}
+
+    def crossed(name: str, given: Any) -> Any:
+        if name in narrow and given is not None:
+            return as_bytes(given)
+        return float(given) if name in floats and isinstance(given, int) else given
+
+    return tuple(crossed(name, given) for name, given in zip(program.order, arguments))
 
 
 def _value(expression: Expression, known: Mapping[Any, int]) -> int:

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import triton
 from triton._C.libtriton import gluon_ir
 
 from tle_raw.triton_types import Semantic
-
-VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 
 
 def new_builder(context: Any) -> Any:

@@ -19,12 +19,13 @@ from triton.language import core
 
 from tle_raw.frontends.gpu import interpreted_barriers
 from tle_raw.frontends.gpu.buffered_tensor import BufferType, tensor_type
-from tle_raw.frontends.gpu.gluon_builder import VERSION, builder_here
+from tle_raw.frontends.gpu.gluon_builder import builder_here
 from tle_raw.frontends.gpu.layouts.padded import padded_shared_layout
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
 from tle_raw.frontends.gpu.layouts.swizzled import swizzled_shared_layout
 from tle_raw.regions.stages import compiled_target
 from tle_raw.triton_types import Semantic
+from tle_raw.triton_version import VERSION
 
 _UNWRITTEN = 0xFF  # of a buffer's bytes in the interpreter: NaN, and -1
 

@@ -9,14 +9,12 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import ArgumentTypeError, CallError, Row
+from tle_raw.flir.early_loads import EARLY, iterations_ahead
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
 from tle_raw.frontends.lite.kernel_function import kernel_function
 from tle_raw.triton_types import Semantic
 
-# Triton's pipeliner starts a load that carries this so many iterations before its value is used.
-_ITERATIONS_AHEAD = "tt.latency"
 _BLOCK_POINTER = "__triton_block_ptr__"  # what Triton 3.8 knows its block pointers by, which are no tensors there
-_FEWEST_STAGES = 2
 
 
 @kernel_function
@@ -75,7 +73,7 @@ def load(
     if not asynchronous or plain(volatile) or is_single or _generator is None:
         return core.load(pointer, mask, other, **options, _semantic=_semantic)
     stages = _loop_stages(_generator) or getattr(_semantic.builder.options, "num_stages", None) or 0
-    return _load_ahead(pointer, mask, other, options, max(stages, _FEWEST_STAGES) - 1, _semantic)
+    return _load_ahead(pointer, mask, other, options, iterations_ahead(stages), _semantic)
 
 
 def _block_pointer_options(boundary_check: Any, padding_option: Any) -> dict[str, Any]:
@@ -110,7 +108,7 @@ def _load_ahead(
     if is_bool:  # Triton loads bytes and compares: the note belongs on the load
         pointer = semantic.cast(pointer, core.pointer_type(core.int8, pointer.dtype.address_space))
     value = core.load(pointer, mask, other, **options, _semantic=semantic)
-    value.handle.set_attr(_ITERATIONS_AHEAD, semantic.builder.get_int32_attr(iterations))
+    value.handle.set_attr(EARLY, semantic.builder.get_int32_attr(iterations))
     return semantic.cast(value, core.int1) if is_bool else value
 
 

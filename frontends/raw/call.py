@@ -82,18 +82,30 @@ def call_fragment(
                 f"`{fragment.name}` has no typed signature, so its outputs are not known",
                 hint="call it as tle_raw.call(fragment, [arguments], output_indices=[...]), or annotate the stub",
             )
-        given_names = {k: keywords.pop(k) for k in list(keywords) if _names_value(fragment.signature, k)}
-        shapes = _shapes(fragment.signature, keywords.pop("shape", None))
-        opened, named = open_structs(fragment.signature, args, keywords)
-        given = fit_pointers(fragment.signature, match_arguments(fragment.signature, opened, named), semantic)
-        layouts = layouts_of(fragment.signature)
-        described = {name: describe_argument(value, name, layouts.get(name, "")) for name, value in given.items()}
-        bound = bind(fragment.signature, described, shapes, _name_values(fragment.signature, given_names))
-        check_blocks(fragment.signature, given)
-        return bound, given
+        return bind_typed(fragment.signature, args, keywords, semantic)
 
     results = _region(fragment, bind_call, semantic, generator, hint)
     return _packed(results)
+
+
+def bind_typed(
+    signature: Signature, args: Sequence[Any], keywords: dict[str, Any], semantic: Any
+) -> tuple[BoundSignature, dict[str, Any]]:
+    """A typed signature bound to the arguments of a call, and the value of each parameter that is passed.
+
+    Raises
+    ------
+    CallError : the arguments do not fit.
+    """
+    given_names = {k: keywords.pop(k) for k in list(keywords) if _names_value(signature, k)}
+    shapes = _shapes(signature, keywords.pop("shape", None))
+    opened, named = open_structs(signature, args, keywords)
+    given = fit_pointers(signature, match_arguments(signature, opened, named), semantic)
+    layouts = layouts_of(signature)
+    described = {name: describe_argument(value, name, layouts.get(name, "")) for name, value in given.items()}
+    bound = bind(signature, described, shapes, _name_values(signature, given_names))
+    check_blocks(signature, given)
+    return bound, given
 
 
 def _region(
@@ -247,7 +259,9 @@ def call(
     Parameters
     ----------
     func : a fragment. ``args``: a list of its arguments, ``Out`` parameters included for untyped stubs only.
-    output_indices : which arguments come back. For a typed signature the default is what the signature returns.
+    output_indices : which arguments come back; a pointer or a buffer comes back as it is. For a typed signature the
+        default is what the signature returns; for an untyped stub over CUDA what the function itself returns: a
+        pointer or the descriptor of a tile that it was given, or a struct of such descriptors.
     hint : ``"pipeline"`` says that the region makes tiles for its loop: where the loop has automatic stages, it runs an
         iteration ahead of what uses them, on NVIDIA GPUs. Where it cannot, a ``PipelineHintWarning`` says why. Other
         texts are accepted, and mean nothing.
@@ -297,10 +311,12 @@ def _flagtree_call(
         values, indices = _arguments_and_outputs(args, output_indices, outputs, inputs)
         if func.signature is not None:
             return _call_typed(func, values, indices, semantic, generator, hint)
+        if indices is None:
+            indices = list(func.returned_arguments(_bind_untyped(func, values, ())[0]))
         results = _region(func, lambda: _bind_untyped(func, values, indices), semantic, generator, hint)
-        buffers = {i: value for i, value in enumerate(map(core._unwrap_if_constexpr, values)) if is_shared(value)}
-        ordered = buffers | dict(zip(sorted(set(indices or ()) - buffers.keys()), results))
-        return _packed([ordered[i] for i in indices or ()])
+        memory = {i: value for i, value in enumerate(map(core._unwrap_if_constexpr, values)) if _is_memory(value)}
+        ordered = memory | dict(zip(sorted(set(indices) - memory.keys()), results))
+        return _packed([ordered[i] for i in indices])
     except TLEError as e:
         e.at(fragment=func.name, source=func.location, call_site=site)
         raise
@@ -339,11 +355,16 @@ def _items(value: Any) -> list[Any] | None:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
+def _is_memory(value: Any) -> bool:
+    """What a region works on where it is: if it comes back, it is the argument itself."""
+    return is_shared(value) or (isinstance(value, core.tensor) and value.dtype.is_ptr())
+
+
 def _bind_untyped(
-    fragment: Fragment, values: list[Any], indices: list[int] | None
+    fragment: Fragment, values: list[Any], indices: Sequence[int]
 ) -> tuple[BoundSignature, dict[str, Any]]:
     bound = bind_untyped(
-        fragment.name, [describe_argument(v, f"argument {i}", ROW_MAJOR) for i, v in enumerate(values)], indices or ()
+        fragment.name, [describe_argument(v, f"argument {i}", ROW_MAJOR) for i, v in enumerate(values)], indices
     )
     return bound, {f"arg{i}": v for i, v in enumerate(values)}
 
@@ -356,14 +377,14 @@ def _call_typed(
     result = call_fragment(fragment, values, {}, semantic, generator, hint)
     if indices is None:
         return result
-    buffers = {p.name: v for p, v in zip(passed, map(core._unwrap_if_constexpr, values)) if is_shared(v)}
-    returned = {p.name: i for i, p in enumerate(p for p in fragment.signature.returned if p.name not in buffers)}
+    memory = {p.name: v for p, v in zip(passed, map(core._unwrap_if_constexpr, values)) if _is_memory(v)}
+    returned = {p.name: i for i, p in enumerate(p for p in fragment.signature.returned if p.name not in memory)}
     results = list(result.values) if isinstance(result, core.tuple) else [result]
     chosen = []
     for index in indices:
         name = passed[index].name if 0 <= index < len(passed) else None
-        if name in buffers:
-            chosen.append(buffers[name])
+        if name in memory:
+            chosen.append(memory[name])
             continue
         if name is None or name not in returned:
             raise ArgumentCountError(

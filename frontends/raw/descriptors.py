@@ -16,13 +16,13 @@ from tle_raw.errors import ArgumentTypeError, Row, SharedBufferError
 from tle_raw.fragments.binding import DESCRIPTOR_KIND, Argument
 from tle_raw.fragments.signature import DESCRIPTOR, Descriptor, Signature, is_block_of
 from tle_raw.frontends.gpu.checks import is_buffer
-from tle_raw.frontends.gpu.gluon_builder import VERSION
 from tle_raw.frontends.gpu.tile_places import has_tma
 from tle_raw.frontends.gpu.tma_copy import NOTE, is_tma_layout
 from tle_raw.regions.ports import DESCRIPTOR_NOTE
 from tle_raw.regions.stages import compiled_target, is_looked_at
 from tle_raw.regions.values import describe_dtype
 from tle_raw.triton_types import Semantic
+from tle_raw.triton_version import VERSION
 
 GPU = "cuda"  # the target where a descriptor is a tensor map
 MOST_AXES = 5  # of a tensor map

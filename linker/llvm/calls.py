@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
-from tle_raw.linker.llvm.text import Entity, Module, tokenize
+from tle_raw.linker.llvm.text import Entity, Module, UnreadableIRError, tokenize
 from tle_raw.linker.llvm.types import Cursor, Type
 
 
@@ -35,6 +36,8 @@ class CallInstruction:
 
 
 _ANY = re.compile("")
+_ASSEMBLY = " asm "
+_LOCATION = re.compile(r", !dbg (![\w.]+)")
 
 
 def calls(module: Module, entity: Entity, *callees: str, assembly: re.Pattern[str] = _ANY) -> Iterator[CallInstruction]:
@@ -42,27 +45,63 @@ def calls(module: Module, entity: Entity, *callees: str, assembly: re.Pattern[st
 
     Parameters
     ----------
-    assembly : what the line of inline asm holds, as far as the caller wants to see it.
+    assembly : what the string of inline asm holds, as far as the caller wants to see it.
     """
-    text, position = module.text, entity.body + 1
-    while (found := text.find("call ", position, entity.end)) >= 0:
-        start, end = text.rfind("\n", position, found) + 1, text.find("\n", found, entity.end)
-        end = entity.end if end < 0 else end
-        yield from _call_of_line(text, start or position, end, callees, assembly)
-        position = end + 1
+    for start, end in sorted(_lines(module, entity, callees, assembly)):
+        yield from _call_of_line(module.text, start, end, callees)
 
 
-def _call_of_line(
-    text: str, start: int, end: int, callees: tuple[str, ...], assembly: re.Pattern[str]
-) -> Iterator[CallInstruction]:
+def _lines(module: Module, entity: Entity, callees: tuple[str, ...], assembly: re.Pattern[str]) -> set[tuple[int, int]]:
+    """Where the lines begin and end that may hold a call which is wanted. Most hold none, and some are long."""
+    text = module.text
+    places = module.once(_assemblies)[entity]
+    found = {_line_around(text, start, entity) for start, end in places if assembly.search(text, start, end)}
+    for callee in callees:
+        end = entity.body
+        while (at := text.find(callee, end + 1, entity.end)) >= 0:
+            start, end = _line_around(text, at, entity)
+            if text.find(_ASSEMBLY, start, end) < 0:
+                found.add((start, end))
+    return found
+
+
+def _assemblies(module: Module) -> dict[Entity, list[tuple[int, int]]]:
+    """For each definition, where the strings of inline assembly stand."""
+    text, found = module.text, dict[Entity, list[tuple[int, int]]]()
+    for entity in module.of_kind("define"):
+        found[entity], at = [], entity.body
+        while (at := text.find(_ASSEMBLY, at + 1, entity.end)) >= 0:
+            start = text.find('"', at, entity.end) + 1
+            if start:
+                found[entity].append((start, text.find('"', start, entity.end)))
+    return found
+
+
+def _line_around(text: str, at: int, entity: Entity) -> tuple[int, int]:
+    start, end = text.rfind("\n", entity.body, at), text.find("\n", at, entity.end)
+    return max(start, entity.body) + 1, entity.end if end < 0 else end
+
+
+def _call_of_line(text: str, start: int, end: int, callees: tuple[str, ...]) -> Iterator[CallInstruction]:
     line = text[start:end]
-    is_wanted = assembly.search(line) if " asm " in line else any(callee in line for callee in callees)
-    if not is_wanted:
-        return
+    location = _LOCATION.search(line, line.rfind(")"))
+    try:
+        found = _read_call(line[: location.start()] if location else line, callees)
+    except UnreadableIRError:
+        _read_call.__wrapped__(text, callees, start, end)  # which says where in the module
+        raise
+    if found is not None:
+        known = location[1] if location else found.location
+        yield replace(found, start=start + found.start, end=start + found.end, location=known)
+
+
+@lru_cache(maxsize=256)  # a barrier is written many times
+def _read_call(text: str, callees: tuple[str, ...], start: int = 0, end: int | None = None) -> CallInstruction | None:
+    """The call that a line holds, or a range of a text; None where it holds none that is wanted."""
     tokens = list(tokenize(text, start, end))
     words = [token.text for token in tokens[:4]]
     if "call" not in words:
-        return
+        return None
     index = words.index("call")
     assigned = tokens[0].text if len(tokens) > 1 and tokens[1].text == "=" else ""
     cursor = Cursor(text, tokens)
@@ -80,14 +119,14 @@ def _call_of_line(
     elif cursor.current is not None and cursor.current.kind == "@":
         callee = cursor.take().text
         if not any(callee.startswith(prefix) for prefix in callees):
-            return
+            return None
     else:
-        return
+        return None
     types, arguments = _arguments(cursor)
     closed = cursor.tokens[cursor.index - 1].end
     end_of_call = _end_of_attributes(cursor, closed)
     location = next((b.text for a, b in pairwise(tokens) if a.text == "!dbg"), "")
-    yield CallInstruction(
+    return CallInstruction(
         tokens[0].start, end_of_call, assigned, result, callee, code[1:-1], constraints[1:-1], types, arguments,
         location,
     )  # fmt: skip

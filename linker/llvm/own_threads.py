@@ -28,7 +28,7 @@ from tle_raw.linker.llvm.barrier_instructions import (
 )
 from tle_raw.linker.llvm.calls import CallInstruction, calls
 from tle_raw.linker.llvm.functions import LINKAGES, read_function, read_global
-from tle_raw.linker.llvm.references import global_names, reachable, references
+from tle_raw.linker.llvm.references import named, reachable, references
 from tle_raw.linker.llvm.shared_memory import SHARED_SPACE
 from tle_raw.linker.llvm.symbols import is_settable, original_name, private_name
 from tle_raw.linker.llvm.text import Edit, Entity, Module, encode_name
@@ -104,7 +104,8 @@ def check_partition(module: Module, entry: str, count: int) -> None:
     """
     reached = reachable(references(module), [entry])
     wanted = re.compile(rf"{_NAMES_THREADS.pattern}|wgmma") if count % WARPGROUP else _NAMES_THREADS
-    words = [_decoded(text) for text in _assemblies(module, reached, wanted)]
+    found = [call for each in _functions(module, reached) for call in calls(module, each, *_BARRIERS, assembly=wanted)]
+    words = [_decoded(call.assembly) for call in found if not call.callee]
     words += [name for name in reached if name.startswith("llvm.nvvm.")]
     for text in words:
         refused = _refusal(text)
@@ -116,9 +117,8 @@ def check_partition(module: Module, entry: str, count: int) -> None:
                 table=[Row("threads of the partition", f"a multiple of {WARPGROUP}", str(count))],
                 hint="give the partition 4 warps",
             )
-    for entity in _functions(module, reached):
-        for call in calls(module, entity, *_BARRIERS, assembly=MAY_BE_BARRIER):
-            _check_barriers(call, count)
+    for call in found:
+        _check_barriers(call, count)
 
 
 def for_partition(module: Module, entry: str, name: str, threads: OwnThreads) -> Module:
@@ -133,20 +133,19 @@ def for_partition(module: Module, entry: str, name: str, threads: OwnThreads) ->
     names = {n: inner if n == entry else _renamed(n, entry, name) for n in _defined(module) - shared}
     places = {_SREG + register: private_name(f"tle.{short}", name) for register, short in _PLACES.items()}
     edits = [edit for entity in module.of_kind("global") if entity.name in shared for edit in _common(module, entity)]
-    for entity in module.entities:
-        known = names if entity.kind == "declare" else {**names, **places}
-        for found, start, end in global_names(module.text, entity.start, entity.end):
-            if found in known:
-                edits.append(Edit(start, end, encode_name("@", known[found])))
+    anywhere = {**names, **places}
+    for entity, found in zip(module.entities, named(module)):
+        known = names if entity.kind == "declare" else anywhere
+        edits += [Edit(start, end, encode_name("@", known[name])) for name, start, end in found if name in known]
     used = {register for register in _PLACES if f"{_SREG}{register}" in module.text}
     needed: set[str] = set()
-    renamed = module.edited(edits)
+    renamed = module.respelled(edits, names)
     # What the entry does not reach is another fragment's, of the same source: its barriers have no numbers here.
-    reached = reachable(references(renamed), [inner])
+    reached = {names.get(each, each) for each in reachable(references(module), [entry])}
     barriers = [
         edit for each in _functions(renamed, reached) for edit in _barrier_edits(renamed, each, threads, needed)
     ]
-    made = renamed.edited(barriers)
+    made = renamed.respelled(barriers)
     helpers = _helpers(module, used, places, needed, threads)
     if threads.are_all:
         return made.with_text(helpers)
@@ -158,8 +157,8 @@ def _inside(module: Module, name: str) -> Module:
     function = read_function(module, next(each for each in module.of_kind("define") if each.name == name))
     kept = [token for token in function.before if token.text in LINKAGES]
     if kept:
-        return module.edited([Edit(kept[0].start, kept[0].end, "internal")])
-    return module.edited([Edit(function.before[0].end, function.before[0].end, " internal")])
+        return module.respelled([Edit(kept[0].start, kept[0].end, "internal")])
+    return module.respelled([Edit(function.before[0].end, function.before[0].end, " internal")])
 
 
 def _left_at_once(module: Module, helpers: str, inner: str, name: str, threads: OwnThreads) -> str:
@@ -347,11 +346,9 @@ def _own_assembly(module: Module, call: CallInstruction, threads: OwnThreads) ->
 # --- assembly ------------------------------------------------------------------------------------------------------
 
 
-def _assemblies(
-    module: Module, among: Collection[str] | None = None, wanted: re.Pattern[str] = _NAMES_THREADS
-) -> Iterator[str]:
-    for entity in _functions(module, among):
-        yield from (call.assembly for call in calls(module, entity, assembly=wanted) if not call.callee)
+def _assemblies(module: Module) -> Iterator[str]:
+    for entity in _functions(module):
+        yield from (call.assembly for call in calls(module, entity, assembly=_NAMES_THREADS) if not call.callee)
 
 
 def _refusal(text: str) -> tuple[str, str] | None:

@@ -14,23 +14,48 @@ _GLOBAL_NAME = re.compile(r'@(?P<name>[-a-zA-Z$._0-9]+|"[^"]*")|"[^"]*"|;[^\n]*'
 
 def global_names(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
     """Each ``@name`` of a range with its place, outside strings and comments."""
-    for match in _GLOBAL_NAME.finditer(text, start, end):
-        if match.lastgroup:
-            yield decode_name(match.group()), match.start(), match.end()
+    at = text.find("@", start, end)
+    if at < 0:
+        return
+    # Where every string ends on its line, only lines with names are read: most have none, and some are long.
+    is_by_line = "\n" not in "".join(text[start:end].split('"')[1::2])
+    while at >= 0:
+        if is_by_line:
+            begin, stop = max(start, text.rfind("\n", start, at)), text.find("\n", at, end)
+        else:
+            begin, stop = start, end
+        stop = end if stop < 0 else stop
+        for match in _GLOBAL_NAME.finditer(text, begin, stop):
+            if match.lastgroup:
+                yield decode_name(match.group()), match.start(), match.end()
+        at = text.find("@", stop, end)
+
+
+def named(module: Module) -> list[list[tuple[str, int, int]]]:
+    """For every entity of a module, in order, the global names in it."""
+    return module.once(_named)
+
+
+def _named(module: Module) -> list[list[tuple[str, int, int]]]:
+    return [list(global_names(module.text, entity.start, entity.end)) for entity in module.entities]
 
 
 def references(module: Module) -> dict[str, frozenset[str]]:
     """For every function and global, the functions and globals that it names."""
-    return {entity.name: _named_by(module, entity) for entity in module.of_kind("define", "declare", "global")}
+    return module.once(_references)
 
 
-def _named_by(module: Module, entity: Entity) -> frozenset[str]:
-    names = (name for name, _, _ in global_names(module.text, entity.start, entity.end))
-    return frozenset(names) - {entity.name} if entity.kind != "define" else _of_definition(module, entity)
+def _references(module: Module) -> dict[str, frozenset[str]]:
+    return {
+        entity.name: _named_by(entity, [name for name, _, _ in found])
+        for entity, found in zip(module.entities, named(module))
+        if entity.kind in ("define", "declare", "global")
+    }
 
 
-def _of_definition(module: Module, entity: Entity) -> frozenset[str]:
-    names = [name for name, _, _ in global_names(module.text, entity.start, entity.end)]
+def _named_by(entity: Entity, names: list[str]) -> frozenset[str]:
+    if entity.kind != "define":
+        return frozenset(names) - {entity.name}
     names.remove(entity.name)  # its own header names it once; a second time is recursion
     return frozenset(names)
 

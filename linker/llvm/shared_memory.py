@@ -85,6 +85,6 @@ def _aligned(module: Module, variable: Global, alignment: int) -> Module:
     tokens = variable.tokens
     for token, number in pairwise(tokens):
         if token.text == "align" and variable.align:
-            return module.edited([Edit(number.start, number.end, str(alignment))])
+            return module.respelled([Edit(number.start, number.end, str(alignment))])
     end = variable.entity.end
-    return module.edited([Edit(end, end, f", align {alignment}")])
+    return module.respelled([Edit(end, end, f", align {alignment}")])

@@ -1,32 +1,44 @@
-"""Reads LLVM textual IR: tokens, the top-level entities of a module, and edits that keep all other bytes."""
+"""Reads LLVM textual IR: the top-level entities of a module, and edits that keep all other bytes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
-from tle_raw.errors import LinkError, SourceLocation
+from tle_raw.linker.llvm.tokens import (
+    Token,
+    UnreadableIRError,
+    after_body,
+    after_token,
+    decode_name,
+    encode_name,
+    line_of,
+    skip_space,
+    token_at,
+    tokenize,
+    unreadable,
+)
 
+__all__ = [
+    "Edit",
+    "Entity",
+    "Module",
+    "Token",
+    "UnreadableIRError",
+    "apply_edits",
+    "decode_name",
+    "encode_name",
+    "line_of",
+    "read_module",
+    "tokenize",
+    "unreadable",
+]
 
-class UnreadableIRError(LinkError):
-    """LLVM IR text that this reader does not understand; nothing is guessed."""
-
-
-class Token(NamedTuple):
-    """One token. ``kind`` is word, string, punctuation, or the sigil of a name: @ % $ ! # ^."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
-
-    @property
-    def name(self) -> str:
-        """A name without its sigil and quotes, with its escapes decoded."""
-        return decode_name(self.text)
+T = TypeVar("T")
 
 
 class Entity(NamedTuple):
@@ -52,6 +64,14 @@ class Module:
 
     text: str
     entities: tuple[Entity, ...]
+    _found: dict[Callable[[Module], Any], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, find: Callable[[Module], T]) -> T:
+        """What a function finds in the module. It is called the first time only, since modules never change."""
+        if find not in self._found:
+            self._found[find] = find(self)
+        found: T = self._found[find]
+        return found
 
     def of_kind(self, *kinds: str) -> Iterator[Entity]:
         """The entities of these kinds, in the text's order."""
@@ -78,6 +98,18 @@ class Module:
         text = apply_edits(self.text, ordered)
         return Module(text, tuple(_entities_after(self.entities, ordered, text)))
 
+    def respelled(self, edits: Iterable[Edit], names: Mapping[str, str] = MappingProxyType({})) -> Module:
+        """The module with other words in its entities, and with the same brackets: nothing is read again.
+
+        Parameters
+        ----------
+        edits : each puts whole tokens in the place of whole tokens of one entity, and leaves the number of its open
+            brackets, and where a function's body begins, as they are.
+        names : what functions and variables are called instead, where that changes.
+        """
+        ordered = sorted(edits)
+        return Module(apply_edits(self.text, ordered), tuple(_moved(self.entities, ordered, names)))
+
     def with_text(self, more: str) -> Module:
         """The module with more text behind it."""
         return self.edited([Edit(len(self.text), len(self.text), more)])
@@ -91,18 +123,6 @@ class Edit(NamedTuple):
     replacement: str
 
 
-_NAME = r'(?:[-a-zA-Z$._0-9]+|"[^"]*")'
-_TOKEN = re.compile(
-    rf"""(?P<space>(?:\s|;[^\n]*)+)
-    |(?P<name>[@%$]{_NAME}|[!](?:[-a-zA-Z$._0-9\\]+)|[#^][-a-zA-Z$._0-9]+)
-    |(?P<string>"[^"]*")
-    |(?P<word>\.\.\.|[-+]?[a-zA-Z$._0-9][-+a-zA-Z$._0-9]*)
-    |(?P<punctuation>[(){{}}\[\]<>,=*:|!/])""",
-    re.VERBOSE,
-)
-# Everything up to the next bracket that is not a flat pair; strings and comments hide their brackets.
-# The outer group is not possessive: Python before 3.11.5 mishandles possessive groups.
-_FLAT = re.compile(r'(?:[^"{}()\[\];]++|"[^"]*"|;[^\n]*+|\([^"{}()\[\];]*+\)|\[[^"{}()\[\];]*+\]|\{[^"{}()\[\];]*+\})*')
 _STARTERS = frozenset(
     [
         "source_filename",
@@ -116,27 +136,14 @@ _STARTERS = frozenset(
     ]
 )
 _NAMED = {"@": "global", "%": "type", "$": "comdat", "!": "metadata", "^": "summary"}
-_OPEN, _CLOSE = "({[", ")}]"
-# Compilers write a dozen. LLVM's own reader, and ours of types, call themselves for each and run out of stack.
-_DEEPEST = 64
-
-
-def tokenize(text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
-    """The tokens of a range; spaces and comments are skipped.
-
-    Raises
-    ------
-    UnreadableIRError : a character that begins no token.
-    """
-    end = len(text) if end is None else end
-    while start < end:
-        match = _TOKEN.match(text, start, end)
-        if match is None:
-            raise unreadable(text, start)
-        kind, value = match.lastgroup, match.group()
-        if kind != "space":
-            yield Token(value[0] if kind == "name" else str(kind), value, start, match.end())
-        start = match.end()
+_WITHIN = r'(?:[^"{}()\[\];\n]++|"[^"\n]*")*'
+# A node of metadata in a line, with another one behind it: compilers write thousands.
+_NODE = re.compile(
+    rf"""!(?P<name>[-a-zA-Z$._0-9\\]+)[ ]=[ ]
+    (?:[^"{{}}()\[\];\n]++|"[^"\n]*"|\({_WITHIN}\)|\[{_WITHIN}\]|\{{{_WITHIN}\}})*(?<=[)}}])\n
+    (?=![-a-zA-Z$._0-9\\]+[ ]=|\Z)""",
+    re.VERBOSE,
+)
 
 
 @lru_cache(maxsize=2)  # an adapter looks at its compiler's text before the linker does
@@ -150,11 +157,23 @@ def read_module(text: str) -> Module:
     return Module(text, tuple(_entities(text, 0, len(text))))
 
 
+def read_global_alone(text: str, name: str) -> Module:
+    """A module of one variable, in LLVM's own spelling, without a look at the others; of none where there is none."""
+    start = text.find(f"\n{encode_name('@', name)} = ") + 1
+    entities = () if start == 0 else (Entity("global", name, start, *[_end_of_entity(text, start)] * 2),)
+    return Module(text, entities)
+
+
 def _entities(text: str, position: int, limit: int) -> Iterator[Entity]:
     """The entities of a range: another entity starts at ``limit``, or the text ends there."""
-    position = _skip_space(text, position)
+    position = skip_space(text, position)
     while position < limit:
-        kind, name = _starts_entity(text, _token_at(text, position)) or _refuse(text, position)
+        node = _NODE.match(text, position)
+        if node:
+            yield Entity("metadata", node["name"], position, node.end() - 1, node.end() - 1)
+            position = node.end()
+            continue
+        kind, name = _starts_entity(text, token_at(text, position)) or _refuse(text, position)
         if kind == "define":
             end, body, name = _definition(text, position)
         else:
@@ -162,16 +181,19 @@ def _entities(text: str, position: int, limit: int) -> Iterator[Entity]:
             if kind == "declare":
                 name = next((t.name for t in tokenize(text, position, end) if t.kind == "@"), "")
         yield Entity(kind, name, position, end, body)
-        position = _skip_space(text, end)
+        position = skip_space(text, end)
 
 
-def _entities_after(entities: Iterable[Entity], edits: Sequence[Edit], text: str) -> Iterator[Entity]:
+def _entities_after(entities: Sequence[Entity], edits: Sequence[Edit], text: str) -> Iterator[Entity]:
     """The entities of ``text``, which edits in order have made of a text that had these entities."""
     shift = 0  # by which all that follows the edits so far has moved
     known = 0  # in the new text: the end of the last entity that was given
     edited, next_edit = -1, 0  # where the latest edit ends, in the old text
     is_stale = False
-    for entity in entities:
+    for number, entity in enumerate(entities):
+        if next_edit == len(edits) and not is_stale:
+            yield from _shifted(entities[number:], shift)
+            return
         while next_edit < len(edits) and edits[next_edit].start <= entity.end:
             edit = edits[next_edit]
             shift += len(edit.replacement) - (edit.end - edit.start)
@@ -187,15 +209,29 @@ def _entities_after(entities: Iterable[Entity], edits: Sequence[Edit], text: str
         yield from _entities(text, known, len(text))
 
 
+def _moved(entities: Sequence[Entity], edits: Sequence[Edit], names: Mapping[str, str]) -> Iterator[Entity]:
+    """The entities, moved and grown by edits in order, each of which lies in one of them."""
+    shift = done = 0
+    for number, entity in enumerate(entities):
+        if done == len(edits):
+            yield from _shifted(entities[number:], shift)
+            return
+        places = []
+        for place in (entity.start, entity.body, entity.end):
+            while done < len(edits) and edits[done].end <= place:
+                shift += len(edits[done].replacement) - (edits[done].end - edits[done].start)
+                done += 1
+            places.append(place + shift)
+        name = names.get(entity.name, entity.name) if entity.kind in ("define", "global") else entity.name
+        yield Entity(entity.kind, name, places[0], places[2], places[1])
+
+
+def _shifted(entities: Sequence[Entity], shift: int) -> Iterable[Entity]:
+    return (Entity(kind, name, start + shift, end + shift, body + shift) for kind, name, start, end, body in entities)
+
+
 def _refuse(text: str, position: int) -> tuple[str, str]:
     raise unreadable(text, position)
-
-
-def _token_at(text: str, position: int) -> re.Match[str]:
-    match = _TOKEN.match(text, position)
-    if match is None:
-        raise unreadable(text, position)
-    return match
 
 
 def _starts_entity(text: str, match: re.Match[str]) -> tuple[str, str] | None:
@@ -204,7 +240,7 @@ def _starts_entity(text: str, match: re.Match[str]) -> tuple[str, str] | None:
     if match.lastgroup == "word":
         return (value, "") if value in _STARTERS else None
     kind = _NAMED.get(value[0]) if match.lastgroup == "name" else None
-    if kind is None or not text.startswith("=", _skip_space(text, match.end())):
+    if kind is None or not text.startswith("=", skip_space(text, match.end())):
         return None
     return kind, decode_name(value)
 
@@ -213,11 +249,11 @@ def _end_of_entity(text: str, position: int) -> int:
     """Where the last token stands before the next entity starts."""
     end, first = position, True
     while position < len(text):
-        match = _token_at(text, position)
+        match = token_at(text, position)
         if not first and _starts_entity(text, match):
             break
-        end = _after_token(text, match)
-        position, first = _skip_space(text, end), False
+        end = after_token(text, match)
+        position, first = skip_space(text, end), False
     return end
 
 
@@ -225,63 +261,17 @@ def _definition(text: str, position: int) -> tuple[int, int, str]:
     """End, start of the body and name of a function definition."""
     name, seen_parameters = "", False
     while position < len(text):
-        match = _token_at(text, position)
+        match = token_at(text, position)
         value = match.group()
         if value == "{" and seen_parameters:
-            return _after_token(text, match), position, name
+            return after_body(text, position), position, name
         if value in ("prefix", "prologue") and seen_parameters:
             raise unreadable(text, position, f"`{value}` data of a function")
         if value.startswith("@") and not name:
             name = decode_name(value)
         seen_parameters = seen_parameters or (value == "(" and bool(name))
-        position = _skip_space(text, _after_token(text, match))
+        position = skip_space(text, after_token(text, match))
     raise unreadable(text, len(text), "a function without a body")
-
-
-def _after_token(text: str, match: re.Match[str]) -> int:
-    """End of a token, or of the whole group when it opens a bracket."""
-    return _after_group(text, match.start()) if match.group() in _OPEN else match.end()
-
-
-def _after_group(text: str, position: int) -> int:
-    opened = [position]
-    position += 1
-    while opened:
-        flat = _FLAT.match(text, position)
-        position = flat.end() if flat else position
-        bracket = text[position : position + 1]
-        if not bracket or bracket == '"':
-            raise unreadable(text, opened[-1], "a bracket that is never closed")
-        if bracket in _OPEN:
-            opened.append(position)
-            if len(opened) > _DEEPEST:
-                raise unreadable(text, opened[0], f"brackets inside brackets, more than {_DEEPEST} deep")
-        elif _CLOSE.index(bracket) != _OPEN.index(text[opened.pop()]):
-            raise unreadable(text, position, "a bracket that closes another kind")
-        position += 1
-    return position
-
-
-def _skip_space(text: str, position: int) -> int:
-    match = _TOKEN.match(text, position)
-    return match.end() if match and match.lastgroup == "space" else position
-
-
-def decode_name(text: str) -> str:
-    """The name that ``@f``, ``@"a b"`` or ``!llvm.ident`` spells."""
-    name = text[1:]
-    if not name.startswith('"'):
-        return name
-    # in one pass: a backslash that an escape gives must not be read as half of another
-    return re.sub(r"\\(\\|[0-9a-fA-F]{2})", lambda m: "\\" if m[1] == "\\" else chr(int(m[1], 16)), name[1:-1])
-
-
-def encode_name(sigil: str, name: str) -> str:
-    """The inverse of ``decode_name``; quotes only where LLVM wants them."""
-    if re.fullmatch(r"[-a-zA-Z$._][-a-zA-Z$._0-9]*", name) or re.fullmatch(r"\d+", name):
-        return sigil + name
-    escaped = (c if c.isascii() and c.isprintable() and c not in '"\\' else f"\\{ord(c):02X}" for c in name)
-    return f'{sigil}"{"".join(escaped)}"'
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
@@ -294,22 +284,3 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
         pieces += (text[position : edit.start], edit.replacement)
         position = edit.end
     return "".join((*pieces, text[position:]))
-
-
-def line_of(text: str, position: int) -> int:
-    """Line number, from 1, of a position."""
-    return text.count("\n", 0, position) + 1
-
-
-def unreadable(text: str, position: int, what: str = "") -> UnreadableIRError:
-    """The error for text at a position that is not understood."""
-    line = line_of(text, position)
-    start = text.rfind("\n", 0, position) + 1
-    excerpt = text[start : text.find("\n", position) if "\n" in text[position:] else len(text)]
-    what = what or f"unexpected {excerpt[position - start :][:24]!r}"
-    error = UnreadableIRError(
-        f"cannot read the LLVM IR at line {line}: {what}",
-        hint="textual LLVM IR of clang 19 to 22 is understood; bitcode must be disassembled first",
-    )
-    error.at(source=SourceLocation("<LLVM IR>", line, position - start + 1, excerpt[:200]))
-    return error

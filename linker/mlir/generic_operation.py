@@ -12,6 +12,8 @@ from tle_raw.linker.mlir.text import matching_bracket, split_top_level
 
 HEAD = re.compile(r'^(?P<indent>\s*)(?:(?P<results>%[^=]*) = )?"(?P<name>[\w.]+)"\(')
 
+_OPERAND = re.compile(r"%[\w$.\-]+(?:#\d+)?")
+
 
 @dataclass(frozen=True)
 class GenericOperation:
@@ -61,6 +63,21 @@ def generic_name(line: str) -> str:
     """The name of the operation that a line of generic form begins with; "" where it begins with none."""
     match = HEAD.match(line)
     return match["name"] if match else ""
+
+
+def ends(line: str) -> tuple[str, str]:
+    """The results of an operation and its first operand, without a look at the rest of its line.
+
+    Raises
+    ------
+    RegionError : the line is not of the form that this release knows.
+    """
+    head = HEAD.match(line)
+    operand = _OPERAND.match(line, head.end()) if head else None
+    if head and operand:
+        return head["results"], operand[0]
+    read = read_generic(line)
+    return read.results, read.operands[0]
 
 
 def read_generic(line: str) -> GenericOperation:

@@ -110,10 +110,12 @@ def read_operations(lines: Sequence[str]) -> list[Operation]:
     reader, operation = _Reader(), _OPERATION.match
     with collector_paused():
         for number, line in enumerate(lines):
+            if line[:1] == "#":  # an alias, as half of the lines are
+                continue
             try:
                 if head := operation(line):
                     reader.operation(number, line, head)
-                elif not line.startswith("#"):  # an alias
+                else:
                     reader.other(number, line)
             except (ValueError, IndexError, KeyError) as error:
                 raise RegionError(
@@ -137,6 +139,16 @@ class _Known(dict[str, Value]):
     def __missing__(self, name: str) -> Value:
         found = self[name] = Value(name)
         self._scopes[-1].append(name)
+        return found
+
+    def defined(self, name: str, operation: Operation) -> Value:
+        """A result of an operation."""
+        found = self.get(name)
+        if found is None:
+            found = self[name] = Value(name, "", operation)
+            self._scopes[-1].append(name)
+        else:
+            found.definition = operation
         return found
 
     def begin_scope(self) -> None:
@@ -195,7 +207,7 @@ class _Reader:
         details, known, block = line[head.end() :].rstrip(), self.known, self.block
         operands: Sequence[Value] = ()
         if names:
-            operands = [known[each] for each in names.replace(" ", "").split(",")]
+            operands = [known[each] for each in names.replace(" ", "").split(",")] if "," in names else (known[names],)
         made = Operation(name, number, number, block, self.above, operands, (), (), (), details, details)
         for value in operands:
             if value.uses is _NOTHING:
@@ -203,10 +215,10 @@ class _Reader:
             else:
                 value.uses.append(made)
         if results:
-            given = _names(results) if ":" in results or "," in results else (results,)
-            made.results = [known[each] for each in given]
-            for value in made.results:
-                value.definition = made
+            if ":" in results or "," in results:
+                made.results = [known.defined(each, made) for each in _names(results)]
+            else:
+                made.results = (known.defined(results, made),)
         self.all.append(made)
         block.operations.append(made)
         if details[0] == "[" and (jumps := _SUCCESSORS.match(details)):

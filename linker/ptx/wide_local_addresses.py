@@ -30,8 +30,10 @@ def wide_local_addresses(text: str) -> str:
         return text
     frames = set(_FRAME.findall(text))
     bases = {narrow: wide for narrow, wide in _NARROWED.findall(text) if wide in frames}
+    if not bases:
+        return _in_words(text) if frames else text
     sums = {s["sum"]: s for s in _SUM.finditer(text) if s["base"] in bases}
-    if not bases or not all(_is_address(text, name, 1 + (name in bases)) for name in sums):
+    if not all(_is_address(text, name, 1 + (name in bases)) for name in sums):
         return text
     if not all(_is_address(text, name, 1 + sum(s["base"] == name for s in sums.values())) for name in bases):
         return text
@@ -50,12 +52,13 @@ def wide_local_addresses(text: str) -> str:
     text = _NARROWED.sub(lambda cut: "" if cut[1] in bases else cut[0], text)
     for narrow, name in {**bases, **wide}.items():
         text = re.sub(rf"\[{narrow}(?=[\]+])", f"[{name}", text)
-    text = _in_words(text) if ".local.b32" in text else text
-    return text.replace(declared[0], f".reg .b64 \t%rd<{first + len(wide)}>;", 1)
+    return _in_words(text).replace(declared[0], f".reg .b64 \t%rd<{first + len(wide)}>;", 1)
 
 
 def _in_words(text: str) -> str:
-    """Pairs of words that are copied at once, each for itself."""
+    """Pairs of words that are copied at once, each for itself where others are."""
+    if ".local.b32" not in text:
+        return text
 
     def stored(pair: re.Match[str]) -> str:
         at = int(pair[2] or 0)

@@ -24,21 +24,29 @@ def zero_accumulators(text: str) -> str:
     """The PTX with such copies, as far as they follow the zero in a straight line, replaced by zeros."""
     if _PRODUCT not in text:
         return text
-    lines = text.split("\n")
+    pieces, kept, end = list[str](), 0, -1
     zeros: set[str] = set()
-    for number, line in enumerate(lines):
-        if not zeros and "mov.b32" not in line:
-            continue
-        if line.lstrip().startswith(_SILENT):
-            continue
-        if _LABEL.match(line):
+    while (start := _next(text, end + 1, zeros)) >= 0:
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        line = text[start:end]
+        if ":" in line and _LABEL.match(line):
             zeros.clear()  # another way may lead here
-        elif move := _MOVE.match(line):
+        elif "mov.b32" in line and (move := _MOVE.match(line)):
             target, source = move["target"], move["source"]
             if source in zeros:
-                lines[number] = line.replace(f" {source};", " 0;")
+                pieces += (text[kept:start], line.replace(f" {source};", " 0;"))
+                kept = end
             is_zero = source in zeros or not source.startswith("%")
             (zeros.add if is_zero else zeros.discard)(target)
-        else:
+        elif "%r" in line and not line.lstrip().startswith(_SILENT):
             zeros.difference_update(_REGISTER.findall(line))  # whatever the line does with it
-    return "\n".join(lines)
+    return "".join((*pieces, text[kept:]))
+
+
+def _next(text: str, start: int, zeros: set[str]) -> int:
+    """Where the next line begins that counts: without a zero, the next move; negative behind the last one."""
+    if zeros:
+        return start if start <= len(text) else -1
+    move = text.find("mov.b32", start)
+    return text.rfind("\n", 0, move) + 1 if move >= 0 else -1

@@ -63,6 +63,11 @@ def report(benchmark: str, rows: Sequence[Row], options: argparse.Namespace) -> 
     """Print the table, and write it as JSON when asked."""
     for row in rows:
         print(row.line(), flush=True)
+    write(benchmark, rows, options)
+
+
+def write(benchmark: str, rows: Sequence[Row], options: argparse.Namespace) -> None:
+    """Write the table, which is printed already, as JSON when asked."""
     if options.json:
         data = {"benchmark": benchmark, "date": date.today().isoformat(), **surroundings()}
         data["rows"] = [{**asdict(row), "reached": row.reached} for row in rows]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -23,10 +25,22 @@ def nvcc() -> str | None:
 
 
 def compile_with_nvcc(source: str) -> bytes:
-    """A cubin for sm_90."""
+    """A cubin for sm_90. TLE_SAMPLES_CUBINS names a folder that keeps them: CUB takes nvcc seconds."""
     program = nvcc()
     if program is None:
         raise SystemExit("nvcc is needed for the standalone kernels")
+    folder = os.environ.get("TLE_SAMPLES_CUBINS")
+    kept = Path(folder, hashlib.sha256("\0".join((*FLAGS, source)).encode()).hexdigest()) if folder else None
+    if kept and kept.is_file():
+        return kept.read_bytes()
+    image = _compiled(program, source)
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(image)
+    return image
+
+
+def _compiled(program: str, source: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
         file.write_text(source)
@@ -45,32 +59,34 @@ class Kernel:
     def __init__(self, source: str, name: str) -> None:
         self._module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
         image = compile_with_nvcc(source)
-        _check(_driver().cuModuleLoadData(ctypes.byref(self._module), image))
-        _check(_driver().cuModuleGetFunction(ctypes.byref(self._function), self._module, name.encode()))
+        check(driver().cuModuleLoadData(ctypes.byref(self._module), image))
+        check(driver().cuModuleGetFunction(ctypes.byref(self._function), self._module, name.encode()))
         self._shared = 0
 
     def __call__(self, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
         import torch
 
         if shared > max(SHARED_WITHOUT_ASKING, self._shared):
-            _check(_driver().cuFuncSetAttribute(self._function, MAX_DYNAMIC_SHARED, shared))
+            check(driver().cuFuncSetAttribute(self._function, MAX_DYNAMIC_SHARED, shared))
             self._shared = shared
         values = [ctypes.c_int(a) if isinstance(a, int) else ctypes.c_void_p(a.data_ptr()) for a in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.cast(ctypes.byref(v), ctypes.c_void_p) for v in values))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        _check(_driver().cuLaunchKernel(self._function, grid, 1, 1, block, 1, 1, shared, stream, pointers, None))
+        check(driver().cuLaunchKernel(self._function, grid, 1, 1, block, 1, 1, shared, stream, pointers, None))
 
 
 @cache
-def _driver() -> Any:
+def driver() -> Any:
+    """The CUDA driver's library, with PyTorch's context."""
     import torch
 
     torch.zeros(1, device="cuda")  # makes PyTorch's context the current one
     return ctypes.CDLL("libcuda.so.1")
 
 
-def _check(code: int) -> None:
+def check(code: int) -> None:
+    """An error for what the driver answers, unless that is success."""
     if code != 0:
         text = ctypes.c_char_p()
-        _driver().cuGetErrorString(code, ctypes.byref(text))
-        raise SystemExit(f"the CUDA driver says {code}: {(text.value or b'?').decode()}")
+        driver().cuGetErrorString(code, ctypes.byref(text))
+        raise RuntimeError(f"the CUDA driver says {code}: {(text.value or b'?').decode()}")

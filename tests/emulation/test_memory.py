@@ -189,6 +189,30 @@ def test_copies_and_barriers_in_shared_memory(warps):
 
 
 @tle_raw.dialect("cuda", source="""
+__device__ void shifted(const char* x, int how, int shift) {
+  __shared__ __align__(16) char buffer[64];
+  unsigned to = (unsigned)__cvta_generic_to_shared(buffer);
+  switch (how) {
+    case 0: asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(x + shift)); break;
+    case 1: asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" :: "r"(to + shift), "l"(x)); break;
+    case 2: asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(x + shift)); break;
+    case 3: asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 32;" :: "l"(x + shift), "r"(to));
+  }
+}
+""")  # fmt: skip
+def shifted(x: InOut[Pointer["i8"]], how: Scalar["i32"], shift: Scalar["i32"]): ...
+
+
+@pytest.mark.parametrize("how, bytes", [(0, 4), (1, 8), (2, 16), (3, 16)])
+def test_a_copy_fails_where_its_address_is_no_multiple_of_its_bytes(how, bytes):
+    x = np.zeros(128 + 64, "i1")
+    x = x[-x.ctypes.data % 64 :][:128]
+    run(shifted, x=x, how=how, shift=bytes)
+    with pytest.raises(KernelFailed, match=f"copies {bytes} bytes at once, .* {bytes // 2} bytes beyond a multiple"):
+        run(shifted, x=x, how=how, shift=bytes // 2)
+
+
+@tle_raw.dialect("cuda", source="""
 __device__ int counter = 5;
 __constant__ float table[4] = {1, 2, 3, 4};
 __device__ void variables(float* out) {

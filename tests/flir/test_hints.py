@@ -18,6 +18,7 @@ import tle_raw.language as tle
 from tests.flir.hinted_kernels import staged
 from tests.frontends.raw.meeting_kernels import unpack
 from tests.support import compile_kernel
+from tle_raw import registry
 from tle_raw.errors import HintWarning, ReportError
 from tle_raw.flir.hints import handler
 from tle_raw.flir.hints.comments import read_hints
@@ -317,14 +318,14 @@ def test_others_add_hints_of_their_own(monkeypatch):
     def entry_points(group, name=None):
         return [Point()] if group == "tle_raw.hints" and name in (None, "acme") else []
 
-    monkeypatch.setattr(handler, "entry_points", entry_points)
-    monkeypatch.setattr(handler, "_LOADED", {})
+    monkeypatch.setattr(registry, "entry_points", entry_points)
+    monkeypatch.setattr(handler.HINTS, "_loaded", {})
     made = compile_kernel(marked, SIGNATURE, {"B": 128})
     assert 'acme.note = "soft"' in made.asm["ttir"] and hints_of(made) == {"acme=soft": ""}
     assert "acme" in handler.known_hints()
-    monkeypatch.setattr(handler, "entry_points", lambda group, name=None: [])
-    monkeypatch.setattr(handler, "_LOADED", {})
-    monkeypatch.setattr(handler, "_REGISTERED", {})
+    monkeypatch.setattr(registry, "entry_points", lambda group, name=None: [])
+    monkeypatch.setattr(handler.HINTS, "_loaded", {})
+    monkeypatch.setattr(handler.HINTS, "_registered", {**handler.HINTS._registered})
     handler.register_hint(Marked())
     assert handler.find_handler("acme").expected("") == "a word"
 
@@ -370,7 +371,7 @@ PAGE = (Path(__file__).parents[2] / "docs/hints.md").read_text()
 
 def test_the_page_names_every_hint_and_its_example_runs(tmp_path, capsys):
     rows = re.findall(r"^\| (`[^|]*) \|", PAGE, re.MULTILINE)
-    assert {re.split(r"[=`]", row)[1] for row in rows} == {each.name for each in handler.OWN}
+    assert {re.split(r"[=`]", row)[1] for row in rows} == {each.name for each in handler.HINTS.registered()}
     ((name, example),) = re.findall(r"<!-- example: (\S+) -->\n```python\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / name).write_text(example)
     with tle_raw.knobs.scope() as knobs:

@@ -110,7 +110,7 @@ part_sanitizer() {
         fi
         log=$folder/logs/$tool-$(basename "$sample").txt start=$SECONDS
         # What a sample starts itself is not looked at: the sixth one of the eDSL fails on purpose there.
-        timeout -k 5 150 compute-sanitizer --tool $tool "${quiet[@]}" --target-processes application-only \
+        timeout -k 5 150 compute-sanitizer --tool $tool --launch-timeout 120 "${quiet[@]}" --target-processes application-only \
           --error-exitcode 9 "$python" "$sample" >"$log" 2>&1
         echo $? $((SECONDS - start)) >"$log.status"
       ) &

@@ -11,7 +11,7 @@ import tle_raw
 import tle_raw.language as tle
 from tests.gpu.device import COMPILE_ONLY, DEVICE
 from tle_raw import AnyLayout, Buffer, In, InOut, Out
-from tle_raw.frontends.gpu.gluon_builder import VERSION
+from tle_raw.triton_version import VERSION
 
 pytestmark = pytest.mark.gpu
 

@@ -54,8 +54,6 @@ def test_rings_of_tilelang_kernels(name, arrivals, route, slots):
     pytest.importorskip("tilelang")
     from tests.adapters.tilelang import barrier_kernels
 
-    if ON_CPU and route == "linked":
-        pytest.skip("the linked route is for GPUs")
     if name == "own_barrier_too" and route == "traced":
         pytest.skip("barriers of its own are for the linked route")
     double = getattr(barrier_kernels, name)(route)
@@ -66,7 +64,6 @@ def test_rings_of_tilelang_kernels(name, arrivals, route, slots):
         same(y, 2 * x)
 
 
-@pytest.mark.skipif(ON_CPU, reason="the linked route is for GPUs")
 def test_copies_of_a_tilelang_kernel_are_counted():
     pytest.importorskip("tilelang")
     from tests.adapters.tilelang.barrier_kernels import copies_are_counted

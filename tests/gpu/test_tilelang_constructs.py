@@ -54,6 +54,20 @@ def test_a_number_of_rows_that_the_call_says(m, dtype):
     check_close(room[m:], np.full((64, 128), 7.0), 0.0)
 
 
+def test_products_read_registers_as_another_type():
+    a, b = normal(32, 32, seed=3), normal(32, 32, seed=4)
+    c = torch.zeros(32, 32, device=DEVICE)
+    run(constructs.tiny_product(), a, b, c)
+    check_norm(c, numbers(a) @ numbers(b), 1e-3)
+
+
+def test_panels_of_a_grid_that_the_call_says():
+    a, b = normal(333, 96, seed=3, dtype=torch.float16), normal(96, 128, seed=4, dtype=torch.float16)
+    c = torch.zeros(333, 128, device=DEVICE)
+    run(constructs.dynamic_gemm(dtype="float16", panels=2), a, b, c)
+    check_norm(c, numbers(a) @ numbers(b), 1e-5)
+
+
 @pytest.mark.parametrize(
     "name, dtype, ours", [("float8_e4m3", torch.float8_e4m3fn, "f8e4m3"), ("float8_e5m2", torch.float8_e5m2, "f8e5m2")]
 )

@@ -29,7 +29,7 @@ def test_traced(name):
     run(TRACED[name](), route="traced")
 
 
-@pytest.mark.parametrize("name", ["unequal boxes", "split evenly", "bits of uint32", *LINKED])
+@pytest.mark.parametrize("name", ["unequal boxes", "split evenly", "bits of uint32", "open sizes", "booleans", *LINKED])
 def test_linked(name):
     if ON_CPU:
         pytest.skip("TileLang's own lowering is for GPUs")

@@ -13,6 +13,7 @@ from tle_raw.linker.llvm.text import (
     apply_edits,
     decode_name,
     encode_name,
+    read_global_alone,
     read_module,
     tokenize,
 )
@@ -88,13 +89,52 @@ def test_entities_need_no_lines():
     ]
 
 
+def test_nodes_of_metadata_end_where_the_next_one_begins():
+    nodes = [
+        '!0 = !{!"a {", i32 7}',
+        "!1 = distinct\n!{!0,\n!2 }",
+        "!2 = !DIFile(\n!0 )",
+        "!3 = !DILocation(line: 1)",
+        "!x.y = !{!1}",
+    ]
+    text = "\n".join(nodes) + "\n"
+    module = read_module(text)
+    assert [module.source(entity) for entity in module.entities] == nodes
+    assert [entity.name for entity in module.entities] == ["0", "1", "2", "3", "x.y"]
+
+
+def test_a_module_is_searched_once():
+    module, asked = read_module(FRAGMENT), []
+
+    def length(given):
+        asked.append(given)
+        return len(given.text)
+
+    assert (module.once(length), module.once(length)) == (len(FRAGMENT), len(FRAGMENT))
+    assert asked == [module]
+
+
+def test_one_variable_is_read_alone():
+    alone, whole = read_global_alone(FRAGMENT, "scratch"), read_module(FRAGMENT)
+    assert alone.entities == tuple(entity for entity in whole.entities if entity.name == "scratch")
+    assert read_global_alone(FRAGMENT, "nobody").entities == ()
+
+
 def test_quoted_names_are_decoded():
     text = '@"a b\\22" = global i32 0\ndefine void @"c{d"() {\n ret void\n}\n'
     assert names_of(text, "global") == ['a b"']
     assert names_of(text, "define") == ["c{d"]
 
 
-@pytest.mark.parametrize("body", ["  ; }\n", '  call void asm "{ } \\22", ""()\n', '  %"}" = add i32 1, 2\n'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "  ; }\n",
+        '  call void asm "a {\n}\n@b", ""()\n',
+        '  call void asm "{ } \\22", ""()\n',
+        '  %"}" = add i32 1, 2\n',
+    ],
+)
 def test_a_brace_in_a_string_or_comment_closes_nothing(body):
     module = read_module(f"define void @f() {{\n{body}  ret void\n}}\n@after = global i32 0\n")
     assert [entity.name for entity in module.entities] == ["f", "after"]

@@ -50,7 +50,17 @@ def body_of(text):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_calls(call):
-    assert body_of(for_partition(module(call), "f", "g", OWN).text) == CALLS[call]
+    made = for_partition(module(call), "f", "g", OWN)
+    assert body_of(made.text) == CALLS[call]
+    assert made == read_module(made.text)
+
+
+def test_the_same_barrier_on_many_lines():
+    barrier = 'call void asm sideeffect "bar.sync 1;", ""() #3'
+    lines = [f"  tail {barrier}, !dbg !{number}\n  %x{number} = add i32 %n, {number}" for number in range(5)]
+    made = for_partition(module("\n".join(lines).lstrip()), "f", "g", OWN)
+    assert body_of(made.text).count('tail call void asm sideeffect "bar.sync 15, 64;", ""() #3, !dbg !') == 5
+    assert made == read_module(made.text)
 
 
 @pytest.mark.parametrize(

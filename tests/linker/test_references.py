@@ -15,6 +15,11 @@ def test_names_in_strings_and_comments_are_no_references():
     assert graph[".str"] == frozenset()
 
 
+def test_a_string_over_several_lines_hides_the_names_in_it():
+    text = 'define void @f() {\n  call void asm "a\n@g", ""()\n  call void @h()\n  call void asm "\n", ""()\n}\n'
+    assert references(read_module(text))["f"] == {"h"}
+
+
 def test_what_is_reached_indirectly_counts():
     graph = references(read_module(FRAGMENT))
     assert {"scratch", ".str", "vprintf"} <= reachable(graph, ["entry"])

@@ -63,3 +63,11 @@ def test_an_address_that_goes_another_way_stays(more):
 def test_code_without_local_arrays_stays():
     text = KERNEL.replace("__local_depot", "other")
     assert wide_local_addresses(text) == text
+
+
+def test_pairs_are_divided_where_addresses_are_wide_already():
+    begin, end = KERNEL[: KERNEL.index("\tcvt.u32")], "\tld.local.b32 \t%r4, [%rd6];\n\tret;\n}\n"
+    pair = "\tst.local.b64 \t[%rd4+8], %rd5;\n"
+    single = wide_local_addresses(f"{begin}{pair}{end}")
+    assert single.startswith(begin) and single.endswith(end) and single.count("st.local.b32") == 2
+    assert wide_local_addresses(f"{begin}{pair}\tret;\n}}\n") == f"{begin}{pair}\tret;\n}}\n"

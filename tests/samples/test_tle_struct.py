@@ -10,16 +10,16 @@ from random import Random
 from types import ModuleType
 
 import pytest
-import triton
 from triton.backends.nvidia.compiler import get_ptxas
 
 import tle_raw
 from tests.gpu.stress import faults
 from tests.samples.programs import check_on_the_cpu, check_run, loaded
+from tle_raw.triton_version import VERSION
 
 torch = pytest.importorskip("torch")
 
-NEWEST = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
+NEWEST = VERSION >= (3, 9)
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 FILES = sorted((SAMPLES / "tle_struct").glob("[0-9][0-9]_*.py"))
 # What makes each of them what it is, with how often it stands in the PTX of its kernels for sm_90.

@@ -95,11 +95,12 @@ def python() -> Check:
 def triton() -> Iterator[Check]:
     try:
         import triton
+
+        from tle_raw.triton_version import VERSION
     except Exception as error:  # a broken installation raises more than ImportError
         yield Check(MISSING, "Triton", "", str(error), "pip install 'triton>=3.6,<3.10'")
         return
-    version = tuple(int(part) for part in triton.__version__.split(".")[:2])
-    llvm = LLVM_OF_TRITON.get(version)  # type: ignore[arg-type]
+    llvm = LLVM_OF_TRITON.get(VERSION)
     where = str(triton.__path__[0])
     if llvm is None:
         yield Check(MISSING, "Triton", triton.__version__, where, "a supported version: 3.6 to 3.9")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tle_raw.emulation.entry import map_entry, thread_block_entry
 from tle_raw.emulation.host_text import HostText, to_host
-from tle_raw.emulation.runtime import link_with_runtime, runtime_text
+from tle_raw.emulation.runtime import find_runtime, link_with_runtime
 from tle_raw.errors import Context, SourceLocation, TLEError, UnsupportedFeatureError
 from tle_raw.fragments.adapter import CompilerOutput, DeviceCode
 from tle_raw.fragments.bound import BoundSignature
@@ -15,7 +15,6 @@ from tle_raw.knobs import knobs
 from tle_raw.linker.abi import check_entry
 from tle_raw.linker.llvm.shared_memory import SharedVariable
 from tle_raw.linker.llvm.text import read_module
-from tle_raw.linker.tools.clang import find_clang
 
 # What an elementwise function may use of the runtime: it runs in the kernel, on no thread of a team.
 _WITHOUT_THREADS = re.compile(
@@ -75,7 +74,7 @@ def make_thread_block(output: CompilerOutput, bound: BoundSignature, debug: bool
 
 def _made(text: str, thread: str, code: DeviceCode, bound: BoundSignature, debug: bool) -> HostModule:
     """``thread`` is one thread's share, or the whole of an elementwise function."""
-    clang = find_clang(str(knobs.cuda.clang) if knobs.cuda.clang else None)
+    runtime = find_runtime(str(knobs.cuda.clang) if knobs.cuda.clang else None)
     host = to_host(text, thread, code.location, code.is_users, debug and not bound.is_elementwise, code.hint)
     if bound.is_elementwise:
         _check_needs_no_thread(host, code.location)
@@ -86,7 +85,7 @@ def _made(text: str, thread: str, code: DeviceCode, bound: BoundSignature, debug
         added = thread_block_entry(
             entry, thread, bound, code.name, host.shared_bytes, host.locations, debug, host.memory
         )
-    linked = link_with_runtime(f"{host.text}\n{added}", runtime_text(clang), (entry, f"{entry}.map"))
+    linked = link_with_runtime(f"{host.text}\n{added}", runtime, (entry, f"{entry}.map"))
     return HostModule(linked, entry, host.shared, host.uses_barrier)
 
 

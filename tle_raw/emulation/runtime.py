@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import platform
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tle_raw.linker.llvm.normalise import normalise, removal
 from tle_raw.linker.llvm.symbols import is_settable_name
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.processes.run_compiler import run_compiler
-from tle_raw.linker.tools.clang import ClangProgram
+from tle_raw.linker.tools.clang import ClangProgram, find_clang
 from tle_raw.linker.tools.llvmlite_binding import load_llvmlite
 from tle_raw.store import RUNTIMES, Store
 
@@ -30,6 +31,10 @@ FLAGS = (
 )  # fmt: skip
 
 
+# By the name of its file: runtimes that somebody else has compiled, and what reads them.
+_GIVEN: dict[str, Callable[[], str]] = {}
+
+
 def runtime_text(clang: ClangProgram) -> str:
     """The runtime as LLVM IR without a target, from the cache where it was compiled before.
 
@@ -37,10 +42,46 @@ def runtime_text(clang: ClangProgram) -> str:
     ------
     ToolchainError : the machine is none that the runtime knows, or the compiler fails.
     """
+    return _compiled(clang.command, clang.version, machine_triple(), headers_digest())
+
+
+def machine_triple() -> str:
+    """What the runtime is compiled for on this machine.
+
+    Raises
+    ------
+    ToolchainError : it is none that the runtime knows.
+    """
     machine = platform.machine().lower()
     if machine not in MACHINES:
         raise ToolchainError(f"fragments on the CPU need x86-64 or aarch64, this machine is {machine}")
-    return _compiled(clang.command, clang.version, MACHINES[machine], headers_digest())
+    return MACHINES[machine]
+
+
+def runtime_name() -> str:
+    """The file name of a compiled runtime that fits this package and this machine, and no other."""
+    return f"{machine_triple()}-{headers_digest()[:24]}.ll"
+
+
+def give_runtime(name: str, read: Callable[[], str]) -> None:
+    """Offer a compiled runtime, for machines without clang. ``name`` is its ``runtime_name`` where it was compiled."""
+    _GIVEN.setdefault(name, read)
+
+
+def find_runtime(clang: str | None) -> str:
+    """The runtime, compiled by clang, or without one by whoever has given it.
+
+    Raises
+    ------
+    ToolchainError : there is no clang, and nobody has given the runtime of this release of the package.
+    """
+    try:
+        return runtime_text(find_clang(clang))
+    except ToolchainError:
+        given = _GIVEN.get(runtime_name())
+        if given is None:
+            raise
+        return given()
 
 
 @functools.lru_cache(maxsize=4)

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import triton
 from triton._C.libtriton import ir, passes
 
 from tle_raw.linker.mlir.generic_operation import generic_name, read_generic
 from tle_raw.regions.stages import has_pointers
+from tle_raw.triton_version import VERSION
 
 TOLD = "tle.told"  # on what asks a buffer for its address
 NUMBER = "tle.load"
 _LOADS = ("tt.load", "ttg.local_load")
-_LEAVES_OUT_LOADS = tuple(int(v) for v in triton.__version__.split(".")[:2]) >= (3, 7)
+_LEAVES_OUT_LOADS = VERSION >= (3, 7)
 
 
 def keep_loads(module: Any) -> Any:

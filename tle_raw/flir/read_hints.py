@@ -7,18 +7,18 @@ from typing import Any
 
 from triton._C.libtriton import ir
 
-from tle_raw.flir.hints.apply import KEY, TOLD, apply_hints, hinted_files
+from tle_raw.flir.hints.apply import apply_hints, hinted_files
 from tle_raw.flir.hints.comments import files_with_hints
 from tle_raw.flir.hints.operation import HintedModule, Machine
+from tle_raw.flir.hints.told import KEY, TOLD
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.linker.mlir.generic_form import generic_text
 
 
 def read_hints(module: Any, metadata: dict[str, Any], machine: Machine) -> Any:
     """A module of Triton IR with its hints carried out, and their records in ``metadata``; as it is, without any."""
-    if not files_with_hints():
-        return module
-    files = hinted_files(module.str())
+    known = files_with_hints()
+    files = hinted_files(module.str(), known) if known else {}
     if not files:
         return module
     context = module.context

@@ -202,6 +202,14 @@ class CallTypedAdapter(TracingAdapter, Protocol):
 
 
 @runtime_checkable
+class ReturningAdapter(Adapter, Protocol):
+    """A dialect whose functions say by what they return which arguments of an untyped call come back."""
+
+    def returned(self, source: Source, bound: BoundSignature) -> tuple[int, ...]:
+        """The numbers of these arguments, in the function's order; raise CallError where they cannot be told."""
+
+
+@runtime_checkable
 class PortingAdapter(Adapter, Protocol):
     """A dialect whose files can be turned into Triton files that call their programs as regions: ``tle-raw port``."""
 

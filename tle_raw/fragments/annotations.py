@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tle_raw.errors import SignatureError
 from tle_raw.fragments.mlir_types import parameter_type
+from tle_raw.fragments.returned_tiles import tile_texts, with_returned
 from tle_raw.fragments.signature import (
     INOUT,
     Barrier,
@@ -22,6 +25,9 @@ from tle_raw.fragments.signature import (
 
 def signature_of(stub: Callable[..., Any], local_names: Mapping[str, Any] | None = None) -> Signature:
     """Read a typed signature from the annotations of a function whose body is ``...``.
+
+    Of a function with a body, whose result is ``L["memref<…>"]`` or a tuple of such, those parameters come back that it
+    returns.
 
     Raises
     ------
@@ -40,16 +46,37 @@ def signature_of(stub: Callable[..., Any], local_names: Mapping[str, Any] | None
         if parameter.default is not parameter.empty:
             raise SignatureError(f"parameter `{name}` has a default value: fragments have none")
         parameters.append(_parameter(name, annotations.get(name)))
+    texts = tile_texts(annotations.get("return"))
+    if texts:
+        return Signature(stub.__name__, tuple(with_returned(stub, parameters, texts)))
     return Signature(stub.__name__, tuple(parameters), _result(annotations.get("return")))
 
 
 def _annotations(stub: Callable[..., Any], local_names: dict[str, Any]) -> dict[str, Any]:
     try:
-        return inspect.get_annotations(stub, locals=local_names, eval_str=True)
+        found = inspect.get_annotations(stub, locals=local_names, eval_str=True)
+        return found or _written_annotations(stub)
     except SignatureError:
         raise
     except Exception as e:
         raise SignatureError(f"the annotations of `{stub.__name__}` cannot be read: {e}") from e
+
+
+def _written_annotations(stub: Callable[..., Any]) -> dict[str, Any]:
+    """Those of a function's source: one that was made of another's code has none of its own."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(stub))).body[0]
+    except (OSError, SyntaxError):
+        return {}
+    if not isinstance(tree, ast.FunctionDef):
+        return {}
+    taken = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
+    written = {each.arg: each.annotation for each in taken} | {"return": tree.returns}
+    return {
+        name: eval(compile(ast.Expression(text), stub.__code__.co_filename, "eval"), stub.__globals__)
+        for name, text in written.items()
+        if text is not None
+    }
 
 
 def _parameter(name: str, annotation: object) -> Parameter:

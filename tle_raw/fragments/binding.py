@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tle_raw.errors import ArgumentCountError, ArgumentTypeError, BindingError, Row, ShapeError
-from tle_raw.fragments.bound import CONST, ELEMENT, POINTER, SCALAR, TILE, BoundParameter, BoundSignature
+from tle_raw.fragments.bound import CONST, ELEMENT, OF_ANY_TYPE, POINTER, SCALAR, TILE, BoundParameter, BoundSignature
 from tle_raw.fragments.dtypes import DTYPES, DType, parse_dtype
 from tle_raw.fragments.mlir_types import memref_type
 from tle_raw.fragments.signature import (
@@ -194,9 +194,10 @@ def bind_names(signature: Signature, bindings: Mapping[str, object]) -> BoundSig
 
 
 def bind_untyped(name: str, arguments: Sequence[Argument], outputs: Iterable[int]) -> BoundSignature:
-    """FlagTree's untyped stubs: the arguments of the call are the signature; ``outputs`` index the returned tiles.
+    """FlagTree's untyped stubs: the arguments of the call are the signature; ``outputs`` index what comes back.
 
-    Its tiles cross as memrefs.
+    Its tiles cross as memrefs, and the types of its pointers are compared by their size. Memory, behind a pointer or in
+    a buffer, may be written whether it comes back or not.
     """
     outputs = set(outputs)
     parameters = []
@@ -208,16 +209,18 @@ def bind_untyped(name: str, arguments: Sequence[Argument], outputs: Iterable[int
                 f"argument {i} of `{name}` cannot cross into a region",
                 table=[Row(f"argument {i}", "a tile, a pointer or a scalar", str(argument))],
             )
-        if i in outputs and argument.kind not in (TILE, BUFFER):
+        if i in outputs and argument.kind == SCALAR:
             raise ArgumentTypeError(
-                f"output {i} of `{name}` is no tile", table=[Row(f"argument {i}", "a tile", str(argument))]
+                f"output {i} of `{name}` is a number, which no function changes",
+                table=[Row(f"argument {i}", "a tile or a pointer", str(argument))],
             )
         _check_dims(f"argument {i}", argument.dims)
-        effect = "InOut" if i in outputs or argument.kind == POINTER else "In"
+        effect = "InOut" if i in outputs or argument.kind in (POINTER, BUFFER) else "In"
         is_tile = argument.kind in (TILE, BUFFER)
         if argument.kind == BUFFER and argument.layout != ROW_MAJOR:
             raise _not_row_major(f"argument {i}", [Row(f"argument {i}", f"Buffer[{argument.dtype}]", str(argument))])
         spelling = memref_type(argument.dtype, argument.dims) if is_tile and argument.dtype else ""
+        spelling = OF_ANY_TYPE if argument.kind == POINTER else spelling
         kind = TILE if is_tile else argument.kind
         parameters.append(
             BoundParameter(

@@ -10,6 +10,8 @@ from tle_raw.fragments.signature import BARRIER, DESCRIPTOR, READY_BARRIER
 
 # kinds of a bound parameter
 SCALAR, POINTER, TILE, ELEMENT, CONST = "scalar", "pointer", "tile", "element", "const"
+# The spelling of a pointer that FlagTree's convention passes: the function's own type may be any of that size.
+OF_ANY_TYPE = "of any type"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class BoundParameter:
         return self.kind in (TILE, ELEMENT) and self.effect != "In" and not self.buffer
 
     @property
+    def is_of_any_type(self) -> bool:
+        """A pointer whose type is compared with the function's by its size alone."""
+        return self.spelling == OF_ANY_TYPE
+
+    @property
     def is_memref(self) -> bool:
         """A tile that the function takes as an expanded memref descriptor, 3+2r parameters (r is the rank):
         allocated, aligned, offset, sizes, strides."""
@@ -92,7 +99,8 @@ class BoundParameter:
         dims = "".join(f", {d}" for d in self.dims)
         layout = f", {self.cxx_layout}" if self.cxx_layout else ""
         kind = "Buffer" if self.is_in_place else self.kind.capitalize()
-        return f"{self.name}: {kind}[{self.dtype}{dims}{layout}]"
+        note = ", compared by size" if self.is_of_any_type else ""
+        return f"{self.name}: {kind}[{self.dtype}{dims}{layout}]{note}"
 
 
 @dataclass(frozen=True)

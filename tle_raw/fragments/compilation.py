@@ -151,9 +151,9 @@ def _same_files(missed: dict[str, str]) -> bool:
 
 def older_llvm() -> bool:
     """Triton 3.6 carries an LLVM 22 from before its release, which does not read every LLVM 22 spelling."""
-    import triton
+    from tle_raw.triton_version import VERSION  # Triton takes a second to import
 
-    return tuple(int(v) for v in triton.__version__.split(".")[:2]) <= (3, 6)
+    return VERSION <= (3, 6)
 
 
 def _lock_of(key: str) -> ThreadLock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tle_raw.fragments.bound import BoundSignature
@@ -27,7 +28,7 @@ class CompiledFragment(CompileFacts):
     inline: bool
     cache_hit: bool
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The LLVM IR text that is linked."""
         return self.path.read_text()

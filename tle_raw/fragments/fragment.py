@@ -16,10 +16,12 @@ from tle_raw.fragments.adapter import (
     Adapter,
     BatchingAdapter,
     CallTypedAdapter,
+    CompilerOutput,
     Declaration,
     DescriptorAdapter,
     KernelAdapter,
     LaunchedAdapter,
+    ReturningAdapter,
     Source,
     TracingAdapter,
 )
@@ -376,6 +378,17 @@ class Fragment(ConstexprFunction):
         assert isinstance(self._adapter, TracingAdapter)
         return self._adapter.trace(self._source, bound, values, semantic)
 
+    def returned_arguments(self, bound: BoundSignature) -> tuple[int, ...]:
+        """Which arguments of an untyped call come back, by what the function returns; none where its dialect has no
+        such rule.
+
+        Raises
+        ------
+        CallError : they cannot be told.
+        """
+        adapter = self._adapter
+        return adapter.returned(self._source, bound) if isinstance(adapter, ReturningAdapter) else ()
+
     def compile_bound(self, bound: BoundSignature, target: Target) -> CompiledFragment:
         """Compile for one region."""
         try:
@@ -398,6 +411,15 @@ class Fragment(ConstexprFunction):
         for number, adapter in adapters.items():
             if isinstance(adapter, BatchingAdapter):
                 adapter.expect([(f._source, bound) for f, bound in calls if id(f._adapter) == number], target)
+
+    def compiler_output(self, bound: BoundSignature, target: Target) -> CompilerOutput:
+        """What the adapter makes of the source, without a cache: code that is not prepared for any kernel yet.
+
+        Raises
+        ------
+        ToolchainError, CompilationFailed, SymbolError, SignatureMismatchError : as ``compile``.
+        """
+        return self._adapter.compile(self._source, bound, target)
 
     def _reset_key(self) -> None:
         """In a child that was forked while it was computed: some of what was read may be of a moment later."""

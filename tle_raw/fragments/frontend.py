@@ -29,3 +29,13 @@ class Frontend(Protocol):
         ------
         RegionError : no kernel is running or traced.
         """
+
+    def call_overloaded(
+        self, function: Any, args: Sequence[Any], keywords: dict[str, Any], semantic: Any, generator: Any
+    ) -> Any:
+        """As ``call_fragment``, for a function of which the arguments choose the fragment.
+
+        Raises
+        ------
+        OverloadError : none of its fragments takes the arguments.
+        """

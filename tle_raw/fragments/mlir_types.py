@@ -3,7 +3,8 @@
 ======================== =============================================================================================
 spelling                 parameter type
 ======================== =============================================================================================
-``memref<?x64xf32, 3>``  a tile in shared memory; each ``?`` is a dim that the call binds, named ``<parameter>_<axis>``
+``memref<?x64xf32, 3>``  a tile in shared memory; each ``?`` is a dim that the call binds, named ``<parameter>_<axis>``;
+                         with ``strided<[?, ?], offset: ?>`` the function reads its strides, which are a tile's
 ``!llvm.ptr<1>``         a pointer to global memory; the call binds its dtype, named ``<parameter>_T``
 ``!llvm.ptr``            likewise, and the function takes it as a generic pointer
 ``i32``, ``f16``, …      a scalar; ``index`` is an i64; ``ui32`` is a u32
@@ -141,7 +142,7 @@ def _layouts_and_spaces(parts: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _check_layout(layout: str, dims: tuple[str | int, ...], name: str, without: str) -> None:
-    """Only the layout that a tile has anyway: row-major, contiguous, from the first element on."""
+    """Only the layout that a tile has anyway, row-major, contiguous, from the first element on; `?` stands for any."""
     hint = f"a tile is row-major and contiguous: write {without}"
     strided = _STRIDED.fullmatch(layout)
     if not strided:
@@ -150,13 +151,8 @@ def _check_layout(layout: str, dims: tuple[str | int, ...], name: str, without: 
     expected = ["1"]
     for dim in reversed(dims[1:]):
         expected.insert(0, str(int(expected[0]) * dim) if expected[0] != "?" and isinstance(dim, int) else "?")
-    if "?" in (*strides, offset):
-        raise SignatureError(
-            f"parameter `{name}`: a memref with dynamic strides where a static tile is expected",
-            table=[Row("layout", "none", layout)],
-            hint=hint,
-        )
-    if strides != expected or offset != "0":
+    fits = len(strides) == len(expected) and all(s == "?" or s == e for s, e in zip(strides, expected))
+    if not fits or offset not in ("0", "?"):
         raise SignatureError(
             f"parameter `{name}`: a tile has other strides",
             table=[Row("strides", ", ".join(expected), ", ".join(strides)), Row("offset", "0", offset)],

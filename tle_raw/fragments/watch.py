@@ -19,6 +19,7 @@ from triton.runtime.jit import JITFunction
 from tle_raw.errors import TLEError
 from tle_raw.fragments.fragment import Fragment, keyed_fragments, refresh, when_changed
 from tle_raw.fragments.memoryless import check_memory
+from tle_raw.fragments.overloaded import Overloaded
 from tle_raw.knobs import knobs
 from tle_raw.thread_lock import ThreadLock
 
@@ -173,6 +174,8 @@ def dependencies(kernel: JITFunction, constants: Iterable[Any] = ()) -> tuple[li
         value = waiting.pop()
         if isinstance(value, Fragment):
             fragments[id(value)] = value
+        elif isinstance(value, Overloaded):
+            waiting.extend(value.made)
         elif isinstance(value, JITFunction) and id(value) not in functions:
             functions[id(value)] = value
             waiting.extend(_referenced(value))

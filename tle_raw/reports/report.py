@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tle_raw.errors import ReportError
-from tle_raw.flir.hints.apply import KEY as HINTS
+from tle_raw.flir.hints.told import KEY as HINTS
 from tle_raw.regions.interpreted_launch import InterpretedLaunch
 from tle_raw.regions.traced_regions import KEY, UNTRACED
 from tle_raw.registry import find_target

@@ -76,6 +76,14 @@ class JoinsStages(TargetBackend, Protocol):
 
 
 @runtime_checkable
+class HasLocalMemories(TargetBackend, Protocol):
+    """A target with local memories of its own: operations of ``tle.dsa`` stay what they are in its Triton IR."""
+
+    def local_memories(self, options: Any) -> Mapping[str, int]:
+        """By the name of each memory, ``UB`` for one, how many bytes it has, for a compilation with these options."""
+
+
+@runtime_checkable
 class RunsRegions(TargetBackend, Protocol):
     """A target that runs on this machine, without a launch: Triton's interpreter runs regions there."""
 

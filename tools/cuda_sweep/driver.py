@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
+from standalone import check, driver  # of the benchmarks
 
 from cuda_sweep.launches import Buffer
 
@@ -60,21 +60,6 @@ class Kernel:
 
         launch.keep = buffers  # type: ignore[attr-defined]
         return launch
-
-
-@cache
-def driver() -> Any:
-    import torch
-
-    torch.zeros(1, device="cuda")  # makes PyTorch's context the current one
-    return ctypes.CDLL("libcuda.so.1")
-
-
-def check(code: int) -> None:
-    if code != 0:
-        text = ctypes.c_char_p()
-        driver().cuGetErrorString(code, ctypes.byref(text))
-        raise RuntimeError(f"the CUDA driver says {code}: {(text.value or b'?').decode()}")
 
 
 def word(value: Any, dtype: str) -> bytes:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import json
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measure import compare as measure_sides  # of the benchmarks
 
 from cuda_sweep.driver import Kernel, packed
 from cuda_sweep.launches import Addresses, Buffer, Launch, launches
 from cuda_sweep.numbers import compare, kept
 from cuda_sweep.pack import read_image, read_index
 
-PAUSE, BURST = 0.01, 3.0  # seconds, milliseconds
-ROUNDS, SAMPLES = 3, 3
 SETS = 4  # of buffers, so that no launch finds its input in the cache
 ROOM = 128 << 20  # bytes of the buffers together, from which on two sets do
 
@@ -177,49 +174,18 @@ def _measured(sides: Sides) -> dict[str, Any]:
     again = [same for same in sides.buffers if same.buffer.fresh]
     bound = [sides.bind(arrays) for arrays in sets]
 
-    def all_sets(number: int) -> None:
-        for arrays, launched in zip(sets, bound):
+    def side(number: int) -> Callable[[int], None]:
+        def launch(place: int) -> None:
             for same in again:
-                arrays[id(same.buffer)].copy_(sides.first[id(same.buffer)])
-            launched[number]()
+                sets[place][id(same.buffer)].copy_(sides.first[id(same.buffer)])
+            bound[place][number]()
 
-    graphs = [_graph(all_sets, number) for number in (0, 1)]
-    replays = [max(1, round(BURST / max(_sample(graph, 1), 1e-3))) for graph in graphs]
-    medians: list[list[float]] = [[], []]
-    for round_ in range(ROUNDS):
-        for number in (0, 1) if round_ % 2 else (1, 0):
-            samples = [_sample(graphs[number], replays[number]) for _ in range(SAMPLES)]
-            medians[number].append(statistics.median(samples) / len(sets) * 1000)
-    ours, theirs = (statistics.median(values) for values in medians)
-    noise = max((max(v) - min(v)) / statistics.median(v) / 2 for v in medians)
+        return launch
+
+    found, noise = measure_sides({"ours": side(0), "nvcc": side(1)}, len(sets), quick=True)
+    ours, theirs = found["ours"] * 1000, found["nvcc"] * 1000
     torch.cuda.empty_cache()
     return {"ours": ours, "nvcc": theirs, "ratio": ours / theirs, "noise": noise, **sides.used()}
-
-
-def _graph(launch: Callable[[int], None], number: int) -> Any:
-    import torch
-
-    launch(number)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        launch(number)
-    graph.replay()
-    torch.cuda.synchronize()
-    return graph
-
-
-def _sample(graph: Any, replays: int) -> float:
-    import torch
-
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    time.sleep(PAUSE)
-    start.record()
-    for _ in range(replays):
-        graph.replay()
-    end.record()
-    torch.cuda.synchronize()
-    return start.elapsed_time(end) / replays
 
 
 if __name__ == "__main__":

@@ -73,11 +73,11 @@ def optimise(text: str, added: str, entry: str, arch: str) -> str:
 
 def generated(text: str, added: str, root: str, arch: str, features: str, older: bool) -> str:
     """The PTX of a kernel that calls the function, by the LLVM inside Triton."""
-    import triton
     from triton._C.libtriton import ir, llvm, nvidia
 
     from tle_raw.linker.llvm.normalise import normalise
     from tle_raw.linker.llvm.text import read_module
+    from tle_raw.triton_version import VERSION
 
     context = ir.context()
     ir.load_dialects(context)
@@ -98,7 +98,7 @@ def generated(text: str, added: str, root: str, arch: str, features: str, older:
             raise Refused(str(error)) from None
     llvm.optimize_module(module, llvm.OPTIMIZE_O3)
     arguments = [str(module), TRIPLE, arch, features, [], True, False]
-    if tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 8):
+    if VERSION >= (3, 8):
         arguments.append(False)
     ptx: str = llvm.translate_to_asm(*arguments)
     return ptx

@@ -42,6 +42,7 @@ class Reader(Calls):
         self.emit.code = code
         self.bound = bound
         self.code = code
+        self._tiles: list[EdslValue] = []
         self._codes.update(codes)
 
     def read_function(self, symbol: str) -> None:
@@ -59,6 +60,7 @@ class Reader(Calls):
         constants: dict[str, Any] = {name: number(v) if isinstance(v, DType) else v for name, v in bound.names}
         constants |= {p.name: p.value for p in bound.parameters if p.kind == CONST}
         fixed = frozenset(p.name for p in bound.tiles)
+        self._tiles = [values[p.name] for p in bound.tiles if p.effect != "In"]
         self.frame = Frame(self.code, environment, constants, fixed, region, returned=self._returned())
         self._inlining.append(self.code.function)
         with builder.inside(entry):
@@ -97,7 +99,7 @@ class Reader(Calls):
         def check(value: Any) -> Any:
             if wanted is not None:
                 return self._typed(value, wanted)
-            if value is not None:
+            if value is not None and not self._are_tiles(value):
                 self.emit.mismatch(
                     "the function returns a value, its signature says that it does not",
                     "None",
@@ -114,6 +116,11 @@ class Reader(Calls):
             return self._typed(entry, number(updated.dtype), updated.name)
 
         return check
+
+    def _are_tiles(self, value: Any) -> bool:
+        """Whether it is tiles that come back anyway: the signature says so."""
+        items = value if isinstance(value, (tuple, list)) else [value]
+        return all(any(item is tile for tile in self._tiles) for item in items)
 
     def _typed(self, value: Any, wanted: Number, what: str = "result") -> EdslValue:
         if value is None:

@@ -10,7 +10,7 @@ from tle_raw.adapters.tilelang.tir_types import Expression
 _BINARY = {"Add": "+", "Sub": "-", "Mul": "*", "FloorDiv": "/", "FloorMod": "%", "Div": "/", "Mod": "%"}
 _CHOICES = {"Max": ">", "Min": "<"}
 _SHIFTS = {"tirx.shift_right": ">>", "tirx.shift_left": "<<", "tirx.bitwise_and": "&"}
-_CASTS = {"int32": "int", "int64": "long long", "uint32": "unsigned"}
+CASTS = {"int32": "int", "int64": "long long", "uint32": "unsigned"}
 
 
 def c_expression(expression: Expression, names: Mapping[Any, str]) -> str:
@@ -36,7 +36,7 @@ def _print(e: Any, names: Mapping[Any, str]) -> str:
         a, b = _print(e.a, names), _print(e.b, names)
         return f"({a} {_CHOICES[kind]} {b} ? {a} : {b})"
     if kind == "Cast":
-        return f"({_CASTS[str(e.dtype)]}){_print(e.value, names)}"
+        return f"({CASTS[str(e.dtype)]}){_print(e.value, names)}"
     if kind == "Call":
         left, right = (_print(a, names) for a in e.args)
         return f"({left} {_SHIFTS[e.op.name]} {right})"

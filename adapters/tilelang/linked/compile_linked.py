@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tle_raw.adapters.common.launched_kernel import WARP, launched_threads, whole_warps
+from tle_raw.adapters.cpp.command import ANY_TYPE
 from tle_raw.adapters.cpp.options import Options, read_options
 from tle_raw.adapters.cpp.precompiled_headers import compile_unit
 from tle_raw.adapters.cpp.toolchain import Toolchain, belongs_to, find_toolchain
@@ -102,6 +103,7 @@ def linked_unit(source: Source, linkable: Linkable, bound: BoundSignature, wante
         own = linkable
         lowered, arch = lower_for_emulation(own.prim_func, own.tiles, own.pass_configs, own.buffers, own.tma)
         route = f"{LINKED}, with TMA" if lowered.descriptors else LINKED
+        _check_turns(lowered)
     else:
         arch = wanted.arch
         lowered, route = _lower(linkable, arch)
@@ -143,6 +145,16 @@ def _check_barriers(lowered: Lowered, exclusive: bool) -> None:
         f"the threads of the TileLang kernel wait for each other at {what}, and the launch has more of them",
         table=[Row("threads=", wanted, str(lowered.threads))],
     )
+
+
+def _check_turns(lowered: Lowered) -> None:
+    """On the CPU one program runs after the other."""
+    if "this_grid" in lowered.text:
+        raise UnsupportedFeatureError(
+            "the programs of the TileLang kernel wait for each other at T.sync_grid, and on the CPU each runs to its "
+            "end before the next one begins",
+            hint="launch it on a GPU, or make what follows T.sync_grid a kernel of its own",
+        )
 
 
 def _check_clusters(lowered: Lowered) -> None:
@@ -244,7 +256,7 @@ def _options(
     wanted: DeviceCodeWanted,
 ) -> Options:
     settings = {str(getattr(key, "value", key)): value for key, value in linkable.pass_configs.items()}
-    flags: list[str] = ["-std=c++20", "-w", *(() if wanted.is_emulated else (*_UNROLL, *NO_VECTORS))]
+    flags: list[str] = ["-std=c++20", "-w", ANY_TYPE, *(() if wanted.is_emulated else (*_UNROLL, *NO_VECTORS))]
     for header in headers:
         flags += ["-isystem", str(header)]
     # The headers choose what a compiler can do by nvcc's version, which clang does not tell.

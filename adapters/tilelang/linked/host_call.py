@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tle_raw.adapters.tilelang.linked.c_expressions import c_expression
+from tle_raw.adapters.tilelang.linked.c_expressions import CASTS, c_expression
 from tle_raw.adapters.tilelang.linked.descriptors import Descriptor, read_descriptors
+from tle_raw.adapters.tilelang.program import variables_of
 from tle_raw.adapters.tilelang.tir_types import Expression, Node, PrimFunc, Variable
 from tle_raw.errors import UnsupportedFeatureError
 
@@ -81,24 +82,14 @@ def read_host_call(host: Any, prim_func: PrimFunc, kernel: str, function: Any, l
     arguments = [reader.argument(value, str(p.dtype)) for value, p in zip(values[:count], function.params)]
     positions = {value: i for i, value in enumerate(values[:count])}
     extents = dict(zip(launch, values[count:]))
-    for variable in _variables(extents.values()):
+    for variable in (v for extent in extents.values() for v in variables_of(extent)):
         if variable not in positions and reader.origin(variable):
             positions[variable] = len(arguments)
             arguments.append(reader.argument(variable, str(variable.dtype)))
-    names = {variable: f"k{i}" for variable, i in positions.items()}
+    kinds = {variable: CASTS.get(str(variable.dtype)) for variable in positions}
+    names = {variable: f"(({kinds[variable]})k{i})" for variable, i in positions.items() if kinds[variable]}
     texts = {axis: c_expression(extent, names) for axis, extent in extents.items() if axis.startswith("blockIdx")}
     return HostCall(tuple(arguments), texts, reader.descriptors)
-
-
-def _variables(expressions: Any) -> list[Any]:
-    from tvm import tirx
-
-    found: list[Any] = []
-    for expression in expressions:
-        tirx.stmt_functor.post_order_visit(
-            expression, lambda node: found.append(node) if isinstance(node, tirx.Var) else None
-        )
-    return found
 
 
 @dataclass
@@ -159,9 +150,9 @@ class _Reader:
         parameter = self.prim_func.params[origin.parameter]
         buffer: Any = self.prim_func.buffer_map.get(parameter)
         if origin.part == _SHAPE:
-            return HostArgument(DIM, _name(buffer.shape[origin.index]), dtype)
+            return HostArgument(DIM, _name(buffer.shape[origin.index], value), dtype)
         if origin.part == _STRIDES:
-            return HostArgument(STRIDE, _name(buffer.strides[origin.index]), dtype)
+            return HostArgument(STRIDE, _name(buffer.strides[origin.index], value), dtype)
         if buffer is not None:
             return HostArgument(DATA, str(buffer.name), str(buffer.dtype))
         if dtype == "handle":
@@ -169,5 +160,8 @@ class _Reader:
         return HostArgument(SCALAR, str(parameter.name), dtype)
 
 
-def _name(expression: Expression) -> str:
-    return str(getattr(expression, "name", expression))
+def _name(expression: Expression, value: Any) -> str:
+    """A size's own name: the host solves `n + 1` for what the kernel takes, `n`."""
+    within = {str(variable.name) for variable in variables_of(expression)}
+    own = str(getattr(value, "name", value))
+    return own if own in within else str(getattr(expression, "name", expression))

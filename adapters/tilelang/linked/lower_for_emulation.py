@@ -8,6 +8,7 @@ from typing import Any
 from tle_raw.adapters.tilelang.linked.host_call import descriptors_missing
 from tle_raw.adapters.tilelang.linked.lower import Lowered
 from tle_raw.adapters.tilelang.linked.lower_tiles import lower_with_tiles
+from tle_raw.adapters.tilelang.linked.products_by_warps import products_by_warps
 from tle_raw.adapters.tilelang.named_buffers import NamedBuffer
 from tle_raw.adapters.tilelang.named_tiles import NamedTile
 from tle_raw.adapters.tilelang.tir_types import PrimFunc
@@ -44,6 +45,7 @@ def lower_for_emulation(
             f"`{buffer.name}` of buffers= is an operand of `wgmma`, which cannot be emulated on the CPU",
             hint="leave buffers= out there: the kernel then has tiles of its own",
         )
+    prim_func = products_by_warps(prim_func)
     try:
         lowered, arch = lower_with_tiles(prim_func, tiles, BY_WARPS, settings), BY_WARPS
     except CompilationFailed as error:

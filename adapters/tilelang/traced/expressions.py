@@ -17,7 +17,7 @@ from tle_raw.adapters.tilelang.traced.narrow_values import convert, encode
 from tle_raw.adapters.tilelang.traced.tracer import Tracer
 
 _ARITHMETIC = {
-    "Add": lambda s, a, b: s.add(a, b, False),
+    "Add": lambda s, a, b: _add(s, a, b),
     "Sub": lambda s, a, b: s.sub(a, b, False),
     "Mul": lambda s, a, b: s.mul(a, b, False),
     "Max": lambda s, a, b: s.maximum(a, b, core.PropagateNan.NONE),
@@ -31,6 +31,14 @@ _ARITHMETIC = {
     "And": lambda s, a, b: s.and_(a, b),
     "Or": lambda s, a, b: s.or_(a, b),
 }
+
+
+def _add(semantic: Any, a: core.tensor, b: core.tensor) -> core.tensor:
+    """The sum; of booleans it is whether one of them holds, as in C, where any number but zero is true."""
+    if a.type.scalar.is_int1() and b.type.scalar.is_int1():
+        return semantic.or_(a, b)
+    return semantic.add(a, b, False)
+
 
 _DIVISIONS = ("Div", "Mod", "FloorDiv", "FloorMod")
 

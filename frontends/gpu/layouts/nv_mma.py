@@ -10,7 +10,6 @@ from typing import Any
 from triton.language import core
 
 from tle_raw.errors import LayoutError, Row
-from tle_raw.frontends.gpu.gluon_builder import VERSION
 from tle_raw.frontends.gpu.layouts.shared_layout import (
     called_in_kernels,
     check_one_block,
@@ -21,6 +20,7 @@ from tle_raw.frontends.gpu.layouts.shared_layout import (
 )
 from tle_raw.frontends.lite.arguments import is_integer, items, plain
 from tle_raw.regions.swizzles import SWIZZLE_ROWS, widest_swizzle
+from tle_raw.triton_version import VERSION
 
 ELEMENT_BITS = (8, 16, 32)
 

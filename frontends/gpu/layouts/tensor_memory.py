@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.errors import LayoutError, Row
-from tle_raw.frontends.gpu.gluon_builder import VERSION
 from tle_raw.frontends.gpu.layouts.shared_layout import (
     called_in_kernels,
     check_one_block,
@@ -16,6 +15,7 @@ from tle_raw.frontends.gpu.layouts.shared_layout import (
     shared_layout,
 )
 from tle_raw.frontends.lite.arguments import items, plain
+from tle_raw.triton_version import VERSION
 
 ROWS = (64, 128)
 COLUMNS = 512  # of 32 bits each: the tensor memory of a block

@@ -5,15 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
-import triton
 
 import tle_raw
-from tests.support import cause_of, ptx_calls
+from tests.support import TRITON, cause_of, ptx_calls
 from tle_raw.adapters.cuda.called_kernels import calls_kernels
 from tle_raw.adapters.cuda.shared_objects import with_shared_objects
 from tle_raw.errors import DialectError, LaunchError, RegionError, UnsupportedFeatureError, WarpMaskWarning
-
-version = tuple(int(v) for v in triton.__version__.split(".")[:2])
 
 BARRIERS = r"""
 #include <cuda/barrier>
@@ -235,7 +232,7 @@ def together(**options):
 
 @pytest.mark.every_triton(1)
 def test_a_kernel_may_be_launched_in_clusters():
-    if version < (3, 9):
+    if TRITON < (3, 9):
         with pytest.raises(Exception) as caught:
             together(cluster=2).compile("cuda:90")
         assert isinstance(cause_of(caught.value), RegionError) and "triton>=3.9" in cause_of(caught.value).hint

@@ -1,9 +1,7 @@
 """Numba's functions and kernels as fragments: numbers on the CPU, one inlined kernel for GPUs, and refusals."""
 
 import math
-import re
 import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from numba import cuda, njit
 
 import tle_raw
 from tests.adapters.numba import programs as p
+from tests.documents import examples
 from tests.support import compile_kernel, ptx_calls
 from tle_raw import Element, InOut, Pointer, Scalar, Tile
 from tle_raw.adapters.numba import installed
@@ -240,9 +239,8 @@ def test_versions_that_were_never_tried_are_refused():
 
 
 @pytest.mark.one_triton
-def test_the_readmes_example(tmp_path):
-    readme = (Path(__file__).parents[3] / "README.md").read_text()
-    text = re.search(r"<!-- numba example: numba_gelu.py -->\n```\w+\n(.*?)```", readme, re.DOTALL)[1]
+def test_the_pages_example(tmp_path):
+    text = examples("docs/cuda.md", kind="numba")["numba_gelu.py"]
     (tmp_path / "numba_gelu.py").write_text(text)
     done = runpy.run_path(str(tmp_path / "numba_gelu.py"))
     x = np.linspace(-3, 3, 256)

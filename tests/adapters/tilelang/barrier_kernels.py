@@ -82,8 +82,8 @@ def copies_are_counted():
     def copied(x: T.Tensor((16, 32), "float32"), y: T.Tensor((16, 32), "float32")):
         with T.Kernel(1, threads=THREADS) as _:
             full, tile = T.alloc_barrier(THREADS), T.alloc_shared((16, 32), "float32")
-            for i, j in T.Parallel(16, 32):
-                T.ptx_cp_async(T.access_ptr(tile[i, j], "w"), T.access_ptr(x[i, j], "r"), 4)
+            for i, j in T.Parallel(16, 8):  # four elements at once, from addresses that are multiples of 16 bytes
+                T.ptx_cp_async(T.access_ptr(tile[i, j * 4], "w"), T.access_ptr(x[i, j * 4], "r"), 4)
             T.cp_async_barrier_noinc(full)
             T.barrier_wait(full, 0)
             T.copy(tile, y)

@@ -158,6 +158,19 @@ def odd_block() -> Case:
     return Case(kernels.odd_block(), (x, torch.zeros(48)), {1: x.numpy()[::-1]})
 
 
+def open_sizes() -> Case:
+    starts = torch.tensor([0, 3, 5, 6, 20, 20], dtype=torch.int32)
+    expected = np.zeros((10, 21))
+    expected[::2] = 2 * np.diff(starts.numpy())[:, None]
+    return Case(kernels.open_sizes(), (starts, torch.zeros(10, 21), 2), {1: expected})
+
+
+def booleans() -> Case:
+    a = torch.rand(2, 64, generator=generator()) < 0.5
+    expected = np.stack([a.any(0).numpy(), a.all(0).numpy()])
+    return Case(kernels.booleans(), (a, torch.zeros(2, 64, dtype=torch.bool)), {1: expected})
+
+
 TRACED: dict[str, Callable[[], Case]] = {
     "narrow copies": narrow_copies,
     "quantised": quantised,
@@ -173,6 +186,8 @@ TRACED: dict[str, Callable[[], Case]] = {
     "scalars": scalars,
     "said before": said_before,
     "bound again": bound_again,
+    "open sizes": open_sizes,
+    "booleans": booleans,
 }
 LINKED: dict[str, Callable[[], Case]] = {
     "across blocks": across_blocks,

@@ -248,3 +248,32 @@ def bound_again():
                     Y[b, i] = factor * 3.0
 
     return bound_again
+
+
+def open_sizes():
+    """Sizes that no array has as one of its own: the arrays tell one more, or three times as many."""
+    rows, columns = T.dynamic("rows"), T.dynamic("columns")
+
+    @T.prim_func
+    def open_sizes(
+        starts: T.Tensor((rows + 1,), "int32"), Y: T.Tensor((2 * rows, columns * 3), "float32"), factor: T.float32
+    ):
+        with T.Kernel(rows, threads=32) as b:
+            for i in T.Parallel(32):
+                if i < columns * 3:
+                    Y[2 * b, i] = (starts[b + 1] - starts[b]) * factor
+
+    return open_sizes
+
+
+def booleans():
+    """TileLang adds and multiplies booleans as C does."""
+
+    @T.prim_func
+    def booleans(A: T.Tensor((2, 64), "bool"), Y: T.Tensor((2, 64), "bool")):
+        with T.Kernel(1, threads=64) as _:
+            for i in T.Parallel(64):
+                Y[0, i] = A[0, i] + A[1, i]
+                Y[1, i] = A[0, i] * A[1, i]
+
+    return booleans

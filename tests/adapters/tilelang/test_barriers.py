@@ -86,6 +86,16 @@ def test_copies_of_its_threads_are_counted():
     assert count(kernel, r"cp\.async\.mbarrier\.arrive\.noinc") == 1 and count(kernel, r"mbarrier\.init") == 1
 
 
+def test_copies_that_are_counted_bring_what_was_asked():
+    """Also that each address is a multiple of the bytes: the CPU refuses others, as a GPU does."""
+    x = np.random.default_rng(4).standard_normal((16, 32), dtype=np.float32)
+    y = np.zeros_like(x)
+    with tle_raw.knobs.scope() as knobs:
+        knobs.target = "cpu"
+        kernels.counted[(1,)](x, y, doublers.copies_are_counted())
+    np.testing.assert_array_equal(y, x)
+
+
 def test_it_is_no_kernel_of_its_own():
     with pytest.raises(DialectError, match="takes barriers of a Triton kernel"):
         EVERY().as_kernel()

@@ -68,6 +68,21 @@ def test_a_launch_in_clusters_is_refused():
 
 
 @pytest.mark.one_triton
+@pytest.mark.parametrize("name", ["open sizes", "booleans"])
+def test_linked_on_a_cpu_they_are_the_same(on_cpu, name):
+    case = TRACED[name]()
+    tle_raw.fragment(case.prim_func, route="linked").as_kernel()(*case.arguments)
+    check(case)
+
+
+@pytest.mark.one_triton
+def test_a_barrier_of_the_grid_is_refused_on_a_cpu(on_cpu):
+    case = LINKED["across blocks"]()
+    with pytest.raises(UnsupportedFeatureError, match=r"wait for each other at T\.sync_grid, and on the CPU"):
+        tle_raw.fragment(case.prim_func).as_kernel()(*case.arguments)
+
+
+@pytest.mark.one_triton
 def test_a_barrier_of_the_grid_takes_every_thread_of_the_launch():
     with pytest.raises(UnsupportedFeatureError, match=r"wait for each other at T\.sync_grid"):
         compile_for_gpu(tle_raw.fragment(kernels.across_blocks(n=48)))

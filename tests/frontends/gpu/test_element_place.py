@@ -11,8 +11,8 @@ import tle_raw.language as tle
 from tle_raw.errors import LayoutError
 from tle_raw.frontends.gpu.buffered_tensor import BufferType
 from tle_raw.frontends.gpu.element_place import place_in_layout
-from tle_raw.frontends.gpu.gluon_builder import VERSION
 from tle_raw.frontends.gpu.layouts.shared_layout import memory_bits
+from tle_raw.triton_version import VERSION
 
 pytestmark = pytest.mark.every_triton(16)
 

@@ -1,10 +1,12 @@
 """What is wrong with a use of buffers is said before anything is lowered, at the kernel's line."""
 
+import copy
 from pathlib import Path
 
 import pytest
 import triton
 import triton.language as tl
+from triton.runtime.errors import OutOfResources
 
 import tle_raw
 import tle_raw.language as tle
@@ -241,7 +243,8 @@ def too_large(x, n):
 def test_memory_beyond_the_limit_is_told_by_the_buffers_names():
     with pytest.raises(tle_raw.errors.SharedMemoryError) as caught:
         compile_kernel(too_large, SIGNATURE)
-    text = str(caught.value)
+    assert isinstance(caught.value, OutOfResources)  # of which Triton's autotuner passes over a configuration
+    text = str(copy.deepcopy(caught.value))
     assert "232448" in text and "262144" in text
     for name in ("first", "second"):
         line = next(i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if f"    {name} = " in text)

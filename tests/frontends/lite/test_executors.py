@@ -23,11 +23,11 @@ from tle_raw.flir.nvidia.specialise_executors import Machine, specialise_executo
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.linker.mlir.generic_form import generic_text
 from tle_raw.targets.cpu import stages
+from tle_raw.triton_version import VERSION
 
 torch = pytest.importorskip("torch")
 from tests.frontends.lite import executor_numbers as numbers  # noqa: E402
 
-VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 PRODUCT = {name: f"*fp{bits}" for name, bits in (("a_ptr", 16), ("b_ptr", 16), ("c_ptr", 32))}
 PRODUCT |= dict.fromkeys(("M", "N", "K", "sa", "sb", "sc"), "i32")
 TILES = dict.fromkeys(("a_desc", "b_desc"), "tensordesc<bf16[128, 64]>")

@@ -8,6 +8,8 @@ from tle_raw.emulation.ptx.memory import address
 from tle_raw.emulation.ptx.parse import InlineStatement
 from tle_raw.emulation.ptx.tensor_copies import copy_block
 
+BULK_GRANULE = "16"  # bytes
+
 
 @instruction("cp")
 def _copy(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
@@ -29,11 +31,17 @@ def _copy(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
         raise UnknownInstruction(s.opcode)
     to, source = address(f, s.operands[0], "shared"), address(f, s.operands[1], "global")
     size = f"{f.get(s.operands[2], 'i64')}"
+    _check_places(f, to, source, size)
     third = s.operands[3] if len(s.operands) > 3 else ""
     if third and not _is_policy(parts):
         size = _bytes_to_read(f, third, size, to)
     f.body.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
     return None
+
+
+def _check_places(f: PtxFunction, to: str, source: str, granule: str) -> None:
+    """Both addresses are multiples of the granule, or the region fails, as it does on a GPU."""
+    f.body.do(f"call void @tle_team_check_copy(ptr {to}, ptr {source}, i64 {granule}, i32 %site)")
 
 
 def _is_policy(parts: list[str]) -> bool:
@@ -56,6 +64,7 @@ def _bulk_copy(f: PtxFunction, s: InlineStatement, parts: list[str]) -> None:
         raise UnknownInstruction(s.opcode)
     to, source = address(f, s.operands[0], spaces[0]), address(f, s.operands[1], spaces[1])
     size = f.body.value(f"zext i32 {f.get(s.operands[2], 'i32')} to i64")
+    _check_places(f, to, source, BULK_GRANULE)
     f.body.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
     if "mbarrier::complete_tx::bytes" in s.opcode:
         barrier = address(f, s.operands[3], "shared")

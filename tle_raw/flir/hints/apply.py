@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle_raw.errors import HintWarning
-from tle_raw.flir.hints.comments import Hint, files_with_hints
+from tle_raw.flir.hints.comments import Hint
 from tle_raw.flir.hints.handler import HintHandler, find_handler, known_hints
 from tle_raw.flir.hints.operation import LOOPS, HintedModule, HintedOperation
 from tle_raw.flir.hints.places import HintedFile, HintedPlace, hints_of
@@ -17,7 +17,6 @@ from tle_raw.linker.mlir.generic_operation import generic_name
 from tle_raw.linker.mlir.locations import Locations
 from tle_raw.linker.mlir.text import location_of
 
-KEY, TOLD = "tle_raw_hints", "tle_raw_told"  # in the kernel's metadata
 NOTE = "tle.hint"  # on an operation
 _MARKER = "tt.extern_elementwise"
 _WARNED: set[tuple[str, int, str]] = set()
@@ -53,10 +52,10 @@ class _Found:
     operations: list[int]
 
 
-def hinted_files(text: str) -> dict[str, HintedFile]:
-    """The files of a module of Triton IR that hold hints, by their names in its locations."""
+def hinted_files(text: str, known: Iterable[str]) -> dict[str, HintedFile]:
+    """Those of the ``known`` files that a module of Triton IR comes from and that hold hints, by their names."""
     found = {}
-    for file in files_with_hints():
+    for file in known:
         if f'"{file}"' in text:
             placed = hints_of(file)
             if placed.at or placed.stray:

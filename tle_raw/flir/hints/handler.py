@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from typing import Protocol
 
-from tle_raw.errors import ToolchainError
 from tle_raw.flir.hints.handlers.eviction import Eviction
-from tle_raw.flir.hints.handlers.loops import NumStages, Unroll
+from tle_raw.flir.hints.handlers.loops import NUM_STAGES, UNROLL
 from tle_raw.flir.hints.handlers.pipeline import Pipeline
 from tle_raw.flir.hints.handlers.shared_memory import SharedMemory
 from tle_raw.flir.hints.handlers.stream import Stream
 from tle_raw.flir.hints.handlers.vectorise import Vectorise
 from tle_raw.flir.hints.operation import HintedOperation
-
-GROUP = "tle_raw.hints"
+from tle_raw.registry import Registry
 
 
 class HintHandler(Protocol):
@@ -52,16 +49,11 @@ class HintHandler(Protocol):
         """Edit the operation; "" or, in a few words, why the hint has no effect on it."""
 
 
-OWN: tuple[HintHandler, ...] = (
-    SharedMemory(), Pipeline(), NumStages(), Unroll(), Eviction(), Vectorise(), Stream(),
-)  # fmt: skip
-_REGISTERED: dict[str, HintHandler] = {}
-_LOADED: dict[str, HintHandler] = {}
+HINTS: Registry[HintHandler] = Registry("tle_raw.hints", "hint", "the handler of the hint")
+for own in (SharedMemory(), Pipeline(), NUM_STAGES, UNROLL, Eviction(), Vectorise(), Stream()):
+    HINTS.register(own)
 
-
-def register_hint(handler: HintHandler) -> None:
-    """Add a handler for this process; one of the same name gives way to it."""
-    _REGISTERED[handler.name] = handler
+register_hint, known_hints = HINTS.register, HINTS.names
 
 
 def find_handler(name: str) -> HintHandler | None:
@@ -71,19 +63,7 @@ def find_handler(name: str) -> HintHandler | None:
     ------
     ToolchainError : the package that offers it cannot be imported.
     """
-    for handler in (*_REGISTERED.values(), *OWN):
+    for handler in HINTS.registered():
         if name == handler.name or name in handler.also:
             return handler
-    if name not in _LOADED:
-        for point in entry_points(group=GROUP, name=name):
-            try:
-                _LOADED[name] = point.load()()
-            except ImportError as error:
-                raise ToolchainError(f"the handler of the hint {name!r} cannot be imported: {error}") from error
-    return _LOADED.get(name)
-
-
-def known_hints() -> list[str]:
-    """All names, without other spellings."""
-    own = {handler.name for handler in (*_REGISTERED.values(), *OWN)}
-    return sorted(own | {point.name for point in entry_points(group=GROUP)})
+    return HINTS.find(name) if name in HINTS.names() else None

@@ -94,9 +94,15 @@ def place_hints(lines: Sequence[str], hints: Sequence[Hint]) -> HintedFile:
 
 
 def hints_of(file: str) -> HintedFile:
-    """The hints of a file, as Python has read it."""
+    """The hints of a file, as Python has read it: found once for each text that it has read."""
     lines = linecache.getlines(file)
-    return place_hints(lines, read_hints(lines, file))
+    known = _PLACED.get(file)
+    if known is None or known[0] is not lines:
+        known = _PLACED[file] = lines, place_hints(lines, read_hints(lines, file))
+    return known[1]
+
+
+_PLACED: dict[str, tuple[Sequence[str], HintedFile]] = {}
 
 
 def asks_for(name: str, file: str, line: int) -> bool:

@@ -12,11 +12,11 @@ from tle_raw.flir.nvidia.read_ports import Region, RegionPlace
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 from tle_raw.linker.mlir.structure import nests, read_structure
+from tle_raw.triton_version import VERSION
 
 __all__ = ["WARP", "asks_triton", "check_compiled", "check_launch", "check_not_specialised", "check_warps"]
 
 _AUTOMATIC = "tt.warp_specialize"
-_TRITON = tuple(int(v) for v in triton.__version__.split(".")[:2])
 _HOPPER, _BLACKWELL = 90, 100
 
 
@@ -38,7 +38,7 @@ def check_launch(region: Region, fragment: Fragment, options: Any, threads: int,
             table=[Row("num_ctas", "1", str(options.num_ctas))],
             hint="launch this kernel with num_ctas=1; elementwise fragments work with any",
         )
-    if options.num_ctas > 1 and _TRITON < (3, 9):
+    if options.num_ctas > 1 and VERSION < (3, 9):
         raise RegionError(
             "a kernel without tensors is launched in clusters by Triton 3.9 or later",
             table=[Row("Triton", "3.9", triton.__version__)],

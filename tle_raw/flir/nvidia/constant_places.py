@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 
 from tle_raw.linker.mlir.generic_tree import Operation, Value
@@ -82,19 +83,24 @@ class ConstantPlaces:
         if name == "tt.make_range":
             start = re.search(r"start = (\d+)", operation.details)
             return list(range(int(start[1]), int(start[1]) + shape[0])) if start else None
-        operands = [self._of(operand) for operand in operation.operands]
-        if any(numbers is None for numbers in operands):
+        if name not in _OPERATIONS and name not in _SAME and name != "tt.expand_dims":
             return None
-        given = [numbers for numbers in operands if numbers is not None]
+        given = []
+        for operand in operation.operands:
+            numbers = self._of(operand)
+            if numbers is None:
+                return None
+            given.append(numbers)
         if name == "tt.expand_dims":
             return given[0]
         if name in _SAME:
             return _broadcast(given[0], _dims(operation.operands[0].type), shape)
-        if name not in _OPERATIONS or (name.startswith(_NEVER_NEGATIVE) and min(min(given[0]), min(given[1]) - 1) < 0):
+        if name.startswith(_NEVER_NEGATIVE) and min(min(given[0]), min(given[1]) - 1) < 0:
             return None
         return _together(given[0], given[1], _OPERATIONS[name])
 
 
+@lru_cache(maxsize=256)
 def _dims(type_: str) -> tuple[int, ...]:
     match = _DIMS.match(type_)
     return tuple(int(dim) for dim in match[1].split("x")[:-1]) if match else ()

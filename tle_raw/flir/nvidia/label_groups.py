@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from tle_raw.errors import SourceLocation
 from tle_raw.flir.check_groups import without_markers
+from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.group_markers import GROUP, ORDERS, STAGES, LoopSchedule
 from tle_raw.flir.grouped_loops import GroupedLoop, grouped_loops
-from tle_raw.flir.nvidia.lower_async_load import EARLY
 from tle_raw.flir.operation_attributes import with_attributes
 from tle_raw.flir.place_operations import place_operations
 from tle_raw.linker.mlir.generic_operation import generic_name, read_generic

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.nvidia.backward_slice import KernelLines
 from tle_raw.flir.nvidia.blocked_layout import layout_of, read_tensor
 from tle_raw.flir.nvidia.buffer_types import BufferType, layout_aliases, read_buffer_type
@@ -24,7 +25,6 @@ from tle_raw.linker.mlir.structure import lines_in_loops
 from tle_raw.linker.mlir.text import brace_depth, value_names
 
 COPY, LOAD = "ttg.async_copy_global_to_local", "tt.load"
-EARLY = "tt.latency"
 _CALL = "tt.call"
 FEWEST_BYTES = 4
 _PROBE = "tle.probe"

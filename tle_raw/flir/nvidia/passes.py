@@ -597,6 +597,22 @@ NVIDIA = (
         for_speed=True,
     ),
     Pass(
+        "wide-copies",
+        "llir",
+        "linker/llvm/wide_copies.py",
+        "wide_copies",
+        "LLVM IR of CUDA code in which copies of 16 bytes are one load and one store",
+        for_speed=True,
+    ),
+    Pass(
+        "plain-loops",
+        "llir",
+        "linker/llvm/plain_loops.py",
+        "plain_loops",
+        "LLVM IR of CUDA code whose loops count as they are written",
+        for_speed=True,
+    ),
+    Pass(
         "check-warps",
         "llir",
         "flir/nvidia/check_regions.py",

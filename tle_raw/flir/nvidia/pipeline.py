@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle_raw.flir.dump import add_dump
+from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.group_markers import holds_groups
 from tle_raw.flir.hints import operation as hints
 from tle_raw.flir.keep_loads import keep_loads
@@ -21,7 +22,7 @@ from tle_raw.flir.nvidia.calls.state import Stage
 from tle_raw.flir.nvidia.calls.triton_ttgir import TritonTtgir
 from tle_raw.flir.nvidia.check_regions import asks_triton
 from tle_raw.flir.nvidia.hide_accesses import RepeatedAccessError
-from tle_raw.flir.nvidia.lower_async_load import EARLY, early_loads
+from tle_raw.flir.nvidia.lower_async_load import early_loads
 from tle_raw.flir.nvidia.open_crossings import holds_buffers
 from tle_raw.flir.nvidia.order_copies import holds_mbarriers
 from tle_raw.flir.nvidia.partitions import SPECIALIZE

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triton.runtime.errors import OutOfResources
+
 from tle_raw.errors import Row, SharedMemoryError
 from tle_raw.flir.nvidia.read_buffers import SharedBuffer
 from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.linker.llvm.shared_memory import DYNAMIC_ALIGNMENT, SharedVariable, shared_bytes
 from tle_raw.linker.machine_code.demangle import demangle
 from tle_raw.linker.machine_code.shared_memory_limits import LIMITS, WITHOUT_ASKING
+
+
+class OutOfSharedMemory(SharedMemoryError, OutOfResources):
+    """Triton's own error too: an autotuner passes over the configuration."""
 
 
 def static_variables(fragments: Sequence[CompiledFragment]) -> list[tuple[str, SharedVariable]]:
@@ -39,7 +45,7 @@ def check_shared_memory(
 
     Raises
     ------
-    SharedMemoryError : with a row for Triton's part, one for each of the kernel's own buffers in it, and one for each
+    OutOfSharedMemory : with a row for Triton's part, one for each of the kernel's own buffers in it, and one for each
         fragment's variable or request. Buffers whose uses do not overlap share memory.
     """
     limit = LIMITS.get(capability)
@@ -53,7 +59,7 @@ def check_shared_memory(
     rows += [Row(f"  {buffer}", str(buffer.bytes), str(buffer.bytes)) for buffer in buffers]
     rows += [Row(f"{f.name}: asks for", str(f.dynamic_shared), str(f.dynamic_shared)) for f in asked]
     rows += [Row(f"{name}: {demangle(v.name)}", str(v.bytes), str(v.bytes)) for name, v in variables]
-    raise SharedMemoryError(
+    raise OutOfSharedMemory(
         f"the kernel needs more shared memory than a block of sm_{capability} has, in bytes",
         table=rows,
         hint="make the tiles smaller, or num_stages",

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.keep_loads import TOLD, number_loads
 from tle_raw.flir.nvidia.hide_accesses import hide_accesses
 from tle_raw.flir.nvidia.leave_loops import with_one_stage
-from tle_raw.flir.nvidia.lower_async_load import EARLY
 from tle_raw.flir.nvidia.replace_ports import Spelling
 from tle_raw.flir.nvidia.shared_pointers import LOADS, SharedPointers, read_pointers
-from tle_raw.linker.mlir.generic_operation import GenericOperation, generic_name, read_generic
+from tle_raw.linker.mlir.generic_operation import GenericOperation, ends, generic_name, read_generic
 from tle_raw.linker.mlir.text import OPERATION
 
 _NUMBER = 'symbol = "tle_told"'
@@ -58,20 +58,16 @@ def take_addresses(text: str, spelling: Spelling, *, hide_used: bool) -> tuple[s
             view = read_generic(line)
             views[view.results] = view if name == _VIEW else views.get(view.operands[0], view)
         elif name == _LOAD and TOLD in line:
-            load = read_generic(line)
-            words[load.results] = views.get(load.operands[0], load)  # a buffer of one word is no view
+            result, buffer = ends(line)
+            words[result] = views.get(buffer) or read_generic(line)  # a buffer of one word is no view
             continue
-        elif name == _ELEMENT and TOLD in line:  # of a part, on Triton 3.8
-            element = read_generic(line)
-            words[element.results] = words[element.operands[0]]
+        elif (name == _ELEMENT and TOLD in line) or (name == OPERATION and _NUMBER in line):
+            result, word = ends(line)  # the element of a part, on Triton 3.8; or the number
+            words[result] = words[word]
             continue
-        elif name == OPERATION and _NUMBER in line:
-            number = read_generic(line)
-            words[number.results] = words[number.operands[0]]
-            continue
-        elif name == _TAKE and (taken := read_generic(line)).operands[0] in words:
+        elif name == _TAKE and (word := ends(line)[1]) in words:
             found += 1
-            lines += _address(taken, words[taken.operands[0]], found, spelling)
+            lines += _address(read_generic(line), words[word], found, spelling)
             continue
         lines.append(line)
     lines = number_loads(lines)

@@ -26,6 +26,7 @@ template <> struct spelling<unsigned long> { using type = unsigned long long; };
 template <> struct spelling<char> { using type = signed char; };
 #ifdef TLE_RAW_HAS_HALF
 template <> struct spelling<_Float16> { using type = __half; };
+template <> struct spelling<__fp16> { using type = __half; };
 #endif
 #ifdef TLE_RAW_HAS_BFLOAT
 template <> struct spelling<__bf16> { using type = __nv_bfloat16; };
@@ -80,6 +81,32 @@ template <class T> struct pointer_argument {
     return (U TLE_RAW_GLOBAL*)value;
   }
   template <class U, if_opaque<U, T> = 0> TLE_RAW_DEVICE operator U*() const { return (U*)data(); }
+};
+
+// Global memory of which FlagTree compares the size alone: `void*`, a pointer to any struct, to a number of the size of
+// `T`. What is one format of floats is no other.
+template <class T> inline constexpr bool is_format = false;
+template <> inline constexpr bool is_format<float> = true;
+template <> inline constexpr bool is_format<double> = true;
+template <> inline constexpr bool is_format<__half> = true;
+template <> inline constexpr bool is_format<__nv_bfloat16> = true;
+template <> inline constexpr bool is_format<__nv_fp8_e4m3> = true;
+template <> inline constexpr bool is_format<__nv_fp8_e5m2> = true;
+template <class U, class T, bool = opaque<U>> struct of_its_size {
+  static constexpr bool value =
+      equal<U, T> || (sizeof(U) == sizeof(T) && !(is_format<typename spelling<U>::type> && is_format<T>));
+};
+template <class U, class T> struct of_its_size<U, T, true> { static constexpr bool value = true; };
+template <class U, class T>
+using if_of_its_size = typename require<of_its_size<typename unqualified<U>::type, T>::value>::type;
+
+template <class T> struct sized_pointer_argument {
+  T TLE_RAW_GLOBAL* value;
+  TLE_RAW_DEVICE T* data() const { return (T*)value; }
+  template <class U, if_of_its_size<U, T> = 0> TLE_RAW_DEVICE operator U*() const { return (U*)data(); }
+  template <class U, if_of_its_size<U, T> = 0> TLE_RAW_DEVICE operator U TLE_RAW_GLOBAL*() const {
+    return (U TLE_RAW_GLOBAL*)value;
+  }
 };
 
 // A tile: `tle::tile<T, ...>`, `T*`, either of const T, or a pointer with its address space.

@@ -1,5 +1,5 @@
 // Device functions that nvcc's headers have and clang's lack: loads and stores with a cache operator, and for sm_100 and
-// later arithmetic on pairs of floats. Clang only.
+// later arithmetic on pairs of floats; and shared arrays where vectors may lie. Clang only.
 #ifndef TLE_RAW_NVCC_FUNCTIONS_H
 #define TLE_RAW_NVCC_FUNCTIONS_H
 
@@ -124,6 +124,11 @@ TLE_RAW_PAIRS(rd, rm)
 #undef TLE_RAW_STORE
 #undef TLE_RAW_LOAD
 #undef TLE_RAW_DEVICE
+
+// Programs read shared arrays of short elements as vectors, by a cast. nvcc goes by the vector's alignment, clang by the
+// array's, and would take eight accesses for one.
+#undef __shared__
+#define __shared__ __attribute__((shared, aligned(16)))
 
 #endif
 #endif  // TLE_RAW_NVCC_FUNCTIONS_H

@@ -12,12 +12,13 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
 from tle_raw.knobs import knobs
+from tle_raw.targets.chips import DEFAULT_CHIP
 from tle_raw.targets.cpu.device import DEVICE, DEVICE_WITH_CHECKS, WARP_SIZE
 from tle_raw.targets.cpu.selection import Selection
 from tle_raw.targets.cpu.torch_name import tell_torch
 
 # Devices of kernels that are compiled without some passes, by which ones and by whether there are checks.
-_DEVICES_WITHOUT: dict[tuple[str, bool], int] = {}
+_DEVICES: dict[tuple[str, str, bool], int] = {}
 _NUMBERS = itertools.count(DEVICE_WITH_CHECKS - 1, -1)
 STREAM = 0
 
@@ -66,10 +67,10 @@ class CpuDriver(DriverBase):
         return GPUTarget("cpu", host_cpu().name, WARP_SIZE)
 
     def get_current_device(self) -> int:
-        disabled = knobs.disable_passes
-        if disabled:
-            key = (disabled, knobs.debug)
-            return _DEVICES_WITHOUT.get(key) or _DEVICES_WITHOUT.setdefault(key, next(_NUMBERS))
+        disabled, chip = knobs.disable_passes, knobs.cpu.chip
+        if disabled or chip != DEFAULT_CHIP:
+            key = (disabled, chip, knobs.debug)
+            return _DEVICES.get(key) or _DEVICES.setdefault(key, next(_NUMBERS))
         return DEVICE_WITH_CHECKS if knobs.debug else DEVICE
 
     def set_current_device(self, device: int) -> None:

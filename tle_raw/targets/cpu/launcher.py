@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle_raw.errors import LaunchError, Row
-from tle_raw.flir.hints.apply import TOLD
-from tle_raw.flir.hints.handlers.stream import ALWAYS, STORES
+from tle_raw.flir.hints.told import ALWAYS, STORES, TOLD
 from tle_raw.targets.cpu.arrays import Range
 from tle_raw.targets.cpu.caches import last_level_bytes
 from tle_raw.targets.cpu.contexts import DEBUG_FLAG, STREAM_FLAG, flush_output, load_cffi

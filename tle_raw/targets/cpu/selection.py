@@ -14,11 +14,11 @@ from importlib.metadata import entry_points
 from inspect import isabstract
 from typing import Any
 
-import triton
 from triton.backends.driver import DriverBase
 
 from tle_raw.errors import KnobError, LaunchError
 from tle_raw.knobs import OBSERVERS, knobs
+from tle_raw.triton_version import VERSION
 
 # Not "cpu": backends of forks have that name, and of two with one name Triton drops one silently.
 BACKEND = "tle_cpu"
@@ -108,8 +108,7 @@ class Selection:
 
 def _asked_for_through_triton() -> bool:
     """From 3.7 on Triton has a variable of its own, and asks only the driver that it names."""
-    version = tuple(int(part) for part in triton.__version__.split(".")[:2])
-    return version >= (3, 7) and os.environ.get("TRITON_DEFAULT_BACKEND") == BACKEND
+    return VERSION >= (3, 7) and os.environ.get("TRITON_DEFAULT_BACKEND") == BACKEND
 
 
 def _unless_demanded(is_active: Callable[[], bool]) -> Callable[[], bool]:

@@ -14,7 +14,7 @@ import tle_raw.language as tle
 import tle_raw.mlir as mlir
 from tests.contracts.running import our_error
 from tests.frontends.raw import meeting_kernels as kernels
-from tests.support import compile_kernel
+from tests.support import TRITON, compile_kernel
 from tle_raw import Barrier, In, Scalar, Tile
 from tle_raw.errors import CompilationFailed
 
@@ -114,7 +114,7 @@ llvm.func @arrive(%b: !llvm.ptr<3>) {
 
 
 def test_operations_of_nvvm():
-    old = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 7)
+    old = TRITON < (3, 7)
 
     @tle_raw.dialect("mlir", source=NVVM.replace("WHERE", ".shared" if old else ""))
     def arrive(b: Barrier): ...

@@ -54,14 +54,16 @@ def synchronised(blocks=8):
     return synchronised
 
 
-def dynamic_gemm(N=128, K=96, tile=(64, 64, 32), dtype="bfloat16"):
-    """Rows as many as the call says: the last block is cut."""
+def dynamic_gemm(N=128, K=96, tile=(64, 64, 32), dtype="bfloat16", panels=0):
+    """Rows as many as the call says: the last block is cut. ``panels``: blocks walk through so many rows of blocks."""
     bM, bN, bK = tile
     m = T.dynamic("m")
 
     @T.prim_func
     def dynamic_gemm(A: T.Tensor((m, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((m, N), "float32")):
         with T.Kernel(T.ceildiv(N, bN), T.ceildiv(m, bM), threads=128) as (bx, by):
+            if panels:
+                T.use_swizzle(panels)
             a = T.alloc_shared((bM, bK), dtype)
             b = T.alloc_shared((bK, bN), dtype)
             c = T.alloc_fragment((bM, bN), "float32")
@@ -73,6 +75,45 @@ def dynamic_gemm(N=128, K=96, tile=(64, 64, 32), dtype="bfloat16"):
             T.copy(c, C[by * bM, bx * bN])
 
     return dynamic_gemm
+
+
+def tiny_product(size=32):
+    """Of float32 by tensor cores, which read the operands' registers as integers."""
+
+    @T.prim_func
+    def tiny_product(
+        A: T.Tensor((size, size), "float32"), B: T.Tensor((size, size), "float32"), C: T.Tensor((size, size), "float32")
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a, b = T.alloc_shared((size, size), "float32"), T.alloc_shared((size, size), "float32")
+            c = T.alloc_fragment((size, size), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    return tiny_product
+
+
+def named_products(K=128):
+    """Products that ask for wgmma by name, and are waited for by hand: one is on the way while the next is copied."""
+
+    @T.prim_func
+    def named_products(
+        A: T.Tensor((64, K), "float16"), B: T.Tensor((96, K), "float16"), C: T.Tensor((64, 96), "float32")
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a, b = T.alloc_shared((2, 64, 64), "float16"), T.alloc_shared((2, 96, 64), "float16")
+            c = T.alloc_fragment((64, 96), "float32")
+            T.clear(c)
+            for k in T.serial(K // 64):
+                T.copy(A[0, k * 64], a[k % 2, :, :])
+                T.copy(B[0, k * 64], b[k % 2, :, :])
+                T.wgmma_gemm(a[k % 2, :, :], b[k % 2, :, :], c, transpose_B=True)
+                T.wait_wgmma(0)
+            T.copy(c, C)
+
+    return named_products
 
 
 def quantised(n=1024, dtype="float8_e4m3"):

@@ -75,13 +75,25 @@ def test_warps_that_meet_at_barriers_in_shared_memory(tiles, stages, dtype):
     assert torch.equal(b, a.flip(1) + 1)
 
 
-@pytest.mark.parametrize(("dtype", "m"), [("bfloat16", 77), ("float16", 1), ("float32", 65)])
-def test_products_of_floats(dtype, m):
+@pytest.mark.parametrize(("dtype", "m", "panels"), [("bfloat16", 77, 0), ("float16", 1, 0), ("float32", 165, 2)])
+def test_products_of_floats(dtype, m, panels):
     a, b = random(m, 96, dtype=dtype, seed=1), random(96, 128, dtype=dtype, seed=2)
     room = torch.full((m + 64, 128), 7.0)
-    run(constructs.dynamic_gemm(dtype=dtype), a, b, room[:m], route="linked")
+    run(constructs.dynamic_gemm(dtype=dtype, panels=panels), a, b, room[:m], route="linked")
     agree(room[:m], a.double() @ b.double(), 1e-3 if dtype == "float32" else 1e-5)  # of float32, tf32 is read
     assert (room[m:] == 7).all()
+
+
+def test_products_read_registers_as_another_type():
+    a, b, c = random(32, 32, seed=1), random(32, 32, seed=2), torch.zeros(32, 32)
+    run(constructs.tiny_product(), a, b, c, route="linked")
+    agree(c, a.double() @ b.double(), 1e-3)
+
+
+def test_products_that_ask_for_wgmma():
+    a, b, c = random(64, 128, dtype="float16", seed=1), random(96, 128, dtype="float16", seed=2), torch.zeros(64, 96)
+    run(constructs.named_products(), a, b, c)
+    agree(c, a.double() @ b.double().T, 1e-5)
 
 
 def test_products_of_eight_bits():

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import triton
 from triton._C.libtriton import gluon_ir, ir
 from triton.language import core
 
-VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
+from tle_raw.triton_version import VERSION
+
 _contexts: list[Any] = []
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 from tle_raw.flir.cpu.convert import buffer_checks, buffer_pointers, build, mbarriers, types
 from tle_raw.flir.cpu.convert.kernel import Kernel, converts
+from tle_raw.flir.cpu.convert.local_memories import SPACE
 from tle_raw.flir.cpu.convert.memory import Load
-from tle_raw.flir.cpu.convert.region_buffers import BufferInPlace, taken_in_place
+from tle_raw.flir.cpu.convert.poison import POISON, PoisonedLoad
+from tle_raw.flir.cpu.convert.region_buffers import BufferInPlace, may_be_unwritten, taken_in_place
 from tle_raw.flir.cpu.convert.shared_buffers import NAME, SharedBuffer, allocate, buffer_of
 from tle_raw.flir.cpu.convert.tiles import Index, ScalarBody, TileValue
 from tle_raw.flir.cpu.convert.told import is_told
@@ -35,6 +37,8 @@ def local_alloc(kernel: Kernel, op: Operation) -> None:
     buffer = allocate(kernel, op.results[0].type, str(op.attributes[NAME].value) if NAME in op.attributes else "")
     buffer = buffer._replace(is_ready=mbarriers.READY in op.attributes)
     kernel.values[op.results[0]] = buffer
+    if SPACE in op.attributes:
+        kernel.local_allocations.append(op)
     buffer_pointers.allocated(kernel, buffer)
     buffer_checks.forget(kernel, buffer)
     if len(op.operands):
@@ -76,8 +80,11 @@ def local_load(kernel: Kernel, op: Operation) -> None:
     if buffer.stamps is None:
         kernel.set(op.results[0], LocalLoad(kernel, op, buffer))
         return
+    if may_be_unwritten(kernel, op):
+        buffer_checks.given_to_region(kernel, buffer)
     # What is checked is checked where it stands.
-    kernel.values[op.results[0]] = kernel.stored(LocalLoad(kernel, op, buffer))
+    load = PoisonedLoad if POISON in op.attributes else LocalLoad
+    kernel.values[op.results[0]] = kernel.stored(load(kernel, op, buffer))
     if mbarriers.NOTE in op.attributes and str(op.attributes[mbarriers.NOTE].value).startswith(mbarriers.TMA):
         buffer_checks.reading_copy(kernel, buffer)
 

@@ -42,6 +42,14 @@ def unmade_barrier(kernel: Kernel, barrier: SharedBuffer) -> None:
     _stamp_barrier(barrier, 0)
 
 
+def element_stamps(buffer: SharedBuffer, index: Index) -> tuple[Value, Value]:
+    """Where an element's stamps are, and its number in the buffer."""
+    offset, place = tiles.as_values((buffer.offset(index), tiles.position(index, buffer.shape)))
+    form = f"!llvm.array<{buffer.item_bytes} x i64>"
+    assert buffer.stamps is not None
+    return build.address(buffer.stamps, build.cast_integer(offset, "i64"), form), build.cast_integer(place, "i64")
+
+
 def _stamp_barrier(barrier: SharedBuffer, stamp: int) -> None:
     if barrier.stamps is not None:
         for byte in range(_PHASES):
@@ -78,7 +86,7 @@ def given_to_region(kernel: Kernel, buffer: SharedBuffer) -> None:
 def read(kernel: Kernel, op: Operation, buffer: SharedBuffer, index: Index) -> None:
     """An element is read: it was written, and no copy into it is under way."""
     if buffer.stamps is not None:
-        read_at(kernel, op, buffer, *_element(buffer, index))
+        read_at(kernel, op, buffer, *element_stamps(buffer, index))
 
 
 def read_at(kernel: Kernel, op: Operation, buffer: SharedBuffer, at: Value, place: Value) -> None:
@@ -94,7 +102,7 @@ def read_at(kernel: Kernel, op: Operation, buffer: SharedBuffer, at: Value, plac
 def write(kernel: Kernel, op: Operation, buffer: SharedBuffer, index: Index, stamp: Value | None = None) -> None:
     """An element is written: no copy of it is under way. ``stamp`` is of a copy that this begins."""
     if buffer.stamps is not None:
-        write_at(kernel, op, buffer, *_element(buffer, index), stamp)
+        write_at(kernel, op, buffer, *element_stamps(buffer, index), stamp)
 
 
 def write_at(
@@ -177,17 +185,9 @@ def _set(kernel: Kernel, number: int, count: Value) -> None:
     build.store(count, build.address(counters(kernel), number, "i64"))
 
 
-def _element(buffer: SharedBuffer, index: Index) -> tuple[Value, Value]:
-    """Where an element's stamps are, and its number in the buffer."""
-    offset, place = tiles.as_values((buffer.offset(index), tiles.position(index, buffer.shape)))
-    form = f"!llvm.array<{buffer.item_bytes} x i64>"
-    assert buffer.stamps is not None
-    return build.address(buffer.stamps, build.cast_integer(offset, "i64"), form), build.cast_integer(place, "i64")
-
-
 def _stamp_all(kernel: Kernel, buffer: SharedBuffer, stamp: Value) -> None:
     def element(body: tiles.ScalarBody, index: Index) -> None:
-        at, _ = _element(buffer, index)
+        at, _ = element_stamps(buffer, index)
         for byte in range(buffer.item_bytes):
             build.store(stamp, build.address(at, byte, "i64"))
 

@@ -36,6 +36,7 @@ from tle_raw.flir.cpu.convert.descriptors import take_loads_away
 from tle_raw.flir.cpu.convert.functions import add_function
 from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.launch import add_launch
+from tle_raw.flir.cpu.convert.local_memories import check_local_memories
 from tle_raw.flir.cpu.convert.plan import analyse
 from tle_raw.flir.cpu.convert.regions import Regions
 from tle_raw.flir.cpu.module_text import text_of
@@ -149,6 +150,7 @@ def _convert_function(new: Any, function: Any, functions: dict[str, Any], region
         kernel.values.update(zip(source.arguments, values))
         kernel.convert_block(source)
         build.create("func.return")
+    check_local_memories(kernel)
     add_launch(new, _name(function), arguments, kernel.may_wait)
     return kernel
 

@@ -12,6 +12,7 @@ from tle_raw.flir.cpu.convert.kernel import Kernel
 from tle_raw.flir.cpu.convert.shared_buffers import SharedBuffer, buffer_of
 from tle_raw.flir.cpu.convert.tiles import TileValue
 from tle_raw.flir.cpu.mlir_values import Operation, Value
+from tle_raw.fragments.bound import BoundParameter
 from tle_raw.regions import ports
 
 _ALIGNED = 16  # bytes that a region may take at once
@@ -54,15 +55,29 @@ def made_in_place(kernel: Kernel, port: Operation) -> BufferInPlace | None:
     return None
 
 
+def may_be_unwritten(kernel: Kernel, load: Operation) -> bool:
+    """Whether a load hands a buffer to a function that takes its descriptor, which does not say what it reads."""
+    users = [use.owner.operation for use in load.results[0].uses]
+    found = [_parameter(kernel, user, ports.IN) for user in users]
+    return bool(found) and all(p is not None and p.is_in_place and p.is_memref for p in found)
+
+
 def _is_port(kernel: Kernel, op: Operation, kind: str) -> bool:
     """Whether an operation is the port of a parameter that is a buffer in place."""
+    parameter = _parameter(kernel, op, kind)
+    return parameter is not None and parameter.is_in_place
+
+
+def _parameter(kernel: Kernel, op: Operation, kind: str) -> BoundParameter | None:
+    """The parameter that an operation is the port of, if it is one of that kind."""
     symbol = _symbol(op)
     if not symbol.startswith(f"{kind}."):
-        return False
+        return None
     operations = [view.operation for view in op.block.operations]
     call = next(other for other in operations[operations.index(op) :] if _symbol(other) == ports.CALL)
     record, _ = kernel.regions.of(call)
-    return bool(record.bound.parameters[int(symbol.rpartition(".")[2])].is_in_place)
+    found: BoundParameter = record.bound.parameters[int(symbol.rpartition(".")[2])]
+    return found
 
 
 def _symbol(op: Operation) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tle_raw.flir.hints.handlers.stream import ALWAYS, NEVER, PAST_CACHES, tell_stores
+from tle_raw.flir.hints.handlers.stream import PAST_CACHES, tell_stores
 from tle_raw.flir.hints.operation import HintedOperation
+from tle_raw.flir.hints.told import ALWAYS, NEVER
 
 # The numbers of Triton's enumeration, in the generic form of its operations.
 POLICIES = {"normal": 1, "evict_first": 2, "evict_last": 3}

@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from tle_raw.flir.hints.operation import HintedOperation
 
-_STAGES, _UNROLL = "tt.num_stages", "tt.loop_unroll_factor"
 
+@dataclass(frozen=True)
+class LoopHint:
+    """A number that the loop carries as an attribute, where it says none itself.
 
-class NumStages:
-    """How many iterations of the loop Triton's pipeliner has under way."""
+    Attributes
+    ----------
+    attribute : of the loop in Triton IR. argument : of ``tl.range``. effect : why a number means nothing, else "".
+    shown : see ``proof`` of `HintHandler`.
+    """
 
-    name, also = "num_stages", ("stages",)
-    operations = ("scf.for",)
-    targets = ("cuda",)
-
-    def expected(self, value: str) -> str:
-        return "" if value.isdigit() and int(value) > 0 else "a number from 1 on"
-
-    def proof(self, target: str, value: str) -> str:
-        return r"^cp\.async" if int(value) > 1 else ""
-
-    def apply(self, operation: HintedOperation, value: str) -> str:
-        if operation.attribute(_STAGES):
-            return "the loop says num_stages itself"
-        operation.set_attributes({_STAGES: f"{value} : i32"})
-        return ""
-
-
-class Unroll:
-    """How many iterations of the loop become one."""
-
-    name, also = "unroll", ("loop_unroll_factor",)
-    operations = ("scf.for",)
-    targets = ("cuda", "cpu")
+    name: str
+    also: tuple[str, ...]
+    targets: tuple[str, ...]
+    attribute: str
+    argument: str
+    shown: str
+    effect: Callable[[int], str]
+    operations: tuple[str, ...] = ("scf.for",)
 
     def expected(self, value: str) -> str:
         return "" if value.isdigit() and int(value) > 0 else "a number from 1 on"
 
     def proof(self, target: str, value: str) -> str:
-        return ""
+        return self.shown if int(value) > 1 else ""
 
     def apply(self, operation: HintedOperation, value: str) -> str:
-        if operation.attribute(_UNROLL):
-            return "the loop says loop_unroll_factor itself"
-        operation.set_attributes({_UNROLL: f"{value} : i32"})
-        return "" if int(value) > 1 else "a factor of 1 unrolls nothing"
+        if operation.attribute(self.attribute):
+            return f"the loop says {self.argument} itself"
+        operation.set_attributes({self.attribute: f"{value} : i32"})
+        return self.effect(int(value))
+
+
+# How many iterations of the loop Triton's pipeliner has under way.
+NUM_STAGES = LoopHint(
+    "num_stages", ("stages",), ("cuda",), "tt.num_stages", "num_stages", r"^cp\.async", lambda _: ""
+)  # fmt: skip
+# How many iterations of the loop become one.
+UNROLL = LoopHint(
+    "unroll", ("loop_unroll_factor",), ("cuda", "cpu"), "tt.loop_unroll_factor", "loop_unroll_factor", "",
+    lambda factor: "" if factor > 1 else "a factor of 1 unrolls nothing",
+)  # fmt: skip

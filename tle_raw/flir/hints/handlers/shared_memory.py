@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from tle_raw.flir.early_loads import EARLY, iterations_ahead
 from tle_raw.flir.hints.operation import HintedOperation
 
-EARLY = "tt.latency"
 _LOAD, _DOT = "tt.load", "tt.dot"
-_FEWEST_STAGES = 2
 _AMPERE = 80
 
 
@@ -36,8 +35,7 @@ class SharedMemory:
             return "it loads no block of pointers"
         if load.property("isVolatile") == "true":
             return "the load is volatile"
-        ahead = max(operation.stages(), _FEWEST_STAGES) - 1
-        note = {EARLY: f"{ahead} : i32"}
+        note = {EARLY: f"{iterations_ahead(operation.stages())} : i32"}
         operation.set_attributes(note)
         loop = operation.loop()
         if loop is not None:

@@ -6,9 +6,8 @@ Without it a launch whose arrays are larger than the last cache does so: see ``f
 from __future__ import annotations
 
 from tle_raw.flir.hints.operation import HintedOperation
+from tle_raw.flir.hints.told import ALWAYS, NEVER, STORES
 
-STORES = "stores"  # what the launcher reads in the kernel's metadata
-ALWAYS, NEVER = "always", "never"
 PAST_CACHES = r"\bv?movnt|\bstnp"  # in assembly
 
 

@@ -10,7 +10,7 @@ from tle_raw.errors import PipelineHintWarning, ScheduleError
 from tle_raw.flir.check_groups import check_groups
 from tle_raw.flir.group_markers import holds_executors, holds_groups
 from tle_raw.flir.nvidia.calls.state import State
-from tle_raw.flir.nvidia.calls.triton_version import MAJOR, MINOR, SPELLING
+from tle_raw.flir.nvidia.calls.triton_version import SPELLING
 from tle_raw.flir.nvidia.grouped_ttgir import pipeline_groups, settle_layouts
 from tle_raw.flir.nvidia.label_groups import first_loop, label_groups
 from tle_raw.flir.nvidia.pipeline_hints import group_hinted_loops
@@ -19,6 +19,7 @@ from tle_raw.flir.nvidia.schedule_groups import schedule_groups
 from tle_raw.flir.nvidia.specialise_executors import Machine, specialise_executors
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.linker.mlir.generic_form import generic_text
+from tle_raw.triton_version import VERSION
 
 
 class Groups(State):
@@ -32,8 +33,8 @@ class Groups(State):
             self.options.num_warps,
             self.options.num_stages,
             SPELLING.memory_barrier,
-            captures_inside=(MAJOR, MINOR) >= (3, 7),
-            has_tma_copy=(MAJOR, MINOR) < (3, 7),
+            captures_inside=VERSION >= (3, 7),
+            has_tma_copy=VERSION < (3, 7),
         )
         text, found = specialise_executors(generic_text(self.module, ir), machine)
         self._take(text)
@@ -93,7 +94,7 @@ class Groups(State):
     def schedule_groups(self) -> int | None:
         if not self.has_stages:
             return None
-        masks_products = (MAJOR, MINOR) >= (3, 9)
+        masks_products = VERSION >= (3, 9)
         lines, found = schedule_groups(generic_text(self.module, ir).splitlines(), masks_products)
         self.module = parse_module("\n".join(lines), self.context)
         return found or None

@@ -7,9 +7,10 @@ from typing import Any
 
 from triton._C.libtriton import ir, passes
 
+from tle_raw.flir.early_loads import EARLY
 from tle_raw.flir.nvidia.arrive_by_warps import arrive_by_warps
 from tle_raw.flir.nvidia.calls.state import State
-from tle_raw.flir.nvidia.calls.triton_version import IS_NEWEST, MAJOR, MINOR, SPELLING, WAITS_FOR_READING
+from tle_raw.flir.nvidia.calls.triton_version import IS_NEWEST, SPELLING, WAITS_FOR_READING
 from tle_raw.flir.nvidia.check_partitions import check_partitions
 from tle_raw.flir.nvidia.check_phases import WAITS, check_phases
 from tle_raw.flir.nvidia.check_regions import WARP
@@ -23,7 +24,7 @@ from tle_raw.flir.nvidia.keep_operands import keep_operands
 from tle_raw.flir.nvidia.keep_waits import NOTE, note_waits
 from tle_raw.flir.nvidia.lay_out_descriptors import lay_out_descriptors
 from tle_raw.flir.nvidia.leave_loops import leave_loops
-from tle_raw.flir.nvidia.lower_async_load import EARLY, LOAD, lower_async_load
+from tle_raw.flir.nvidia.lower_async_load import LOAD, lower_async_load
 from tle_raw.flir.nvidia.multiply_in_place import HOPPER, multiply_in_place
 from tle_raw.flir.nvidia.open_crossings import open_crossings
 from tle_raw.flir.nvidia.passes import NVIDIA
@@ -35,6 +36,7 @@ from tle_raw.flir.nvidia.yield_products import yield_products
 from tle_raw.flir.parse_module import parse_module
 from tle_raw.knobs import knobs
 from tle_raw.regions.ports import LAYOUT, NAMED
+from tle_raw.triton_version import VERSION
 
 # What the passes between the conversion and Triton's stage look for, beside the markers of what crosses. A kernel that
 # holds none of it, as one that clears buffers and reaches them by pointers, is not printed and read again there.
@@ -196,7 +198,7 @@ class Layouts(State):
         if self.regions and isinstance(self.module, str):  # as passes left it
             text = self._parsed().str()
         threads = self.threads or WARP * self.options.num_warps
-        located = (MAJOR, MINOR) != (3, 7)
+        located = VERSION != (3, 7)
         self.module, found = place_named_barriers(text.splitlines(), self.compiled, threads, located=located)
         if not self.regions:
             self.module = self._parsed()

@@ -6,7 +6,6 @@ from triton._C.libtriton import ir, passes
 
 from tle_raw.flir.exact_block import with_block
 from tle_raw.flir.nvidia.calls.state import State
-from tle_raw.flir.nvidia.calls.triton_version import MAJOR, MINOR
 from tle_raw.flir.nvidia.check_regions import WARP, check_warps
 from tle_raw.flir.nvidia.leave_out_libdevice import may_need_libdevice
 from tle_raw.flir.nvidia.link_fragments import link_fragments
@@ -14,10 +13,13 @@ from tle_raw.flir.nvidia.region_partitions import fit_partitions
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
+from tle_raw.linker.llvm.plain_loops import plain_loops
 from tle_raw.linker.llvm.shared_accesses import shared_accesses
-from tle_raw.linker.llvm.shared_memory import dynamic_shared_alignment
-from tle_raw.linker.llvm.text import read_module
+from tle_raw.linker.llvm.shared_memory import DYNAMIC_NAME, dynamic_shared_alignment
+from tle_raw.linker.llvm.text import read_global_alone
 from tle_raw.linker.llvm.unwanted_barriers import without_unwanted
+from tle_raw.linker.llvm.wide_copies import wide_copies
+from tle_raw.triton_version import VERSION
 
 # Where control flow of the kernel may leave a region out: TritonGPU's structured and plain branches.
 _BRANCHES = (" scf.", " cf.")
@@ -42,7 +44,7 @@ class LlvmIr(State):
         """Triton says where each partition's warps begin: the pass that its next stage begins with, and finds done."""
         manager = ir.pass_manager(self.context)
         mode = "consan" in str(getattr(self.options, "instrumentation_mode", ""))
-        passes.ttgpuir.add_allocate_warp_groups(manager, *([mode] if (MAJOR, MINOR) >= (3, 8) else []))
+        passes.ttgpuir.add_allocate_warp_groups(manager, *([mode] if VERSION >= (3, 8) else []))
         manager.run(self.module, "tle_raw_warp_groups")
         self._changed()
 
@@ -78,8 +80,16 @@ class LlvmIr(State):
 
     def keep_scalars(self) -> int | None:
         """A kernel that always runs its regions takes the attribute over from theirs."""
+        if self._edit(without_no_vectors(self.module)):
+            return 1
         promised = not self.has_branches and any(keeps_scalars(fragment.text) for fragment in self.compiled)
-        return self._edit(without_no_vectors(self.module)) or (0 if promised or keeps_scalars(self.module) else None)
+        return 0 if promised or keeps_scalars(self.module) else None
+
+    def wide_copies(self) -> int | None:
+        return self._edit(wide_copies(self.module)) if self._has_cuda_code() else None
+
+    def plain_loops(self) -> int | None:
+        return self._edit(plain_loops(self.module)) if self._has_cuda_code() else None
 
     def check_warps(self) -> int | None:
         if self.may_be_divided:  # Triton's stage counts those of workers too
@@ -102,7 +112,7 @@ class LlvmIr(State):
     def align_shared_memory(self) -> int | None:
         if not needs_alignment(self.capability, self.compiled):
             return None
-        self._edit(dynamic_shared_alignment(read_module(self.module)).text)
+        self._edit(dynamic_shared_alignment(read_global_alone(self.module, DYNAMIC_NAME)).text)
         return 1
 
     def record_regions(self) -> int:

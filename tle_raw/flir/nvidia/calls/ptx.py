@@ -5,7 +5,7 @@ from __future__ import annotations
 from tle_raw.flir.nvidia.calls.state import State
 from tle_raw.flir.nvidia.explain_ptx import explained_refusals, refuse_indirect_calls
 from tle_raw.knobs import knobs
-from tle_raw.linker.ptx.branch_back import LIKE_NVCC, branch_back
+from tle_raw.linker.ptx.branch_back import branch_back
 from tle_raw.linker.ptx.pair_words import pair_words
 from tle_raw.linker.ptx.spread_divisions import spread_divisions
 from tle_raw.linker.ptx.wide_local_addresses import wide_local_addresses
@@ -36,7 +36,7 @@ class Ptx(State):
         return self._edit(wide_local_addresses(self.module)) if self._is_like_nvccs() else None
 
     def _is_like_nvccs(self) -> bool:
-        return knobs.like_nvcc and any(LIKE_NVCC in fragment.text for fragment in self.compiled)
+        return knobs.like_nvcc and self._has_cuda_code()
 
     def refuse_indirect_calls(self) -> int:
         refuse_indirect_calls(self.module, self.regions, self.compiled)

@@ -8,7 +8,6 @@ from typing import Any
 from triton._C.libtriton import ir
 
 from tle_raw.flir.nvidia.buffers_in_place import KernelBuffer, KernelDescriptor
-from tle_raw.flir.nvidia.calls.triton_version import MAJOR, MINOR
 from tle_raw.flir.nvidia.fence_partitions import Handover
 from tle_raw.flir.nvidia.memory_order import Barrier
 from tle_raw.flir.nvidia.place_buffers import Placement
@@ -20,6 +19,8 @@ from tle_raw.fragments.compiled import CompiledFragment
 from tle_raw.fragments.fragment import Fragment, fragment_by_identity
 from tle_raw.knobs import knobs
 from tle_raw.linker.mlir.generic_form import generic_text
+from tle_raw.linker.ptx.branch_back import LIKE_NVCC
+from tle_raw.triton_version import VERSION
 
 Stage = Callable[[Any, dict[str, Any]], Any]
 
@@ -40,7 +41,7 @@ class State:
         self.accesses = 0  # by them
         self.has_mbarriers = False
         self.marked = 0  # operations that Triton's barriers are not wanted at
-        self.hide_used = (MAJOR, MINOR) >= (3, 7)  # see `hide_accesses`
+        self.hide_used = VERSION >= (3, 7)  # see `hide_accesses`
         self.given = ""  # the stage's text, where it may have to begin again
         self.has_partitions = False  # of its warps
         self.handover: Handover | None = None  # between them
@@ -122,6 +123,10 @@ class State:
     def _take(self, text: str) -> None:
         """The whole module in place of its lines."""
         self.module, self.lines = text, []
+
+    def _has_cuda_code(self) -> bool:
+        """Whether a region is CUDA C++, whose loops are made as nvcc makes them."""
+        return any(LIKE_NVCC in fragment.text for fragment in self.compiled)
 
     def _edit(self, text: str) -> int:
         """Put an edited text in the module's place: 1 where that changes it."""

@@ -1,17 +1,16 @@
-"""The README's cuTile example does what the README says."""
+"""The example of the page on cuTile does what the page says."""
 
 import linecache
 import re
-from pathlib import Path
 
 import torch
 
-README = Path(__file__).parents[3] / "README.md"
+from tests.documents import examples
 
 
 def test_the_example_runs(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    (text,) = re.findall(r"<!-- cutile example: \S+ -->\n```python\n(.*?)```", README.read_text(), re.DOTALL)
+    text = examples("docs/cutile.md", kind="cutile")["softmax_rows.py"]
     file = tmp_path / "softmax_rows.py"
     file.write_text(text)
     linecache.checkcache(str(file))

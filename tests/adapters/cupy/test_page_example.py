@@ -1,19 +1,17 @@
-"""The README's example of CuPy's kernels runs, and its numbers are right."""
+"""The example of docs/cuda.md of CuPy's kernels runs, and its numbers are right."""
 
-import re
 import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-pytest.importorskip("cupy", exc_type=ImportError)
+from tests.documents import examples
 
-README = Path(__file__).parents[3] / "README.md"
+pytest.importorskip("cupy", exc_type=ImportError)
 
 
 def test_the_example_runs(tmp_path, capsys):
-    text = re.search(r"<!-- cupy example: cupy_rows.py -->\n```\w+\n(.*?)```", README.read_text(), re.DOTALL)[1]
+    text = examples("docs/cuda.md", kind="cupy")["cupy_rows.py"]
     (tmp_path / "cupy_rows.py").write_text(text)
     done = runpy.run_path(str(tmp_path / "cupy_rows.py"))
     np.testing.assert_array_equal(done["x"], np.full((8, 64), 3))

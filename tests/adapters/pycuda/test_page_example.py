@@ -1,16 +1,14 @@
-"""The README's example of CUDA kernels and PyCUDA runs, and its numbers are right."""
+"""The example of docs/cuda.md of CUDA kernels and PyCUDA runs, and its numbers are right."""
 
-import re
 import runpy
-from pathlib import Path
 
 import numpy as np
 
-README = Path(__file__).parents[3] / "README.md"
+from tests.documents import examples
 
 
 def test_the_example_runs(tmp_path, capsys):
-    text = re.search(r"<!-- pycuda example: rows.py -->\n```\w+\n(.*?)```", README.read_text(), re.DOTALL)[1]
+    text = examples("docs/cuda.md", kind="pycuda")["rows.py"]
     (tmp_path / "rows.py").write_text(text)
     done = runpy.run_path(str(tmp_path / "rows.py"))
     x = 1 + np.arange(64.0)

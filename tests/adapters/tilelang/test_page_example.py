@@ -1,19 +1,17 @@
-"""The README's TileLang example does what the README says."""
+"""The example of the page on TileLang does what the page says."""
 
 import linecache
-import re
-from pathlib import Path
 
 import pytest
 import torch
 
-README = Path(__file__).parents[3] / "README.md"
+from tests.documents import examples
 
 
 @pytest.mark.usefixtures("on_cpu")
 def test_the_example_runs(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    (text,) = re.findall(r"<!-- tilelang example: \S+ -->\n```python\n(.*?)```", README.read_text(), re.DOTALL)
+    text = examples("docs/tilelang.md", kind="tilelang")["normalise.py"]
     file = tmp_path / "normalise.py"
     file.write_text(text)
     linecache.checkcache(str(file))

@@ -1,0 +1,1 @@
+"""Meshes of GPUs, clusters and blocks, and how tensors are laid out over them."""

@@ -1,0 +1,1 @@
+"""TLE-Struct for domain-specific accelerators, ``tle.dsa``: local memories, moves between them, arithmetic in them."""

@@ -1,0 +1,55 @@
+"""A call of a function that has several fragments: the first whose types fit the arguments is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tle_raw.errors import OverloadError, RegionError, SourceLocation, TLEError
+from tle_raw.fragments.fragment import Fragment
+from tle_raw.fragments.overloaded import Overloaded
+from tle_raw.frontends.call_site import call_site
+from tle_raw.frontends.raw.call import bind_typed, call_fragment
+from tle_raw.regions.interpret import in_interpreter, interpreted_call_site
+
+
+def call_overloaded(
+    function: Overloaded, args: Sequence[Any], keywords: dict[str, Any], semantic: Any, generator: Any
+) -> Any:
+    """``function(*args, **keywords)`` inside a kernel.
+
+    Raises
+    ------
+    RegionError : no kernel is running or traced.
+    OverloadError : no overload takes the arguments; of a function that has one, what is wrong with them.
+    """
+    if semantic is None and not in_interpreter():
+        raise RegionError(
+            f"`{function.name}` is device code: it runs only inside a @triton.jit kernel",
+        ).at(fragment=function.name)
+    site = call_site(generator, semantic) if semantic is not None else interpreted_call_site()
+    refusals: list[TLEError] = []
+    for fragment in _fragments(function, site):
+        try:
+            assert fragment.signature is not None
+            bound, _ = bind_typed(fragment.signature, args, dict(keywords), semantic)
+            function.accept(fragment, bound)
+        except TLEError as error:
+            refusals.append(error)
+            continue
+        return call_fragment(fragment, args, dict(keywords), semantic, generator)
+    if len(refusals) == 1:
+        raise refusals[0].at(fragment=function.name, source=function.location, call_site=site)
+    log = "\n".join(
+        f"{fragment.signature}: {error.message}" for fragment, error in zip(function.fragments, refusals)
+    )
+    raise OverloadError(
+        f"none of the {len(refusals)} overloads of `{function.name}` takes the arguments", log=log
+    ).at(fragment=function.name, source=function.location, call_site=site)
+
+
+def _fragments(function: Overloaded, site: SourceLocation | None) -> tuple[Fragment, ...]:
+    try:
+        return function.fragments
+    except TLEError as error:
+        raise error.at(fragment=function.name, call_site=site)

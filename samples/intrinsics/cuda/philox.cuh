@@ -1,0 +1,88 @@
+// Philox 4x32 with ten rounds: four random words for each counter, as Triton's tl.randint4x draws them.
+#ifndef TLE_PRIMITIVES_PHILOX_CUH
+#define TLE_PRIMITIVES_PHILOX_CUH
+
+#include "vectors.cuh"
+
+namespace tle_primitives {
+
+// The words of one counter, whose lower half is given; `seed` is the key.
+__device__ inline uint4 philox(unsigned long long seed, unsigned counter) {
+  unsigned a = counter, b = 0, c = 0, d = 0, key = unsigned(seed), key2 = unsigned(seed >> 32);
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    const unsigned long long even = 0xD2511F53ull * a, odd = 0xCD9E8D57ull * c;
+    a = unsigned(odd >> 32) ^ b ^ key, b = unsigned(odd);
+    c = unsigned(even >> 32) ^ d ^ key2, d = unsigned(even);
+    key += 0x9E3779B9u, key2 += 0xBB67AE85u;
+  }
+  return {a, b, c, d};
+}
+
+template <int WORD> __device__ inline unsigned word_of(uint4 words) {
+  return WORD == 0 ? words.x : WORD == 1 ? words.y : WORD == 2 ? words.z : words.w;
+}
+
+// In (0, 1): the middle of one of 2**23 equal parts. Neither 0 nor 1, so that logarithms are finite.
+__device__ inline float to_uniform(unsigned word) { return (float(word >> 9) + 0.5f) * 1.1920928955078125e-07f; }
+
+// Two numbers of a normal distribution, by Box and Muller.
+__device__ inline float2 to_normal(unsigned first, unsigned second) {
+  const float radius = sqrtf(-2.0f * logf(to_uniform(first)));
+  float sine, cosine;
+  sincospif(2.0f * to_uniform(second), &sine, &cosine);
+  return {radius * cosine, radius * sine};
+}
+
+template <int WORD> __device__ unsigned random_word(unsigned long long seed, unsigned counter) {
+  return word_of<WORD>(philox(seed, counter));
+}
+
+template <int WORD> __device__ float random_uniform(unsigned long long seed, unsigned counter) {
+  return to_uniform(word_of<WORD>(philox(seed, counter)));
+}
+
+template <int WORD> __device__ float random_normal(unsigned long long seed, unsigned counter) {
+  const uint4 words = philox(seed, counter);
+  const float2 both = WORD < 2 ? to_normal(words.x, words.y) : to_normal(words.z, words.w);
+  return WORD % 2 ? both.y : both.x;
+}
+
+// Fills a tile: element 4 i + w is made of word w of the counter first + i.
+template <int THREADS, class T, int N, class Make>
+__device__ void fill(unsigned long long seed, unsigned first, T* out, Make make) {
+  static_assert(N % 4 == 0, "a counter makes four");
+  for (int i = threadIdx.x; i < N / 4; i += THREADS) {
+    computed_t<T> values[4];
+    make(philox(seed, first + i), values);
+    if constexpr (sizeof(T) <= 4) {
+      store_vector(out + 4 * i, values);
+    } else {
+      for (int word = 0; word < 4; ++word) out[4 * i + word] = values[word];
+    }
+  }
+}
+
+template <int THREADS, int N> __device__ void fill_words(unsigned long long seed, unsigned first, tle::tile<unsigned, N> out) {
+  fill<THREADS, unsigned, N>(seed, first, out.data(), [](uint4 words, unsigned (&values)[4]) {
+    values[0] = words.x, values[1] = words.y, values[2] = words.z, values[3] = words.w;
+  });
+}
+
+template <int THREADS, class T, int N> __device__ void fill_uniform(unsigned long long seed, unsigned first, tle::tile<T, N> out) {
+  fill<THREADS, T, N>(seed, first, out.data(), [](uint4 words, computed_t<T> (&values)[4]) {
+    values[0] = to_uniform(words.x), values[1] = to_uniform(words.y);
+    values[2] = to_uniform(words.z), values[3] = to_uniform(words.w);
+  });
+}
+
+template <int THREADS, class T, int N> __device__ void fill_normal(unsigned long long seed, unsigned first, tle::tile<T, N> out) {
+  fill<THREADS, T, N>(seed, first, out.data(), [](uint4 words, computed_t<T> (&values)[4]) {
+    const float2 front = to_normal(words.x, words.y), back = to_normal(words.z, words.w);
+    values[0] = front.x, values[1] = front.y, values[2] = back.x, values[3] = back.y;
+  });
+}
+
+}  // namespace tle_primitives
+
+#endif

@@ -1,0 +1,1 @@
+"""Intrinsic libraries: packages of typed device functions that are called in kernels without a compiler."""

@@ -1,0 +1,1 @@
+"""From a manifest and sources to a package."""

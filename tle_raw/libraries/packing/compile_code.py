@@ -1,0 +1,97 @@
+"""Compiles one overload for one combination of values and one target: a piece of a library's code."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tle_raw.errors import ManifestError, Row, TLEError
+from tle_raw.fragments.adapter import CompilerOutput
+from tle_raw.fragments.binding import bind_names
+from tle_raw.fragments.bound import BoundSignature
+from tle_raw.fragments.compilation import older_llvm
+from tle_raw.fragments.fragment import Fragment
+from tle_raw.libraries.architecture import is_specific
+from tle_raw.libraries.code_key import code_key
+from tle_raw.libraries.packing.manifest import Function, Overload, Value
+from tle_raw.linker.prepare import LinkableModule
+from tle_raw.registry import find_target
+from tle_raw.target import Target
+
+
+@dataclass(frozen=True)
+class Code:
+    """One piece: its text, and what a library's index says of it. ``effects`` is None where nobody looked."""
+
+    text: str
+    compiler: str
+    facts: Mapping[str, Any]
+    effects: frozenset[str] | None
+
+    @property
+    def file(self) -> str:
+        """Named by the content: equal pieces are one file."""
+        return f"{hashlib.sha256(self.text.encode()).hexdigest()[:24]}.ll"
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of ``functions/<name>.json``."""
+        return {**self.facts, "file": self.file, "sha256": hashlib.sha256(self.text.encode()).hexdigest()}
+
+
+def compile_code(
+    function: Function, overload: Overload, fragment: Fragment, names: Mapping[str, Value], target: Target, folder: Path
+) -> Code:
+    """Compile, and check what came out: the types of its entry, its symbols, its effects.
+
+    Raises
+    ------
+    TLEError : the function is missing or takes other types, does not compile, or does more than the manifest says.
+    """
+    try:
+        bound = bind_names(overload.signature, dict(names))
+        output = fragment.compiler_output(bound, target)
+        module = find_target(target.backend).prepare(output, bound, inline=True, older_llvm=older_llvm())
+        effects = _effects(module) if target.backend == "cuda" else None
+        _check_effects(function, overload, effects)
+    except TLEError as error:
+        raise error.at(fragment=function.name, source=overload.location) from None
+    return Code(_without_folder(output.text, folder), output.compiler, _facts(output, bound, target), effects)
+
+
+def _facts(output: CompilerOutput, bound: BoundSignature, target: Target) -> dict[str, Any]:
+    return {
+        "key": code_key(bound),
+        "target": str(target),
+        "entry": output.entry,
+        "dynamic_shared": output.dynamic_shared,
+        "block": list(output.block),
+        "register_limit": output.register_limit,
+        "exclusive": output.exclusive,
+        "specific": target.backend == "cuda" and is_specific(output.text),
+    }
+
+
+def _effects(module: LinkableModule) -> frozenset[str]:
+    memory = module.memory
+    found = {"reads": memory.reads, "writes": memory.writes, "barrier": module.uses_barrier}
+    return frozenset(effect for effect, is_there in found.items() if is_there)
+
+
+def _check_effects(function: Function, overload: Overload, found: frozenset[str] | None) -> None:
+    more = sorted((found or frozenset()) - (overload.effects if overload.effects is not None else found or frozenset()))
+    if more:
+        raise ManifestError(
+            f"{overload.location}: `{function.name}` does more than its effects say: {', '.join(more)}",
+            table=[
+                Row("effects", ", ".join(sorted(overload.effects or ())) or "none", ", ".join(sorted(found or ())))
+            ],
+            hint="add them to `effects`, or leave the key out",
+        )
+
+
+def _without_folder(text: str, folder: Path) -> str:
+    """Debug information without the place where the library was packed."""
+    return text.replace(f"{folder}/", "").replace(str(folder), ".")

@@ -1,0 +1,1 @@
+"""The parts of ``sweep_flagtree.py``."""
