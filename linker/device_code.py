@@ -23,6 +23,8 @@ _CONVENTION = re.compile(
     r"(?:(?!ccc)\w+cc|cc ?\d+|spir_func|ptx_device) ",
     re.MULTILINE,
 )
+# A variable that the host may set.
+_SETTABLE = re.compile(r"@[^=\n]*= [^\n]*?\bexternally_initialized (?:global|constant) ")
 
 
 def parse(llvm: Any, text: str, context: Any) -> Any:
@@ -93,7 +95,13 @@ def _libdevice() -> bytes:
 
 
 def _internalise(module: Any, kept: frozenset[str]) -> None:
+    settable = {v.name for v in module.global_variables if v.linkage.name == "external" and _SETTABLE.match(str(v))}
     for value in (*module.functions, *module.global_variables):
-        if not value.is_declaration and value.name not in kept and not value.name.startswith("llvm."):
+        if (
+            value.name not in settable
+            and not value.is_declaration
+            and value.name not in kept
+            and not value.name.startswith("llvm.")
+        ):
             value.linkage = "internal"
             value.visibility = "default"

@@ -21,7 +21,7 @@ from tle_raw.linker.llvm.cut import cut
 from tle_raw.linker.llvm.functions import read_function
 from tle_raw.linker.llvm.normalise import normalise
 from tle_raw.linker.llvm.references import reachable, recursive, references
-from tle_raw.linker.llvm.symbols import internalise, is_settable
+from tle_raw.linker.llvm.symbols import internalise
 from tle_raw.linker.llvm.text import Module, read_module
 from tle_raw.linker.prepare import count_instructions
 from tle_raw.linker.report import ENTRY, INLINED, KEPT, MARKED, OUTSIDE, LinkedSymbol, LinkSummary
@@ -105,8 +105,7 @@ def link(
     text = internalise(module, entries).text
     is_optimised = optimise and find_spec("llvmlite") is not None
     if is_optimised:
-        settable = (e.name for e in module.of_kind("global") if is_settable(module, e))
-        optimised = optimise_for_device(text, entries[0], arch, *entries[1:], *settable)
+        optimised = optimise_for_device(text, entries[0], arch, *entries[1:])
         text = normalise(read_module(optimised), older_llvm=older_llvm).text
     symbols = tuple(_symbols(module, joined, entries, read_module(text) if is_optimised else None))
     return LinkedModule(text, entries, LinkSummary(symbols, time.perf_counter() - start))

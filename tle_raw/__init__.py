@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tle_raw.fragments.dialects import dialect, fragment
     from tle_raw.fragments.fragment import Fragment
     from tle_raw.fragments.module_variables import ModuleVariable, variable
+    from tle_raw.fragments.shared_variables import SharedVariable, shared_variable
     from tle_raw.fragments.signature import (
         AnyLayout,
         Barrier,
@@ -52,6 +53,7 @@ __all__ = [
     "Out",
     "Pointer",
     "Scalar",
+    "SharedVariable",
     "Signature",
     "TLEError",
     "Target",
@@ -63,6 +65,7 @@ __all__ = [
     "fragment",
     "knobs",
     "report",
+    "shared_variable",
     "variable",
 ]
 
@@ -99,6 +102,8 @@ _LATER = {
     "report": "tle_raw.reports.report",
     "LinkReport": "tle_raw.reports.link_report",
     "ModuleVariable": "tle_raw.fragments.module_variables",
+    "SharedVariable": "tle_raw.fragments.shared_variables",
+    "shared_variable": "tle_raw.fragments.shared_variables",
     "variable": "tle_raw.fragments.module_variables",
 }
 

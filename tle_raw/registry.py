@@ -18,9 +18,6 @@ if TYPE_CHECKING:  # the settings ask the targets for their passes, and these ro
 # What is spelled inside kernels stands above the fragments, which call it without importing it.
 FRONTEND = "tle_raw.frontends.raw.frontend"
 
-# Dialects that the project plans; asking for one says so instead of "unknown".
-PLANNED: tuple[str, ...] = ()
-
 
 class Named(Protocol):
     """What can be registered."""
@@ -41,7 +38,6 @@ class Registry(Generic[T]):
     what, whose : for messages: what a name names, and how what is found under it is called: "the adapter of dialect".
     has_extras : what cannot be imported is installed as an extra of this package.
     guesses : for an unknown name the nearest one is shown, not all.
-    planned : names that are known and not there yet.
     """
 
     def __init__(
@@ -52,10 +48,9 @@ class Registry(Generic[T]):
         *,
         has_extras: bool = False,
         guesses: bool = False,
-        planned: tuple[str, ...] = (),
     ) -> None:
         self.group, self.what, self.whose = group, what, whose
-        self.has_extras, self.guesses, self.planned = has_extras, guesses, planned
+        self.has_extras, self.guesses = has_extras, guesses
         self._registered: dict[str, T] = {}
         self._loaded: dict[str, T] = {}
 
@@ -93,15 +88,13 @@ class Registry(Generic[T]):
 
     def _unknown(self, name: str) -> DialectError:
         known = self.names()
-        if name in self.planned:
-            return DialectError(f"the {self.what} {name!r} is not in this release", hint=f"it has {', '.join(known)}")
         near = difflib.get_close_matches(name, known, n=1) if self.guesses else []
         listed = f"known {self.what}s: {', '.join(known) or 'none'}"
         return DialectError(f"unknown {self.what} {name!r}", hint=f"did you mean {near[0]!r}?" if near else listed)
 
 
 ADAPTERS: Registry[Adapter] = Registry(
-    "tle_raw.adapters", "dialect", "the adapter of dialect", has_extras=True, guesses=True, planned=PLANNED
+    "tle_raw.adapters", "dialect", "the adapter of dialect", has_extras=True, guesses=True
 )
 TARGETS: Registry[TargetBackend] = Registry("tle_raw.targets", "target", "the target")
 

@@ -45,6 +45,7 @@ from tle_raw.adapters.cuda.symbol import (
     location_of,
     split_symbol,
 )
+from tle_raw.adapters.cuda.together import Groups
 from tle_raw.adapters.cuda.try_code import try_unusual
 from tle_raw.adapters.cuda.wrapper import Unit, define_lines, template_arguments, write_unit
 from tle_raw.errors import DialectError, FragmentSourceError, SourceLocation, TLEError, ToolchainError
@@ -60,13 +61,16 @@ from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_com
 from tle_raw.linker.ptx.branch_back import LIKE_NVCC
 from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
-from tle_raw.targets.device_code import wanted_device_code
+from tle_raw.targets.device_code import find_device_code, wanted_device_code
 
 
 class CudaAdapter:
     """``dialect("cuda", file=… | source=…, symbol=, include_dirs=, defines=, flags=, block=, grid=, shared=)``."""
 
     name = "cuda"
+
+    def __init__(self) -> None:
+        self._groups = Groups()
 
     def read(self, declaration: Declaration) -> Source:
         """Validate the options and read the source anew.
@@ -219,15 +223,36 @@ class CudaAdapter:
         toolchain, timeout = find_toolchain(), knobs.compile_timeout
         more = _optimiser(source, callee, wanted, has_arrays)
 
-        def compile_source(compiled: Source, flags: tuple[str, ...]) -> Run:
+        def compile_source(compiled: Source, flags: tuple[str, ...], behind: str = "") -> Run:
             options, folder = _options(compiled)
             unit = self._unit(compiled, bound, callee, wanted, source.text)
             return compile_unit(
-                toolchain, options, wanted.arch, folder, unit.text, timeout,
+                toolchain, options, wanted.arch, folder, unit.text + behind, timeout,
                 line_info=line_info, more=(*more, *flags), beginning=headers_in_front(compiled.text, options),
             )  # fmt: skip
 
-        return self._unit(source, bound, callee, wanted), compile_device_code(source, compile_source)
+        unit = self._unit(source, bound, callee, wanted)
+        group = None if has_arrays or callee.is_kernel or callee.types else self._groups.of(source, wanted)
+        run = group and group.run(
+            unit,
+            lambda other, call: self._plain_unit(other, call, wanted),
+            lambda behind: compile_device_code(source, functools.partial(compile_source, behind=behind)),
+        )
+        return unit, run or compile_device_code(source, compile_source)
+
+    def _plain_unit(self, source: Source, bound: BoundSignature, wanted: DeviceCodeWanted) -> Unit | None:
+        """The unit of a device function that may be compiled with others of its source."""
+        try:
+            callee = choose_function(source.symbol, _functions(source))
+            return None if callee.is_kernel or callee.types else self._unit(source, bound, callee, wanted)
+        except TLEError:
+            return None  # which its own compilation will tell
+
+    def expect(self, calls: Sequence[tuple[Source, BoundSignature]], target: Target) -> None:
+        """Functions of one source that one kernel calls: they are compiled together when the first is asked for."""
+        wanted = find_device_code(target)
+        if wanted is not None:
+            self._groups.expect(calls, wanted)
 
     def unit(self, source: Source, bound: BoundSignature) -> str:
         """The C++ text that is compiled: the headers, the user's code and the entry function."""

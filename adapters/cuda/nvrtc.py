@@ -22,6 +22,7 @@ from tle_raw.fragments.bound import BoundSignature
 from tle_raw.identity import entry_name
 from tle_raw.knobs import knobs
 from tle_raw.linker.inputs.library import LinkLibrary
+from tle_raw.linker.link_libraries import types_in
 from tle_raw.linker.tools.nvidia_libraries import NVRTC, find_library, library_identity, run_nvrtc
 from tle_raw.target import Target
 from tle_raw.targets.base import DeviceCodeWanted
@@ -64,8 +65,9 @@ def compile_by_nvrtc(
     library = LinkLibrary(f"NVRTC's output for `{source.name}`", done.data, wanted.arch, knobs.compile_timeout)
     types = types_of_call(library, symbol, passed, place)
     seconds = time.perf_counter() - start
+    text = library.text({symbol: types}, types_in(source.libraries))
     ir = DeviceIR(
-        library.text({symbol: types}), symbol, source.location, nvrtc_identity(), seconds, files, ("nvrtc", *flags),
+        text, symbol, source.location, nvrtc_identity(), seconds, files, ("nvrtc", *flags),
         is_valid=True, libraries=source.libraries,
     )  # fmt: skip
     output = compile_device_ir(ir, source.name, passed, target)

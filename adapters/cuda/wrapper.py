@@ -26,10 +26,11 @@ from tle_raw.identity import entry_name
 
 @dataclass(frozen=True)
 class Unit:
-    """C++ text and the name of the function in it that Triton calls."""
+    """C++ text and the name of the function in it that Triton calls. ``beginning`` is the text before that function."""
 
     text: str
     entry: str
+    beginning: str = ""
 
 
 def write_unit(
@@ -60,10 +61,8 @@ def write_unit(
     else:
         last = _entry(entry, bound, callee, taken)
     last = (*(PARAMETER_TYPE if taken else ()), *last)
-    return Unit(
-        "\n".join([*_user_lines(text, line, _prologue(bound), options, defines), *_overload(callee), *last]) + "\n",
-        entry,
-    )
+    beginning = "\n".join(_user_lines(text, line, _prologue(bound), options, defines)) + "\n"
+    return Unit(beginning + "\n".join([*_overload(callee), *last]) + "\n", entry, beginning)
 
 
 def write_probe(text: str, line: str, callee: Callee, options: Options) -> str:

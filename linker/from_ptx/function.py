@@ -18,6 +18,7 @@ from tle_raw.linker.from_ptx.read_module import (
     read_parameter,
     read_variable,
     split,
+    understood,
     unreadable,
 )
 from tle_raw.linker.llvm.functions import FunctionType
@@ -134,7 +135,8 @@ class _Writer:
         if function.result:
             body.parameters[function.result.name] = (self._memory(function.result), function.result.bytes)
         for statement in function.body or ():
-            self._statement(statement)
+            with understood(statement):
+                self._statement(statement)
         self._flush()
         if body.is_open:
             self._return()

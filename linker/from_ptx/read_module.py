@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tle_raw.errors import LinkError, SourceLocation
@@ -83,16 +84,35 @@ def read_ptx_module(text: str) -> PtxModule:
     module = PtxModule((int(version[1]), int(version[2])), target[1])
     left = iter(statements(text))
     for statement in left:
-        tokens = statement.tokens
-        if ".func" in tokens or ".entry" in tokens:
-            body = tuple(_body(left, statement)) if statement.closing == "{" else None
-            _add_function(module, _function(statement, body))
-        elif statement.closing == "{":  # debug sections
-            list(_body(left, statement))
-        elif any(f".{space}" in tokens for space in SPACES):
-            variable = read_variable(statement)
-            module.variables[variable.name] = variable
+        body = tuple(_body(left, statement)) if statement.closing == "{" else None
+        with understood(statement):
+            _add(module, statement, body)
     return module
+
+
+@contextmanager
+def understood(statement: PtxStatement) -> Iterator[None]:
+    """What a statement lacks is told as such: a name, a type, a number, an operand.
+
+    Raises
+    ------
+    UnreadablePtxError : something is missing, or is no number.
+    """
+    try:
+        yield
+    except (LookupError, ValueError, StopIteration):
+        shown = " ".join(statement.tokens)[:80]
+        raise unreadable(statement.line, f"`{shown}` is not understood") from None
+
+
+def _add(module: PtxModule, statement: PtxStatement, body: tuple[PtxStatement, ...] | None) -> None:
+    """A function or a variable; other sections hold debug information."""
+    tokens = statement.tokens
+    if ".func" in tokens or ".entry" in tokens:
+        _add_function(module, _function(statement, body))
+    elif body is None and any(f".{space}" in tokens for space in SPACES):
+        variable = read_variable(statement)
+        module.variables[variable.name] = variable
 
 
 def _add_function(module: PtxModule, function: PtxFunctionText) -> None:

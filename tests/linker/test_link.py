@@ -1,6 +1,7 @@
 """``tle_raw.linker.link``: modules of several kinds become one, every symbol is told of, and what is wrong is named."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,3 +194,10 @@ def test_a_large_library_costs_its_cut_once(tmp_path, monkeypatch):
     with ThreadPoolExecutor(16) as pool:
         assert set(pool.map(linked, range(16))) == {first}
     assert len(asked) == 1 and not list((tmp_path / "cuts").glob(".writing-*"))
+
+
+def test_the_pages_example(capsys):
+    page = Path(__file__).parents[2] / "docs" / "linker.md"
+    exec(page.read_text().split("```python")[1].split("```")[0], {})
+    shown = capsys.readouterr().out
+    assert "power_of_two" in shown and "inlined" in shown and "scaled_power" in shown

@@ -97,14 +97,6 @@ def test_an_unknown_dialect_names_the_near_one():
         tle_raw.dialect("cudda", source="")(lambda: None)
 
 
-@pytest.mark.parametrize("name", ["ptx"])
-def test_a_planned_dialect_says_that_it_is_not_there_yet(name):
-    def f(p: Pointer["f32"]): ...
-
-    with pytest.raises(DialectError, match="not in this release"):
-        tle_raw.dialect(name)(f)
-
-
 def test_a_dialect_is_asked_for_by_name():
     with pytest.raises(DialectError, match="takes the dialect's name"):
         tle_raw.dialect(lambda: None)

@@ -16,7 +16,7 @@ from tle_raw.errors import TLEError
 from tle_raw.fragments.adapter import Adapter, DescribingAdapter, Finding
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.trusted_folders import why_distrusted
-from tle_raw.registry import PLANNED, adapter_names, find_adapter
+from tle_raw.registry import adapter_names, find_adapter
 from tle_raw.store import Cache, Store
 
 SUPPORTED_PYTHON = ((3, 11), (3, 13))
@@ -185,7 +185,6 @@ def dialects() -> Iterator[Check]:
             yield Check(MISSING, name, "", adapter.message, adapter.hint)
         else:
             yield Check(OK, name)
-    yield Check(ABSENT, "not in this release", ", ".join(n for n in PLANNED if n not in adapter_names()), needed=False)
 
 
 def _adapters() -> Iterator[tuple[str, Adapter | TLEError]]:

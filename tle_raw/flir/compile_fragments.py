@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tle_raw.errors import RegionError, TLEError
 from tle_raw.fragments.compiled import CompiledFragment
-from tle_raw.fragments.fragment import fragment_by_identity, known_fragment
+from tle_raw.fragments.fragment import Fragment, fragment_by_identity, known_fragment
 from tle_raw.regions.ports import RegionRecord
 from tle_raw.target import Target
 
@@ -17,6 +17,8 @@ def compile_fragments(regions: list[RegionRecord], target: Target) -> list[Compi
     slow = {key: region for key, region in needed.items() if not _is_compiled_before(region)}
     compiled = {}
     if len(slow) > 1:
+        known = [(known_fragment(region.fragment), region.bound) for region in slow.values()]
+        Fragment.expect_together([(fragment, bound) for fragment, bound in known if fragment is not None], target)
         with ThreadPoolExecutor(max_workers=len(slow)) as pool:
             compiled = dict(zip(slow, pool.map(lambda region: _compile(region, target), slow.values())))
     compiled |= {key: _compile(region, target) for key, region in needed.items() if key not in compiled}

@@ -258,6 +258,14 @@ class BaseAdapter(LaunchedAdapter, Protocol):
 
 
 @runtime_checkable
+class BatchingAdapter(Adapter, Protocol):
+    """A dialect that compiles several functions of one source at once."""
+
+    def expect(self, calls: Sequence[tuple[Source, BoundSignature]], target: Target) -> None:
+        """Calls that one kernel makes: ``compile`` will be asked for those of them that no cache holds."""
+
+
+@runtime_checkable
 class DescriptorAdapter(Adapter, Protocol):
     """A dialect whose fragments may take TMA descriptors, which the host makes for the arrays of a launch."""
 

@@ -14,6 +14,7 @@ from triton.runtime.jit import ConstexprFunction
 from tle_raw.errors import DialectError, FragmentSourceError, RegionError, SourceLocation, TLEError
 from tle_raw.fragments.adapter import (
     Adapter,
+    BatchingAdapter,
     CallTypedAdapter,
     CompiledBefore,
     CompilerOutput,
@@ -408,6 +409,14 @@ class Fragment(ConstexprFunction):
         except TLEError as e:
             e.at(fragment=self.name, source=e.context.source or self.location)
             raise
+
+    @staticmethod
+    def expect_together(calls: Sequence[tuple[Fragment, BoundSignature]], target: Target) -> None:
+        """Tell the dialects which calls one kernel makes: some compile those of one source at once."""
+        adapters = {id(fragment._adapter): fragment._adapter for fragment, _ in calls}
+        for number, adapter in adapters.items():
+            if isinstance(adapter, BatchingAdapter):
+                adapter.expect([(f._source, bound) for f, bound in calls if id(f._adapter) == number], target)
 
     def compiler_output(self, bound: BoundSignature, target: Target) -> CompilerOutput:
         """What the adapter makes of the source, without a cache: code that is not prepared for any kernel yet.

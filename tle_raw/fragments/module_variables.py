@@ -81,8 +81,8 @@ def variable(kernel: Any, name: str, *, fragment: str | None = None) -> ModuleVa
             f"variables are looked up in a compiled kernel, not in {type(kernel).__name__}",
             hint="pass what kernel[grid](…) or kernel.warmup(…, grid=(1,)) returns",
         )
-    found = {s: _source_name(s) for s in _symbols(asm)}
-    wanted = [s for s, known in found.items() if known == name and (fragment is None or _is_of(s, fragment))]
+    found = {s: source_name(s) for s in _symbols(asm)}
+    wanted = [s for s, known in found.items() if known == name and (fragment is None or is_of_fragment(s, fragment))]
     if len(wanted) != 1:
         known = ", ".join(sorted(set(found.values()))) or "none"
         raise ReportError(
@@ -93,26 +93,34 @@ def variable(kernel: Any, name: str, *, fragment: str | None = None) -> ModuleVa
             else "only __constant__ and __device__ variables that the kernel uses are left in it",
         )  # fmt: skip
     kernel._init_handles()
-    return _handle(kernel, name, wanted[0])
+    return variable_in_module(kernel.module, name, wanted[0])
 
 
 def _symbols(asm: Any) -> list[str]:
     if "obj" in asm:
         return [s.name for s in symbols(asm["obj"]) if s.bytes and is_settable_name(s.name)]
-    return [s for s in _PTX.findall(asm.get("ptx", "")) if is_settable_name(s)]
+    return symbols_in_ptx(asm.get("ptx", ""))
 
 
-def _source_name(symbol: str) -> str:
+def symbols_in_ptx(ptx: str) -> list[str]:
+    """The variables of fragments that the host may set."""
+    return [symbol for symbol in _PTX.findall(ptx) if is_settable_name(symbol)]
+
+
+def source_name(symbol: str) -> str:
+    """A variable's name in the source, by its symbol in a kernel."""
     return demangle(symbol.partition(f"{SEPARATOR}{ENTRY_PREFIX}")[0])
 
 
-def _is_of(symbol: str, fragment: str) -> bool:
+def is_of_fragment(symbol: str, fragment: str) -> bool:
+    """Whether a symbol of a kernel is a variable of the fragment of this name."""
     entry = symbol.partition(SEPARATOR)[2]
     return entry.removeprefix(ENTRY_PREFIX).rpartition("_")[0] == fragment
 
 
-def _handle(kernel: Any, name: str, symbol: str) -> ModuleVariable:
-    loaded = getattr(kernel.module, "variables", None)
+def variable_in_module(module: Any, name: str, symbol: str) -> ModuleVariable:
+    """The variable in a module that is loaded; raises LaunchError where the driver refuses."""
+    loaded = getattr(module, "variables", None)
     if loaded is not None:
         address, size = loaded[symbol]
         return ModuleVariable(name, symbol, address, size, on_device=False)
@@ -121,7 +129,7 @@ def _handle(kernel: Any, name: str, symbol: str) -> ModuleVariable:
         "cuModuleGetGlobal_v2",
         ctypes.byref(place),
         ctypes.byref(size_of),
-        ctypes.c_void_p(kernel.module),
+        ctypes.c_void_p(module),
         symbol.encode(),
     )
     return ModuleVariable(name, symbol, place.value, size_of.value, on_device=True)

@@ -102,6 +102,18 @@ def test_what_nvrtc_refuses_is_at_the_users_line():
 
 
 @pytest.mark.one_triton
+def test_llvm_ir_as_a_library():
+    def f(x: Element["f32"]) -> Element["f32"]: ...
+
+    text = "define float @thrice(float %x) {\n  %y = fmul float %x, 3.0\n  ret float %y\n}\n"
+    calling = 'extern "C" __device__ float thrice(float);\n__device__ float f(float x) { return thrice(x) + 1; }'
+    fragment = tle_raw.fragment(calling, dialect="cuda", signature=f, libraries=[text.encode()])
+    x = np.random.default_rng(4).standard_normal(77).astype("f4")
+    np.testing.assert_allclose(run_fragment(fragment.compile("cpu"), {"x": x})[0], 3 * x + 1, rtol=1e-6, atol=1e-6)
+    assert not fragment.compile("cuda:90").kept_calls
+
+
+@pytest.mark.one_triton
 @pytest.mark.skipif(find_library(NVJITLINK) is None, reason="nvJitLink is not installed")
 def test_lto_ir_as_a_library():
     def f(x: Element["f32"]) -> Element["f32"]: ...

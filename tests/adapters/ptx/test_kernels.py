@@ -1,5 +1,6 @@
 """PTX fragments inside kernels for GPUs: inlined, one entry; and what is refused, by name."""
 
+import contextlib
 import subprocess
 
 import numpy as np
@@ -12,6 +13,8 @@ from tests.adapters.ptx.test_numbers import SUM
 from tests.support import compile_kernel, ptx_calls
 from tle_raw import Element, InOut, Pointer, Scalar, Tile
 from tle_raw.errors import FragmentSourceError, LinkError, SignatureMismatchError, SymbolError, UnresolvedSymbolError
+from tle_raw.linker.from_ptx.convert import convert
+from tle_raw.linker.from_ptx.read_module import read_ptx_module
 from tle_raw.linker.machine_code.sass import read_cubin
 
 pytestmark = pytest.mark.every_triton(2)
@@ -103,6 +106,20 @@ def test_two_functions_of_one_name_and_a_branch_to_nowhere():
     body = HALF[HALF.index(".visible") :]
     assert "defined twice" in str(_refused(HALF + body))
     assert "nowhere" in str(_refused(HALF.replace("  ret;", "  bra $away;")))
+
+
+@pytest.mark.one_triton
+def test_damaged_text_is_never_anything_but_an_error_of_ours():
+    random = np.random.default_rng(7)
+    for _ in range(400):
+        text = list(HALF)
+        place = int(random.integers(0, len(text)))
+        if random.random() < 0.5:
+            text[place] = str(random.choice(list("{}()[];,.%$@!0aZ \n")))
+        else:
+            del text[place : place + int(random.integers(1, 30))]
+        with contextlib.suppress(tle_raw.TLEError):
+            convert(read_ptx_module("".join(text)), {"half_of": None})
 
 
 @pytest.mark.one_triton
