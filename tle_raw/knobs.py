@@ -256,7 +256,7 @@ class Knobs(Group):
     like_nvcc = Knob(
         switch,
         False,
-        "loops and short local arrays of CUDA code are handed to ptxas as nvcc does: faster, and not tried enough",
+        "loops of CUDA code end as nvcc's do, and ptxas unrolls more of them: some are faster, some slower",
     )
     debug = Knob(switch, False, "kernels on the CPU check what they do: array bounds, barriers, tiles never written")
     target = Knob[str | None](

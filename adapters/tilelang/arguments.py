@@ -170,7 +170,7 @@ def _dtypes(buffer: Buffer, array: Any) -> tuple[tuple[str, ...], str]:
 
 
 def crossing(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments as Triton launches with them: elements that it has no type of as bytes, whole numbers for floats."""
+    """The arguments as Triton launches with them: elements that it has no type of as bytes, floats of whole numbers."""
     narrow = {name for name, buffer in program.buffers.items() if is_narrow(buffer.dtype)}
     floats = {name for name, variable in program.scalars.items() if "float" in str(variable.dtype)}
 

@@ -6,9 +6,11 @@ sum is used by the loop's next turn alone to the loop's end, so that everything 
 gradients of a layer norm spill 1,880 bytes for nvcc's 256. nvcc does neither. A variable that goes through inline
 assembly without a word is none that LLVM computes with, and stays where it is.
 
-Only loops are meant that a C++ compiler has marked: Triton's own have no metadata. Pointers are left alone, for LLVM
-finds out what memory they point to by the same way. What it pays says samples/benchmarks/RESULTS.md;
-``TLE_RAW_DISABLE_PASSES=plain-loops`` compiles without it.
+Only loops are meant that a C++ compiler has marked: Triton's own have no metadata. Short ones keep LLVM's variables,
+in which ptxas sees how often they turn, and unrolls them; and so do those with many branches, where plain counting took
+up to half as long again. Pointers are left alone, for LLVM finds out what memory they point to by the same way.
+
+What it pays says samples/benchmarks/RESULTS.md; ``TLE_RAW_DISABLE_PASSES=plain-loops`` compiles without it.
 """
 
 from __future__ import annotations
@@ -26,12 +28,15 @@ _INCOMING = re.compile(rf"\[ ({_NAME}), ({_NAME}) \]")
 _TARGET = re.compile(rf"label ({_NAME})")
 _INTEGERS = {"i16": "h", "i32": "r", "i64": "l"}
 _FLOATS = {"float": "f", "double": "d"}
+_ACCESS = re.compile(r"  (?:%\S+ = load|store|.* asm .*\b(?:ld|st)\.global) ")
+_SHORT, _FEW, _BRANCHY = 24, 4, 4  # instructions, of them accesses to memory; blocks
 
 
 @dataclass
 class _Block:
     name: str
     number: int
+    place: int = 0
     phis: list[tuple[str, str]] = field(default_factory=list)  # type, incoming values
 
 
@@ -48,20 +53,28 @@ def _plain(body: str) -> str:
     blocks, results, ends = {"": block}, {}, []
     for place, line in enumerate(lines):
         if label := _LABEL.match(line):
-            block = blocks[f"%{label[1]}"] = _Block(f"%{label[1]}", len(blocks))
+            block = blocks[f"%{label[1]}"] = _Block(f"%{label[1]}", len(blocks), place)
         elif phi := _PHI.match(line):
             block.phis.append((phi[1], phi[2]))
         elif result := _RESULT.match(line):
             results[result[1]] = (place, block)
         elif line.startswith("  br ") and "!llvm.loop " in line:
-            ends.append((block, _TARGET.findall(line)))
-    for end, targets in ends:
-        begins = [blocks[name] for name in targets if name in blocks and blocks[name].number <= end.number]
-        for name, type_, register in (one for begin in begins for one in _carried(begin, end)):
-            place, home = results.pop(name, (-1, end))
-            if place >= 0 and (type_ in _INTEGERS or home is not end):
-                lines[place] = _kept(lines[place], name, type_, register)
-    return "\n".join(lines)
+            ends.append((block, place, _TARGET.findall(line)))
+    kept = dict(enumerate(lines))
+    for end, last, targets in ends:
+        for begin in (blocks[name] for name in targets if name in blocks and blocks[name].number <= end.number):
+            counts = _counts_plainly(lines[begin.place : last + 1], end.number - begin.number + 1)
+            for name, type_, register in _carried(begin, end):
+                place, home = results.get(name, (-1, end))
+                if place >= 0 and (counts if type_ in _INTEGERS else home is not end):
+                    kept[place] = _kept(lines[place], name, type_, register)
+    return "\n".join(kept.values())
+
+
+def _counts_plainly(turn: list[str], blocks: int) -> bool:
+    """Whether what a loop counts is kept from LLVM."""
+    is_short = len(turn) < _SHORT and sum(bool(_ACCESS.match(line)) for line in turn) < _FEW
+    return blocks <= _BRANCHY and not is_short
 
 
 def _carried(begin: _Block, end: _Block) -> Iterator[tuple[str, str, str]]:

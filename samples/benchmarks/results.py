@@ -25,6 +25,7 @@ one another reach its power limit: rows with a spread of several per cent are ol
 | script | measures |
 |---|---|
 | `region_against_cuda.py` | a region against the same algorithm as one kernel compiled by `nvcc -arch=sm_90 -O3` |
+| `tools/launch_cuda.py` | kernels of nine published packages, compiled unchanged, against nvcc 13.0 -O3 |
 | `fused_chain.py` | one fused kernel against Triton kernel + CUDA kernel + Triton kernel |
 | `launch_overhead.py` | processor time of a launch, plain Triton against tle_raw imported, and a kernel with a region |
 | `import_time.py` | `import tle_raw` beyond Triton's import |
@@ -34,7 +35,7 @@ one another reach its power limit: rows with a spread of several per cent are ol
 | `cutile_regions.py` | cuTile kernels and regions through Triton against the same kernels written in Triton |
 | `struct_compile_time.py` | what own passes take of the compilation of TLE-Struct's samples |
 | `struct_speed.py` | kernels of TLE-Struct against the best of plain Triton and cuBLAS; loads; counts; selections |
-| `primitives_speed.py` | primitives of `samples/intrinsics` against CUB's in kernels of their own, and against Triton's functions |
+| `primitives_speed.py` | primitives of `samples/intrinsics` against CUB's in kernels of their own, and Triton's |
 | `hints.py` | kernels with hints in comments against the same without |
 | `cpu_operators.py` | kernels on the CPU against NumPy's and torch's operators, and what their compilation takes |
 """

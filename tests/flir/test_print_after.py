@@ -65,8 +65,8 @@ ABSENT |= {"release-layouts", "read-back"}
 # Of kernels with specialised warps.
 ABSENT |= {"check-partitions", "lay-out-descriptors", "arrive-by-warps", "fence-partitions"}
 ABSENT |= {"yield-products", "defer-stores"}
-# Passes that knobs.like_nvcc asks for.
-ABSENT |= {"branch-back", "wide-local-addresses"}
+# What knobs.like_nvcc asks for.
+ABSENT |= {"branch-back"}
 # Passes of kernels whose loops have groups.
 ABSENT |= {"specialise-executors", "convert-results"}
 ABSENT |= {"pipeline-hints", "reorder-loads", "label-groups", "schedule-groups", "leave-out-groups"}

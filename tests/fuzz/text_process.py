@@ -21,10 +21,10 @@ from tests.fuzz.mutations import mutate_bytes, mutate_text
 from tests.fuzz.text_samples import SUFFIXES, Sample, samples
 from tle_raw.adapters.common.device_llvm import check
 from tle_raw.adapters.common.device_llvm.llvm_child import generated
-from tle_raw.linker.inputs import bitcode
 from tle_raw.errors import ToolchainError
 from tle_raw.fragments.compilation import older_llvm
 from tle_raw.knobs import knobs
+from tle_raw.linker.inputs import bitcode
 
 LONGEST_SECONDS = 60.0
 

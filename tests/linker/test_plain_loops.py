@@ -22,6 +22,9 @@ define float @f(i64 %n, ptr %p) {
 9:                                                ; preds = %3
   %10 = add i64 %4, 1, !dbg !5
   %11 = getelementptr float, ptr %at, i64 2
+  store i64 0, ptr %11
+  store i64 1, ptr %11
+  store i64 2, ptr %11
   %12 = icmp ult i64 %10, %n
   br i1 %12, label %3, label %13, !llvm.loop !6
 
@@ -46,6 +49,14 @@ def test_what_is_counted_and_what_is_added_before_the_end_is_kept():
 )
 def test_other_loops_and_branches_stay(other):
     assert plain_loops(other) == other
+
+
+def test_short_loops_and_those_with_many_branches_count_as_llvm_likes():
+    short = LOOP.replace("  store i64 2, ptr %11\n", "")
+    branchy = LOOP.replace("9:  ", "".join(f"b{number}:\n  br label %9\n\n" for number in range(3)) + "9:  ")
+    for text in (short, branchy):
+        changed = set(plain_loops(text).splitlines()) - set(text.splitlines())
+        assert len(changed) == 2 and all("float" in line or "fadd" in line for line in changed)
 
 
 SUMS = """

@@ -134,9 +134,7 @@ def test_loops_over_a_local_array_leave_no_turns():
 
 @pytest.mark.one_triton
 def test_a_short_array_that_is_written_at_a_place_of_run_time_lives_in_registers():
-    with tle_raw.knobs.scope() as knobs:
-        knobs.like_nvcc = True
-        kernel = tle_raw.fragment(SELECTION, dialect="cuda", symbol="selection").as_kernel(block=64).compile("cuda:90")
+    kernel = tle_raw.fragment(SELECTION, dialect="cuda", symbol="selection").as_kernel(block=64).compile("cuda:90")
     facts = read_cubin(kernel.asm["cubin"])
     if facts.reason:
         pytest.skip(facts.reason)

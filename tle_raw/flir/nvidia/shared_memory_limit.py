@@ -14,7 +14,7 @@ from tle_raw.linker.machine_code.demangle import demangle
 from tle_raw.linker.machine_code.shared_memory_limits import LIMITS, WITHOUT_ASKING
 
 
-class OutOfSharedMemory(SharedMemoryError, OutOfResources):  # type: ignore[misc]  # Triton has no types
+class OutOfSharedMemory(SharedMemoryError, OutOfResources):  # Triton has no types
     """Triton's own error too: an autotuner passes over the configuration."""
 
 

@@ -30,13 +30,10 @@ class Ptx(State):
         return self._edit(spread_divisions(self.module))
 
     def branch_back(self) -> int | None:
-        return self._edit(branch_back(self.module)) if self._is_like_nvccs() else None
+        return self._edit(branch_back(self.module)) if knobs.like_nvcc and self._has_cuda_code() else None
 
     def wide_local_addresses(self) -> int | None:
-        return self._edit(wide_local_addresses(self.module)) if self._is_like_nvccs() else None
-
-    def _is_like_nvccs(self) -> bool:
-        return knobs.like_nvcc and self._has_cuda_code()
+        return self._edit(wide_local_addresses(self.module)) if self._has_cuda_code() else None
 
     def refuse_indirect_calls(self) -> int:
         refuse_indirect_calls(self.module, self.regions, self.compiled)
