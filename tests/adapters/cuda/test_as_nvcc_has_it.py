@@ -243,6 +243,17 @@ def test_a_kernel_may_be_launched_in_clusters():
     assert compiled.metadata.num_ctas == 2
 
 
+@pytest.mark.skipif(version < (3, 9), reason="Triton 3.9 launches clusters")
+def test_dynamic_memory_in_a_cluster_is_the_blocks_own(tmp_path):
+    file = tmp_path / "dynamic.cu"
+    file.write_text(
+        "__global__ void k(float* x) { extern __shared__ float s[]; s[threadIdx.x] = x[threadIdx.x];"
+        " __syncthreads(); x[threadIdx.x] = s[63 - threadIdx.x]; }"
+    )
+    compiled = tle_raw.fragment(file, symbol="k").as_kernel(block=64, cluster=2, shared=256).compile("cuda:90")
+    assert "mapa.shared::cluster" in compiled.asm["ptx"]
+
+
 @pytest.mark.one_triton
 def test_a_grid_is_whole_clusters_and_clusters_are_powers_of_two():
     with pytest.raises(LaunchError) as error:

@@ -19,6 +19,13 @@ NOTE = "tle.barrier"
 LIVES = "tle.lives"
 TILES, MEMORY = "tiles", "memory"
 
+# Shared addresses begin with the block's number in its cluster, which Triton's own operation leaves out: what it gives
+# is memory of the first block, and accesses of another block end in an illegal instruction.
+_OF_THIS_BLOCK = (
+    'tt.elementwise_inline_asm "{ .reg .b32 rank; mov.u32 rank, %cluster_ctarank; '
+    'mapa.shared::cluster.u32 $0, $1, rank; }" {constraints = "=r,r", packed_element = 1 : i32, pure = true}'
+)
+
 
 @dataclass(frozen=True)
 class Spelling:
@@ -151,6 +158,12 @@ class _Writer:
         wide = self.spelling.address_type == "i64"
         target = f"{address}_wide" if wide else address
         lines = [f"{target} = {self.spelling.address} {buffer.name} : {memdesc}{loc}"]
+        if self.ctas > 1:
+            first = f"{target}_in_first"
+            lines = [
+                f"{first} = {self.spelling.address} {buffer.name} : {memdesc}{loc}",
+                f"{target} = {_OF_THIS_BLOCK} {first} : i32 -> i32{loc}",
+            ]
         return [*lines, f"{address} = arith.trunci {target} : i64 to i32{loc}"] if wide else lines
 
     def call(self) -> list[str]:
