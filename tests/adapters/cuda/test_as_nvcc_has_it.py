@@ -11,6 +11,7 @@ from tests.support import TRITON, cause_of, ptx_calls
 from tle_raw.adapters.cuda.called_kernels import calls_kernels
 from tle_raw.adapters.cuda.shared_objects import with_shared_objects
 from tle_raw.errors import DialectError, LaunchError, RegionError, UnsupportedFeatureError, WarpMaskWarning
+from tle_raw.triton_version import VERSION
 
 BARRIERS = r"""
 #include <cuda/barrier>
@@ -243,7 +244,7 @@ def test_a_kernel_may_be_launched_in_clusters():
     assert compiled.metadata.num_ctas == 2
 
 
-@pytest.mark.skipif(version < (3, 9), reason="Triton 3.9 launches clusters")
+@pytest.mark.skipif(VERSION < (3, 9), reason="Triton 3.9 launches clusters")
 def test_dynamic_memory_in_a_cluster_is_the_blocks_own(tmp_path):
     file = tmp_path / "dynamic.cu"
     file.write_text(
