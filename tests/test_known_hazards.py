@@ -21,6 +21,14 @@ SASS = """
         /*0f90*/                   BAR.SYNC.DEFER_BLOCKING 0x1 ;
         /*1000*/                   STS [UR8+0x120], R9 ;
         /*1010*/                   BAR.SYNC.DEFER_BLOCKING 0x1 ;
+.text.parts:
+        /*0050*/                   UIADD3 UR8, UR4, 0x4800, URZ ;
+        /*0150*/                   BAR.SYNC.DEFER_BLOCKING 0x1 ;
+        /*0180*/                   LDS.U8 R4, [R4+0x340ac] ;
+        /*0290*/                   STS.64 [UR5+0x388b0], RZ ;
+        /*02a0*/                   BAR.SYNC.DEFER_BLOCKING 0x1 ;
+        /*0300*/                   STS [UR5+0x38800], RZ ;
+        /*0310*/                   BAR.SYNC.DEFER_BLOCKING 0x1 ;
 .text.plain:
         /*0010*/                   STS [UR8+0x10], R2 ;
         /*0020*/                   BAR.SYNC.DEFER_BLOCKING 0x1 ;
@@ -38,6 +46,7 @@ LOG = f"========= COMPUTE-SANITIZER\n{KNOWN}\n{HAZARD}\nright\n========= RACECHE
 def test_only_the_word_of_the_workers_states_is_known():
     states = find_states(SASS)
     assert states["matmul"] == States(frozenset([0xF80]), frozenset([0xF0])) and not states["plain"].writes
+    assert states["parts"] == States(frozenset([0x290]), frozenset([0x180]))
     one, other = reports(LOG)
     assert (is_known(one, states), is_known(other, states)) == (True, False)
     assert not is_known(KNOWN.replace("matmul", "plain"), states)

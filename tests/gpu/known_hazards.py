@@ -14,6 +14,8 @@ many bytes behind as the kernel has own warps::
 
     BAR.SYNC.DEFER_BLOCKING 0x1                      STS [UR8+0x38040], R2
     LDS.U8 R2, [R2+UR24+0x38038]                     BAR.SYNC.DEFER_BLOCKING 0x1
+
+A part of one of the two places may be added to its base in front: ``UIADD3 UR8, UR4, 0x4800, URZ``.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ _FUNCTION = re.compile(r"^\.text\.(?P<name>[\w$.]+):")
 _INSTRUCTION = re.compile(r"/\*(?P<at>[0-9a-f]{4,})\*/\s+(?:@!?U?P\d+\s+)?(?P<text>[A-Z][^;]*?)\s*;")
 _PLACE = re.compile(r"\[[^\]]*?\+?(?P<offset>0x[0-9a-f]+)\]")
 _BARRIER = re.compile(r"^BAR\.SYNC(?:\.DEFER_BLOCKING)? 0x1$")
+_BASE = re.compile(r"^UIADD3 UR\d+, UR\d+, (?P<part>0x[0-9a-f]+), URZ$")
 _MEMORY = ("ST", "LD", "ATOM", "RED", "BAR", "UTMA", "SYNCS")
 _REPORT = re.compile(r"^=+ (?:Error|Warning|Info): ")
 _ACCESS = re.compile(r"(?P<kind>Write|Read) (?:Thread \([\d,]+\)|access) at (?P<name>[\w$.]+)\+(?P<at>0x[0-9a-f]+)")
@@ -62,7 +65,13 @@ def _states(lines: Sequence[tuple[int, str]]) -> States:
     memory = [(at, text) for at, text in lines if text.startswith(_MEMORY)]
     reads = {at: _offset(two) for (_, one), (at, two) in pairwise(memory) if _BARRIER.match(one) and _is_byte(two)}
     writes = {at: _offset(one) for (at, one), (_, two) in pairwise(memory) if _BARRIER.match(two) and _is_store(one)}
-    pairs = [(w, r) for w, word in writes.items() for r, byte in reads.items() if _LEAST <= word - byte <= _MOST]
+    parts = {0} | {int(found["part"], 16) for _, text in lines if (found := _BASE.match(text))}
+    pairs = [
+        (w, r)
+        for w, word in writes.items()
+        for r, byte in reads.items()
+        if any(_LEAST <= word - byte + sign * part <= _MOST for part in parts for sign in (1, -1))
+    ]
     return States(frozenset(w for w, _ in pairs), frozenset(r for _, r in pairs))
 
 
