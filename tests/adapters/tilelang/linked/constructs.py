@@ -96,20 +96,20 @@ def tiny_product(size=32):
 
 
 def named_products(K=128):
-    """Products that ask for wgmma by name, and are waited for by hand: one is on the way while the next is copied."""
+    """Products that ask for wgmma by name, and are waited for by hand."""
 
     @T.prim_func
     def named_products(
         A: T.Tensor((64, K), "float16"), B: T.Tensor((96, K), "float16"), C: T.Tensor((64, 96), "float32")
     ):
         with T.Kernel(1, threads=128) as _:
-            a, b = T.alloc_shared((2, 64, 64), "float16"), T.alloc_shared((2, 96, 64), "float16")
+            a, b = T.alloc_shared((64, 64), "float16"), T.alloc_shared((96, 64), "float16")
             c = T.alloc_fragment((64, 96), "float32")
             T.clear(c)
             for k in T.serial(K // 64):
-                T.copy(A[0, k * 64], a[k % 2, :, :])
-                T.copy(B[0, k * 64], b[k % 2, :, :])
-                T.wgmma_gemm(a[k % 2, :, :], b[k % 2, :, :], c, transpose_B=True)
+                T.copy(A[0, k * 64], a)
+                T.copy(B[0, k * 64], b)
+                T.wgmma_gemm(a, b, c, transpose_B=True)
                 T.wait_wgmma(0)
             T.copy(c, C)
 
