@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import examples
 from tests.started import run_python
 from tests.support import chosen_names
-from tests.test_readme import examples
 
 pytestmark = pytest.mark.every_triton(3)
 
@@ -39,7 +39,7 @@ def test_interpreted(output, name):
 
 def test_the_readmes_own_example_runs(tmp_path):
     example = tmp_path / "scale.py"
-    example.write_text(examples()["scale.py"])
+    example.write_text(examples("README.md")["scale.py"])
     run = run_python(example, environment=os.environ | {"TRITON_INTERPRET": "1"}, timeout=600)
     assert run.returncode == 0, run.stderr[-3000:]
     assert "kernel `kernel` in Triton's interpreter: 1 region" in run.stdout
