@@ -56,6 +56,7 @@ from tle_raw.fragments.source_text import location_of_text
 from tle_raw.knobs import knobs
 from tle_raw.linker.llvm.constant_tables import CONSTANT_SPACE, move_tables
 from tle_raw.linker.llvm.local_arrays import local_arrays
+from tle_raw.linker.llvm.plain_loops import WHOLE
 from tle_raw.linker.llvm.text import read_module
 from tle_raw.linker.processes.run_compiler import Run, dependency_files, run_compiler
 from tle_raw.linker.ptx.branch_back import LIKE_NVCC
@@ -308,11 +309,12 @@ def _optimiser(source: Source, callee: Callee, wanted: DeviceCodeWanted, has_arr
 
 
 def _as_nvcc(text: str, source: Source) -> str:
-    """What is ``const`` and not ``__constant__`` in global memory; and a mark: passes make this code as nvcc does."""
+    """What is ``const`` and not ``__constant__`` in global memory; and marks: passes make this code as nvcc does."""
     if f"addrspace({CONSTANT_SPACE}) constant" in text:
         module = read_module(text)
         text = module.edited(move_tables(module, declared_constant(source))).text
-    return f"{text}\n{LIKE_NVCC} = !{{}}\n"
+    marks = (LIKE_NVCC, WHOLE) if _options(source)[0].whole else (LIKE_NVCC,)
+    return "\n".join((text, *(f"{mark} = !{{}}" for mark in marks), ""))
 
 
 def _read_files(run: Run, toolchain: Toolchain) -> tuple[Path, ...]:

@@ -10,7 +10,9 @@ Only loops are meant that a C++ compiler has marked: Triton's own have no metada
 in which ptxas sees how often they turn, and unrolls them; and so do those with many branches, where plain counting took
 up to half as long again. Pointers are left alone, for LLVM finds out what memory they point to by the same way.
 
-What it pays says samples/benchmarks/RESULTS.md; ``TLE_RAW_DISABLE_PASSES=plain-loops`` compiles without it.
+It is for kernels that are one region alone (``WHOLE`` in the fragment's text), for which it was measured: a softmax of
+rows in a Triton kernel spills with it, and not without. What it pays says samples/benchmarks/RESULTS.md;
+``TLE_RAW_DISABLE_PASSES=plain-loops`` compiles without it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+WHOLE = "!tle.whole.kernel"  # metadata in the LLVM IR of a fragment
 
 _NAME = r'%(?:[-\w$.]+|"[^"]*")'
 _FUNCTION = re.compile(r"^define [^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)

@@ -28,6 +28,10 @@ def halve(x, y, n, BLOCK: tl.constexpr):
 def variants():
     yield halve, {"x": "*fp32:16", "y": "*fp32:16", "n": "i32"}, {"BLOCK": 128}, {"num_warps": 4}
 """
+NO_NVRTC = """
+import tle_raw.adapters.cuda.nvrtc
+tle_raw.adapters.cuda.nvrtc.find_library = lambda name: None
+"""
 USES = """
 import numpy as np
 import tle_raw
@@ -61,7 +65,7 @@ def test_kernels_compile_and_run_where_no_compiler_is(program, tmp_path):
     empty = {f"{each}_CACHE_DIR": str(tmp_path / each) for each in ("TLE_RAW", "TRITON")}
     assert program(USES, tmp_path, out, **NO_CLANG, **empty).split() == ["True", "True"]
     other = {f"{each}_CACHE_DIR": str(tmp_path / each / "other") for each in ("TLE_RAW", "TRITON")}
-    assert "clang" in program(USES, tmp_path, fails=True, **NO_CLANG, **other)
+    assert "clang" in program(NO_NVRTC + USES, tmp_path, fails=True, **NO_CLANG, **other)
 
 
 @pytest.mark.one_triton

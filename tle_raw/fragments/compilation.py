@@ -101,7 +101,7 @@ def _from_disk_or_compiler(
     """``taken`` is the entry that will do: the one of this compiler, or without a compiler that of any."""
     store = _store()
     with store.lock(key):
-        entry = _loaded(store, taken)
+        entry = _loaded(store, taken) or _shipped(store, key)
         if entry is not None and _same_files(dict(entry.meta["missed"])):
             return _compiled(entry, bound, target, inline, cache_hit=True)
         try:
@@ -121,16 +121,20 @@ def _from_disk_or_compiler(
 
 
 def _loaded(store: Store, key: str) -> Entry | None:
-    """From the cache; what any compiler made, also from an installed package, whose entry goes into the cache."""
+    """From the cache."""
     if not _caching():
         return None
-    entry = store.load(key)
-    if entry is None and key.endswith(ANY):
-        from tle_raw.store import shipped_entry
+    return store.load(key)
 
-        shipped = shipped_entry(key)
-        entry = store.save(key, shipped.data, shipped.meta) if shipped else None
-    return entry
+
+def _shipped(store: Store, key: str) -> Entry | None:
+    """What an installed package brings, whichever compiler made it: it is installed so that nothing is compiled."""
+    from tle_raw.store import shipped_entry
+
+    if not _caching():
+        return None
+    shipped = shipped_entry(_any_compiler(key))
+    return store.save(_any_compiler(key), shipped.data, shipped.meta) if shipped else None
 
 
 def _any_compiler(key: str) -> str:

@@ -13,7 +13,7 @@ from tle_raw.flir.nvidia.region_partitions import fit_partitions
 from tle_raw.flir.nvidia.shared_memory_limit import asked_of_driver, check_shared_memory, needs_alignment
 from tle_raw.flir.record_regions import record_regions
 from tle_raw.linker.llvm.no_vectors import keeps_scalars, without_no_vectors
-from tle_raw.linker.llvm.plain_loops import plain_loops
+from tle_raw.linker.llvm.plain_loops import WHOLE, plain_loops
 from tle_raw.linker.llvm.shared_accesses import shared_accesses
 from tle_raw.linker.llvm.shared_memory import DYNAMIC_NAME, dynamic_shared_alignment
 from tle_raw.linker.llvm.text import read_global_alone
@@ -89,7 +89,8 @@ class LlvmIr(State):
         return self._edit(wide_copies(self.module)) if self._has_cuda_code() else None
 
     def plain_loops(self) -> int | None:
-        return self._edit(plain_loops(self.module)) if self._has_cuda_code() else None
+        is_alone = any(WHOLE in fragment.text for fragment in self.compiled)
+        return self._edit(plain_loops(self.module)) if is_alone else None
 
     def check_warps(self) -> int | None:
         if self.may_be_divided:  # Triton's stage counts those of workers too
