@@ -18,7 +18,7 @@ import torch
 import triton.language as tl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "intrinsics"))
-import kernels
+import primitive_kernels as kernels
 from from_source import primitives
 
 BUFFERS = 4

@@ -19,7 +19,7 @@ import torch
 import triton
 
 sys.path.insert(0, str(Path(__file__).parent))
-import kernels
+import primitive_kernels as kernels
 import references
 
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")

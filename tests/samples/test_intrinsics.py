@@ -32,12 +32,12 @@ EXAMPLE = re.compile(r"<!-- example: (.*?) -->\n```python\n(.*?)```", re.DOTALL)
 @pytest.fixture(scope="module")
 def intrinsics() -> Iterator[SimpleNamespace]:
     """The modules of the folder, and its functions as fragments of their source."""
-    before, names = list(sys.path), ("check", "kernels", "references", "from_source")
+    before, names = list(sys.path), ("check", "primitive_kernels", "references", "from_source")
     sys.path.insert(0, str(FOLDER))
     try:
         import check
         import from_source
-        import kernels
+        import primitive_kernels as kernels
 
         yield SimpleNamespace(check=check, kernels=kernels, primitives=from_source.primitives)
     finally:
