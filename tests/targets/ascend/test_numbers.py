@@ -3,7 +3,6 @@
 import inspect
 
 import pytest
-import triton
 
 pytest.importorskip("torch")
 pytest.importorskip("torch_mlir")
@@ -53,7 +52,7 @@ def launches(monkeypatch):
     torch.manual_seed(0)
     texts = []
     monkeypatch.setattr(stages, "compile_linalg", lambda text, chip: texts.append(text) or "")
-    monkeypatch.setattr(triton.knobs.compilation, "always_compile", True)
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
     monkeypatch.setattr(numbers, "kernels", _Launches(texts))
     return texts
 
