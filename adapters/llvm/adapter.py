@@ -10,7 +10,7 @@ from tle_raw.adapters.common.device_llvm.callee import default_symbol
 from tle_raw.adapters.common.device_llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.common.device_llvm.lines import read
 from tle_raw.adapters.common.device_llvm.prototype import prototype_text
-from tle_raw.adapters.llvm.options import Options, read_options
+from tle_raw.adapters.common.text_options import TextOptions, read_text_options
 from tle_raw.errors import CompilationFailed, FragmentSourceError, SourceLocation
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import BoundSignature
@@ -38,7 +38,7 @@ class LlvmAdapter:
         DialectError : an option is unknown or wrong.
         FragmentSourceError : the file is missing, empty, or bitcode that no tool here can read.
         """
-        options = read_options(declaration.options, declaration.folder)
+        options = read_text_options("llvm", "scale.ll", declaration.options, declaration.folder, sigil="@")
         if options.file:
             text, location = _read_file(options.file)
         else:
@@ -52,7 +52,7 @@ class LlvmAdapter:
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The source file; LLVM IR includes nothing."""
-        options: Options = source.data
+        options: TextOptions = source.data
         return (options.file,) if options.file else ()
 
     def compiler_identity(self) -> str:

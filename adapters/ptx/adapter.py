@@ -11,7 +11,7 @@ from pathlib import Path
 from tle_raw.adapters.common.device_llvm.device import DeviceIR, compile_device_ir
 from tle_raw.adapters.common.device_llvm.prototype import prototype_text
 from tle_raw.adapters.common.device_llvm.ptx_types import types_of_call
-from tle_raw.adapters.ptx.options import Options, read_options
+from tle_raw.adapters.common.text_options import TextOptions, read_text_options
 from tle_raw.errors import Context, FragmentSourceError, LinkError, SourceLocation, SymbolError
 from tle_raw.fragments.adapter import CompilerOutput, Declaration, Source
 from tle_raw.fragments.bound import BoundSignature
@@ -32,7 +32,7 @@ SUFFIXES = (".ptx", ".fatbin", ".ltoir", ".a")
 class PtxSource:
     """What a source remembers: its options, and the file's content."""
 
-    options: Options
+    options: TextOptions
     data: bytes
 
 
@@ -49,7 +49,7 @@ class PtxAdapter:
         DialectError : an option is unknown or wrong.
         FragmentSourceError : the file is missing, empty, or nothing that the linker takes.
         """
-        options = read_options(declaration.options, declaration.folder)
+        options = read_text_options("ptx", "scale.ptx", declaration.options, declaration.folder)
         if options.file:
             data, location = read_bytes(options.file, SUFFIXES, "PTX"), SourceLocation(str(options.file), 1)
         else:

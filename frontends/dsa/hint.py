@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import Any
 
 from tle_raw.errors import ArgumentTypeError, Row
 from tle_raw.frontends.lite.arguments import describe_value, plain
-from tle_raw.frontends.lite.code_generator import errors_at, visited
-from tle_raw.frontends.lite.kernel_function import kernel_function
+from tle_raw.frontends.lite.with_function import with_function
 
 _STATE = threading.local()
 
@@ -60,15 +58,4 @@ def _hint(inter_no_alias: Any = False, _semantic: Any = None, _generator: Any = 
     return Promise({"inter_no_alias": value})
 
 
-_checked = kernel_function(_hint, "dsa.hint")
-
-
-@functools.wraps(_checked)
-def hint(*args: Any, _semantic: Any = None, **keywords: Any) -> Any:
-    """Called by ``visit_With`` of Triton's code generator, which tells of itself by standing on the stack."""
-    found = visited("visit_With") if _semantic is not None else None
-    if found is None:
-        return _checked(*args, _semantic=_semantic, **keywords)
-    generator, statement = found
-    with errors_at(generator, statement):
-        return _checked(*args, _semantic=_semantic, _generator=generator, **keywords)
+hint = with_function(_hint, "dsa.hint")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from tle_raw.errors import ArgumentTypeError, RegionError, Row
 from tle_raw.flir import group_markers
 from tle_raw.frontends.lite.arguments import describe_value, is_integer, plain
-from tle_raw.frontends.lite.code_generator import errors_at, is_in_branch, visited
-from tle_raw.frontends.lite.kernel_function import kernel_function
+from tle_raw.frontends.lite.code_generator import is_in_branch
 from tle_raw.frontends.lite.open_loops import OpenLoop, innermost_interpreted
 from tle_raw.frontends.lite.range import LOOP, write_marker
+from tle_raw.frontends.lite.with_function import with_function
 
 
 class Group:
@@ -70,15 +69,4 @@ def _traced_loop(generator: Any) -> OpenLoop | None:
     return None if is_in_branch() else getattr(inner, LOOP, None)
 
 
-_checked = kernel_function(_pipeline_group, "pipeline_group")
-
-
-@functools.wraps(_checked)
-def pipeline_group(*args: Any, _semantic: Any = None, **keywords: Any) -> Any:
-    """Called by ``visit_With`` of Triton's code generator, which tells of itself by standing on the stack."""
-    found = visited("visit_With") if _semantic is not None else None
-    if found is None:
-        return _checked(*args, _semantic=_semantic, **keywords)
-    generator, statement = found
-    with errors_at(generator, statement):
-        return _checked(*args, _semantic=_semantic, _generator=generator, **keywords)
+pipeline_group = with_function(_pipeline_group, "pipeline_group")
