@@ -1,10 +1,11 @@
-"""Five switches of the GPU tests, by environment variables that are not settings of tle_raw.
+"""Six switches of the GPU tests, by environment variables that are not settings of tle_raw.
 
 TLE_GPU_TESTS_ON=cpu       no device: everything runs on the CPU backend, which must give the same numbers
 GPU_TESTS_COMPILE_ONLY=1   no device: every launch compiles for cuda:90, nothing runs, no numbers are compared
 GPU_TESTS_CACHE=FOLDER     compiled fragments are kept in FOLDER, for a machine without a CUDA compiler
 GPU_TESTS_TIMES=N          what is launched again and again is launched N times, for tools that watch every access
 CONTEXT_LOST=FILE          what a test said whose kernel ended the process's CUDA context is added to FILE
+GPU_TESTS_GPUS=N           the machine has N GPUs, which pytest-xdist's processes share out: each sees one of them
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from tests.gpu.device import COMPILE_ONLY, ON_CPU
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+if _WORKER and os.environ.get("GPU_TESTS_GPUS"):  # before torch looks for GPUs, which the next import has it do
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(int(_WORKER) % int(os.environ["GPU_TESTS_GPUS"]))
+
+from tests.gpu.device import COMPILE_ONLY, ON_CPU  # noqa: E402
 
 
 @pytest.hookimpl(trylast=True)  # the conftest above names a folder of the session
