@@ -422,7 +422,7 @@ def test_what_nvcc_takes_and_clang_refuses_is_mended(nvccs_file):
 def test_what_was_learnt_of_a_file_is_known_to_the_next_process(nvccs_file, monkeypatch):
     nvccs_file.as_kernel(block=32).compile("cpu")
     monkeypatch.setattr(host_code, "_PLANS", {})
-    monkeypatch.setattr(host_code, "_next", lambda *_: pytest.fail("it is learnt again"))
+    monkeypatch.setattr(host_code, "next_plan", lambda *_: pytest.fail("it is learnt again"))
     nvccs_file.as_kernel(block=64).compile("cpu")
 
 

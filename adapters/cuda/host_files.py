@@ -1,0 +1,73 @@
+"""The texts that a CUDA source is made of: its own, and those of the user's files that it includes."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from tle_raw.adapters.cpp.includes import Include, closure, includes_of
+from tle_raw.adapters.cpp.installed_headers import folder_with
+from tle_raw.adapters.cpp.source import decode
+from tle_raw.adapters.cuda.symbol import split_symbol
+from tle_raw.fragments.adapter import Source
+
+
+@dataclass(frozen=True)
+class ProgramFiles:
+    """The user's files that a source includes, and all texts, the source's own first: read once for a compilation."""
+
+    paths: tuple[Path, ...]
+    texts: tuple[str, ...]
+
+    @functools.cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(map(str, self.paths))
+
+    @functools.cached_property
+    def includes(self) -> tuple[tuple[Include, ...], ...]:
+        """Those of each text."""
+        return tuple(map(includes_of, self.texts))
+
+    @functools.cached_property
+    def takes_torch(self) -> bool:
+        """Whether they include headers of an installed torch."""
+        names = (include.name for includes in self.includes for include in includes)
+        return any(name.startswith(("torch/", "ATen/", "c10/")) for name in names) and bool(
+            folder_with("c10/util/Half.h")
+        )
+
+
+def files_of(source: Source) -> ProgramFiles:
+    """The texts of a source, read anew where a file has changed."""
+    paths = _closure_files(source)
+    return ProgramFiles(paths, (source.text, *map(decoded, paths)))
+
+
+def wanted_name(source: Source) -> str:
+    """The function's name without its namespaces."""
+    return split_symbol(source.symbol)[0].rpartition("::")[2]
+
+
+def own_name(source: Source) -> str:
+    """How errors name the source's own text."""
+    options, _ = source.data
+    return str(options.file) if options.file else ""
+
+
+def decoded(path: Path) -> str:
+    """A file's text; kept until the file changes."""
+    status = path.stat()
+    return _content(path, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=4096)
+def _content(path: Path, modified: int, size: int) -> str:
+    return decode(path.read_bytes())
+
+
+def _closure_files(source: Source) -> tuple[Path, ...]:
+    options, folder = source.data
+    dirs = options.search_dirs if options.file else (*options.search_dirs, folder)
+    here = options.file.parent if options.file else folder
+    return closure(source.text, here, dirs, options.forced_includes).files

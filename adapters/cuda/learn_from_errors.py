@@ -1,0 +1,123 @@
+"""What the compiler's errors tell to do otherwise: from one plan to the next (``host_plans``)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tle_raw.adapters.cpp.diagnostics import ClangLocation, Diagnostic, parse_diagnostics
+from tle_raw.adapters.cpp.installed_headers import folder_with, is_librarys, may_be_skipped
+from tle_raw.adapters.cpp.mends import mended, mends
+from tle_raw.adapters.cuda.host_files import ProgramFiles, decoded, own_name
+from tle_raw.adapters.cuda.host_plans import Plan
+from tle_raw.adapters.cuda.run_plan import part_for_the_device
+from tle_raw.fragments.adapter import Source
+from tle_raw.linker.processes.run_compiler import Run
+
+MISSING = re.compile(r"'([^']+)' file not found")
+_OF_THE_HOST = re.compile(r"reference to __(?:device|global|host)__ function")
+_UNDECLARED = re.compile(r"(?:unknown type name|use of undeclared identifier|no type named) '(\w+)'")
+# Names that programs get through other headers, and those that CUB had before its version 3.
+_TAKEN = (
+    (r"(?:unknown type name|undeclared identifier) '(?:__)?half", "cuda_fp16.h"),
+    (r"(?:unknown type name|undeclared identifier) '(?:__)?nv_bfloat16", "cuda_bf16.h"),
+    (
+        r"no (?:member|type) named '(?:Sum|Max|Min|Equality|Inequality|Difference|Division)' in namespace 'cub'",
+        "tle_raw/cub_before_3.h",
+    ),
+)
+# Handles of NVIDIA's host libraries, which structs of a program hold.
+_HANDLE = re.compile(r"(?:cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvml)\w*_t")
+# Bytes of headers that are gone through as soon as one of them has an error.
+CUT_AT_ONCE = 1_000_000
+
+
+def next_plan(source: Source, files: ProgramFiles, plan: Plan, run: Run) -> Plan | None:
+    """What the run's errors tell to do otherwise."""
+    errors = [d for d in parse_diagnostics(run.log) if d.is_error]
+    for error in errors:
+        missing = MISSING.match(error.text)
+        if missing:
+            return _with_header(files, plan, missing[1])
+    found = mends((_normal(source, error) for error in errors), lambda file: _shown_text(source, files, plan, file))
+    if found:
+        return replace(plan, mends=(*plan.mends, *found))
+    if plan.is_whole:
+        return None
+    if not plan.is_deferred and any(_OF_THE_HOST.search(error.text) for error in errors):
+        return replace(plan, is_deferred=True)
+    handles = [m[1] for e in errors if (m := _UNDECLARED.match(e.text)) and _HANDLE.fullmatch(m[1])]
+    handles = [name for name in dict.fromkeys(handles) if name not in plan.handles]
+    wanted = (header for error in errors for name, header in _TAKEN if re.search(name, error.text))
+    includes = tuple(header for header in dict.fromkeys(wanted) if header not in plan.includes)
+    if includes:
+        return replace(plan, includes=(*plan.includes, *includes))
+    headers = frozenset(_own_headers(files, errors)) - plan.headers
+    if handles or headers:
+        return replace(
+            plan, handles=(*plan.handles, *handles), headers=plan.headers | headers, with_members=not headers
+        )
+    has_members = plan.with_members and (
+        plan.headers or part_for_the_device(source, files, False).text != part_for_the_device(source, files).text
+    )
+    return replace(plan, with_members=False) if has_members else None
+
+
+def _normal(source: Source, error: Diagnostic) -> Diagnostic:
+    """The error at a place of a file of the user's by its one name, or of the source's own text by its own lines."""
+    options, _ = source.data
+
+    def place(location: ClangLocation | None) -> ClangLocation | None:
+        if location is None:
+            return None
+        if not options.file and location.file == source.location.file:
+            return replace(location, file="", line=location.line - source.location.line + 1)
+        return replace(location, file=os.path.normpath(location.file))
+
+    notes = tuple(replace(note, location=place(note.location)) for note in error.notes)
+    return replace(error, location=place(error.location), notes=notes)
+
+
+def _shown_text(source: Source, files: ProgramFiles, plan: Plan, file: str) -> str | None:
+    """What the compiler read of a file of the user's, up to what is blanked in it."""
+    own = own_name(source)
+    if file == own:
+        return mended(source.text, own, plan.mends)
+    if file not in files.names:
+        return None
+    return mended(decoded(Path(file)), file, plan.mends)
+
+
+def _with_header(files: ProgramFiles, plan: Plan, header: str) -> Plan | None:
+    folder = folder_with(header)
+    if folder is not None and folder not in plan.folders:
+        return replace(plan, folders=(*plan.folders, folder))
+    if plan.is_whole or header in plan.missing:
+        return None
+    is_quoted = any(i.is_quoted and i.name == header for includes in files.includes for i in includes)
+    if not may_be_skipped(header, is_quoted):
+        return None
+    return replace(plan, missing=tuple(dict.fromkeys((*plan.missing, header, *_siblings(files, header)))))
+
+
+def _siblings(files: ProgramFiles, header: str) -> Iterator[str]:
+    """Libraries' headers beside the missing one: who has not the one has not the others."""
+    for includes in files.includes:
+        names = [include.name for include in includes]
+        if header in names:
+            yield from (name for name in names if is_librarys(name) and folder_with(name) is None)
+
+
+def _own_headers(files: ProgramFiles, errors: Sequence[Diagnostic]) -> Iterator[str]:
+    """The user's headers in which errors lie."""
+    own = {str(path): path.stat().st_size for path in files.paths}
+    named = [os.path.normpath(place.file) for error in errors for place in _places(error)]
+    found = [file for file in named if file in own]
+    yield from own if found and sum(own.values()) < CUT_AT_ONCE else found
+
+
+def _places(error: Diagnostic) -> Iterator[ClangLocation]:
+    yield from (place for place in (error.location, *(note.location for note in error.notes)) if place)

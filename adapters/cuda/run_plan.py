@@ -1,0 +1,117 @@
+"""A source compiled as a plan says (``host_plans``): what is left out of it, and what the compiler is told."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tle_raw.adapters.cpp.headers import absent_headers
+from tle_raw.adapters.cpp.host_declarations import without_host_declarations
+from tle_raw.adapters.cpp.macros import macros_of
+from tle_raw.adapters.cpp.mends import mended
+from tle_raw.adapters.cpp.options import Options
+from tle_raw.adapters.cpp.preamble import headers_to_read_ahead
+from tle_raw.adapters.cpp.toolchain import INCLUDE, find_toolchain
+from tle_raw.adapters.cuda.host_files import ProgramFiles, decoded, own_name, wanted_name
+from tle_raw.adapters.cuda.host_plans import Plan
+from tle_raw.fragments.adapter import Source
+from tle_raw.linker.processes.run_compiler import Run
+from tle_raw.linker.processes.temporary_folder import temporary_folder
+
+# In host functions clang then passes over calls of what only the device has, those of included headers too.
+DEFER = "-fgpu-defer-diag"
+# Torch's numbers without its host headers.
+LIGHT_TORCH = INCLUDE / "tle_raw" / "torch"
+Compile = Callable[[Source, tuple[str, ...]], Run]
+
+
+def part_for_the_device(source: Source, files: ProgramFiles, with_members: bool = True) -> Source:
+    """The source without the declarations that its function does not need."""
+    return _with_text(source, _cut(source.text, files.texts, wanted_name(source), with_members))
+
+
+def _with_text(source: Source, text: str) -> Source:
+    if text == source.text:
+        return source
+    options, folder = source.data
+    shown: Options = options if options.file else replace(options, source=text)
+    return replace(source, text=text, data=(shown, folder))
+
+
+def _compiled(source: Source, files: ProgramFiles, plan: Plan) -> Source:
+    own = _with_text(source, mended(source.text, own_name(source), plan.mends))
+    return own if plan.is_whole else part_for_the_device(own, files, plan.with_members)
+
+
+@functools.lru_cache(maxsize=64)
+def _cut(text: str, texts: tuple[str, ...], wanted: str, with_members: bool) -> str:
+    return without_host_declarations(text, _macros(texts), wanted, with_members)
+
+
+@functools.lru_cache(maxsize=4)
+def _macros(texts: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    return macros_of(texts)
+
+
+def run_plan(source: Source, files: ProgramFiles, plan: Plan, compile_source: Compile) -> Run:
+    """Compile what the plan leaves of the source."""
+    compiled = _compiled(source, files, plan)
+    options, folder = compiled.data
+    if plan.is_deferred:
+        options = replace(options, flags=(*options.flags, DEFER))
+    declared = [f"typedef struct {name}_absent* {name};" for name in plan.handles]
+    declared += [f"#include <{header}>" for header in plan.includes]
+    declared += version_lines(source, files) if plan.tells_version else ()
+    options = replace(options, declared=tuple(declared)) if declared else options
+    options = replace(options, ahead=read_ahead(source, files)) if plan.reads_ahead else options
+    compiled = replace(compiled, data=(options, folder))
+    flags = [part for path in plan.folders for part in ("-idirafter", str(path))]
+    if plan.missing:
+        flags += ["-idirafter", str(absent_headers(plan.missing))]
+    if plan.is_light and files.takes_torch:
+        flags = ["-isystem", str(LIGHT_TORCH), *flags]
+    changed = plan.headers | {mend.file for mend in plan.mends if mend.file != own_name(source)}
+    if options.file and compiled.text != source.text:
+        changed |= {str(options.file)}
+    if not changed:
+        return compile_source(compiled, tuple(flags))
+    with temporary_folder() as temporary:
+        overlay = _overlay(source, files, plan, changed, Path(temporary))
+        return compile_source(compiled, (*flags, "-ivfsoverlay", str(overlay)))
+
+
+def read_ahead(source: Source, files: ProgramFiles) -> tuple[str, ...]:
+    options, folder = source.data
+    names = (include.name for includes in files.includes for include in includes)
+    return headers_to_read_ahead(names, files.texts, options, find_toolchain(), folder)
+
+
+def version_lines(source: Source, files: ProgramFiles) -> tuple[str, ...]:
+    """nvcc's version, where the text asks for it: that of the toolkit's headers, which themselves are clang's here."""
+    options, _ = source.data
+    asked = any("__CUDACC_VER_" in text for text in files.texts)
+    if not asked or any(define.startswith("__CUDACC_VER_") for define in options.defines):
+        return ()
+    major, _, minor = find_toolchain().toolkit.version.partition(".")
+    numbers = {"MAJOR": major, "MINOR": minor or "0", "BUILD": "0"}
+    headers = ("#include <cuda_fp16.h>", "#include <cuda_bf16.h>")  # they ask for it, too
+    return (*headers, *(f"#define __CUDACC_VER_{name}__ {number}" for name, number in numbers.items()))
+
+
+def _overlay(source: Source, files: ProgramFiles, plan: Plan, headers: frozenset[str], folder: Path) -> Path:
+    """A file that shows the compiler other contents under the headers' own names."""
+    roots = []
+    own = own_name(source)
+    for number, header in enumerate(sorted(headers)):
+        shown = folder / f"{number}.h"
+        text = mended(decoded(Path(header)), header, plan.mends)
+        if not plan.is_whole and (header in plan.headers or header == own):
+            text = _cut(text, files.texts, wanted_name(source), plan.with_members)
+        shown.write_text(text, encoding="utf-8", errors="surrogateescape")
+        roots.append({"name": header, "type": "file", "external-contents": str(shown)})
+    overlay = folder / "overlay.json"
+    overlay.write_text(json.dumps({"version": 0, "use-external-names": False, "roots": roots}))
+    return overlay
