@@ -148,11 +148,25 @@ class _Machine:
                 self.masks.pop()
 
     def _BufferStore(self, store: Any) -> None:
+        if self.lanes and _is_variable(store.buffer):
+            self._assign(store.buffer, self.value(store.value))
+            return
         update = self._own_update(store)
         if update is not None:
             self.update(store.buffer, store.indices, self.value(update[1]), update[0])
         else:
             self.put(store.buffer, store.indices, self.value(store.value))
+
+    def _assign(self, buffer: Any, value: Any) -> None:
+        """Each lane has a variable of its own (``T.alloc_var``), until its loop ends."""
+        value = converted(value, str(buffer.dtype), "")
+        if self.masks:
+            value = np.where(self._masked(np.ones((), bool)), value, self._variable(buffer))
+        self.variables[buffer.data] = value
+
+    def _variable(self, buffer: Any) -> Any:
+        held = self.variables.get(buffer.data)
+        return self.array(buffer)[0] if held is None else held
 
     def _own_update(self, store: Any) -> tuple[Any, Any] | None:
         """``x[i] = x[i] + …`` where several lanes meet in one element: each of them counts."""
@@ -442,6 +456,8 @@ class _Machine:
         if kind == "Let":
             self.variables[expression.var] = self.value(expression.value)
             return self.value(expression.body)
+        if kind == "BufferLoad" and self.lanes and _is_variable(expression.buffer):
+            return self._variable(expression.buffer)
         if kind == "BufferLoad":
             index, inside = self._places(expression.buffer, expression.indices)
             held = self.array(expression.buffer)[index]
@@ -474,6 +490,10 @@ class _Machine:
             raise Unevaluated(f"the function {name}")
         found = function(*(self.value(a) for a in call.args if type(a).__name__ != "StringImm"))
         return converted(found, str(call.dtype), "")[()] if str(call.dtype) in ("float16", "bfloat16") else found
+
+
+def _is_variable(buffer: Any) -> bool:
+    return bool(buffer.scope() == "local.var")
 
 
 class _Break(Exception):

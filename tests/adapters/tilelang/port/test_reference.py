@@ -113,3 +113,24 @@ def by_threads(A: T.Tensor((64,), "float32")):
 def test_what_it_does_not_know_it_says():
     with pytest.raises(Unevaluated, match=r"the function tirx.call_extern|the value of"):
         run(by_threads, np.zeros(64))
+
+
+@T.prim_func
+def mixed(
+    A: T.Tensor((4, 4), "float32"), B: T.Tensor((4, 40), "float32"), X: T.Tensor((4, 40), "float32"),
+):  # fmt: skip
+    with T.Kernel(1, threads=32):
+        for o, j in T.Parallel(4, 40):
+            v = T.alloc_var("float32")
+            v = B[o, j]
+            for q in T.unroll(4):
+                v += A[q, o] * B[q, j]
+            if v < 0:
+                v = -v
+            X[o, j] = v
+
+
+def test_each_iteration_of_a_parallel_loop_has_a_variable_of_its_own():
+    a, b, x = np.random.randn(4, 4), np.random.randn(4, 40), np.zeros((4, 40))
+    run(mixed, a, b, x)
+    np.testing.assert_allclose(x, np.abs(b + a.T @ b), rtol=1e-12)
