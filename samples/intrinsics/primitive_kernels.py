@@ -151,12 +151,23 @@ def counted_on(function: Any) -> Any:
     return kernel
 
 
+def counted_on_zeros(function: Any) -> Any:
+    @triton.jit
+    def kernel(x_ptr, y_ptr, N: tl.constexpr, BINS: tl.constexpr, num_warps: tl.constexpr):
+        x = tl.load(x_ptr + tl.program_id(0).to(tl.int64) * N + tl.arange(0, N))
+        counts = function(32 * num_warps, x, tl.zeros([BINS], tl.int32))
+        tl.store(y_ptr + tl.program_id(0) * BINS + tl.arange(0, BINS), counts)
+
+    return kernel
+
+
 def counted_evenly(function: Any) -> Any:
     @triton.jit
     def kernel(x_ptr, y_ptr, low, high, N: tl.constexpr, BINS: tl.constexpr, num_warps: tl.constexpr):
         x = tl.load(x_ptr + tl.program_id(0).to(tl.int64) * N + tl.arange(0, N))
         to = y_ptr + tl.program_id(0) * BINS + tl.arange(0, BINS)
-        tl.store(to, function(32 * num_warps, x, low, high, B=BINS))
+        bounds: tl.constexpr = tl.float64 if x.dtype == tl.float64 else tl.float32
+        tl.store(to, function(32 * num_warps, x, low.to(bounds), high.to(bounds), B=BINS))
 
     return kernel
 

@@ -91,10 +91,10 @@ template <int THREADS, int ITEMS, int BITS> struct Ranking {
           sum += counts[warp][bin];
         }
     }
-    unsigned before, all;
-    scan_lanes<32, Sum>(sum, 0u, before, all);
+    unsigned before;
+    scan_lanes<32, Sum>(sum, 0u, before);
     if constexpr (BUSY > 32) {
-      if (busy && lane_index() == 0) storage.parts[warp_index()] = all;
+      if (busy && lane_index() == 31) storage.parts[warp_index()] = sum;
       __syncthreads();
 #pragma unroll
       for (int warp = 0; warp < BUSY / 32; ++warp) before += warp < warp_index() ? storage.parts[warp] : 0;
