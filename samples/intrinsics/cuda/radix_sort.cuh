@@ -94,7 +94,8 @@ template <int THREADS, int ITEMS, int BITS> struct Ranking {
     unsigned before;
     scan_lanes<32, Sum>(sum, 0u, before);
     if constexpr (BUSY > 32) {
-      if (busy && lane_index() == 31) storage.parts[warp_index()] = sum;
+      const unsigned all = __shfl_sync(WARP, sum, 31);
+      if (busy && lane_index() == 0) storage.parts[warp_index()] = all;
       __syncthreads();
 #pragma unroll
       for (int warp = 0; warp < BUSY / 32; ++warp) before += warp < warp_index() ? storage.parts[warp] : 0;
