@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import tle_raw
-from tests.libraries.conftest import BEFORE, NO_CLANG
+from tests.libraries.conftest import NO_CLANG
 from tests.libraries.guide import blocks, write_sources
+from tests.libraries.keep import kept
 from tests.libraries.test_host_variables import MANIFEST, SOURCE
 from tle_raw.cli import main
 from tle_raw.errors import LibraryError
@@ -115,11 +116,11 @@ def test_the_fallback_is_the_newest_older_one_that_runs_there():
     assert is_specific('asm "wgmma.mma_async.sync"') and not is_specific('asm "cp.async.bulk.shared"')
 
 
-def test_a_library_of_the_release_before_is_used_as_it_is(program):
-    told = program(blocks("python")[0] + "print(np.abs(y).sum() > 0)\n", BEFORE)
-    assert "acme_math 1.0.0, cpu" in told and "True" in told
-    told = program(USES + "print(tle_raw.report(compiled(90)))\n", BEFORE, **NO_CLANG)
-    assert "acme_math 1.0.0, cuda:80" in told
+@pytest.mark.parametrize("before", kept(), ids=lambda folder: folder.name)
+def test_a_library_of_a_release_before_is_used_as_it_is(program, before):
+    on_a_gpu = 'tle_raw.knobs.cuda.clang = "/nowhere/clang"\nprint(tle_raw.report(compiled(90)))\n'
+    told = program(blocks("python")[0] + USES + on_a_gpu, before)
+    assert "acme_math 1.0.0, cpu" in told and "acme_math 1.0.0, cuda:80" in told
 
 
 @pytest.mark.one_triton
@@ -143,11 +144,8 @@ def test_what_vanishes_is_damaged_or_newer_is_named(acme, program, tmp_path):
     file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 9, "packed_by": "tle_raw 7.0"}))
     told = program("import acme_math\n", newer, fails=True)
     assert "was packed by tle_raw 7.0, in format 9: this tle_raw reads up to 1" in told and "pip install -U" in told
-    told = program(
-        f"import sys, acme_math\ndel sys.modules['acme_math']; sys.path.insert(0, {str(BEFORE)!r})\nimport acme_math\n",
-        acme,
-        fails=True,
-    )
+    other = f"del sys.modules['acme_math']; sys.path.insert(0, {str(kept()[-1])!r})"
+    told = program(f"import sys, acme_math\n{other}\nimport acme_math\n", acme, fails=True)
     assert "two versions of the library acme_math in one process: 0.1.0 from" in told
 
 
