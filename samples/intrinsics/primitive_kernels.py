@@ -151,16 +151,6 @@ def counted_on(function: Any) -> Any:
     return kernel
 
 
-def counted_on_zeros(function: Any) -> Any:
-    @triton.jit
-    def kernel(x_ptr, y_ptr, N: tl.constexpr, BINS: tl.constexpr, num_warps: tl.constexpr):
-        x = tl.load(x_ptr + tl.program_id(0).to(tl.int64) * N + tl.arange(0, N))
-        counts = function(32 * num_warps, x, tl.zeros([BINS], tl.int32))
-        tl.store(y_ptr + tl.program_id(0) * BINS + tl.arange(0, BINS), counts)
-
-    return kernel
-
-
 def counted_evenly(function: Any) -> Any:
     @triton.jit
     def kernel(x_ptr, y_ptr, low, high, N: tl.constexpr, BINS: tl.constexpr, num_warps: tl.constexpr):
