@@ -139,7 +139,8 @@ def _overload_json(overload: Overload, pieces: list[Code]) -> dict[str, Any]:
 def _check_replaceable(folder: Path, name: str) -> None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    others = [f.name for f in folder.iterdir() if f.name not in _OWN | {name, f"{name}.egg-info"}] if folder.is_dir() else [folder.name]
+    own = _OWN | {name, f"{name}.egg-info"}
+    others = [f.name for f in folder.iterdir() if f.name not in own] if folder.is_dir() else [folder.name]
     if others or not (folder / name / INDEX).is_file():
         raise LibraryError(
             f"{folder} holds other things than the library {name}: {', '.join(sorted(others)[:5]) or name}",
