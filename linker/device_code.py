@@ -67,7 +67,7 @@ def optimise_for_device(text: str, entry: str, arch: str, *more: str) -> str:
                 module.link_in(library)
         except RuntimeError as error:
             raise LinkError("the module is no valid LLVM IR", log=str(error)[:2000]) from error
-        _internalise(module, frozenset((entry, *more)))
+        internalise_values(module, frozenset((entry, *more)))
         tuning = llvm.create_pipeline_tuning_options(speed_level=3)
         tuning.loop_vectorization = tuning.slp_vectorization = False
         with llvm.create_pass_builder(machine, tuning) as builder, builder.getModulePassManager() as passes:
@@ -94,7 +94,8 @@ def _libdevice() -> bytes:
     raise ToolchainError("libdevice.10.bc was not found in Triton's wheel", hint="reinstall Triton")
 
 
-def _internalise(module: Any, kept: frozenset[str]) -> None:
+def internalise_values(module: Any, kept: frozenset[str]) -> None:
+    """Of llvmlite's module only these, and variables that a host may set, stay visible."""
     settable = {v.name for v in module.global_variables if v.linkage.name == "external" and _SETTABLE.match(str(v))}
     for value in (*module.functions, *module.global_variables):
         if (

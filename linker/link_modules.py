@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,23 +14,18 @@ from typing import Any
 from tle_raw.errors import LinkError
 from tle_raw.linker.check_linked import check_linked
 from tle_raw.linker.device_code import optimise_for_device
+from tle_raw.linker.host_modules import HOST, check_host_modules, optimise_for_host
 from tle_raw.linker.inputs.kept_texts import TextFolder
 from tle_raw.linker.inputs.library import LinkLibrary, open_library
-from tle_raw.linker.link_libraries import Joined, link_libraries
+from tle_raw.linker.link_libraries import link_libraries
 from tle_raw.linker.llvm.cut import cut
-from tle_raw.linker.llvm.functions import read_function
 from tle_raw.linker.llvm.normalise import normalise
-from tle_raw.linker.llvm.references import reachable, recursive, references
 from tle_raw.linker.llvm.symbols import internalise
-from tle_raw.linker.llvm.text import Module, read_module
-from tle_raw.linker.prepare import count_instructions
-from tle_raw.linker.report import ENTRY, INLINED, KEPT, MARKED, OUTSIDE, LinkedSymbol, LinkSummary
-from tle_raw.linker.unresolved import REFLECTION, RUNTIME_BUILTINS
+from tle_raw.linker.llvm.text import read_module
+from tle_raw.linker.report import LinkSummary
+from tle_raw.linker.symbol_fates import symbol_fates
 
 _TARGET = re.compile(r"(?:cuda:|sm_)(\d+)([af]?)")
-
-
-_TAG = re.compile(r"\.lib\d+$")  # of a module's own functions, whose names are made unique
 
 
 @dataclass(frozen=True)
@@ -71,8 +66,10 @@ def link(
         and one of these; or an object with LLVM IR as its ``text``, such as a compiled fragment. Where several define a
         function, the first one's is taken.
     entry : the function, or functions, that others will call. All that they do not reach is left out.
-    target : ``"cuda:90"`` or ``"sm_90a"``: of several images in a file the newest that runs there is taken.
-    unresolved : functions and variables that may stay undefined. libdevice's and the CUDA runtime's may anyway.
+    target : ``"cuda:90"`` or ``"sm_90a"``: of several images in a file the newest that runs there is taken. ``"cpu"``:
+        LLVM IR and bitcode of this machine's CPU, and archives of these.
+    unresolved : functions and variables that may stay undefined. libdevice's and the CUDA runtime's may anyway; for a
+        CPU the C library's.
     optimise : inline and optimise here, at O3, where llvmlite is installed; else functions are marked, and whoever
         compiles the module inlines them.
     older_llvm : rewrite spellings that the LLVM of Triton 3.6 does not know.
@@ -86,7 +83,7 @@ def link(
     AbiError : caller and function differ in type, calling convention, or in what is passed through memory.
     DuplicateSymbolError : two modules define a symbol, and one is already bound.
     UnresolvedSymbolError : a symbol is defined nowhere. UnsupportedFeatureError : constructors, file-scope assembly, an
-        address space that no GPU has, dynamic parallelism, functions of the host.
+        address space that no GPU has, dynamic parallelism, functions of the host; for a CPU what only GPUs run.
     ToolchainError : a tool that reads one of the files is missing.
 
     Examples
@@ -101,20 +98,32 @@ def link(
     libraries = [library for module in modules for library in _opened(module, arch, timeout, kept)]
     joined = link_libraries("", libraries, entries, asked=entries)
     module = normalise(cut(joined.module, entries), older_llvm=older_llvm)
-    check_linked(module, entries, unresolved)
+    if arch == HOST:
+        check_host_modules(module, unresolved)
+    else:
+        check_linked(module, entries, unresolved)
     text = internalise(module, entries).text
     is_optimised = optimise and find_spec("llvmlite") is not None
     if is_optimised:
-        optimised = optimise_for_device(text, entries[0], arch, *entries[1:])
+        optimised = _optimised(text, entries, arch)
         text = normalise(read_module(optimised), older_llvm=older_llvm).text
-    symbols = tuple(_symbols(module, joined, entries, read_module(text) if is_optimised else None))
+    left = read_module(text) if is_optimised else None
+    symbols = tuple(symbol_fates(module, joined, libraries, entries, left, arch))
     return LinkedModule(text, entries, LinkSummary(symbols, time.perf_counter() - start))
 
 
+def _optimised(text: str, entries: tuple[str, ...], arch: str) -> str:
+    return (
+        optimise_for_host(text, *entries) if arch == HOST else optimise_for_device(text, entries[0], arch, *entries[1:])
+    )
+
+
 def _arch(target: str) -> str:
+    if target == HOST:
+        return HOST
     found = _TARGET.fullmatch(target)
     if found is None:
-        raise LinkError(f"{target!r} is no target of the linker", hint='write "cuda:90" or "sm_90a"')
+        raise LinkError(f"{target!r} is no target of the linker", hint='write "cuda:90", "sm_90a" or "cpu"')
     return f"sm_{found[1]}{found[2] or ('a' if int(found[1]) >= 90 and target.startswith('cuda') else '')}"
 
 
@@ -138,58 +147,3 @@ def _opened(module: Any, arch: str, timeout: float, kept: TextFolder | None) -> 
             hint="pass paths, text, bytes, or objects with LLVM IR as their text",
         )
     return open_library(name or "a module in memory", content, arch, timeout, kept)
-
-
-def _symbols(
-    module: Module, joined: Joined, entries: Sequence[str], optimised: Module | None
-) -> Iterator[LinkedSymbol]:
-    origins = {taken.name: taken for taken in joined.taken}
-    graph = references(module)
-    cyclic = recursive(graph, [e.name for e in module.of_kind("define")])
-    left = {e.name for e in optimised.of_kind("define")} if optimised else None
-    noinline = _noinline(module)
-    owners: dict[str, str] = {}
-    for name in origins:
-        for reached in reachable(graph, [name]):
-            owners.setdefault(reached, name)
-    for entity in module.of_kind("define"):
-        taken = origins.get(entity.name) or origins.get(owners.get(entity.name, ""))
-        fate, reason = MARKED, ""
-        if entity.name in entries:
-            fate = ENTRY
-        elif left is not None and entity.name not in left:
-            fate = INLINED
-        elif entity.name in noinline:
-            fate, reason = KEPT, "its author wrote noinline"
-        elif entity.name in cyclic:
-            fate, reason = KEPT, "it calls itself"
-        elif left is not None:
-            fate, reason = KEPT, "the optimiser left it"
-        size = count_instructions(module, frozenset((entity.name,)))
-        yield LinkedSymbol(
-            _TAG.sub("", entity.name), taken.library if taken else "", taken.kind if taken else "", size, fate, reason
-        )
-    for entity in module.of_kind("declare"):
-        if not entity.name.startswith("llvm."):
-            yield LinkedSymbol(entity.name, "", "", 0, OUTSIDE, _defined_by(entity.name))
-
-
-def _defined_by(name: str) -> str:
-    if name in RUNTIME_BUILTINS:
-        return "the CUDA runtime"
-    if name in REFLECTION:
-        return "the code generator"
-    return "libdevice" if name.startswith("__nv_") else "allowed to be unresolved"
-
-
-def _noinline(module: Module) -> frozenset[str]:
-    groups = {
-        tokens[1].text: any(token.text == "noinline" for token in tokens)
-        for tokens in map(module.header, module.of_kind("attributes"))
-    }
-    functions = [read_function(module, entity) for entity in module.of_kind("define")]
-    return frozenset(
-        f.name
-        for f in functions
-        if any(t.text == "noinline" for t in f.after) or any(groups.get(group, False) for group in f.groups)
-    )

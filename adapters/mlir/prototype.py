@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tle_raw.adapters.common.parameter_notes import parameter_notes
 from tle_raw.fragments.dtypes import DTYPES, DType
 from tle_raw.fragments.mlir_types import element_type
 from tle_raw.fragments.signature import (
@@ -19,8 +20,6 @@ from tle_raw.fragments.signature import (
     Tile,
 )
 
-_WORDS = {"In": "read", "Out": "written", "InOut": "read and written"}
-
 
 def prototype_text(symbol: str, signature: Signature) -> str:
     """A definition that fits; a dtype that each call binds is shown as f32."""
@@ -28,13 +27,7 @@ def prototype_text(symbol: str, signature: Signature) -> str:
 
 
 def _lines(symbol: str, signature: Signature) -> Iterator[str]:
-    names = [n for n in (getattr(p.type, "dtype", None) for p in signature.parameters) if isinstance(n, str)]
-    for name in dict.fromkeys(names):
-        yield f"// {name} is shown as f32: a function has one type"
-    for parameter in signature.parameters:
-        note = _note(parameter)
-        if note:
-            yield f"// {parameter.name}: {note}"
+    yield from (f"// {note}" for note in parameter_notes(signature))
     taken = ", ".join(f"%{p.name}: {_type(p)}" for p in signature.parameters)
     result = f" -> {_value(signature.result)}" if signature.result else ""
     yield f"func.func @{symbol}({taken}){result} {{"
@@ -77,19 +70,3 @@ def _value(type_: object) -> str:
 
 def _dtype(dtype: DType | str) -> DType:
     return DTYPES["f32"] if isinstance(dtype, str) else dtype
-
-
-def _note(parameter: Parameter) -> str:
-    type_ = parameter.type
-    if isinstance(type_, Barrier):
-        return "a barrier of the kernel: the address of its eight bytes"
-    if isinstance(type_, Descriptor):
-        return "a tensor descriptor of the kernel: the address of its tensor map"
-    if isinstance(type_, Tile):
-        shape = " x ".join(map(str, type_.dims))
-        return f"{shape} elements in shared memory, row-major, {_WORDS[parameter.effect]} by the whole block"
-    if isinstance(type_, Pointer):
-        return f"{type_.dtype} in global memory"
-    if isinstance(type_, Element):
-        return "one element; the function is called once for each"
-    return "an integer that is known at compile time; may be left out" if isinstance(type_, Const) else ""

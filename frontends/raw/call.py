@@ -88,6 +88,11 @@ def call_fragment(
     return _packed(results)
 
 
+def call_bound(fragment: Fragment, bound: BoundSignature, given: dict[str, Any], semantic: Any, generator: Any) -> Any:
+    """``call_fragment`` of what ``bind_typed`` gave for the fragment's signature."""
+    return _packed(_region(fragment, lambda: (bound, given), semantic, generator, ""))
+
+
 def bind_typed(
     signature: Signature, args: Sequence[Any], keywords: dict[str, Any], semantic: Any
 ) -> tuple[BoundSignature, dict[str, Any]]:

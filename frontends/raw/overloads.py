@@ -9,7 +9,7 @@ from tle_raw.errors import OverloadError, RegionError, SourceLocation, TLEError
 from tle_raw.fragments.fragment import Fragment
 from tle_raw.fragments.overloaded import Overloaded
 from tle_raw.frontends.call_site import call_site
-from tle_raw.frontends.raw.call import bind_typed, call_fragment
+from tle_raw.frontends.raw.call import bind_typed, call_bound
 from tle_raw.regions.interpret import in_interpreter, interpreted_call_site
 
 
@@ -32,12 +32,12 @@ def call_overloaded(
     for fragment in _fragments(function, site):
         try:
             assert fragment.signature is not None
-            bound, _ = bind_typed(fragment.signature, args, dict(keywords), semantic)
+            bound, given = bind_typed(fragment.signature, args, dict(keywords), semantic)
             function.accept(fragment, bound)
         except TLEError as error:
             refusals.append(error)
             continue
-        return call_fragment(fragment, args, dict(keywords), semantic, generator)
+        return call_bound(fragment, bound, given, semantic, generator)
     if len(refusals) == 1:
         raise refusals[0].at(fragment=function.name, source=function.location, call_site=site)
     log = "\n".join(f"{fragment.signature}: {error.message}" for fragment, error in zip(function.fragments, refusals))

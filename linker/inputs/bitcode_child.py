@@ -23,10 +23,8 @@ def main() -> None:
 
 
 def cut(llvm: Any, module: Any, names: frozenset[str]) -> None:
-    for value in (*module.functions, *module.global_variables):
+    for value in (*module.functions, *filter(is_ours, module.global_variables)):
         if not value.is_declaration and value.name not in names and not value.name.startswith("llvm."):
-            if value.linkage.name == "external" and is_variable(value):
-                continue  # the host may set it
             value.linkage = "internal"
             value.visibility = "default"
     llvm.initialize_all_targets()
@@ -37,8 +35,9 @@ def cut(llvm: Any, module: Any, names: frozenset[str]) -> None:
         passes.run(module, builder)
 
 
-def is_variable(value: Any) -> bool:
-    return "externally_initialized" in str(value)[:400].split("=", 1)[-1] and str(value).startswith("@")
+def is_ours(variable: Any) -> bool:
+    """Whether no host sets it. A variable prints itself in no time; a function numbers the whole module for that."""
+    return variable.linkage.name != "external" or "externally_initialized" not in str(variable)[:400].split("=", 1)[-1]
 
 
 if __name__ == "__main__":

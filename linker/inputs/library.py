@@ -11,6 +11,7 @@ from typing import TypeAlias
 from tle_raw.errors import FragmentSourceError, LinkError, UnsupportedFeatureError
 from tle_raw.linker.from_ptx.convert import convert
 from tle_raw.linker.from_ptx.read_module import PtxModule, read_ptx_module
+from tle_raw.linker.host_modules import HOST, refuse_kind, refuse_triple
 from tle_raw.linker.inputs.archive import members
 from tle_raw.linker.inputs.bitcode import disassemble, function_names
 from tle_raw.linker.inputs.fatbin import best_image, ptx_images
@@ -34,7 +35,8 @@ class LinkLibrary:
     ----------
     name : for messages and reports: a file's name.
     data : the file's content: LLVM IR text or bitcode, PTX, a fatbin, LTO-IR, or an archive of these.
-    arch : the GPU that code is wanted for, such as ``sm_90a``: of several images the newest that it runs is taken.
+    arch : the GPU that code is wanted for, such as ``sm_90a``: of several images the newest that it runs is taken; or
+        ``cpu``, this machine's.
     timeout : seconds that a tool may take.
     kept : where the cuts of large bitcode are kept; None keeps them in this process only.
     """
@@ -98,7 +100,7 @@ class LinkLibrary:
                 lto_module(self.name, self.data, tuple(sorted(wanted)), self.arch, self.timeout), wanted, outside
             )
         module = _llvm(self, tuple(wanted))
-        _check_triple(self.name, module)
+        _check_triple(self, module)
         return cut(module, wanted).text
 
     def sizes(self, name: str) -> tuple[tuple[int, ...], int] | None:
@@ -125,11 +127,15 @@ def open_library(
 
     Raises
     ------
-    LinkError : the file is none that can be linked, or was cut.
+    LinkError : the file is none that can be linked, or was cut. UnsupportedFeatureError : it has nothing for a CPU.
     """
     kind = kind_of(data)
+    if arch == HOST:
+        refuse_kind(name, kind)
     if kind == "archive":
         opened = [LinkLibrary(f"{name}({each})", content, arch, timeout, kept) for each, content in members(data, name)]
+        for library in opened if arch == HOST else ():
+            refuse_kind(library.name, library.kind)
         usable = tuple(library for library in opened if library.kind)
         if not usable:
             raise LinkError(f"the archive {name} holds no device code", hint="it may hold host code only")
@@ -157,7 +163,7 @@ def _functions(library: LinkLibrary) -> frozenset[str]:
     if kind == "bitcode" and len(data) > LARGE:
         return _named(library.name, lambda: _large_names(library))
     module = _llvm(library, ())
-    _check_triple(library.name, module)
+    _check_triple(library, module)
     visible = (e for e in module.of_kind("define") if not _is_internal(module, e))
     return frozenset(e.name for e in visible)
 
@@ -212,12 +218,16 @@ def _llvm(library: LinkLibrary, wanted: tuple[str, ...]) -> Module:
         ) from None
 
 
-def _check_triple(name: str, module: Module) -> None:
+def _check_triple(library: LinkLibrary, module: Module) -> None:
     for entity in module.of_kind("target"):
         text = module.source(entity)
-        if "triple" in text and any(f'"{foreign}' in text for foreign in _FOREIGN):
+        if "triple" not in text:
+            continue
+        if library.arch == HOST:
+            refuse_triple(library.name, text)
+        elif any(f'"{foreign}' in text for foreign in _FOREIGN):
             raise UnsupportedFeatureError(
-                f"{name} is code for another processor: {text.partition('=')[2].strip()}",
+                f"{library.name} is code for another processor: {text.partition('=')[2].strip()}",
                 hint="compile it for nvptx64-nvidia-cuda",
             )
 

@@ -1,6 +1,7 @@
 """Every function of the library, for every dtype, against NumPy in double precision: check.py [NAME...].
 
 On the GPU, or else on the CPU. ``--types 2`` takes two dtypes of each function, ``--part 0/4`` the first of four parts.
+``--packed`` takes the installed library ``tle_primitives``, not the sources, with the sizes that it is packed for.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import primitive_kernels as kernels
 import references
 
+from tle_raw.errors import LibraryError, OverloadError
+
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 FLOATS = ("f16", "bf16", "f32", "f64")
 ALL = (*INTEGERS, *FLOATS)
@@ -29,6 +32,8 @@ PAIRED = ("i32", "u32", "i64", "f16", "bf16", "f32")
 # Elements of a tile, warps of the block: fewer elements than threads, as many as 16 a thread; of rows M and N.
 BLOCKS = ((1024, 4), (2048, 8), (64, 4), (512, 1), (16, 2), (4096, 8))
 TILES = ((32, 32, 4), (8, 128, 2), (4, 8, 4), (16, 256, 8), (1, 64, 1))
+SMALL = ((1024, 4), (2048, 8), (64, 4), (512, 1))
+PACKED_BLOCKS, PACKED_TILES = ((1024, 4), (2048, 4)), ((32, 32, 4), (32, 128, 4))
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,7 @@ def histogram_even(random, function, number, dtype):
 
 
 def to_small(random, function, number, dtype, name):
-    n, warps = ((1024, 4), (2048, 8), (64, 4), (512, 1))[number % 4]
+    n, warps = SMALL[number % len(SMALL)]
     length = n // 2 if name == "e2m1" else n
     x, y = references.for_small(random, (PROGRAMS, n), dtype), empty((PROGRAMS, length), "u8")
     make = kernels.converted_to_half if name == "e2m1" else kernels.converted
@@ -177,7 +182,7 @@ def to_small(random, function, number, dtype, name):
 
 
 def from_small(random, function, number, dtype, name):
-    n, warps = ((1024, 4), (2048, 8), (64, 4), (512, 1))[number % 4]
+    n, warps = SMALL[number % len(SMALL)]
     length = n // 2 if name == "e2m1" else n
     x = random.integers(0, 256, (PROGRAMS, length)).astype(np.uint8)
     y = empty((PROGRAMS, n), dtype)
@@ -197,7 +202,7 @@ def pack(random, functions, number, dtype, name):
 
 
 def draw(random, function, number, dtype, what, fill):
-    n, warps = ((1024, 4), (2048, 8), (64, 4), (512, 1))[number % 4]
+    n, warps = SMALL[number % len(SMALL)]
     seed, first = int(random.integers(2**33, 2**62)), int(random.integers(2**31, 2**32 - 2**20))
     if fill:
         y = empty((PROGRAMS * n,), dtype)
@@ -250,6 +255,18 @@ def functions_of(library: Any, name: str) -> Any:
     return getattr(library, name)
 
 
+def run_packed(case: Case, library: Any, number: int) -> bool:
+    """Run it with the first sizes that there is code for; False where there is none."""
+    for other in range(number, number + 6):
+        try:
+            case.run(np.random.default_rng(number), functions_of(library, case.name), other)
+            return True
+        except triton.CompilationError as error:
+            if not isinstance(error.__cause__, (LibraryError, OverloadError)):
+                raise
+    return False
+
+
 def chosen(names: list[str], types: int, process: int = 0, processes: int = 1) -> Iterator[tuple[int, Case]]:
     """The cases to run, with their numbers: of each name so many dtypes."""
     everything = list(cases())
@@ -266,14 +283,26 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="functions, by default all")
     parser.add_argument("--types", type=int, default=0, help="dtypes of each function, by default all")
     parser.add_argument("--part", default="0/1", help="0/4: the first of four parts")
+    parser.add_argument("--packed", action="store_true", help="the installed library, not the sources")
     options = parser.parse_args()
-    from from_source import primitives
+    if options.packed:
+        global BLOCKS, TILES, SMALL
+        import tle_primitives as primitives
+
+        BLOCKS, TILES, SMALL = PACKED_BLOCKS, PACKED_TILES, PACKED_BLOCKS
+    else:
+        from from_source import primitives
 
     process, processes = map(int, options.part.split("/"))
     done = wrong = 0
+    left_out: list[str] = []
     for number, case in chosen(options.names, options.types, process, processes):
         try:
-            case.run(np.random.default_rng(number), functions_of(primitives, case.name), number)
+            if not options.packed:
+                case.run(np.random.default_rng(number), functions_of(primitives, case.name), number)
+            elif not run_packed(case, primitives, number):
+                left_out.append(f"{case.name} of {case.dtype}")
+                continue
         except Exception as error:
             wrong += 1
             lines = [line for line in str(error).splitlines() if line.strip()]
@@ -285,6 +314,8 @@ def main() -> int:
                 traceback.print_exc(limit=-2)
         done += 1
     print(f"{done} cases, {wrong} wrong on {device()}")
+    if left_out:
+        print(f"not packed: {', '.join(left_out)}")
     return bool(wrong)
 
 

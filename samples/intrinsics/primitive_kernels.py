@@ -156,7 +156,8 @@ def counted_evenly(function: Any) -> Any:
     def kernel(x_ptr, y_ptr, low, high, N: tl.constexpr, BINS: tl.constexpr, num_warps: tl.constexpr):
         x = tl.load(x_ptr + tl.program_id(0).to(tl.int64) * N + tl.arange(0, N))
         to = y_ptr + tl.program_id(0) * BINS + tl.arange(0, BINS)
-        tl.store(to, function(32 * num_warps, x, low, high, B=BINS))
+        bounds: tl.constexpr = tl.float64 if x.dtype == tl.float64 else tl.float32
+        tl.store(to, function(32 * num_warps, x, low.to(bounds), high.to(bounds), B=BINS))
 
     return kernel
 

@@ -129,7 +129,8 @@ def fewer_parameters(random, functions):
 
 def other_result(random, functions):
     def change(f: Function) -> Function:
-        alike = {"half": {"half", "i16"}, "bfloat": {"bfloat", "i16"}}.get(f.source_result, {f.source_result})
+        same = {"half": {"half", "i16"}, "bfloat": {"bfloat", "i16"}, "i64": {"i64", "ptr"}}
+        alike = same.get(f.source_result, {f.source_result})
         if f.result is None:
             return replace(f, result=Port("Scalar", "f32"), source_result="void")
         wrong = random.choice([t for t in ("void", "i32", "i64", "float", "double", "ptr") if t not in alike])

@@ -1,15 +1,16 @@
 """A packed library on a GPU, against NumPy: an earlier release packed it, and no compiler of CUDA is asked."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import triton
 import triton.language as tl
 
+from tests.libraries.keep import kept
+
 pytestmark = pytest.mark.gpu
-PACKED = Path(__file__).parents[1] / "libraries" / "packed_by_0_1_0"
+PACKED = kept()[0]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ import pytest
 import tle_raw
 from tests.libraries.guide import write_sources
 
-BEFORE = Path(__file__).with_name("packed_by_0_1_0")
 NO_CLANG = {"TLE_RAW_CUDA_CLANG": "/nowhere/clang"}
 Program = Callable[..., str]
 

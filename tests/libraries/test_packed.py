@@ -5,19 +5,19 @@ import json
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import tle_raw
-from tests.libraries.conftest import BEFORE, NO_CLANG
+from tests.libraries.conftest import NO_CLANG
 from tests.libraries.guide import blocks, write_sources
+from tests.libraries.keep import kept
+from tests.libraries.test_host_variables import MANIFEST, SOURCE
 from tle_raw.cli import main
 from tle_raw.errors import LibraryError
 from tle_raw.libraries.architecture import chosen_architecture, is_specific
 from tle_raw.libraries.packed_files import read_index
-from tle_raw.libraries.packing.pack import put_in_place
 from tle_raw.target import parse_target
 
 USES = """
@@ -46,6 +46,7 @@ def _same(one: Path, other: Path) -> bool:
     return files == _files(other) and not filecmp.cmpfiles(one, other, files, shallow=False)[1]
 
 
+@pytest.mark.one_triton
 def test_the_guide_runs_without_a_compiler(acme, program):
     told = program(blocks("python")[0] + blocks("python")[1], acme, **NO_CLANG)
     assert "acme_math 0.1.0, cpu" in told and ".target sm_90a" in told
@@ -92,6 +93,7 @@ def test_arguments_choose_the_overload_and_what_fits_none_is_told_with_all_of_th
 
 
 @pytest.mark.one_triton
+@pytest.mark.one_triton
 def test_a_gpu_gets_its_own_code_or_an_older_ones(acme, program):
     told = program(
         USES + "for c in (80, 86, 90, 100): print(c, tle_raw.report(compiled(c)).regions[0].route)\ncompiled(75)\n",
@@ -114,11 +116,11 @@ def test_the_fallback_is_the_newest_older_one_that_runs_there():
     assert is_specific('asm "wgmma.mma_async.sync"') and not is_specific('asm "cp.async.bulk.shared"')
 
 
-def test_a_library_of_the_release_before_is_used_as_it_is(program):
-    told = program(blocks("python")[0] + "print(np.abs(y).sum() > 0)\n", BEFORE)
-    assert "acme_math 1.0.0, cpu" in told and "True" in told
-    told = program(USES + "print(tle_raw.report(compiled(90)))\n", BEFORE, **NO_CLANG)
-    assert "acme_math 1.0.0, cuda:80" in told
+@pytest.mark.parametrize("before", kept(), ids=lambda folder: folder.name)
+def test_a_library_of_a_release_before_is_used_as_it_is(program, before):
+    on_a_gpu = 'tle_raw.knobs.cuda.clang = "/nowhere/clang"\nprint(tle_raw.report(compiled(90)))\n'
+    told = program(blocks("python")[0] + USES + on_a_gpu, before)
+    assert "acme_math 1.0.0, cpu" in told and "acme_math 1.0.0, cuda:80" in told
 
 
 @pytest.mark.one_triton
@@ -142,24 +144,75 @@ def test_what_vanishes_is_damaged_or_newer_is_named(acme, program, tmp_path):
     file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 9, "packed_by": "tle_raw 7.0"}))
     told = program("import acme_math\n", newer, fails=True)
     assert "was packed by tle_raw 7.0, in format 9: this tle_raw reads up to 1" in told and "pip install -U" in told
-    told = program(
-        f"import sys, acme_math\ndel sys.modules['acme_math']; sys.path.insert(0, {str(BEFORE)!r})\nimport acme_math\n",
-        acme,
-        fails=True,
-    )
+    other = f"del sys.modules['acme_math']; sys.path.insert(0, {str(kept()[-1])!r})"
+    told = program(f"import sys, acme_math\n{other}\nimport acme_math\n", acme, fails=True)
     assert "two versions of the library acme_math in one process: 0.1.0 from" in told
 
 
-@pytest.mark.one_triton
-def test_sixteen_that_pack_at_once_leave_one_whole_library(tmp_path):
-    def one(number: int) -> None:
-        files = {f"lib/file{i}": f"{number}".encode() * 1000 for i in range(20)} | {"lib/library.json": b"{}"}
-        put_in_place(tmp_path / "out", files, lambda: None)
+PACKS = """
+import os, sys
+from pathlib import Path
+from tle_raw.libraries.packed_files import read_index
+from tle_raw.libraries.packing.pack import pack
+from tle_raw.libraries.packing.read_manifest import manifest_of_text
 
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(one, range(16)))
-    contents = {(tmp_path / "out" / "lib" / f"file{i}").read_bytes() for i in range(20)}
-    assert len(contents) == 1 and [p.name for p in tmp_path.iterdir()] == ["out"]
+folder = Path(sys.argv[0]).parent
+text = (folder / "acme.toml").read_text()
+pack(manifest_of_text(text, folder / "acme.toml"), folder / "before")  # what a process learns once, all have learnt
+children = []
+for number in range(16):
+    child = os.fork()
+    if child == 0:
+        pack(manifest_of_text(text.replace('"1.0"', f'"1.{number}"'), folder / "acme.toml"), folder / "out")
+        os._exit(0)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children])
+index = read_index(folder / "out" / "acme_state")
+for function in index.functions:
+    for overload in index.read_function(function):
+        for code in overload["code"]:
+            index.read(f"code/{code['file']}", code["sha256"])
+print(index.title)
+"""
+
+
+@pytest.mark.one_triton
+def test_sixteen_processes_that_pack_at_once_leave_one_whole_library(program, tmp_path):
+    (tmp_path / "acme.ll").write_text(SOURCE)
+    (tmp_path / "acme.toml").write_text(MANIFEST)
+    told = program(PACKS).splitlines()
+    assert told[0] == str([0] * 16)
+    assert _files(tmp_path / "out") == _files(tmp_path / "before") and not list(tmp_path.glob(".out.*"))
+    assert f'version = "{told[1].split()[1]}"' in (tmp_path / "out" / "pyproject.toml").read_text()
+
+
+LAUNCHES = """
+import shutil, sys
+
+@triton.jit
+def late(x, y, N: tl.constexpr):
+    tl.store(y + tl.arange(0, N), softplus(tl.load(x + tl.arange(0, N))))
+
+@triton.jit
+def early(x, y, N: tl.constexpr):
+    tl.store(y + tl.arange(0, N), clip(tl.load(x + tl.arange(0, N)), 0.25, 1.5))
+
+x, y, z = np.linspace(-2, 2, 128, dtype=np.float32), np.zeros(128, np.float32), np.zeros(128, np.float32)
+early[(1,)](x, y, 128)
+shutil.rmtree(sys.path[1])
+early[(1,)](x, z, 128)
+np.testing.assert_array_equal(z, np.clip(x, np.float32(0.25), np.float32(1.5)))
+print("ran again", (y == z).all())
+late[(1,)](x, y, 128)
+"""
+
+
+@pytest.mark.one_triton
+def test_a_library_that_vanishes_between_launches_is_missed_by_new_kernels_only(acme, program, tmp_path):
+    gone = Path(shutil.copytree(acme, tmp_path / "gone"))
+    caches = {f"{each}_CACHE_DIR": str(tmp_path / each) for each in ("TLE_RAW", "TRITON")}
+    told = program(USES + LAUNCHES, gone, fails=True, TLE_RAW_TARGET="cpu", **caches)
+    assert "ran again True" in told and "the library acme_math 0.1.0 has gone since it was imported" in told
 
 
 @pytest.mark.one_triton

@@ -95,7 +95,8 @@ class CompilerOutput:
     the source took, where its dialect has several. ``register_limit`` is the most registers that a thread may have when
     the kernel starts, for code in which warps hand registers to each other; 0 for none. ``exclusive`` says that the
     code relies on being all that its kernel does. ``linked`` are functions of libraries that were linked, each with its
-    library's name. ``device`` is for targets that emulate the code.
+    library's name. ``host_variables`` are looked up by their names in the finished kernel, by a host that sets them.
+    ``device`` is for targets that emulate the code.
     """
 
     text: str
@@ -111,6 +112,7 @@ class CompilerOutput:
     register_limit: int = 0
     exclusive: bool = False
     linked: tuple[tuple[str, str], ...] = ()
+    host_variables: tuple[str, ...] = ()
     device: DeviceCode | None = None
 
 
@@ -278,3 +280,14 @@ class CompiledBefore(Adapter, Protocol):
     """A dialect whose ``compile`` only reads what a compiler made elsewhere: nothing is lost when it is done again."""
 
     is_compiled_before: Literal[True]
+
+
+_OFFERED: dict[tuple[type, type], bool] = {}
+
+
+def offers(adapter: Adapter, protocol: type) -> bool:
+    """``isinstance``, which takes 40 µs for a protocol, asked once of each class of adapters."""
+    asked = (type(adapter), protocol)
+    if asked not in _OFFERED:
+        _OFFERED[asked] = isinstance(adapter, protocol)
+    return _OFFERED[asked]

@@ -7,10 +7,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tle_raw.errors import ToolchainError
-from tle_raw.fragments.adapter import Adapter, CompiledBefore, Source
+from tle_raw.fragments.adapter import Adapter, CompiledBefore, Source, offers
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.fragments.compile_facts import CompileFacts
 from tle_raw.fragments.compiled import CompiledFragment
@@ -100,6 +100,13 @@ def _from_disk_or_compiler(
 ) -> CompiledFragment:
     """``taken`` is the entry that will do: the one of this compiler, or without a compiler that of any."""
     store = _store()
+    entry = _loaded(store, taken)  # most are there, and a lock takes longer than that
+    if entry is not None and _same_files(dict(entry.meta["missed"])):
+        return _compiled(entry, bound, target, inline, cache_hit=True)
+    if offers(adapter, CompiledBefore):
+        facts, text = _compile(adapter, source, files, bound, target, inline, libraries)
+        entry = store.save(key, text, _meta(facts), flush=False)
+        return _compiled(entry, bound, target, inline, cache_hit=False)
     with store.lock(key):
         entry = _loaded(store, taken) or _shipped(store, key)
         if entry is not None and _same_files(dict(entry.meta["missed"])):
@@ -112,12 +119,14 @@ def _from_disk_or_compiler(
             if entry is None or not _same_files(dict(entry.meta["missed"])):
                 raise
             return _compiled(entry, bound, target, inline, cache_hit=True)
-        meta = {**facts.to_json(), "created": time.time()}
-        is_quick = isinstance(adapter, CompiledBefore)
-        entry = store.save(key, text, meta, flush=not is_quick)
-        if not is_quick:
-            store.save(_any_compiler(key), text, meta)
+        meta = _meta(facts)
+        entry = store.save(key, text, meta)
+        store.save(_any_compiler(key), text, meta)
     return _compiled(entry, bound, target, inline, cache_hit=False)
+
+
+def _meta(facts: CompileFacts) -> dict[str, Any]:
+    return {**facts.to_json(), "created": time.time()}
 
 
 def _loaded(store: Store, key: str) -> Entry | None:

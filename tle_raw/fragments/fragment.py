@@ -25,6 +25,7 @@ from tle_raw.fragments.adapter import (
     ReturningAdapter,
     Source,
     TracingAdapter,
+    offers,
 )
 from tle_raw.fragments.binding import bind_names
 from tle_raw.fragments.bound import BoundSignature
@@ -317,12 +318,12 @@ class Fragment(ConstexprFunction):
     @property
     def is_compiled_before(self) -> bool:
         """Whether its code comes from a library, and from no compiler."""
-        return isinstance(self._adapter, CompiledBefore)
+        return offers(self._adapter, CompiledBefore)
 
     @property
     def writes_through_arguments_only(self) -> bool:
         """Whether all global memory that it may write is named by its pointers: TMA descriptors name more."""
-        return not isinstance(self._adapter, DescriptorAdapter)
+        return not offers(self._adapter, DescriptorAdapter)
 
     def mentions(self, word: str) -> bool:
         """Whether its source, or a file that it reads, holds a word."""
@@ -372,7 +373,7 @@ class Fragment(ConstexprFunction):
     @property
     def is_call_typed(self) -> bool:
         """Whether the arguments of each call give its types: there is no signature then."""
-        return isinstance(self._adapter, CallTypedAdapter)
+        return offers(self._adapter, CallTypedAdapter)
 
     def bind_call(self, args: Sequence[Any], keywords: dict[str, Any]) -> tuple[BoundSignature, dict[str, Any]]:
         """Type one call by its arguments."""

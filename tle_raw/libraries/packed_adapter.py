@@ -65,6 +65,7 @@ class PackedAdapter:
             route=f"{self.index.title}, {code['target']}",
             register_limit=code["register_limit"],
             exclusive=code["exclusive"],
+            host_variables=self.index.variables,
             device=DeviceCode(source.symbol, source.location),
         )
 

@@ -51,6 +51,7 @@ class PackedIndex:
     architectures: tuple[str, ...]
     setup: str
     teardown: str
+    variables: tuple[str, ...]
     runtimes: Mapping[str, str]
     functions: tuple[PackedFunction, ...]
     digest: str
@@ -125,6 +126,7 @@ def read_index(folder: Path) -> PackedIndex:
         return PackedIndex(
             folder, values["name"], values["version"], values["summary"], values["packed_by"],
             tuple(values["compilers"]), tuple(values["architectures"]), values["setup"], values["teardown"],
+            tuple(values.get("variables", ())),
             dict(values["runtimes"]), functions,
             hashlib.sha256(data).hexdigest(),
         )  # fmt: skip

@@ -66,7 +66,7 @@ def save_entry(folder: Path, key: str, data: bytes, meta: Mapping[str, Any], suf
     # Triton remembers a file's hash by its path for the life of the process: the content is part of the name.
     path = folder / f"{file_name(key)}.{hashlib.sha256(data).hexdigest()[:16]}{suffix}"
     index = json.loads(json.dumps({"format": FORMAT, "key": key, "file": path.name, "meta": dict(meta)}))
-    written = json.dumps(index | {"sha256": _digest(index, data)}, indent=1)
+    written = json.dumps(index | {"sha256": _digest(index, data)})
     write_whole(path, data, flush)
     write_whole(index_file(folder, key), written.encode(), flush)
     return Entry(key, path, index["meta"], data)

@@ -11,6 +11,7 @@ from tle_raw.flir.pass_value import Pass
 from tle_raw.fragments.adapter import CompilerOutput
 from tle_raw.fragments.bound import BoundSignature
 from tle_raw.knobs import knobs
+from tle_raw.linker.llvm.host_variables import publish
 from tle_raw.linker.prepare import LinkableModule, prepare
 from tle_raw.reports.values import KernelReport
 from tle_raw.target import Target
@@ -44,8 +45,10 @@ class Nvidia:
             entry=output.entry,
             parameters=(*bound.entry_parameters, *(("i32",) if output.dynamic_shared else ())),
             result=bound.entry_result,
-            edit=lambda module: edit_fragment(
-                module, output.entry, inline=inline, older_llvm=older_llvm, disabled=_disabled()
+            edit=lambda module: publish(
+                edit_fragment(module, output.entry, inline=inline, older_llvm=older_llvm, disabled=_disabled()),
+                output.entry,
+                output.host_variables,
             ),
             inline=inline,
         )

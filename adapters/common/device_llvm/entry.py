@@ -128,6 +128,8 @@ class _Body:
         wanted = self.bound.entry_result
         if self.callee.type.result == wanted:
             return value
+        if self.callee.type.result == GENERIC:
+            return self._value("%result", f"ptrtoint ptr {value} to {wanted}")
         return self._value("%result", f"icmp ne {self.callee.type.result} {value}, 0")  # a bool that came as a byte
 
     def _typed(self) -> Iterator[tuple[int, tuple[LlvmArgument, str]]]:

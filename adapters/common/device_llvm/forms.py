@@ -81,6 +81,8 @@ def _layout(bound: BoundSignature, forms: tuple[str, ...]) -> Layout:
     arguments = tuple(a for p, form in zip(bound.parameters, forms) for a in of_form(p, form))
     returned = [p.dtype for p, form in zip(bound.parameters, forms) if form in (RETURNED, MADE)]
     dtype = bound.result or next(iter(returned), None)
+    if bound.result and bound.result.llvm == LAYOUT:
+        return Layout(arguments, (LAYOUT, GENERIC))  # an address is a number for the kernel
     return Layout(arguments, value_types(dtype) if dtype else ("void",))
 
 

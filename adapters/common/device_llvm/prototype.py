@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tle_raw.adapters.common.parameter_notes import parameter_notes
 from tle_raw.fragments.dtypes import DType
 from tle_raw.fragments.signature import Const, Element, Parameter, Pointer, Signature, Tile
 from tle_raw.linker.llvm.text import encode_name
-
-_WORDS = {"In": "read", "Out": "written", "InOut": "read and written"}
 
 
 def prototype_text(symbol: str, signature: Signature) -> str:
@@ -19,13 +18,7 @@ def prototype_text(symbol: str, signature: Signature) -> str:
 def _lines(symbol: str, signature: Signature) -> Iterator[str]:
     yield 'target triple = "nvptx64-nvidia-cuda"'
     yield ""
-    names = [n for n in (getattr(p.type, "dtype", None) for p in signature.parameters) if isinstance(n, str)]
-    for name in dict.fromkeys(names):
-        yield f"; {name} is shown as f32: LLVM IR has one type for each function"
-    for parameter in signature.parameters:
-        note = _note(parameter)
-        if note:
-            yield f"; {note}"
+    yield from (f"; {note}" for note in parameter_notes(signature))
     taken = ", ".join(f"{_type(p)} {encode_name('%', p.name)}" for p in signature.parameters)
     result = _value(signature.result.dtype) if signature.result else "void"
     yield f"define {result} {encode_name('@', symbol)}({taken}) {{"
@@ -48,20 +41,3 @@ def _type(parameter: Parameter) -> str:
     if isinstance(type_, Element) and parameter.effect != "In":
         return "ptr"
     return _value(type_.dtype)  # type: ignore[attr-defined]
-
-
-def _note(parameter: Parameter) -> str:
-    type_ = parameter.type
-    if isinstance(type_, Tile):
-        shape = " x ".join(map(str, type_.dims))
-        where = f"in shared memory, row-major, {_WORDS[parameter.effect]} by the whole block"
-        return f"{parameter.name}: {shape} elements of {type_.dtype} {where}"
-    if isinstance(type_, Pointer):
-        return f"{parameter.name}: {type_.dtype} in global memory"
-    if isinstance(type_, Element):
-        return f"{parameter.name}: one element; the function is called once for each"
-    return (
-        f"{parameter.name}: an integer that is known at compile time; may be left out"
-        if isinstance(type_, Const)
-        else ""
-    )

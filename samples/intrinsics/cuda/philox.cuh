@@ -23,8 +23,9 @@ template <int WORD> __device__ inline unsigned word_of(uint4 words) {
   return WORD == 0 ? words.x : WORD == 1 ? words.y : WORD == 2 ? words.z : words.w;
 }
 
-// In (0, 1): the middle of one of 2**23 equal parts. Neither 0 nor 1, so that logarithms are finite.
-__device__ inline float to_uniform(unsigned word) { return (float(word >> 9) + 0.5f) * 1.1920928955078125e-07f; }
+// In (0, 1): the middle of one of 2**23 equal parts. Neither 0 nor 1, so that logarithms are finite. The bits are those
+// of a number in [1, 2), from which 1 - 2**-24 is taken, exactly: a conversion takes four times as long.
+__device__ inline float to_uniform(unsigned word) { return __uint_as_float(word >> 9 | 0x3F800000u) - 0x1.fffffep-1f; }
 
 // Two numbers of a normal distribution, by Box and Muller.
 __device__ inline float2 to_normal(unsigned first, unsigned second) {
@@ -52,7 +53,10 @@ template <int WORD> __device__ float random_normal(unsigned long long seed, unsi
 template <int THREADS, class T, int N, class Make>
 __device__ void fill(unsigned long long seed, unsigned first, T* out, Make make) {
   static_assert(N % 4 == 0, "a counter makes four");
-  for (int i = threadIdx.x; i < N / 4; i += THREADS) {
+#pragma unroll 4  // counters that do not wait for one another
+  for (int place = 0; place < N / 4; place += THREADS) {
+    const int i = place + int(threadIdx.x);
+    if (N / 4 % THREADS && i >= N / 4) return;
     computed_t<T> values[4];
     make(philox(seed, first + i), values);
     if constexpr (sizeof(T) <= 4) {

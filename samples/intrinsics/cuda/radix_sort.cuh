@@ -91,9 +91,10 @@ template <int THREADS, int ITEMS, int BITS> struct Ranking {
           sum += counts[warp][bin];
         }
     }
-    unsigned before, all;
-    scan_lanes<32, Sum>(sum, 0u, before, all);
+    unsigned before;
+    scan_lanes<32, Sum>(sum, 0u, before);
     if constexpr (BUSY > 32) {
+      const unsigned all = __shfl_sync(WARP, sum, 31);
       if (busy && lane_index() == 0) storage.parts[warp_index()] = all;
       __syncthreads();
 #pragma unroll

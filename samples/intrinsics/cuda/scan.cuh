@@ -9,16 +9,15 @@
 
 namespace tle_primitives {
 
-// What the lanes below hold, joined, and what all hold. LANES neighbours scan together.
+// What the lanes up to this one hold, joined, and what those below hold. LANES neighbours scan together.
 template <int LANES, class Operator, class A>
-__device__ inline void scan_lanes(A value, A none, A& before, A& all) {
+__device__ inline void scan_lanes(A& value, A none, A& before) {
   const int lane = lane_index() % LANES;
 #pragma unroll
   for (int step = 1; step < LANES; step *= 2) {
     const A below = __shfl_up_sync(WARP, value, step, LANES);
     if (lane >= step) value = Operator()(below, value);
   }
-  all = __shfl_sync(WARP, value, LANES - 1, LANES);
   before = __shfl_up_sync(WARP, value, 1, LANES);
   if (lane == 0) before = none;
 }
@@ -29,17 +28,19 @@ template <class T, class Operator, int LANES, int RUNS, int COUNT> struct Runs {
   A values[RUNS][COUNT], before[RUNS];
 
   // Afterwards values are inclusive within their lane's run, and `before` is what comes before that run.
-  __device__ A scan(const T* first) {
-    A all = Operator::template none<T>();
+  // What all make is given to the group's last lane, or to all of them.
+  template <bool EVERYWHERE> __device__ A scan(const T* first) {
+    A all;
 #pragma unroll
     for (int run = 0; run < RUNS; ++run) {
       load_vector(values[run], first + (run * LANES + lane_index() % LANES) * COUNT);
 #pragma unroll
       for (int i = 1; i < COUNT; ++i) values[run][i] = Operator()(values[run][i - 1], values[run][i]);
-      A of_run;
-      scan_lanes<LANES, Operator>(values[run][COUNT - 1], Operator::template none<T>(), before[run], of_run);
-      before[run] = Operator()(all, before[run]);
-      all = Operator()(all, of_run);
+      A of_run = values[run][COUNT - 1];
+      scan_lanes<LANES, Operator>(of_run, Operator::template none<T>(), before[run]);
+      if (EVERYWHERE || run + 1 < RUNS) of_run = __shfl_sync(WARP, of_run, LANES - 1, LANES);
+      before[run] = run ? Operator()(all, before[run]) : before[run];
+      all = run ? Operator()(all, of_run) : of_run;
     }
     return all;
   }
@@ -69,19 +70,19 @@ __device__ T scan_block(tle::tile<T, N> x) {
   constexpr int ACTIVE = least(THREADS, N / SHARE), LANES = least(32, ACTIVE), BUSY = most(1, ACTIVE / 32);
   __shared__ A parts[WARPS];
   Runs<T, Operator, LANES, RUNS, COUNT> runs;
-  const bool active = int(threadIdx.x) < ACTIVE;
+  const bool active = ACTIVE == THREADS || int(threadIdx.x) < ACTIVE;
   T* first = x + (warp_index() % BUSY) * (N / BUSY);
-  const A all = runs.scan(first);
+  const A all = runs.template scan<BUSY == 1>(first);
   if constexpr (BUSY == 1) {
     if constexpr (WARPS > 1) __syncthreads();  // a warp that stores nothing may read late
     if (active) runs.template store<INCLUSIVE>(first, Operator::template none<T>());
     return T(all);
   }
-  if (lane_index() == 0) parts[warp_index()] = all;
+  if (lane_index() == LANES - 1) parts[warp_index()] = all;
   __syncthreads();
-  A start = Operator::template none<T>(), total = start;
+  A start = Operator::template none<T>(), total = parts[0];
 #pragma unroll
-  for (int warp = 0; warp < BUSY; ++warp) {
+  for (int warp = 1; warp < BUSY; ++warp) {
     if (warp == warp_index()) start = total;
     total = Operator()(total, parts[warp]);
   }
@@ -98,7 +99,7 @@ __device__ void scan_rows(tle::tile<T, M, N> x) {
     const int row = done + int(threadIdx.x) / LANES;  // lanes beyond the last row help in the shuffles
     T* first = x + (row % M) * N;
     Runs<T, Operator, LANES, SHARE / COUNT, COUNT> runs;
-    runs.scan(first);
+    runs.template scan<false>(first);
     if (M % GROUPS == 0 || row < M) runs.template store<INCLUSIVE>(first, Operator::template none<T>());
   }
 }

@@ -21,11 +21,11 @@ struct Selection {
 __device__ inline void choose_digit(Selection& storage, unsigned wanted) {
   constexpr int EACH = BINS / 32;
   const int last = BINS - 1 - lane_index() * EACH;  // lane 0 has the greatest digits
-  unsigned counts[EACH], sum = 0, before, all;
+  unsigned counts[EACH], sum = 0, before;
 #pragma unroll
   for (int i = 0; i < EACH; ++i) sum += counts[i] = storage.counts[last - i];
-  scan_lanes<32, Sum>(sum, 0u, before, all);
-  if (before >= wanted || before + sum < wanted) return;
+  scan_lanes<32, Sum>(sum, 0u, before);
+  if (before >= wanted || sum < wanted) return;
 #pragma unroll
   for (int i = 0; i < EACH; ++i) {
     if (before < wanted && before + counts[i] >= wanted)

@@ -137,7 +137,7 @@ def test_prototypes_are_functions_that_fit():
     fragment = tle_raw.fragment(declaring("%x: f32"), signature=f)
     made = fragment.prototype()
     assert "func.func @f(%t: memref<?x16xbf16, 3>, %p: !llvm.ptr<1>, %n: i8, %c: i32) -> i64 {" in made
-    assert "// t: M x 16 elements in shared memory, row-major, read and written by the whole block" in made
+    assert "// t: M x 16 elements of bf16 in shared memory, row-major, read and written by the whole block" in made
     tle_raw.fragment(made, signature=f).compile("cuda:90", M=8, K=5)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,9 +45,17 @@ class Code:
 
 
 def compile_code(
-    function: Function, overload: Overload, fragment: Fragment, names: Mapping[str, Value], target: Target, folder: Path
+    function: Function,
+    overload: Overload,
+    fragment: Fragment,
+    names: Mapping[str, Value],
+    target: Target,
+    folder: Path,
+    variables: Collection[str] = (),
 ) -> Code:
     """Compile, and check what came out: the types of its entry, its symbols, its effects.
+
+    Code does not say where ``folder`` stands, and keeps these ``variables``.
 
     Raises
     ------
@@ -61,7 +69,8 @@ def compile_code(
         _check_effects(function, overload, effects)
     except TLEError as error:
         raise error.at(fragment=function.name, source=overload.location) from None
-    text, entry = _renamed(without_places(cut_to(output.text, output.entry), folder), function.name, output.entry)
+    cut = cut_to(output.text, output.entry, variables)
+    text, entry = _renamed(without_places(cut, folder), function.name, output.entry)
     return Code(text, output.compiler, {**_facts(output, bound, target), "entry": entry}, effects)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from tle_raw.linker.llvm.cut import cut
 from tle_raw.linker.llvm.text import read_module
@@ -10,8 +11,8 @@ from tle_raw.linker.llvm.text import read_module
 _COMMENT = re.compile(r"^;.*\n", re.MULTILINE)
 
 
-def cut_to(text: str, entry: str) -> str:
-    """The module without comments, and without the functions and variables that ``entry`` does not reach."""
+def cut_to(text: str, entry: str, variables: Collection[str] = ()) -> str:
+    """The module without comments, and without what ``entry`` does not reach; these variables stay."""
     module = read_module(text)
-    lists = [entity.name for entity in module.of_kind("global") if entity.name.startswith("llvm.")]
-    return re.sub(r"\n{3,}", "\n\n", _COMMENT.sub("", cut(module, [entry, *lists]).text))
+    kept = [e.name for e in module.of_kind("global") if e.name in variables or e.name.startswith("llvm.")]
+    return re.sub(r"\n{3,}", "\n\n", _COMMENT.sub("", cut(module, [entry, *kept]).text))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tle_raw.fragments.adapter import Declaration
 from tle_raw.fragments.declare import declare
 from tle_raw.fragments.fragment import Fragment
@@ -13,14 +15,21 @@ from tle_raw.linker.inputs.bitcode import disassemble
 from tle_raw.registry import find_adapter
 
 
-def declared(function: Function, overload: Overload) -> Fragment:
+def declared(
+    function: Function, overload: Overload, symbols: Collection[str] = (), variables: Collection[str] = ()
+) -> Fragment:
     """The fragment of one overload.
+
+    Parameters
+    ----------
+    symbols : what else of the same bitcode others will ask for, so that it is read once.
+    variables : those of bitcode that stay, whether the function reaches them or not.
 
     Raises
     ------
     DialectError : an option that the dialect does not take. FragmentSourceError : the source cannot be read.
     """
-    options = {**overload.options, **_code(overload), "symbol": overload.symbol}
+    options = {**overload.options, **_code(overload, symbols, variables), "symbol": overload.symbol}
     if overload.block:
         options["block"] = overload.block
     declaration = Declaration(
@@ -34,10 +43,21 @@ def declared(function: Function, overload: Overload) -> Fragment:
     return declare(find_adapter(overload.dialect), declaration)
 
 
-def _code(overload: Overload) -> dict[str, str]:
+def _code(overload: Overload, symbols: Collection[str], variables: Collection[str]) -> dict[str, str]:
     """Of bitcode only what the function needs: a device library is cut once for each of its functions."""
-    if overload.source.suffix != ".bc" or overload.dialect != "llvm":
+    if not is_cut(overload):
         return {"file": str(overload.source)}
     data = read_bytes(overload.source, (".bc",), "LLVM bitcode")
-    symbol = overload.symbol.removeprefix("@")
-    return {"source": cut_to(disassemble(data, knobs.compile_timeout, (symbol,)), symbol)}
+    symbol = symbol_of(overload)
+    text = disassemble(data, knobs.compile_timeout, tuple(sorted({symbol, *symbols})))
+    return {"source": cut_to(text, symbol, variables)}
+
+
+def is_cut(overload: Overload) -> bool:
+    """Whether its source is bitcode of which it takes its function."""
+    return overload.source.suffix == ".bc" and overload.dialect == "llvm"
+
+
+def symbol_of(overload: Overload) -> str:
+    """Its function's name in the bitcode."""
+    return overload.symbol.removeprefix("@")

@@ -55,10 +55,14 @@ class Function:
 
 @dataclass(frozen=True)
 class ModuleHooks:
-    """Functions of the host, ``package.module:name``, that a loaded module is set up and torn down by; "" for none."""
+    """Functions of the host, ``package.module:name``, that a loaded module is set up and torn down by; "" for none.
+
+    ``variables`` are what they look up in it.
+    """
 
     setup: str = ""
     teardown: str = ""
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -47,11 +47,12 @@ def read_hooks(library: Table) -> ModuleHooks:
     table = library.table("module")
     if table is None:
         return ModuleHooks()
-    table.check_keys(("setup", "teardown"))
-    for key in table.values:
+    table.check_keys(("setup", "teardown", "variables"))
+    for key in table.values.keys() & {"setup", "teardown"}:
         if not _HOOK.fullmatch(table.need(key, str)):
             raise table.error(key, "package.module:function", repr(table.values[key]))
-    return ModuleHooks(table.get("setup", str) or "", table.get("teardown", str) or "")
+    variables = tuple(table.texts("variables") or ())
+    return ModuleHooks(table.get("setup", str) or "", table.get("teardown", str) or "", variables)
 
 
 def signature_of_key(name: str, table: Table) -> Signature:

@@ -18,7 +18,7 @@ from tle_raw.errors import LibraryError
 from tle_raw.knobs import knobs
 from tle_raw.libraries.packed_files import CODE, FORMAT, FUNCTIONS, INDEX, as_json
 from tle_raw.libraries.packing.compile_code import Code, compile_code
-from tle_raw.libraries.packing.declared import declared
+from tle_raw.libraries.packing.declared import declared, is_cut, symbol_of
 from tle_raw.libraries.packing.manifest import Function, Manifest, Overload
 from tle_raw.libraries.packing.packed_runtime import packed_runtime
 from tle_raw.libraries.packing.stubs import module_text, project_text, stub_text
@@ -68,17 +68,24 @@ def pack(manifest: Manifest, folder: Path, told: Callable[[str], None] = lambda 
 def _compiled(
     manifest: Manifest, function: Function, told: Callable[[str], None]
 ) -> Iterator[tuple[Overload, list[Code]]]:
+    variables = manifest.hooks.variables
     for overload in function.overloads:
-        fragment = declared(function, overload)
+        fragment = declared(function, overload, _beside(manifest, overload), variables)
         asked = [(names, target) for names in overload.bindings() for target in overload.architectures]
 
         def one(pair: Any, overload: Overload = overload, fragment: Any = fragment) -> Code:
             names, target = pair
-            return compile_code(function, overload, fragment, names, target, manifest.file.parent)
+            return compile_code(function, overload, fragment, names, target, manifest.file.parent, variables)
 
         with ThreadPoolExecutor(min(len(asked), len(os.sched_getaffinity(0)))) as pool:
             yield overload, list(pool.map(one, asked))
         told(f"{overload.signature}: {len(asked)} pieces of code")
+
+
+def _beside(manifest: Manifest, overload: Overload) -> list[str]:
+    """The symbols that are taken of the bitcode that the overload's is in."""
+    overloads = [each for function in manifest.functions for each in function.overloads if is_cut(each)]
+    return [symbol_of(each) for each in overloads if each.source == overload.source]
 
 
 def _files(manifest: Manifest, compiled: dict[str, list[tuple[Overload, list[Code]]]]) -> dict[str, bytes]:
@@ -106,6 +113,7 @@ def _files(manifest: Manifest, compiled: dict[str, list[tuple[Overload, list[Cod
             "architectures": [str(target) for target in manifest.architectures],
             "setup": manifest.hooks.setup,
             "teardown": manifest.hooks.teardown,
+            "variables": list(manifest.hooks.variables),
             "runtimes": {name: hashlib.sha256(data).hexdigest() for name, data in runtime.items()},
             "functions": entries,
         }
@@ -131,7 +139,8 @@ def _overload_json(overload: Overload, pieces: list[Code]) -> dict[str, Any]:
 def _check_replaceable(folder: Path, name: str) -> None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    others = [f.name for f in folder.iterdir() if f.name not in _OWN | {name}] if folder.is_dir() else [folder.name]
+    own = _OWN | {name, f"{name}.egg-info"}
+    others = [f.name for f in folder.iterdir() if f.name not in own] if folder.is_dir() else [folder.name]
     if others or not (folder / name / INDEX).is_file():
         raise LibraryError(
             f"{folder} holds other things than the library {name}: {', '.join(sorted(others)[:5]) or name}",
