@@ -104,7 +104,7 @@ struct Core {
     uint32_t x = 0, y = 0, index = 0;   // logical
     uint8_t* l1 = nullptr;
     std::array<CircularBuffer, max_buffers> buffers;
-    uint32_t semaphores = 0;            // how many the program made
+    std::array<bool, max_semaphores> semaphores{};  // which the program made
     std::array<double, max_semaphores> semaphore_time{};
     std::vector<std::unique_ptr<Role>> roles;
     std::mutex mutex;
