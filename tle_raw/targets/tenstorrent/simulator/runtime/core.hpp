@@ -72,7 +72,7 @@ struct Lane {
 
 struct DstTile {
     std::array<uint32_t, 1024> bits;  // row-major
-    bool integer = false;
+    bool integer = false, reduced = false;  // reduced: only a column, row or element of it counts
     bool written = false;
 };
 
