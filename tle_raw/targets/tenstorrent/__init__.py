@@ -1,0 +1,1 @@
+"""TileLang kernels as programs for Tenstorrent cards: reader, compute kernel, writer, host program, plan."""
