@@ -1,0 +1,1 @@
+"""TileLang kernels as Metalium programs for Tenstorrent cards."""
