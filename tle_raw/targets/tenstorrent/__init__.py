@@ -1,1 +1,1 @@
-"""TileLang kernels as programs for Tenstorrent cards: a reader, a compute kernel, a writer, a host program, a plan."""
+"""TileLang kernels as programs for Tenstorrent cards: reader, compute kernel, writer, host program, plan."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Union
+from typing import Any, Literal
 
 from tle_raw.errors import SourceLocation
 
@@ -106,8 +106,8 @@ class Word:
         return self.text
 
 
-Expr = Union[Int, Var, Op, Query]
-Arg = Union[Int, Var, Op, Query, Buffer, Accessor, Bits, Word]
+Expr = Int | Var | Op | Query
+Arg = Int | Var | Op | Query | Buffer | Accessor | Bits | Word
 
 
 # --- Statements of the three kernels
@@ -158,7 +158,7 @@ class Call:
     location: SourceLocation | None = None
 
 
-Statement = Union[Let, For, If, Call]
+Statement = Let | For | If | Call
 
 
 # --- What a module declares
