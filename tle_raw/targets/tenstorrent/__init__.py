@@ -1,1 +1,1 @@
-"""TileLang kernels as Metalium programs for Tenstorrent cards."""
+"""TileLang kernels as programs for Tenstorrent cards: reader, compute kernel, writer, host program, plan."""
