@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tle_raw.errors import SourceLocation
+from tle_raw.targets.tenstorrent.formats import TILE_BYTES
 from tle_raw.targets.tenstorrent.ir import (
     Accessor,
     Bits,
@@ -22,10 +23,9 @@ from tle_raw.targets.tenstorrent.ir import (
     RuntimeArg,
     Tensor,
     Var,
-    WorkItem,
     Word,
+    WorkItem,
 )
-from tle_raw.targets.tenstorrent.formats import TILE_BYTES
 
 ONE = Int(1)
 ZERO = Int(0)

@@ -129,7 +129,9 @@ def test_ranges_hold_each_core_once(chosen: set[tuple[int, int]]) -> None:
 def test_any_partition_is_accepted_and_any_move_of_a_block_is_noticed(data: st.DataObject) -> None:
     grid = data.draw(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 3)))
     blocks = [WorkItem(i, j, b) for b in range(grid[2]) for i in range(grid[1]) for j in range(grid[0])]
-    places = data.draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=len(blocks), max_size=len(blocks)))
+    places = data.draw(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=len(blocks), max_size=len(blocks))
+    )
     work: dict[tuple[int, int], list[WorkItem]] = {place: [] for place in places}
     for place, block in zip(places, data.draw(st.permutations(blocks))):
         work[place].append(block)

@@ -85,7 +85,9 @@ def write_plan(plan: Plan) -> str:
     fields["core_ranges"] = [{"start": list(each.start), "extent": list(each.extent)} for each in plan.core_ranges]
     if plan.grid is not None:
         fields["grid"] = list(plan.grid)
-    fields["work_partition"] = {_key(core): [vars(item) for item in items] for core, items in plan.work_partition.items()}
+    fields["work_partition"] = {
+        _key(core): [vars(item) for item in items] for core, items in plan.work_partition.items()
+    }
     fields["layouts"] = plan.layouts
     return _lines({**fields, **plan.extra}) + "\n"
 

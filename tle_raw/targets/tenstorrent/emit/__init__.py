@@ -27,7 +27,9 @@ def emit(module: Module, api_release: str = "") -> dict[str, str]:
     UnsupportedFeatureError : an operation or a release that is not known.
     """
     table = release(api_release)
-    files = {f"{role}.cpp": kernel_file(module.kernels[role], module, table) for role in ROLES if role in module.kernels}
+    files = {
+        f"{role}.cpp": kernel_file(module.kernels[role], module, table) for role in ROLES if role in module.kernels
+    }
     files["main.cpp"] = main_file(module, table)
     files[FILE] = write_plan(plan_of(module, release=table.name))
     return files

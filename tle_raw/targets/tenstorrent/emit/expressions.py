@@ -9,7 +9,21 @@ from tle_raw.errors import LoweringError
 from tle_raw.targets.tenstorrent.ir import Accessor, Arg, Bits, Buffer, Int, Op, Query, Var, Word
 from tle_raw.targets.tenstorrent.kernel_api import Release
 
-_STRENGTH = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
+_STRENGTH = {
+    "||": 1,
+    "&&": 2,
+    "==": 3,
+    "!=": 3,
+    "<": 4,
+    "<=": 4,
+    ">": 4,
+    ">=": 4,
+    "+": 5,
+    "-": 5,
+    "*": 6,
+    "/": 6,
+    "%": 6,
+}
 _ATOM = 9
 
 

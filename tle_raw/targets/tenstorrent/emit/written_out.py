@@ -10,7 +10,13 @@ from tle_raw.targets.tenstorrent.emit.expressions import argument, buffer_name, 
 from tle_raw.targets.tenstorrent.ir import Bits, Buffer, Call, CircularBuffer, Int
 from tle_raw.targets.tenstorrent.kernel_api import Release
 
-_TYPES = {"Float32": "uint32_t", "Int32": "uint32_t", "UInt32": "uint32_t", "Float16": "uint16_t", "Float16_b": "uint16_t"}
+_TYPES = {
+    "Float32": "uint32_t",
+    "Int32": "uint32_t",
+    "UInt32": "uint32_t",
+    "Float16": "uint16_t",
+    "Float16_b": "uint16_t",
+}
 
 _POINTER = """\
 // Where the elements of a page behind the write pointer of a circular buffer lie.

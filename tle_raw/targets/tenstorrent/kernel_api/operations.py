@@ -93,7 +93,7 @@ def _data_movement() -> Iterator[Operation]:
         ("noc_semaphore_inc", "noc_address integer"),
         ("get_noc_multicast_addr", "integer integer integer integer address"),
         ("noc_async_write_multicast", "address noc_address count integer"),
-        ("noc_semaphore_set_multicast", "semaphore noc_address integer"),
+        ("noc_semaphore_set_multicast", "address noc_address integer"),
     ):
         yield Operation(name, tuple(parameters.split()), Unit.DATAFLOW)
 
@@ -149,14 +149,46 @@ def _packer() -> Iterator[Operation]:
 
 
 # One operand, in place; those in the second line are prepared by rounding_op_tile_init.
-UNARY = (
-    "exp exp2 expm1 log log1p sqrt rsqrt recip abs sign square negative relu sigmoid tanh silu gelu erf erfc "
-    "sin cos tan asin acos atan sinh cosh identity gtz gez ltz lez eqz nez"
-).split()
+UNARY = [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "recip",
+    "abs",
+    "sign",
+    "square",
+    "negative",
+    "relu",
+    "sigmoid",
+    "tanh",
+    "silu",
+    "gelu",
+    "erf",
+    "erfc",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "identity",
+    "gtz",
+    "gez",
+    "ltz",
+    "lez",
+    "eqz",
+    "nez",
+]
 ROUNDING = ("floor", "ceil", "trunc", "frac")
-UNARY_WITH_NUMBER = "power leaky_relu relu_max relu_min unary_max unary_min".split()
-COMPARED_WITH_NUMBER = "eq ne lt gt le ge".split()
-BINARY = "add sub mul div rsub power eq ne lt gt le ge".split()
+UNARY_WITH_NUMBER = ["power", "leaky_relu", "relu_max", "relu_min", "unary_max", "unary_min"]
+COMPARED_WITH_NUMBER = ["eq", "ne", "lt", "gt", "le", "ge"]
+BINARY = ["add", "sub", "mul", "div", "rsub", "power", "eq", "ne", "lt", "gt", "le", "ge"]
 
 
 def _vector() -> Iterator[Operation]:
@@ -168,7 +200,9 @@ def _vector() -> Iterator[Operation]:
     single += [pair(f"{name}_tile", ("dst", "value")) for name in UNARY_WITH_NUMBER]
     single += [pair(f"unary_{name}_tile", ("dst", "value")) for name in COMPARED_WITH_NUMBER]
     scalar = "binop_with_scalar_tile_init"
-    single += [pair(f"{verb}_unary_tile", ("dst", "value"), init=scalar) for verb in "add sub mul div rsub".split()]
+    single += [
+        pair(f"{verb}_unary_tile", ("dst", "value"), init=scalar) for verb in ["add", "sub", "mul", "div", "rsub"]
+    ]
     single += [pair(f"{verb}_unary_tile_int32", ("dst", "integer"), init=scalar) for verb in ("add", "sub")]
     single += [pair(f"{name}_tile_int32", ("dst",), init=f"{name}_tile_init") for name in ("abs", "negative", "relu")]
     single += [pair("clamp_tile", ("dst", "low", "high")), pair("fill_tile", ("dst", "number"))]

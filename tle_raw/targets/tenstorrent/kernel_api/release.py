@@ -102,9 +102,7 @@ def swapped(function: str) -> Spelling:
 
 def of_compute() -> tuple[str, ...]:
     """The operations that need a header of their own in a compute kernel."""
-    return tuple(
-        name for name, each in OPERATIONS.items() if each.unit not in (Unit.DATAFLOW, *_WITHOUT_OWN_HEADER)
-    )
+    return tuple(name for name, each in OPERATIONS.items() if each.unit not in (Unit.DATAFLOW, *_WITHOUT_OWN_HEADER))
 
 
 def _check_count(known: Operation, arguments: Sequence[str], templates: Sequence[str]) -> None:

@@ -31,8 +31,9 @@ def _reusing(function: str) -> dict[str, Spelling]:
 _MISSING = {
     **dict.fromkeys(("sub_bcast_rows_init", "sub_tiles_bcast_rows"), "its init configures the packer as well"),
     **dict.fromkeys(("unary_bcast_init", "unary_bcast"), "its init configures the packer as well"),
+    "pack_relu_config": "it takes a packed word, which is not documented",
 }
-_HEADERS = {name: "transpose_wh.h" for name in ("transpose_init", "transpose_tile")}
+_HEADERS = dict.fromkeys(("transpose_init", "transpose_tile"), "transpose_wh.h")
 
 RELEASE = Release(
     "0.70.1",

@@ -34,15 +34,23 @@ _BY_START = {
     **{f"{name}_tile": "eltwise_unary/rounding.h" for name in ROUNDING},
     **{f"{verb}_unary_": "eltwise_unary/binop_with_scalar.h" for verb in ("add", "sub", "mul", "div", "rsub")},
     **{f"{name}_tile": "eltwise_unary/relu.h" for name in ("relu", "relu_max", "relu_min", "leaky_relu")},
-    **{f"{name}_tile": "eltwise_unary/comp.h" for name in "gtz gez ltz lez eqz nez".split()},
+    **{f"{name}_tile": "eltwise_unary/comp.h" for name in ["gtz", "gez", "ltz", "lez", "eqz", "nez"]},
     **{f"{name}_tile": "eltwise_unary/erf_erfc.h" for name in ("erf", "erfc")},
-    **{f"{name}_tile": "eltwise_unary/trigonometry.h" for name in "sin cos tan asin acos atan sinh cosh".split()},
-    **{f"{name}_tile": f"eltwise_unary/{name}.h" for name in "exp recip sqrt rsqrt gelu identity negative log1p".split()},
+    **{
+        f"{name}_tile": "eltwise_unary/trigonometry.h"
+        for name in ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"]
+    },
+    **{
+        f"{name}_tile": f"eltwise_unary/{name}.h"
+        for name in ["exp", "recip", "sqrt", "rsqrt", "gelu", "identity", "negative", "log1p"]
+    },
     **{f"{verb}_bcast_": "bcast.h" for verb in ("add", "sub", "mul")},
     **{f"{verb}_tiles_bcast_": "bcast.h" for verb in ("add", "sub", "mul")},
 }
 _ELEMENTWISE = tuple(
-    f"{verb}_{end}" for verb in ("add", "sub", "mul") for end in ("init", "tiles", "reuse_dest_init", "reuse_dest_tiles")
+    f"{verb}_{end}"
+    for verb in ("add", "sub", "mul")
+    for end in ("init", "tiles", "reuse_dest_init", "reuse_dest_tiles")
 )
 
 

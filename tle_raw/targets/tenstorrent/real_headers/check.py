@@ -98,7 +98,9 @@ def check(trio: Trio, compiler: Compiler, release: Release, *, link: bool = True
 
 def uses_vector_engine(source: str, release: Release) -> bool:
     """Whether a compute kernel includes a header of the vector engine's operations."""
-    headers = {release.headers[name] for name, each in OPERATIONS.items() if each.unit is Unit.VECTOR and release.has(name)}
+    headers = {
+        release.headers[name] for name, each in OPERATIONS.items() if each.unit is Unit.VECTOR and release.has(name)
+    }
     return any(f'"api/compute/{header}"' in source for header in headers)
 
 

@@ -24,8 +24,18 @@ _LIBRARY = {
     "HARDENING_MODE": "_LIBCPP_HARDENING_MODE_NONE",
     "HAS_MUSL_LIBC": "1",
     **dict.fromkeys(
-        "HAS_THREADS HAS_MONOTONIC_CLOCK HAS_TERMINAL HAS_FILESYSTEM HAS_RANDOM_DEVICE HAS_LOCALIZATION HAS_UNICODE "
-        "HAS_WIDE_CHARACTERS HAS_TIME_ZONE_DATABASE HAS_VENDOR_AVAILABILITY_ANNOTATIONS".split(),
+        [
+            "HAS_THREADS",
+            "HAS_MONOTONIC_CLOCK",
+            "HAS_TERMINAL",
+            "HAS_FILESYSTEM",
+            "HAS_RANDOM_DEVICE",
+            "HAS_LOCALIZATION",
+            "HAS_UNICODE",
+            "HAS_WIDE_CHARACTERS",
+            "HAS_TIME_ZONE_DATABASE",
+            "HAS_VENDOR_AVAILABILITY_ANNOTATIONS",
+        ],
         "0",
     ),
 }
@@ -84,7 +94,13 @@ class Compiler:
         vendor = [self.wheel.folder / "ttnn", metal, metal / "hw/inc", metal / "hostdevcommon/api", metal / "api"]
         vendor += [kernels / "common", kernels / "llk_io", kernels / "llk_api", kernels / "llk_api/llk_sfpu"]
         vendor += [inner, inner / architecture, inner / architecture / f"{long}_defines", inner / architecture / "noc"]
-        vendor += [llk / f"tt_llk_{long}/common/inc", llk / f"tt_llk_{long}/llk_lib", llk / "common", llk, llk / "tools/include"]
+        vendor += [
+            llk / f"tt_llk_{long}/common/inc",
+            llk / f"tt_llk_{long}/llk_lib",
+            llk / "common",
+            llk,
+            llk / "tools/include",
+        ]
         vendor += [metal / "hw/firmware/src/tt-1xx"]
         zig = self.zig.parent / "lib"
         musl = [zig / "libc/include/riscv32-linux-musl", zig / "libc/include/generic-musl"]
