@@ -24,7 +24,7 @@ class CoreRange:
 
 
 def core_ranges(cores: Iterable[tuple[int, int]]) -> list[CoreRange]:
-    """Rectangles that hold each of these cores once, and no other; runs within a row are made as high as they can be."""
+    """Rectangles that hold each of these cores once and no other; a run within a row is made as high as it can be."""
     left = set(cores)
     found = []
     while left:

@@ -164,7 +164,7 @@ def _lines(fields: dict[str, Any]) -> str:
 
 
 def _work(of: _Fields) -> Iterator[tuple[tuple[int, int], tuple[WorkItem, ...]]]:
-    for key, value in of.object("work_partition").fields.items():
+    for key in of.object("work_partition").fields:
         core = _CORE.fullmatch(key)
         if not core:
             raise of.wrong(f"work_partition.{key}", 'a core as "(x,y)"', key)

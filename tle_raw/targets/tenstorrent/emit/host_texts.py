@@ -78,7 +78,8 @@ std::vector<Element> read_file(const std::string& path, const char* name, size_t
 template <typename Element>
 void write_file(const std::string& path, const std::vector<Element>& values) {
     std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(Element)));
+    const auto bytes = static_cast<std::streamsize>(values.size() * sizeof(Element));
+    file.write(reinterpret_cast<const char*>(values.data()), bytes);
     if (!file.flush()) {
         throw std::runtime_error(path + ": cannot be written");
     }
@@ -116,9 +117,11 @@ void from_float(float value, uint16_t& bits) {
     "float16": """\
 float to_float(uint16_t bits) {
     const uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const float size = exponent == 31 ? (fraction ? NAN : INFINITY)
-                       : exponent     ? std::ldexp(1024.0f + static_cast<float>(fraction), static_cast<int>(exponent) - 25)
-                                      : std::ldexp(static_cast<float>(fraction), -24);
+    float size = fraction ? NAN : INFINITY;
+    if (exponent != 31) {
+        const uint32_t significand = exponent ? fraction + 1024 : fraction;
+        size = std::ldexp(static_cast<float>(significand), std::max(static_cast<int>(exponent), 1) - 25);
+    }
     return bits & 0x8000 ? -size : size;
 }
 void from_float(float value, uint16_t& bits) {
@@ -167,7 +170,8 @@ std::vector<uint8_t> to_block_floats(const std::vector<Element>& tiled) {
         uint8_t* const page = &pages[row / 64 * block_float_page<Bits>()];
         int shared = 0;
         for (size_t i = 0; i < 16; ++i) {
-            shared = std::max(shared, static_cast<int>(std::bit_cast<uint32_t>(to_float(tiled[row * 16 + i])) >> 23 & 255));
+            const auto word = std::bit_cast<uint32_t>(to_float(tiled[row * 16 + i]));
+            shared = std::max(shared, static_cast<int>(word >> 23 & 255));
         }
         page[row % 64] = static_cast<uint8_t>(shared);
         for (size_t i = 0; i < 16; ++i) {

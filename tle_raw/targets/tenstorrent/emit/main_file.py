@@ -274,7 +274,7 @@ def _word(each: RuntimeArg) -> str:
 
 
 def whole_in_registers(module: Module) -> list[str]:
-    """The circular buffers of 32-bit elements that the compute kernel only copies to DST, which then keeps every bit."""
+    """The circular buffers of 32-bit elements that are only copied to DST, which then keeps every bit."""
     if module.compute is None or not module.compute.fp32_dest_acc_en or "compute" not in module.kernels:
         return []
     calls = [each for each in walk(module.kernels["compute"].body) if isinstance(each, Call)]

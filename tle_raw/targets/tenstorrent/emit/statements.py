@@ -1,4 +1,4 @@
-"""The body of a kernel as C++: loops, branches, calls, each under the line of the TileLang program that it comes from."""
+"""The body of a kernel as C++: loops, branches, calls, each under the line of TileLang that it comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compile and link the three kernels of a program as a card's host library would: five programs for five RISC-V cores."""
+"""Compile and link three kernels as a card's host library would: five programs for five RISC-V cores."""
 
 from __future__ import annotations
 
