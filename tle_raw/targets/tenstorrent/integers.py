@@ -105,8 +105,22 @@ def _term_bounds(term: Any, ranges: Mapping[str, tuple[int, int]]) -> tuple[int,
 
 
 _SIGNS = {
-    "add": "+", "sub": "-", "mul": "*", "floordiv": "/", "div": "/", "floormod": "%", "min": "min", "max": "max",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&&", "or": "||",
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "floordiv": "/",
+    "div": "/",
+    "floormod": "%",
+    "min": "min",
+    "max": "max",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+    "and": "&&",
+    "or": "||",
 }
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
