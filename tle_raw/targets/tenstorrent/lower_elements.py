@@ -7,7 +7,7 @@ from typing import Any
 from tle_raw.errors import Row, UnsupportedFeatureError
 from tle_raw.targets.tenstorrent import operations
 from tle_raw.targets.tenstorrent.blocks import Local, Part
-from tle_raw.targets.tenstorrent.formats import FORMATS, WIDE
+from tle_raw.targets.tenstorrent.dtypes import FORMATS, WIDE
 from tle_raw.targets.tenstorrent.forward import registers_of
 from tle_raw.targets.tenstorrent.integers import plus, times
 from tle_raw.targets.tenstorrent.ir import Buffer, Call, Expr, Int, Module, Var, Word
@@ -61,14 +61,14 @@ class Elements:
         if isinstance(value, Part):
             self._steps.append(self._load(value, place))
         elif isinstance(value, (Number, Name)):
-            self._steps.append(operations.fill(place, value, value.dtype))
+            self._steps.extend(operations.fill(place, value, value.dtype))
         elif value.function == "cast":
             self._cast(value, number)
         elif value.function == "select":
             self._select(value, number)
         elif len(value.arguments) == 1:
             self._evaluate(value.arguments[0], number)
-            self._steps.append(operations.unary(value.function, place, value.arguments[0].dtype))
+            self._steps.extend(operations.unary(value.function, place, value.arguments[0].dtype))
         else:
             self._two(value, number)
 

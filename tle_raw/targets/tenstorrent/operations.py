@@ -30,6 +30,7 @@ _UNARY = {
     "cos": "cos",
     "relu": "relu",
 }
+_OF_INT32 = ("abs", "neg", "relu")
 _ROUNDING = ("floor", "ceil")
 _BINARY = {
     "add": "add_binary",
@@ -48,29 +49,22 @@ _BINARY = {
 }
 _OF_INTEGERS = {"add": "add_int", "sub": "sub_int", "mul": "mul_int"}
 _INT32 = (Word("DataFormat::Int32"),)
-_EXACT = (Word("false"),)
 
 
-def unary(function: str, place: Register, dtype: str) -> Step:
+def unary(function: str, place: Register, dtype: str) -> list[Step]:
     """A function of what a register holds, into that register."""
     if dtype == "int32":
-        if function == "abs":
-            return _step("abs_tile_int32", (place,), init="abs_tile_init")
-        if function == "neg":
-            return _step("negative_tile_int32", (place,), init="negative_tile_init")
-        if function == "relu":
-            return _step("relu_tile_int32", (place,), init="relu_tile_init")
-        raise UnsupportedFeatureError(f"the function {function} of int32")
+        if function not in _OF_INT32:
+            raise UnsupportedFeatureError(f"the function {function} of int32")
+        name = _UNARY[function]
+        return [_step(f"{name}_tile_int32", (place,), init=f"{name}_tile_init")]
     if function in _ROUNDING:
-        return _step(f"{function}_tile", (place,), init="rounding_op_tile_init")
-    if function == "erf":
-        return _step("erf_tile", (place,), _EXACT, init="erf_tile_init", init_template=_EXACT)
+        return [_step(f"{function}_tile", (place,), init="rounding_op_tile_init")]
     if function == "log2":
-        base = Bits(1 / math.log(2))
-        return _step("log_with_base_tile", (place, base), init="log_with_base_tile_init")
+        return [*unary("log", place, dtype), _scalar("mul", place, Bits(1 / math.log(2)))]
     if function not in _UNARY:
         raise UnsupportedFeatureError(f"the function {function} of elements")
-    return _step(f"{_UNARY[function]}_tile", (place,))
+    return [_step(f"{_UNARY[function]}_tile", (place,))]
 
 
 def binary(function: str, a: Register, b: Register, dtype: str) -> Step:
@@ -97,13 +91,13 @@ def with_scalar(function: str, place: Register, scalar: Any, dtype: str, *, scal
     if function in ("add", "mul") or (function == "sub" and not scalar_first):
         return [_scalar(function, place, value)]
     if function == "sub":
-        return [unary("neg", place, dtype), _scalar("add", place, value)]
+        return [*unary("neg", place, dtype), _scalar("add", place, value)]
     if function == "div" and scalar_first:
-        return [unary("recip", place, dtype), *([] if known == 1 else [_scalar("mul", place, value)])]
+        return [*unary("recip", place, dtype), *([] if known == 1 else [_scalar("mul", place, value)])]
     if function == "div" and known:
         return [_scalar("mul", place, Bits(1 / known))]
     if function == "max" and known == 0:
-        return [unary("relu", place, dtype)]
+        return unary("relu", place, dtype)
     if function in ("max", "min"):
         return [_step(f"unary_{function}_tile", (place, value))]
     if function == "pow" and known == 2 and not scalar_first:
@@ -119,13 +113,14 @@ def _scalar(function: str, place: Register, value: Any) -> Step:
     return _step(f"{function}_unary_tile", (place, value), init="binop_with_scalar_tile_init")
 
 
-def fill(place: Register, value: Any, dtype: str) -> Step:
-    """A number into all elements of a register."""
+def fill(place: Register, value: Any, dtype: str) -> list[Step]:
+    """A number into all elements of a register; a scalar parameter comes as its bits, which zero is added to."""
     if dtype == "int32":
         number = Int(int(value.value) & 0xFFFFFFFF) if isinstance(value, Number) else Var(value.name)
-        return _step("fill_tile_int", (place, number), _INT32, init="fill_tile_init")
-    bits = Bits(float(value.value)) if isinstance(value, Number) else Var(value.name)
-    return _step("fill_tile_bitcast", (place, bits), init="fill_tile_init")
+        return [_step("fill_tile_int", (place, number), _INT32, init="fill_tile_init")]
+    known = float(value.value) if isinstance(value, Number) else 0.0
+    made = [_step("fill_tile", (place, Bits(known)))]
+    return made if isinstance(value, Number) else [*made, _scalar("add", place, Var(value.name))]
 
 
 def select(condition: Register, yes: Register, no: Register, *, wide: bool) -> Step:

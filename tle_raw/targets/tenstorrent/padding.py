@@ -25,7 +25,7 @@ from tle_raw.targets.tenstorrent.blocks import (
     Turn,
     defined,
 )
-from tle_raw.targets.tenstorrent.formats import FORMATS
+from tle_raw.targets.tenstorrent.dtypes import FORMATS
 from tle_raw.targets.tenstorrent.ir import Module, walk
 from tle_raw.targets.tenstorrent.webs import rewritten
 from tle_raw.tile_program import Apply, Name, Number

@@ -7,7 +7,7 @@ from typing import Any
 from tle_raw.errors import Row, TLEError, UnsupportedFeatureError
 from tle_raw.targets.tenstorrent import blocks, read_nests
 from tle_raw.targets.tenstorrent.blocks import Choice, Each, Local, Multiply, Part, ReadBlock, Reduce, Repeat, Turn
-from tle_raw.targets.tenstorrent.formats import check_dtype
+from tle_raw.targets.tenstorrent.dtypes import check_dtype
 from tle_raw.targets.tenstorrent.ir import Module, Tensor
 from tle_raw.tile_program import (
     Apply,

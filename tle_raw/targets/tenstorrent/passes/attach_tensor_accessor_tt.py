@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tle_raw.targets.tenstorrent.formats import PAGE_BYTES
+from tle_raw.targets.tenstorrent.formats import TILE_BYTES
 from tle_raw.targets.tenstorrent.ir import Module
 from tle_raw.targets.tenstorrent.options import Options
 
@@ -19,7 +19,7 @@ def attach_tensor_accessor_tt(module: Module, options: Options) -> Module:
         attributes[f"tt.tensor_accessor.{name}"] = {
             "memory": tensor.memory,
             "layout": tensor.layout,
-            "page_size": PAGE_BYTES[tensor.data_format],
+            "page_size": TILE_BYTES[tensor.data_format],
             "pages": tensor.pages,
             "matrix": [tensor.tile_rows, tensor.tile_columns],
             "bound": False,

@@ -11,7 +11,8 @@ from typing import Any
 
 from tle_raw.errors import UnsupportedFeatureError
 from tle_raw.targets.tenstorrent.blocks import BY_READER, Each, Known, Local, Part, WriteBlock, defined, renamed, used
-from tle_raw.targets.tenstorrent.formats import FORMATS, PAGE_BYTES
+from tle_raw.targets.tenstorrent.dtypes import FORMATS
+from tle_raw.targets.tenstorrent.formats import TILE_BYTES
 from tle_raw.targets.tenstorrent.ir import CircularBuffer, Module, Role, walk
 from tle_raw.targets.tenstorrent.lifetimes import find_lifetimes
 from tle_raw.targets.tenstorrent.options import Options
@@ -109,7 +110,7 @@ def _buffer(module: Module, name: str, body: tuple[Any, ...]) -> CircularBuffer:
     constant = any(s is makers[0] for s in body)
     in_place = any(name in used(s) for s in makers)
     held = 1 if constant else 2 if producer != consumer or in_place else 1
-    return CircularBuffer(name, -1, format_, PAGE_BYTES[format_], held * local.tiles, local.tiles, producer, consumer)
+    return CircularBuffer(name, -1, format_, TILE_BYTES[format_], held * local.tiles, local.tiles, producer, consumer)
 
 
 def _format(module: Module, name: str, makers: list[Any], takers: list[Any]) -> str:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from tle_raw.errors import Row, UnsupportedFeatureError
-from tle_raw.targets.tenstorrent.formats import BLOCK_FLOATS, FORMATS, PAGE_BYTES
+from tle_raw.targets.tenstorrent.dtypes import BLOCK_FLOATS, FORMATS
+from tle_raw.targets.tenstorrent.formats import TILE_BYTES
 from tle_raw.targets.tenstorrent.ir import Module, walk
 from tle_raw.targets.tenstorrent.options import Options
 
@@ -30,7 +31,7 @@ def propagate_tt_layout_v5(module: Module, options: Options) -> Module:
     for name, local in module.locals.items():
         format_ = tensors[crossing[name]].data_format if name in crossing else FORMATS[local.dtype]
         attributes[f"tt.cb.{name}"] = {
-            "page_size": PAGE_BYTES[format_],
+            "page_size": TILE_BYTES[format_],
             "depth": 2 if name in crossing else 1,
             "data_format": format_,
             "pages": local.tiles,
