@@ -297,6 +297,7 @@ class Module:
     attributes : what passes leave behind, under the names ``tt.…``.
     body : one sequence for all roles until it is split, then empty.
     kernels, circular_buffers, cores, compute : empty until a pass makes them.
+    locals : the blocks' own buffers by name, ``blocks.Local``, until they are circular buffers.
     done : the names of the passes that have run.
     """
 
@@ -312,7 +313,7 @@ class Module:
     kernels: Mapping[str, Kernel] = field(default_factory=dict)
     cores: tuple[CoreWork, ...] = ()
     compute: ComputeConfig | None = None
-    state: Any = None
+    locals: Mapping[str, Any] = field(default_factory=dict)
     done: tuple[str, ...] = ()
 
     def __str__(self) -> str:

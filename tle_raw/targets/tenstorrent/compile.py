@@ -1,0 +1,27 @@
+"""From a tile program to the finished module, through the fourteen passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tle_raw.targets.tenstorrent.forward import forward
+from tle_raw.targets.tenstorrent.ir import Module
+from tle_raw.targets.tenstorrent.options import Options
+from tle_raw.targets.tenstorrent.passes import run_passes
+from tle_raw.targets.tenstorrent.read_program import read_program
+from tle_raw.targets.tenstorrent.webs import split_values
+from tle_raw.tile_program import TileProgram
+
+
+def lower_program(program: TileProgram, options: Options, dump: Callable[[str, Module], None] | None = None) -> Module:
+    """The module of which the five files are written; ``dump`` sees it behind each pass.
+
+    Raises
+    ------
+    UnsupportedFeatureError : what the dialect does not take, by name and at the user's line.
+    LocalMemoryError : the buffers do not fit into a core's L1.
+    """
+    module = forward(split_values(read_program(program)))
+    if dump is not None:
+        dump("read_program", module)
+    return run_passes(module, options, dump)
