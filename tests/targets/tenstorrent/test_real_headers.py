@@ -95,7 +95,7 @@ def test_a_sixth_argument_is_noticed(wheel: Wheel) -> None:
     assert "no matching function for call to 'matmul_tiles'" in said
 
 
-def test_one_word_for_an_accessor_is_noticed_to_be_too_few(wheel: Wheel) -> None:
+def test_an_accessor_without_its_words_is_noticed(wheel: Wheel) -> None:
     trio = sources(matrix_product())
     reader = {"reader": trio.sources["reader"]}
-    assert "Index out of range" in refusal(replace(trio, sources=reader, words={"reader": (2, 2048, 2)}), wheel)
+    assert "Index out of range" in refusal(replace(trio, sources=reader, words={"reader": (2, 2048)}), wheel)
