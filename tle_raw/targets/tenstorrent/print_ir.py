@@ -17,7 +17,8 @@ def print_module(module: ir.Module) -> str:
 
 
 def _module(module: ir.Module) -> Iterator[str]:
-    yield f"module {module.name} grid={list(module.grid)} cores={list(module.core_grid)} parameters={list(module.parameters)}"
+    sizes = f"grid={list(module.grid)} cores={list(module.core_grid)}"
+    yield f"module {module.name} {sizes} parameters={list(module.parameters)}"
     for key, value in module.attributes.items():
         if key == "tt.tile_dfg":
             yield f"  {key} = {len(value['nodes'])} nodes, {len(value['edges'])} edges"
@@ -29,7 +30,8 @@ def _module(module: ir.Module) -> Iterator[str]:
     for local in module.locals.values():
         yield f"  local %{local.name}: {local.dtype}{list(local.shape)} {local.form}".rstrip()
     for b in module.circular_buffers.values():
-        yield f"  cb %{b.name}: c_{b.number} {b.data_format} {b.capacity} pages by {b.block}, {b.producer} to {b.consumer}"
+        pages = f"{b.data_format} {b.capacity} pages by {b.block}"
+        yield f"  cb %{b.name}: c_{b.number} {pages}, {b.producer} to {b.consumer}"
     yield from _body(module.body, "  ")
     for kernel in module.kernels.values():
         arguments = [*(f"@{a.name}" for a in kernel.compile_time_args), *(a.name for a in kernel.runtime_args)]
