@@ -26,9 +26,7 @@ def test_a_gemm_of_odd_sizes_on_six_cores(tmp_path):
     b.tofile(tmp_path / "b.bin")
     program = build_program(PROGRAMS / "gemm", tmp_path / "main")
 
-    ran = run_program(
-        program, [tmp_path / name for name in ("a.bin", "b.bin", "c.bin")], folder=PROGRAMS / "gemm"
-    )
+    ran = run_program(program, [tmp_path / name for name in ("a.bin", "b.bin", "c.bin")], folder=PROGRAMS / "gemm")
 
     c = np.fromfile(tmp_path / "c.bin", np.float16).reshape(80, 100)
     assert ran.messages == ""

@@ -94,8 +94,9 @@ def _printed(value: Arg, release: Release) -> tuple[str, int]:
             return f"({left} {'<' if sign == 'min' else '>'} {right} ? {left} : {right})", _ATOM
         case Op(sign, a, b) if sign in _STRENGTH:
             strength = _STRENGTH[sign]
-            left = _inside(a, strength - (sign not in ("==", "!=", "<", "<=", ">", ">=")), release, sign)
-            return f"{left} {sign} {_inside(b, strength, release, sign)}", strength
+            # A comparison within another is put in parentheses on either side: a compiler warns without them.
+            left, right = (4, 4) if strength in (3, 4) else (strength - 1, strength)
+            return f"{_inside(a, left, release, sign)} {sign} {_inside(b, right, release, sign)}", strength
     raise LoweringError(f"`{value}` is no expression of unsigned numbers")
 
 

@@ -76,10 +76,13 @@ def is_there(release: str, folder: Path | None = None) -> bool:
 
 def _download(release: str, place: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += ["--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--dest", str(place)]
+    command += ["--retries", "1", "--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--dest", str(place)]
     for oldest in (34, 35):
         command += ["--platform", f"manylinux_2_{oldest}_x86_64"]
-    run = subprocess.run([*command, f"ttnn=={release}"], capture_output=True, text=True, timeout=_SECONDS)
+    try:
+        run = subprocess.run([*command, f"ttnn=={release}"], capture_output=True, text=True, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise ToolchainError(f"the wheel ttnn {release} was not downloaded in {_SECONDS} s") from None
     wheels = list(place.glob("ttnn-*.whl"))
     if run.returncode or not wheels:
         raise ToolchainError(f"the wheel ttnn {release} cannot be downloaded", log=run.stderr[-2000:])

@@ -2,7 +2,7 @@
 
 >>> from tle_raw.targets.tenstorrent.simulator import build_program, run_program
 >>> executable = build_program(folder)            # holds main.cpp, reader.cpp, compute.cpp, writer.cpp
->>> run_program(executable, ["a.bin", "b.bin", "c.bin"], timeline="cores.svg")
+>>> run_program(executable, [Path("a.bin"), Path("b.bin"), Path("c.bin")], timeline="cores.svg")
 
 ``include/`` has the headers that kernels and host programs ask for, under the SDK's names; ``runtime/`` is what they
 call, and becomes one object in the cache. docs/tenstorrent-simulator.md says what is checked and what is estimated.

@@ -45,6 +45,7 @@ def run_program(
 
     Parameters
     ----------
+    arguments : files as paths, from the current folder; words as they are.
     timeline : a picture of what each core did when, as SVG, is written here.
     architecture : "wormhole_b0" or "blackhole".
     seconds : after which it is ended. Deadlocks are noticed by themselves, at once.
@@ -60,7 +61,7 @@ def run_program(
         if timeline is not None:
             settings["TT_SIM_TIMELINE"] = str(Path(timeline).absolute())
         run = run_child(
-            (str(program), *(str(Path(argument).absolute()) for argument in arguments)),
+            (str(program), *(str(a.absolute()) if isinstance(a, Path) else a for a in arguments)),
             limits=Limits(seconds),
             folder=Path(folder).absolute() if folder else program.parent,
             environment=clean_environment() | settings,

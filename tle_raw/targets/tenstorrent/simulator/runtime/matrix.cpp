@@ -173,11 +173,14 @@ void eltwise(EltwiseBinaryType operation, BroadcastType type, uint32_t a, uint32
     expect_setup(call, MatrixSetup::eltwise, site, [&](const MatrixSetup& s) { return s.operation == operation && s.broadcast_type == type; });
     expect_sources(a, b, call, site);
     DstTile& out = math_tile(dst, call, site);
+    const bool accumulate = current->compute->setup.accumulate;
+    if (operation == EltwiseBinaryType::ELWMUL && out.written && !accumulate)
+        fail(site, text("mul_tiles into destination register %u, which holds a result: products are added to it on this hardware; take another register, or say so in mul_init", dst));
     Tile left, right;
     unpack_tile(a, tile_a, left, call, site);
     unpack_tile(b, tile_b, right, call, site);
     broadcast_tile(type, right);
-    apply(operation, left, right, current->compute->setup.accumulate, out);
+    apply(operation, left, right, accumulate, out);
     charge(page_size(a) + page_size(b), eltwise_cycles(operation));
 }
 

@@ -19,6 +19,7 @@
 
 // The SDK has these in this namespace, and uses it.
 namespace ckernel {
+using tt::DataFormat;
 inline void tile_regs_acquire(tt_sim::Site site = tt_sim::Site::here()) { tt_sim::acquire(site); }
 inline void tile_regs_commit(tt_sim::Site site = tt_sim::Site::here()) { tt_sim::commit(site); }
 inline void tile_regs_wait(tt_sim::Site site = tt_sim::Site::here()) { tt_sim::wait_for_math(site); }

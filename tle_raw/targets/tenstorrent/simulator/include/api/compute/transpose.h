@@ -1,0 +1,13 @@
+#pragma once
+#include "api/compute/compute_kernel_hw_startup.h"
+
+#if TT_SIM_RELEASE < 7400
+#error "this release has transpose_wh.h"
+#endif
+
+namespace ckernel {
+template <bool wide = DST_ACCUM_MODE>
+inline void transpose_init(uint32_t cb, tt_sim::Site site = tt_sim::Site::here()) { tt_sim::init_transpose(cb, site); }
+template <bool wide = DST_ACCUM_MODE>
+inline void transpose_tile(uint32_t cb, uint32_t tile, uint32_t dst, tt_sim::Site site = tt_sim::Site::here()) { tt_sim::transpose(cb, tile, dst, site); }
+}  // namespace ckernel
