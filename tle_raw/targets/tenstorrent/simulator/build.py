@@ -18,7 +18,7 @@ INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"
 RELEASES = {"0.81.1": 8101, "0.70.1": 7001}
 WARNINGS = ("-Wall", "-Wextra")
 # Kernels hold addresses in 32 bits, as on the device; the simulator puts L1 where that is enough.
-KERNELS = ("-std=c++20", "-O1", "-fPIC", "-shared", *WARNINGS, "-Wno-int-to-pointer-cast", f"-I{INCLUDE}")
+KERNELS = ("-std=c++20", "-O1", "-fPIC", "-shared", "-nostdlib", *WARNINGS, "-Wno-int-to-pointer-cast", f"-I{INCLUDE}")
 LIBRARIES = ("-rdynamic", "-ldl", "-lpthread")
 
 
@@ -33,7 +33,7 @@ def build_program(
     ----------
     output : the program; by default ``folder/main``.
     release : of the SDK, in whose spelling the kernels are: "0.81.1" or "0.70.1".
-    sanitizer : "thread" puts each kernel of each core on a thread of its own, under ThreadSanitizer.
+    sanitizer : "thread" is ThreadSanitizer, for ``run_program(threads=True)``.
 
     Raises
     ------
