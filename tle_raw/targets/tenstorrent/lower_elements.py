@@ -114,7 +114,7 @@ class Elements:
         if len(local.shape) == 2:
             return plus(times(_ROW, local.tile_columns), _COLUMN), ""
         if len(local.shape) == 0:
-            return Int(0), "SCALAR" if len(target.shape) else ""
+            return Int(0), "SCALAR" if len(target.shape) and not part.whole else ""
         spreads = len(target.shape) == 2 and not part.whole
         if local.form == "column":
             return _ROW, "COL" if spreads else ""
