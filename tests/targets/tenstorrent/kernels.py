@@ -97,7 +97,9 @@ def axpy(m, n, dtype, bm=32, bn=64):
 
 def two_outputs(m, n, dtype, bm=32, bn=64):
     @T.prim_func
-    def main(A: T.Tensor((m, n), dtype), B: T.Tensor((m, n), dtype), P: T.Tensor((m, n), dtype), Q: T.Tensor((m, n), dtype)):
+    def main(
+        A: T.Tensor((m, n), dtype), B: T.Tensor((m, n), dtype), P: T.Tensor((m, n), dtype), Q: T.Tensor((m, n), dtype)
+    ):
         with T.Kernel(T.ceildiv(n, bn), T.ceildiv(m, bm), threads=128) as (bx, by):
             a = T.alloc_fragment((bm, bn), dtype)
             b = T.alloc_fragment((bm, bn), dtype)
@@ -211,7 +213,9 @@ def gemm_epilogue(m, n, k, dtype, kind, bm=64, bn=64, bk=64):
 
 def batched_gemm(batch, m, n, k, dtype, bm=32, bn=64, bk=32):
     @T.prim_func
-    def main(A: T.Tensor((batch, m, k), dtype), B: T.Tensor((batch, k, n), dtype), C: T.Tensor((batch, m, n), "float32")):
+    def main(
+        A: T.Tensor((batch, m, k), dtype), B: T.Tensor((batch, k, n), dtype), C: T.Tensor((batch, m, n), "float32")
+    ):
         with T.Kernel(T.ceildiv(n, bn), T.ceildiv(m, bm), batch, threads=128) as (bx, by, bz):
             a = T.alloc_shared((bm, bk), dtype)
             b = T.alloc_shared((bk, bn), dtype)
@@ -331,7 +335,9 @@ def rms_norm(m, n, dtype, bm=32):
 
 def layer_norm(m, n, dtype, bm=32):
     @T.prim_func
-    def main(A: T.Tensor((m, n), dtype), W: T.Tensor((n,), dtype), V: T.Tensor((n,), dtype), B: T.Tensor((m, n), dtype)):
+    def main(
+        A: T.Tensor((m, n), dtype), W: T.Tensor((n,), dtype), V: T.Tensor((n,), dtype), B: T.Tensor((m, n), dtype)
+    ):
         with T.Kernel(T.ceildiv(m, bm), threads=128) as bx:
             f = T.alloc_fragment((bm, n), "float32")
             d = T.alloc_fragment((bm, n), "float32")
@@ -398,7 +404,9 @@ def attention(batch, heads, length, dim, dtype, causal, bm=64, bn=64):
     shape = (batch, length, heads, dim)
 
     @T.prim_func
-    def main(Q: T.Tensor(shape, dtype), K: T.Tensor(shape, dtype), V: T.Tensor(shape, dtype), O: T.Tensor(shape, dtype)):
+    def main(
+        Q: T.Tensor(shape, dtype), K: T.Tensor(shape, dtype), V: T.Tensor(shape, dtype), Out: T.Tensor(shape, dtype)
+    ):
         with T.Kernel(T.ceildiv(length, bm), heads, batch, threads=128) as (bx, by, bz):
             q = T.alloc_shared((bm, dim), dtype)
             key = T.alloc_shared((bn, dim), dtype)
@@ -444,7 +452,7 @@ def attention(batch, heads, length, dim, dtype, causal, bm=64, bn=64):
                 T.gemm(weights, value, out, policy=T.GemmWarpPolicy.FullRow)
             for i, j in T.Parallel(bm, dim):
                 out[i, j] /= total[i]
-            T.copy(out, O[bz, bx * bm : (bx + 1) * bm, by, :])
+            T.copy(out, Out[bz, bx * bm : (bx + 1) * bm, by, :])
 
     def reference(Q, K, V):
         q, k, v = (x.transpose(0, 2, 1, 3) for x in (Q, K, V))
@@ -454,7 +462,7 @@ def attention(batch, heads, length, dim, dtype, causal, bm=64, bn=64):
         e = np.exp(s - s.max(-1, keepdims=True))
         return (e / e.sum(-1, keepdims=True) @ v).transpose(0, 2, 1, 3)
 
-    inputs = {name: (shape, dtype) for name in "QKV"}
+    inputs = dict.fromkeys("QKV", (shape, dtype))
     name = "causal attention" if causal else "flash attention"
     return Case(name, f"{batch}x{heads}x{length}x{dim}", dtype, main, inputs, reference)
 

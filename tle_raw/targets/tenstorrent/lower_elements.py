@@ -127,7 +127,9 @@ class Elements:
             return copy_step(self.module, local, place, register)
         template = (Word(f"BroadcastType::{spread}"),)
         init = Call("unary_bcast_init", (Buffer(local.name),), template)
-        return Step("unary_bcast", (Buffer(local.name), place, register), template, init, "matrix", (), (local.name,))
+        undo = (Call("unary_bcast_uninit", (Buffer(local.name),), template),)
+        arguments = (Buffer(local.name), place, register)
+        return Step("unary_bcast", arguments, template, init, "matrix", (), (local.name,), undo=undo)
 
     def _fused(self, value: Apply, register: Register) -> Step | None:
         """Two buffers' tiles summed or multiplied as they arrive, where 19 bits are enough for both."""

@@ -24,6 +24,7 @@ from tle_raw.targets.tenstorrent.blocks import (
     Scaler,
     Turn,
     defined,
+    names_in,
 )
 from tle_raw.targets.tenstorrent.dtypes import FORMATS
 from tle_raw.targets.tenstorrent.ir import Module, walk
@@ -53,9 +54,17 @@ class Padding:
             return self._reduce(statement)
         if isinstance(statement, Multiply):
             return self._multiply(statement)
+        if isinstance(statement, Choose) and self._is_constant(statement):
+            self.constants.append(statement)
+            return ()
         if isinstance(statement, Each) and isinstance(statement.value, Number) and statement.target in self._products:
             return (replace(statement, value=self._constant(statement.value, self.locals[statement.target])),)
         return (statement,)
+
+    def _is_constant(self, choose: Choose) -> bool:
+        """Whether it is the same for all blocks, so that once is enough."""
+        once = sum(defined(s) == choose.target for s in walk(self.module.body)) == 1
+        return once and names_in(choose.condition) <= {ROW, COLUMN}
 
     def _constant(self, value: Number, like: Local) -> Part:
         """A tile that the reader wrote, so that a product needs the matrix unit alone."""

@@ -65,6 +65,7 @@ def _statement(statement: Any, indent: str) -> Iterator[str]:
         for step in statement.steps:
             yield from (f"{more}{_call(call)}" for call in step.setup)
             yield f"{more}{step}"
+            yield from (f"{more}{_call(call)}" for call in step.undo)
     elif isinstance(statement, Transfer):
         yield f"{indent}%{statement.buffer}: {statement.pages} pages"
         yield from _body(statement.calls, more)

@@ -31,8 +31,8 @@ class Step:
     """One call of the kernel API on a tile. ``buffers`` are those it reads; ``init`` what has to be called before.
 
     ``unit`` says whose state ``init`` is: ``matrix`` of what brings tiles from buffers, ``vector`` of what computes on
-    registers; stage D puts it into ``setup`` where it is needed each time. ``count`` > 1 repeats the step for ``tk`` =
-    0, 1, ….
+    registers; stage D puts it into ``setup`` where it is needed each time. ``undo`` ends what ``init`` began.
+    ``count`` > 1 repeats the step for ``tk`` = 0, 1, ….
     """
 
     operation: str
@@ -43,6 +43,7 @@ class Step:
     setup: tuple[Call, ...] = ()
     buffers: tuple[str, ...] = ()
     count: int = 1
+    undo: tuple[Call, ...] = ()
 
     def __str__(self) -> str:
         template = f"<{', '.join(map(str, self.template))}>" if self.template else ""

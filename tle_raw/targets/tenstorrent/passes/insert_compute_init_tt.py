@@ -46,18 +46,20 @@ def _startup(loops: list[TileLoop]) -> Call:
 
 def _set_up(loop: TileLoop, mixed: bool) -> TileLoop:
     prologue = [Call("pack_reconfig_data_format", (Buffer(loop.target),))] if mixed else []
-    steps = list(loop.steps)
+    steps, after = list(loop.steps), list(loop.after)
     for unit in ("matrix", "vector"):
         own = [step for step in steps if step.unit == unit and step.init is not None]
         if len({step.init for step in own}) == 1:
             prologue += _calls(own[0], mixed)
-            steps = [replace(step, init=None) if step.unit == unit else step for step in steps]
+            after += own[0].undo
+            steps = [replace(step, init=None, undo=()) if step.unit == unit else step for step in steps]
     current: dict[str, Call | None] = {}
     for number, step in enumerate(steps):
         if step.init is not None and current.get(step.unit) != step.init:
             steps[number] = replace(step, setup=_calls(step, mixed))
-            current[step.unit] = step.init
-    return replace(loop, steps=tuple(replace(step, init=None) for step in steps), prologue=tuple(prologue))
+            current[step.unit] = None if step.undo else step.init
+    done = tuple(replace(step, init=None) for step in steps)
+    return replace(loop, steps=done, prologue=tuple(prologue), after=tuple(after))
 
 
 def _calls(step: Step, mixed: bool) -> tuple[Call, ...]:

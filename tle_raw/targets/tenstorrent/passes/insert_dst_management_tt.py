@@ -47,6 +47,7 @@ def _lowered(loop: TileLoop, limit: int) -> tuple[Any, ...]:
     for step in loop.steps:
         body += step.setup
         body += _batch(_step(step, loop, names, together), together)
+        body += step.undo
     body += [Call("tile_regs_commit"), Call("tile_regs_wait")]
     pack = Call("pack_tile", (_register(0, loop, together), Buffer(loop.target)), (), loop.location)
     body += [*_batch((pack,), together), Call("tile_regs_release")]

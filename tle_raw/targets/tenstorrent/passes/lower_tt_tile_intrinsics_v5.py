@@ -75,8 +75,9 @@ def _reduce(module: Module, reduce: Reduce) -> TileLoop:
         *("reduce_tile", (*names, place, Int(0), _FIRST), (pool, dim), init, "matrix", ()),
         (source.name, reduce.scaler),
         count,
+        (Call("reduce_uninit"),),
     )
-    return replace(_loop(module, reduce, [step], 1), after=(Call("reduce_uninit"),))
+    return _loop(module, reduce, [step], 1)
 
 
 def _turn(module: Module, turn: Turn) -> TileLoop:
