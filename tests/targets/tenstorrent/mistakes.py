@@ -58,7 +58,7 @@ MISTAKES = (
     Mistake("the writer has no barrier", "writer.cpp", "noc_async_write_barrier();", "", "simulator", "barrier"),
     Mistake("the writer always writes page 0", "writer.cpp", "write_tile(tile", "write_tile(0", "numbers"),
     Mistake("another circular buffer", "writer.cpp", "c_16", "c_17", "simulator", "17"),
-    Mistake("an init of the vector engine", "compute.cpp", "exp_tile_init();", "", "simulator", "exp_tile_init", SUM),
+    Mistake("an init of the vector engine", "compute.cpp", "exp_tile_init();", "", "simulator", "init call", SUM),
     Mistake("a register that holds nothing", "compute.cpp", "tile(0, 1, 0)", "tile(0, 2, 0)", "simulator", "2", SUM),
     Mistake("the wrong bits of a scalar", "compute.cpp", "0x3f000000u", "1", "numbers", program=SUM),
     Mistake(
