@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.targets.tenstorrent.running import PROGRAMS
+from tests.targets.tenstorrent.running import COPIED, PROGRAMS, host_program, run_tiles
 from tle_raw.errors import ToolchainError
 from tle_raw.targets.tenstorrent.simulator import SimulationError, build_program, run_program
 
@@ -40,14 +40,39 @@ def test_a_tile_reaches_the_shards_of_four_cores(tmp_path, architecture):
 @pytest.mark.parametrize(
     ("file", "line", "instead", "message"),
     [
-        ("sender.cpp", "get_tile_size(cb), receivers);", "get_tile_size(cb), receivers + 1);", "4 destinations are announced, the rectangle has 3 without the sender"),
-        ("sender.cpp", "    noc_semaphore_wait(ready, receivers);\n", "", "lands in pages 0 to 0 of circular buffer 0 of core .1,0., which has reserved 0"),
-        ("sender.cpp", "get_noc_multicast_addr(x_start, y, x_end, y, tile)", "get_noc_multicast_addr(1, 0, 3, 0, tile)", "are no network coordinates of a core"),
-        ("receiver.cpp", "noc_semaphore_inc(get_noc_addr", "if (tile != 2) noc_semaphore_inc(get_noc_addr", r"deadlock[\s\S]*sender.cpp waits in noc_semaphore_wait for the value 3, it is 2"),
+        (
+            "sender.cpp",
+            "get_tile_size(cb), receivers);",
+            "get_tile_size(cb), receivers + 1);",
+            "4 destinations are announced, the rectangle has 3 without the sender",
+        ),
+        (
+            "sender.cpp",
+            "    noc_semaphore_wait(ready, receivers);\n",
+            "",
+            "lands in pages 0 to 0 of circular buffer 0 of core .1,0., which has reserved 0",
+        ),
+        (
+            "sender.cpp",
+            "get_noc_multicast_addr(x_start, y, x_end, y, tile)",
+            "get_noc_multicast_addr(1, 0, 3, 0, tile)",
+            "are no network coordinates of a core",
+        ),
+        (
+            "receiver.cpp",
+            "noc_semaphore_inc(get_noc_addr",
+            "if (tile != 2) noc_semaphore_inc(get_noc_addr",
+            r"deadlock[\s\S]*sender.cpp waits in noc_semaphore_wait for the value 3, it is 2",
+        ),
         ("receiver.cpp", "get_semaphore(1)", "get_semaphore(2)", "the host program made 2 semaphores"),
-        ("receiver.cpp", "tile, to, get_read", "tile + 1, to, get_read", "page 4 is outside of the tensor, which has 4"),
+        (
+            "receiver.cpp",
+            "tile, to, get_read",
+            "tile + 1, to, get_read",
+            "page 4 is outside of the tensor, which has 4",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_between_cores_is_found(tmp_path, file, line, instead, message):
     for kernel in ("sender.cpp", "receiver.cpp"):
         source = (SOURCES / kernel).read_text()
@@ -74,7 +99,10 @@ def gemm_error(files: list[Path], expected: np.ndarray) -> float:
 def test_the_spelling_of_release_0_70_1(tmp_path):
     for kernel in ("reader.cpp", "compute.cpp", "writer.cpp"):
         source = (PROGRAMS / "gemm" / kernel).read_text()
-        source = source.replace("compute_kernel_hw_startup<SrcOrder::Reverse>(cb_in0, cb_in1, cb_out0);", "mm_init(cb_in0, cb_in1, cb_out0);")
+        source = source.replace(
+            "compute_kernel_hw_startup<SrcOrder::Reverse>(cb_in0, cb_in1, cb_out0);",
+            "mm_init(cb_in0, cb_in1, cb_out0);",
+        )
         (tmp_path / kernel).write_text(source.replace("matmul_init(cb_in0, cb_in1);", ""))
     files, expected = gemm_files(tmp_path)
     program = build_program(PROGRAMS / "gemm", tmp_path / "main", release="0.70.1")
@@ -91,6 +119,32 @@ def test_threads_find_no_race_in_a_gemm(tmp_path):
     ran = run_program(program, files, folder=PROGRAMS / "gemm", threads=True)
     assert ran.messages == ""
     assert gemm_error(files, expected) < 6e-4
+
+
+def test_a_write_behind_the_push_is_a_race(tmp_path):
+    reader = """#include "api/dataflow/dataflow_api.h"
+void kernel_main() {
+    const auto from = TensorAccessor(TensorAccessorArgs<0>(), get_arg_val<uint32_t>(0), get_tile_size(0));
+    for (uint32_t i = 0; i < get_arg_val<uint32_t>(1); ++i) {
+        cb_reserve_back(0, 1);
+        noc_async_read_tile(i, from, get_write_ptr(0));
+        noc_async_read_barrier();
+        auto* word = reinterpret_cast<volatile tt_l1_ptr uint32_t*>(get_write_ptr(0));
+        cb_push_back(0, 1);
+        for (uint32_t j = 0; i == 0 && j < 3000000; ++j) *word = j;
+    }
+}
+"""
+    try:
+        host_program("thread")
+    except ToolchainError as error:
+        pytest.skip(f"ThreadSanitizer: {error.message}")
+    arguments = (tmp_path, COPIED % "", [(np.ones((32, 640)), "float16")], ((32, 640), "float16"))
+    run_tiles(*arguments, sanitizer="thread", threads=True)
+    with pytest.raises(SimulationError) as race:
+        run_tiles(*arguments, reader=reader, sanitizer="thread", threads=True)
+    assert "data race" in race.value.log
+    assert "reader.cpp:10" in race.value.log
 
 
 def test_the_estimate_names_the_bound_of_each_core_and_draws_it(tmp_path):

@@ -59,7 +59,8 @@ def run_program(
     program = Path(executable).absolute()
     with temporary_folder() as name:
         report = Path(name, "report.jsonl")
-        settings = {"TT_SIM_ARCH": architecture, "TT_SIM_REPORT": str(report)}
+        # Compiled kernels go to this folder, and with it.
+        settings = {"TT_SIM_ARCH": architecture, "TT_SIM_REPORT": str(report), "TMPDIR": name}
         if threads:
             settings["TT_SIM_THREADS"] = "1"
         if timeline is not None:
