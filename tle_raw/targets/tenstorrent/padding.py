@@ -31,6 +31,8 @@ from tle_raw.targets.tenstorrent.ir import Module, walk
 from tle_raw.targets.tenstorrent.webs import rewritten
 from tle_raw.tile_program import Apply, Name, Number
 
+ZEROS = "zeros"
+
 
 class Padding:
     """Puts masks before reductions and products, and brings the constants that those need.
@@ -70,7 +72,7 @@ class Padding:
         """A tile that the reader wrote, so that a product needs the matrix unit alone."""
         key = ("constant", value.value, like.dtype)
         if key not in self._known:
-            name = self._known[key] = self._fresh("constant", Local("", (), like.dtype))
+            name = self._known[key] = self._fresh(ZEROS if value.value == 0 else "constant", Local("", (), like.dtype))
             never = Apply("lt", (Name(ROW), Number(0)), "bool")
             self.constants.append(Choose(name, never, 0.0, float(value.value)))
         return Part(self._known[key], (), like.dtype, whole=True)
