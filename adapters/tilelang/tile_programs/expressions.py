@@ -105,6 +105,10 @@ def _call(names: Names, expression: Any) -> Made:
     name = str(getattr(expression.op, "name", expression.op))
     if name in _THROUGH:
         return read_expression(names, expression.args[0])
+    if name == "tl.clamp":
+        value, low, high = (read_expression(names, argument) for argument in expression.args)
+        dtype = _dtype(expression)
+        return Apply("min", (Apply("max", (value, low), dtype), high), dtype)
     if name == "tl.infinity":
         return Number(float("inf"), _dtype(expression))
     if name not in _CALLS:

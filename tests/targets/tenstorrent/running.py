@@ -1,4 +1,4 @@
-"""Runs compute kernels over tiles in the simulator: NumPy in, NumPy out. programs/tiles/main.cpp is the host program."""
+"""Runs compute kernels over tiles in the simulator, NumPy in and out: programs/tiles/main.cpp is the host program."""
 
 from __future__ import annotations
 
@@ -19,6 +19,33 @@ INCLUDES = (
     "matmul", "eltwise_binary", "bcast", "reduce", "transpose", "tile_move_copy", "tilize", "untilize", "pack",
     "reconfig_data_format", "eltwise_unary/sfpu_split_includes",
 )  # fmt: skip
+
+
+# One tile from each of two inputs into one of the output.
+EACH_TILE = """
+    compute_kernel_hw_startup(a, b, out);
+    for (uint32_t i = 0; i < count; ++i) {
+        cb_wait_front(a, 1);
+        cb_wait_front(b, 1);
+        tile_regs_acquire();
+        %s
+        tile_regs_commit();
+        tile_regs_wait();
+        cb_reserve_back(out, 1);
+        pack_tile(0, out);
+        cb_push_back(out, 1);
+        tile_regs_release();
+        cb_pop_front(a, 1);
+        cb_pop_front(b, 1);
+    }
+"""
+# The same of one input.
+ALONE = (
+    EACH_TILE.replace("        cb_wait_front(b, 1);\n", "")
+    .replace("        cb_pop_front(b, 1);\n", "")
+    .replace("(a, b, out)", "(a, out)")
+)
+COPIED = ALONE.replace("%s", "copy_init(a); copy_tile(a, 0, 0);\n        %s")
 
 
 @functools.cache
@@ -91,7 +118,11 @@ def decoded(stored: np.ndarray, format_: str) -> np.ndarray:
     """What is stored, as numbers of float64 or int32."""
     if format_ == "int32":
         return stored
-    return (stored.astype(np.uint32) << 16).view(np.float32).astype(np.float64) if format_ == "bfloat16" else stored.astype(np.float64)
+    return (
+        (stored.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        if format_ == "bfloat16"
+        else stored.astype(np.float64)
+    )
 
 
 def rounded(matrix: np.ndarray, format_: str) -> np.ndarray:
@@ -109,3 +140,13 @@ def untilized(flat: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """The inverse of ``tilized``."""
     rows, columns = shape
     return flat.reshape(rows // 32, columns // 32, 2, 2, 16, 16).transpose(0, 2, 4, 1, 3, 5).reshape(shape)
+
+
+def random(*shape: int, seed: int = 0, low: float = -2, high: float = 2) -> np.ndarray:
+    """Evenly distributed numbers, the same for the same seed."""
+    return np.random.default_rng(seed).uniform(low, high, shape)
+
+
+def close(got: np.ndarray, expected: np.ndarray, bits: int) -> bool:
+    """Within a few units of a format with so many bits behind the leading one, against the largest number."""
+    return bool(np.abs(got - expected).max() <= 2.0 ** (1 - bits) * np.abs(expected).max())

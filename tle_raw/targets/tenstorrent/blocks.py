@@ -59,7 +59,7 @@ class Local:
 class Part:
     """A buffer in an expression: its dim ``d`` follows the axis ``axes[d]`` of the result; other axes it repeats along.
 
-    ``whole`` tiles of a vector of tiles (a mask) are not spread out within the tile.
+    ``whole``: the tiles of a vector, or the one tile, are full (a mask, a constant), and nothing is spread within them.
     """
 
     local: str

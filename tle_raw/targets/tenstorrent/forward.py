@@ -31,7 +31,7 @@ def forward(module: Module) -> Module:
     """The same program with fewer buffers."""
     body = module.body
     while True:
-        changed = _without_dead(_renamed_copies(module, _sequence(module, body)))
+        changed = without_dead(_renamed_copies(module, _sequence(module, body)))
         if changed == body:
             break
         body = changed
@@ -145,7 +145,8 @@ def _same_sequence(body: tuple[Any, ...], a: Any, b: Any) -> bool:
     )
 
 
-def _without_dead(body: tuple[Any, ...]) -> tuple[Any, ...]:
+def without_dead(body: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Without what gives values to buffers that nobody reads."""
     read = {name for statement in walk(body) for name in used(statement)}
 
     def change(one: Any) -> tuple[Any, ...]:

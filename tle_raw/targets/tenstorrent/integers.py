@@ -150,6 +150,8 @@ def lower(expression: Expression) -> ir.Expr:
     if name in ("and", "or", "min", "max"):
         a, b = (lower(argument) for argument in expression.arguments)
         return ir.Op(_SIGNS[name], a, b)
+    if name == "select":
+        return _chosen(*expression.arguments)
     terms = linear(expression)
     if set(terms) == {expression}:
         if name not in ("mul", "floordiv", "div", "floormod"):
@@ -159,6 +161,12 @@ def lower(expression: Expression) -> ir.Expr:
     left = {term: count for term, count in terms.items() if count > 0}
     right = {term: -count for term, count in terms.items() if count < 0}
     return ir.Op("-", _sum(left), _sum(right)) if right else _sum(left)
+
+
+def _chosen(condition: Any, yes: Any, no: Any) -> ir.Expr:
+    """One of two numbers, by products with 0 and 1."""
+    taken, left = lower(condition), lower(_negated(condition))
+    return ir.Op("+", ir.Op("*", taken, lower(yes)), ir.Op("*", left, lower(no)))
 
 
 def _negated(expression: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tle_raw.errors import Row, UnsupportedFeatureError
 from tle_raw.targets.tenstorrent import operations
-from tle_raw.targets.tenstorrent.blocks import Local, Part
+from tle_raw.targets.tenstorrent.blocks import Local, Part, parts
 from tle_raw.targets.tenstorrent.dtypes import FORMATS, WIDE
 from tle_raw.targets.tenstorrent.forward import registers_of
 from tle_raw.targets.tenstorrent.integers import plus, times
@@ -16,6 +16,7 @@ from tle_raw.tile_program import Apply, Name, Number
 
 _ROW, _COLUMN = Var(TILE_ROW), Var(TILE_COLUMN)
 _FPU = ("add", "sub", "mul")
+_EITHER_WAY = ("add", "mul", "max", "min")
 
 
 def copy_step(module: Module, local: Local, place: Expr, register: Register) -> Step:
@@ -25,16 +26,19 @@ def copy_step(module: Module, local: Local, place: Expr, register: Register) -> 
 
 
 def is_wide(module: Module) -> bool:
-    """Whether registers hold 32 bits an element: as soon as one buffer does."""
-    return any(buffer.data_format in WIDE for buffer in module.circular_buffers.values())
+    """Whether registers hold 32 bits an element."""
+    return bool(module.attributes["tt.dst_bits"] == 32)
 
 
 class Elements:
-    """Lowers the expression of one target; ``most`` is how many registers it took."""
+    """Lowers the expression of one target; ``most`` is how many registers it took.
 
-    def __init__(self, module: Module, target: Local) -> None:
-        self.module, self.target = module, target
-        self.most = 1
+    ``held`` is a buffer whose tile register 0 has from the start; ``stayed`` says whether that was where it was needed.
+    """
+
+    def __init__(self, module: Module, target: Local, held: str = "") -> None:
+        self.module, self.target, self.held = module, target, held
+        self.most, self.stayed = 1, True
         self._steps: list[Step] = []
 
     def steps(self, value: Any) -> list[Step]:
@@ -58,7 +62,9 @@ class Elements:
         """Into the register of that number; those below it are taken."""
         self.most = max(self.most, number + 1)
         place = Register(number)
-        if isinstance(value, Part):
+        if isinstance(value, Part) and value.local == self.held:
+            self.stayed &= number == 0
+        elif isinstance(value, Part):
             self._steps.append(self._load(value, place))
         elif isinstance(value, (Number, Name)):
             self._steps.extend(operations.fill(place, value, value.dtype))
@@ -74,6 +80,9 @@ class Elements:
 
     def _two(self, value: Apply, number: int) -> None:
         a, b = value.arguments
+        if value.function in _EITHER_WAY and self._holds(b):
+            value = Apply(value.function, (b, a), value.dtype)
+            a, b = b, a
         place, dtype = Register(number), a.dtype
         fused = self._fused(value, place)
         if fused is not None:
@@ -97,6 +106,9 @@ class Elements:
         self._evaluate(b, number + 1)
         self._steps.append(operations.binary(value.function, place, Register(number + 1), dtype))
 
+    def _holds(self, value: Any) -> bool:
+        return bool(self.held) and any(part.local == self.held for part in parts(value))
+
     def _select(self, value: Apply, number: int) -> None:
         for offset, argument in enumerate(value.arguments):
             self._evaluate(argument, number + offset)
@@ -114,7 +126,7 @@ class Elements:
         if len(local.shape) == 2:
             return plus(times(_ROW, local.tile_columns), _COLUMN), ""
         if len(local.shape) == 0:
-            return Int(0), "SCALAR" if len(target.shape) else ""
+            return Int(0), "SCALAR" if len(target.shape) and not part.whole else ""
         spreads = len(target.shape) == 2 and not part.whole
         if local.form == "column":
             return _ROW, "COL" if spreads else ""
@@ -127,12 +139,14 @@ class Elements:
             return copy_step(self.module, local, place, register)
         template = (Word(f"BroadcastType::{spread}"),)
         init = Call("unary_bcast_init", (Buffer(local.name),), template)
-        return Step("unary_bcast", (Buffer(local.name), place, register), template, init, "matrix", (), (local.name,))
+        undo = (Call("unary_bcast_uninit", (Buffer(local.name),), template),)
+        arguments = (Buffer(local.name), place, register)
+        return Step("unary_bcast", arguments, template, init, "matrix", (), (local.name,), undo=undo)
 
     def _fused(self, value: Apply, register: Register) -> Step | None:
         """Two buffers' tiles summed or multiplied as they arrive, where 19 bits are enough for both."""
         a, b = value.arguments
-        if value.function not in _FPU or not (isinstance(a, Part) and isinstance(b, Part)):
+        if value.function not in _FPU or not (isinstance(a, Part) and isinstance(b, Part)) or self._holds(value):
             return None
         formats = {self.module.circular_buffers[part.local].data_format for part in (a, b)}
         if len(formats) > 1 or formats & set(WIDE):

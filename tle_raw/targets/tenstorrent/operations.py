@@ -29,6 +29,7 @@ _UNARY = {
     "sin": "sin",
     "cos": "cos",
     "relu": "relu",
+    "erf": "erf",
 }
 _OF_INT32 = ("abs", "neg", "relu")
 _ROUNDING = ("floor", "ceil")

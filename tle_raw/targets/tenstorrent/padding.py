@@ -1,4 +1,4 @@
-"""What stands in the padding of tiles, and masks where it would be seen.
+"""What stands in the padding of tiles, masks where it would be seen, and other tiles that the reader writes once.
 
 Tiles of a block of 100 columns hold 128: a sum over them must see zeros there, a maximum minus infinity, a product
 zeros. What was read from memory, and what was filled with zeros, holds zeros; after any function nothing is known.
@@ -24,11 +24,14 @@ from tle_raw.targets.tenstorrent.blocks import (
     Scaler,
     Turn,
     defined,
+    names_in,
 )
 from tle_raw.targets.tenstorrent.dtypes import FORMATS
 from tle_raw.targets.tenstorrent.ir import Module, walk
 from tle_raw.targets.tenstorrent.webs import rewritten
 from tle_raw.tile_program import Apply, Name, Number
+
+ZEROS = "zeros"
 
 
 class Padding:
@@ -42,6 +45,7 @@ class Padding:
         self.locals: dict[str, Local] = dict(module.locals)
         self.constants: list[Any] = []
         self._known: dict[Any, str] = {}
+        self._products = {s.target for s in walk(module.body) if isinstance(s, Multiply)}
 
     def run(self) -> tuple[Any, ...]:
         """The body, with masks."""
@@ -52,7 +56,26 @@ class Padding:
             return self._reduce(statement)
         if isinstance(statement, Multiply):
             return self._multiply(statement)
+        if isinstance(statement, Choose) and self._is_constant(statement):
+            self.constants.append(statement)
+            return ()
+        if isinstance(statement, Each) and isinstance(statement.value, Number) and statement.target in self._products:
+            return (replace(statement, value=self._constant(statement.value, self.locals[statement.target])),)
         return (statement,)
+
+    def _is_constant(self, choose: Choose) -> bool:
+        """Whether it is the same for all blocks, so that once is enough."""
+        once = sum(defined(s) == choose.target for s in walk(self.module.body)) == 1
+        return once and names_in(choose.condition) <= {ROW, COLUMN}
+
+    def _constant(self, value: Number, like: Local) -> Part:
+        """A tile that the reader wrote, so that a product needs the matrix unit alone."""
+        key = ("constant", value.value, like.dtype)
+        if key not in self._known:
+            name = self._known[key] = self._fresh(ZEROS if value.value == 0 else "constant", Local("", (), like.dtype))
+            never = Apply("lt", (Name(ROW), Number(0)), "bool")
+            self.constants.append(Choose(name, never, 0.0, float(value.value)))
+        return Part(self._known[key], (), like.dtype, whole=True)
 
     def _reduce(self, reduce: Reduce) -> tuple[Any, ...]:
         source = self.locals[reduce.source]
@@ -104,7 +127,7 @@ class Padding:
         if isinstance(statement, Each):
             value = statement.value
             if isinstance(value, Number):
-                return value.value == 0
+                return bool(value.value == 0)
             whole = isinstance(value, Part) and len(value.axes) == len(self.locals[statement.target].shape)
             return whole and self._holds_zeros(value.local, axis, seen)
         if isinstance(statement, Turn):

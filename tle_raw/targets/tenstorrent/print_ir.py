@@ -8,7 +8,7 @@ from typing import Any
 
 from tle_raw.targets.tenstorrent import ir
 from tle_raw.targets.tenstorrent.blocks import Choice, Known, Repeat
-from tle_raw.targets.tenstorrent.tiles import TileLoop, Transfer
+from tle_raw.targets.tenstorrent.tiles import HeldProduct, Hold, TileLoop, Transfer
 
 
 def print_module(module: ir.Module) -> str:
@@ -60,11 +60,19 @@ def _statement(statement: Any, indent: str) -> Iterator[str]:
     elif isinstance(statement, ir.Call):
         yield f"{indent}{_call(statement)}"
     elif isinstance(statement, TileLoop):
-        yield f"{indent}%{statement.target} = {statement.rows} x {statement.columns} tiles"
+        held = " held" if statement.held else ""
+        yield f"{indent}%{statement.target} = {statement.rows} x {statement.columns}{held} tiles"
         yield from (f"{more}{_call(call)}" for call in statement.prologue)
         for step in statement.steps:
             yield from (f"{more}{_call(call)}" for call in step.setup)
             yield f"{more}{step}"
+            yield from (f"{more}{_call(call)}" for call in step.undo)
+    elif isinstance(statement, Hold):
+        yield f"{indent}hold"
+        yield from (f"{more}{_call(call)}" for call in statement.prologue)
+    elif isinstance(statement, HeldProduct):
+        yield f"{indent}held += {statement.rows} x {statement.columns} tiles"
+        yield from (f"{more}{step}" for step in statement.steps)
     elif isinstance(statement, Transfer):
         yield f"{indent}%{statement.buffer}: {statement.pages} pages"
         yield from _body(statement.calls, more)

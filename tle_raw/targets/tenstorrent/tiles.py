@@ -31,8 +31,8 @@ class Step:
     """One call of the kernel API on a tile. ``buffers`` are those it reads; ``init`` what has to be called before.
 
     ``unit`` says whose state ``init`` is: ``matrix`` of what brings tiles from buffers, ``vector`` of what computes on
-    registers; stage D puts it into ``setup`` where it is needed each time. ``count`` > 1 repeats the step for ``tk`` =
-    0, 1, ….
+    registers; stage D puts it into ``setup`` where it is needed each time. ``undo`` ends what ``init`` began.
+    ``count`` > 1 repeats the step for ``tk`` = 0, 1, ….
     """
 
     operation: str
@@ -43,6 +43,7 @@ class Step:
     setup: tuple[Call, ...] = ()
     buffers: tuple[str, ...] = ()
     count: int = 1
+    undo: tuple[Call, ...] = ()
 
     def __str__(self) -> str:
         template = f"<{', '.join(map(str, self.template))}>" if self.template else ""
@@ -52,7 +53,10 @@ class Step:
 
 @dataclass(frozen=True)
 class TileLoop:
-    """``rows`` x ``columns`` tiles of ``target``, row after row; each is what register 0 holds in the end."""
+    """``rows`` x ``columns`` tiles of ``target``, row after row; each is what register 0 holds in the end.
+
+    ``held``: register 0 of each tile already holds something, since a ``Hold``; all tiles are packed together.
+    """
 
     target: str
     rows: int
@@ -64,6 +68,28 @@ class TileLoop:
     location: SourceLocation | None = None
     node: int = -1
     prologue: tuple[Call, ...] = field(default=())
+    held: bool = False
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Registers are taken for a product over a loop, of whose ``steps`` the set-up is done here."""
+
+    steps: tuple[Step, ...]
+    location: SourceLocation | None = None
+    prologue: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True)
+class HeldProduct:
+    """One turn of such a loop: tile (ti, tj) is register ``ti * columns + tj``."""
+
+    rows: int
+    columns: int
+    steps: tuple[Step, ...]
+    uses: tuple[str, ...]
+    location: SourceLocation | None = None
+    node: int = -1
 
 
 @dataclass(frozen=True)

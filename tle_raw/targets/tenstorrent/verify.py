@@ -8,9 +8,9 @@ from tle_raw.errors import VerificationError
 from tle_raw.targets.tenstorrent import ir
 from tle_raw.targets.tenstorrent.blocks import defined, used
 from tle_raw.targets.tenstorrent.ir import Module, walk
-from tle_raw.targets.tenstorrent.tiles import GiveBack, TileLoop, Transfer
+from tle_raw.targets.tenstorrent.tiles import GiveBack, Transfer
 
-_ABSTRACT = (TileLoop, Transfer, GiveBack)
+_PROTOCOL = (Transfer, GiveBack)
 
 
 def verify(module: Module, stage: str) -> None:
@@ -33,7 +33,7 @@ def verify(module: Module, stage: str) -> None:
 
 def _blocks(module: Module) -> None:
     for statement in walk(module.body):
-        if isinstance(statement, (ir.Call, *_ABSTRACT[1:])):
+        if isinstance(statement, (ir.Call, *_PROTOCOL)):
             raise _broken(module, f"{statement} is protocol, which stage D brings")
         for name in (defined(statement), *used(statement)):
             if name is not None and name not in module.locals:

@@ -130,6 +130,7 @@ def _matrix() -> Iterator[Operation]:
     yield Operation("copy_tile", ("in0", "tile0", "dst"), Unit.MATRIX, "copy_init")
     yield Operation("unary_bcast_init", ("in0",), Unit.MATRIX, templates=("broadcast",))
     yield Operation("unary_bcast", ("in0", "tile0", "dst"), Unit.MATRIX, "unary_bcast_init", ("broadcast",))
+    yield Operation("unary_bcast_uninit", ("in0",), Unit.MATRIX, templates=("broadcast",))
     yield Operation("transpose_init", ("in0",), Unit.MATRIX)
     yield Operation("transpose_tile", ("in0", "tile0", "dst"), Unit.MATRIX, "transpose_init")
     reduction = ("pool", "dimension")

@@ -23,7 +23,7 @@ def build_tile_dfg_tt(module: Module, options: Options) -> Module:
         if defined(statement) is not None:
             makers.setdefault(str(defined(statement)), []).append(statement.node)
     nodes = [
-        {"id": s.node, "kind": type(s).__name__, "kernel": role_of(s), "buffer": defined(s) or used(s)[0]}
+        {"id": s.node, "kind": type(s).__name__, "kernel": role_of(s), "buffer": defined(s) or (used(s) or ("",))[0]}
         for s in operations
     ]
     edges = [

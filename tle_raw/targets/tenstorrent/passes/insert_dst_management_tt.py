@@ -13,7 +13,17 @@ from tle_raw.targets.tenstorrent.integers import plus, times
 from tle_raw.targets.tenstorrent.ir import Buffer, Call, ComputeConfig, Expr, For, Int, Module, Op, Var
 from tle_raw.targets.tenstorrent.lower_elements import is_wide
 from tle_raw.targets.tenstorrent.options import Options
-from tle_raw.targets.tenstorrent.tiles import BATCH, INNER, TILE_COLUMN, TILE_ROW, Register, Step, TileLoop
+from tle_raw.targets.tenstorrent.tiles import (
+    BATCH,
+    INNER,
+    TILE_COLUMN,
+    TILE_ROW,
+    HeldProduct,
+    Hold,
+    Register,
+    Step,
+    TileLoop,
+)
 from tle_raw.targets.tenstorrent.webs import rewritten
 
 
@@ -22,6 +32,12 @@ def insert_dst_management_tt(module: Module, options: Options) -> Module:
     compute = ComputeConfig(is_wide(module), 4 if is_wide(module) else 8)
 
     def change(statement: Any) -> tuple[Any, ...]:
+        if isinstance(statement, Hold):
+            return (*statement.prologue, Call("tile_regs_acquire"))
+        if isinstance(statement, HeldProduct):
+            return _over_tiles(statement, tuple(c for step in statement.steps for c in _held_step(step, statement)))
+        if isinstance(statement, TileLoop) and statement.held:
+            return _held(statement)
         return _lowered(statement, compute.dst_tiles) if isinstance(statement, TileLoop) else (statement,)
 
     kernel = module.kernels["compute"]
@@ -47,6 +63,7 @@ def _lowered(loop: TileLoop, limit: int) -> tuple[Any, ...]:
     for step in loop.steps:
         body += step.setup
         body += _batch(_step(step, loop, names, together), together)
+        body += step.undo
     body += [Call("tile_regs_commit"), Call("tile_regs_wait")]
     pack = Call("pack_tile", (_register(0, loop, together), Buffer(loop.target)), (), loop.location)
     body += [*_batch((pack,), together), Call("tile_regs_release")]
@@ -56,6 +73,45 @@ def _lowered(loop: TileLoop, limit: int) -> tuple[Any, ...]:
         if groups > 1:
             statements = (For(name, Int(0), Int(groups), statements),)
     return (*loop.prologue, *statements, *loop.after)
+
+
+def _held(loop: TileLoop) -> tuple[Any, ...]:
+    """Tiles that DST holds since before a loop: what is left to do on each, then all are packed."""
+    body: list[Any] = []
+    for step in loop.steps:
+        body += [*step.setup, *_held_step(step, loop), *step.undo]
+    pack = Call("pack_tile", (_place(loop), Buffer(loop.target)), (), loop.location)
+    ending = (*_over_tiles(loop, (pack,)), Call("tile_regs_release"))
+    done = _over_tiles(loop, tuple(body)) if body else ()
+    return (*loop.prologue, *done, Call("tile_regs_commit"), Call("tile_regs_wait"), *ending, *loop.after)
+
+
+def _place(loop: TileLoop | HeldProduct) -> Expr:
+    row = Var(TILE_ROW) if loop.rows > 1 else Int(0)
+    return plus(times(row, loop.columns), Var(TILE_COLUMN) if loop.columns > 1 else Int(0))
+
+
+def _held_step(step: Step, loop: TileLoop | HeldProduct) -> tuple[Any, ...]:
+    """Register 0 is the tile's own, the others come behind those of all tiles."""
+    names: dict[str, Expr] = {
+        name: Int(0) for name, n in ((TILE_ROW, loop.rows), (TILE_COLUMN, loop.columns)) if n == 1
+    }
+    places = {0: _place(loop)}
+    arguments = []
+    for argument in step.arguments:
+        if isinstance(argument, Register):
+            arguments.append(places.get(argument.number, Int(loop.rows * loop.columns + argument.number - 1)))
+        else:
+            arguments.append(_argument(argument, names))
+    call = Call(step.operation, tuple(arguments), step.template, loop.location)
+    return (call,) if step.count == 1 else (For(INNER, Int(0), Int(step.count), (call,)),)
+
+
+def _over_tiles(loop: TileLoop | HeldProduct, body: tuple[Any, ...]) -> tuple[Any, ...]:
+    for name, count in ((TILE_COLUMN, loop.columns), (TILE_ROW, loop.rows)):
+        if count > 1:
+            body = (For(name, Int(0), Int(count), body),)
+    return body
 
 
 def _divisor(count: int, limit: int) -> int:
@@ -71,18 +127,18 @@ def _register(number: int, loop: TileLoop, together: int) -> Expr:
 
 
 def _step(step: Step, loop: TileLoop, names: dict[str, Expr], together: int) -> tuple[Any, ...]:
-    arguments = tuple(_argument(argument, loop, names, together) for argument in step.arguments)
+    arguments = tuple(
+        _register(a.number, loop, together) if isinstance(a, Register) else _argument(a, names) for a in step.arguments
+    )
     call = Call(step.operation, arguments, step.template, loop.location)
     return (call,) if step.count == 1 else (For(INNER, Int(0), Int(step.count), (call,)),)
 
 
-def _argument(argument: Any, loop: TileLoop, names: dict[str, Expr], together: int) -> Any:
-    if isinstance(argument, Register):
-        return _register(argument.number, loop, together)
+def _argument(argument: Any, names: dict[str, Expr]) -> Any:
     if isinstance(argument, Var):
         return names.get(argument.name, argument)
     if isinstance(argument, Op):
-        a, b = (_argument(part, loop, names, together) for part in (argument.a, argument.b))
+        a, b = (_argument(part, names) for part in (argument.a, argument.b))
         if argument.sign == "*" and isinstance(b, Int):
             return times(a, b.value)
         return plus(a, b) if argument.sign == "+" else Op(argument.sign, a, b)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tle_raw.targets.tenstorrent.ir import Buffer, Call, Expr, For, If, Int, Let, Module, Op, Query, Var
 from tle_raw.targets.tenstorrent.options import Options
-from tle_raw.targets.tenstorrent.tiles import POINTER, GiveBack, TileLoop, Transfer
+from tle_raw.targets.tenstorrent.tiles import POINTER, GiveBack, HeldProduct, TileLoop, Transfer
 
 
 def lower_cb_intrinsics(module: Module, options: Options) -> Module:
@@ -51,6 +51,9 @@ class _Protocol:
             reserve, push = (self._call(word, statement.target) for word in ("cb_reserve_back", "cb_push_back"))
             calls = [self._call("cb_wait_front", name) for name in needed]
             return [*calls, reserve, statement, push], waited | frozenset(needed)
+        if isinstance(statement, HeldProduct):
+            needed = [name for name in statement.uses if name not in waited]
+            return [*(self._call("cb_wait_front", n) for n in needed), statement], waited | frozenset(needed)
         if isinstance(statement, Transfer):
             return self._transfer(statement, waited)
         if isinstance(statement, GiveBack):

@@ -1,7 +1,8 @@
 """Stage C, first: shared memory and fragments become circular buffers, still without any protocol.
 
 Each buffer gets one kernel that fills it and one that empties it: a value that two kernels read, or that two fill, is
-copied by the compute kernel. Masks and the reductions' tile of ones join them.
+copied by the compute kernel. Masks and the reductions' tile of ones join them. Leaves ``tt.dst_bits``: as soon as one
+buffer has 32 bits an element, registers have.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from tle_raw.errors import UnsupportedFeatureError
 from tle_raw.targets.tenstorrent.blocks import BY_READER, Each, Known, Local, Part, WriteBlock, defined, renamed, used
-from tle_raw.targets.tenstorrent.dtypes import FORMATS
+from tle_raw.targets.tenstorrent.dtypes import FORMATS, WIDE
 from tle_raw.targets.tenstorrent.formats import TILE_BYTES
 from tle_raw.targets.tenstorrent.ir import CircularBuffer, Module, Role, walk
 from tle_raw.targets.tenstorrent.lifetimes import find_lifetimes
@@ -33,7 +34,9 @@ def lower_shared_to_cb_v5(module: Module, options: Options) -> Module:
     body = numbered((*padding.constants, replace(loop, body=inside)))
     buffers = {name: _buffer(module, name, body) for name in module.locals if _is_used(name, body)}
     locals_ = {name: local for name, local in module.locals.items() if name in buffers}
-    return replace(module, body=body, circular_buffers=buffers, locals=locals_)
+    wide = any(buffer.data_format in WIDE for buffer in buffers.values())
+    attributes = {**module.attributes, "tt.dst_bits": 32 if wide else 16}
+    return replace(module, body=body, circular_buffers=buffers, locals=locals_, attributes=attributes)
 
 
 def _is_used(name: str, body: tuple[Any, ...]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tle_raw.errors import TLEError
 from tle_raw.targets.tenstorrent.blocks import Each, Local, Multiply, Reduce, Turn, used
+from tle_raw.targets.tenstorrent.held_products import hold_products
 from tle_raw.targets.tenstorrent.integers import plus, times
 from tle_raw.targets.tenstorrent.ir import Buffer, Call, Expr, Int, Module, Var, Word
 from tle_raw.targets.tenstorrent.lower_elements import Elements, copy_step
@@ -34,6 +35,7 @@ def lower_tt_tile_intrinsics_v5(module: Module, options: Options) -> Module:
         except TLEError as e:
             raise e.at(source=statement.location) from None
 
+    module = hold_products(module, _multiply)
     return replace(module, body=rewritten(module.body, change))
 
 
@@ -75,8 +77,9 @@ def _reduce(module: Module, reduce: Reduce) -> TileLoop:
         *("reduce_tile", (*names, place, Int(0), _FIRST), (pool, dim), init, "matrix", ()),
         (source.name, reduce.scaler),
         count,
+        (Call("reduce_uninit"),),
     )
-    return replace(_loop(module, reduce, [step], 1), after=(Call("reduce_uninit"),))
+    return _loop(module, reduce, [step], 1)
 
 
 def _turn(module: Module, turn: Turn) -> TileLoop:

@@ -11,14 +11,15 @@ from tle_raw.identity import digest
 from tle_raw.knobs import knobs
 from tle_raw.linker.processes.temporary_folder import temporary_folder
 from tle_raw.store import RUNTIMES, Store
+from tle_raw.targets.tenstorrent.simulator.host_headers import INCLUDE, precompiled
 from tle_raw.targets.tenstorrent.simulator.toolchain import FIRST_USE, HostCompiler, host_compiler
 
 HERE = Path(__file__).parent
-INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"
+RUNTIME = HERE / "runtime"
 RELEASES = {"0.81.1": 8101, "0.70.1": 7001}
 WARNINGS = ("-Wall", "-Wextra")
 # Kernels hold addresses in 32 bits, as on the device; the simulator puts L1 where that is enough.
-KERNELS = ("-std=c++20", "-O1", "-fPIC", "-shared", *WARNINGS, "-Wno-int-to-pointer-cast", f"-I{INCLUDE}")
+KERNELS = ("-std=c++20", "-O1", "-fPIC", "-shared", "-nostdlib", *WARNINGS, "-Wno-int-to-pointer-cast", f"-I{INCLUDE}")
 LIBRARIES = ("-rdynamic", "-ldl", "-lpthread")
 
 
@@ -33,7 +34,7 @@ def build_program(
     ----------
     output : the program; by default ``folder/main``.
     release : of the SDK, in whose spelling the kernels are: "0.81.1" or "0.70.1".
-    sanitizer : "thread" puts each kernel of each core on a thread of its own, under ThreadSanitizer.
+    sanitizer : "thread" is ThreadSanitizer, for ``run_program(threads=True)``.
 
     Raises
     ------
@@ -43,37 +44,44 @@ def build_program(
         raise ToolchainError(f"release {release!r} of the SDK: the simulator knows {', '.join(RELEASES)}")
     compiler = host_compiler(sanitizer)
     target = Path(output) if output else Path(folder) / "main"
+    flags = ("-std=c++20", "-O1", "-fPIE", *WARNINGS, f"-I{INCLUDE}", f"-DTT_SIM_RELEASE={RELEASES[release]}")
+    source = Path(folder).absolute()
     with temporary_folder() as name:
         runtime = Path(name, "runtime.o")
         runtime.write_bytes(_runtime_object(compiler))
-        said = compiler.run(
-            "-std=c++20", "-O1", "-fPIE", "-pie", *WARNINGS, "-Werror", f"-I{INCLUDE}",
-            f"-DTT_SIM_RELEASE={RELEASES[release]}", "main.cpp", str(runtime), *LIBRARIES, "-o", str(target.absolute()),
-            folder=Path(folder).absolute(),
-        )  # fmt: skip
-        if said.strip():
-            raise ToolchainError("the compiler has something to say about main.cpp", log=said)
+        rest = ("-Werror", "-pie", "main.cpp", str(runtime), *LIBRARIES, "-o", str(target.absolute()))
+        header = precompiled(compiler, flags, sources_identity())
+        try:
+            if header is None:
+                raise ToolchainError("no precompiled headers")
+            compiler.run(*flags, "-include-pch", str(header), *rest, folder=source)
+        except ToolchainError:
+            # Errors are those of the code itself, and old precompiled headers are none.
+            compiler.run(*flags, *rest, folder=source)
     return target.absolute()
 
 
 def _runtime_object(compiler: HostCompiler) -> bytes:
     """The simulator, from the cache or compiled now."""
-    key = digest(sources_identity(), compiler.command)[:40]
-    store = Store(Path(knobs.cache.dir).expanduser(), RUNTIMES)
+    # A sanitizer's reports name lines.
+    kernels = (*compiler.command, *KERNELS, *(["-g1"] if compiler.sanitized else []))
+    flags = (
+        "-std=c++20", "-O1" if compiler.sanitized else "-O2", "-fPIE", "-c", *WARNINGS, f"-I{INCLUDE}",
+        "-DTT_SIM_KERNEL_COMMAND=" + json.dumps("\n".join(kernels)),
+    )  # fmt: skip
     if not knobs.cache.enabled:
-        return _compile_runtime(compiler)
+        return _compile_runtime(compiler, flags)
+    key = digest(sources_identity(), compiler.command, flags)[:40]
+    store = Store(Path(knobs.cache.dir).expanduser(), RUNTIMES)
     with store.lock(key, FIRST_USE):
-        entry = store.load(key) or store.save(key, _compile_runtime(compiler), {"name": "Tenstorrent simulator"})
+        entry = store.load(key) or store.save(key, _compile_runtime(compiler, flags), {"name": "Tenstorrent simulator"})
     return entry.data
 
 
-def _compile_runtime(compiler: HostCompiler) -> bytes:
-    command = json.dumps("\n".join((*compiler.command, *KERNELS)))
+def _compile_runtime(compiler: HostCompiler, flags: tuple[str, ...]) -> bytes:
     with temporary_folder() as name:
-        compiler.run(
-            "-std=c++20", "-O2", "-fPIE", "-c", *WARNINGS, f"-I{INCLUDE}", f"-DTT_SIM_KERNEL_COMMAND={command}",
-            str(RUNTIME / "runtime.cpp"), "-o", "runtime.o", folder=Path(name), seconds=FIRST_USE,
-        )  # fmt: skip
+        source = str(RUNTIME / "runtime.cpp")
+        compiler.run(*flags, source, "-o", "runtime.o", folder=Path(name), seconds=FIRST_USE)
         return Path(name, "runtime.o").read_bytes()
 
 

@@ -39,6 +39,7 @@ def run_program(
     folder: str | Path | None = None,
     timeline: str | Path | None = None,
     architecture: str = "wormhole_b0",
+    threads: bool = False,
     seconds: float = 120.0,
 ) -> Ran:
     """Run a program; its kernels are opened in ``folder``, by default that of the program.
@@ -48,6 +49,7 @@ def run_program(
     arguments : files as paths, from the current folder; words as they are.
     timeline : a picture of what each core did when, as SVG, is written here.
     architecture : "wormhole_b0" or "blackhole".
+    threads : each kernel of each core on a thread of its own, as ThreadSanitizer wants it; else all take turns on one.
     seconds : after which it is ended. Deadlocks are noticed by themselves, at once.
 
     Raises
@@ -57,7 +59,10 @@ def run_program(
     program = Path(executable).absolute()
     with temporary_folder() as name:
         report = Path(name, "report.jsonl")
-        settings = {"TT_SIM_ARCH": architecture, "TT_SIM_REPORT": str(report)}
+        # Compiled kernels go to this folder, and with it.
+        settings = {"TT_SIM_ARCH": architecture, "TT_SIM_REPORT": str(report), "TMPDIR": name}
+        if threads:
+            settings["TT_SIM_THREADS"] = "1"
         if timeline is not None:
             settings["TT_SIM_TIMELINE"] = str(Path(timeline).absolute())
         run = run_child(

@@ -1,4 +1,4 @@
-"""Finds a C++ compiler for programs of this machine: the clang of CUDA fragments, with whatever standard library it has.
+"""Finds a C++ compiler for programs of this machine: the clang of CUDA fragments, with what standard library it has.
 
 The clang inside the ziglang wheel takes the system's libstdc++ where there is one. Where there is none, zig's own C++
 driver makes libc++ on its first use, which takes 40 s of processor time and is kept in zig's cache.
@@ -28,6 +28,15 @@ class HostCompiler:
     """A C++ compiler that makes programs which run here, and the flags that it always needs."""
 
     command: Command
+
+    @property
+    def is_clang(self) -> bool:
+        """Whether it reads precompiled headers as clang does. zig's own driver keeps objects by itself."""
+        return "--driver-mode=g++" in self.command
+
+    @property
+    def sanitized(self) -> bool:
+        return self.command[-1].startswith("-fsanitize=")
 
     def run(self, *arguments: str, folder: Path | None = None, seconds: float = 120.0) -> str:
         """Compile or link; gives what it says, which is empty without a warning.

@@ -12,6 +12,7 @@
 
 #include "failure.hpp"
 #include "program.hpp"
+#include "scheduler.hpp"
 
 extern char** environ;
 
@@ -89,9 +90,11 @@ void finish_compilation(KernelParts& kernel) {
     const std::string messages = contents(compilation.folder + "/messages");
     void* library = status == 0 ? dlopen(compilation.library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
     const std::string loader = library || status != 0 ? "" : dlerror();
-    unlink(compilation.library.c_str());
     unlink((compilation.folder + "/messages").c_str());
-    rmdir(compilation.folder.c_str());
+    if (!threaded()) {  // a sanitizer reads the lines of its reports from the library
+        unlink(compilation.library.c_str());
+        rmdir(compilation.folder.c_str());
+    }
     if (status != 0) stop_with("simulation stopped: " + kernel.path + " does not compile:\n" + messages);
     if (!library) stop_with("simulation stopped: " + kernel.path + " does not load: " + loader);
     if (!messages.empty()) std::fprintf(stderr, "%s: the compiler says:\n%s\n", kernel.path.c_str(), messages.c_str());

@@ -32,12 +32,17 @@ uint8_t* local_memory(const Role& role, uint32_t local, uint32_t bytes, bool to_
     return core.l1 + offset;
 }
 
-void mark_written(Core& core, const uint8_t* to, uint32_t bytes) {
+// Of a copy that lands: the pages must be reserved, by whoever fills the buffer on that core.
+void mark_written(Core& core, const Transfer& transfer) {
     for (CircularBuffer& buffer : core.buffers) {
-        if (!buffer.exists() || to < core.l1 + buffer.address || to >= core.l1 + buffer.address + buffer.pages * buffer.page_bytes) continue;
-        const auto first = static_cast<uint32_t>(to - core.l1 - buffer.address) / buffer.page_bytes;
-        const auto last = static_cast<uint32_t>(to - core.l1 - buffer.address + bytes - 1) / buffer.page_bytes;
-        for (uint32_t slot = first; slot <= last && slot < buffer.pages; ++slot) buffer.written[slot] = true;
+        const uint8_t* begin = core.l1 + buffer.address;
+        if (!buffer.exists() || buffer.borrowed || transfer.to < begin || transfer.to >= begin + buffer.pages * buffer.page_bytes) continue;
+        const auto first = static_cast<uint32_t>(transfer.to - begin) / buffer.page_bytes;
+        const auto last = static_cast<uint32_t>(transfer.to - begin + transfer.bytes - 1) / buffer.page_bytes;
+        const uint32_t start = buffer.slot(buffer.pushed);
+        if (first < start || last >= start + buffer.reserved || last >= buffer.pages)
+            fail(transfer.site, text("the copy lands in pages %u to %u of circular buffer %u of %s, which has reserved %u from page %u on", first, last, buffer.id, name_of(core).c_str(), buffer.reserved, start));
+        for (uint32_t slot = first; slot <= last; ++slot) buffer.written[slot] = true;
     }
 }
 
@@ -60,7 +65,7 @@ void land(Role& role, const Transfer& transfer) {
     std::memcpy(transfer.to, transfer.flushed ? transfer.departed.data() : transfer.from, transfer.bytes);
     if (!target) return;
     std::lock_guard lock(target->mutex);
-    mark_written(*target, transfer.to, transfer.bytes);
+    mark_written(*target, transfer);
 }
 
 void land_all(Role& role, bool reads) {

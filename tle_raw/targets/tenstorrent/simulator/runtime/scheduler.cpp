@@ -18,14 +18,6 @@ std::vector<Role*> all;
 std::atomic<uint32_t> alive{0}, waiting{0};
 std::atomic<uint64_t> progress{0};
 
-bool threaded() {
-    static const bool chosen = [] {
-        const char* asked = std::getenv("TT_SIM_THREADS");
-        return asked && *asked == '1';
-    }();
-    return chosen;
-}
-
 // With the core's mutex held, where there are threads.
 bool is_ready(const Wait& wait) {
     switch (wait.kind) {
@@ -111,6 +103,14 @@ void run_on_threads() {
     for (Role* role : all) role->thread.join();
 }
 }  // namespace
+
+bool threaded() {
+    static const bool chosen = [] {
+        const char* asked = std::getenv("TT_SIM_THREADS");
+        return asked && *asked == '1';
+    }();
+    return chosen;
+}
 
 void block(const Wait& wait) {
     Role& role = *current;

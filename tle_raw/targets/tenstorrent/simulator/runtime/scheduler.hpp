@@ -6,6 +6,7 @@
 #include "core.hpp"
 
 namespace tt_sim {
+bool threaded();
 // Until what is waited for is there; the report of a deadlock names it.
 void block(const Wait& wait);
 // Lets others go on, in a loop that polls.

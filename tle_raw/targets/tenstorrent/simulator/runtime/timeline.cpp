@@ -25,7 +25,11 @@ std::vector<const Lane*> lanes_of(const Core& core) {
 
 struct Estimate {
     double cycles = 0, compute = 0, noc = 0, dram = 0;
-    const char* bound() const { return compute >= noc && compute >= dram ? "compute" : dram >= noc ? "DRAM" : "NoC"; }
+    // Latency where the cores mostly wait for what is on its way.
+    const char* bound() const {
+        if (cycles > 2 * std::max({compute, noc, dram})) return "latency";
+        return compute >= noc && compute >= dram ? "compute" : dram >= noc ? "DRAM" : "NoC";
+    }
 };
 
 Estimate estimate(const Core& core) {

@@ -16,7 +16,7 @@ double steps(Sfpu operation, bool approximate) {
         case Sfpu::exp: case Sfpu::exp2: case Sfpu::expm1: return approximate ? 8 : 24;
         case Sfpu::log: case Sfpu::log1p: case Sfpu::tanh: case Sfpu::sigmoid: case Sfpu::silu: case Sfpu::gelu: case Sfpu::gelu_tanh: case Sfpu::erf: case Sfpu::erfc: case Sfpu::elu: case Sfpu::softplus: return approximate ? 12 : 28;
         case Sfpu::recip: case Sfpu::sqrt: case Sfpu::rsqrt: case Sfpu::cbrt: case Sfpu::div: case Sfpu::div_scalar: return approximate ? 8 : 16;
-        case Sfpu::sin: case Sfpu::cos: case Sfpu::tan: case Sfpu::power: case Sfpu::pow: return 36;
+        case Sfpu::sin: case Sfpu::cos: case Sfpu::tan: case Sfpu::asin: case Sfpu::acos: case Sfpu::atan: case Sfpu::sinh: case Sfpu::cosh: case Sfpu::asinh: case Sfpu::acosh: case Sfpu::atanh: case Sfpu::power: case Sfpu::pow: return 36;
         default: return 4;
     }
 }
@@ -52,6 +52,15 @@ float unary(Sfpu operation, float x, const uint32_t* words) {
         case Sfpu::sin: return std::sin(x);
         case Sfpu::cos: return std::cos(x);
         case Sfpu::tan: return std::tan(x);
+        case Sfpu::asin: return std::asin(x);
+        case Sfpu::acos: return std::acos(x);
+        case Sfpu::atan: return std::atan(x);
+        case Sfpu::sinh: return std::sinh(x);
+        case Sfpu::cosh: return std::cosh(x);
+        case Sfpu::asinh: return std::asinh(x);
+        case Sfpu::acosh: return std::acosh(x);
+        case Sfpu::atanh: return std::atanh(x);
+        case Sfpu::frac: return x - std::trunc(x);
         case Sfpu::ceil: return std::ceil(x);
         case Sfpu::floor: return std::floor(x);
         case Sfpu::trunc: return std::trunc(x);
@@ -109,15 +118,22 @@ uint32_t integer_result(Sfpu operation, uint32_t a, uint32_t b) {
         case Sfpu::negative_int: return 0u - a;
         case Sfpu::add_int: case Sfpu::add_scalar_int: return a + b;
         case Sfpu::sub_int: case Sfpu::sub_scalar_int: return a - b;
+        case Sfpu::rsub_int: return b - a;
         case Sfpu::mul_int: return a * b;
         case Sfpu::max_int: return x > y ? a : b;
         case Sfpu::min_int: return x < y ? a : b;
+        case Sfpu::eq_int: return x == y;
+        case Sfpu::ne_int: return x != y;
+        case Sfpu::lt_int: return x < y;
+        case Sfpu::gt_int: return x > y;
+        case Sfpu::le_int: return x <= y;
+        case Sfpu::ge_int: return x >= y;
         default: return a;
     }
 }
 
 bool takes_integers(Sfpu operation) {
-    return (operation >= Sfpu::relu_int && operation <= Sfpu::sub_scalar_int) || (operation >= Sfpu::add_int && operation <= Sfpu::min_int);
+    return (operation >= Sfpu::relu_int && operation <= Sfpu::sub_scalar_int) || (operation >= Sfpu::add_int && operation <= Sfpu::ge_int);
 }
 bool takes_any(Sfpu operation) { return operation == Sfpu::copy || operation == Sfpu::identity; }
 

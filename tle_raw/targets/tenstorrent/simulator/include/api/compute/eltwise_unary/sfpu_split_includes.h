@@ -24,6 +24,7 @@
 #include "api/compute/eltwise_unary/typecast.h"
 #include "api/compute/eltwise_unary/where.h"
 #include "api/compute/add_int_sfpu.h"
+#include "api/compute/binary_comp.h"
 #include "api/compute/binary_max_min.h"
 #include "api/compute/compute_kernel_api.h"
 #include "api/compute/copy_dest_values.h"
