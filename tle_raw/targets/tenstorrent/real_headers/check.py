@@ -14,6 +14,8 @@ from tle_raw.targets.tenstorrent.real_headers.compiler import STAND_INS, Compile
 from tle_raw.targets.tenstorrent.real_headers.jit_files import write_jit_files
 
 _FIRMWARE = "hw/firmware/src/tt-1xx"
+_OF_ONE_CORE = {"noc": "brisc", "start": "ncrisc"}
+_DEBUGGING = re.compile(r"(?m)^\s*\.(end)?func\b.*$")  # directives that clang's assembler lacks
 _ERROR = re.compile(r"(?m)^.*\berror: .*$")
 
 
@@ -123,7 +125,7 @@ def _check_one(
         return Outcome(program, "fails", _errors(run.messages, compiler, place))
     if built is None:
         return Outcome(program, "compiles")
-    extra = [path for path in base.values() if path.stem != "noc" or program.core == "brisc"]
+    extra = [path for name, path in base.items() if program.core in _OF_ONE_CORE.get(name, program.core)]
     run = compiler.link([built, *extra], program.core, place / "kernel.elf", place)
     return Outcome(program, "fails", run.messages) if run.how else Outcome(program, "links")
 
@@ -135,10 +137,14 @@ def _support(compiler: Compiler, folder: Path) -> dict[str, Path]:
         "substitutes": compiler.source("hw/toolchain/substitutes.cpp"),
         "noc": compiler.source(_FIRMWARE + "/{arch}/noc.c"),
     }
+    if compiler.architecture == "wormhole":  # whose NCRISC runs from a memory of its own
+        sources["start"] = folder / "start.S"
+        text = compiler.source("hw/toolchain/wh-iram-start.S").read_text()
+        sources["start"].write_text(_DEBUGGING.sub("", text))
     built = {}
     for name, source in sources.items():
         built[name] = folder / f"{name}.o"
-        options = ["-DCOMPILE_FOR_BRISC", "-fno-builtin", "-x", "c++"]
+        options = ["-DCOMPILE_FOR_BRISC", "-fno-builtin", *([] if source.suffix == ".S" else ["-x", "c++"])]
         run = compiler.compile(source, options, built[name], folder)
         if run.how:
             log = _errors(run.messages, compiler, folder)

@@ -52,7 +52,7 @@ class Compiler:
     def compile(self, source: Path, options: Sequence[str], output: Path | None, folder: Path) -> Finished:
         """Compile a file of the vendor's; without an ``output`` only its errors are of interest."""
         result = ["-c", "-o", str(output)] if output else ["-fsyntax-only"]
-        command = [str(self.zig), "clang", *self._options(), *options, *self._includes(folder), *result, str(source)]
+        command = [str(self.zig), "clang", *self._options(source.suffix), *options, *self._includes(folder), *result, str(source)]
         return run_child(command, limits=_LIMITS, folder=folder)
 
     def link(self, objects: Sequence[Path], core: str, output: Path, folder: Path) -> Finished:
@@ -67,12 +67,14 @@ class Compiler:
         """A file of the wheel's ``tt_metal``; ``{arch}`` stands for the architecture."""
         return self.wheel.metal / path.format(arch=self.architecture)
 
-    def _options(self) -> list[str]:
+    def _options(self, kind: str) -> list[str]:
         target = ["--target=riscv32-unknown-elf", f"-march={_MARCH[self.architecture]}", "-mabi=ilp32", "-std=c++20"]
         code = ["-fno-exceptions", "-fno-rtti", "-fno-use-cxa-atexit", "-ffast-math", "-fno-sanitize=all", "-O2"]
         quiet = ["-w", "-ferror-limit=40"]
         first = ["-include", str(STAND_INS / "tensix_instruction.h"), "-include", "cstddef"]
         library = [f"-D_LIBCPP_{name}={value}" for name, value in _LIBRARY.items()]
+        if kind == ".S":
+            return [*target, *quiet, "-nostdinc", *self._defines()]
         return [*target, *code, *quiet, "-nostdinc", *first, "-D__linux__", "-D_GNU_SOURCE", *library, *self._defines()]
 
     def _defines(self) -> list[str]:
