@@ -55,10 +55,10 @@ _SIGNS = {
 
 @dataclass(frozen=True)
 class Apply:
-    """A function of expressions: ``add``, ``lt``, ``select``, ``cast``, ``exp2``, …."""
+    """A function of expressions: ``add``, ``select``, ``cast``, ``exp2``, …; a target may put leaves of its own in."""
 
     function: str
-    arguments: tuple[Expression, ...]
+    arguments: tuple[Any, ...]
     dtype: str
 
     def __str__(self) -> str:

@@ -44,12 +44,14 @@ def lower(prim_func: Any, **options: Any) -> Module:
     return lower_program(find_adapter("tilelang").tile_program(prim_func, {}), read_options(options))
 
 
-def run_kernel(prim_func: Any, inputs: dict[str, Any], folder: Path, **options: Any) -> dict[str, np.ndarray]:
+def run_kernel(
+    prim_func: Any, inputs: dict[str, Any], folder: Path, *, sanitizer: str = "", **options: Any
+) -> dict[str, np.ndarray]:
     """The arrays that the kernel writes, by name; whatever a compiler says of its files is an error."""
     module = lower(prim_func, **options)
     for name, text in emit(module, options.get("api", "")).items():
         (folder / name).write_text(text)
-    program = build_program(folder, release=options.get("api", "0.81.1"))
+    program = build_program(folder, release=options.get("api", "0.81.1"), sanitizer=sanitizer)
     files = []
     for name in module.parameters:
         file = folder / f"{name}.bin"

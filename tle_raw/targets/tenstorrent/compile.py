@@ -12,6 +12,7 @@ from tle_raw.targets.tenstorrent.ir import Module
 from tle_raw.targets.tenstorrent.options import Options, read_options
 from tle_raw.targets.tenstorrent.passes import run_passes
 from tle_raw.targets.tenstorrent.passes.finalize_persistent_signature_tt import l1_map
+from tle_raw.targets.tenstorrent.print_ir import print_module
 from tle_raw.targets.tenstorrent.program import MetaliumProgram
 from tle_raw.targets.tenstorrent.read_program import read_program
 from tle_raw.targets.tenstorrent.webs import split_values
@@ -37,7 +38,7 @@ def compile_program(program: TileProgram, given: Mapping[str, Any]) -> MetaliumP
     options = read_options(given)
     dumps: dict[str, str] = {}
     try:
-        module = lower_program(program, options, lambda name, left: dumps.update({name: str(left)}))
+        module = lower_program(program, options, lambda name, left: dumps.update({name: print_module(left)}))
     except TLEError as e:
         raise e.at(fragment=program.name, source=program.location) from None
     return MetaliumProgram(emit(module, options.api), module, dumps, tuple(l1_map(module)), options.api)

@@ -99,8 +99,8 @@ def _term_bounds(term: Any, ranges: Mapping[str, tuple[int, int]]) -> tuple[int,
         if term.function in ("floormod", "mod") and a >= 0 and c > 0:
             return 0, min(b, d - 1)
     if isinstance(term, Apply) and term.function == "select":
-        ends = [bounds(argument, ranges) for argument in term.arguments[1:]]
-        return min(e[0] for e in ends), max(e[1] for e in ends)
+        (a, b), (c, d) = (bounds(argument, ranges) for argument in term.arguments[1:])
+        return min(a, c), max(b, d)
     raise UnsupportedFeatureError(f"nothing says how large `{term}` may become")
 
 

@@ -1,7 +1,7 @@
 """The program between passes, down to the form of which C++ is written: three kernels, buffers, tables per core.
 
 Until ``split_device_kernel`` a module has one ``body``, of operations on whole blocks (``blocks.py``); after it three
-kernels, whose statements are those of this file. Both print as text: ``str(module)``. Everything is a value; a pass
+kernels, whose statements are those of this file. Both print as text, by ``print_ir.py``. Everything is a value; a pass
 makes a new module. An integer expression is 32 bits wide and unsigned at run time, and none may become negative.
 """
 
@@ -315,11 +315,6 @@ class Module:
     compute: ComputeConfig | None = None
     locals: Mapping[str, Any] = field(default_factory=dict)
     done: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        from tle_raw.targets.tenstorrent.print_ir import print_module  # which prints blocks too
-
-        return print_module(self)
 
 
 def walk(statements: tuple[Any, ...]) -> Iterator[Any]:

@@ -17,8 +17,8 @@ class MetaliumProgram:
     Attributes
     ----------
     files : ``reader.cpp``, ``compute.cpp``, ``writer.cpp``, ``main.cpp`` and ``tt.plan.json``, by name.
-    module : the program in its final form; ``str(module)`` prints it.
-    dumps : behind each pass the program as text, by the pass's name.
+    module : the program in its final form.
+    dumps : behind each pass the program as text, by the pass's name, and first what was read.
     l1 : who takes what of a core's L1: ``name``, ``cb`` (its number), ``offset`` and ``bytes``.
     api : the release of the kernel API.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tle_raw.errors import Row, TLEError, UnsupportedFeatureError
 from tle_raw.targets.tenstorrent.blocks import (
@@ -10,6 +10,7 @@ from tle_raw.targets.tenstorrent.blocks import (
     ROW,
     Choose,
     Each,
+    Local,
     Part,
     ReadBlock,
     Turn,
@@ -17,13 +18,25 @@ from tle_raw.targets.tenstorrent.blocks import (
     map_expression,
 )
 from tle_raw.targets.tenstorrent.integers import difference, linear, substituted, summed
-from tle_raw.tile_program import Apply, Load, Name, Nest, Number, Store
-
-if TYPE_CHECKING:
-    from tle_raw.targets.tenstorrent.read_program import Builder
+from tle_raw.tile_program import Apply, Load, Name, Nest, Number, Store, TileProgram
 
 _LANES = (ROW, COLUMN)
-_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+class Builder(Protocol):
+    """What makes the operations around a nest, and knows its buffers: ``read_program.Builder``.
+
+    ``read`` and ``written`` are the arrays that were met so far.
+    """
+
+    program: TileProgram
+    locals: dict[str, Local]
+    read: set[str]
+    written: set[str]
+
+    def is_array(self, name: str) -> bool: ...
+
+    def fresh(self, base: str, shape: tuple[int, ...], dtype: str, form: str = "") -> str: ...
 
 
 def cast(value: Any, dtype: str) -> Any:

@@ -111,14 +111,20 @@ def _first_page(tensor: Tensor, origin: tuple[Any, ...]) -> Expr:
     """The page of a block's first tile."""
     others = [dim for dim in range(len(tensor.shape)) if dim not in (tensor.row_dim, tensor.column_dim)]
     matrix: Any = Number(0)
-    for place, dim in enumerate(others):
-        size = prod(tensor.shape[other] for other in others[place + 1 :])
-        matrix = Apply("add", (matrix, Apply("mul", (origin[dim], Number(size)), "int32")), "int32")
+    for place, other in enumerate(others):
+        size = prod(tensor.shape[inner] for inner in others[place + 1 :])
+        matrix = Apply("add", (matrix, Apply("mul", (origin[other], Number(size)), "int32")), "int32")
     page = times(lower(matrix), tensor.tile_rows * tensor.tile_columns)
     for dim, pages in ((tensor.row_dim, tensor.tile_columns), (tensor.column_dim, 1)):
         if dim is not None:
-            page = plus(page, times(lower(divided(origin[dim], TILE)), pages))
+            page = plus(page, times(lower(_in_tiles(origin[dim])), pages))
     return page
+
+
+def _in_tiles(origin: Any) -> Any:
+    found = divided(origin, TILE)
+    assert found is not None, "infer_tt_layout_v5 has seen that blocks begin where tiles do"
+    return found
 
 
 _LOWER: dict[type, Any] = {ReadBlock: _read, WriteBlock: _write, Choose: _choose, Scaler: _scaler}

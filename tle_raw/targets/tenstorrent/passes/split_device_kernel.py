@@ -19,7 +19,7 @@ from tle_raw.targets.tenstorrent.tiles import GiveBack
 
 def split_device_kernel(module: Module, options: Options) -> Module:
     """The module with kernels in the body's place."""
-    kernels = {role: Kernel(role, body=_part(module, module.body, role)) for role in ROLES}
+    kernels: dict[str, Kernel] = {role: Kernel(role, body=_part(module, module.body, role)) for role in ROLES}
     attributes = {**module.attributes, "tt.kernel_role": {role: f"{role}.cpp" for role in ROLES}}
     return replace(module, body=(), kernels=kernels, attributes=attributes)
 

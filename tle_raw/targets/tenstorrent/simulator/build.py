@@ -19,7 +19,7 @@ RUNTIME = HERE / "runtime"
 RELEASES = {"0.81.1": 8101, "0.70.1": 7001}
 WARNINGS = ("-Wall", "-Wextra")
 # Kernels hold addresses in 32 bits, as on the device; the simulator puts L1 where that is enough.
-KERNELS = ("-std=c++20", "-O1", "-fPIC", "-shared", "-nostdlib", *WARNINGS, "-Wno-int-to-pointer-cast", f"-I{INCLUDE}")
+KERNELS = ("-std=c++20", "-O1", "-fPIC", "-shared", *WARNINGS, "-Wno-int-to-pointer-cast", f"-I{INCLUDE}")
 LIBRARIES = ("-rdynamic", "-ldl", "-lpthread")
 
 
@@ -63,8 +63,10 @@ def build_program(
 
 def _runtime_object(compiler: HostCompiler) -> bytes:
     """The simulator, from the cache or compiled now."""
-    # A sanitizer's reports name lines.
-    kernels = (*compiler.command, *KERNELS, *(["-g1"] if compiler.sanitized else []))
+    # A kernel needs no library; zig's own driver would leave out the headers too.
+    bare = () if compiler.is_zig_driver else ("-nostdlib",)
+    lines = ("-g1",) if compiler.sanitized else ()  # reports name them
+    kernels = (*compiler.command, *KERNELS, *bare, *lines)
     flags = (
         "-std=c++20", "-O1" if compiler.sanitized else "-O2", "-fPIE", "-c", *WARNINGS, f"-I{INCLUDE}",
         "-DTT_SIM_KERNEL_COMMAND=" + json.dumps("\n".join(kernels)),

@@ -31,8 +31,13 @@ class HostCompiler:
 
     @property
     def is_clang(self) -> bool:
-        """Whether it reads precompiled headers as clang does. zig's own driver keeps objects by itself."""
+        """Whether it reads precompiled headers as clang does."""
         return "--driver-mode=g++" in self.command
+
+    @property
+    def is_zig_driver(self) -> bool:
+        """Whether it is ``zig c++``, which brings headers and libraries of its own."""
+        return self.command[1:2] == ("c++",)
 
     @property
     def sanitized(self) -> bool:

@@ -135,6 +135,7 @@ void pop_front(uint32_t id, uint32_t pages, Site site) {
 bool pages_reservable(uint32_t id, uint32_t pages, Site site) {
     Role& role = running("cb_pages_reservable_at_back", site);
     CircularBuffer& buffer = buffer_of(role, id, "cb_pages_reservable_at_back", site);
+    yield_now();
     std::lock_guard lock(role.core->mutex);
     return buffer.pages - buffer.filled() >= pages;
 }
@@ -142,6 +143,7 @@ bool pages_reservable(uint32_t id, uint32_t pages, Site site) {
 bool pages_available(uint32_t id, uint32_t pages, Site site) {
     Role& role = running("cb_pages_available_at_front", site);
     CircularBuffer& buffer = buffer_of(role, id, "cb_pages_available_at_front", site);
+    yield_now();
     std::lock_guard lock(role.core->mutex);
     return buffer.filled() >= pages;
 }

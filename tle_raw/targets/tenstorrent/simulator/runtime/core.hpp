@@ -72,7 +72,7 @@ struct Lane {
 
 struct DstTile {
     std::array<uint32_t, 1024> bits;  // row-major
-    bool integer = false;
+    bool integer = false, reduced = false;  // reduced: only a column, row or element of it counts
     bool written = false;
 };
 
@@ -104,7 +104,7 @@ struct Core {
     uint32_t x = 0, y = 0, index = 0;   // logical
     uint8_t* l1 = nullptr;
     std::array<CircularBuffer, max_buffers> buffers;
-    uint32_t semaphores = 0;            // how many the program made
+    std::array<bool, max_semaphores> semaphores{};  // which the program made
     std::array<double, max_semaphores> semaphore_time{};
     std::vector<std::unique_ptr<Role>> roles;
     std::mutex mutex;

@@ -10,6 +10,7 @@
 
 namespace tt_sim {
 thread_local Role* current = nullptr;
+Site host_site;
 
 void stop_with(const std::string& report) {
     // Held for ever: the first failure is told, and nobody else's.
@@ -26,7 +27,10 @@ void fail(Site site, const std::string& what) {
     stop_with(text("simulation stopped: %s%s\n  at %s:%u", who.c_str(), what.c_str(), site.file, site.line));
 }
 
-void fail_host(const std::string& what) { stop_with("simulation stopped: host program: " + what); }
+void fail_host(const std::string& what) {
+    const std::string where = host_site.line ? text("\n  at %s:%u", host_site.file, host_site.line) : "";
+    stop_with("simulation stopped: host program: " + what + where);
+}
 
 std::string text(const char* format, ...) {
     va_list list;

@@ -9,7 +9,8 @@ inline constexpr int failure_status = 3;
 
 // Of a kernel: adds who (core and kernel) and where (file and line).
 [[noreturn]] void fail(Site site, const std::string& what);
-// Of the host program.
+// Of the host program, in the call that it is in.
+extern Site host_site;
 [[noreturn]] void fail_host(const std::string& what);
 // The text is whole already.
 [[noreturn]] void stop_with(const std::string& report);

@@ -63,7 +63,8 @@ Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 
-KernelHandle CreateKernel(Program& program, const std::string& file_name, const CoreSpec& core_spec, const std::variant<DataMovementConfig, ComputeConfig>& config) {
+KernelHandle CreateKernel(Program& program, const std::string& file_name, const CoreSpec& core_spec, const std::variant<DataMovementConfig, ComputeConfig>& config, Site site) {
+    host_site = site;
     KernelParts kernel;
     kernel.path = file_name;
     kernel.file = file_name.substr(file_name.find_last_of('/') + 1);
@@ -75,7 +76,8 @@ KernelHandle CreateKernel(Program& program, const std::string& file_name, const 
     return static_cast<KernelHandle>(program.parts().kernels.size() - 1);
 }
 
-CBHandle CreateCircularBuffer(Program& program, const CoreSpec& core_spec, const CircularBufferConfig& config) {
+CBHandle CreateCircularBuffer(Program& program, const CoreSpec& core_spec, const CircularBufferConfig& config, Site site) {
+    host_site = site;
     BufferParts buffer;
     buffer.bytes = config.total_size();
     buffer.formats = config.data_formats();
@@ -94,14 +96,16 @@ CBHandle CreateCircularBuffer(Program& program, const CoreSpec& core_spec, const
     return static_cast<CBHandle>(program.parts().buffers.size() - 1);
 }
 
-uint32_t CreateSemaphore(Program& program, const std::variant<CoreRange, CoreRangeSet>& core_spec, uint32_t initial_value) {
+uint32_t CreateSemaphore(Program& program, const std::variant<CoreRange, CoreRangeSet>& core_spec, uint32_t initial_value, Site site) {
+    host_site = site;
     auto& semaphores = program.parts().semaphores;
     if (semaphores.size() >= max_semaphores) fail_host(text("CreateSemaphore: a core has %u", max_semaphores));
     semaphores.push_back({initial_value, cores_of(core_spec, "CreateSemaphore")});
     return static_cast<uint32_t>(semaphores.size() - 1);
 }
 
-void SetRuntimeArgs(const Program& program, KernelHandle handle, const CoreSpec& core_spec, const std::vector<uint32_t>& arguments) {
+void SetRuntimeArgs(const Program& program, KernelHandle handle, const CoreSpec& core_spec, const std::vector<uint32_t>& arguments, Site site) {
+    host_site = site;
     KernelParts& kernel = kernel_of(program, handle, "SetRuntimeArgs");
     if (arguments.size() > max_runtime_args) fail_host(text("SetRuntimeArgs: %zu arguments for %s; %u are possible", arguments.size(), kernel.file.c_str(), max_runtime_args));
     const std::vector<bool> on = cores_of(core_spec, "SetRuntimeArgs");
@@ -111,10 +115,13 @@ void SetRuntimeArgs(const Program& program, KernelHandle handle, const CoreSpec&
         kernel.arguments[core] = arguments;
     }
 }
-void SetRuntimeArgs(const Program& program, KernelHandle handle, const CoreSpec& core_spec, std::initializer_list<uint32_t> arguments) {
-    SetRuntimeArgs(program, handle, core_spec, std::vector<uint32_t>(arguments));
+void SetRuntimeArgs(const Program& program, KernelHandle handle, const CoreSpec& core_spec, std::initializer_list<uint32_t> arguments, Site site) {
+    SetRuntimeArgs(program, handle, core_spec, std::vector<uint32_t>(arguments), site);
 }
-void SetCommonRuntimeArgs(const Program& program, KernelHandle handle, const std::vector<uint32_t>& arguments) { kernel_of(program, handle, "SetCommonRuntimeArgs").common_arguments = arguments; }
+void SetCommonRuntimeArgs(const Program& program, KernelHandle handle, const std::vector<uint32_t>& arguments, Site site) {
+    host_site = site;
+    kernel_of(program, handle, "SetCommonRuntimeArgs").common_arguments = arguments;
+}
 
 Buffer::Buffer(uint64_t bytes, uint32_t page_bytes, BufferType type, const BufferShardingArgs& sharding) : inside(std::make_unique<DeviceBuffer>()) {
     inside->bytes = bytes;
@@ -176,7 +183,10 @@ void read_bytes(const Buffer& buffer, void* to, size_t) {
     for (uint32_t page = 0; page < buffer.num_pages(); ++page)
         std::memcpy(static_cast<char*>(to) + size_t{page} * buffer.page_size(), memory().page(buffer.device_buffer(), page), buffer.page_size());
 }
-void EnqueueMeshWorkload(MeshCommandQueue&, MeshWorkload& workload, bool) {
+void at_host(Site site) { host_site = site; }
+
+void EnqueueMeshWorkload(MeshCommandQueue&, MeshWorkload& workload, bool, Site site) {
+    host_site = site;
     if (workload.get_programs().empty()) fail_host("EnqueueMeshWorkload of a workload without programs");
     for (Program& program : workload.get_programs()) launch(program.parts());
 }

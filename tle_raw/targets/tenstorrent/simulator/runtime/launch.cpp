@@ -91,8 +91,8 @@ void launch(ProgramParts& program) {
         for (const BufferParts& buffer : program.buffers)
             if (buffer.on[index])
                 for (const auto& [id, format] : buffer.formats) add_buffer(*core, buffer, id);
-        for (const SemaphoreParts& semaphore : program.semaphores)
-            if (semaphore.on[index]) start_semaphore(*core, core->semaphores++, semaphore.value);
+        for (uint32_t id = 0; id < program.semaphores.size(); ++id)
+            if (program.semaphores[id].on[index]) start_semaphore(*core, id, program.semaphores[id].value);
         for (const KernelParts& kernel : program.kernels)
             if (kernel.on[index]) add_kernel(*core, kernel);
         cores_of_program.push_back(std::move(core));

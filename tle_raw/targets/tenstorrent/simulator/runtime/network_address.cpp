@@ -17,9 +17,14 @@ NetworkAddress unpack_address(uint64_t packed) {
     return {(packed >> 63) != 0, (packed >> 62 & 1) != 0, field(32), field(38), field(44), field(50), static_cast<uint32_t>(packed)};
 }
 
-Core& core_at(uint32_t x, uint32_t y, const char* call, Site site) {
+Core* core_or_null(uint32_t x, uint32_t y) {
     for (const auto& core : cores_of_program)
-        if (core->x + first_coordinate == x && core->y + first_coordinate == y) return *core;
+        if (core->x + first_coordinate == x && core->y + first_coordinate == y) return core.get();
+    return nullptr;
+}
+
+Core& core_at(uint32_t x, uint32_t y, const char* call, Site site) {
+    if (Core* core = core_or_null(x, y)) return *core;
     fail(site, text("%s: (%u,%u) are no network coordinates of a core of this program; logical coordinates need worker_core_from_logical_core", call, x, y));
 }
 

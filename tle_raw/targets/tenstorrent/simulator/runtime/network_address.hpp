@@ -12,7 +12,9 @@ struct NetworkAddress {
 };
 uint64_t pack_address(const NetworkAddress& address);
 NetworkAddress unpack_address(uint64_t packed);
-Core& core_at(uint32_t x, uint32_t y, const char* call, Site site);  // network coordinates
+// By network coordinates: a core of the program that runs, null where it has none there, or an error.
+Core* core_or_null(uint32_t x, uint32_t y);
+Core& core_at(uint32_t x, uint32_t y, const char* call, Site site);
 std::vector<Core*> multicast_targets(uint64_t to, uint32_t destinations, bool with_source, const char* call, Site site);
 
 void land_writes_to(Role& role, const Core& target);

@@ -81,10 +81,12 @@ void land_all(Role& role, bool reads) {
 // Where a network address points, for copies of this many bytes.
 uint8_t* remote_memory(const NetworkAddress& at, uint32_t bytes, const char* call, Site site) {
     if (!at.is_dram) {
-        const Core& core = core_at(at.x, at.y, call, site);
+        // Also of a core that runs no kernel: buffers of the host may lie there.
+        const uint32_t x = at.x - first_coordinate, y = at.y - first_coordinate;
+        if (x >= chip().columns || y >= chip().rows) core_at(at.x, at.y, call, site);
         if (at.offset + bytes > chip().l1_bytes || at.offset < chip().l1_reserved)
-            fail(site, text("%s: L1 offset 0x%x (%u bytes) of %s is outside of what kernels may use", call, at.offset, bytes, name_of(core).c_str()));
-        return core.l1 + at.offset;
+            fail(site, text("%s: L1 offset 0x%x (%u bytes) of core (%u,%u) is outside of what kernels may use", call, at.offset, bytes, x, y));
+        return memory().l1(y * chip().columns + x) + at.offset;
     }
     for (const DeviceBuffer* buffer : memory().buffers)
         if (buffer->is_dram && at.offset >= buffer->address && at.offset + bytes <= buffer->address + buffer->bytes_per_bank()) return memory().banks[at.x] + at.offset;
@@ -135,7 +137,7 @@ void write(uint32_t local, uint64_t to, uint32_t bytes, Site site) {
     check_alignment(local, address.offset, l1_alignment, "noc_async_write", site);
     uint8_t* source = local_memory(role, local, bytes, false, "noc_async_write", site);
     uint8_t* target = remote_memory(address, bytes, "noc_async_write", site);
-    Core* core = address.is_dram ? nullptr : &core_at(address.x, address.y, "noc_async_write", site);
+    Core* core = address.is_dram ? nullptr : core_or_null(address.x, address.y);
     issue(role, {.from = source, .to = target, .bytes = bytes, .target = core, .departed = {}, .site = site}, address.is_dram);
 }
 

@@ -1,5 +1,6 @@
 #include "numbers.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -22,43 +23,59 @@ int block_bits(DataFormat format) {
 
 uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 
-// The largest exponent of a row, biased as in fp32.
-uint32_t shared_exponent(const float* row) {
+// Those without _b have exponents of 5 bits, as fp16.
+struct SharedExponents {
+    int bias, most;
+    explicit SharedExponents(DataFormat format) {
+        const bool wide = format == DataFormat::Bfp8_b || format == DataFormat::Bfp4_b || format == DataFormat::Bfp2_b;
+        bias = wide ? 127 : 15;
+        most = wide ? 255 : 31;
+    }
+    uint8_t stored(int exponent) const { return static_cast<uint8_t>(std::clamp(exponent + bias, 0, most)); }
+    int read(uint8_t stored) const { return int{stored} - bias; }
+};
+
+// The largest exponent of a row.
+int shared_exponent(const float* row) {
     uint32_t largest = 0;
     for (uint32_t i = 0; i < face_side; ++i) largest = std::max(largest, bits_of(row[i]) >> 23 & 255);
-    return largest;
+    return static_cast<int>(largest) - 127;
 }
 
-uint32_t block_element(float value, uint32_t exponent, int bits) {
+uint32_t block_element(float value, int exponent, int bits) {
     // Sign, then the significand with its leading one, shifted to the shared exponent.
     const int magnitude_bits = bits - 1;
-    const double scaled = std::ldexp(std::fabs(double{value}), magnitude_bits - 1 + 127 - static_cast<int>(exponent));
+    const double scaled = std::ldexp(std::fabs(double{value}), magnitude_bits - 1 - exponent);
     const auto most = static_cast<uint32_t>((1 << magnitude_bits) - 1);
     const auto magnitude = std::min(most, static_cast<uint32_t>(std::nearbyint(std::isfinite(scaled) ? scaled : most)));
     return (std::signbit(value) && magnitude ? 1u << magnitude_bits : 0u) | magnitude;
 }
 
-float block_value(uint32_t element, uint32_t exponent, int bits) {
+float block_value(uint32_t element, int exponent, int bits) {
     const int magnitude_bits = bits - 1;
     const double magnitude = element & ((1u << magnitude_bits) - 1);
-    const double value = std::ldexp(magnitude, static_cast<int>(exponent) - 127 - (magnitude_bits - 1));
+    const double value = std::ldexp(magnitude, exponent - (magnitude_bits - 1));
     return static_cast<float>(element >> magnitude_bits & 1 ? -value : value);
 }
 
-void decode_blocks(const uint8_t* from, int bits, float* faces) {
+void decode_blocks(DataFormat format, const uint8_t* from, float* faces) {
+    const int bits = block_bits(format);
+    const SharedExponents exponents(format);
     for (uint32_t row = 0; row < 64; ++row)
         for (uint32_t i = 0; i < face_side; ++i) {
             const uint32_t at = (row * face_side + i) * static_cast<uint32_t>(bits);
             const uint32_t element = from[64 + at / 8] >> at % 8 & ((1u << bits) - 1);
-            faces[row * face_side + i] = block_value(element, from[row], bits);
+            faces[row * face_side + i] = block_value(element, exponents.read(from[row]), bits);
         }
 }
 
-void encode_blocks(const float* faces, int bits, uint8_t* to) {
+void encode_blocks(DataFormat format, const float* faces, uint8_t* to) {
+    const int bits = block_bits(format);
+    const SharedExponents exponents(format);
     std::memset(to, 0, 64 + 128 * static_cast<size_t>(bits));
     for (uint32_t row = 0; row < 64; ++row) {
-        const uint32_t exponent = shared_exponent(faces + row * face_side);
-        to[row] = static_cast<uint8_t>(exponent);
+        to[row] = exponents.stored(shared_exponent(faces + row * face_side));
+        const int exponent = exponents.read(to[row]);
         for (uint32_t i = 0; i < face_side; ++i) {
             const uint32_t at = (row * face_side + i) * static_cast<uint32_t>(bits);
             to[64 + at / 8] |= static_cast<uint8_t>(block_element(faces[row * face_side + i], exponent, bits) << at % 8);
@@ -180,9 +197,9 @@ void each_element(Visit visit) {
 }  // namespace
 
 void decode_tile(DataFormat format, const uint8_t* from, Tile& out) {
-    if (const int bits = block_bits(format)) {
+    if (block_bits(format)) {
         Tile faces;
-        decode_blocks(from, bits, faces.data());
+        decode_blocks(format, from, faces.data());
         each_element([&](uint32_t at, uint32_t face) { out[at] = faces[face]; });
         return;
     }
@@ -191,10 +208,10 @@ void decode_tile(DataFormat format, const uint8_t* from, Tile& out) {
 }
 
 void encode_tile(DataFormat format, const Tile& values, uint8_t* to) {
-    if (const int bits = block_bits(format)) {
+    if (block_bits(format)) {
         Tile faces;
         each_element([&](uint32_t at, uint32_t face) { faces[face] = values[at]; });
-        encode_blocks(faces.data(), bits, to);
+        encode_blocks(format, faces.data(), to);
         return;
     }
     const uint32_t bytes = element_bytes(format);

@@ -63,6 +63,9 @@ void pack(uint32_t tile, uint32_t id, bool in_place, uint32_t index, Site site) 
     if (from.integer != is_integer(buffer.format)) fail(site, text("pack_tile: register %u holds %s, circular buffer %u %s: typecast_tile is missing", tile, from.integer ? "integers" : "floats", id, name_of(buffer.format)));
     if (buffer.page_bytes != tile_bytes(buffer.format)) fail(site, text("pack_tile: pages of circular buffer %u have %u bytes, a tile of %s has %u", id, buffer.page_bytes, name_of(buffer.format), tile_bytes(buffer.format)));
 
+    if (compute.masked && !from.reduced)
+        fail(site, text("pack_tile: since reduce_init the packer keeps only a column, row or element, and register %u is no reduction: reduce_uninit is missing", tile));
+
     // Without an index of its own every tile goes behind the one before, until the push.
     std::lock_guard lock(current->core->mutex);
     if (!in_place) index = compute.packed[id]++;

@@ -66,6 +66,7 @@ void reduce(PoolType pool, ReduceDim dim, uint32_t in, uint32_t scaler, uint32_t
         if (kept) result[i] = out.written ? reduction.join(result[i], joined[i]) : joined[i];
     }
     store_tile(out, result);
+    out.reduced = true;
     charge(current->core->buffers[in].page_bytes + current->core->buffers[scaler].page_bytes, eltwise_phase * 8);
 }
 

@@ -109,7 +109,7 @@ void store_tile(DstTile& to, const Tile& values) {
     const Compute& compute = *current->compute;
     for (uint32_t i = 0; i < tile_elements; ++i) to.bits[i] = std::bit_cast<uint32_t>(compute.kept(values[i]));
     to.written = true;
-    to.integer = false;
+    to.integer = to.reduced = false;
 }
 
 void load_tile(const DstTile& from, Tile& values) {

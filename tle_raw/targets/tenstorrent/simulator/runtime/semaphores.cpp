@@ -11,8 +11,8 @@ uint32_t semaphore_offset(uint32_t id) { return chip().l1_reserved - (max_semaph
 
 // Which semaphore of which core, or an error.
 uint32_t id_of(const Core& core, uint32_t offset, const char* call, Site site) {
-    for (uint32_t id = 0; id < core.semaphores; ++id)
-        if (semaphore_offset(id) == offset) return id;
+    for (uint32_t id = 0; id < max_semaphores; ++id)
+        if (core.semaphores[id] && semaphore_offset(id) == offset) return id;
     fail(site, text("%s: L1 offset 0x%x of %s is no semaphore of the program", call, offset, name_of(core).c_str()));
 }
 
@@ -38,11 +38,14 @@ void check_landed(const Core& target, const char* call, Site site) {
 }
 }  // namespace
 
-void start_semaphore(Core& core, uint32_t id, uint32_t value) { *word(core, id) = value; }
+void start_semaphore(Core& core, uint32_t id, uint32_t value) {
+    core.semaphores[id] = true;
+    *word(core, id) = value;
+}
 
 uint32_t semaphore_address(uint32_t id, Site site) {
     Role& role = running("get_semaphore", site);
-    if (id >= role.core->semaphores) fail(site, text("get_semaphore(%u): the host program made %u semaphores on this core", id, role.core->semaphores));
+    if (id >= max_semaphores || !role.core->semaphores[id]) fail(site, text("get_semaphore(%u): the host program made no semaphore %u on this core", id, id));
     return static_cast<uint32_t>(reinterpret_cast<uint64_t>(role.core->l1)) + semaphore_offset(id);
 }
 

@@ -193,7 +193,7 @@ void sfpu_binary(Sfpu operation, SfpuInit init, uint32_t left, uint32_t right, u
     check_kind(a, operation, left, site);
     check_kind(b, operation, right, site);
     DstTile& to = math_tile(out, call, site);
-    const bool integer = a.integer;
+    const bool integer = a.integer, reduced = a.reduced || b.reduced;
     for (uint32_t i = 0; i < tile_elements; ++i) {
         if (integer) to.bits[i] = integer_result(operation, a.bits[i], b.bits[i]);
         else if (operation == Sfpu::copy) to.bits[i] = a.bits[i];
@@ -201,6 +201,7 @@ void sfpu_binary(Sfpu operation, SfpuInit init, uint32_t left, uint32_t right, u
     }
     to.written = true;
     to.integer = integer;
+    to.reduced = reduced;
     charge_vector(operation);
 }
 
@@ -210,10 +211,11 @@ void sfpu_ternary(Sfpu operation, SfpuInit init, uint32_t first, uint32_t second
     const DstTile &a = written_tile(first, call, site), &b = written_tile(second, call, site), &c = written_tile(third, call, site);
     if (b.integer != c.integer) fail(site, "where_tile of integers and floats");
     DstTile& to = math_tile(out, call, site);
-    const bool integer = b.integer;
+    const bool integer = b.integer, reduced = a.reduced || b.reduced || c.reduced;
     for (uint32_t i = 0; i < tile_elements; ++i) to.bits[i] = as_float(a.bits[i]) != 0 ? b.bits[i] : c.bits[i];
     to.written = true;
     to.integer = integer;
+    to.reduced = reduced;
     charge_vector(operation);
 }
 

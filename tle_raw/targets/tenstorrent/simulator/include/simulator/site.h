@@ -9,3 +9,6 @@ struct Site {
     static constexpr Site here(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) { return {file, line}; }
 };
 }  // namespace tt_sim
+
+// The last parameter of every call.
+#define TT_SIM_SITE tt_sim::Site site = tt_sim::Site::here()

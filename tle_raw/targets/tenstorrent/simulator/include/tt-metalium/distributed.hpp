@@ -11,8 +11,12 @@
 #include <tt-metalium/buffer.hpp>
 #include <tt-metalium/program.hpp>
 
+#include "simulator/site.h"
+
 namespace tt::tt_metal::distributed {
 class MeshDevice;
+
+void at_host(tt_sim::Site site);  // the call that errors are told of
 
 class MeshShape {
 public:
@@ -69,7 +73,8 @@ using MeshBufferConfig = std::variant<ReplicatedBufferConfig>;
 
 class MeshBuffer {
 public:
-    static std::shared_ptr<MeshBuffer> create(const MeshBufferConfig& mesh, const DeviceLocalBufferConfig& local, MeshDevice* device, std::optional<uint64_t> = std::nullopt) {
+    static std::shared_ptr<MeshBuffer> create(const MeshBufferConfig& mesh, const DeviceLocalBufferConfig& local, MeshDevice* device, std::optional<uint64_t> = std::nullopt, TT_SIM_SITE) {
+        at_host(site);
         return std::shared_ptr<MeshBuffer>(new MeshBuffer(std::get<ReplicatedBufferConfig>(mesh).size, local, device));
     }
     uint32_t address() const { return one.address(); }
@@ -98,22 +103,24 @@ void write_bytes(const Buffer& buffer, const void* from, size_t bytes);
 void read_bytes(const Buffer& buffer, void* to, size_t bytes);
 
 template <typename Value>
-void EnqueueWriteMeshBuffer(MeshCommandQueue&, const std::shared_ptr<MeshBuffer>& buffer, std::vector<Value>& from, bool = false) {
+void EnqueueWriteMeshBuffer(MeshCommandQueue&, const std::shared_ptr<MeshBuffer>& buffer, std::vector<Value>& from, bool = false, TT_SIM_SITE) {
+    at_host(site);
     write_bytes(buffer->buffer(), from.data(), from.size() * sizeof(Value));
 }
 template <typename Value>
-void EnqueueReadMeshBuffer(MeshCommandQueue&, std::vector<Value>& to, const std::shared_ptr<MeshBuffer>& buffer, bool = true) {
+void EnqueueReadMeshBuffer(MeshCommandQueue&, std::vector<Value>& to, const std::shared_ptr<MeshBuffer>& buffer, bool = true, TT_SIM_SITE) {
+    at_host(site);
     to.resize(buffer->size() / sizeof(Value));
     read_bytes(buffer->buffer(), to.data(), buffer->size());
 }
 template <typename Value>
-void WriteShard(MeshCommandQueue& queue, const std::shared_ptr<MeshBuffer>& buffer, std::vector<Value>& from, const MeshCoordinate&, bool blocking = false) {
-    EnqueueWriteMeshBuffer(queue, buffer, from, blocking);
+void WriteShard(MeshCommandQueue& queue, const std::shared_ptr<MeshBuffer>& buffer, std::vector<Value>& from, const MeshCoordinate&, bool blocking = false, TT_SIM_SITE) {
+    EnqueueWriteMeshBuffer(queue, buffer, from, blocking, site);
 }
 template <typename Value>
-void ReadShard(MeshCommandQueue& queue, std::vector<Value>& to, const std::shared_ptr<MeshBuffer>& buffer, const MeshCoordinate&, bool blocking = true) {
-    EnqueueReadMeshBuffer(queue, to, buffer, blocking);
+void ReadShard(MeshCommandQueue& queue, std::vector<Value>& to, const std::shared_ptr<MeshBuffer>& buffer, const MeshCoordinate&, bool blocking = true, TT_SIM_SITE) {
+    EnqueueReadMeshBuffer(queue, to, buffer, blocking, site);
 }
-void EnqueueMeshWorkload(MeshCommandQueue& queue, MeshWorkload& workload, bool blocking);
+void EnqueueMeshWorkload(MeshCommandQueue& queue, MeshWorkload& workload, bool blocking, TT_SIM_SITE);
 inline void Finish(MeshCommandQueue&) {}
 }  // namespace tt::tt_metal::distributed

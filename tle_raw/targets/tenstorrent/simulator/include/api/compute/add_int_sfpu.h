@@ -2,7 +2,9 @@
 #include "api/compute/common.h"
 
 namespace ckernel {
-inline void add_int_tile_init(tt_sim::Site site = tt_sim::Site::here()) { tt_sim::sfpu_init(tt_sim::SfpuInit::add_int, site); }
+inline void add_int_tile_init(TT_SIM_SITE) { tt_sim::sfpu_init(tt_sim::SfpuInit::add_int, site); }
 template <DataFormat format>
-inline void add_int_tile(uint32_t left, uint32_t right, uint32_t out, tt_sim::Site site = tt_sim::Site::here()) { tt_sim::sfpu_binary(tt_sim::Sfpu::add_int, tt_sim::SfpuInit::add_int, left, right, out, site); }
+inline void add_int_tile(uint32_t left, uint32_t right, uint32_t out, TT_SIM_SITE) {
+    tt_sim::sfpu_binary(tt_sim::Sfpu::add_int, tt_sim::SfpuInit::add_int, left, right, out, site);
+}
 }  // namespace ckernel

@@ -20,10 +20,10 @@
 // The SDK has these in this namespace, and uses it.
 namespace ckernel {
 using tt::DataFormat;
-inline void tile_regs_acquire(tt_sim::Site site = tt_sim::Site::here()) { tt_sim::acquire(site); }
-inline void tile_regs_commit(tt_sim::Site site = tt_sim::Site::here()) { tt_sim::commit(site); }
-inline void tile_regs_wait(tt_sim::Site site = tt_sim::Site::here()) { tt_sim::wait_for_math(site); }
-inline void tile_regs_release(tt_sim::Site site = tt_sim::Site::here()) { tt_sim::release(site); }
+inline void tile_regs_acquire(TT_SIM_SITE) { tt_sim::acquire(site); }
+inline void tile_regs_commit(TT_SIM_SITE) { tt_sim::commit(site); }
+inline void tile_regs_wait(TT_SIM_SITE) { tt_sim::wait_for_math(site); }
+inline void tile_regs_release(TT_SIM_SITE) { tt_sim::release(site); }
 }  // namespace ckernel
 using namespace ckernel;
 

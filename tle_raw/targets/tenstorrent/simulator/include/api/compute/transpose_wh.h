@@ -7,10 +7,12 @@
 #endif
 
 namespace ckernel {
-inline void transpose_wh_init(uint32_t cb, uint32_t out, tt_sim::Site site = tt_sim::Site::here()) {
+inline void transpose_wh_init(uint32_t cb, uint32_t out, TT_SIM_SITE) {
     tt_sim::start_hardware(cb, cb, out, true, site);
     tt_sim::init_transpose(cb, site);
 }
-inline void transpose_wh_init_short(uint32_t cb, tt_sim::Site site = tt_sim::Site::here()) { tt_sim::init_transpose(cb, site); }
-inline void transpose_wh_tile(uint32_t cb, uint32_t tile, uint32_t dst, tt_sim::Site site = tt_sim::Site::here()) { tt_sim::transpose(cb, tile, dst, site); }
+inline void transpose_wh_init_short(uint32_t cb, TT_SIM_SITE) { tt_sim::init_transpose(cb, site); }
+inline void transpose_wh_tile(uint32_t cb, uint32_t tile, uint32_t dst, TT_SIM_SITE) {
+    tt_sim::transpose(cb, tile, dst, site);
+}
 }  // namespace ckernel

@@ -20,7 +20,7 @@ struct TensorAccessor : tt_sim::PageAccess {
     TensorAccessor(TensorAccessorArgs<Offset, Common>, uint32_t at, uint32_t bytes = TensorAccessorArgs<Offset, Common>::AlignedPageSize)
         : PageAccess{words_of<TensorAccessorArgs<Offset, Common>>(), at, bytes} {}
 
-    uint64_t get_noc_addr(uint32_t page, uint32_t offset = 0, uint8_t = 0, tt_sim::Site site = tt_sim::Site::here()) const {
+    uint64_t get_noc_addr(uint32_t page, uint32_t offset = 0, uint8_t = 0, TT_SIM_SITE) const {
         return tt_sim::page_address(*this, page, offset, site);
     }
     uint32_t get_aligned_page_size() const { return words.aligned_page_bytes; }

@@ -3,12 +3,16 @@
 
 namespace ckernel {
 template <auto...>
-inline void exp_tile_init(tt_sim::Site site = tt_sim::Site::here()) { tt_sim::sfpu_init(tt_sim::SfpuInit::exp, site); }
+inline void exp_tile_init(TT_SIM_SITE) { tt_sim::sfpu_init(tt_sim::SfpuInit::exp, site); }
 #if TT_SIM_RELEASE >= 8000
 template <auto...>
-inline void exp_tile(uint32_t dst, VectorMode mode = VectorMode::RC, uint32_t = 0, tt_sim::Site site = tt_sim::Site::here()) { tt_sim::sfpu(tt_sim::Sfpu::exp, tt_sim::SfpuInit::exp, dst, {{}, mode}, site); }
+inline void exp_tile(uint32_t dst, VectorMode mode = VectorMode::RC, uint32_t = 0, TT_SIM_SITE) {
+    tt_sim::sfpu(tt_sim::Sfpu::exp, tt_sim::SfpuInit::exp, dst, {{}, mode}, site);
+}
 #else
 template <auto...>
-inline void exp_tile(uint32_t dst, int mode = static_cast<int>(VectorMode::RC), uint32_t = 0, tt_sim::Site site = tt_sim::Site::here()) { tt_sim::sfpu(tt_sim::Sfpu::exp, tt_sim::SfpuInit::exp, dst, {{}, static_cast<VectorMode>(mode)}, site); }
+inline void exp_tile(uint32_t dst, int mode = static_cast<int>(VectorMode::RC), uint32_t = 0, TT_SIM_SITE) {
+    tt_sim::sfpu(tt_sim::Sfpu::exp, tt_sim::SfpuInit::exp, dst, {{}, static_cast<VectorMode>(mode)}, site);
+}
 #endif
 }  // namespace ckernel
