@@ -42,7 +42,8 @@ MISTAKES = {
         "compute.cpp",
         "cb_pop_front(cb_in0, 1);",
         "",
-        r"deadlock[\s\S]*reader.cpp waits in cb_reserve_back\(0, 1\): 0 of 2 pages are free[\s\S]*compute.cpp empties",
+        r"deadlock[\s\S]*reader.cpp waits in cb_reserve_back\(0, 1\), where 0 of 2 pages are free; "
+        "compute.cpp, which empties the buffer, waits too",
     ),
     "pop of too much": (
         "compute.cpp",
@@ -135,7 +136,7 @@ MISTAKES = {
         "reader.cpp",
         "get_write_ptr(cb_in0))",
         "get_write_ptr(cb_in0) + 8)",
-        "both addresses must lie alike within 32 bytes|touches pages",
+        "both must lie alike within 32 bytes|touches pages",
     ),
     "an argument too many": (
         "reader.cpp",
@@ -153,7 +154,7 @@ MISTAKES = {
         "reader.cpp",
         "k < Kt; ++k",
         "k + 1 < Kt; ++k",
-        r"deadlock[\s\S]*compute.cpp waits in cb_wait_front\(0, 1\)[\s\S]*which reader.cpp fills and has ended",
+        r"compute.cpp waits in cb_wait_front\(0, 1\)[\s\S]*reader.cpp, which fills the buffer, has ended",
     ),
     "one product too many": ("reader.cpp", "k < Kt; ++k", "k <= Kt; ++k", "outside of the tensor|deadlock|ends with"),
     "write barrier left out": ("writer.cpp", "noc_async_write_barrier();", "", "noc_async_write_barrier is missing"),

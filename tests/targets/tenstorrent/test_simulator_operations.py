@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.targets.tenstorrent.running import ALONE, EACH_TILE, PROGRAMS, close, random, rounded, run_tiles
+from tle_raw.targets.tenstorrent.simulator import SimulationError
 
 pytestmark = pytest.mark.one_triton
 
@@ -105,6 +106,35 @@ def test_registers_of_16_bits_round_each_sum_of_sixteen(tmp_path):
     half = rounded(left[:, :16] @ right[:16], "bfloat16")
     assert np.allclose(got, rounded(half + left[:, 16:] @ right[16:], "bfloat16"), rtol=2**-7)
     assert np.array_equal(got, rounded(got, "bfloat16"))
+
+
+def test_one_phase_of_a_product_sees_fewer_bits(tmp_path):
+    x, y = random(32, 32), random(32, 32, seed=1)
+    body = (EACH_TILE % "matmul_init(a, b); matmul_tiles(a, b, 0, 0, 0);").replace(
+        "startup(", "startup<SrcOrder::Reverse>("
+    )
+    inputs = [(x, "float16"), (y, "float16")]
+    expected = rounded(x, "float16") @ rounded(y, "float16")
+    errors = []
+    for fidelity in (0, 2, 4):
+        got, _ = run_tiles(tmp_path, body, inputs, ((32, 32), "float32"), "wide=1", f"fidelity={fidelity}")
+        errors.append(np.abs(got - expected).max())
+    # In LoFi source A keeps 5 bits and B 7, in HiFi2 only B is cut.
+    assert errors[0] > 4 * errors[1] > 16 * errors[2]
+    assert errors[0] < np.abs(expected).max() / 16
+
+
+@pytest.mark.parametrize(
+    ("options", "tiles"), [((), 8), (("full=1",), 16), (("wide=1",), 4), (("wide=1", "full=1"), 8)]
+)
+def test_as_many_registers_as_widths_and_halves_leave(tmp_path, options, tiles):
+    x = random(32, 32)
+    body = ALONE % "copy_init(a); for (uint32_t j = 0; j < LAST; ++j) copy_tile(a, 0, j); copy_tile(a, 0, 0);"
+    arguments = ([(x, "float16")], ((32, 32), "float16"), *options)
+    got, _ = run_tiles(tmp_path, body.replace("LAST", str(tiles)), *arguments)
+    assert np.array_equal(got, rounded(x, "float16"))
+    with pytest.raises(SimulationError, match=f"destination register {tiles}; there are {tiles}"):
+        run_tiles(tmp_path, body.replace("LAST", str(tiles + 1)), *arguments)
 
 
 @pytest.mark.parametrize(("format_", "number", "bits"), [("bfp8_b", 6, 6), ("bfp4_b", 7, 2)])

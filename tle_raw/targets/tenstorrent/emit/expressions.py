@@ -95,8 +95,8 @@ def _printed(value: Arg, release: Release) -> tuple[str, int]:
         case Op(sign, a, b) if sign in _STRENGTH:
             strength = _STRENGTH[sign]
             # A comparison within another is put in parentheses on either side: a compiler warns without them.
-            left, right = (4, 4) if strength in (3, 4) else (strength - 1, strength)
-            return f"{_inside(a, left, release, sign)} {sign} {_inside(b, right, release, sign)}", strength
+            before, behind = (4, 4) if strength in (3, 4) else (strength - 1, strength)
+            return f"{_inside(a, before, release, sign)} {sign} {_inside(b, behind, release, sign)}", strength
     raise LoweringError(f"`{value}` is no expression of unsigned numbers")
 
 

@@ -7,7 +7,7 @@ from tle_raw.targets.tenstorrent.kernel_api import release_0_70_1, release_0_81_
 from tle_raw.targets.tenstorrent.kernel_api.operations import OPERATIONS, Operation, Unit, operation
 from tle_raw.targets.tenstorrent.kernel_api.release import Release
 
-RELEASES = {table.RELEASE.name: table.RELEASE for table in (release_0_81_1, release_0_70_1)}
+RELEASES: dict[str, Release] = {each.name: each for each in (release_0_81_1.RELEASE, release_0_70_1.RELEASE)}
 DEFAULT = release_0_81_1.RELEASE
 
 

@@ -110,22 +110,23 @@ def _protocol() -> Iterator[Operation]:
         yield Operation(f"tile_regs_{name}", (), Unit.REGISTERS)
 
 
+_TWO_TILES = ("in0", "in1", "tile0", "tile1", "dst")
+
+
 def _matrix() -> Iterator[Operation]:
     yield Operation("compute_kernel_hw_startup", ("in0", "in1", "out"), Unit.MATRIX, templates=("source_order",))
     yield Operation("matmul_init", ("in0", "in1", "integer"), Unit.MATRIX, optional=1)
-    yield Operation("matmul_tiles", ("in0", "in1", "tile0", "tile1", "dst"), Unit.MATRIX, "matmul_init")
+    yield Operation("matmul_tiles", _TWO_TILES, Unit.MATRIX, "matmul_init")
     for verb in ("add", "sub", "mul"):
         yield Operation(f"{verb}_init", ("in0", "in1"), Unit.MATRIX)
-        yield Operation(f"{verb}_tiles", ("in0", "in1", "tile0", "tile1", "dst"), Unit.MATRIX, f"{verb}_init")
+        yield Operation(f"{verb}_tiles", _TWO_TILES, Unit.MATRIX, f"{verb}_init")
         for over in ("rows", "cols", "scalar"):
             init = f"{verb}_bcast_{over}_init"
             yield Operation(init, ("in0", "in1"), Unit.MATRIX)
-            parameters = ("in0", "in1", "tile0", "tile1", "dst")
-            yield Operation(f"{verb}_tiles_bcast_{over}", parameters, Unit.MATRIX, init)
+            yield Operation(f"{verb}_tiles_bcast_{over}", _TWO_TILES, Unit.MATRIX, init)
         init = f"{verb}_reuse_dest_init"
         yield Operation(init, ("in0",), Unit.MATRIX, templates=("side",))
-        parameters = ("in0", "tile0", "dst")
-        yield Operation(f"{verb}_reuse_dest_tiles", parameters, Unit.MATRIX, init, ("side",))
+        yield Operation(f"{verb}_reuse_dest_tiles", ("in0", "tile0", "dst"), Unit.MATRIX, init, ("side",))
     yield Operation("copy_init", ("in0",), Unit.MATRIX)
     yield Operation("copy_tile", ("in0", "tile0", "dst"), Unit.MATRIX, "copy_init")
     yield Operation("unary_bcast_init", ("in0",), Unit.MATRIX, templates=("broadcast",))
@@ -219,7 +220,7 @@ def _vector() -> Iterator[Operation]:
     with_format = {"mul_int_tile_init", *(f"{verb}_int_tile_init" for verb in ("lt", "gt", "le", "ge"))}
     yield from single + several
     for init in sorted({each.init for each in single + several}):
-        templates = ("format",) if init in with_format else ()
+        templates: tuple[str, ...] = ("format",) if init in with_format else ()
         if init == "typecast_tile_init":
             templates = ("from_format", "to_format")
         yield Operation(init, (), Unit.VECTOR, templates=templates)

@@ -81,15 +81,21 @@ class Trio:
     fp32_registers: bool = False
 
 
-def check(trio: Trio, compiler: Compiler, release: Release, *, link: bool = True) -> list[Outcome]:
+def check(
+    trio: Trio, compiler: Compiler, release: Release, *, link: bool = True, folder: Path | None = None
+) -> list[Outcome]:
     """Compile the five programs, and link those that compile.
+
+    Parameters
+    ----------
+    folder : an empty one, in which ``CORE/kernel.elf`` is left of each program that links.
 
     Raises
     ------
     CompilationFailed : the vendor's own support code does not compile.
     """
     with temporary_folder() as name:
-        folder = Path(name)
+        folder = folder or Path(name)
         base = _support(compiler, folder) if link else {}
         return [
             _check_one(trio, program, compiler, release, folder, base)

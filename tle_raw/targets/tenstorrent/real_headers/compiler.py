@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tle_raw.errors import ToolchainError
@@ -15,7 +15,7 @@ STAND_INS = Path(__file__).with_name("stand_ins")
 _LIMITS = Limits(120, 2 * GIB)
 # Where code that the vendor's headers need stands in the wheel, for the names that it has in paths there.
 _LONG = {"wormhole": "wormhole_b0", "blackhole": "blackhole"}
-_BANKS = {"wormhole": (12, 64), "blackhole": (8, 140)}  # of DRAM and of L1
+_BANKS = {"wormhole": (12, 72), "blackhole": (7, 140)}  # of DRAM and of L1, in the firmware that is linked
 _MARCH = {"wormhole": "rv32im", "blackhole": "rv32im_zaamo_zba_zbb"}
 # libc++ takes from its builder what it may use; of an operating system there is nothing here.
 _LIBRARY = {
@@ -43,25 +43,45 @@ _LIBRARY = {
 
 @dataclass(frozen=True)
 class Compiler:
-    """The compiler for one architecture against the headers of one wheel."""
+    """The compiler for one architecture against the headers of one wheel.
+
+    ``text`` says for cores where their kernels' code begins; by default that is behind the firmware.
+    """
 
     zig: Path
     wheel: Wheel
     architecture: str
+    text: Mapping[str, int] = field(default_factory=dict)
 
     def compile(self, source: Path, options: Sequence[str], output: Path | None, folder: Path) -> Finished:
         """Compile a file of the vendor's; without an ``output`` only its errors are of interest."""
         result = ["-c", "-o", str(output)] if output else ["-fsyntax-only"]
-        command = [str(self.zig), "clang", *self._options(source.suffix), *options, *self._includes(folder), *result, str(source)]
+        command = [
+            str(self.zig),
+            "clang",
+            *self._options(source.suffix),
+            *options,
+            *self._includes(folder),
+            *result,
+            str(source),
+        ]
         return run_child(command, limits=_LIMITS, folder=folder)
 
     def link(self, objects: Sequence[Path], core: str, output: Path, folder: Path) -> Finished:
         """Link a kernel with the wheel's script for its core, and the symbols of the wheel's firmware."""
         pages = ["-z", "max-page-size=16", "-z", "common-page-size=16"]
-        script = ["-T", str(self.wheel.linker_script(self.architecture, core))]
+        script = ["-T", str(self._script(core, folder))]
         symbols = [f"--just-symbols={self.wheel.firmware(self.architecture, core)}"]
-        command = [str(self.zig), "ld.lld", "-m", "elf32lriscv", *pages, "--no-relax", *script, *symbols]
+        command = [str(self.zig), "ld.lld", "-m", "elf32lriscv", *pages, *script, *symbols]
         return run_child([*command, *map(str, objects), "-o", str(output)], limits=_LIMITS, folder=folder)
+
+    def _script(self, core: str, folder: Path) -> Path:
+        script = self.wheel.linker_script(self.architecture, core)
+        if core not in self.text:
+            return script
+        moved = folder / script.name
+        moved.write_text(script.read_text().replace(".text __fw_export_text_end :", f".text {self.text[core]:#x} :"))
+        return moved
 
     def source(self, path: str) -> Path:
         """A file of the wheel's ``tt_metal``; ``{arch}`` stands for the architecture."""

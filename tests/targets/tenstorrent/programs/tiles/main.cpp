@@ -2,7 +2,7 @@
 // usage: main KEY=VALUE..., in order:
 //   in=FILE:FORMAT:PAGES  tiles of an input: circular buffer 0, 1, ...     out=FILE:FORMAT:PAGES:TILES  the output: buffer 16
 //   cb=INDEX:FORMAT:PAGES another circular buffer                          reader=, compute=, writer=FILE  kernels
-//   count=N               runtime argument of all kernels                  wide=1, direct=INDEX, fidelity=0 (LoFi)  of the compute kernel
+//   count=N               runtime argument of all kernels                  wide=1, full=1, direct=INDEX, fidelity=0 (LoFi)  of the compute kernel
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -75,6 +75,8 @@ int main(int argc, char** argv) {
             circular_buffer(program, number(parts[0]), static_cast<DataFormat>(number(parts[1])), number(parts[2]));
         } else if (key == "wide") {
             compute_config.fp32_dest_acc_en = value == "1";
+        } else if (key == "full") {
+            compute_config.dst_full_sync_en = value == "1";
         } else if (key == "direct") {
             compute_config.unpack_to_dest_mode[number(value)] = UnpackToDestMode::UnpackToDestFp32;
         } else if (key == "fidelity") {

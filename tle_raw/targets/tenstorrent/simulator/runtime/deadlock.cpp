@@ -6,10 +6,10 @@
 
 namespace tt_sim {
 namespace {
-std::string state_of(const Role* role, const char* side, uint32_t id) {
-    if (!role) return text("which no kernel has %s yet", side);
-    const char* verb = role->finished ? "has ended" : role->wait.kind == Wait::none ? "is running" : "waits itself";
-    return text("which %s %s and %s", role->file.c_str(), side, verb) + (role->finished ? text(" (buffer %u)", id) : "");
+// What the kernel at the other side of a buffer does.
+std::string other_side(const Role* role, const char* does, const char* done) {
+    if (!role) return text("no kernel has %s the buffer yet", done);
+    return text("%s, which %s the buffer, %s", role->file.c_str(), does, role->finished ? "has ended" : role->wait.kind == Wait::none ? "is running" : "waits too");
 }
 
 std::string describe(const Role& role) {
@@ -18,10 +18,9 @@ std::string describe(const Role& role) {
         return text("noc_semaphore_wait for the value %u%s, it is %u", wait.value, wait.at_least ? " or more" : "", *wait.word);
     const CircularBuffer& buffer = *wait.buffer;
     if (wait.kind == Wait::front)
-        return text("cb_wait_front(%u, %u): %u of %u pages are there; waits for cb_push_back of circular buffer %u, ", buffer.id, wait.pages, buffer.filled(), wait.pages, buffer.id) +
-               state_of(buffer.producer, "fills", buffer.id);
-    return text("cb_reserve_back(%u, %u): %u of %u pages are free; waits for cb_pop_front of circular buffer %u, ", buffer.id, wait.pages, buffer.pages - buffer.filled(), buffer.pages, buffer.id) +
-           state_of(buffer.consumer, "empties", buffer.id);
+        return text("cb_wait_front(%u, %u), where %u of %u pages are there; ", buffer.id, wait.pages, buffer.filled(), wait.pages) + other_side(buffer.producer, "fills", "filled");
+    return text("cb_reserve_back(%u, %u), where %u of %u pages are free; ", buffer.id, wait.pages, buffer.pages - buffer.filled(), buffer.pages) +
+           other_side(buffer.consumer, "empties", "waited for");
 }
 }  // namespace
 

@@ -46,9 +46,9 @@ void mark_written(Core& core, const Transfer& transfer) {
     }
 }
 
-void check_alignment(uint64_t from, uint64_t to, uint32_t alignment, const char* call, Site site) {
-    if (from % alignment != to % alignment)
-        fail(site, text("%s from 0x%llx to 0x%llx: both addresses must lie alike within %u bytes", call, static_cast<unsigned long long>(from), static_cast<unsigned long long>(to), alignment));
+void check_alignment(uint32_t local, const NetworkAddress& remote, uint32_t alignment, const char* call, Site site) {
+    if (local % alignment != remote.offset % alignment)
+        fail(site, text("%s between L1 offset 0x%x and offset 0x%x of %s: both must lie alike within %u bytes", call, local % l1_window, remote.offset, remote.is_dram ? "DRAM" : "the other L1", alignment));
 }
 
 void issue(Role& role, Transfer transfer, bool dram) {
@@ -99,7 +99,7 @@ const DeviceBuffer& buffer_of(const PageAccess& access, uint32_t page, uint32_t 
     if (access.words.is_sharded != (buffer->placement == Placement::sharded)) fail(site, text("%s: the buffer is %s, the accessor's words say the other", call, access.words.is_sharded ? "interleaved" : "sharded"));
     if (access.words.aligned_page_bytes != buffer->aligned_page_bytes)
         fail(site, text("%s: the accessor's pages have %u bytes, the buffer's %u", call, access.words.aligned_page_bytes, buffer->aligned_page_bytes));
-    if (page >= buffer->pages) fail(site, text("%s: page %u is outside of the tensor, which has %u", call, page, buffer->pages));
+    if (page >= buffer->pages) fail(site, text("%s: page %u is outside of the tensor, which has %u pages", call, page, buffer->pages));
     if (access.page_bytes + offset > buffer->aligned_page_bytes) fail(site, text("%s: %u bytes at offset %u go over the end of the page, which has %u", call, access.page_bytes, offset, buffer->page_bytes));
     return *buffer;
 }
@@ -124,7 +124,7 @@ void read(uint64_t from, uint32_t local, uint32_t bytes, Site site) {
     Role& role = running("noc_async_read", site);
     const NetworkAddress address = unpack_address(from);
     if (address.is_multicast) fail(site, "noc_async_read from a multicast address");
-    check_alignment(address.offset, local, address.is_dram ? chip().dram_alignment : l1_alignment, "noc_async_read", site);
+    check_alignment(local, address, address.is_dram ? chip().dram_alignment : l1_alignment, "noc_async_read", site);
     uint8_t* source = remote_memory(address, bytes, "noc_async_read", site);
     uint8_t* target = local_memory(role, local, bytes, true, "noc_async_read", site);
     issue(role, {.is_read = true, .from = source, .to = target, .bytes = bytes, .target = role.core, .departed = {}, .site = site}, address.is_dram);
@@ -134,7 +134,7 @@ void write(uint32_t local, uint64_t to, uint32_t bytes, Site site) {
     Role& role = running("noc_async_write", site);
     const NetworkAddress address = unpack_address(to);
     if (address.is_multicast) fail(site, "noc_async_write to a multicast address: use noc_async_write_multicast");
-    check_alignment(local, address.offset, l1_alignment, "noc_async_write", site);
+    check_alignment(local, address, l1_alignment, "noc_async_write", site);
     uint8_t* source = local_memory(role, local, bytes, false, "noc_async_write", site);
     uint8_t* target = remote_memory(address, bytes, "noc_async_write", site);
     Core* core = address.is_dram ? nullptr : core_or_null(address.x, address.y);
@@ -151,7 +151,7 @@ void write_page(const PageAccess& to, uint32_t page, uint32_t local, uint32_t of
 
 void write_multicast(uint32_t local, uint64_t to, uint32_t bytes, uint32_t destinations, bool with_source, Site site) {
     Role& role = running("noc_async_write_multicast", site);
-    check_alignment(local, unpack_address(to).offset, l1_alignment, "noc_async_write_multicast", site);
+    check_alignment(local, unpack_address(to), l1_alignment, "noc_async_write_multicast", site);
     uint8_t* source = local_memory(role, local, bytes, false, "noc_async_write_multicast", site);
     for (Core* core : multicast_targets(to, destinations, with_source, "noc_async_write_multicast", site)) {
         const NetworkAddress one{.x = first_coordinate + core->x, .y = first_coordinate + core->y, .offset = unpack_address(to).offset};
