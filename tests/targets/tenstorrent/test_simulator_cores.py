@@ -96,6 +96,14 @@ def gemm_error(files: list[Path], expected: np.ndarray) -> float:
     return float(np.abs(c - expected).max() / np.abs(expected).max())
 
 
+def test_threads_notice_a_deadlock_too(tmp_path):
+    for kernel in ("sender.cpp", "receiver.cpp"):
+        source = (SOURCES / kernel).read_text()
+        (tmp_path / kernel).write_text(source.replace("noc_semaphore_wait(valid, 1)", "noc_semaphore_wait(valid, 2)"))
+    with pytest.raises(SimulationError, match=r"receiver.cpp waits in noc_semaphore_wait for the value 2, it is 1"):
+        run_multicast(tmp_path, tmp_path, threads=True, seconds=20)
+
+
 def test_the_spelling_of_release_0_70_1(tmp_path):
     for kernel in ("reader.cpp", "compute.cpp", "writer.cpp"):
         source = (PROGRAMS / "gemm" / kernel).read_text()
@@ -116,7 +124,7 @@ def test_threads_find_no_race_in_a_gemm(tmp_path):
     except ToolchainError as error:
         pytest.skip(f"ThreadSanitizer: {error.message}")
     files, expected = gemm_files(tmp_path)
-    ran = run_program(program, files, folder=PROGRAMS / "gemm", threads=True)
+    ran = run_program(program, files, folder=PROGRAMS / "gemm")
     assert ran.messages == ""
     assert gemm_error(files, expected) < 6e-4
 
@@ -140,9 +148,9 @@ void kernel_main() {
     except ToolchainError as error:
         pytest.skip(f"ThreadSanitizer: {error.message}")
     arguments = (tmp_path, COPIED % "", [(np.ones((32, 640)), "float16")], ((32, 640), "float16"))
-    run_tiles(*arguments, sanitizer="thread", threads=True)
+    run_tiles(*arguments, sanitizer="thread")
     with pytest.raises(SimulationError) as race:
-        run_tiles(*arguments, reader=reader, sanitizer="thread", threads=True)
+        run_tiles(*arguments, reader=reader, sanitizer="thread")
     assert "data race" in race.value.log
     assert "reader.cpp:10" in race.value.log
 

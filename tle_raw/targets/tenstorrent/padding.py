@@ -73,7 +73,7 @@ class Padding:
         key = ("constant", value.value, like.dtype)
         if key not in self._known:
             name = self._known[key] = self._fresh(ZEROS if value.value == 0 else "constant", Local("", (), like.dtype))
-            never = Apply("lt", (Name(ROW), Number(0)), "bool")
+            never = Apply("lt", (Number(TILE), Name(ROW)), "bool")
             self.constants.append(Choose(name, never, 0.0, float(value.value)))
         return Part(self._known[key], (), like.dtype, whole=True)
 

@@ -34,7 +34,7 @@ def build_program(
     ----------
     output : the program; by default ``folder/main``.
     release : of the SDK, in whose spelling the kernels are: "0.81.1" or "0.70.1".
-    sanitizer : "thread" is ThreadSanitizer, for ``run_program(threads=True)``.
+    sanitizer : "thread" is ThreadSanitizer, for which each kernel of each core gets a thread of its own.
 
     Raises
     ------

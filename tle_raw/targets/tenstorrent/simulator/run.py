@@ -49,7 +49,7 @@ def run_program(
     arguments : files as paths, from the current folder; words as they are.
     timeline : a picture of what each core did when, as SVG, is written here.
     architecture : "wormhole_b0" or "blackhole".
-    threads : each kernel of each core on a thread of its own, as ThreadSanitizer wants it; else all take turns on one.
+    threads : each kernel of each core on a thread of its own, else all take turns on one.
     seconds : after which it is ended. Deadlocks are noticed by themselves, at once.
 
     Raises

@@ -56,7 +56,7 @@ struct Transfer {
 };
 
 struct Interval {
-    enum Kind : uint8_t { busy, noc, wait } kind;
+    enum Kind : uint8_t { busy, noc, flight, wait } kind;  // flight: waits for a copy of its own
     double start, end;
 };
 
@@ -67,7 +67,7 @@ struct Lane {
     std::vector<Interval> intervals;
 
     void work(double cycles, Interval::Kind kind = Interval::busy);
-    void wait_until(double cycle);
+    void wait_until(double cycle, Interval::Kind kind = Interval::wait);
 };
 
 struct DstTile {

@@ -21,9 +21,9 @@ void Lane::work(double cycles, Interval::Kind kind) {
     busy += cycles;
 }
 
-void Lane::wait_until(double cycle) {
+void Lane::wait_until(double cycle, Interval::Kind kind) {
     if (cycle <= clock) return;
-    note(*this, Interval::wait, clock, cycle);
+    note(*this, kind, clock, cycle);
     waited += cycle - clock;
     clock = cycle;
 }

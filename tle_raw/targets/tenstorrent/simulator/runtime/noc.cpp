@@ -72,7 +72,7 @@ void land_all(Role& role, bool reads) {
     for (const Transfer& transfer : role.transfers) {
         if (transfer.is_read != reads) continue;
         land(role, transfer);
-        role.lane.wait_until(transfer.done);
+        role.lane.wait_until(transfer.done, Interval::flight);
     }
     std::erase_if(role.transfers, [&](const Transfer& t) { return t.is_read == reads; });
     role.lane.work(barrier_check);
@@ -170,7 +170,7 @@ void writes_flushed(Site site) {
         transfer.departed.assign(transfer.from, transfer.from + transfer.bytes);
         transfer.flushed = true;
     }
-    role.lane.wait_until(role.network_free);
+    role.lane.wait_until(role.network_free, Interval::flight);
 }
 
 void land_writes_to(Role& role, const Core& target) {

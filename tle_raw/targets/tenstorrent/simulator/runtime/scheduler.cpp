@@ -104,12 +104,25 @@ void run_on_threads() {
 }
 }  // namespace
 
+// ThreadSanitizer does not follow a thread that changes its stack.
+#if defined(__SANITIZE_THREAD__)
+#define TT_SIM_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TT_SIM_SANITIZED 1
+#endif
+#endif
+
 bool threaded() {
+#ifdef TT_SIM_SANITIZED
+    return true;
+#else
     static const bool chosen = [] {
         const char* asked = std::getenv("TT_SIM_THREADS");
         return asked && *asked == '1';
     }();
     return chosen;
+#endif
 }
 
 void block(const Wait& wait) {

@@ -61,8 +61,8 @@ void write_line(std::ostream& out, const std::vector<std::unique_ptr<Core>>& cor
 
 void draw(std::ostream& out, const std::vector<std::unique_ptr<Core>>& cores) {
     constexpr double left = 150, width = 1000, lane_height = 16, gap = 14, top = 64;
-    static const char* const colours[] = {"#2a78b8", "#e08a1e", "#d9dde2"};
-    static const char* const meanings[] = {"works", "on the network", "waits"};
+    static const char* const colours[] = {"#2a78b8", "#e08a1e", "#f6d7ae", "#d9dde2"};
+    static const char* const meanings[] = {"works", "begins copies", "waits for its copies", "waits for pages"};
     const size_t count = std::min(cores.size(), drawn_cores);
     double longest = 1, height = top;
     for (size_t i = 0; i < count; ++i) {
@@ -72,8 +72,8 @@ void draw(std::ostream& out, const std::vector<std::unique_ptr<Core>>& cores) {
     out << text("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" font-family=\"sans-serif\" font-size=\"11\">\n", left + width + 40, height + 10);
     out << "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
     out << text("<text x=\"10\" y=\"18\" font-size=\"13\">%s: estimated cycles of %zu of %zu cores</text>\n", chip().name, count, cores.size());
-    for (int kind = 0; kind < 3; ++kind)
-        out << text("<rect x=\"%d\" y=\"26\" width=\"12\" height=\"10\" fill=\"%s\"/><text x=\"%d\" y=\"35\">%s</text>\n", 10 + kind * 120, colours[kind], 26 + kind * 120, meanings[kind]);
+    for (int kind = 0; kind < 4; ++kind)
+        out << text("<rect x=\"%d\" y=\"26\" width=\"12\" height=\"10\" fill=\"%s\"/><text x=\"%d\" y=\"35\">%s</text>\n", 10 + kind * 150, colours[kind], 26 + kind * 150, meanings[kind]);
     for (int tick = 0; tick <= 10; ++tick) {
         const double x = left + width * tick / 10;
         out << text("<line x1=\"%.1f\" y1=\"%.0f\" x2=\"%.1f\" y2=\"%.0f\" stroke=\"#eeeeee\"/><text x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%.0f</text>\n", x, top - 6, x, height, x, top - 10, longest * tick / 10);

@@ -21,7 +21,6 @@ void at_host(tt_sim::Site site);  // the call that errors are told of
 class MeshShape {
 public:
     MeshShape(uint32_t rows, uint32_t columns) : dims{rows, columns} {}
-    size_t dims_count() const { return 2; }
     uint32_t operator[](size_t axis) const { return dims[axis]; }
     size_t mesh_size() const { return size_t{dims[0]} * dims[1]; }
 
