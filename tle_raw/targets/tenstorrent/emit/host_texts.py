@@ -102,17 +102,13 @@ std::vector<Page> download(MeshDevice& device, const std::shared_ptr<MeshBuffer>
 }
 """
 
-FLOATS = {
+# From the bits of an element to a float.
+TO_FLOAT = {
     "float32": """\
 float to_float(uint32_t bits) { return std::bit_cast<float>(bits); }
-void from_float(float value, uint32_t& bits) { bits = std::bit_cast<uint32_t>(value); }
 """,
     "bfloat16": """\
 float to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-void from_float(float value, uint16_t& bits) {
-    const auto word = std::bit_cast<uint32_t>(value);
-    bits = static_cast<uint16_t>((word + 0x7FFF + (word >> 16 & 1)) >> 16);
-}
 """,
     "float16": """\
 float to_float(uint16_t bits) {
@@ -124,6 +120,21 @@ float to_float(uint16_t bits) {
     }
     return bits & 0x8000 ? -size : size;
 }
+""",
+}
+
+# From a float to the bits of the nearest element.
+FROM_FLOAT = {
+    "float32": """\
+void from_float(float value, uint32_t& bits) { bits = std::bit_cast<uint32_t>(value); }
+""",
+    "bfloat16": """\
+void from_float(float value, uint16_t& bits) {
+    const auto word = std::bit_cast<uint32_t>(value);
+    bits = static_cast<uint16_t>((word + 0x7FFF + (word >> 16 & 1)) >> 16);
+}
+""",
+    "float16": """\
 void from_float(float value, uint16_t& bits) {
     const uint32_t sign = std::signbit(value) ? 0x8000 : 0;
     const float size = std::fabs(value);
