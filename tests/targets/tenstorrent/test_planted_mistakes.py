@@ -86,3 +86,11 @@ def test_a_mistake_is_found(built: dict[str, Path], tmp_path: Path, mistake: Mis
     assert mistake.words in said
     assert (mistake.finder == "compiler") == ("does not compile" in said)
     assert isinstance(raised.value, TLEError)
+
+
+def test_the_documents_list_every_mistake() -> None:
+    page = (Path(__file__).parents[3] / "docs/tenstorrent-checks.md").read_text()
+    rows = [
+        line.split(" | ")[0].removeprefix("| ") for line in page.splitlines() if ".cpp` |" in line or ".json` |" in line
+    ]
+    assert rows == [mistake.name for mistake in MISTAKES]
