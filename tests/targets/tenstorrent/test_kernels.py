@@ -57,6 +57,18 @@ def test_shards_in_l1_are_computed_where_they_lie(tmp_path):
     assert error_of(case, tmp_path, partition="local_shard", core_grid=(2, 2), layouts=layouts) < 2e-3
 
 
+def test_block_floats_in_memory(tmp_path):
+    case = kernels.gemm(100, 70, 50, "bfloat16")
+
+    error = error_of(case, tmp_path, layouts={"A": {"format": "bfp8_b"}, "B": {"format": "bfp8_b"}})
+
+    assert 2e-3 < error < 1.5e-2  # seven bits and a sign, with an exponent for each sixteen
+
+
+def test_the_older_release_computes_the_same(tmp_path):
+    assert error_of(kernels.gemm(100, 70, 50, "float16"), tmp_path, api="0.70.1", core_grid=(2, 1)) < 2e-3
+
+
 @pytest.mark.parametrize("case", kernels.cases(), ids=str)
 def test_each_kernel_covers_its_blocks_once_and_fits(case):
     module = lower(case.prim_func)

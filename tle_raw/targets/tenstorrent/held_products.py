@@ -12,6 +12,7 @@ from typing import Any
 
 from tle_raw.targets.tenstorrent.blocks import BY_READER, Each, Multiply, Part, Repeat, WriteBlock, defined, parts, used
 from tle_raw.targets.tenstorrent.forward import without_dead
+from tle_raw.targets.tenstorrent.integers import difference
 from tle_raw.targets.tenstorrent.ir import CircularBuffer, Module, walk
 from tle_raw.targets.tenstorrent.lower_elements import Elements, is_wide
 from tle_raw.targets.tenstorrent.padding import ZEROS
@@ -56,6 +57,9 @@ class _Holder:
         computing = [s for s in walk(loop.body) if not isinstance(s, _MOVES)]
         if len(computing) != 1 or not isinstance(computing[0], Multiply) or computing[0] not in loop.body:
             return body
+        turns = difference(loop.stop, loop.start)
+        if set(turns) != {None} or turns[None] < 1:
+            return body  # with no turn at all DST would hold nothing
         product = computing[0]
         name = product.target
         local = self.module.locals[name]

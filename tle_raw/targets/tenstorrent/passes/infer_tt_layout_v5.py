@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from tle_raw.errors import Row, UnsupportedFeatureError
-from tle_raw.targets.tenstorrent.blocks import TILE, Choose, Each, Local, Reduce, Repeat, Turn, parts
+from tle_raw.targets.tenstorrent.blocks import TILE, Choose, Each, Local, ReadBlock, Reduce, Repeat, Turn, parts
 from tle_raw.targets.tenstorrent.integers import bounds, divided
 from tle_raw.targets.tenstorrent.ir import Module, Tensor, walk
 from tle_raw.targets.tenstorrent.options import Options
@@ -31,6 +31,8 @@ def infer_tt_layout_v5(module: Module, options: Options) -> Module:
         )
     module = replace(module, locals=_Forms(module).solved())
     ranges = _ranges(module)
+    for tensor in module.tensors.values():
+        _check_in_place(module, tensor)
     tensors = {name: _tiled(module, tensor, ranges) for name, tensor in module.tensors.items()}
     attributes = dict(module.attributes)
     for name, tensor in tensors.items():
@@ -49,6 +51,20 @@ def infer_tt_layout_v5(module: Module, options: Options) -> Module:
             "nd_shard": list(tensor.shard) if tensor.shard else None,
         }
     return replace(module, tensors=tensors, attributes=attributes)
+
+
+def _check_in_place(module: Module, tensor: Tensor) -> None:
+    """The reader runs ahead of the writer: an array may be both read and written where each block has its own part."""
+    if tensor.direction != "inout":
+        return
+    uses = [s for s in walk(module.body) if getattr(s, "tensor", None) == tensor.name]
+    boxes = {(s.origin, s.dims) for s in uses}
+    reads = [s for s in uses if isinstance(s, ReadBlock)]
+    if len(boxes) > 1 or len(reads) > 1 or len(uses) - len(reads) > 1:
+        raise UnsupportedFeatureError(
+            f"`{tensor.name}` is read and written, and not just once in the same place",
+            hint="write into an array of its own: a reader runs ahead of the writer",
+        ).at(source=uses[-1].location)
 
 
 class _Forms:
