@@ -60,7 +60,10 @@ def find_wheel(release: str, folder: Path | None = None) -> Wheel:
     place = (folder or cache_folder()) / release
     ready = place / ".ready"
     if not ready.exists():
-        place.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ToolchainError(f"the wheel ttnn {release} has no place to be unpacked: {error}") from None
         with (place / ".lock").open("w") as lock:  # two runs of a test suite may ask at once
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not ready.exists():
@@ -79,7 +82,7 @@ def _download(release: str, place: Path) -> None:
     command += ["--retries", "1", "--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--dest", str(place)]
     for oldest in (34, 35):
         command += ["--platform", f"manylinux_2_{oldest}_x86_64"]
-    try:
+    try:  # with all of the user's environment: indices and proxies are named there
         run = subprocess.run([*command, f"ttnn=={release}"], capture_output=True, text=True, timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         raise ToolchainError(f"the wheel ttnn {release} was not downloaded in {_SECONDS} s") from None
