@@ -117,7 +117,7 @@ class Core:
     def launch(self, kernels: dict[str, bytes], arguments: dict[str, list[int]]) -> float:
         """Load kernels, write arguments, queues and the launch message, and wait for the end."""
         message = bytearray(MESSAGE)
-        for core, elf in kernels.items():
+        for elf in kernels.values():
             for _, load, data in segments(elf):
                 self.write(load - IRAM + TEXT["ncrisc"] if load >= IRAM else load, data)
         for index, core in enumerate(CORES):

@@ -1,4 +1,4 @@
-"""Mistakes to plant in generated files, and who finds each: the simulator, a compiler, the numbers, or the plan's check.
+"""Mistakes to plant in generated files, and who finds each: the simulator, a compiler, the numbers, the plan's check.
 
 A mistake replaces the first place of a text in a file. ``words`` is part of what is said.
 """

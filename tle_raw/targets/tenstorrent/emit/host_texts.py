@@ -102,20 +102,16 @@ std::vector<Page> download(MeshDevice& device, const std::shared_ptr<MeshBuffer>
 }
 """
 
-FLOATS = {
+# From the bits of an element to a float.
+TO_FLOAT = {
     "float32": """\
-[[maybe_unused]] float to_float(uint32_t bits) { return std::bit_cast<float>(bits); }
-[[maybe_unused]] void from_float(float value, uint32_t& bits) { bits = std::bit_cast<uint32_t>(value); }
+float to_float(uint32_t bits) { return std::bit_cast<float>(bits); }
 """,
     "bfloat16": """\
-[[maybe_unused]] float to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-[[maybe_unused]] void from_float(float value, uint16_t& bits) {
-    const auto word = std::bit_cast<uint32_t>(value);
-    bits = static_cast<uint16_t>((word + 0x7FFF + (word >> 16 & 1)) >> 16);
-}
+float to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 """,
     "float16": """\
-[[maybe_unused]] float to_float(uint16_t bits) {
+float to_float(uint16_t bits) {
     const uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
     float size = fraction ? NAN : INFINITY;
     if (exponent != 31) {
@@ -124,7 +120,22 @@ FLOATS = {
     }
     return bits & 0x8000 ? -size : size;
 }
-[[maybe_unused]] void from_float(float value, uint16_t& bits) {
+""",
+}
+
+# From a float to the bits of the nearest element.
+FROM_FLOAT = {
+    "float32": """\
+void from_float(float value, uint32_t& bits) { bits = std::bit_cast<uint32_t>(value); }
+""",
+    "bfloat16": """\
+void from_float(float value, uint16_t& bits) {
+    const auto word = std::bit_cast<uint32_t>(value);
+    bits = static_cast<uint16_t>((word + 0x7FFF + (word >> 16 & 1)) >> 16);
+}
+""",
+    "float16": """\
+void from_float(float value, uint16_t& bits) {
     const uint32_t sign = std::signbit(value) ? 0x8000 : 0;
     const float size = std::fabs(value);
     uint32_t magnitude = 0x7E00;  // not a number

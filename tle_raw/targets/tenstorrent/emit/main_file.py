@@ -12,7 +12,8 @@ from tle_raw.targets.tenstorrent.emit.host_texts import (
     BLOCK_FLOATS,
     DOWNLOAD,
     FILES,
-    FLOATS,
+    FROM_FLOAT,
+    TO_FLOAT,
     UPLOAD,
     headers,
 )
@@ -76,12 +77,14 @@ def _helpers(module: Module) -> Iterator[str]:
                 f"{each.name}: no conversion between the elements of the array and of its tiles",
                 table=[Row("tiles", f"{SAME_BITS.get(each.dtype)}, Bfp8_b or Bfp4_b", each.data_format)],
             )
-        if each in blocks and each.dtype not in FLOATS:
+        if each in blocks and each.dtype not in TO_FLOAT:
             raise LoweringError(f"{each.name}: block floats are made of floats, not of {each.dtype}")
     kinds = sorted({each.dtype for each in blocks})
     if len({DTYPE_BYTES[kind] for kind in kinds}) < len(kinds):
         raise LoweringError("arrays of float16 and bfloat16 in block floats within one kernel")
-    yield from (FLOATS[kind] for kind in kinds)
+    read, written = ({each.dtype for each in blocks if each.direction != other} for other in ("out", "in"))
+    yield from (TO_FLOAT[kind] for kind in kinds if kind in read)
+    yield from (FROM_FLOAT[kind] for kind in kinds if kind in written)
     if blocks:
         yield BLOCK_FLOATS
 
